@@ -59,6 +59,7 @@ class AlertInputs(msgspec.Struct, frozen=True, kw_only=True):
     total: TotalSample | None
     died: Mapping[str, int]
     paused: frozenset[str]
+    paused_groups: frozenset[str]
     webhooks: Sequence[Webhook]
     failed_jobs: Sequence[Job]
     processes: Sequence[ProcessSeen]
@@ -148,7 +149,9 @@ def _lagging(seen: AlertInputs) -> Iterable[Alert]:
     for name in _worst(lagging, late):
         group = seen.groups[name]
         detail = f"{display_formats.plural(group.lag_records, 'record')} behind, {display_formats.format_duration(late[name])} in time."
-        if group.members:
+        if name in seen.paused_groups:
+            yield Alert(WARN, f"Group {name} is paused", detail, f"/ui/groups/{name}")
+        elif group.members:
             yield Alert(WARN, f"Group {name} is lagging", detail, f"/ui/groups/{name}")
         else:
             yield Alert(BAD, f"Group {name} has no members", detail, f"/ui/groups/{name}")

@@ -62,6 +62,8 @@ async def _seen(storage: Storage, principal: Principal, checks: Mapping[str, str
     now_ms = _CLOCK.now_ms()
     mine = {name: queue for name, queue in queues.items() if policy.allows(Action.QUEUE_LIST, name)}
     examined = await storage.search.queues(namespace, _examined_queues(mine, now_ms))
+    behind = sorted(groups, key=lambda name: -groups[name].lag_ms(now_ms))[:_EXAMINED_MAX]
+    lagging = await storage.groups.with_names(namespace, behind)
     return AlertInputs(
         now_ms=now_ms,
         queues=mine,
@@ -71,6 +73,7 @@ async def _seen(storage: Storage, principal: Principal, checks: Mapping[str, str
         total=totals.get(""),
         died=await _died(storage, [queue.name for queue in examined.values()], mine),
         paused=frozenset(name for name, queue in examined.items() if queue.spec.paused),
+        paused_groups=frozenset(name for name, group in lagging.items() if group.spec.paused),
         webhooks=[one for one in webhooks if policy.allows(Action.WEBHOOK_LIST, one.name.name)],
         failed_jobs=_recent(jobs, now_ms) if policy.allows_any_name(Action.JOB_LIST) else [],
         processes=processes,

@@ -22,8 +22,8 @@ def state_of(webhook: Webhook) -> tuple[str, str]:
     """Return a webhook's state: the level to show it in, and its label."""
     if webhook.disabled_at_ms is not None:
         return "bad", "Disabled"
-    if not webhook.spec.enabled:
-        return "quiet", "Off"
+    if webhook.spec.paused:
+        return "quiet", "Paused"
     if webhook.health.failing_since_ms is not None:
         return "warn", "Failing"
     return "ok", "Active"

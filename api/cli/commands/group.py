@@ -5,10 +5,10 @@ from typing import Annotated, Any
 
 import typer
 
+from api.cli.shell.definitions import Definition, put_verbs
 from api.cli.shell.options import (
     GroupName,
     GroupNames,
-    OnlyNew,
     Prefix,
     Settings,
     StreamName,
@@ -52,17 +52,7 @@ def parse_reset(text: str) -> dict[str, Any]:
     return {"to": "time", "time": parse_time(text, now())}
 
 
-@verb(
-    group,
-    "create",
-    examples=[
-        "millstream group create billing clicks",
-        "millstream group create audit clicks --start latest",
-    ],
-)
-def create(
-    cli: Terminal,
-    name: GroupName,
+def _configuration(
     stream: StreamName,
     start: Annotated[
         GroupStartOption | None, typer.Option("--start", help="Start position.")
@@ -73,13 +63,39 @@ def create(
             "--simple", help="Store offsets only; readers distribute the shards themselves."
         ),
     ] = False,
-    new: OnlyNew = False,
     set_: Settings = None,
-) -> None:
-    """Create a consumer group for a stream, or change its timeouts."""
-    config = fields(set_, kind="simple" if simple else None, start=start)
-    made = cli.client.group(name).create(stream, only_new=new, **config)
-    cli.out.done(f"Consumer group {name} on stream {stream} created or updated.", to_row(made))
+) -> dict[str, Any]:
+    return fields(set_, stream=stream, kind="simple" if simple else None, start=start)
+
+
+def _put(name: str, **conditions: Any) -> Any:
+    from millstream_client.core.api.groups.put_consumer_group import put_consumer_group
+    from millstream_client.core.models.group_config import GroupConfig
+
+    return put_consumer_group(name, body=GroupConfig(stream=""), **conditions)
+
+
+put_verbs(
+    group,
+    Definition("Group", GroupName, _put, _configuration),
+    create=[
+        "millstream group create billing clicks",
+        "millstream group create audit clicks --start latest",
+    ],
+    apply=["millstream group apply billing clicks --set session_timeout_seconds=10 --dry-run"],
+)
+
+
+@verb(group, "pause", examples=["millstream group pause billing"])
+def pause(cli: Terminal, name: GroupName) -> None:
+    """Pause a group: its members receive no records until it is resumed."""
+    cli.out.done(f"Group {name} paused.", to_row(cli.client.group(name).pause()))
+
+
+@verb(group, "resume", examples=["millstream group resume billing"])
+def resume(cli: Terminal, name: GroupName) -> None:
+    """Resume a group."""
+    cli.out.done(f"Group {name} resumed.", to_row(cli.client.group(name).resume()))
 
 
 @verb(group, "ls", examples=["millstream group ls"])

@@ -1,12 +1,12 @@
 """`millstream namespace`: tenants and their quotas."""
 
 from collections.abc import Iterator
-from dataclasses import replace
 from typing import Annotated, Any
 
 import typer
 
-from api.cli.shell.options import OnlyNew, Prefix, Settings, Yes, fields
+from api.cli.shell.definitions import Definition, put_verbs
+from api.cli.shell.options import Prefix, Settings, Yes, fields
 from api.cli.shell.output import Row, table, to_row
 from api.cli.shell.prompts import confirm
 from api.cli.shell.terminal import Terminal, noun, verb
@@ -26,17 +26,7 @@ NAMESPACES = table(
 Name = Annotated[str, typer.Argument(help="Namespace.")]
 
 
-@verb(
-    namespace,
-    "put",
-    examples=[
-        "millstream namespace put acme",
-        "millstream namespace put acme --calls 1000 --messages 5000 --set queues_max=50",
-    ],
-)
-def put(
-    cli: Terminal,
-    name: Name,
+def _configuration(
     calls: Annotated[
         float | None, typer.Option("--calls", help="Maximum calls per second.")
     ] = None,
@@ -47,14 +37,8 @@ def put(
     burst: Annotated[
         float | None, typer.Option("--burst", help="Burst size, in seconds at the full rate.")
     ] = None,
-    new: OnlyNew = False,
     set_: Settings = None,
-) -> None:
-    """Create a namespace or replace its quotas; omitted quotas have no limit."""
-    from millstream_client.core.api.namespaces.put_namespace import put_namespace
-    from millstream_client.core.models.namespace_config import NamespaceConfig
-    from millstream_client.core.types import UNSET
-
+) -> dict[str, Any]:
     rates = fields(
         None,
         calls_per_second=calls,
@@ -62,9 +46,30 @@ def put(
         bytes_per_second=size,
         burst_seconds=burst,
     )
-    call = put_namespace(name, body=NamespaceConfig(), if_none_match="*" if new else UNSET)
-    made = to_row(cli.client.call(replace(call, json=fields(set_, rates=rates or None))))
-    cli.out.done(f"Namespace {name} created or updated. Account ID: {made['account_id']}.", made)
+    return fields(set_, rates=rates or None)
+
+
+def _put(name: str, **conditions: Any) -> Any:
+    from millstream_client.core.api.namespaces.put_namespace import put_namespace
+    from millstream_client.core.models.namespace_config import NamespaceConfig
+
+    return put_namespace(name, body=NamespaceConfig(), **conditions)
+
+
+put_verbs(
+    namespace,
+    Definition(
+        "Namespace",
+        Name,
+        _put,
+        _configuration,
+        lambda stored: f" Account ID: {stored['account_id']}.",
+    ),
+    create=["millstream namespace create acme"],
+    apply=[
+        "millstream namespace apply acme --calls 1000 --messages 5000 --set queues_max=50",
+    ],
+)
 
 
 @verb(namespace, "ls", examples=["millstream namespace ls"])

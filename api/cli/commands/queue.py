@@ -4,8 +4,8 @@ from typing import Annotated, Any
 
 import typer
 
+from api.cli.shell.definitions import Definition, put_verbs
 from api.cli.shell.options import (
-    OnlyNew,
     Prefix,
     QueueName,
     QueueNames,
@@ -42,18 +42,7 @@ Attempts = Annotated[
 ]
 
 
-@verb(
-    queue,
-    "create",
-    examples=[
-        "millstream queue create orders",
-        "millstream queue create mails --fifo --visibility 2m --attempts 3",
-        'millstream queue create retries --set \'backoff={"kind":"exponential"}\'',
-    ],
-)
-def create(
-    cli: Terminal,
-    name: QueueName,
+def _configuration(
     fifo: Annotated[
         bool,
         typer.Option(
@@ -64,11 +53,9 @@ def create(
     delay: Delay = None,
     ttl: Ttl = None,
     attempts: Attempts = None,
-    new: OnlyNew = False,
     set_: Settings = None,
-) -> None:
-    """Create a queue, or replace its configuration."""
-    config = fields(
+) -> dict[str, Any]:
+    return fields(
         set_,
         type="fifo" if fifo else None,
         visibility_timeout_seconds=visibility,
@@ -76,8 +63,28 @@ def create(
         ttl_seconds=ttl,
         attempts_max=attempts,
     )
-    made = cli.client.queue(name).create(only_new=new, **config)
-    cli.out.done(f"Queue {name} created or updated.", to_row(made))
+
+
+def _put(name: str, **conditions: Any) -> Any:
+    from millstream_client.core.api.queues.put_queue import put_queue
+    from millstream_client.core.models.queue_config import QueueConfig
+
+    return put_queue(name, body=QueueConfig(), **conditions)
+
+
+put_verbs(
+    queue,
+    Definition("Queue", QueueName, _put, _configuration),
+    create=[
+        "millstream queue create orders",
+        "millstream queue create mails --fifo --visibility 2m --attempts 3",
+        'millstream queue create retries --set \'backoff={"kind":"exponential"}\'',
+    ],
+    apply=[
+        "millstream queue apply orders --attempts 5 --dry-run",
+        "millstream queue apply orders --attempts 5",
+    ],
+)
 
 
 @verb(
@@ -85,8 +92,6 @@ def create(
     "change",
     examples=[
         "millstream queue change orders --visibility 1m",
-        "millstream queue change orders --set paused=true",
-        "millstream queue change orders --set paused=false",
     ],
 )
 def change(
@@ -108,6 +113,18 @@ def change(
     )
     changed = cli.client.queue(name).change(**config)
     cli.out.done(f"Updated queue {name}.", to_row(changed))
+
+
+@verb(queue, "pause", examples=["millstream queue pause orders"])
+def pause(cli: Terminal, name: QueueName) -> None:
+    """Pause delivery: the queue accepts messages and delivers none."""
+    cli.out.done(f"Queue {name} paused.", to_row(cli.client.queue(name).pause()))
+
+
+@verb(queue, "resume", examples=["millstream queue resume orders"])
+def resume(cli: Terminal, name: QueueName) -> None:
+    """Resume delivery."""
+    cli.out.done(f"Queue {name} resumed.", to_row(cli.client.queue(name).resume()))
 
 
 @verb(

@@ -5,8 +5,8 @@ from typing import Annotated, Any
 import typer
 
 from api.cli.errors import CliError, ExitCode
+from api.cli.shell.definitions import Definition, put_verbs
 from api.cli.shell.options import (
-    OnlyNew,
     Prefix,
     Settings,
     StreamName,
@@ -33,26 +33,30 @@ SHARDS = table(Column("index", "shard"), "open", "parents", "start", "next", "by
 RetentionOption = Annotated[Any, duration("--retention", help="Retention period.")]
 
 
-@verb(
+def _configuration(
+    shards: Annotated[int | None, typer.Option("--shards", help="Number of shards.")] = None,
+    retention: RetentionOption = None,
+    set_: Settings = None,
+) -> dict[str, Any]:
+    return fields(set_, shards=shards, retention_seconds=retention)
+
+
+def _put(name: str, **conditions: Any) -> Any:
+    from millstream_client.core.api.streams.put_stream import put_stream
+    from millstream_client.core.models.stream_config import StreamConfig
+
+    return put_stream(name, body=StreamConfig(), **conditions)
+
+
+put_verbs(
     stream,
-    "create",
-    examples=[
+    Definition("Stream", StreamName, _put, _configuration),
+    create=[
         "millstream stream create clicks --shards 2",
         "millstream stream create copies --retention 1d --set key_index=true",
     ],
+    apply=["millstream stream apply clicks --shards 2 --retention 3d --dry-run"],
 )
-def create(
-    cli: Terminal,
-    name: StreamName,
-    shards: Annotated[int | None, typer.Option("--shards", help="Number of shards.")] = None,
-    retention: RetentionOption = None,
-    new: OnlyNew = False,
-    set_: Settings = None,
-) -> None:
-    """Create a stream, or replace its configuration."""
-    config = fields(set_, shards=shards, retention_seconds=retention)
-    made = cli.client.stream(name).create(only_new=new, **config)
-    cli.out.done(f"Stream {name} created or updated.", to_row(made))
 
 
 @verb(stream, "change", examples=["millstream stream change clicks --retention 3d"])

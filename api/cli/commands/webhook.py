@@ -1,7 +1,6 @@
 """`millstream webhook`: webhooks for queues and groups."""
 
 from collections.abc import Iterator
-from dataclasses import replace
 from enum import StrEnum
 from itertools import islice
 from typing import Annotated, Any
@@ -9,7 +8,8 @@ from typing import Annotated, Any
 import typer
 
 from api.cli.errors import CliError
-from api.cli.shell.options import Headers, Limit, OnlyNew, Prefix, Settings, Yes, fields
+from api.cli.shell.definitions import Definition, put_verbs
+from api.cli.shell.options import Headers, Limit, Prefix, Settings, Yes, fields
 from api.cli.shell.output import Row, table, to_row
 from api.cli.shell.prompts import confirm
 from api.cli.shell.terminal import Terminal, noun, verb
@@ -32,35 +32,54 @@ class DeliveryStatusOption(StrEnum):
     GAP = "gap"
 
 
-@verb(
-    webhook,
-    "create",
-    examples=[
-        "millstream webhook create billing queue:orders https://example.com/hooks",
-        "millstream webhook create ledger queue:orders https://example.com/ledger --set rate=10",
-    ],
-)
-def create(
-    cli: Terminal,
-    name: Name,
+def _configuration(
     source: Annotated[str, typer.Argument(help="queue:NAME or group:NAME.")],
     target: Annotated[str, typer.Argument(help="URL to post to.", metavar="url")],
     headers: Headers = None,
-    new: OnlyNew = False,
     set_: Settings = None,
-) -> None:
-    """Create a webhook or replace its configuration. A new secret is printed once."""
+) -> dict[str, Any]:
+    return fields(set_, source=source, url=target, headers=dict(headers) if headers else None)
+
+
+def _put(name: str, **conditions: Any) -> Any:
     from millstream_client.core.api.webhooks.put_webhook import put_webhook
     from millstream_client.core.models.webhook_config import WebhookConfig
-    from millstream_client.core.types import UNSET
 
-    config = fields(set_, source=source, url=target, headers=dict(headers) if headers else None)
-    call = put_webhook(
-        name, body=WebhookConfig(source=source, url=target), if_none_match="*" if new else UNSET
-    )
-    made = to_row(cli.client.call(replace(call, json=config)))
-    secret = f" Secret: {made['secret']}" if made.get("secret") else ""
-    cli.out.done(f"Webhook {name} for {source} created or updated.{secret}", made)
+    return put_webhook(name, body=WebhookConfig(source="", url=""), **conditions)
+
+
+def _secret_note(webhook: Row) -> str:
+    """Return a sentence with the secret of a new webhook, which is printed once."""
+    return f" Secret: {webhook['secret']}" if webhook.get("secret") else ""
+
+
+put_verbs(
+    webhook,
+    Definition("Webhook", Name, _put, _configuration, _secret_note),
+    create=[
+        "millstream webhook create billing queue:orders https://example.com/hooks",
+        "millstream webhook create ledger queue:orders https://example.com/ledger --set rate=10",
+    ],
+    apply=[
+        "millstream webhook apply billing queue:orders https://example.com/hooks --dry-run",
+    ],
+)
+
+
+@verb(webhook, "pause", examples=["millstream webhook pause billing"])
+def pause(cli: Terminal, name: Name) -> None:
+    """Pause deliveries until they are resumed."""
+    from millstream_client.core.api.webhooks.pause_webhook import pause_webhook
+
+    cli.out.done(f"Webhook {name} paused.", to_row(cli.client.call(pause_webhook(name))))
+
+
+@verb(webhook, "resume", examples=["millstream webhook resume billing"])
+def resume(cli: Terminal, name: Name) -> None:
+    """Resume deliveries that were paused."""
+    from millstream_client.core.api.webhooks.resume_webhook import resume_webhook
+
+    cli.out.done(f"Webhook {name} resumed.", to_row(cli.client.call(resume_webhook(name))))
 
 
 @verb(webhook, "ls", examples=["millstream webhook ls"])

@@ -2,6 +2,7 @@
 
 from api.cli.errors import CliError, ExitCode
 from millstream_client.errors import (
+    AlreadyExists,
     BadRequest,
     ConnectionFailed,
     ItemRefused,
@@ -23,6 +24,7 @@ HINTS = {
     "group_not_found": "`millstream group ls` lists existing groups.",
     "replay_not_found": "`millstream replay ls` lists existing replays.",
     "job_not_found": "`millstream job ls` lists existing jobs.",
+    "already_exists": "`apply` replaces the settings of an existing one; preview it with --dry-run.",
     "receipt_handle_expired": "The message returned to its queue; receive it again.",
     "archive_off": "The service has no archive; set MILLSTREAM_ARCHIVE_URL.",
 }
@@ -41,8 +43,18 @@ def _line(error: MillstreamError) -> str:
 
 
 def _sentence(error: MillstreamError) -> str:
-    text = " ".join((_problem(error) if isinstance(error, Refused) else str(error)).split())
+    text = " ".join(_text(error).split())
     return text if text.endswith((".", "!", ")")) else f"{text}."
+
+
+def _text(error: MillstreamError) -> str:
+    match error:
+        case AlreadyExists():
+            return str(error)
+        case Refused():
+            return _problem(error)
+        case _:
+            return str(error)
 
 
 def _problem(error: Refused) -> str:

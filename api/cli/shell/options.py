@@ -78,7 +78,6 @@ GroupNames = Annotated[list[str], typer.Argument(autocompletion=group_names, hel
 Prefix = Annotated[str, typer.Option("--prefix", help="Only names with this prefix.")]
 Limit = Annotated[int | None, typer.Option("-n", "--limit", min=1, help="Maximum number.")]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")]
-OnlyNew = Annotated[bool, typer.Option("--new", help="Fail if it already exists.")]
 Settings = Annotated[
     list[Any] | None,
     typer.Option(

@@ -157,14 +157,37 @@ def test_configuration_is_set_by_options_and_by_field(name):
         "-o",
         "json",
     ).json
-    changed = millstream("queue", "change", name, "--set", "paused=true", "-o", "json").json
+    changed = millstream("queue", "change", name, "--set", "attempts_max=4", "-o", "json").json
     shown = millstream("queue", "show", name, "-o", "json").json
 
     assert (made["type"], made["visibility_timeout_seconds"]) == ("fifo", 120)
     assert made["tags"] == {"a": "b"}
-    assert changed["paused"] is True
+    assert changed["attempts_max"] == 4
     assert shown["stats"]["ready"] == 0
     assert millstream("queue", "create", name, "--new").code == 1
+
+
+def test_create_compares_and_apply_replaces(name):
+    """`queue create` without options set everything of an existing queue to its default."""
+    first = millstream("queue", "create", name, "--attempts", "7")
+    millstream("queue", "pause", name)
+
+    bare = millstream("queue", "create", name)
+    refused = millstream("queue", "create", name, "--attempts", "3")
+    planned = millstream("queue", "apply", name, "--attempts", "3", "--dry-run")
+    applied = millstream("queue", "apply", name, "--attempts", "3")
+    again = millstream("queue", "apply", name, "--attempts", "3")
+    shown = millstream("queue", "show", name, "-o", "json").json
+    resumed = millstream("queue", "resume", name)
+
+    assert first.out == f"Queue {name} created.\n"
+    assert bare.out == f"Queue {name} already exists with these settings.\n"
+    assert (refused.code, "attempts_max is 7, not 3" in refused.err) == (1, True)
+    assert planned.out == f"Queue {name} would be updated: attempts_max 7 → 3.\n"
+    assert applied.out == f"Queue {name} updated: attempts_max 7 → 3.\n"
+    assert again.out == f"Queue {name} unchanged.\n"
+    assert (shown["attempts_max"], shown["paused"]) == (3, True)
+    assert resumed.out == f"Queue {name} resumed.\n"
 
 
 def test_lists_are_tables_names_or_json(orders):

@@ -5,12 +5,12 @@ from itertools import islice
 import pytest
 
 from millstream_client import (
+    AlreadyExists,
     BadRequest,
     Conflict,
     ItemRefused,
     NewMessage,
     NotFound,
-    PreconditionFailed,
     Queue,
 )
 
@@ -145,8 +145,46 @@ def test_queue_is_configured(millstream, orders):
 
     assert (changed.attempts_max, orders.config().attempts_max) == (3, 3)
     assert orders.config().tags.to_dict() == {"team": "shop"}
-    with pytest.raises(PreconditionFailed):
+    with pytest.raises(AlreadyExists):
         orders.create(only_new=True)
+
+
+def test_create_returns_same_queue_or_names_differences(millstream, orders):
+    """An application that created its queue at its start undid what an operator had set."""
+    orders.apply(attempts_max=7, tags={"team": "shop"})
+    orders.pause()
+
+    same = orders.create(attempts_max=7)
+    with pytest.raises(AlreadyExists) as refused:
+        orders.create(attempts_max=3)
+
+    assert (same.created, same.attempts_max, same.paused) == (False, 7, True)
+    [change] = refused.value.changes
+    assert (change.pointer, change.before, change.after) == ("/attempts_max", 7, 3)
+    assert "attempts_max is 7, not 3 (already_exists)" in str(refused.value)
+    assert isinstance(refused.value, Conflict)
+    assert orders.config().tags.to_dict() == {"team": "shop"}
+
+
+def test_apply_returns_changes_and_dry_run_stores_nothing(millstream, orders):
+    planned = orders.apply(attempts_max=5, dry_run=True)
+    before = orders.config().attempts_max
+    applied = orders.apply(attempts_max=5)
+
+    assert [planned.dry_run, applied.dry_run] == [True, False]
+    assert [change.pointer for change in planned.changes] == ["/attempts_max"]
+    assert (before, orders.config().attempts_max) == (10, 5)
+
+
+def test_paused_queue_delivers_nothing_until_resumed(millstream, orders):
+    orders.pause()
+    orders.send("one")
+
+    paused = orders.receive()
+    orders.resume()
+
+    assert paused == []
+    assert [message.text for message in orders.receive()] == ["one"]
 
 
 def test_unknown_field_is_rejected_with_pointer(orders):

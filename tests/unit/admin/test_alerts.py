@@ -42,6 +42,7 @@ def alerts_for(**facts):
         "total": TotalSample(memory_used_bytes=1, memory_max_bytes=100),
         "died": {},
         "paused": frozenset(),
+        "paused_groups": frozenset(),
         "webhooks": (),
         "failed_jobs": (),
         "processes": ALL_PROCESSES,
@@ -97,6 +98,14 @@ def test_many_alerts_of_one_kind_are_summarised():
     assert alerts[0].title == "10\u202f000 dead letters in q09999"
     assert alerts[-1].title == "9\u202f994 more queues with dead letters"
     assert alerts[-1].parameters == {"state": "dead"}
+
+
+def test_paused_group_is_reported_as_paused():
+    groups = {"a": GroupSample(lag_records=5, unread_at_ms=LONG_AGO_MS)}
+
+    [alert] = alerts_for(groups=groups, paused_groups=frozenset({"a"}))
+
+    assert (alert.level, alert.title) == (WARN, "Group a is paused")
 
 
 def test_group_without_members_precedes_lagging_group():

@@ -95,6 +95,8 @@ const told = (text, answer, spell = String) => text.replace(/\{(\w+)\}/g, (_, na
 
 /** What the service said, and where; nothing twice. */
 const troubleOf = (error) => {
+  const changes = error.told?.changes ?? [];
+  if (changes.length) return [error.message, ...changes.map((one) => `${one.pointer.slice(1)} is ${JSON.stringify(one.before)}, not ${JSON.stringify(one.after)}`)].join(" · ");
   const faults = error.told?.errors ?? [];
   const where = (fault) => (fault.pointer ? `${fault.pointer}: ${fault.detail}` : fault.detail);
   if (faults.length === 1 && faults[0].detail === error.message) return where(faults[0]);
@@ -115,7 +117,7 @@ const call = async (form) => {
   try {
     const wanted = form.dataset.body === "none" ? undefined : form.dataset.body === "changed" ? changesOf(form) : bodyOf(form);
     const said = Object.fromEntries(new FormData(form));
-    const headers = form.dataset.ifMatch ? { "if-match": form.dataset.ifMatch } : {};
+    const headers = form.dataset.ifMatch ? { "if-match": form.dataset.ifMatch } : "create" in form.dataset ? { "if-none-match": "*" } : {};
     const { told: answer } = await callApi(form.dataset.method, told(form.getAttribute("action"), said, encodeURIComponent), { body: wanted, headers });
     form.closest("dialog")?.close();
     form.dispatchEvent(new CustomEvent("ms:done", { bubbles: true, detail: answer }));

@@ -15,6 +15,7 @@ from millstream_client.aio.streams import AsyncStream
 from millstream_client.aio.subscriptions import AsyncSubscription
 from millstream_client.aio.work import AsyncWorker
 from millstream_client.errors import (
+    AlreadyExists,
     BadRequest,
     Conflict,
     ConnectionFailed,
@@ -48,6 +49,7 @@ from millstream_client.sync.work import Worker
 from millstream_client.working import Reject, Retry
 
 __all__ = [
+    "AlreadyExists",
     "Appended",
     "AsyncGroup",
     "AsyncMember",

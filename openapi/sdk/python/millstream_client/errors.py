@@ -7,6 +7,7 @@ MillstreamError
 │   ├── BadRequest            400, 405, 413, 415, 422: the request is invalid
 │   ├── Unauthenticated 401   ├── Forbidden 403   ├── NotFound 404
 │   ├── Conflict 409          the state of the resource does not allow the call
+│   │   └── AlreadyExists 412 the object to create exists with other settings
 │   ├── Gone 410, 416         the offset has expired, or does not exist yet
 │   ├── PreconditionFailed 412
 │   ├── Limited 429           over a limit: retry later
@@ -141,6 +142,39 @@ class PreconditionFailed(Refused):
     """A precondition of the call does not hold."""
 
 
+@dataclass(frozen=True)
+class Change:
+    """A setting that differs: its JSON Pointer, its current value, and the requested one."""
+
+    pointer: str
+    before: Any
+    after: Any
+
+
+class AlreadyExists(Conflict, PreconditionFailed):
+    """The object to create exists. `changes` are the settings that differ."""
+
+    def __init__(self, status: int, members: dict[str, Any], retry_after_s: float = 0.0) -> None:
+        self.current: dict[str, Any] = members["current"]
+        self.changes = tuple(
+            Change(change["pointer"], change["before"], change["after"])
+            for change in members["changes"]
+        )
+        super().__init__(status, members, retry_after_s)
+        self.code = "already_exists"
+
+    def _sentence(self) -> str:
+        differences = [
+            f"{change.pointer[1:]} is {_shown(change.before)}, not {_shown(change.after)}"
+            for change in self.changes
+        ]
+        return f"{self.detail} {'; '.join(differences)}".strip() + " (already_exists)"
+
+
+def _shown(value: Any) -> str:
+    return msgspec.json.encode(value).decode()
+
+
 class Limited(Refused):
     """A limit is exceeded."""
 
@@ -196,6 +230,8 @@ def refused(response: httpx.Response) -> Refused:
 
 def refusal(status: int, members: dict[str, Any], retry_after: float = 0.0) -> Refused:
     """Return the error for the members of a problem."""
+    if status == 412 and "current" in members:
+        return AlreadyExists(status, members, retry_after)
     kind = _FAMILIES.get(status, ServerFailed if status >= 500 else Refused)
     return kind(status, members, retry_after)
 

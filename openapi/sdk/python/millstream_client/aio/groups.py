@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from millstream_client import records as wire
+from millstream_client.aio.definitions import create
 from millstream_client.aio.subscriptions import AsyncSubscription
 from millstream_client.aio.transport import AsyncTransport
 from millstream_client.conversing import BYTES_DEFAULT, MESSAGES_DEFAULT
@@ -17,9 +18,11 @@ from millstream_client.core.api.groups.get_consumer_group import get_consumer_gr
 from millstream_client.core.api.groups.get_group_lag import get_group_lag
 from millstream_client.core.api.groups.leave_group import leave_group
 from millstream_client.core.api.groups.list_bookmarks import list_bookmarks
+from millstream_client.core.api.groups.pause_consumer_group import pause_consumer_group
 from millstream_client.core.api.groups.put_bookmark import put_bookmark
 from millstream_client.core.api.groups.put_consumer_group import put_consumer_group
 from millstream_client.core.api.groups.reset_group import reset_group
+from millstream_client.core.api.groups.resume_consumer_group import resume_consumer_group
 from millstream_client.core.models.bookmark_out import BookmarkOut
 from millstream_client.core.models.commit_in import CommitIn
 from millstream_client.core.models.committed_out import CommittedOut
@@ -27,10 +30,11 @@ from millstream_client.core.models.group_config import GroupConfig
 from millstream_client.core.models.group_detail import GroupDetail
 from millstream_client.core.models.group_lag import GroupLag
 from millstream_client.core.models.group_out import GroupOut
+from millstream_client.core.models.group_stored import GroupStored
 from millstream_client.core.models.reset_in import ResetIn
 from millstream_client.core.models.reset_out import ResetOut
 from millstream_client.core.models.reset_to import ResetTo
-from millstream_client.core.types import UNSET, Unset
+from millstream_client.core.types import Unset
 from millstream_client.errors import Conflict, ItemRefused, NotFound, PartlyRefused
 from millstream_client.gaps import OnGap
 from millstream_client.records import GroupRead, moment_text
@@ -51,15 +55,31 @@ class AsyncGroup:
 
     # ── Configuration ──
 
-    async def create(self, stream: str, *, only_new: bool = False, **config: Any) -> GroupOut:
-        """Create the group, or change its timeouts.
+    async def create(self, stream: str, *, only_new: bool = False, **config: Any) -> GroupStored:
+        """Create the group. If it exists with these settings, return it, with `created` False.
 
-        With `only_new`, raises PreconditionFailed if it exists.
+        Settings that you leave out are not compared. Raises AlreadyExists, which names the settings that differ; with
+        `only_new`, whenever it exists.
         """
-        call = put_consumer_group(
-            self.name, body=GroupConfig(stream), if_none_match="*" if only_new else UNSET
-        )
+        call = put_consumer_group(self.name, body=GroupConfig(stream), if_none_match="*")
+        call = replace(call, json={"stream": stream, **config})
+        return await create(self.transport, call, GroupStored.from_dict, only_new=only_new)
+
+    async def apply(self, stream: str, *, dry_run: bool = False, **config: Any) -> GroupStored:
+        """Create the group, or change its timeouts; `changes` has the fields that differed.
+
+        Settings that you leave out take their defaults. With `dry_run`, nothing is stored.
+        """
+        call = put_consumer_group(self.name, body=GroupConfig(stream), dry_run=dry_run)
         return await self.transport.call(replace(call, json={"stream": stream, **config}))
+
+    async def pause(self) -> GroupOut:
+        """Pause the group: its members receive no records until it is resumed."""
+        return await self.transport.call(pause_consumer_group(self.name))
+
+    async def resume(self) -> GroupOut:
+        """Resume the group."""
+        return await self.transport.call(resume_consumer_group(self.name))
 
     async def details(self) -> GroupDetail:
         """Return the configuration, the members, and the shards of each member."""

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from millstream_client import messages as wire
+from millstream_client.aio.definitions import create
 from millstream_client.aio.messages import AsyncMessage
 from millstream_client.aio.pages import all_pages
 from millstream_client.aio.subscriptions import AsyncSubscription
@@ -28,10 +29,12 @@ from millstream_client.core.api.queues.list_death_reasons import list_death_reas
 from millstream_client.core.api.queues.list_moves import list_moves
 from millstream_client.core.api.queues.list_parked_groups import list_parked_groups
 from millstream_client.core.api.queues.pause_group import pause_group
+from millstream_client.core.api.queues.pause_queue import pause_queue
 from millstream_client.core.api.queues.purge_queue import purge_queue
 from millstream_client.core.api.queues.put_queue import put_queue
 from millstream_client.core.api.queues.redrive_queue import redrive_queue
 from millstream_client.core.api.queues.resume_group import resume_group
+from millstream_client.core.api.queues.resume_queue import resume_queue
 from millstream_client.core.api.queues.start_move import start_move
 from millstream_client.core.models.browsed_message_out import BrowsedMessageOut
 from millstream_client.core.models.dead_letter_out import DeadLetterOut
@@ -44,6 +47,7 @@ from millstream_client.core.models.parked_group_out import ParkedGroupOut
 from millstream_client.core.models.queue_out import QueueOut
 from millstream_client.core.models.queue_patch import QueuePatch
 from millstream_client.core.models.queue_stats_out import QueueStatsOut
+from millstream_client.core.models.queue_stored import QueueStored
 from millstream_client.core.models.redriven import Redriven
 from millstream_client.core.types import UNSET
 from millstream_client.errors import ItemRefused, MillstreamError
@@ -66,12 +70,21 @@ class AsyncQueue(AsyncWorking):
 
     # ── Configuration ──
 
-    async def create(self, *, only_new: bool = False, **config: Any) -> QueueOut:
-        """Create the queue, or replace its configuration.
+    async def create(self, *, only_new: bool = False, **config: Any) -> QueueStored:
+        """Create the queue. If it exists with these settings, return it, with `created` False.
 
-        With `only_new`, raises PreconditionFailed if it exists.
+        Settings that you leave out are not compared. Raises AlreadyExists, which names the settings that differ; with
+        `only_new`, whenever it exists.
         """
-        call = put_queue(self.name, if_none_match="*" if only_new else UNSET)
+        call = replace(put_queue(self.name, if_none_match="*"), json=config)
+        return await create(self.transport, call, QueueStored.from_dict, only_new=only_new)
+
+    async def apply(self, *, dry_run: bool = False, **config: Any) -> QueueStored:
+        """Create the queue, or replace its configuration; `changes` has the fields that differed.
+
+        Settings that you leave out take their defaults. With `dry_run`, nothing is stored.
+        """
+        call = put_queue(self.name, dry_run=dry_run)
         return await self.transport.call(replace(call, json=config))
 
     async def config(self) -> QueueOut:
@@ -82,6 +95,14 @@ class AsyncQueue(AsyncWorking):
         """Change fields of the configuration; None resets a field to its default."""
         call = change_queue(self.name, body=QueuePatch())
         return await self.transport.call(replace(call, json=config))
+
+    async def pause(self) -> QueueOut:
+        """Pause delivery: the queue accepts messages and delivers none until it is resumed."""
+        return await self.transport.call(pause_queue(self.name))
+
+    async def resume(self) -> QueueOut:
+        """Resume delivery."""
+        return await self.transport.call(resume_queue(self.name))
 
     async def delete(self) -> None:
         """Delete the queue and its messages."""

@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from millstream_client import records as wire
+from millstream_client.aio.definitions import create
 from millstream_client.aio.following import AsyncFollowing
 from millstream_client.aio.subscriptions import AsyncSubscription
 from millstream_client.aio.transport import AsyncTransport
@@ -29,6 +30,7 @@ from millstream_client.core.models.reshard import Reshard
 from millstream_client.core.models.shard_out import ShardOut
 from millstream_client.core.models.stream_out import StreamOut
 from millstream_client.core.models.stream_patch import StreamPatch
+from millstream_client.core.models.stream_stored import StreamStored
 from millstream_client.core.models.truncate import Truncate
 from millstream_client.core.types import UNSET
 from millstream_client.errors import ItemRefused, PartlyRefused
@@ -54,12 +56,21 @@ class AsyncStream(AsyncFollowing):
 
     # ── Configuration ──
 
-    async def create(self, *, only_new: bool = False, **config: Any) -> StreamOut:
-        """Create the stream, or replace its configuration.
+    async def create(self, *, only_new: bool = False, **config: Any) -> StreamStored:
+        """Create the stream. If it exists with these settings, return it, with `created` False.
 
-        With `only_new`, raises PreconditionFailed if it exists.
+        Settings that you leave out are not compared. Raises AlreadyExists, which names the settings that differ; with
+        `only_new`, whenever it exists.
         """
-        call = put_stream(self.name, if_none_match="*" if only_new else UNSET)
+        call = replace(put_stream(self.name, if_none_match="*"), json=config)
+        return await create(self.transport, call, StreamStored.from_dict, only_new=only_new)
+
+    async def apply(self, *, dry_run: bool = False, **config: Any) -> StreamStored:
+        """Create the stream, or replace its configuration; `changes` has the fields that differed.
+
+        Settings that you leave out take their defaults. With `dry_run`, nothing is stored.
+        """
+        call = put_stream(self.name, dry_run=dry_run)
         return await self.transport.call(replace(call, json=config))
 
     async def config(self) -> StreamOut:

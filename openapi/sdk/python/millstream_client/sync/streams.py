@@ -27,6 +27,7 @@ from millstream_client.core.models.reshard import Reshard
 from millstream_client.core.models.shard_out import ShardOut
 from millstream_client.core.models.stream_out import StreamOut
 from millstream_client.core.models.stream_patch import StreamPatch
+from millstream_client.core.models.stream_stored import StreamStored
 from millstream_client.core.models.truncate import Truncate
 from millstream_client.core.types import UNSET
 from millstream_client.errors import ItemRefused, PartlyRefused
@@ -35,6 +36,7 @@ from millstream_client.messages import only
 from millstream_client.records import Appended, NewRecord, ShardRead, Start, StreamRead
 from millstream_client.repeating import Remaining
 from millstream_client.starting import Plan
+from millstream_client.sync.definitions import create
 from millstream_client.sync.following import Following
 from millstream_client.sync.subscriptions import Subscription
 from millstream_client.sync.transport import Transport
@@ -55,12 +57,21 @@ class Stream(Following):
 
     # ── Configuration ──
 
-    def create(self, *, only_new: bool = False, **config: Any) -> StreamOut:
-        """Create the stream, or replace its configuration.
+    def create(self, *, only_new: bool = False, **config: Any) -> StreamStored:
+        """Create the stream. If it exists with these settings, return it, with `created` False.
 
-        With `only_new`, raises PreconditionFailed if it exists.
+        Settings that you leave out are not compared. Raises AlreadyExists, which names the settings that differ; with
+        `only_new`, whenever it exists.
         """
-        call = put_stream(self.name, if_none_match="*" if only_new else UNSET)
+        call = replace(put_stream(self.name, if_none_match="*"), json=config)
+        return create(self.transport, call, StreamStored.from_dict, only_new=only_new)
+
+    def apply(self, *, dry_run: bool = False, **config: Any) -> StreamStored:
+        """Create the stream, or replace its configuration; `changes` has the fields that differed.
+
+        Settings that you leave out take their defaults. With `dry_run`, nothing is stored.
+        """
+        call = put_stream(self.name, dry_run=dry_run)
         return self.transport.call(replace(call, json=config))
 
     def config(self) -> StreamOut:

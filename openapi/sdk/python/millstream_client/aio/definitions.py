@@ -1,0 +1,29 @@
+"""Creation that never overwrites, shared by queues, streams, groups and webhooks."""
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from millstream_client.aio.transport import AsyncTransport
+from millstream_client.calls import Call
+from millstream_client.errors import AlreadyExists
+
+T = TypeVar("T")
+
+
+async def create(
+    transport: AsyncTransport,
+    call: Call[T],
+    read: Callable[[dict[str, Any]], T],
+    *,
+    only_new: bool = False,
+) -> T:
+    """Send a PUT that only creates; return an existing object if its settings are the same.
+
+    `read` decodes the existing object. Raises AlreadyExists if settings differ, or, with `only_new`, in any case.
+    """
+    try:
+        return await transport.call(call)
+    except AlreadyExists as error:
+        if error.changes or only_new:
+            raise
+        return read({**error.current, "created": False, "dry_run": False, "changes": []})

@@ -1,0 +1,30 @@
+# Generated from aio/definitions.py by `make sdk`; changes are lost.
+"""Creation that never overwrites, shared by queues, streams, groups and webhooks."""
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from millstream_client.calls import Call
+from millstream_client.errors import AlreadyExists
+from millstream_client.sync.transport import Transport
+
+T = TypeVar("T")
+
+
+def create(
+    transport: Transport,
+    call: Call[T],
+    read: Callable[[dict[str, Any]], T],
+    *,
+    only_new: bool = False,
+) -> T:
+    """Send a PUT that only creates; return an existing object if its settings are the same.
+
+    `read` decodes the existing object. Raises AlreadyExists if settings differ, or, with `only_new`, in any case.
+    """
+    try:
+        return transport.call(call)
+    except AlreadyExists as error:
+        if error.changes or only_new:
+            raise
+        return read({**error.current, "created": False, "dry_run": False, "changes": []})
