@@ -27,7 +27,7 @@ class WorkerSettings(BaseModel):
     """The stores, and Spark: its master, and the resources it may use.
 
     `scratch` is the directory for its temporary files, below a folder for each session; `log` is the file that the JVM
-    writes to, or this process's standard error.
+    writes to, or this process's standard error. `jobs_at_once`: of replays, and as many of all other jobs.
     """
 
     model_config = ConfigDict(frozen=True)

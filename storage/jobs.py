@@ -189,12 +189,17 @@ class Jobs:
             claim, progress, lambda _: Outcome(state=state, failure=failure)
         )
 
-    async def release(self, claim: JobLease, progress: Mapping[str, Any] | None = None) -> JobState:
+    async def release(
+        self, claim: JobLease, progress: Mapping[str, Any] | None = None, wait_ms: int = 0
+    ) -> JobState:
         """Stop before the end: the job is paused, cancelled, or queued again.
 
-        Paused or cancelled if its owner requested that. Returns its state, as `finish` does. Raises LeaseLost.
+        Paused or cancelled if its owner requested that; otherwise it is started again after `wait_ms`. Returns its state, as
+        `finish` does. Raises LeaseLost.
         """
-        return await self._rows.end_attempt(claim, progress, rules.released)
+        return await self._rows.end_attempt(
+            claim, progress, lambda job: rules.waiting(job, wait_ms)
+        )
 
     async def fail(
         self,

@@ -62,6 +62,7 @@ class AlertInputs(msgspec.Struct, frozen=True, kw_only=True):
     paused_groups: frozenset[str]
     webhooks: Sequence[Webhook]
     failed_jobs: Sequence[Job]
+    unserved_jobs: Sequence[Job]
     processes: Sequence[ProcessSeen]
     checks: Mapping[str, str]
     sees_deployment: bool
@@ -76,6 +77,7 @@ def find_alerts(seen: AlertInputs) -> list[Alert]:
         *_lagging(seen),
         *_webhooks(seen.webhooks),
         *_parked(seen),
+        *_unserved(seen.unserved_jobs),
         *_jobs(seen.failed_jobs),
     ]
     return sorted(alerts, key=lambda concern: concern.level != BAD)
@@ -165,6 +167,14 @@ def _webhooks(webhooks: Sequence[Webhook]) -> Iterable[Alert]:
             yield Alert(BAD, f"Webhook {name} is disabled", webhook.health.last_failure, path)
         elif webhook.health.failing_since_ms is not None:
             yield Alert(WARN, f"Webhook {name} is failing", webhook.health.last_failure, path)
+
+
+def _unserved(jobs: Sequence[Job]) -> Iterable[Alert]:
+    """Report jobs that no worker takes: nothing is archived, compacted or replayed."""
+    if jobs:
+        title = f"{display_formats.plural(len(jobs), 'job')} waiting for a worker"
+        detail = "No worker is running; millstream worker starts one."
+        yield Alert(BAD, title, detail, "/ui/system/jobs", {"state": "queued"})
 
 
 def _jobs(jobs: Sequence[Job]) -> Iterable[Alert]:

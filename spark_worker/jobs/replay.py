@@ -2,6 +2,7 @@
 
     prepare ──▶ wave after wave of parts, each a Spark job ──▶ retire ──▶ done
                   │ halted: wait for the request to stop
+                  │ no progress: give the place back, and continue later
                   └ failed: the attempt fails, and another continues where the parts are
 
 The producers are retired only when every part is done and that is stored: another attempt then finds nothing to send.
@@ -10,6 +11,7 @@ The process that ends a cancelled replay retires them as well.
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 import msgspec
@@ -25,9 +27,10 @@ from spark_worker.runtime.job_context import (
 )
 from spark_worker.settings import storage_of_task
 from storage.bootstrap import open_storage
+from storage.domain import limits
 from storage.domain.clock import SystemClock
 from storage.domain.errors import MillstreamError
-from storage.domain.jobs import RequestedState
+from storage.domain.jobs import RequestedState, WaitReason
 from storage.domain.names import StreamName
 from storage.domain.replays.pacing import ReplaySpeed
 from storage.domain.replays.replay import Order, PartProgress, ReplaySpec, progress_of, waves
@@ -42,6 +45,8 @@ def run(work: JobContext) -> Mapping[str, Any]:
     try:
         parts = work.call(work.storage.replays.prepare(work.claim, work.job, spec))
         fault("replay.prepared")
+        work.call(_wait_for_readers(work, spec))
+        work.check()
         for wave in _waves(work, spec, parts):
             _send_all(work, spec, wave)
     except JobStopped:
@@ -70,7 +75,9 @@ def _send_all(work: JobContext, spec: ReplaySpec, wave: Sequence[str]) -> None:
     Raises JobStopped.
     """
     while left := [part for part in _parts(work) if part.part in wave and not part.done]:
-        ends = _on_spark(work, _tasks(work, spec, left))
+        tasks = _tasks(work, spec, left)
+        with work.background(_yield_when_idle(work, spec, tasks[0].rhythm)):
+            ends = _on_spark(work, tasks)
         work.check()
         for task_end in ends:
             if task_end.failure:
@@ -81,6 +88,53 @@ def _send_all(work: JobContext, spec: ReplaySpec, wave: Sequence[str]) -> None:
                 )
         if any(task_end.halted for task_end in ends):
             _wait_for_stop(work)
+
+
+async def _wait_for_readers(work: JobContext, spec: ReplaySpec) -> None:
+    """Give the place back if the target's readers have a backlog, before Spark is used."""
+    if await work.storage.replays.is_lagging(work.job.namespace, spec):
+        await work.yield_slot(WaitReason.READERS, work.limits.job_wait_ms)
+
+
+async def _yield_when_idle(work: JobContext, spec: ReplaySpec, rhythm: ReplaySpeed | None) -> None:
+    """Give the place back once the parts have waited for JOB_IDLE_MS, and none has moved.
+
+    A replay with a rate limit keeps its place: the time that it has reserved would be lost.
+    """
+    loop = asyncio.get_running_loop()
+    last, since = None, loop.time()
+    while True:
+        await asyncio.sleep(limits.REPLAY_SAVE_MS / limits.SECOND_MS)
+        with suppress(MillstreamError):
+            parts = await work.storage.replays.parts(work.job.job_id)
+            positions = [part.position for part in parts]
+            if positions != last or not any(_waits(part, work) for part in parts):
+                last, since = positions, loop.time()
+            elif loop.time() - since >= work.limits.job_idle_ms / limits.SECOND_MS:
+                left = [part for part in parts if not part.done]
+                if (wait := await _reason(work, spec, rhythm, left)) is not None:
+                    await work.yield_slot(*wait)
+                    return
+
+
+def _waits(part: PartProgress, work: JobContext) -> bool:
+    return not part.done and part.waiting_attempt == work.claim.attempt
+
+
+async def _reason(
+    work: JobContext, spec: ReplaySpec, rhythm: ReplaySpeed | None, left: Sequence[PartProgress]
+) -> tuple[WaitReason, int] | None:
+    """Return what a replay without progress waits for, and for how many ms it need not try."""
+    namespace, pacing = work.job.namespace, spec.request.pacing
+    if await work.storage.replays.is_lagging(namespace, spec):
+        return WaitReason.READERS, work.limits.job_wait_ms
+    if pacing.records_per_second is not None or pacing.bytes_per_second is not None:
+        return None
+    if rhythm is None:
+        return WaitReason.TARGET, work.limits.job_wait_ms
+    arrival_ms = await work.storage.replays.oldest_arrival(namespace, spec, left)
+    due_in_ms = 0 if arrival_ms is None else rhythm.due_ms(arrival_ms) - SystemClock().now_ms()
+    return (WaitReason.PACE, due_in_ms) if due_in_ms > work.limits.job_wait_ms else None
 
 
 def _tasks(work: JobContext, spec: ReplaySpec, left: Sequence[PartProgress]) -> list[SendParts]:

@@ -121,11 +121,13 @@ class _ReplaySender:
         self._target = target
         self._throttle = ReplayThrottle(task.rhythm, clock)
         self._unsaved: dict[str, PartProgress] = {}
+        self._latest: dict[str, PartProgress] = {}
         self._is_meant = selects(spec.request.filter)
         self._source = StreamName(spec.request.stream, job.namespace)
 
     async def run(self, parts: Sequence[PartProgress]) -> TaskEnd:
         """Send all lanes."""
+        self._latest = {part.part: part for part in parts}
         saving = asyncio.create_task(self._keep_saving())
         try:
             await self._throttle.retry(self._refresh)
@@ -199,6 +201,7 @@ class _ReplaySender:
                 await self._throttle.wait_until_due(lane.peek())
             lane.done(after)
             self._unsaved |= {part.part: part for part in after}
+            self._latest |= {part.part: part for part in after}
         return selected
 
     async def _send(self, batch: SendBatch) -> Sequence[PartProgress]:
@@ -226,6 +229,7 @@ class _ReplaySender:
     async def _keep_saving(self) -> None:
         while True:
             await asyncio.sleep(limits.REPLAY_SAVE_MS / limits.SECOND_MS)
+            self._note_wait()
             try:
                 await self._save()
                 await self._refresh()
@@ -233,6 +237,17 @@ class _ReplaySender:
                 self._throttle.halt()
             except MillstreamError:
                 continue  # repeated in a second; the target detects duplicates of what is sent in between
+
+    def _note_wait(self) -> None:
+        """Mark the parts as waiting, once until they move, so that the job can yield."""
+        attempt = self._task.claim.attempt
+        if self._throttle.waits:
+            self._unsaved |= {
+                name: msgspec.structs.replace(part, waiting_attempt=attempt)
+                for name, part in self._latest.items()
+                if not part.done and part.waiting_attempt != attempt
+            }
+            self._latest |= self._unsaved
 
     async def _save(self) -> None:
         """Store unsaved progress; what cannot be stored, also as the task ends, stays unsaved."""

@@ -1,8 +1,8 @@
 """Throttle of a replay: due times, backpressure, retries, and the request to stop."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
-from contextlib import suppress
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import contextmanager, nullcontext, suppress
 from typing import TypeVar
 
 from storage.domain import limits
@@ -26,11 +26,13 @@ class ReplayHalted(Exception):
 class ReplayThrottle:
     """Waits of one task, each of which ends at the request to stop.
 
-    `is_lagging`: the target's readers have too large a backlog.
+    `is_lagging`: the target's readers have too large a backlog. `waits`: how many lanes wait for that, for room in the
+    target, or for the time of their next record.
     """
 
     def __init__(self, speed: ReplaySpeed | None, clock: Clock) -> None:
         self.is_lagging = False
+        self.waits = 0
         self._speed = speed
         self._clock = clock
         self._adaptive = AdaptiveThrottle()
@@ -49,14 +51,24 @@ class ReplayThrottle:
         """Wait until a record may be sent. Raises ReplayHalted."""
         if record is not None and self._speed is not None:
             wait_ms = self._speed.due_ms(record.arrival_ms) - self._clock.now_ms()
-            await self.wait(max(1, wait_ms))
+            with self._counted():
+                await self.wait(max(1, wait_ms))
 
     async def wait_for_readers(self) -> None:
         """Wait while the target's readers have too large a backlog. Raises ReplayHalted."""
         if self._halt.is_set():
             raise ReplayHalted
-        while self.is_lagging:
-            await self.wait(_POLL_S * limits.SECOND_MS)
+        with self._counted():
+            while self.is_lagging:
+                await self.wait(_POLL_S * limits.SECOND_MS)
+
+    @contextmanager
+    def _counted(self) -> Iterator[None]:
+        self.waits += 1
+        try:
+            yield
+        finally:
+            self.waits -= 1
 
     async def wait(self, ms: float) -> None:
         """Wait, but not longer than until the task is to stop.
@@ -94,8 +106,10 @@ class ReplayThrottle:
             try:
                 return await work()
             except MillstreamError as error:
-                tries += error.code not in _PRESSURE
+                has_no_room = error.code in _PRESSURE
+                tries += not has_no_room
                 if not error.code.retryable or tries > limits.REPLAY_RETRIES_MAX:
                     raise
-            await self.wait(wait_ms)
+            with self._counted() if has_no_room else nullcontext():
+                await self.wait(wait_ms)
             wait_ms = min(2 * wait_ms, limits.REPLAY_RETRY_MS_MAX)

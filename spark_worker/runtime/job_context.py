@@ -16,7 +16,8 @@ returned, to continue where its parts are. A thread of the handler's own that us
 
 import asyncio
 import threading
-from collections.abc import Callable, Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Iterator, Mapping
+from contextlib import contextmanager
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
@@ -24,7 +25,8 @@ import msgspec
 
 from spark_worker.settings import WorkerSettings
 from storage.bootstrap import Storage
-from storage.domain.jobs import Job, JobLease, RequestedState
+from storage.domain.jobs import WAITING_FOR, Job, JobLease, RequestedState, WaitReason
+from storage.domain.limits import Limits
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -56,6 +58,8 @@ class StopReason(StrEnum):
     LEASE_LOST = "lease_lost"
     ENDING = "ending"
     """The worker ends."""
+    WAITING = "waiting"
+    """The job waits for something, and gives its place to another."""
 
     @classmethod
     def of(cls, requested: RequestedState) -> "StopReason | None":
@@ -74,6 +78,8 @@ class SessionProvider(Protocol):
 
     async def get(self) -> "SparkSession": ...
 
+    async def cancel(self, group: str) -> None: ...
+
 
 class JobContext:
     """One attempt at a job, as its handler sees it.
@@ -82,14 +88,23 @@ class JobContext:
     """
 
     def __init__(
-        self, job: Job, storage: Storage, settings: WorkerSettings, sparks: SessionProvider
+        self,
+        job: Job,
+        storage: Storage,
+        settings: WorkerSettings,
+        sparks: SessionProvider,
+        limits: Limits,
     ) -> None:
         self.job = job
         self.storage = storage
         self.settings = settings
+        self.limits = limits
         self.used_spark = False
         self.stop_reason: StopReason | None = None
-        self.progress: Mapping[str, Any] = job.progress
+        self.progress: Mapping[str, Any] = {
+            name: value for name, value in job.progress.items() if name != WAITING_FOR
+        }
+        self.wait_ms = 0
         self._sparks = sparks
         self._loop = asyncio.get_running_loop()
         self._stop = threading.Event()
@@ -132,6 +147,17 @@ class JobContext:
         """Wait for an engine's coroutine, which runs in the worker's event loop."""
         return asyncio.run_coroutine_threadsafe(answer, self._loop).result()
 
+    @contextmanager
+    def background(self, work: Coroutine[Any, Any, None]) -> Iterator[None]:
+        """Run a coroutine in the worker's event loop while the block runs; raise its error."""
+        future = asyncio.run_coroutine_threadsafe(work, self._loop)
+        try:
+            yield
+        finally:
+            future.cancel()
+        if not future.cancelled():
+            future.result()
+
     def report(self, progress: Mapping[str, Any]) -> None:
         """Set the job's progress, in JSON; it is stored with the next heartbeat."""
         self.progress = dict(progress)
@@ -154,9 +180,17 @@ class JobContext:
         self._stop.wait(seconds)
         self.check()
 
+    async def yield_slot(self, reason: WaitReason, wait_ms: int) -> None:
+        """Stop the attempt, so that another job gets its place; it continues after `wait_ms`."""
+        self.report({**self.progress, WAITING_FOR: reason.value})
+        self.wait_ms = wait_ms
+        self.stop(StopReason.WAITING)
+        if self.used_spark:
+            await self._sparks.cancel(self.group)
+
     def stop(self, reason: StopReason) -> None:
         """Request the handler to stop; the first reason stands, unless the lease is lost."""
-        if self.stop_reason is None or reason is StopReason.LEASE_LOST:
+        if self.stop_reason in (None, StopReason.WAITING) or reason is StopReason.LEASE_LOST:
             self.stop_reason = reason
         self._stop.set()
 

@@ -92,10 +92,11 @@ class Runner:
         """Start a job if there is capacity and one is due; return whether to try again at once."""
         if self._session_pool.needs_recycling and not self._contexts:
             await self._session_pool.close()
-        if len(self._contexts) >= self._settings.jobs_at_once or self._session_pool.needs_recycling:
+        kinds = self._kinds_with_capacity()
+        if not kinds or self._session_pool.needs_recycling:
             return False
         try:
-            job = await self._storage.jobs.claim(self._worker, list(self._handlers))
+            job = await self._storage.jobs.claim(self._worker, kinds)
         except MillstreamError as error:
             self._note_outage(error)
             return False
@@ -104,6 +105,16 @@ class Runner:
             return False
         self._begin(job)
         return True
+
+    def _kinds_with_capacity(self) -> list[JobKind]:
+        """Return the kinds of which another job may start.
+
+        Replays, which may last for days, have places of their own: what is not archived in time is lost to retention.
+        """
+        replays = sum(work.job.kind is JobKind.REPLAY for work in self._contexts.values())
+        running = {True: replays, False: len(self._contexts) - replays}
+        most = self._settings.jobs_at_once
+        return [kind for kind in self._handlers if running[kind is JobKind.REPLAY] < most]
 
     def _note_outage(self, error: MillstreamError) -> None:
         """Log an outage once."""
@@ -120,7 +131,7 @@ class Runner:
             await asyncio.sleep(pause_s)
 
     def _begin(self, job: Job) -> None:
-        work = JobContext(job, self._storage, self._settings, self._session_pool)
+        work = JobContext(job, self._storage, self._settings, self._session_pool, self._limits)
         task = asyncio.create_task(self._do(work), name=job.job_id)
         self._contexts[task] = work
         task.add_done_callback(self._contexts.pop)
@@ -190,7 +201,7 @@ class Runner:
         if ended.error is None:
             return await jobs.finish(claim, progress=ended.progress or work.progress)
         if work.stopping:
-            return await jobs.release(claim, work.progress)
+            return await jobs.release(claim, work.progress, work.wait_ms)
         failure, retry = self._describe(ended.error), _may_help(ended.error)
         state = await jobs.fail(claim, failure, retry=retry, progress=work.progress)
         facts = {**_facts(work), "state": state.value, "reason": failure}

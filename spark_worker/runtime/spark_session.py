@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import os
+import re
 import shutil
 import sys
 import tempfile
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 _LOG4J = Path(spark_worker.__file__).with_name("log4j2.properties")
 _SHUFFLE_PARTITIONS = 8
 _ARROW_BATCH_RECORDS = 5_000
+_LOCAL_MASTER = re.compile(r"local(?:\[(\*|\d+)\])?")
 _FOLDER = "millstream-spark-"  # then the process id, and a random suffix
 
 
@@ -168,8 +170,10 @@ def options(settings: WorkerSettings, folder: Path) -> dict[str, str]:
         "-XX:+UseSerialGC",  # the JVM passes Arrow data on, and does little else
     ]
     loopback = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
+    master, parallelism = local_slots(settings)
     return {
-        "spark.master": settings.spark_master,
+        "spark.master": master,
+        **parallelism,
         "spark.app.name": "millstream",
         "spark.submit.deployMode": "client",
         "spark.driver.memory": f"{settings.spark_memory_mb}m",
@@ -188,6 +192,19 @@ def options(settings: WorkerSettings, folder: Path) -> dict[str, str]:
         "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
         **(loopback if here else {}),
     }
+
+
+def local_slots(settings: WorkerSettings) -> tuple[str, dict[str, str]]:
+    """Return a local master with task slots for all jobs, and the parallelism of one of them.
+
+    The tasks of a replay last as long as it does: with a slot per core, two would leave none to the archive.
+    """
+    named = _LOCAL_MASTER.fullmatch(settings.spark_master)
+    if named is None:
+        return settings.spark_master, {}
+    tasks = len(os.sched_getaffinity(0)) if named[1] == "*" else int(named[1] or 1)
+    slots = tasks * (settings.jobs_at_once + 1)
+    return f"local[{slots}]", {"spark.default.parallelism": str(tasks)}
 
 
 def _quoted(word: str) -> str:

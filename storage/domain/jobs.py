@@ -15,6 +15,7 @@ from enum import StrEnum
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from storage.domain import limits
 from storage.domain.errors import JobRefused
@@ -31,6 +32,10 @@ class JobKind(StrEnum):
 
     REPLAY = "replay"
     """Send records of a stream again."""
+
+
+WAITING_FOR = "waiting_for"
+"""Member of a job's progress: why its last attempt gave its place back."""
 
 
 class JobState(StrEnum):
@@ -55,6 +60,20 @@ class RequestedState(StrEnum):
     NONE = "none"
     PAUSE = "pause"
     CANCEL = "cancel"
+
+
+class WaitReason(StrEnum):
+    """Reason why an open job makes no progress.
+
+    worker: no worker runs. capacity: the workers have no free place. readers: a replay's target has a backlog larger than its
+    `lag_records_max`. target: the target accepts nothing. pace: the next record is due later, at the replay's speed.
+    """
+
+    WORKER = "worker"
+    CAPACITY = "capacity"
+    READERS = "readers"
+    TARGET = "target"
+    PACE = "pace"
 
 
 class JobLease(msgspec.Struct, frozen=True):
@@ -97,6 +116,20 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
         """Claim of the worker that was given this job."""
         assert self.worker is not None
         return JobLease(self.job_id, self.attempt, self.worker)
+
+    def waiting_for(self, now_ms: int, *, has_worker: bool) -> WaitReason | None:
+        """Return why the job makes no progress now; None if it runs or is about to start.
+
+        `has_worker`: a worker process runs.
+        """
+        if self.state is not JobState.QUEUED:
+            return None
+        if not has_worker:
+            return WaitReason.WORKER
+        if WAITING_FOR in self.progress:
+            return WaitReason(self.progress[WAITING_FOR])
+        is_late = now_ms - self.run_after_ms > limits.JOB_CAPACITY_NOTED_MS
+        return WaitReason.CAPACITY if is_late else None
 
 
 class JobPart(msgspec.Struct, frozen=True):
@@ -204,6 +237,12 @@ def released(job: Job) -> Outcome:
     return Outcome(
         state=_state_for(job.requested_state), failures=job.failures, failure=job.failure
     )
+
+
+def waiting(job: Job, wait_ms: int) -> Outcome:
+    """Return the outcome of an attempt that gave its place back, to continue after `wait_ms`."""
+    outcome = released(job)
+    return outcome if outcome.state is not JobState.QUEUED else replace(outcome, wait_ms=wait_ms)
 
 
 def failed(job: Job, failure: str, *, retry: bool, first_wait_ms: int) -> Outcome:

@@ -6,18 +6,21 @@ import random
 import signal
 from collections import Counter
 
+import msgspec
 import pytest
 
 from spark_worker.main import HANDLERS
-from storage.domain.jobs import JobState
+from storage.domain.jobs import WAITING_FOR, JobState
 from storage.domain.log.record_batch import Record
 from storage.domain.names import QueueName
+from storage.domain.queues.message import NewMessage
 from storage.domain.queues.queue import QueueSpec
 from storage.domain.replays.pacing import Pacing
 from storage.domain.replays.replay import Order, Target
 from storage.domain.streams.record_filter import Filter
 from storage.domain.streams.stream import RING_SIZE, StreamSpec
 from storage.redis.keys import LogAddress
+from tests.conditions import eventually
 from tests.replay_steps import SOURCE, TARGET, everything, replay_request
 from tests.spark.workers import worker_process
 
@@ -122,6 +125,49 @@ async def test_replay_to_deleted_target_fails_with_reason(storage, working, ende
 
     assert over.state is JobState.FAILED
     assert "target" in over.failure
+
+
+async def test_waiting_replays_give_their_places_back(storage, working, ended, records):
+    """Two replays into a queue that nobody read held both places: all other jobs stayed queued."""
+    await storage.catalog.put_queue(QueueName("unread"), QueueSpec())
+    await storage.queues.send(QueueName("unread"), [NewMessage(b"one")])
+    idle = [
+        await storage.replays.submit(
+            "default",
+            replay_request(target=Target(queue="unread"), pacing=Pacing(lag_records_max=0)),
+        )
+        for _ in range(2)
+    ]
+
+    async with working(HANDLERS):
+        await ended((await storage.archive_admin.flush(SOURCE)).job_id)
+        replay = await storage.replays.submit("default", replay_request())
+        over = await ended(replay.job.job_id)
+        await eventually(lambda: states_of(storage, idle), ["queued readers"] * 2)
+        await storage.catalog.delete_queue(QueueName("unread"))
+
+    assert over.state is JobState.DONE, over.failure
+
+
+async def states_of(storage, replays) -> list[str]:
+    jobs = [await storage.jobs.get(replay.job.job_id) for replay in replays]
+    return [f"{job.state.value} {job.progress.get(WAITING_FOR)}" for job in jobs]
+
+
+async def test_replay_into_full_queue_gives_its_place_back(storage, working, ended, records):
+    """A replay that has begun waits for room, and continues where it was."""
+    await storage.catalog.put_queue(QueueName("full"), QueueSpec(messages_max=100))
+    replay = await storage.replays.submit("default", replay_request(target=Target(queue="full")))
+
+    async with working(HANDLERS):
+        await eventually(lambda: states_of(storage, [replay]), ["queued target"])
+        await storage.catalog.change_queue(
+            QueueName("full"), lambda spec: msgspec.structs.replace(spec, messages_max=None)
+        )
+        over = await ended(replay.job.job_id)
+
+    assert over.state is JobState.DONE, over.failure
+    assert (await storage.queues.stats(QueueName("full"))).sent == RECORDS
 
 
 @pytest.mark.chaos

@@ -20,7 +20,14 @@ from storage.settings import StorageSettings
 from tests.spark.shared_session import worker_settings
 
 HANDLERS = {"toys": "tests.spark.toys.TOYS", "real": "spark_worker.main.HANDLERS"}
-QUICK = Limits(job_lease_ms=3_000, job_heartbeat_ms=100, job_backoff_ms=50, job_poll_ms=50)
+QUICK = Limits(
+    job_lease_ms=3_000,
+    job_heartbeat_ms=100,
+    job_backoff_ms=50,
+    job_poll_ms=50,
+    job_idle_ms=1_500,
+    job_wait_ms=300,
+)
 
 
 @contextmanager

@@ -14,8 +14,9 @@ from storage.bootstrap import Storage
 from storage.domain import limits
 from storage.domain.access.permissions import Action, Principal
 from storage.domain.clock import SystemClock
-from storage.domain.jobs import Job, JobState
+from storage.domain.jobs import Job, JobState, WaitReason
 from storage.domain.names import QueueName
+from storage.domain.presence import ProcessRole, ProcessSeen
 from storage.domain.timeseries.samples import QueueSample, Samples
 
 router = APIRouter(include_in_schema=False, route_class=PageRoute)
@@ -51,12 +52,15 @@ async def _hour(storage: Storage, principal: Principal) -> Samples:
 
 async def _seen(storage: Storage, principal: Principal, checks: Mapping[str, str]) -> AlertInputs:
     namespace, policy = principal.namespace, principal.policy
-    queues, groups, totals, webhooks, jobs, processes = await asyncio.gather(
+    queued = storage.jobs.list(namespace=namespace, state=JobState.QUEUED, limit=PAGE_ROWS)
+    queues, groups, totals, webhooks, (jobs, queued_jobs), processes = await asyncio.gather(
         storage.time_series.latest_queues(namespace),
         storage.time_series.latest_groups(namespace),
         storage.time_series.latest_namespaces(),
         storage.webhooks.list_webhooks(namespace, limit=PAGE_ROWS),
-        storage.jobs.list(namespace=namespace, state=JobState.FAILED, limit=PAGE_ROWS),
+        asyncio.gather(
+            storage.jobs.list(namespace=namespace, state=JobState.FAILED, limit=PAGE_ROWS), queued
+        ),
         storage.presence.processes(),
     )
     now_ms = _CLOCK.now_ms()
@@ -76,10 +80,23 @@ async def _seen(storage: Storage, principal: Principal, checks: Mapping[str, str
         paused_groups=frozenset(name for name, group in lagging.items() if group.spec.paused),
         webhooks=[one for one in webhooks if policy.allows(Action.WEBHOOK_LIST, one.name.name)],
         failed_jobs=_recent(jobs, now_ms) if policy.allows_any_name(Action.JOB_LIST) else [],
+        unserved_jobs=_unserved(queued_jobs, processes, now_ms)
+        if policy.allows_any_name(Action.JOB_LIST)
+        else [],
         processes=processes,
         checks=checks,
         sees_deployment=policy.allows(Action.METRICS_READ, "*"),
     )
+
+
+def _unserved(queued: Sequence[Job], processes: Sequence[ProcessSeen], now_ms: int) -> list[Job]:
+    has_worker = any(process.role is ProcessRole.WORKER for process in processes)
+    return [
+        job
+        for job in queued
+        if job.waiting_for(now_ms, has_worker=has_worker) is WaitReason.WORKER
+        and now_ms - job.run_after_ms > limits.JOB_CAPACITY_NOTED_MS
+    ]
 
 
 def _recent(jobs: Sequence[Job], now_ms: int) -> list[Job]:

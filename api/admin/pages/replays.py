@@ -15,6 +15,7 @@ from storage.domain.clock import SystemClock
 from storage.domain.errors import JobNotFound
 from storage.domain.jobs import JobState, RequestedState
 from storage.domain.replays.replay import progress_of
+from storage.operations.job_waits import wait_reasons
 from storage.replays.engine import Replay
 
 router = APIRouter(include_in_schema=False, route_class=PageRoute, prefix="/ui/replays")
@@ -119,6 +120,7 @@ async def show_replay(
         name=stored.spec.replay_id,
         replay=stored,
         job=job,
+        waits_for=(await wait_reasons(storage.presence, job)).get(job.job_id),
         spec=stored.spec.request,
         counts=counts,
         progress=ReplayProgress.of(stored, counts, _CLOCK.now_ms()),

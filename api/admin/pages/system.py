@@ -16,6 +16,7 @@ from storage.domain.access.permissions import Action
 from storage.domain.errors import Forbidden, MillstreamError
 from storage.domain.jobs import JobState
 from storage.operations.health import Diagnostic
+from storage.operations.job_waits import wait_reasons
 
 router = APIRouter(prefix="/ui/system", include_in_schema=False, route_class=PageRoute)
 
@@ -80,12 +81,14 @@ async def list_jobs(
         limit=PAGE_ROWS + 1,
     )
     rows = jobs[:PAGE_ROWS]
+    waits = await wait_reasons(storage.presence, *rows)
     last = (rows[-1].created_at_ms, rows[-1].job_id) if len(jobs) > PAGE_ROWS else None
     return render(
         request,
         "system/jobs.html",
         live=True,
         rows=rows,
+        waits=waits,
         state=state,
         states=list(JobState),
         cursor=cursor,

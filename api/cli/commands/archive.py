@@ -12,7 +12,7 @@ from api.cli.config.process_settings import settings_from_cli
 from api.cli.errors import CliError, ExitCode
 from api.cli.shell.options import DataOption, Limit, Prefix, StreamName
 from api.cli.shell.output import Row, table, to_row
-from api.cli.shell.progress import RetryNotices, progress
+from api.cli.shell.progress import JobNotices, progress
 from api.cli.shell.terminal import LONG_S, Terminal, noun, verb
 
 archive = noun("Archived streams (Parquet files).")
@@ -108,12 +108,12 @@ def _until_over(cli: Terminal, name: str, job: str) -> Row:
 
     client = cli.connect(LONG_S)
     at_first = _waiting(to_row(client.stream(name).archive()))
-    retry_notices = RetryNotices(cli.print_notice)
+    notices = JobNotices(cli.print_notice)
     with progress(cli, "archived:") as shown:
         while (status := to_row(client.job(job).status()))["state"] not in OVER:
             waiting = _waiting(to_row(client.stream(name).archive()))
             shown.to(max(0, at_first - waiting), at_first)
-            retry_notices.report(status["failure"])
+            notices.report(status["failure"], status["waiting_for"])
             time.sleep(POLL_S)
     return status
 

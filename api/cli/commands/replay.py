@@ -10,7 +10,7 @@ from api.cli.errors import CliError, ExitCode
 from api.cli.shell.options import JobStateOption, Limit, StreamName, fields, position_option
 from api.cli.shell.output import Column, Row, table, to_row
 from api.cli.shell.parsers import StreamPosition
-from api.cli.shell.progress import RetryNotices, progress
+from api.cli.shell.progress import JobNotices, progress
 from api.cli.shell.terminal import LONG_S, Terminal, noun, verb
 
 if TYPE_CHECKING:
@@ -88,7 +88,9 @@ def start(
     if wait:
         _watch(cli, begun.name)
     else:
-        cli.out.done(f"Started replay {begun.name}.", to_row(begun.status()))
+        status = to_row(begun.status())
+        JobNotices(cli.print_notice).report(status["failure"], status["waiting_for"])
+        cli.out.done(f"Started replay {begun.name}.", status)
 
 
 def bound(position: StreamPosition | None, option: str) -> Row | None:
@@ -171,10 +173,10 @@ def _watch(cli: Terminal, name: str) -> None:
 def _until_over(cli: Terminal, replay: "Replay") -> Row:
     from millstream_client.sync.replays import OVER
 
-    retry_notices = RetryNotices(cli.print_notice)
+    notices = JobNotices(cli.print_notice)
     with progress(cli, "replayed:") as shown:
         for status in replay.watch():
             shown.to(status.progress.read, status.progress.records or None)
             if status.state not in OVER:
-                retry_notices.report(status.failure)
+                notices.report(status.failure, status.waiting_for)
     return to_row(status)

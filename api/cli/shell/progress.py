@@ -32,18 +32,31 @@ def progress(cli: Terminal, what: str) -> Iterator[ProgressDisplay]:
         yield ProgressLines(what, cli.print_notice)
 
 
-class RetryNotices:
-    """Reports the failure of a job's attempt that is retried, unless it is unchanged."""
+WAITING_FOR = {
+    "worker": "waiting for a worker, and none is running: start one with `millstream worker`",
+    "capacity": "waiting for a free place: the workers run as many jobs as they may",
+    "readers": "waiting for the target's readers, whose backlog is above `lag_records_max`",
+    "target": "waiting for the target, which accepts nothing now",
+    "pace": "waiting until the next record is due",
+}
+"""Notice for each reason why a job waits."""
+
+
+class JobNotices:
+    """Reports why a job waits, and failures of attempts that are retried, once each."""
 
     def __init__(self, print_line: Callable[[str], None]) -> None:
         self._print_line = print_line
-        self._last_failure = ""
+        self._last = ("", "")
 
-    def report(self, failure: str) -> None:
-        """Report the failure of the last attempt of a running job; "" for none."""
-        if failure and failure != self._last_failure:
+    def report(self, failure: str, waiting_for: str | None) -> None:
+        """Report a change of the last attempt's failure, "" for none, and of the reason to wait."""
+        last_failure, last_reason = self._last
+        if failure and failure != last_failure:
             self._print_line(f"an attempt failed and will be retried: {failure}")
-        self._last_failure = failure
+        if waiting_for and waiting_for != last_reason:
+            self._print_line(WAITING_FOR[waiting_for])
+        self._last = (failure, waiting_for or "")
 
 
 class _Silent:

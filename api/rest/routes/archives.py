@@ -11,6 +11,7 @@ from api.native.examples import AT, LATER, Example
 from api.rest.schemas.archive import ArchivedFileOut, ArchivedFilePage, ArchiveOut, FlushOut
 from storage.domain import limits
 from storage.domain.access.permissions import Action
+from storage.operations.job_waits import wait_reasons
 
 router = APIRouter(prefix="/v1/archives", tags=["archives"], route_class=AuditedRoute)
 
@@ -51,7 +52,8 @@ async def flush_archive(stream: StreamPath, storage: StorageDep, response: Respo
     """
     job = await storage.archive_admin.flush(stream)
     response.headers["location"] = f"/v1/jobs/{job.job_id}"
-    return FlushOut(job=job.job_id)
+    waits = await wait_reasons(storage.presence, job)
+    return FlushOut(job=job.job_id, waiting_for=waits.get(job.job_id))
 
 
 # Examples of the OpenAPI document
@@ -102,6 +104,6 @@ EXAMPLES = {
     "flush_archive": Example(
         "/v1/archives/clicks/flushes",
         status=202,
-        answer={"job": "0f1e2d3c4b5a69788796a5b4c3d2e1f0"},
+        answer={"job": "0f1e2d3c4b5a69788796a5b4c3d2e1f0", "waiting_for": "worker"},
     ),
 }

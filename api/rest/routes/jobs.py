@@ -13,6 +13,7 @@ from storage.domain import limits
 from storage.domain.access.permissions import Action, Principal
 from storage.domain.errors import JobNotFound
 from storage.domain.jobs import Job, JobKind, JobState
+from storage.operations.job_waits import wait_reasons
 
 router = APIRouter(prefix="/v1/jobs", tags=["jobs"], route_class=AuditedRoute)
 
@@ -37,8 +38,10 @@ async def list_jobs(
         namespace=principal.namespace, kind=kind, state=state, after=after, limit=limit + 1
     )
     page = page_of(jobs, limit, about, lambda job: (job.created_at_ms, job.job_id))
+    waits = await wait_reasons(storage.presence, *page.items)
     return JobPage(
-        items=[JobOut.from_domain(job) for job in page.items], next_cursor=page.next_cursor
+        items=[JobOut.from_domain(job, waits.get(job.job_id)) for job in page.items],
+        next_cursor=page.next_cursor,
     )
 
 
@@ -46,7 +49,9 @@ async def list_jobs(
 async def get_job(job: JobId, storage: StorageDep, principal: PrincipalDep) -> JobDetail:
     """Show the progress of a job."""
     stored = await _job_of(storage, principal, job)
-    return JobDetail.of(stored, await storage.jobs.parts(stored.job_id))
+    waits = await wait_reasons(storage.presence, stored)
+    parts = await storage.jobs.parts(stored.job_id)
+    return JobDetail.of(stored, parts, waits.get(stored.job_id))
 
 
 @router.post("/{job}/cancel", dependencies=[MANAGE])
@@ -56,14 +61,18 @@ async def cancel_job(job: JobId, storage: StorageDep, principal: PrincipalDep) -
     A running job ends within seconds; until then its `requested_state` is 'cancel'.
     """
     stored = await _job_of(storage, principal, job)
-    return JobOut.from_domain(await storage.jobs.cancel(stored.job_id))
+    return await _answer(storage, await storage.jobs.cancel(stored.job_id))
 
 
 @router.post("/{job}/retry", dependencies=[MANAGE])
 async def retry_job(job: JobId, storage: StorageDep, principal: PrincipalDep) -> JobOut:
     """Retry a failed job from where it stopped."""
     stored = await _job_of(storage, principal, job)
-    return JobOut.from_domain(await storage.jobs.retry(stored.job_id))
+    return await _answer(storage, await storage.jobs.retry(stored.job_id))
+
+
+async def _answer(storage: StorageDep, job: Job) -> JobOut:
+    return JobOut.from_domain(job, (await wait_reasons(storage.presence, job)).get(job.job_id))
 
 
 async def _job_of(storage: StorageDep, principal: Principal, job_id: str) -> Job:
@@ -83,6 +92,7 @@ _JOB = {
     "subject": "logs",
     "state": "failed",
     "requested_state": "none",
+    "waiting_for": None,
     "attempt": 10,
     "failures": 10,
     "attempts_max": 10,
@@ -107,7 +117,14 @@ EXAMPLES = {
     ),
     "retry_job": Example(
         f"/v1/jobs/{JOB_ID}/retry",
-        answer={**_JOB, "state": "queued", "failures": 0, "failure": "", "ended_at": None},
+        answer={
+            **_JOB,
+            "state": "queued",
+            "waiting_for": "worker",
+            "failures": 0,
+            "failure": "",
+            "ended_at": None,
+        },
     ),
     "cancel_job": Example(f"/v1/jobs/{JOB_ID}/cancel", answer={**_JOB, "state": "cancelled"}),
 }

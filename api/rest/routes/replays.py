@@ -22,6 +22,7 @@ from storage.domain.access.permissions import Action, Principal
 from storage.domain.errors import JobNotFound
 from storage.domain.jobs import JobState
 from storage.domain.replays.replay import ReplayRequest
+from storage.operations.job_waits import wait_reasons
 from storage.replays.engine import Replay
 
 router = APIRouter(prefix="/v1/replays", tags=["replays"], route_class=AuditedRoute)
@@ -51,7 +52,12 @@ async def start_replay(
         return Response(body, media_type="application/json")
     replay = await storage.replays.submit(namespace, request, config.id)
     response.headers["location"] = f"/v1/replays/{replay.spec.replay_id}"
-    return ReplayOut.from_domain(replay)
+    return await _answer(storage, replay)
+
+
+async def _answer(storage: Storage, replay: Replay) -> ReplayOut:
+    waits = await wait_reasons(storage.presence, replay.job)
+    return ReplayOut.from_domain(replay, waits.get(replay.job.job_id))
 
 
 def _authorise(storage: Storage, principal: Principal, request: ReplayRequest) -> None:
@@ -86,8 +92,11 @@ async def list_replays(
         lambda replay: (replay.job.created_at_ms, replay.job.job_id),
         lambda replay: principal.policy.allows(Action.REPLAY_LIST, replay.spec.request.stream),
     )
+    waits = await wait_reasons(storage.presence, *(replay.job for replay in page.items))
     return ReplayPage(
-        items=[ReplayOut.from_domain(replay) for replay in page.items],
+        items=[
+            ReplayOut.from_domain(replay, waits.get(replay.job.job_id)) for replay in page.items
+        ],
         next_cursor=page.next_cursor,
     )
 
@@ -97,7 +106,9 @@ async def get_replay(
     replay: ReplayId, storage: StorageDep, principal: PrincipalDep
 ) -> ReplayDetail:
     """Show the progress of a replay, by shard."""
-    return ReplayDetail.from_domain(await _named(storage, principal, replay, Action.REPLAY_LIST))
+    stored = await _named(storage, principal, replay, Action.REPLAY_LIST)
+    waits = await wait_reasons(storage.presence, stored.job)
+    return ReplayDetail.from_domain(stored, waits.get(stored.job.job_id))
 
 
 @router.post("/{replay}/pause", dependencies=[MANAGE])
@@ -107,7 +118,7 @@ async def pause_replay(replay: ReplayId, storage: StorageDep, principal: Princip
     A running replay stops within seconds; until then its `requested_state` is 'pause'.
     """
     await _named(storage, principal, replay, Action.REPLAY_RUN)
-    return ReplayOut.from_domain(await storage.replays.pause(principal.namespace, replay))
+    return await _answer(storage, await storage.replays.pause(principal.namespace, replay))
 
 
 @router.post("/{replay}/resume", dependencies=[MANAGE])
@@ -116,7 +127,7 @@ async def resume_replay(
 ) -> ReplayOut:
     """Resume a paused replay."""
     await _named(storage, principal, replay, Action.REPLAY_RUN)
-    return ReplayOut.from_domain(await storage.replays.resume(principal.namespace, replay))
+    return await _answer(storage, await storage.replays.resume(principal.namespace, replay))
 
 
 @router.post("/{replay}/cancel", dependencies=[MANAGE])
@@ -125,14 +136,14 @@ async def cancel_replay(
 ) -> ReplayOut:
     """Cancel a replay; records already sent are kept."""
     await _named(storage, principal, replay, Action.REPLAY_RUN)
-    return ReplayOut.from_domain(await storage.replays.cancel(principal.namespace, replay))
+    return await _answer(storage, await storage.replays.cancel(principal.namespace, replay))
 
 
 @router.post("/{replay}/retry", dependencies=[MANAGE])
 async def retry_replay(replay: ReplayId, storage: StorageDep, principal: PrincipalDep) -> ReplayOut:
     """Retry a failed replay from its current position."""
     await _named(storage, principal, replay, Action.REPLAY_RUN)
-    return ReplayOut.from_domain(await storage.replays.retry(principal.namespace, replay))
+    return await _answer(storage, await storage.replays.retry(principal.namespace, replay))
 
 
 async def _named(storage: Storage, principal: Principal, replay_id: str, action: Action) -> Replay:
@@ -155,6 +166,7 @@ _REPLAY = {
     "order": "key",
     "state": "queued",
     "requested_state": "none",
+    "waiting_for": "worker",
     "attempt": 0,
     "failure": "",
     "created_at": AT,
@@ -194,6 +206,7 @@ EXAMPLES = {
         answer={
             **_REPLAY,
             "state": "running",
+            "waiting_for": None,
             "request": {
                 "stream": "clicks",
                 "target": {"queue": "web", "shard_mode": "rehash"},
@@ -216,10 +229,13 @@ EXAMPLES = {
             ],
         },
     ),
-    "pause_replay": Example("/v1/replays/again/pause", answer={**_REPLAY, "state": "paused"}),
+    "pause_replay": Example(
+        "/v1/replays/again/pause", answer={**_REPLAY, "state": "paused", "waiting_for": None}
+    ),
     "resume_replay": Example("/v1/replays/again/resume", answer=_REPLAY),
     "retry_replay": Example("/v1/replays/again/retry", answer=_REPLAY),
     "cancel_replay": Example(
-        "/v1/replays/again/cancel", answer={**_REPLAY, "state": "cancelled", "ended_at": LATER}
+        "/v1/replays/again/cancel",
+        answer={**_REPLAY, "state": "cancelled", "waiting_for": None, "ended_at": LATER},
     ),
 }

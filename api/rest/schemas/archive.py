@@ -8,6 +8,7 @@ from api.native.fields import rfc3339, to_seconds
 from api.rest.schema_base import Time
 from storage.archive.admin import ShardArchive, StreamArchive
 from storage.domain.archive import ArchivedFile
+from storage.domain.jobs import WaitReason
 
 
 class ShardArchiveOut(BaseModel):
@@ -111,3 +112,7 @@ class FlushOut(BaseModel):
     """The job that archives all records of the stream now."""
 
     job: str
+    waiting_for: Annotated[
+        WaitReason | None,
+        Field(description="Why the queued job makes no progress; null if it does."),
+    ]

@@ -8,7 +8,15 @@ from pydantic import BaseModel, Field
 from api.native.fields import rfc3339
 from api.native.former_names import former_name
 from api.rest.schema_base import Time
-from storage.domain.jobs import Job, JobKind, JobPart, JobState, RequestedState
+from storage.domain.jobs import (
+    WAITING_FOR,
+    Job,
+    JobKind,
+    JobPart,
+    JobState,
+    RequestedState,
+    WaitReason,
+)
 
 
 class JobOut(BaseModel):
@@ -22,6 +30,10 @@ class JobOut(BaseModel):
     state: JobState
     requested_state: Annotated[RequestedState, Field(description="Pending action.")]
     wish: ClassVar[Any] = former_name("requested_state", RequestedState)
+    waiting_for: Annotated[
+        WaitReason | None,
+        Field(description="Why the queued job makes no progress; null if it does."),
+    ]
     attempt: Annotated[int, Field(description="Number of times the job was started.")]
     failures: Annotated[int, Field(description="Consecutive failed attempts without progress.")]
     attempts_max: int
@@ -37,8 +49,8 @@ class JobOut(BaseModel):
     ended_at: Time | None
 
     @classmethod
-    def from_domain(cls, job: Job) -> Self:
-        return cls(**_fields(job))
+    def from_domain(cls, job: Job, waiting_for: WaitReason | None) -> Self:
+        return cls(**_fields(job), waiting_for=waiting_for)
 
 
 class JobPartOut(BaseModel):
@@ -56,12 +68,13 @@ class JobDetail(JobOut):
     parts: list[JobPartOut]
 
     @classmethod
-    def of(cls, job: Job, parts: Mapping[str, JobPart]) -> Self:
+    def of(cls, job: Job, parts: Mapping[str, JobPart], waiting_for: WaitReason | None) -> Self:
+        """Return the job with its parts."""
         shown = [
             JobPartOut(part=part.part, position=part.position, done=part.done, counts=part.counts)
             for part in parts.values()
         ]
-        return cls(**_fields(job), parts=shown)
+        return cls(**_fields(job), waiting_for=waiting_for, parts=shown)
 
 
 class JobPage(BaseModel):
@@ -81,7 +94,7 @@ def _fields(job: Job) -> dict[str, Any]:
         "attempt": job.attempt,
         "failures": job.failures,
         "attempts_max": job.attempts_max,
-        "progress": job.progress,
+        "progress": {name: value for name, value in job.progress.items() if name != WAITING_FOR},
         "failure": job.failure,
         "created_at": rfc3339(job.created_at_ms),
         "run_after": rfc3339(job.run_after_ms),

@@ -11,7 +11,7 @@ from api.native.former_names import former_name
 from api.native.records import RecordOut
 from api.rest.schema_base import Config, Time
 from storage.domain import limits
-from storage.domain.jobs import JobState, RequestedState
+from storage.domain.jobs import JobState, RequestedState, WaitReason
 from storage.domain.replays.pacing import Pacing
 from storage.domain.replays.replay import (
     Bound,
@@ -312,6 +312,10 @@ class ReplayOut(BaseModel):
     state: JobState
     requested_state: Annotated[RequestedState, Field(description="Pending action.")]
     wish: ClassVar[Any] = former_name("requested_state", RequestedState)
+    waiting_for: Annotated[
+        WaitReason | None,
+        Field(description="Why the queued replay makes no progress; null if it does."),
+    ]
     attempt: int
     failure: Annotated[
         str, Field(description="Error of the last failed attempt; empty if none failed.")
@@ -321,8 +325,8 @@ class ReplayOut(BaseModel):
     ended_at: Time | None
 
     @classmethod
-    def from_domain(cls, replay: Replay) -> Self:
-        return cls(**_fields(replay))
+    def from_domain(cls, replay: Replay, waiting_for: WaitReason | None) -> Self:
+        return cls(**_fields(replay), waiting_for=waiting_for)
 
 
 class ReplayProgressOut(CountsOut):
@@ -341,9 +345,10 @@ class ReplayDetail(ReplayOut):
     shards: list[ReplayShardOut]
 
     @classmethod
-    def from_domain(cls, replay: Replay) -> Self:
+    def from_domain(cls, replay: Replay, waiting_for: WaitReason | None) -> Self:
         return cls(
             **_fields(replay),
+            waiting_for=waiting_for,
             request=_request(replay.spec.request),
             progress=ReplayProgressOut(**progress_of(replay.parts)),
             shards=[ReplayShardOut.from_domain(part) for part in replay.parts],

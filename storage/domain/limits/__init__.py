@@ -63,3 +63,5 @@ class Limits(msgspec.Struct, frozen=True):
     job_heartbeat_ms: int = JOB_HEARTBEAT_MS
     job_backoff_ms: int = JOB_BACKOFF_MS_MIN
     job_poll_ms: int = JOB_POLL_MS
+    job_idle_ms: int = JOB_IDLE_MS
+    job_wait_ms: int = JOB_WAIT_MS

@@ -13,4 +13,7 @@ JOB_DELETIONS_PER_CALL = 1_000
 JOB_BACKOFF_MS_MIN = SECOND_MS
 JOB_BACKOFF_MS_MAX = 5 * MINUTE_MS
 JOB_FAILURES_LISTED_MAX = 20
+JOB_CAPACITY_NOTED_MS = 5 * SECOND_MS  # a job due for longer waits for a place
+JOB_IDLE_MS = 10 * SECOND_MS  # an attempt without progress for so long gives its place back
+JOB_WAIT_MS = 5 * SECOND_MS  # then it continues after this
 JOB_RETENTION_MS = 30 * DAY_MS  # finished jobs can be viewed for this long

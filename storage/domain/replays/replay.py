@@ -175,7 +175,8 @@ class PartProgress(msgspec.Struct, frozen=True, kw_only=True):
     """A part of a replay and its progress: `position` is the next offset to read.
 
     Of the records `read`, `selected` matched the filter; `sent` are new in the target, `duplicates` had been sent
-    before, by this attempt or another. `expired` had expired before they could be read.
+    before, by this attempt or another. `expired` had expired before they could be read. `waiting_attempt`: the attempt of the
+    job that waited here for its target or its pace; 0 for none since the part last moved.
     """
 
     part: str
@@ -188,6 +189,7 @@ class PartProgress(msgspec.Struct, frozen=True, kw_only=True):
     duplicates: int = 0
     bytes: int = 0
     expired: int = 0
+    waiting_attempt: int = 0
 
     @property
     def counts(self) -> dict[str, int]:
@@ -197,6 +199,7 @@ class PartProgress(msgspec.Struct, frozen=True, kw_only=True):
             "shard": self.reach.shard,
             "first": self.reach.first,
             "end": self.reach.end,
+            "waiting_attempt": self.waiting_attempt,
         }
 
     def to_job(self) -> JobPart:
@@ -212,6 +215,7 @@ class PartProgress(msgspec.Struct, frozen=True, kw_only=True):
             reach=OffsetRange(counts["shard"], counts["first"], counts["end"]),
             position=stored.position,
             done=stored.done,
+            waiting_attempt=counts.get("waiting_attempt", 0),
             **{name: counts.get(name, 0) for name in _COUNTS},
         )
 

@@ -8,6 +8,7 @@ import pytest
 from storage.bootstrap import open_storage
 from storage.domain.errors import JobNotFound, JobRefused, NamespaceNotFound, ValidationFailed
 from storage.domain.jobs import (
+    WAITING_FOR,
     JobKind,
     JobLease,
     JobPart,
@@ -443,3 +444,29 @@ async def test_job_ends_atomically_with_writes_of_its_attempt(database_url, jobs
     assert (undone.state, undone.progress) == (JobState.RUNNING, {})
     assert (first, again) == ("None", "done")
     assert (await jobs.get(made.job_id)).progress == {"files": 1}
+
+
+async def test_waiting_job_gives_its_place_back_for_a_while(jobs, later):
+    waiting = await submit(jobs, "waiting")
+    claimed = await jobs.claim("w", list(JobKind))
+
+    state = await jobs.release(claimed.claim, {WAITING_FOR: "readers"}, wait_ms=5_000)
+    other = await submit(jobs, "other")
+    early = [await jobs.claim("w", list(JobKind)), await jobs.claim("w", list(JobKind))]
+    later(6_000)
+    again = await jobs.claim("w", list(JobKind))
+
+    assert (state, claimed.job_id) == (JobState.QUEUED, waiting.job_id)
+    assert [None if job is None else job.job_id for job in early] == [other.job_id, None]
+    assert (again.job_id, again.failures, again.attempt) == (waiting.job_id, 0, 2)
+
+
+@pytest.mark.parametrize(
+    ("word", "state"), [("pause", JobState.PAUSED), ("cancel", JobState.CANCELLED)]
+)
+async def test_waiting_job_obeys_its_owner(jobs, word, state):
+    job = await submit(jobs)
+    claimed = await jobs.claim("w", list(JobKind))
+    await getattr(jobs, word)(job.job_id)
+
+    assert await jobs.release(claimed.claim, wait_ms=5_000) is state

@@ -45,6 +45,7 @@ def alerts_for(**facts):
         "paused_groups": frozenset(),
         "webhooks": (),
         "failed_jobs": (),
+        "unserved_jobs": (),
         "processes": ALL_PROCESSES,
         "checks": WELL,
         "sees_deployment": True,
@@ -114,6 +115,12 @@ def test_group_without_members_precedes_lagging_group():
     alerts = alerts_for(groups={"a": GroupSample(members=2, **late), "b": GroupSample(**late)})
 
     assert [result.title for result in alerts] == ["Group b has no members", "Group a is lagging"]
+
+
+def test_jobs_without_worker_are_reported_once():
+    [alert] = alerts_for(unserved_jobs=[None] * 3)
+
+    assert (alert.level, alert.title) == (BAD, "3 jobs waiting for a worker")
 
 
 def test_store_memory_has_warning_and_error_thresholds():

@@ -18,7 +18,7 @@ from api.cli.shell.output import (
     table,
     to_row,
 )
-from api.cli.shell.progress import ProgressLines, RetryNotices, sentence
+from api.cli.shell.progress import JobNotices, ProgressLines, sentence
 from api.cli.shell.sdk_warnings import listen
 from millstream_client import NewMessage
 from millstream_client.errors import (
@@ -263,13 +263,27 @@ def test_progress_lines_are_rate_limited():
 
 
 def test_repeated_failure_reason_is_reported_once():
-    said: list[str] = []
-    retry_notices = RetryNotices(said.append)
+    lines: list[str] = []
+    notices = JobNotices(lines.append)
 
     for failure in ("", "no way", "no way", "", "no way", "no room"):
-        retry_notices.report(failure)
+        notices.report(failure, None)
 
-    assert [line.rpartition(": ")[2] for line in said] == ["no way", "no way", "no room"]
+    assert [line.rpartition(": ")[2] for line in lines] == ["no way", "no way", "no room"]
+
+
+def test_repeated_reason_to_wait_is_reported_once():
+    """A replay without a worker stayed queued without a word."""
+    lines: list[str] = []
+    notices = JobNotices(lines.append)
+
+    for reason in (None, "worker", "worker", None, "readers"):
+        notices.report("", reason)
+
+    assert [line.partition(",")[0] for line in lines] == [
+        "waiting for a worker",
+        "waiting for the target's readers",
+    ]
 
 
 def test_repeated_log_message_is_shown_once():

@@ -14,6 +14,7 @@ from storage.domain.jobs import (
     JobState,
     JobStatus,
     RequestedState,
+    WaitReason,
     apply_command,
     failed,
     released,
@@ -151,3 +152,24 @@ def test_back_off_grows_up_to_its_limit(failures):
 
     assert limits.JOB_BACKOFF_MS_MIN <= wait_ms <= limits.JOB_BACKOFF_MS_MAX
     assert wait_ms <= wait_after_ms(failures + 1, limits.JOB_BACKOFF_MS_MIN)
+
+
+def queued_job(state=QUEUED, run_after_ms=0, **progress):
+    return replace(JOB, state=state, run_after_ms=run_after_ms, progress=progress)
+
+
+@pytest.mark.parametrize(
+    ("job", "has_worker", "reason"),
+    [
+        (queued_job(), False, WaitReason.WORKER),
+        (queued_job(waiting_for="readers"), False, WaitReason.WORKER),
+        (queued_job(waiting_for="readers"), True, WaitReason.READERS),
+        (queued_job(), True, WaitReason.CAPACITY),
+        (queued_job(run_after_ms=59_000), True, None),
+        (queued_job(run_after_ms=90_000), True, None),
+        (queued_job(JobState.RUNNING), False, None),
+        (queued_job(JobState.PAUSED), False, None),
+    ],
+)
+def test_reason_to_wait_is_derived(job, has_worker, reason):
+    assert job.waiting_for(60_000, has_worker=has_worker) is reason

@@ -1102,6 +1102,10 @@ export type FlushOut = {
      * Job
      */
     job: string;
+    /**
+     * Why the queued job makes no progress; null if it does.
+     */
+    waiting_for: WaitReason | null;
 };
 
 /**
@@ -1549,6 +1553,10 @@ export type JobDetail = {
      */
     requested_state: RequestedState;
     /**
+     * Why the queued job makes no progress; null if it does.
+     */
+    waiting_for: WaitReason | null;
+    /**
      * Attempt
      *
      * Number of times the job was started.
@@ -1637,6 +1645,10 @@ export type JobOut = {
      * Pending action.
      */
     requested_state: RequestedState;
+    /**
+     * Why the queued job makes no progress; null if it does.
+     */
+    waiting_for: WaitReason | null;
     /**
      * Attempt
      *
@@ -3909,6 +3921,10 @@ export type ReplayDetail = {
      */
     requested_state: RequestedState;
     /**
+     * Why the queued replay makes no progress; null if it does.
+     */
+    waiting_for: WaitReason | null;
+    /**
      * Attempt
      */
     attempt: number;
@@ -3970,6 +3986,10 @@ export type ReplayOut = {
      * Pending action.
      */
     requested_state: RequestedState;
+    /**
+     * Why the queued replay makes no progress; null if it does.
+     */
+    waiting_for: WaitReason | null;
     /**
      * Attempt
      */
@@ -5310,6 +5330,16 @@ export type TruncatedOut = {
 };
 
 /**
+ * WaitReason
+ *
+ * Reason why an open job makes no progress.
+ *
+ * worker: no worker runs. capacity: the workers have no free place. readers: a replay's target has a backlog larger than its
+ * `lag_records_max`. target: the target accepts nothing. pace: the next record is due later, at the replay's speed.
+ */
+export type WaitReason = 'worker' | 'capacity' | 'readers' | 'target' | 'pace';
+
+/**
  * WebhookConfig
  *
  * The complete configuration of a webhook. The source is immutable.
@@ -5799,6 +5829,10 @@ export type JobDetailWritable = {
      */
     requested_state: RequestedState;
     /**
+     * Why the queued job makes no progress; null if it does.
+     */
+    waiting_for: WaitReason | null;
+    /**
      * Attempt
      *
      * Number of times the job was started.
@@ -5874,6 +5908,10 @@ export type JobOutWritable = {
      * Pending action.
      */
     requested_state: RequestedState;
+    /**
+     * Why the queued job makes no progress; null if it does.
+     */
+    waiting_for: WaitReason | null;
     /**
      * Attempt
      *
@@ -6496,6 +6534,10 @@ export type ReplayDetailWritable = {
      */
     requested_state: RequestedState;
     /**
+     * Why the queued replay makes no progress; null if it does.
+     */
+    waiting_for: WaitReason | null;
+    /**
      * Attempt
      */
     attempt: number;
@@ -6551,6 +6593,10 @@ export type ReplayOutWritable = {
      * Pending action.
      */
     requested_state: RequestedState;
+    /**
+     * Why the queued replay makes no progress; null if it does.
+     */
+    waiting_for: WaitReason | null;
     /**
      * Attempt
      */

@@ -10,6 +10,7 @@ from attrs import field as _attrs_field
 from ..models.job_kind import JobKind
 from ..models.job_state import JobState
 from ..models.requested_state import RequestedState
+from ..models.wait_reason import WaitReason
 from ..types import UNSET, Unset
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ class JobOut:
         state (JobState): State of a job.
         requested_state (RequestedState): Action requested by a running job's owner; its worker sees it at its next
             heartbeat.
+        waiting_for (None | WaitReason): Why the queued job makes no progress; null if it does.
         attempt (int): Number of times the job was started.
         failures (int): Consecutive failed attempts without progress.
         attempts_max (int):
@@ -48,6 +50,7 @@ class JobOut:
     subject: str
     state: JobState
     requested_state: RequestedState
+    waiting_for: None | WaitReason
     attempt: int
     failures: int
     attempts_max: int
@@ -70,6 +73,12 @@ class JobOut:
         state = self.state.value
 
         requested_state = self.requested_state.value
+
+        waiting_for: None | str
+        if isinstance(self.waiting_for, WaitReason):
+            waiting_for = self.waiting_for.value
+        else:
+            waiting_for = self.waiting_for
 
         attempt = self.attempt
 
@@ -110,6 +119,7 @@ class JobOut:
                 "subject": subject,
                 "state": state,
                 "requested_state": requested_state,
+                "waiting_for": waiting_for,
                 "attempt": attempt,
                 "failures": failures,
                 "attempts_max": attempts_max,
@@ -140,6 +150,21 @@ class JobOut:
         state = JobState(d.pop("state"))
 
         requested_state = RequestedState(d.pop("requested_state"))
+
+        def _parse_waiting_for(data: object) -> None | WaitReason:
+            if data is None:
+                return data
+            try:
+                if not isinstance(data, str):
+                    raise TypeError()
+                waiting_for_type_0 = WaitReason(data)
+
+                return waiting_for_type_0
+            except (TypeError, ValueError, AttributeError, KeyError):
+                pass
+            return cast(None | WaitReason, data)
+
+        waiting_for = _parse_waiting_for(d.pop("waiting_for"))
 
         attempt = d.pop("attempt")
 
@@ -198,6 +223,7 @@ class JobOut:
             subject=subject,
             state=state,
             requested_state=requested_state,
+            waiting_for=waiting_for,
             attempt=attempt,
             failures=failures,
             attempts_max=attempts_max,

@@ -10,6 +10,7 @@ from attrs import field as _attrs_field
 from ..models.job_state import JobState
 from ..models.order import Order
 from ..models.requested_state import RequestedState
+from ..models.wait_reason import WaitReason
 from ..types import UNSET, Unset
 
 if TYPE_CHECKING:
@@ -34,6 +35,7 @@ class ReplayDetail:
         state (JobState): State of a job.
         requested_state (RequestedState): Action requested by a running job's owner; its worker sees it at its next
             heartbeat.
+        waiting_for (None | WaitReason): Why the queued replay makes no progress; null if it does.
         attempt (int):
         failure (str): Error of the last failed attempt; empty if none failed.
         created_at (datetime.datetime):
@@ -52,6 +54,7 @@ class ReplayDetail:
     order: Order
     state: JobState
     requested_state: RequestedState
+    waiting_for: None | WaitReason
     attempt: int
     failure: str
     created_at: datetime.datetime
@@ -75,6 +78,12 @@ class ReplayDetail:
         state = self.state.value
 
         requested_state = self.requested_state.value
+
+        waiting_for: None | str
+        if isinstance(self.waiting_for, WaitReason):
+            waiting_for = self.waiting_for.value
+        else:
+            waiting_for = self.waiting_for
 
         attempt = self.attempt
 
@@ -117,6 +126,7 @@ class ReplayDetail:
                 "order": order,
                 "state": state,
                 "requested_state": requested_state,
+                "waiting_for": waiting_for,
                 "attempt": attempt,
                 "failure": failure,
                 "created_at": created_at,
@@ -151,6 +161,21 @@ class ReplayDetail:
         state = JobState(d.pop("state"))
 
         requested_state = RequestedState(d.pop("requested_state"))
+
+        def _parse_waiting_for(data: object) -> None | WaitReason:
+            if data is None:
+                return data
+            try:
+                if not isinstance(data, str):
+                    raise TypeError()
+                waiting_for_type_0 = WaitReason(data)
+
+                return waiting_for_type_0
+            except (TypeError, ValueError, AttributeError, KeyError):
+                pass
+            return cast(None | WaitReason, data)
+
+        waiting_for = _parse_waiting_for(d.pop("waiting_for"))
 
         attempt = d.pop("attempt")
 
@@ -213,6 +238,7 @@ class ReplayDetail:
             order=order,
             state=state,
             requested_state=requested_state,
+            waiting_for=waiting_for,
             attempt=attempt,
             failure=failure,
             created_at=created_at,

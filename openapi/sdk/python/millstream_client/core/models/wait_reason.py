@@ -1,0 +1,12 @@
+from enum import StrEnum
+
+
+class WaitReason(StrEnum):
+    CAPACITY = "capacity"
+    PACE = "pace"
+    READERS = "readers"
+    TARGET = "target"
+    WORKER = "worker"
+
+    def __str__(self) -> str:
+        return str(self.value)
