@@ -33,4 +33,4 @@ def _name(identifier: str) -> str:
     if identifier.startswith("arn:"):
         _, stream, rest = identifier.partition(":stream/")
         return rest.partition("/")[0] if stream else identifier.rpartition(":")[2]
-    return identifier.rpartition("/")[2]
+    return identifier.removesuffix("/").rpartition("/")[2]

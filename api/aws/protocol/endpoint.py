@@ -5,6 +5,8 @@
     GET  /?Action=…               Query
     GET  /<12 digits>/<queue>     Query
 
+A final slash is allowed, and what else follows the account is an invalid address of this endpoint.
+
 In open mode signatures are not checked: only local callers are admitted, and each may do everything.
 """
 
@@ -134,7 +136,7 @@ class AwsEndpoint:
         A GET of `/` is a browser visit unless it names an action.
         """
         segments = path.split("/")
-        named = len(segments) == 3 and _ACCOUNT.fullmatch(segments[1]) is not None
+        named = _ACCOUNT.fullmatch(segments[1]) is not None
         if method == "POST" and (named or path == "/"):
             return RouteMatch(self._answer_post, True, segments)
         if method == "GET" and (named or (path == "/" and b"Action=" in query_string)):
@@ -162,7 +164,8 @@ class AwsEndpoint:
         self, method: str, request: FastRequest, receive: Receive | None
     ) -> Response | None:
         """Answer a request of the Query protocol."""
-        return await self.answer(QueryProtocol(self._service, request), request, receive, method)
+        wire = QueryProtocol(self._service, request, method)
+        return await self.answer(wire, request, receive, method)
 
     async def answer(
         self,

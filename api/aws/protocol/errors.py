@@ -40,6 +40,7 @@ def _common(name: str, code: str, status: int = 400) -> AwsFault:
 # JSON services return for bytes that they cannot decode.
 SERIALIZATION = _common("SerializationException", "SerializationException")
 UNKNOWN_OPERATION = _common("UnknownOperationException", "InvalidAction")
+NO_ACTION = _common("UnknownOperationException", "UnknownOperationException", 404)
 MISSING_ACTION = _common("MissingActionException", "MissingAction")
 MALFORMED_QUERY = _common("MalformedQueryStringException", "MalformedQueryString", 404)
 UNKNOWN_CLIENT = _common("UnrecognizedClientException", "InvalidClientTokenId", 403)

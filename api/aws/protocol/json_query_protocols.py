@@ -1,8 +1,9 @@
 """The two protocols of a query-compatible service, JSON and Query.
 
-          operation                    input                       answer, errors
-JSON      X-Amz-Target: <service>.<n>  a JSON object               JSON, `__type`
-Query     Action=<n>                   parameters (`wire.query`)   XML (`wire.xml`)
+          operation                    input                         answer, errors
+JSON      X-Amz-Target: <service>.<n>  a JSON object                 JSON, `__type`
+Query     Action=<n>                   parameters (`codecs.query`)   XML (`codecs.xml`), or JSON if `Accept`
+                                                                     names it (`codecs.query_json`)
 """
 
 from collections.abc import AsyncGenerator
@@ -11,14 +12,22 @@ from typing import Any, NamedTuple, Protocol
 import msgspec
 
 from api.aws.protocol.codecs.query import parse_parameters, read_parameters
-from api.aws.protocol.codecs.xml import answer_xml, error_xml
-from api.aws.protocol.errors import MISSING_ACTION, SERIALIZATION, UNKNOWN_OPERATION, AwsError
+from api.aws.protocol.codecs.query_json import answer_json, error_json
+from api.aws.protocol.codecs.xml import NO_ACTION_XML, answer_xml, error_xml
+from api.aws.protocol.errors import (
+    MISSING_ACTION,
+    NO_ACTION,
+    SERIALIZATION,
+    UNKNOWN_OPERATION,
+    AwsError,
+)
 from api.aws.protocol.service import Operation, Service
 from api.http.item_limits import check_json_items
 from api.http.public_url import base_url_of
 from api.http.request import FastRequest
 
 XML = "text/xml"
+_QUERY_JSON = "application/json"
 _ACTION = "Action"
 
 _json = msgspec.json.Encoder()
@@ -93,42 +102,62 @@ class JsonProtocol:
 class QueryProtocol:
     """AWS Query: https://smithy.io/2.0/aws/protocols/aws-query-protocol.html."""
 
-    __slots__ = ("_parameters", "_request", "_service")
+    __slots__ = ("_accepts_json", "_method", "_parameters", "_request", "_service")
 
-    def __init__(self, service: Service, request: FastRequest) -> None:
+    def __init__(self, service: Service, request: FastRequest, method: str) -> None:
         self._service = service
         self._request = request
+        self._method = method
         self._parameters: dict[str, str] = {}
+        self._accepts_json = _QUERY_JSON.encode() in request.headers.get(b"accept", b"")
 
     def operation(self) -> Operation:
         """Return the operation that Action names."""
         self._parameters = parse_parameters(self._request.query_string, self._request.body)
         name = self._parameters.get(_ACTION, "")
         if not name:
-            raise AwsError(MISSING_ACTION, "The request must contain the parameter Action.")
+            raise self._no_action()
         named_operation = self._service.operations.get(name)
-        if named_operation is None:
+        if named_operation is None or (self._path and name in self._service.root_operations):
             raise AwsError(
                 UNKNOWN_OPERATION, f"The action {name[:128]} is not valid for this endpoint."
             )
         return named_operation
 
+    def _no_action(self) -> AwsError:
+        if self._path and self._method == "GET":
+            return AwsError(NO_ACTION, "A GET of a queue's address must name an action.")
+        return AwsError(MISSING_ACTION, "The request must contain the parameter Action.")
+
+    @property
+    def _path(self) -> str:
+        """The path without a final slash; "" for the service's root."""
+        return "/".join(self._request.segments).removesuffix("/")
+
     def read(self, operation: Operation) -> Any:
         """Decode the input; the path gives the queue if no parameter does."""
-        if len(self._request.segments) > 2:
-            place = f"{base_url_of(self._request.headers)}{'/'.join(self._request.segments)}"
-            self._parameters.setdefault(self._service.path_parameter, place)
-        return read_parameters(self._parameters, operation.input_type)
+        service, parameters = self._service, self._parameters
+        if self._path:
+            place = f"{base_url_of(self._request.headers)}{self._path}"
+            parameters.setdefault(service.path_parameter, place)
+        if address := parameters.get(service.path_parameter):
+            service.check_address(address)
+        return read_parameters(parameters, operation.input_type)
 
     def answer(
         self, operation: Operation, answer: msgspec.Struct | None, request_id: bytes
     ) -> EncodedResponse:
         """Encode the answer."""
-        namespace = self._service.namespace
-        return EncodedResponse(
-            XML, answer_xml(operation.name, answer, request_id.decode(), namespace)
-        )
+        name, text = operation.name, request_id.decode()
+        if self._accepts_json:
+            return EncodedResponse(_QUERY_JSON, answer_json(name, answer, text))
+        return EncodedResponse(XML, answer_xml(name, answer, text, self._service.namespace))
 
     def error(self, error: AwsError, request_id: bytes) -> EncodedResponse:
         """Encode the error."""
-        return EncodedResponse(XML, error_xml(error, request_id.decode(), self._service.namespace))
+        text = request_id.decode()
+        if error.fault is NO_ACTION:
+            return EncodedResponse(XML, NO_ACTION_XML)
+        if self._accepts_json:
+            return EncodedResponse(_QUERY_JSON, error_json(error, text))
+        return EncodedResponse(XML, error_xml(error, text, self._service.namespace))

@@ -197,7 +197,8 @@ class Service:
 
     `target` begins its X-Amz-Target; `namespace` is its XML's; `translate` converts an engine's errors to the service's, and
     `adapt_error` the errors common to every service. `path_parameter` is the parameter that the path supplies in a Query call that does
-    not give it. `times`: the members of answers that are times. `quota_cost_of` returns what a call costs, and `throttled` the error
+    not give it, and `check_address` raises AwsError for a value of it that is no address; `root_operations` are those that a Query call
+    can name at the path `/` only. `times`: the members of answers that are times. `quota_cost_of` returns what a call costs, and `throttled` the error
     when a quota is exhausted.
     """
 
@@ -208,6 +209,8 @@ class Service:
         json_type: str,
         namespace: str = "",
         path_parameter: str = "",
+        check_address: Callable[[str], None] = lambda _: None,
+        root_operations: Iterable[str] = (),
         operations: Iterable[Operations],
         translate: Callable[[MillstreamError], AwsError],
         adapt_error: Callable[[AwsError], AwsError] = lambda error: error,
@@ -221,6 +224,8 @@ class Service:
         self.json_type = json_type
         self.namespace = namespace
         self.path_parameter = path_parameter
+        self.check_address = check_address
+        self.root_operations = frozenset(root_operations)
         self.translate = translate
         self.adapt_error = adapt_error
         self.times = frozenset(times)

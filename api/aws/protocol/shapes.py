@@ -28,9 +28,13 @@ class OperationOutput(msgspec.Struct, rename="pascal", omit_defaults=True):
     """Output of an operation; members that are None are left out."""
 
 
-def named(query: str, key: str = "", value: str = "") -> msgspec.Meta:
-    """Return the Query name of a list or map, and those of a map's keys and values."""
-    return msgspec.Meta(extra={"query": query, "key": key, "value": value})
+def named(query: str, key: str = "", value: str = "", *, query_json: str = "") -> msgspec.Meta:
+    """Return the Query name of a list or map, and those of a map's keys and values.
+
+    `query_json`: its name in the JSON of the Query protocol, if that is not the member's.
+    """
+    names = {"query": query, "key": key, "value": value}
+    return msgspec.Meta(extra=names | ({"query_json": query_json} if query_json else {}))
 
 
 class Scalar(NamedTuple):
@@ -54,11 +58,12 @@ class MapOf(NamedTuple):
 
 
 class ShapeMember(NamedTuple):
-    """A field of a structure: in Python, in JSON and in the Query protocol."""
+    """A field of a structure: in Python, in JSON and in the Query protocol's XML and JSON."""
 
     field: str
     name: str
     query_name: str
+    query_json_name: str
     plan: "Plan"
 
 
@@ -92,12 +97,13 @@ def _structure(described: inspect.StructType) -> Structure:
 
 
 def _member(field: inspect.Field) -> ShapeMember:
-    described, words = field.type, {"query": field.encode_name, "key": "", "value": ""}
+    name, described = field.encode_name, field.type
+    words = {"query": name, "key": "", "value": "", "query_json": name}
     if isinstance(described, inspect.Metadata):
         words |= described.extra or {}
         described = described.type
     plan = _plan(described, words)
-    return ShapeMember(field.name, field.encode_name, words["query"], plan)
+    return ShapeMember(field.name, name, words["query"], words["query_json"], plan)
 
 
 def _plan(described: inspect.Type, words: dict[str, str]) -> Plan:

@@ -15,7 +15,7 @@ def quota_cost_of(operation: Operation, request: Any) -> QuotaCost:
     The queue is the one that the URL ends with, or that is to be created.
     """
     url = getattr(request, "queue_url", None) or getattr(request, "queue_name", None)
-    resource = f"queue/{url.rpartition('/')[2]}" if url else ""
+    resource = f"queue/{url.removesuffix('/').rpartition('/')[2]}" if url else ""
     if operation.action is not Action.QUEUE_SEND:
         return QuotaCost(resource)
     entries = getattr(request, "entries", None)

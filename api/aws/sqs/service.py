@@ -14,6 +14,7 @@ from api.aws.sqs.actions import (
     tags,
 )
 from api.aws.sqs.errors import translate
+from api.aws.sqs.queues.urls import check_address
 from api.aws.sqs.quota_cost import quota_cost_of, throttled
 
 SQS = Service(
@@ -21,6 +22,8 @@ SQS = Service(
     json_type="application/x-amz-json-1.0",
     namespace="http://queue.amazonaws.com/doc/2012-11-05/",
     path_parameter="QueueUrl",
+    check_address=check_address,
+    root_operations=("CreateQueue", "ListQueues"),
     operations=[
         send.operations,
         receive.operations,

@@ -14,7 +14,7 @@ from api.aws.protocol.shapes import Input, OperationOutput, named
 Names = list[str] | None
 AttributeMap = Annotated[dict[str, str] | None, named("Attribute", "Name", "Value")]
 TagMap = Annotated[dict[str, str] | None, named("Tag", "Key", "Value")]
-QueueUrls = Annotated[list[str] | None, named("QueueUrl")]
+QueueUrls = Annotated[list[str] | None, named("QueueUrl", query_json="queueUrls")]
 
 
 class AttributeValue(msgspec.Struct, rename="pascal", omit_defaults=True):
@@ -132,7 +132,7 @@ class Message(OperationOutput):
 class ReceiveMessageResult(OperationOutput):
     """Deliveries; the member is missing when there are none."""
 
-    messages: Annotated[list[Message] | None, named("Message")] = None
+    messages: Annotated[list[Message] | None, named("Message", query_json="messages")] = None
 
 
 class DeleteMessage(Input):

@@ -102,7 +102,6 @@ ANYWHERE = [
     _missing("CancelMessageMoveTask", {}, "TaskHandle"),
     Fault("SendMessage", SEND | {"QueueUrl": "http://localhost/123456789012/none"}, "QueueDoesNotExist", PREFIX + "NonExistentQueue", "The specified queue does not exist.", query_message="The specified queue does not exist for this wsdl version."),
     Fault("SendMessage", SEND | {"QueueUrl": "http://localhost/123456789012/n?ne"}, "QueueDoesNotExist", PREFIX + "NonExistentQueue", "The specified queue does not exist.", query_message="The specified queue does not exist for this wsdl version."),
-    Fault("ReceiveMessage", {"QueueUrl": "http://localhost/orders"}, "InvalidAddress", "InvalidAddress", "The address http://localhost/orders is not valid for this endpoint.", 404),
     Fault("GetQueueUrl", {"QueueName": "n/ne"}, "QueueDoesNotExist", PREFIX + "NonExistentQueue", "The specified queue does not exist.", query_message="The specified queue does not exist for this wsdl version."),
     _invalid("ListQueues", {"MaxResults": 0}, "Value 0 for parameter MaxResults is invalid. Reason: MaxResults must be an integer between 1 and 1000."),
     _invalid("ListQueues", {"NextToken": "?"}, "Invalid or expired next token."),

@@ -9,7 +9,14 @@ from api.aws.protocol.endpoint import AwsEndpoint, Deployment
 from api.aws.protocol.errors import AwsError
 from api.aws.protocol.request_id import new_request_id
 from api.aws.sqs.actions.receive import _release_if_disconnected
-from api.aws.sqs.queues.urls import queue_arn, queue_of_arn, queue_of_url, queue_url
+from api.aws.sqs.queues.urls import (
+    account_of_url,
+    check_address,
+    queue_arn,
+    queue_of_arn,
+    queue_of_url,
+    queue_url,
+)
 from api.aws.sqs.service import SQS
 from api.errors import ClientDisconnected
 from api.observability.metric_buffers import MetricBuffers
@@ -50,7 +57,10 @@ def door() -> AwsEndpoint:
         ("POST", "/v1/queues", b"", False),
         ("POST", "/orders", b"", False),
         ("POST", "/12345678901/orders", b"", False),
-        ("POST", f"/{ACCOUNT}/orders/messages", b"", False),
+        ("POST", f"/{ACCOUNT}/orders/", b"", True),
+        ("GET", f"/{ACCOUNT}/orders/", b"", True),
+        ("POST", f"/{ACCOUNT}/orders/messages", b"", True),
+        ("GET", f"/{ACCOUNT}", b"", True),
     ],
 )
 def test_endpoint_is_matched_by_method_and_path(door, method, path, query, taken):
@@ -71,22 +81,56 @@ def test_queue_url_is_resolved_regardless_of_host():
     assert queue_of_url("orders.fifo", "default") == QueueName("orders.fifo")
 
 
+INVALID_FORMS = [
+    "http://localhost",
+    "http://localhost/",
+    "http://localhost/orders",
+    f"http://localhost/{ACCOUNT}/",
+    f"http://localhost/{ACCOUNT}/" + "x" * 3_000,
+]
+
+
 @pytest.mark.parametrize(
-    ("url", "code"),
+    "url",
     [
-        ("a b", "AWS.SimpleQueueService.NonExistentQueue"),
-        ("http://localhost/orders", "InvalidAddress"),
-        (f"http://localhost/{ACCOUNT}/" + "x" * 3_000, "InvalidAddress"),
-        (f"http://localhost/{ACCOUNT}/", "AWS.SimpleQueueService.NonExistentQueue"),
-        (f"http://localhost/{ACCOUNT}/a b", "AWS.SimpleQueueService.NonExistentQueue"),
-        (f"http://localhost/{ACCOUNT}/..", "AWS.SimpleQueueService.NonExistentQueue"),
+        *INVALID_FORMS,
+        "",
+        "/",
+        "a b",
+        f"http://localhost/{ACCOUNT}/a b",
+        f"http://localhost/{ACCOUNT}/..",
+        f"http://localhost/{ACCOUNT}//",
     ],
 )
-def test_invalid_queue_url_is_rejected(url, code):
+def test_queue_of_invalid_url_does_not_exist(url):
     with pytest.raises(AwsError) as refused:
         queue_of_url(url, "default")
 
-    assert refused.value.fault.code == code
+    assert refused.value.fault.code == "AWS.SimpleQueueService.NonExistentQueue"
+
+
+@pytest.mark.parametrize("url", INVALID_FORMS)
+def test_invalid_address_is_rejected(url):
+    with pytest.raises(AwsError) as refused:
+        check_address(url)
+
+    assert refused.value.fault.code == "InvalidAddress"
+
+
+@pytest.mark.parametrize(
+    ("url", "account"),
+    [
+        ("orders", ""),
+        ("orders/", ""),
+        (f"http://localhost/{ACCOUNT}/orders", ACCOUNT),
+        (f"http://localhost/{ACCOUNT}/orders/", ACCOUNT),
+    ],
+)
+def test_account_is_read_from_url(url, account):
+    check_address(url)
+
+    assert account_of_url(url) == account
+    assert queue_of_url(url, "default") == QueueName("orders")
 
 
 def test_arn_is_resolved_only_in_own_account():

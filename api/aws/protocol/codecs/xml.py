@@ -21,6 +21,10 @@ FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _MORE_ENTITIES = {'"': "&quot;", "\r": "&#xD;"}
 
 
+NO_ACTION_XML = b"<UnknownOperationException/>\n"
+"""Answer to a GET of a queue's address without an action, whatever format it accepts."""
+
+
 def answer_xml(
     operation: str, answer: msgspec.Struct | None, request_id: str, namespace: str
 ) -> bytes:
@@ -83,4 +87,4 @@ def _text(text: str) -> str:
 
 
 def _element(name: str, content: str) -> str:
-    return f"<{name}>{content}</{name}>"
+    return f"<{name}>{content}</{name}>" if content else f"<{name}/>"

@@ -3,7 +3,7 @@
     <scheme>://<host as the client wrote it>/<account>/<name>      arn:aws:sqs:<region>:<account>:<name>
 
 A client may reach the service by another name tomorrow, so any host is accepted in requests, and as at Amazon a bare
-name. In open mode the account is not checked either; with credentials it is the caller's own, and another account's
+name and a final slash. In open mode the account is not checked either; with credentials it is the caller's own, and another account's
 queues do not exist for the caller.
 """
 
@@ -32,22 +32,41 @@ def queue_arn(region: str, account_id: str, name: str) -> str:
 
 
 def queue_of_url(url: str, namespace: str) -> QueueName:
-    """Return the queue that a URL names. Raises AwsError."""
+    """Return the queue that a URL names. Raises AwsError: QueueDoesNotExist."""
     if len(url) > URL_CHARACTERS_MAX:
-        raise _bad_address(url)
+        raise no_such_queue()
     return _queue_of_url(url, namespace)
 
 
 def account_of_url(url: str) -> str:
     """Return the account that a valid queue URL names; "" for a bare name."""
-    return url.rsplit("/", 2)[1] if "/" in url else ""
+    parts = _split(url)
+    return parts[1] if len(parts) > 1 else ""
+
+
+def check_address(url: str) -> None:
+    """Raise AwsError: InvalidAddress unless the URL has the form of a queue's.
+
+    Only Query calls are refused so: there the URL was the endpoint's.
+    """
+    if len(url) > URL_CHARACTERS_MAX or not _has_queue_form(_split(url)):
+        raise _bad_address(url)
+
+
+def _split(url: str) -> list[str]:
+    """Return what precedes the account, the account and the name; or a bare name alone."""
+    return url.removesuffix("/").rsplit("/", 2)
+
+
+def _has_queue_form(parts: list[str]) -> bool:
+    return len(parts) == 1 or (len(parts) == 3 and _ACCOUNT.fullmatch(parts[1]) is not None)
 
 
 @lru_cache(maxsize=4096)
 def _queue_of_url(url: str, namespace: str) -> QueueName:
-    parts = url.rsplit("/", 2)
-    if len(parts) > 1 and not (len(parts) == 3 and _ACCOUNT.fullmatch(parts[1])):
-        raise _bad_address(url)
+    parts = _split(url)
+    if not _has_queue_form(parts):
+        raise no_such_queue()
     try:
         return QueueName(parts[-1], namespace)
     except ValidationFailed:
