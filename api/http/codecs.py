@@ -12,6 +12,7 @@ from msgspec import inspect
 
 from api.errors import HttpError, HttpErrorCode
 from api.http.item_limits import check_json_items, check_msgpack_items
+from api.http.surrogates import HALF_OF_PAIR, has_halves
 from api.http.validation_errors import from_msgspec, nearest, types_at
 from api.types import RequestHeaders
 from storage.domain import limits
@@ -251,7 +252,9 @@ def decoding(decode: Callable[[bytes], In], payload: bytes, code: HttpErrorCode)
     except msgspec.ValidationError as error:
         raise from_msgspec(error, _kind_of(decode)) from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise HttpError(code, f"The body cannot be parsed: {error}.") from None
+        is_half = code is HttpErrorCode.MALFORMED_JSON and has_halves(payload)
+        reason = HALF_OF_PAIR if is_half else error
+        raise HttpError(code, f"The body cannot be parsed: {reason}.") from None
 
 
 def _kind_of(decode: Callable[[bytes], Any]) -> Any:

@@ -1,6 +1,7 @@
 """Helpers of the operations: the stream, shard and time of a call, and their AWS names."""
 
 import re
+from contextlib import suppress
 from typing import Any, cast
 
 from api.aws.kinesis.arns import NamedResource, read_arn, stream_arn
@@ -90,10 +91,15 @@ def shard_id(index: int) -> str:
 
 async def shard_of(call: AwsCall[Any], stream: Stream, name: str) -> Shard:
     """Return the shard of that name. Raises AwsError: ResourceNotFound."""
+    shard = find_shard(stream, name)
+    if shard is None:
+        raise no_such_shard(name, stream.name.name, await call.account_id())
+    return shard
+
+
+def find_shard(stream: Stream, name: str) -> Shard | None:
+    """Return the shard of that name; None if there is none."""
     match = _SHARD_ID.fullmatch(name)
-    try:
-        if match is not None:
-            return stream.shard(int(match[1]))
-    except ShardNotFound:
-        pass
-    raise no_such_shard(name, stream.name.name, await call.account_id())
+    with suppress(ShardNotFound):
+        return stream.shard(int(match[1])) if match is not None else None
+    return None

@@ -57,6 +57,22 @@ def no_such_shard(shard_id: str, name: str, account: str) -> AwsError:
     )
 
 
+def no_shard_to_reshard(shard_id: str, name: str, account: str) -> AwsError:
+    """Return the error for a split or merge of a shard that does not exist."""
+    return AwsError(
+        RESOURCE_NOT_FOUND,
+        f"Could not find shard {shard_id} in stream {name} under account {account}.",
+    )
+
+
+def already_resharded(shard_id: str, name: str, account: str) -> AwsError:
+    """Return the error for a split or merge of a closed shard."""
+    return invalid(
+        f"Shard {shard_id} in stream {name} under account {account} has already been merged or split, "
+        "and thus is not eligible for merging or splitting."
+    )
+
+
 def dry_run() -> AwsError:
     """Return the error for a valid call that was not to be executed."""
     return AwsError(DRY_RUN, "Request would have succeeded, but DryRun flag is set.")

@@ -21,6 +21,7 @@ from api.aws.protocol.errors import AwsError, AwsFault
 ERRORS_MAX = 10  # in one error message
 VALUE_CHARACTERS_MAX = 256  # of a value in an error message
 _BOUNDS, _REQUIRED = "bounds", "required"
+_ANCHORED = re.compile(r"\^\((.*)\)\$")
 
 REQUIRED = msgspec.Meta(extra={_REQUIRED: True})
 """The member is required."""
@@ -42,7 +43,7 @@ class ValueBounds(NamedTuple):
         noun = "value" if isinstance(value, int) else "length"
         too_much = self.most is not None and number > self.most
         if self.pattern is not None and not too_much and not _matches(self.pattern, value):
-            yield f"Member must satisfy regular expression pattern: {self.pattern}"
+            yield self._pattern_sentence()
         if too_much:
             yield f"Member must have {noun} less than or equal to {self.most}"
         if self.least is not None and number < self.least:
@@ -56,10 +57,16 @@ class ValueBounds(NamedTuple):
         if self.least is not None:
             constraints.append(f"Member must have length greater than or equal to {self.least}")
         if self.pattern is not None:
-            constraints.append(f"Member must satisfy regular expression pattern: {self.pattern}")
+            constraints.append(self._pattern_sentence())
         if self.choices:
             constraints.append(f"Member must satisfy enum value set: [{', '.join(self.choices)}]")
         return f"[{', '.join(constraints)}]"
+
+    def _pattern_sentence(self) -> str:
+        """Return the pattern's constraint, without the anchors that it has in AWS's model."""
+        anchored = _ANCHORED.fullmatch(self.pattern or "")
+        pattern = anchored[1] if anchored else self.pattern
+        return f"Member must satisfy regular expression pattern: {pattern}"
 
 
 def bounds(

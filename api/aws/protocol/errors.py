@@ -21,6 +21,11 @@ class AwsFault(msgspec.Struct, frozen=True):
         """Return whether the client caused the error."""
         return self.status < 500
 
+    @property
+    def type_header(self) -> tuple[bytes, bytes]:
+        """The header that names the shape, beside `__type`."""
+        return b"x-amzn-errortype", self.shape.rpartition("#")[2].encode()
+
 
 class AwsError(Exception):
     """A call was refused. `query_message`: its text in the Query protocol, where it differs."""

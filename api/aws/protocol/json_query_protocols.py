@@ -25,10 +25,12 @@ from api.aws.protocol.service import Operation, Service
 from api.http.item_limits import check_json_items
 from api.http.public_url import base_url_of
 from api.http.request import FastRequest
+from api.http.surrogates import replace_halves
 
 XML = "text/xml"
 _QUERY_JSON = "application/json"
 _ACTION = "Action"
+_UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 _json = msgspec.json.Encoder()
 
@@ -54,6 +56,10 @@ class RequestProtocol(Protocol):
     def error(self, error: AwsError, request_id: bytes) -> EncodedResponse: ...
 
 
+def _unreadable(error: Exception) -> AwsError:
+    return AwsError(SERIALIZATION, f"The body cannot be parsed: {error}.")
+
+
 class JsonProtocol:
     """AWS JSON: https://smithy.io/2.0/aws/protocols/aws-json-1_0-protocol.html."""
 
@@ -74,11 +80,19 @@ class JsonProtocol:
 
     def read(self, operation: Operation) -> Any:
         """Decode the input."""
-        check_json_items(self._request.body)
+        body = self._request.body or b"{}"
+        check_json_items(body)
         try:
-            return operation.decode_json(self._request.body or b"{}")
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-            raise AwsError(SERIALIZATION, f"The body cannot be parsed: {error}.") from None
+            return operation.decode_json(body)
+        except _UNREADABLE as error:
+            # No operation accepts a text with what replaces a half: so the error names the entry of a batch.
+            whole = replace_halves(body)
+            if whole == body:
+                raise _unreadable(error) from None
+        try:
+            return operation.decode_json(whole)
+        except _UNREADABLE as error:
+            raise _unreadable(error) from None
 
     def answer(
         self, operation: Operation, answer: msgspec.Struct | None, request_id: bytes
@@ -95,7 +109,9 @@ class JsonProtocol:
         blame = "Sender" if fault.sender else "Receiver"
         query_error = f"{fault.code};{blame}".encode()
         return EncodedResponse(
-            self._service.json_type, body, ((b"x-amzn-query-error", query_error),)
+            self._service.json_type,
+            body,
+            ((b"x-amzn-query-error", query_error), fault.type_header),
         )
 
 

@@ -31,6 +31,7 @@ from api.aws.protocol.sigv4 import service_of
 from api.http.item_limits import check_cbor_items, check_json_items
 from api.http.request import FastRequest
 from api.http.responses import Response, RouteMatch, log_failure
+from api.http.surrogates import HALF_OF_PAIR, has_halves
 
 CBOR = "application/x-amz-cbor-1.1"
 _CBOR = CBOR.encode()
@@ -94,7 +95,8 @@ class TargetProtocol:
     def error(self, error: AwsError, request_id: bytes) -> EncodedResponse:
         """Encode the error."""
         _, body = self._encode_error(error)
-        return EncodedResponse(self._kind, body, _headers(request_id))
+        fault = self._service.adapt_error(error).fault
+        return EncodedResponse(self._kind, body, (*_headers(request_id), fault.type_header))
 
     @property
     def _kind(self) -> str:
@@ -124,7 +126,8 @@ class TargetProtocol:
         try:
             return decode(self._request.body or b"{}")
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-            raise AwsError(SERIALIZATION, f"The body cannot be parsed: {error}.") from None
+            reason = HALF_OF_PAIR if has_halves(self._request.body) else error
+            raise AwsError(SERIALIZATION, f"The body cannot be parsed: {reason}.") from None
 
 
 class _Error(msgspec.Struct):

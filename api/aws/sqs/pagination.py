@@ -2,10 +2,14 @@
 
 import base64
 import binascii
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any
 
 from api.aws.protocol.errors import AwsError
+from api.aws.protocol.service import AwsCall
 from api.aws.sqs.errors import invalid, invalid_value
+from storage.domain.errors import InvalidCursor
+from storage.domain.queues.queue import Queue
 
 RESULTS_MAX = 1_000
 
@@ -25,11 +29,34 @@ def _name_of(token: str) -> str:
         raise bad_token() from None
 
 
+async def visible_names(
+    call: AwsCall[Any],
+    read_page: Callable[[str, int], Awaitable[Sequence[Queue]]],
+    after: str,
+    count: int,
+) -> list[str]:
+    """Return the first `count` names behind `after` that the caller may see.
+
+    `read_page` gets the name after which a page begins, and its size. Raises AwsError for a token that cannot be a name.
+    """
+    names: list[str] = []
+    size = min(count, RESULTS_MAX)
+    while True:
+        try:
+            page = await read_page(after, size)
+        except InvalidCursor:
+            raise bad_token() from None
+        names += [queue.name.name for queue in page if call.may_see(queue.name.name)]
+        if len(page) < size or len(names) >= count:
+            return names[:count]
+        after = page[-1].name.name
+
+
 def next_token(names: Sequence[str], max_results: int | None) -> str | None:
-    """Return the token of the next page, if a page size was given and this page is full."""
-    if max_results is None or len(names) < max_results:
+    """Return the token after this page, if a page size was given and `names` go beyond it."""
+    if max_results is None or len(names) <= max_results:
         return None
-    return base64.b64encode(names[-1].rpartition("/")[2].encode()).decode()
+    return base64.b64encode(names[max_results - 1].encode()).decode()
 
 
 def bad_token() -> AwsError:

@@ -217,7 +217,9 @@ def test_invalid_sequence_number_for_ordering_is_rejected(kinesis, stream, numbe
         SequenceNumberForOrdering=number,
     )
 
-    assert told[:2] == (400, INVALID)
+    account = account_of(kinesis, stream)
+    words = f"ExclusiveMinimumSequenceNumber {number} used in PutRecord on stream {stream} under account {account} is invalid."
+    assert told == (400, INVALID, words)
 
 
 @pytest.mark.parametrize(
@@ -288,6 +290,75 @@ def test_unknown_shard_is_not_found(kinesis, stream):
         assert told == (400, NOT_FOUND, words)
 
 
+RESHARDS = [
+    ("split_shard", {"ShardToSplit": "{shard}", "NewStartingHashKey": "5"}),
+    ("merge_shards", {"ShardToMerge": "{shard}", "AdjacentShardToMerge": "shardId-000000000001"}),
+    ("merge_shards", {"ShardToMerge": "shardId-000000000001", "AdjacentShardToMerge": "{shard}"}),
+]
+
+
+def reshard_refusal(kinesis, stream, operation, asked, shard):
+    named = {name: value.format(shard=shard) for name, value in asked.items()}
+    return refusal(getattr(kinesis, operation), StreamName=stream, **named)
+
+
+@pytest.mark.parametrize(("operation", "asked"), RESHARDS)
+@pytest.mark.parametrize("shard", ["shardId-000000000009", "nothing"])
+def test_reshard_of_unknown_shard_is_rejected(kinesis, stream, operation, asked, shard):
+    account = account_of(kinesis, stream)
+    words = f"Could not find shard {shard} in stream {stream} under account {account}."
+
+    assert reshard_refusal(kinesis, stream, operation, asked, shard) == (400, NOT_FOUND, words)
+
+
+@pytest.mark.parametrize(("operation", "asked"), RESHARDS)
+def test_reshard_of_closed_shard_is_rejected(kinesis, stream, operation, asked):
+    closed, account = "shardId-000000000000", account_of(kinesis, stream)
+    kinesis.split_shard(StreamName=stream, ShardToSplit=closed, NewStartingHashKey="5")
+    words = (
+        f"Shard {closed} in stream {stream} under account {account} has already been merged or split, "
+        "and thus is not eligible for merging or splitting."
+    )
+
+    assert reshard_refusal(kinesis, stream, operation, asked, closed) == (400, INVALID, words)
+
+
+@pytest.mark.parametrize(
+    ("operation", "asked", "member", "pattern"),
+    [
+        ("SplitShard", {"ShardToSplit": "0", "NewStartingHashKey": "01"}, "newStartingHashKey", r"0|([1-9]\d{0,38})"),
+        ("PutRecord", {"Data": "eA==", "PartitionKey": "k", "ExplicitHashKey": "01"}, "explicitHashKey", r"0|([1-9]\d{0,38})"),
+        ("PutRecord", {"Data": "eA==", "PartitionKey": "k", "SequenceNumberForOrdering": "01"}, "sequenceNumberForOrdering", r"0|([1-9]\d{0,128})"),
+    ],
+)  # fmt: skip
+def test_patterns_are_reported_without_anchors(raw, stream, operation, asked, member, pattern):
+    message = read(raw.post(operation, {"StreamName": stream, **asked}))["message"]
+
+    assert message == (
+        f"1 validation error detected: Value '01' at '{member}' failed to satisfy constraint: "
+        f"Member must satisfy regular expression pattern: {pattern}"
+    )
+
+
+@pytest.mark.parametrize("kind", [JSON, CBOR])
+def test_error_type_is_repeated_in_header(raw, kind):
+    answer = raw.post("DescribeStream", {"StreamName": "missing"}, kind)
+
+    assert answer.headers["x-amzn-errortype"] == read(answer)["__type"] == NOT_FOUND
+
+
+def test_half_of_surrogate_pair_is_reported(raw, client, stream):
+    """Such input was called truncated."""
+    content = f'{{"StreamName":"{stream}","PartitionKey":"\\ud800","Data":"eA=="}}'
+    headers = {"x-amz-target": "Kinesis_20131202.PutRecord", "content-type": JSON}
+    answer = client.post("/", content=content, headers=headers)
+
+    assert read(answer) == {
+        "__type": "SerializationException",
+        "message": "The body cannot be parsed: A text contains half of a surrogate pair.",
+    }
+
+
 @pytest.mark.parametrize("iterator", ["x", "A" * 200, "é"])
 def test_malformed_iterator_is_rejected(kinesis, iterator):
     assert refusal(kinesis.get_records, ShardIterator=iterator) == (
@@ -321,7 +392,28 @@ def test_read_limits_are_enforced(kinesis, single, limit):
 def test_retention_is_bounded_and_changes_in_one_direction(kinesis, stream, operation, hours):
     call = getattr(kinesis, f"{operation}_stream_retention_period")
 
-    assert refusal(call, StreamName=stream, RetentionPeriodHours=hours)[:2] == (400, INVALID)
+    code, fault, words = refusal(call, StreamName=stream, RetentionPeriodHours=hours)
+
+    assert (code, fault) == (400, INVALID)
+    assert f"equested retention period ({hours} hours)" in words
+
+
+def test_retention_in_wrong_direction_names_other_operation(kinesis, stream):
+    increase, decrease = (
+        kinesis.increase_stream_retention_period,
+        kinesis.decrease_stream_retention_period,
+    )
+    increase(StreamName=stream, RetentionPeriodHours=48)
+
+    asked = f"for stream {stream} can not be"
+    assert refusal(increase, StreamName=stream, RetentionPeriodHours=36)[2] == (
+        f"Requested retention period (36 hours) {asked} shorter than existing retention period "
+        "(48 hours). Use DecreaseRetentionPeriod API."
+    )
+    assert refusal(decrease, StreamName=stream, RetentionPeriodHours=72)[2] == (
+        f"Requested retention period (72 hours) {asked} longer than existing retention period "
+        "(48 hours). Use IncreaseRetentionPeriod API."
+    )
 
 
 @pytest.mark.parametrize("operation", ["increase", "decrease"])
@@ -397,6 +489,9 @@ def test_operation_of_other_mode_is_rejected(kinesis, stream, on_demand):
     ]
     for call, asked in calls:
         assert refusal(call, **asked)[:2] == (400, VALIDATION)
+    account = account_of(kinesis, on_demand)
+    words = f"Request is invalid. Stream {on_demand} under account {account} is in On-Demand mode."
+    assert refusal(calls[0][0], **calls[0][1])[2] == words
 
 
 @pytest.mark.parametrize("policy", ["", "{", "[]", "{}", '{"Statement": {}}', "\0"])
@@ -406,7 +501,39 @@ def test_invalid_policy_is_rejected(kinesis, stream, policy):
     told = refusal(kinesis.put_resource_policy, ResourceARN=arn, Policy=policy)
 
     assert told[:2] == (400, INVALID)
-    assert refusal(kinesis.delete_resource_policy, ResourceARN=arn)[:2] == (400, NOT_FOUND)
+    words = f"No resource policy found for resource ARN {arn}."
+    assert refusal(kinesis.delete_resource_policy, ResourceARN=arn) == (400, NOT_FOUND, words)
+
+
+@pytest.mark.parametrize(
+    "text", ["a;b", "a,b", "a\tb", "a\nb", "a\x7f", "a#b", "<", "%", "aws:x", "AWS:x"]
+)
+def test_invalid_tag_key_is_rejected(kinesis, stream, text):
+    arn = arn_of(kinesis, stream)
+
+    assert refusal(kinesis.add_tags_to_stream, StreamName=stream, Tags={text: "x"})[1] == INVALID
+    assert refusal(kinesis.tag_resource, ResourceARN=arn, Tags={text: "x"})[1] == INVALID
+    assert kinesis.list_tags_for_stream(StreamName=stream)["Tags"] == []
+
+
+@pytest.mark.parametrize("text", ["a;b", "a,b", "a\tb", "a\x7f"])
+def test_invalid_tag_value_is_rejected(kinesis, stream, text):
+    assert refusal(kinesis.add_tags_to_stream, StreamName=stream, Tags={"x": text})[1] == INVALID
+
+
+@pytest.mark.parametrize("text", ["Größe", "नमस्ते", "a_b.c:d/e=f+g-h@i j", "x aws:"])
+def test_tag_of_any_script_is_accepted(kinesis, stream, text):
+    kinesis.add_tags_to_stream(StreamName=stream, Tags={text: text})
+
+    assert kinesis.list_tags_for_stream(StreamName=stream)["Tags"] == [{"Key": text, "Value": text}]
+
+
+def test_tags_of_other_protocols_stay(kinesis, client, stream):
+    client.patch(f"/v1/streams/{stream}", json={"tags": {"a;b": "c"}}).raise_for_status()
+
+    kinesis.add_tags_to_stream(StreamName=stream, Tags={"d": "e"})
+
+    assert len(kinesis.list_tags_for_stream(StreamName=stream)["Tags"]) == 2
 
 
 def test_too_many_tags_are_rejected(kinesis, stream):

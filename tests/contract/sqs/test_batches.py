@@ -1,5 +1,7 @@
 """Batches: a result for each entry, and errors of the whole call."""
 
+import json
+
 import pytest
 from botocore.exceptions import ClientError
 
@@ -50,6 +52,67 @@ def test_valid_entries_succeed_and_invalid_ones_are_reported(sqs, url):
         "One or more parameters are invalid. Reason: Message must be shorter than 1024 bytes."
     )
     assert [message["Body"] for message in received(sqs, url)] == ["good"]
+
+
+HALVES = [r"\ud800", r"\udc00x", r"\ud800\u0041", r"\uD83D\uD83D\uDE00"]
+FORBIDDEN = "Invalid characters found. Valid unicode characters are"
+
+
+def post(client, operation, content):
+    headers = {
+        "x-amz-target": f"AmazonSQS.{operation}",
+        "content-type": "application/x-amz-json-1.0",
+    }
+    return client.post("/", content=content, headers=headers)
+
+
+@pytest.mark.parametrize("half", HALVES)
+def test_entry_with_half_of_surrogate_pair_fails_alone(client, sqs, url, half):
+    """The whole batch was called truncated input."""
+    entries = [
+        {"Id": "good", "MessageBody": "\U0001f600 \\ud800"},
+        {"Id": "bad", "MessageBody": "?"},
+    ]
+    content = json.dumps({"QueueUrl": url, "Entries": entries}).replace("?", half)
+    response = post(client, "SendMessageBatch", content).json()
+    [received] = sqs.receive_message(QueueUrl=url, MaxNumberOfMessages=10)["Messages"]
+
+    assert [one["Id"] for one in response["Successful"]] == ["good"]
+    [failed] = response["Failed"]
+    assert (failed["Id"], failed["Code"]) == ("bad", "InvalidMessageContents")
+    assert failed["Message"].startswith(FORBIDDEN)
+    assert received["Body"] == "\U0001f600 \\ud800"
+
+
+INPUTS = [
+    ("SendMessage", {"MessageBody": "?"}),
+    ("SendMessage", {"MessageBody": "x", "MessageGroupId": "?"}),
+    ("SendMessage", {"MessageBody": "x", "MessageAttributes": {"a": {"DataType": "String", "StringValue": "?"}}}),
+    ("SendMessage", {"MessageBody": "x", "MessageAttributes": {"?": {"DataType": "String", "StringValue": "x"}}}),
+    ("SendMessage", {"MessageBody": "x", "MessageAttributes": {"a": {"DataType": "String.?", "StringValue": "x"}}}),
+    ("ReceiveMessage", {"AttributeNames": ["?"]}),
+    ("DeleteMessage", {"ReceiptHandle": "?"}),
+    ("TagQueue", {"Tags": {"?": "x"}}),
+    ("TagQueue", {"Tags": {"x": "?"}}),
+    ("SetQueueAttributes", {"Attributes": {"Policy": '{"Statement":[],"Id":"?"}'}}),
+    ("SetQueueAttributes", {"Attributes": {"KmsMasterKeyId": "?"}}),
+    ("SetQueueAttributes", {"Attributes": {"RedrivePolicy": "?"}}),
+    ("AddPermission", {"Label": "?", "AWSAccountIds": ["123456789012"], "Actions": ["*"]}),
+    ("CreateQueue", {"QueueName": "?"}),
+    ("GetQueueUrl", {"QueueName": "?"}),
+    ("CancelMessageMoveTask", {"TaskHandle": "?"}),
+    ("StartMessageMoveTask", {"SourceArn": "?"}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("operation", "request_body"), INPUTS)
+def test_half_of_surrogate_pair_is_never_accepted(client, url, operation, request_body):
+    content = json.dumps({"QueueUrl": url, **request_body}).replace("?", r"\ud800")
+    answer = post(client, operation, content)
+
+    assert answer.status_code in (400, 404)
+    assert "SerializationException" not in answer.text
+    assert "truncated" not in answer.text
 
 
 def test_invalid_handle_fails_alone(sqs, url):

@@ -80,6 +80,12 @@ STANDARD = [
     Fault("ReceiveMessage", {"AttributeNames": ["Nonsense"]}, "InvalidAttributeName", "InvalidAttributeName", "Unknown Attribute Nonsense."),
     Fault("ReceiveMessage", {"MessageSystemAttributeNames": ["Policy"]}, "InvalidAttributeName", "InvalidAttributeName", "Unknown Attribute Policy."),
     Fault("GetQueueAttributes", {"AttributeNames": ["Nonsense"]}, "InvalidAttributeName", "InvalidAttributeName", "Unknown Attribute Nonsense."),
+    *[Fault("SetQueueAttributes", {"Attributes": {"ContentBasedDeduplication": word}}, "InvalidAttributeName", "InvalidAttributeName", "Unknown Attribute ContentBasedDeduplication.") for word in ("true", "false")],
+    *[Fault("SetQueueAttributes", {"Attributes": {name: "x"}}, "InvalidAttributeName", "InvalidAttributeName", f"You can specify the {name} only when FifoQueue is set to true.") for name in ("DeduplicationScope", "FifoThroughputLimit")],
+    *[_invalid("AddPermission", {"Label": "a", "AWSAccountIds": ["123456789012"], "Actions": ["SendMessage", action]}, f"Value SQS:{action} for parameter ActionName is invalid. Reason: Only the queue owner is allowed to invoke this action.") for action in ("CreateQueue", "ListQueues", "StartMessageMoveTask", "UntagQueue")],
+    _invalid("AddPermission", {"Label": "a", "AWSAccountIds": ["123456789012"], "Actions": ["Nonsense"]}, "Value SQS:Nonsense for parameter ActionName is invalid. Reason: Please refer to the appropriate WSDL for a list of valid actions."),
+    *[_invalid("TagQueue", {"Tags": {key: "x"}}, "aws: prefixed tag key names are not allowed for external use.") for key in ("aws:x", "AWS:x", "aws:")],
+    _invalid("TagQueue", {"Tags": {str(n): "" for n in range(51)}}, "Too many tags added for queue {queue}."),
     Fault("SetQueueAttributes", {"Attributes": {"QueueArn": "x"}}, "InvalidAttributeName", "InvalidAttributeName", "Unknown Attribute QueueArn."),
     Fault("SetQueueAttributes", {"Attributes": {"DelaySeconds": "x"}}, "InvalidAttributeValue", "InvalidAttributeValue", "Invalid value for the parameter DelaySeconds."),
     *[Fault(operation, asked | {"ReceiptHandle": "x"}, "ReceiptHandleIsInvalid", "ReceiptHandleIsInvalid", 'The input receipt handle "x" is not a valid receipt handle.') for operation, asked in (("DeleteMessage", {}), ("ChangeMessageVisibility", {"VisibilityTimeout": 1}))],
@@ -103,6 +109,8 @@ ANYWHERE = [
     Fault("SendMessage", SEND | {"QueueUrl": "http://localhost/123456789012/none"}, "QueueDoesNotExist", PREFIX + "NonExistentQueue", "The specified queue does not exist.", query_message="The specified queue does not exist for this wsdl version."),
     Fault("SendMessage", SEND | {"QueueUrl": "http://localhost/123456789012/n?ne"}, "QueueDoesNotExist", PREFIX + "NonExistentQueue", "The specified queue does not exist.", query_message="The specified queue does not exist for this wsdl version."),
     Fault("GetQueueUrl", {"QueueName": "n/ne"}, "QueueDoesNotExist", PREFIX + "NonExistentQueue", "The specified queue does not exist.", query_message="The specified queue does not exist for this wsdl version."),
+    *[Fault("CreateQueue", {"QueueName": "none", "Attributes": {"ContentBasedDeduplication": word}}, "InvalidAttributeName", "InvalidAttributeName", "Unknown Attribute ContentBasedDeduplication.") for word in ("true", "false")],
+    _invalid("CreateQueue", {"QueueName": "none", "tags": {"aws:x": "y"}}, "aws: prefixed tag key names are not allowed for external use."),
     _invalid("ListQueues", {"MaxResults": 0}, "Value 0 for parameter MaxResults is invalid. Reason: MaxResults must be an integer between 1 and 1000."),
     _invalid("ListQueues", {"NextToken": "?"}, "Invalid or expired next token."),
     Fault("ListMessageMoveTasks", {"SourceArn": "arn:aws:sqs:us-east-1:123456789012:none"}, "ResourceNotFoundException", "ResourceNotFoundException", "The resource that you specified for the SourceArn parameter doesn't exist.", 404),
@@ -127,6 +135,8 @@ QUERY_NAMES = {
     "MessageAttributes": "MessageAttribute",
     "MessageSystemAttributes": "MessageSystemAttribute",
     "Attributes": "Attribute",
+    "Tags": "Tag",
+    "tags": "Tag",
     "StringListValues": "StringListValue",
 }
 
@@ -139,7 +149,8 @@ def flattened(operation, asked, path=""):
         if name == "Entries":
             query_name = f"{operation}RequestEntry"
         if isinstance(value, dict) and name in QUERY_NAMES:
-            value = [{"Name": key, "Value": item} for key, item in value.items()]
+            key_name = "Key" if query_name == "Tag" else "Name"
+            value = [{key_name: key, "Value": item} for key, item in value.items()]
         if isinstance(value, list):
             value = {str(nth): item for nth, item in enumerate(value, 1)}
             for nth, item in value.items():
@@ -159,6 +170,7 @@ def assert_refused_in_json(client, fault, asked):
     assert answer.status_code == fault.status
     assert answer.json() == {"__type": f"com.amazonaws.sqs#{fault.shape}", "message": fault.message}
     assert answer.headers["x-amzn-query-error"] == f"{fault.code};Sender"
+    assert answer.headers["x-amzn-errortype"] == fault.shape
     assert answer.headers["content-type"] == "application/x-amz-json-1.0"
     assert len(answer.headers["x-amzn-requestid"]) == 36
 
@@ -172,6 +184,7 @@ def assert_refused_in_query(query, fault, asked):
 @pytest.mark.parametrize("nth", range(len(STANDARD)))
 def test_standard_queue_rejects_invalid_calls(client, query, url, nth):
     fault = STANDARD[nth]
+    fault = fault._replace(message=fault.message.replace("{queue}", url.rpartition("/")[2]))
     request = {"QueueUrl": url, **fault.asked}
 
     assert_refused_in_json(client, fault, request)

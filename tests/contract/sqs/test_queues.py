@@ -69,6 +69,20 @@ def test_create_with_equal_attributes_returns_existing_queue(sqs, url, name):
     assert "Tags" not in sqs.list_queue_tags(QueueUrl=url)
 
 
+def test_create_of_native_fifo_queue_is_rejected(sqs, client, name):
+    """A program that asked for a standard queue got the URL of a FIFO queue."""
+    client.put(f"/v1/queues/{name}", json={"type": "fifo"}).raise_for_status()
+
+    with pytest.raises(ClientError) as refused:
+        sqs.create_queue(QueueName=name)
+
+    assert refusal(refused.value) == (
+        400,
+        "QueueAlreadyExists",
+        "A queue already exists with the same name and a different value for attribute FifoQueue",
+    )
+
+
 def test_create_with_other_attributes_is_rejected(sqs, name):
     sqs.create_queue(QueueName=name, Attributes={"DelaySeconds": "1"})
     url = sqs.get_queue_url(QueueName=name)["QueueUrl"]
@@ -110,6 +124,7 @@ def test_queues_are_listed_by_prefix_in_pages(sqs, name):
     assert "NextToken" not in everything
     assert first["QueueUrls"] + rest["QueueUrls"] == urls
     assert "NextToken" not in rest
+    assert "NextToken" not in sqs.list_queues(QueueNamePrefix=f"{name}-", MaxResults=3)
     assert "QueueUrls" not in sqs.list_queues(QueueNamePrefix=f"{name}-none")
 
 

@@ -140,6 +140,24 @@ def test_sources_of_dead_letter_queue_are_listed(sqs, source_url, dead_url):
     assert none["queueUrls"] == []
 
 
+@pytest.mark.parametrize("size", [1, 2, 3])
+def test_source_queues_are_listed_in_pages(sqs, source_url, dead_url, name, size):
+    """A token was returned with the last page, if that was full."""
+    policy = redrive_policy(sqs, dead_url)
+    other_url = sqs.create_queue(QueueName=f"{name}-z", Attributes=policy)["QueueUrl"]
+    urls: list[str] = []
+    token: dict[str, str] = {}
+    while True:
+        page = sqs.list_dead_letter_source_queues(QueueUrl=dead_url, MaxResults=size, **token)
+        urls += page["queueUrls"]
+        assert page["queueUrls"]
+        if "NextToken" not in page:
+            break
+        token = {"NextToken": page["NextToken"]}
+
+    assert sorted(urls) == sorted([source_url, other_url])
+
+
 def test_move_task_returns_messages_to_their_source(sqs, source_url, dead_url):
     give_up(sqs, source_url, dead_url, 3)
 

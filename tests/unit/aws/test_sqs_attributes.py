@@ -216,13 +216,19 @@ def test_read_only_attribute_is_rejected_as_unknown(name):
 
 
 @pytest.mark.parametrize(
-    "name", ["ContentBasedDeduplication", "DeduplicationScope", "FifoThroughputLimit"]
+    ("name", "message"),
+    [
+        ("FifoQueue", "Unknown Attribute FifoQueue."),
+        ("ContentBasedDeduplication", "Unknown Attribute ContentBasedDeduplication."),
+        *[
+            (name, f"You can specify the {name} only when FifoQueue is set to true.")
+            for name in ("DeduplicationScope", "FifoThroughputLimit")
+        ],
+    ],
 )
-def test_standard_queue_rejects_fifo_attributes(name):
-    assert refusal(STANDARD, {name: "true"}) == (
-        "InvalidAttributeName",
-        f"You can specify the {name} only when FifoQueue is set to true.",
-    )
+@pytest.mark.parametrize("text", ["true", "false"])
+def test_standard_queue_rejects_fifo_attributes(name, message, text):
+    assert refusal(STANDARD, {name: text}) == ("InvalidAttributeName", message)
 
 
 def test_permission_is_a_statement_of_the_policy():

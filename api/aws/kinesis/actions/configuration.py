@@ -139,13 +139,13 @@ async def _change_retention(
         if longer and (spec.retention_ms is None or hours <= now):
             raise invalid(
                 f"Requested retention period ({hours} hours) for stream {stream.name.name} can not be "
-                f"shorter than or equal to existing retention period ({now} hours). "
+                f"shorter than existing retention period ({now} hours). "
                 "Use DecreaseRetentionPeriod API."
             )
         if not longer and spec.retention_ms is not None and hours >= now:
             raise invalid(
                 f"Requested retention period ({hours} hours) for stream {stream.name.name} can not be "
-                f"longer than or equal to existing retention period ({now} hours). "
+                f"longer than existing retention period ({now} hours). "
                 "Use IncreaseRetentionPeriod API."
             )
         return replace(spec, retention_ms=hours * limits.HOUR_MS)

@@ -51,5 +51,8 @@ async def get_policy(call: AwsCall[GetResourcePolicy]) -> GetResourcePolicyResul
 async def delete_policy(call: AwsCall[DeleteResourcePolicy]) -> None:
     """Delete the stored policy."""
     if await policy_of(call) is None:
-        refuse(RESOURCE_NOT_FOUND, f"No policy found for {call.request.resource_arn}.")
+        refuse(
+            RESOURCE_NOT_FOUND,
+            f"No resource policy found for resource ARN {call.request.resource_arn}.",
+        )
     await change_policy(call, None)

@@ -108,7 +108,7 @@ async def put_record(call: AwsCall[PutRecord]) -> PutRecordResult:
     request = call.request
     stream = await stream_of(call, request.stream_name, request.stream_arn)
     if request.sequence_number_for_ordering is not None:
-        _check_ordering(request.sequence_number_for_ordering, now_ms(call))
+        await _check_ordering(call, stream, request.sequence_number_for_ordering)
     entry = PutRecordsEntry(request.data, request.explicit_hash_key, request.partition_key)
     [result] = await _put(call, stream, [entry], bool(request.dry_run), "")
     if isinstance(result, AwsError):
@@ -277,15 +277,16 @@ def _parse_hash_key(explicit: str | None) -> int | None:
     return hash_key
 
 
-def _check_ordering(number: str, now: int) -> None:
+async def _check_ordering(call: AwsCall[PutRecord], stream: Stream, number: str) -> None:
     """Raise AwsError unless the sequence number could have been issued by now.
 
     The offsets of a shard are in order anyway.
     """
     parsed = read_number(number)
-    if parsed is None or parsed.arrival_s > now // 1_000 + 1:
+    if parsed is None or parsed.arrival_s > now_ms(call) // limits.SECOND_MS + 1:
         raise invalid(
-            f"SequenceNumberForOrdering {number} is not a sequence number of this stream."
+            f"ExclusiveMinimumSequenceNumber {number} used in PutRecord on stream {stream.name.name} "
+            f"under account {await call.account_id()} is invalid."
         )
 
 

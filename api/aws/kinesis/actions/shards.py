@@ -10,15 +10,22 @@ from msgspec import field
 from api.aws.kinesis.call_helpers import (
     arn_of,
     charge_control_call,
+    find_shard,
     now_ms,
     process_state,
     shard_id,
-    shard_of,
     stream_named,
     stream_of,
 )
 from api.aws.kinesis.descriptions import mode_of
-from api.aws.kinesis.errors import INVALID_ARGUMENT, LIMIT_EXCEEDED, VALIDATION, invalid, refuse
+from api.aws.kinesis.errors import (
+    LIMIT_EXCEEDED,
+    VALIDATION,
+    already_resharded,
+    invalid,
+    no_shard_to_reshard,
+    refuse,
+)
 from api.aws.kinesis.pagination import list_token, next_token
 from api.aws.kinesis.shapes import (
     ON_DEMAND,
@@ -152,9 +159,8 @@ async def split_shard(call: AwsCall[SplitShard]) -> None:
     """Close a shard, and open two that replace it."""
     request = call.request
     stream = await _to_reshard(call, "SplitShard", 5)
-    shard = await shard_of(call, stream, str(request.shard_to_split))
+    shard = await _open_shard(call, stream, request.shard_to_split)
     hash_key = int(request.new_starting_hash_key or 0)
-    _check_open(shard, stream)
     if not shard.first_hash_key + 1 < hash_key < shard.last_hash_key:
         raise invalid(
             f"NewStartingHashKey {hash_key} used in SplitShard() on shard {shard_id(shard.index)} in stream "
@@ -170,10 +176,8 @@ async def merge_shards(call: AwsCall[MergeShards]) -> None:
     """Close two adjacent shards, and open one that replaces them."""
     request = call.request
     stream = await _to_reshard(call, "MergeShards", 5)
-    first = await shard_of(call, stream, str(request.shard_to_merge))
-    second = await shard_of(call, stream, str(request.adjacent_shard_to_merge))
-    _check_open(first, stream)
-    _check_open(second, stream)
+    first = await _open_shard(call, stream, request.shard_to_merge)
+    second = await _open_shard(call, stream, request.adjacent_shard_to_merge)
     after, before = first.last_hash_key + 1, second.last_hash_key + 1
     if after != second.first_hash_key and before != first.first_hash_key:
         raise invalid(
@@ -227,17 +231,26 @@ async def _to_reshard(
     await charge_control_call(call, operation, per_second, None)
     if mode_of(stream.spec) == ON_DEMAND:
         refuse(
-            VALIDATION, f"Stream {stream.name.name} is in on-demand mode, which scales by itself."
+            VALIDATION,
+            f"Request is invalid. Stream {stream.name.name} under account {await call.account_id()} "
+            "is in On-Demand mode.",
         )
     return await call.storage.catalog.fresh_stream(stream.name)
 
 
-def _check_open(shard: Shard, stream: Stream) -> None:
+async def _open_shard(
+    call: AwsCall[SplitShard] | AwsCall[MergeShards], stream: Stream, name: str | None
+) -> Shard:
+    """Return the shard of that name, if it is open.
+
+    Raises AwsError: ResourceNotFound; InvalidArgument for a closed one.
+    """
+    shard = find_shard(stream, str(name))
+    if shard is None:
+        raise no_shard_to_reshard(str(name), stream.name.name, await call.account_id())
     if not shard.is_open:
-        refuse(
-            INVALID_ARGUMENT,
-            f"Shard {shard_id(shard.index)} in stream {stream.name.name} is closed.",
-        )
+        raise already_resharded(shard_id(shard.index), stream.name.name, await call.account_id())
+    return shard
 
 
 async def _reshard(change: Awaitable[Stream]) -> None:

@@ -61,8 +61,8 @@ class SubscribeToShardEvent(OperationOutput):
     """
 
     records: list[KinesisRecordOut]
-    continuation_sequence_number: str | None
     millis_behind_latest: int
+    continuation_sequence_number: str | None = None
     child_shards: list[ChildShard] | None = None
 
 
@@ -117,10 +117,10 @@ async def _events(
             call.metrics.read(len(converted.records))
             if converted.records or not ended:
                 number = _continuation(shard, offset, arrival_ms or now_ms(call))
-                yield SubscribeToShardEvent(converted.records, number, shard_read.behind_ms)
+                yield SubscribeToShardEvent(converted.records, shard_read.behind_ms, number)
             if ended:
                 children = [child_shard(child) for child in shard_read.children]
-                yield SubscribeToShardEvent([], None, shard_read.behind_ms, children)
+                yield SubscribeToShardEvent([], shard_read.behind_ms, None, children)
                 return
             if process_state(call).shard_limits.limited and converted.size_bytes:
                 await asyncio.sleep(converted.size_bytes / READ_BYTES)

@@ -1,14 +1,16 @@
 """ListDeadLetterSourceQueues."""
 
+from collections.abc import Awaitable
+from typing import Annotated
+
 from msgspec import field
 
 from api.aws.protocol.service import AwsCall, Operations
-from api.aws.protocol.shapes import Input, OperationOutput
+from api.aws.protocol.shapes import Input, OperationOutput, named
 from api.aws.sqs.call_helpers import queue_at, url_of
-from api.aws.sqs.pagination import bad_token, next_token, page_of
-from api.aws.sqs.shapes import QueueUrls
+from api.aws.sqs.pagination import next_token, page_of, visible_names
 from storage.domain.access.permissions import Action
-from storage.domain.errors import InvalidCursor
+from storage.domain.queues.queue import Queue
 
 operations = Operations()
 
@@ -24,7 +26,7 @@ class ListDeadLetterSourceQueues(Input):
 class ListDeadLetterSourceQueuesResult(OperationOutput):
     """A page of queues; the member's name is in lower case, and it is always present."""
 
-    queue_urls: QueueUrls = field(name="queueUrls")
+    queue_urls: Annotated[list[str], named("QueueUrl")] = field(name="queueUrls")
     next_token: str | None = None
 
 
@@ -36,12 +38,11 @@ async def list_dead_letter_source_queues(
     request = call.request
     queue = await queue_at(call, request.queue_url)
     limit, after = page_of(request.max_results, request.next_token)
-    try:
-        sources = await call.storage.catalog.dead_letter_sources(
-            queue.name, after=after, limit=limit
-        )
-    except InvalidCursor:
-        raise bad_token() from None
-    names = [source.name.name for source in sources]
-    urls = [await url_of(call, name) for name in names if call.may_see(name)]
+    catalog = call.storage.catalog
+
+    def read_page(after: str, size: int) -> Awaitable[list[Queue]]:
+        return catalog.dead_letter_sources(queue.name, after=after, limit=size)
+
+    names = await visible_names(call, read_page, after, limit + 1)
+    urls = [await url_of(call, name) for name in names[:limit]]
     return ListDeadLetterSourceQueuesResult(urls, next_token(names, request.max_results))

@@ -5,6 +5,7 @@ seconds that Amazon requires are not needed.
 """
 
 import re
+from collections.abc import Awaitable
 from typing import cast
 
 from msgspec import field
@@ -23,18 +24,17 @@ from api.aws.sqs.errors import (
     refuse,
     required,
 )
-from api.aws.sqs.pagination import bad_token, next_token, page_of
+from api.aws.sqs.pagination import next_token, page_of, visible_names
 from api.aws.sqs.queues.arns import Arns
 from api.aws.sqs.queues.attributes import FIFO_QUEUE, POLICY, apply_attributes, first_difference
 from api.aws.sqs.queues.policies import check_honoured
 from api.aws.sqs.queues.redrive_target import check_redrive_target
-from api.aws.sqs.queues.tags import check_tags
+from api.aws.sqs.queues.tags import with_tags
 from api.aws.sqs.queues.urls import queue_url
 from api.aws.sqs.shapes import AttributeMap, QueueUrls, TagMap
 from storage.domain import limits
 from storage.domain.access.permissions import Action
 from storage.domain.errors import (
-    InvalidCursor,
     PreconditionFailed,
     PurgeInProgress,
     QueueNotFound,
@@ -130,8 +130,7 @@ async def _check_rested(call: AwsCall[CreateQueue], name: QueueName) -> None:
 async def _create(call: AwsCall[CreateQueue], name: QueueName, arns: Arns) -> Queue | None:
     """Create the queue and return None; return the queue if it was created concurrently."""
     request = call.request
-    tags = request.tags or {}
-    check_tags(tags)
+    tags = with_tags(name.name, {}, request.tags or {})
     fifo = name.name.endswith(FIFO_SUFFIX)
     attributes = request.attributes or {}
     spec = QueueSpec(
@@ -151,8 +150,13 @@ async def _create(call: AwsCall[CreateQueue], name: QueueName, arns: Arns) -> Qu
 
 
 def _check_same(existing: Queue, attributes: dict[str, str], arns: Arns) -> None:
-    """Raise AwsError if the existing queue differs from the request."""
+    """Raise AwsError if the existing queue differs from the request.
+
+    Without FifoQueue a standard queue is requested; natively any name can be that of a FIFO queue.
+    """
     different = first_difference(existing.spec, attributes, arns)
+    if existing.spec.type is QueueType.FIFO and FIFO_QUEUE not in attributes:
+        different = FIFO_QUEUE
     if different is not None:
         refuse(
             QUEUE_NAME_EXISTS,
@@ -230,22 +234,11 @@ async def list_queues(call: AwsCall[ListQueues]) -> ListQueuesResult:
     prefix = request.queue_name_prefix or ""
     call.authorise_list()
     limit, after = page_of(request.max_results, request.next_token)
-    try:
-        names = await _names(call, prefix, after, limit)
-    except InvalidCursor:
-        raise bad_token() from None
-    urls = [await url_of(call, name) for name in names]
-    return ListQueuesResult(urls or None, next_token(urls, request.max_results))
+    catalog, namespace = call.storage.catalog, call.principal.namespace
 
+    def read_page(after: str, size: int) -> Awaitable[list[Queue]]:
+        return catalog.list_queues(namespace, prefix=prefix, after=after, limit=size)
 
-async def _names(call: AwsCall[ListQueues], prefix: str, after: str, limit: int) -> list[str]:
-    """Return the first `limit` names that the caller may see."""
-    seen: list[str] = []
-    while True:
-        page = await call.storage.catalog.list_queues(
-            call.principal.namespace, prefix=prefix, after=after, limit=limit
-        )
-        seen += [queue.name.name for queue in page if call.may_see(queue.name.name)]
-        if len(page) < limit or len(seen) >= limit:
-            return seen[:limit]
-        after = page[-1].name.name
+    names = await visible_names(call, read_page, after, limit + 1)
+    urls = [await url_of(call, name) for name in names[:limit]]
+    return ListQueuesResult(urls or None, next_token(names, request.max_results))

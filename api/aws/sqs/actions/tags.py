@@ -8,7 +8,7 @@ from api.aws.protocol.service import AwsCall, Operations
 from api.aws.protocol.shapes import Input, OperationOutput, named
 from api.aws.sqs.call_helpers import queue_at, queue_name
 from api.aws.sqs.errors import missing
-from api.aws.sqs.queues.tags import check_tags
+from api.aws.sqs.queues.tags import with_tags
 from api.aws.sqs.shapes import Names, TagMap
 from storage.domain.access.permissions import Action
 from storage.domain.queues.queue import QueueSpec
@@ -51,9 +51,7 @@ async def tag_queue(call: AwsCall[TagQueue]) -> None:
         raise missing("Tags")
 
     def add(spec: QueueSpec) -> QueueSpec:
-        together = {**spec.tags, **tags}
-        check_tags(together)
-        return replace(spec, tags=together)
+        return replace(spec, tags=with_tags(name.name, spec.tags, tags))
 
     await call.storage.catalog.change_queue(name, add)
 

@@ -38,9 +38,11 @@ from storage.domain import limits
 from storage.domain.queues.queue import DedupScope, QueueSpec, QueueType
 
 FIFO_QUEUE = "FifoQueue"
+CONTENT_BASED_DEDUPLICATION = "ContentBasedDeduplication"
 KMS_KEY_CHARACTERS_MAX = 2_048  # the longest KeyId that KMS accepts
 POLICY = "Policy"
 
+_UNKNOWN_IN_STANDARD = frozenset({FIFO_QUEUE, CONTENT_BASED_DEDUPLICATION})
 _KMS_KEY = "KmsMasterKeyId"
 _KMS_REUSE = "KmsDataKeyReusePeriodSeconds"
 _KMS_REUSE_DEFAULT = "300"
@@ -67,7 +69,7 @@ def apply_attributes(spec: QueueSpec, attributes: Mapping[str, str], arns: Arns)
     for name, text in attributes.items():
         fifo = spec.type is QueueType.FIFO
         attribute = ATTRIBUTES.get(name)
-        if attribute is None or (name == FIFO_QUEUE and not fifo):
+        if attribute is None or (name in _UNKNOWN_IN_STANDARD and not fifo):
             refuse(INVALID_ATTRIBUTE_NAME, f"Unknown Attribute {name}.")
         if attribute.fifo_only and not fifo:
             message = f"You can specify the {name} only when FifoQueue is set to true."
@@ -163,7 +165,8 @@ def _write_fifo(spec: QueueSpec, text: str, _: Arns) -> QueueSpec:
 
 
 def _write_by_content(spec: QueueSpec, text: str, _: Arns) -> QueueSpec:
-    return replace(spec, deduplicate_by_content=_parse_boolean("ContentBasedDeduplication", text))
+    by_content = _parse_boolean(CONTENT_BASED_DEDUPLICATION, text)
+    return replace(spec, deduplicate_by_content=by_content)
 
 
 def _write_scope(spec: QueueSpec, text: str, _: Arns) -> QueueSpec:
@@ -217,7 +220,7 @@ ATTRIBUTES: dict[str, Attribute] = {
     FIFO_QUEUE: Attribute(
         lambda spec, _: "true" if spec.type is QueueType.FIFO else None, _write_fifo
     ),
-    "ContentBasedDeduplication": Attribute(
+    CONTENT_BASED_DEDUPLICATION: Attribute(
         lambda spec, _: _format_boolean(spec.deduplicate_by_content), _write_by_content, True
     ),
     "DeduplicationScope": Attribute(

@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 
+from api.aws.protocol.codecs.xml import FORBIDDEN
 from api.aws.protocol.resource_policies import refused
 from api.aws.protocol.service import AwsCall
 from api.aws.sqs.errors import (
@@ -24,6 +25,22 @@ LABEL = re.compile(r"[A-Za-z0-9_-]{1,80}")
 
 _ACCOUNT = re.compile(r"[0-9]{12}")
 _VERSION = "2008-10-17"  # of the policies that AddPermission creates
+_OWNER_ACTIONS = frozenset(
+    {
+        "AddPermission",
+        "CancelMessageMoveTask",
+        "CreateQueue",
+        "DeleteQueue",
+        "ListMessageMoveTasks",
+        "ListQueues",
+        "ListQueueTags",
+        "RemovePermission",
+        "SetQueueAttributes",
+        "StartMessageMoveTask",
+        "TagQueue",
+        "UntagQueue",
+    }
+)
 _ACTIONS = frozenset(
     {
         "*",
@@ -96,6 +113,9 @@ def _check_permission(label: str, accounts: Sequence[str], actions: Sequence[str
     if len(actions) > ACTIONS_MAX:
         refuse(OVER_LIMIT, f"{len(actions)} Actions were found, maximum allowed is {ACTIONS_MAX}.")
     for action in actions:
+        if action in _OWNER_ACTIONS:
+            reason = "Only the queue owner is allowed to invoke this action."
+            raise invalid_value("ActionName", f"SQS:{action}", reason)
         if action not in _ACTIONS:
             reason = "Please refer to the appropriate WSDL for a list of valid actions."
             raise invalid_value("ActionName", f"SQS:{action}", reason)
@@ -106,7 +126,8 @@ def _parsed(text: str) -> dict[str, Any]:
         policy = msgspec.json.decode(text, type=dict[str, Any])
     except (msgspec.DecodeError, RecursionError):
         policy = {}
-    if len(text) > CHARACTERS_MAX or not isinstance(policy.get("Statement"), list):
+    is_text = len(text) <= CHARACTERS_MAX and not FORBIDDEN.search(text)
+    if not is_text or not isinstance(policy.get("Statement"), list):
         refuse(INVALID_ATTRIBUTE_VALUE, "Invalid value for the parameter Policy.")
     return policy
 
