@@ -202,6 +202,7 @@ class Queues:
         visibility_timeout_ms: int | None = None,
         wait_ms: int | None = None,
         attempt_id: str = "",
+        strict_attempt: bool = False,
         bytes_max: int = limits.RECEIVE_BYTES_MAX,
         forever: bool = False,
         is_client_connected: Callable[[], bool] = _always,
@@ -212,11 +213,14 @@ class Queues:
         taken once those taken have `bytes_max`: the last one may exceed it.
 
         A FIFO queue returns the same messages again to the same `attempt_id` within five minutes, unless one of
-        them was settled or its lease expired. After a wait, `is_client_connected` is called before anything is taken.
+        them was settled or extended or its lease expired: then others, or with `strict_attempt` it raises ValidationFailed
+        until the visibility timeout has passed. After a wait, `is_client_connected` is called before anything is taken.
         Safe to cancel: before messages were taken nothing happens, after it they are released immediately. Raises
         InFlightLimitReached.
         """
-        request = _ReceiveRequest(messages_max, visibility_timeout_ms, attempt_id, bytes_max)
+        request = _ReceiveRequest(
+            messages_max, visibility_timeout_ms, attempt_id, strict_attempt, bytes_max
+        )
         _check_receive(request, wait_ms or 0)
         if forever:
             return self._long_poll(name, request, inf, is_client_connected)
@@ -234,6 +238,7 @@ class Queues:
             request.bytes_max,
             register_waiter,
             request.attempt_id,
+            request.strict_attempt,
             partial(self._release_in_background, queue.name),
         )
         received = await self._hot.receive(
@@ -451,6 +456,7 @@ class _ReceiveRequest(msgspec.Struct, frozen=True, gc=False):
     messages_max: int
     visibility_timeout_ms: int | None
     attempt_id: str
+    strict_attempt: bool
     bytes_max: int
 
 

@@ -24,7 +24,7 @@ from storage.domain.errors import (
 )
 from storage.domain.names import QueueName
 from storage.domain.queues.message import WhichDead
-from storage.domain.queues.moves import Move, MoveState
+from storage.domain.queues.moves import QUEUE_NOT_FOUND, Move, MoveState
 from storage.log.queue_executor import QueueExecutor
 from storage.postgres.advisory_lock import try_advisory_lock
 from storage.postgres.database import Database
@@ -214,11 +214,11 @@ class Moves:
                 )
             carried = await self._transfer.complete(move.source)
         except QueueNotFound:
-            await self._rows.end(move_id, MoveState.FAILED, "queue_not_found")
+            await self._rows.end(move_id, MoveState.FAILED, QUEUE_NOT_FOUND)
             return False
         await self._rows.add_moved(move_id, carried.moved)
-        if carried.put_back:
-            await self._rows.end(move_id, MoveState.FAILED, "queue_not_found")
+        if carried.failure:
+            await self._rows.end(move_id, MoveState.FAILED, carried.failure)
         elif move.state is MoveState.CANCELLING:
             await self._rows.end(move_id, MoveState.CANCELLED)
         elif departed < batch:
@@ -240,7 +240,7 @@ class Moves:
                 move.source, which, move.examined_to, batch
             )
         except QueueNotFound:
-            await self._rows.end(move.move_id, MoveState.FAILED, "queue_not_found")
+            await self._rows.end(move.move_id, MoveState.FAILED, QUEUE_NOT_FOUND)
             return False
         await self._rows.add_moved(move.move_id, redriven, -1 if last is None else last)
         if last is None:

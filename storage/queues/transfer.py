@@ -20,7 +20,7 @@ from storage.domain.errors import QueueNotFound
 from storage.domain.log.record_batch import DEAD_LETTER_SOURCE, DEDUP_ID, MESSAGE_ID, Header, Record
 from storage.domain.names import QueueName
 from storage.domain.queues.message import message_id
-from storage.domain.queues.moves import Move
+from storage.domain.queues.moves import MESSAGE_SOURCE_UNKNOWN, QUEUE_NOT_FOUND, Move
 from storage.domain.queues.queue import Queue, QueueType
 from storage.log.provisioner import LogProvisioner
 from storage.log.queue_executor import QueueExecutor, address_of
@@ -29,10 +29,13 @@ from storage.redis.queues.transfer import Arriving, HotMoves, Moving
 
 
 class TransferResult(msgspec.Struct):
-    """The result of a transfer; messages in `put_back` had no queue to go to."""
+    """The result of a transfer.
+
+    `failure`: why messages were put back, as moves report it; empty if all were moved.
+    """
 
     moved: int = 0
-    put_back: int = 0
+    failure: str = ""
 
 
 class MessageTransfer:
@@ -71,8 +74,9 @@ class MessageTransfer:
             cleared = await self._acknowledge(source, batch, put_back=not arrived)
             if arrived:
                 result.moved += cleared
-            else:
-                result.put_back += cleared
+            elif cleared:
+                is_unknown = target is None and batch[0].move_id
+                result.failure = MESSAGE_SOURCE_UNKNOWN if is_unknown else QUEUE_NOT_FOUND
         return len(moving)
 
     async def _pending(self, source: Queue) -> tuple[Queue, list[Moving]]:

@@ -38,7 +38,13 @@ class MoveOut(BaseModel):
     redrive: Annotated[
         bool, Field(description="Whether the move redrives the queue's own dead letters.")
     ]
-    failure: Annotated[str, Field(description="Error; empty unless the move failed.")]
+    failure: Annotated[
+        str,
+        Field(
+            description="`queue_not_found`, or `message_source_unknown` for a message that was sent to "
+            "the dead-letter queue itself; empty unless the move failed."
+        ),
+    ]
     started_at: Time
 
     @classmethod

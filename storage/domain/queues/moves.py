@@ -12,6 +12,12 @@ import msgspec
 from storage.domain.names import QueueName
 from storage.domain.queues.message import WhichDead
 
+QUEUE_NOT_FOUND = "queue_not_found"
+"""Failure: the source or the destination was deleted."""
+
+MESSAGE_SOURCE_UNKNOWN = "message_source_unknown"
+"""Failure: a message was not dead-lettered, and so has no queue to return to."""
+
 
 class MoveState(StrEnum):
     """State of a move job."""

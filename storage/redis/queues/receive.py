@@ -7,7 +7,7 @@ import msgspec
 
 from storage.domain import limits
 from storage.domain.clock import ScriptTime
-from storage.domain.errors import InFlightLimitReached
+from storage.domain.errors import InFlightLimitReached, ValidationFailed
 from storage.domain.limits import Limits
 from storage.domain.log.record_batch import decode_columns, decode_one
 from storage.domain.names import LogId
@@ -50,6 +50,7 @@ class ReceivePart(msgspec.Struct, frozen=True, gc=False):
     bytes_max: int
     register_waiter: bool
     attempt_id: str
+    strict_attempt: bool
     abandoned: Callable[[list[ReceivedMessage]], None]
 
 
@@ -78,6 +79,7 @@ class Receives(QueueCoalescingKey):
                 min(part.bytes_max, limits.RECEIVE_BYTES_MAX),
                 "1" if part.register_waiter else "0",
                 part.attempt_id,
+                "1" if part.strict_attempt else "0",
             )
         return command_of(
             script("receive_messages"),
@@ -108,10 +110,12 @@ class Receives(QueueCoalescingKey):
 
     def _answer(
         self, part: ReceivePart, now_ms: int, answer: Reply
-    ) -> HotReceive | InFlightLimitReached:
+    ) -> HotReceive | InFlightLimitReached | ValidationFailed:
         next_due_ms, departed, *rows = answer
         if next_due_ms == _FULL:
             return InFlightLimitReached()
+        if next_due_ms == _REFUSED:
+            return ValidationFailed.at("/attempt_id", _ATTEMPT_CHANGED, "changed")
         messages = _received_all(self.queue.log_id, now_ms, part.visibility_timeout_ms, rows)
         return HotReceive(messages, now_ms, next_due_ms, departed, next_due_ms != _NOT_SERVED)
 
@@ -121,7 +125,8 @@ class Receives(QueueCoalescingKey):
             part.abandoned(answer.messages)
 
 
-_FULL, _NOT_SERVED = -2, -3
+_FULL, _NOT_SERVED, _REFUSED = -2, -3, -4
+_ATTEMPT_CHANGED = "The messages of this attempt were settled or extended"
 _FIRST_DELIVERY = 2  # number of items of its row
 
 

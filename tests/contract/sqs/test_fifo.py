@@ -126,6 +126,31 @@ def test_repeated_attempt_id_returns_same_messages(sqs, fifo_url):
     assert other == []
 
 
+@pytest.mark.parametrize("change", ["delete", "extend", "release"])
+def test_attempt_id_is_rejected_after_change(sqs, fifo_url, change):
+    """Other messages were received as if nothing of the attempt was changed."""
+    send(sqs, fifo_url, "x")
+    send(sqs, fifo_url, "y")
+    [received] = receive(sqs, fifo_url, messages_max=1, ReceiveRequestAttemptId="try")
+    handle = {"QueueUrl": fifo_url, "ReceiptHandle": received["ReceiptHandle"]}
+    if change == "delete":
+        sqs.delete_message(**handle)
+    else:
+        seconds = 60 if change == "extend" else 0
+        sqs.change_message_visibility(**handle, VisibilityTimeout=seconds)
+
+    with pytest.raises(ClientError) as refused:
+        receive(sqs, fifo_url, ReceiveRequestAttemptId="try")
+
+    assert refusal(refused.value) == (
+        400,
+        "InvalidParameterValue",
+        "Value try for parameter ReceiveRequestAttemptId is invalid. Reason: Messages of this attempt "
+        "were deleted or their visibility timeout was changed.",
+    )
+    assert receive(sqs, fifo_url, ReceiveRequestAttemptId="next") != [] or change == "extend"
+
+
 def test_queue_delay_applies_to_every_message(sqs, fifo_url):
     sqs.set_queue_attributes(QueueUrl=fifo_url, Attributes={"DelaySeconds": "1"})
     send(sqs, fifo_url, "x", DelaySeconds=0)

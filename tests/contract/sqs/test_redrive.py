@@ -174,6 +174,18 @@ def test_move_task_returns_messages_to_their_source(sqs, source_url, dead_url):
     assert not task.keys() & {"TaskHandle", "DestinationArn", "FailureReason"}
 
 
+def test_move_task_fails_for_message_without_source(sqs, source_url, dead_url):
+    """A message sent to the dead-letter queue itself was reported as a queue that is missing."""
+    sqs.send_message(QueueUrl=dead_url, MessageBody="direct")
+
+    sqs.start_message_move_task(SourceArn=arn_of(sqs, dead_url))
+    while (task := tasks(sqs, dead_url)[0])["Status"] == "RUNNING":
+        time.sleep(0.02)
+
+    assert (task["Status"], task["FailureReason"]) == ("FAILED", "CouldNotDetermineMessageSource")
+    assert ready(sqs, dead_url) == 1
+
+
 def test_move_task_accepts_destination_and_rate(sqs, source_url, dead_url, name):
     give_up(sqs, source_url, dead_url)
     other = sqs.create_queue(QueueName=f"{name}-other")["QueueUrl"]

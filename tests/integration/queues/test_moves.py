@@ -203,6 +203,18 @@ async def test_move_fails_without_loss_when_destination_is_deleted(engines, cloc
     assert (await engines.queues.stats(DEAD)).ready == 5
 
 
+async def test_move_fails_without_loss_when_message_has_no_source(engines, clock):
+    await dead_letters(engines, clock, 1)
+    await send(engines.queues, DEAD, b"direct")
+
+    ended = await until_over(engines, await engines.moves.start(DEAD))
+
+    assert (ended.state, ended.failure) == (MoveState.FAILED, "message_source_unknown")
+    assert ended.moved + (await engines.queues.stats(DEAD)).ready == 2
+    elsewhere = await until_over(engines, await engines.moves.start(DEAD, WORK))
+    assert elsewhere.state is MoveState.COMPLETED
+
+
 async def test_abandoned_move_is_resumed(engines, clock):
     await dead_letters(engines, clock, 5)
     move = await engines.moves.start(DEAD, per_second=1)

@@ -6,8 +6,9 @@ from storage.domain.errors import (
     ErrorCode,
     InFlightLimitReached,
     PurgeInProgress,
+    ValidationFailed,
 )
-from storage.domain.queues.message import SettleAction
+from storage.domain.queues.message import SettleAction, Settlement
 from tests.queue_operations import HOUR_MS, LINE, WORK, create_queue, receive, send, settle
 
 # ── Receipt handles as in SQS ──
@@ -151,3 +152,38 @@ async def test_receive_attempt_is_new_after_settlement(engines):
     await settle(queues, LINE, first[0], SettleAction.ACK)
 
     assert await queues.receive(LINE, messages_max=10, attempt_id="t") == []
+
+
+EXTENDED = {"action": SettleAction.EXTEND, "visibility_timeout_ms": 60_000}
+
+
+@pytest.mark.parametrize(
+    "change", [{"action": SettleAction.ACK}, {"action": SettleAction.NACK}, EXTENDED]
+)
+async def test_strict_receive_attempt_is_refused_after_change(engines, clock, change):
+    queues = engines.queues
+    await create_queue(engines, LINE)
+    await send(queues, LINE, b"1", b"2", group="a")
+    strict = {"attempt_id": "t", "strict_attempt": True, "visibility_timeout_ms": 9_000}
+    first, _ = await queues.receive(LINE, messages_max=10, **strict)
+    await queues.settle(LINE, [Settlement(first.receipt_handle, **change)])
+
+    with pytest.raises(ValidationFailed):
+        await queues.receive(LINE, messages_max=10, **strict)
+    clock.advance(ms=9_000)
+    after = await queues.receive(LINE, messages_max=10, **strict)
+
+    assert [one.receive_count for one in after] == ([] if change is EXTENDED else [2] * len(after))
+
+
+async def test_strict_receive_attempt_is_new_after_timeout(engines, clock):
+    queues = engines.queues
+    await create_queue(engines, LINE)
+    await send(queues, LINE, b"1", group="a")
+    strict = {"attempt_id": "t", "strict_attempt": True, "visibility_timeout_ms": 9_000}
+    await queues.receive(LINE, **strict)
+    clock.advance(ms=9_000)
+
+    [again] = await queues.receive(LINE, **strict)
+
+    assert again.receive_count == 2

@@ -19,13 +19,16 @@ from api.aws.sqs.queues.urls import check_arn
 from storage.domain.access.permissions import Action
 from storage.domain.errors import MoveNotFound, MoveRefused, QueueNotFound
 from storage.domain.names import QueueName
-from storage.domain.queues.moves import Move, MoveState
+from storage.domain.queues.moves import MESSAGE_SOURCE_UNKNOWN, QUEUE_NOT_FOUND, Move, MoveState
 
 operations = Operations()
 
 PER_SECOND_MAX = 500
 RESULTS_MAX = 10
-_FAILURES = {"queue_not_found": "AWS.SimpleQueueService.NonExistentQueue"}
+_FAILURES = {
+    QUEUE_NOT_FOUND: "AWS.SimpleQueueService.NonExistentQueue",
+    MESSAGE_SOURCE_UNKNOWN: "CouldNotDetermineMessageSource",
+}
 _REFUSALS = {
     "not_a_dead_letter_queue": "Source queue must be configured as a Dead Letter Queue.",
     "already_running": (

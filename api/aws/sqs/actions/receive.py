@@ -19,6 +19,7 @@ from api.errors import ClientDisconnected
 from api.observability.tracing import contexts_of
 from storage.domain import limits
 from storage.domain.access.permissions import Action
+from storage.domain.errors import ValidationFailed
 from storage.domain.names import QueueName
 from storage.domain.queues.message import ReceivedMessage
 from storage.domain.queues.queue import Queue, QueueType
@@ -29,6 +30,8 @@ MESSAGES_MAX = 10
 WAIT_SECONDS_MAX = 20
 ATTEMPT_ID_CHARACTERS_MAX = 128
 ATTRIBUTE_NAMES_MAX = 1_000  # each is matched against each message; Amazon documents no limit
+
+_CHANGED = "Messages of this attempt were deleted or their visibility timeout was changed."
 
 SYSTEM_ATTRIBUTE_NAMES = frozenset(
     {
@@ -60,14 +63,19 @@ async def receive_message(call: AwsCall[ReceiveMessage]) -> ReceiveMessageResult
     wait_ms = (
         queue.spec.receive_wait_ms if wait_seconds is None else wait_seconds * limits.SECOND_MS
     )
-    messages = await call.storage.queues.receive(
-        queue.name,
-        messages_max=request.max_number_of_messages or 1,
-        visibility_timeout_ms=_optional_ms(request.visibility_timeout),
-        wait_ms=wait_ms,
-        is_client_connected=call.is_client_connected,
-        attempt_id=request.receive_request_attempt_id or "",
-    )
+    attempt_id = request.receive_request_attempt_id or ""
+    try:
+        messages = await call.storage.queues.receive(
+            queue.name,
+            messages_max=request.max_number_of_messages or 1,
+            visibility_timeout_ms=_optional_ms(request.visibility_timeout),
+            wait_ms=wait_ms,
+            is_client_connected=call.is_client_connected,
+            attempt_id=attempt_id,
+            strict_attempt=True,
+        )
+    except ValidationFailed:  # everything else was checked above
+        raise invalid_value("ReceiveRequestAttemptId", attempt_id, _CHANGED) from None
     if messages or wait_ms:
         await _release_if_disconnected(call, queue.name, messages)
     call.metrics.delivered(messages)

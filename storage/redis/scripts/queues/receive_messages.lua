@@ -6,12 +6,13 @@
 --          queue, 0 for no limit  8 in flight at most  9 how long an attempt is remembered, ms  10 of a standard
 --          queue: how many messages of a group are delivered in its turn, as MessagePack { { group, or the start of
 --          one and '*', messages }... } of which the first that fits counts, or empty for one message of each
---          11 bytes handed out after which no more callers are served; then five for each caller: visibility
+--          11 bytes handed out after which no more callers are served; then six for each caller: visibility
 --          timeout ms, messages at most, bytes at most (one message is always given), '1': ask for a wake-up when
---          nothing is there, attempt id or empty
+--          nothing is there, attempt id or empty, '1': refuse the id of an attempt whose messages were settled or
+--          extended before its visibility timeout passed
 -- Returns  { OK, now_ms, answer of each caller... }, or what lib/status.lua says. An answer is { next due ms, -1
 --          for never, -2 when as many are in flight as may be, -3 when this caller was not served and is to ask
---          again; messages that left; message... }. A message is { entry id, batch } when this is its first
+--          again, -4 when its attempt id is refused; messages that left; message... }. A message is { entry id, batch } when this is its first
 --          delivery, else { offset, arrival ms, batch, receives, failures, crashes, first received ms, receives
 --          over all stays, received ms }. A next due that is not after now asks to be called again: more was due
 --          than one call moves.
@@ -23,8 +24,8 @@
 -- @include two_generations
 -- @include history
 -- @include queue
-local FULL, NOT_SERVED, HEAD, ATTEMPTS_KEPT = -2, -3, 2, 100000
-local FIRST_CALLER, CALLER_ARGS = 12, 5
+local FULL, NOT_SERVED, REFUSED, HEAD, ATTEMPTS_KEPT = -2, -3, -4, 2, 100000
+local FIRST_CALLER, CALLER_ARGS = 12, 6
 
 local held = redis.call('HMGET', K.meta, 'next', 'cursor', 'last_ms', 'deleted', 'receives', 'history')
 if held[4] then
@@ -356,14 +357,15 @@ local function take_fairly()
   take_ungrouped()
 end
 
--- What this attempt was answered before, while all of it is still as it was: the same messages again, hidden
--- from now on. Gives whether it was so.
-local function answer_again(attempt_id)
-  local packed = recall(K.attempts, K.attempts_old, attempt_id)
+-- What this attempt was answered before: { when, visible at, offset and receives of each message... }, or nothing.
+local function answered_before(attempt_id)
+  local packed = fifo and attempt_id ~= '' and recall(K.attempts, K.attempts_old, attempt_id)
   local known = packed and cmsgpack.unpack(packed)
-  if not known or now - known[1] >= attempt_ms then
-    return false
-  end
+  return known and now - known[1] < attempt_ms and known
+end
+
+-- The same messages again, hidden from now on, while all of them are still as they were. Gives whether it was so.
+local function answer_again(attempt_id, known)
   local records = {}
   for index = 3, #known, 2 do
     local offset, record = known[index], record_of(known[index])
@@ -430,7 +432,12 @@ local function serve(at)
   messages_max, bytes_max = math.min(tonumber(ARGV[at + 1]), room), tonumber(ARGV[at + 2])
   answer, bytes, left = { -1, 0 }, 0, 0
   local full, attempt_id = room <= 0, ARGV[at + 4]
-  if not (fifo and attempt_id ~= '' and answer_again(attempt_id)) then
+  local known = answered_before(attempt_id)
+  if not (known and answer_again(attempt_id, known)) then
+    if known and now < known[2] and ARGV[at + 5] == '1' then
+      answer[1] = REFUSED
+      return
+    end
     take_for(attempt_id)
     room, received = room - (#answer - HEAD), received + #answer - HEAD
   end
