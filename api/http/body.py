@@ -2,18 +2,23 @@
 
 from typing import cast
 
-from starlette.types import Message, Receive
+from starlette.types import Message, Receive, Scope
 
 from api.errors import ClientDisconnected
 from api.http.codecs import check_request_bytes
 from api.types import RequestHeaders
 
+HALF_CLOSED = "millstream.half_closed"
+"""Key of an ASGI scope, set when the client has closed its side of the connection."""
 
-def is_open(receive: Receive) -> bool:
-    """Return whether an ASGI connection is open as far as is known.
+
+def is_open(receive: Receive, scope: Scope) -> bool:
+    """Return whether an ASGI connection is open in both directions, as far as is known.
 
     Does not wait: runs one step of `receive`.
     """
+    if HALF_CLOSED in scope:
+        return False
     step = receive().__await__()
     try:
         next(step)

@@ -138,7 +138,7 @@ class Gateway:
             await self._serve_control(headers, scope, receive, send)
             return
         query_string = scope["query_string"]
-        is_connected = partial(is_open, receive)
+        is_connected = partial(is_open, receive, scope)
         request = FastRequest(
             match.segments, headers, query_string, is_connected, client=scope.get("client")
         )

@@ -18,13 +18,14 @@ uvicorn promises nothing about these parts of its protocol, on which the class r
 names each of them:
 
     read or replaced        access_log app client cycle expect_100_continue flow headers limit_concurrency loop parser pipeline
-                            root_path scope server_state tasks timeout_keep_alive timeout_keep_alive_task transport url
+                            root_path scheme scope server server_state tasks timeout_keep_alive timeout_keep_alive_task
+                            transport url
     called                  _start_asgi_task
     called by uvicorn       _unset_keepalive_if_required handle_websocket_upgrade on_response_complete send_400_response
                             shutdown timeout_keep_alive_handler
     of the flow control     drain read_paused resume_reading write_paused
     of the server's state   default_headers total_requests
-    of a cycle              disconnected keep_alive message_event response_complete
+    of a cycle              disconnected keep_alive message_event response_complete response_started scope
 """
 
 import asyncio
@@ -34,6 +35,7 @@ from typing import Any, cast
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from api.errors import HttpError, HttpErrorCode
+from api.http.body import HALF_CLOSED
 from api.http.request import FastRequest
 from api.http.responses import FindRoute, Response, RouteMatch
 from api.server.gateway import Gateway
@@ -57,6 +59,10 @@ _TOO_SLOW = HttpError(
     HttpErrorCode.REQUEST_TOO_SLOW, "The request was not complete within the time limit."
 )
 _MALFORMED = HttpError(HttpErrorCode.BAD_REQUEST, "Invalid HTTP request.")
+_HALF_CLOSED = HttpError(
+    HttpErrorCode.BAD_REQUEST,
+    "Nothing was received: keep the connection open for sending until the response has arrived.",
+)
 
 _RELEASED: list[Any] = []  # replaces a consumed list; nothing is added to it
 
@@ -76,6 +82,7 @@ class FastCycle:
     __slots__ = (
         "chunks",
         "disconnected",
+        "half_closed",
         "is_chunked",
         "keep_alive",
         "match",
@@ -102,11 +109,12 @@ class FastCycle:
         self.chunks: list[bytes] = []
         self.keep_alive = keep_alive
         self.disconnected = False
+        self.half_closed = False
         self.response_complete = False
 
     def is_open(self) -> bool:
-        """Return whether the connection is open as far as is known."""
-        return not self.disconnected
+        """Return whether the connection is open in both directions, as far as is known."""
+        return not (self.disconnected or self.half_closed)
 
 
 class FastPathProtocol(HttpToolsProtocol):
@@ -172,6 +180,22 @@ class FastPathProtocol(HttpToolsProtocol):
             self._lasting.cancel()
         self._stop_serving()
 
+    def eof_received(self) -> bool:  # type: ignore[override]
+        """Keep the connection open for the answer to a client that sends nothing more.
+
+        The client may as well have gone. So waits count it as disconnected, and a streaming response ends.
+        TLS connections cannot be half closed.
+        """
+        if self._stage != _NOTHING or not self._is_answering() or self._is_streaming():
+            return False
+        cycle = cast(Any, self.cycle)
+        cycle.keep_alive = False
+        if isinstance(cycle, FastCycle):
+            cycle.half_closed = True
+        else:
+            cycle.scope[HALF_CLOSED] = True
+        return self.scheme == "http"
+
     def data_received(self, data: bytes) -> None:
         """Parse the data, and monitor the connection while the request is incomplete."""
         if self._stage == _NOTHING:
@@ -219,6 +243,8 @@ class FastPathProtocol(HttpToolsProtocol):
             self._hot = self.cycle = hot  # type: ignore[assignment]
             return
         self._hot = None
+        if not any(name == b"host" for name, _ in self.headers):
+            self.headers.append((b"host", self._own_host()))
         url, headers, expects = self.url, self.headers, self.expect_100_continue
         super().on_message_begin()
         self.url, self.expect_100_continue = url, expects
@@ -260,6 +286,8 @@ class FastPathProtocol(HttpToolsProtocol):
         if version not in _VERSIONS or parser.should_upgrade():
             return None
         headers = dict(self.headers)
+        if b"host" not in headers:
+            headers[b"host"] = self._own_host()
         if not _is_bounded(headers, match) or (self._has_cors and b"origin" in headers):
             return None
         return FastCycle(
@@ -271,9 +299,18 @@ class FastPathProtocol(HttpToolsProtocol):
             is_chunked=version != "1.0",
         )
 
+    def _own_host(self) -> bytes:
+        """Return the address that the client reached, for a request without Host (HTTP/1.0)."""
+        host, port = self.server or ("localhost", None)
+        name = f"[{host}]" if ":" in host else host
+        return (name if port is None else f"{name}:{port}").encode()
+
     def _is_answering(self) -> bool:
         before = cast(Any, self.cycle)
         return before is not None and not before.response_complete
+
+    def _is_streaming(self) -> bool:
+        return self._lasting is not None or getattr(self.cycle, "response_started", False)
 
     # Limits of a request
 
@@ -319,8 +356,12 @@ class FastPathProtocol(HttpToolsProtocol):
         self._stage = _NOTHING
         self._stop_monitoring()
         if not self.transport.is_closing():
-            self.transport.write(encode_refusal(refusal, self.server_state.default_headers))
+            self._write_refusal(refusal, dict(self.headers or ()))
             self.transport.close()
+
+    def _write_refusal(self, refusal: HttpError, headers: RequestHeaders) -> None:
+        server_headers = self.server_state.default_headers
+        self.transport.write(encode_refusal(refusal, server_headers, self.url or b"", headers))
 
     def _monitor(self) -> None:
         self._is_monitored = True
@@ -363,10 +404,12 @@ class FastPathProtocol(HttpToolsProtocol):
         while self.flow.write_paused and not cycle.disconnected:
             await self.flow.drain()
         if answer is not None and answer.pieces is not None:
-            if cycle.disconnected:
-                await answer.pieces.aclose()
-            else:
+            if cycle.is_open():
                 await self._write_pieces(answer, answer.pieces, cycle)
+            else:
+                await answer.pieces.aclose()
+        if answer is None and cycle.half_closed:
+            self._write_refusal(_HALF_CLOSED, request.headers)
         if answer is None or cycle.disconnected:
             return False
         if answer.pieces is None:

@@ -4,9 +4,11 @@ import secrets
 from collections.abc import Iterable
 from http import HTTPStatus
 
+from api.aws.refusals import AwsRefusal, refusal_of
 from api.errors import HttpError
 from api.http.responses import Response
 from api.native.problems import PROBLEM_JSON, problem
+from api.types import RequestHeaders
 
 Headers = list[tuple[bytes, bytes]]
 
@@ -36,19 +38,29 @@ def encode_head(
     )
 
 
-def encode_refusal(refusal: HttpError, server_headers: Headers) -> bytes:
-    """Encode a whole problem response, after which the connection ends."""
-    request_id = secrets.token_hex(10)
-    details = problem(refusal, instance="", request_id=request_id)
-    lines = [
-        f"HTTP/1.1 {details.status} {HTTPStatus(details.status).phrase}",
-        *(f"{name.decode()}: {value.decode()}" for name, value in server_headers),
-        f"content-type: {PROBLEM_JSON}",
-        f"content-length: {len(details.body)}",
-        f"x-request-id: {request_id}",
-        "connection: close",
-    ]
-    return "\r\n".join(lines).encode() + b"\r\n\r\n" + details.body
+def encode_refusal(
+    refusal: HttpError, server_headers: Headers, url: bytes, headers: RequestHeaders
+) -> bytes:
+    """Encode a whole error response, after which the connection ends.
+
+    `url` and `headers`: what has arrived of the request's, by which AWS clients are recognised.
+    """
+    request_id = secrets.token_hex(10).encode()
+    details = refusal_of(refusal, url, headers)
+    if details is None:
+        native = problem(refusal, instance="", request_id=request_id.decode())
+        details = AwsRefusal(native.status, PROBLEM_JSON, native.body, ())
+    lines = _lines(
+        [
+            *server_headers,
+            (b"content-type", details.kind.encode()),
+            (b"content-length", b"%d" % len(details.body)),
+            (b"x-request-id", request_id),
+            *details.headers,
+            (b"connection", b"close"),
+        ]
+    )
+    return _STATUS_LINES[details.status] + lines + b"\r\n" + details.body
 
 
 def _lines(headers: Iterable[tuple[bytes, bytes]]) -> bytes:

@@ -56,6 +56,8 @@ INCOMPLETE_SIGNATURE = _common("IncompleteSignatureException", "IncompleteSignat
 WRONG_SIGNATURE = _common("InvalidSignatureException", "SignatureDoesNotMatch", 403)
 ACCESS_DENIED = _common("AccessDeniedException", "AccessDenied", 403)
 REQUEST_TOO_LARGE = _common("RequestEntityTooLargeException", "RequestEntityTooLarge", 413)
+REQUEST_TIMEOUT = _common("RequestTimeoutException", "RequestTimeout", 408)
+MALFORMED_HTTP = _common("MalformedHttpRequestException", "MalformedHttpRequest")
 BAD_REQUEST = _common("ValidationException", "ValidationError")
 INTERNAL_FAILURE = _common("InternalFailure", "InternalFailure", 500)
 SERVICE_UNAVAILABLE = _common("ServiceUnavailableException", "ServiceUnavailable", 503)
@@ -68,5 +70,13 @@ UNEXPECTED = AwsError(
 
 def from_refusal(refusal: HttpError) -> AwsError:
     """Translate an HTTP error to an AWS error."""
-    too_large = refusal.code is HttpErrorCode.REQUEST_TOO_LARGE
-    return AwsError(REQUEST_TOO_LARGE if too_large else BAD_REQUEST, refusal.detail)
+    return AwsError(_HTTP_FAULTS.get(refusal.code, BAD_REQUEST), refusal.detail)
+
+
+_HTTP_FAULTS = {
+    HttpErrorCode.REQUEST_TOO_LARGE: REQUEST_TOO_LARGE,
+    HttpErrorCode.URL_TOO_LONG: REQUEST_TOO_LARGE,
+    HttpErrorCode.HEADERS_TOO_LARGE: REQUEST_TOO_LARGE,
+    HttpErrorCode.REQUEST_TOO_SLOW: REQUEST_TIMEOUT,
+    HttpErrorCode.BAD_REQUEST: MALFORMED_HTTP,
+}

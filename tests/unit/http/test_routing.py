@@ -92,10 +92,10 @@ async def test_truncated_body_raises_client_disconnected():
 async def test_client_connection_is_checked_without_waiting():
     connection = Connection()
 
-    before = is_open(connection.receive)
+    before = is_open(connection.receive, {})
     connection.gone.set()
 
-    assert (before, is_open(connection.receive)) == (True, False)
+    assert (before, is_open(connection.receive, {})) == (True, False)
 
 
 @pytest.mark.parametrize(
