@@ -25,7 +25,7 @@ from storage.domain.queues.message import (
 from storage.domain.queues.queue import Queue, QueueType
 from storage.log.queue_executor import QueueExecutor
 from storage.queues.dead_letters import QueueDeadLetters, offset_of
-from storage.redis.queues.inspection import HotContents
+from storage.redis.queues.inspection import HotContents, RedelayCursor
 
 
 class QueueInspector:
@@ -145,6 +145,22 @@ class QueueInspector:
             ),
         )
         return await self.show(name, reference)
+
+    async def redelay(self, name: QueueName, before_ms: int) -> None:
+        """Apply a changed delay of a FIFO queue, `before_ms` until now, to what it contains.
+
+        Messages that were received before are not delayed again. Senders in other processes may use the former delay for a
+        moment.
+        """
+        cursor: RedelayCursor | None = RedelayCursor()
+        while cursor is not None:
+            step = partial(self._redelay, cursor, before_ms)
+            cursor = await self._executor.run(name, step)
+
+    async def _redelay(
+        self, cursor: RedelayCursor, before_ms: int, queue: Queue
+    ) -> RedelayCursor | None:
+        return await self._hot.redelay(queue, cursor, before_ms, self._clock.script_time())
 
     async def replace(
         self, name: QueueName, reference: str, body: bytes, content_type: str = ""

@@ -4,6 +4,7 @@ Messages, dead letters and parked groups.
 """
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from storage.domain import limits
 from storage.domain.clock import ScriptTime
@@ -30,6 +31,14 @@ from storage.redis.transport.pipeline import Pipeline
 from storage.redis.transport.script_status import checked
 
 _GONE, _OUT = 1, 2  # the results of change_message.lua and replace_message.lua
+_REDELAY_PAGE = 1_000  # offsets that one call of redelay_messages.lua looks at
+
+
+class RedelayCursor(NamedTuple):
+    """Position of a redelay: the next offset, and the due time of the message before it."""
+
+    offset: int = -1
+    due_ms: int = 0
 
 
 class HotContents:
@@ -85,6 +94,24 @@ class HotContents:
             )
         )
         _check_result(reply[1])
+
+    async def redelay(
+        self, queue: Queue, cursor: RedelayCursor, before_ms: int, now: ScriptTime
+    ) -> RedelayCursor | None:
+        """Apply the queue's delay, until now `before_ms`, to a page of messages; None at the end."""
+        reply = checked(
+            await self._pipeline.write(
+                "redelay_messages",
+                queue_keys_of(queue),
+                now,
+                cursor.offset,
+                _REDELAY_PAGE,
+                before_ms,
+                queue.spec.delay_ms,
+                cursor.due_ms,
+            )
+        )
+        return None if reply[1] < 0 else RedelayCursor(reply[1], reply[2])
 
     async def record(self, queue: Queue, offset: int) -> Record:
         """Return the record of a message, dead-lettered or not. Raises MessageNotFound."""

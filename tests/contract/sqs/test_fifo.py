@@ -159,6 +159,36 @@ def test_queue_delay_applies_to_every_message(sqs, fifo_url):
     assert bodies(receive(sqs, fifo_url, WaitTimeSeconds=5)) == ["x"]
 
 
+def test_changed_queue_delay_is_retroactive(sqs, fifo_url):
+    """The messages kept the delay of their sending; standard queues do so on AWS, too."""
+    sqs.set_queue_attributes(QueueUrl=fifo_url, Attributes={"DelaySeconds": "900"})
+    send(sqs, fifo_url, "x")
+    send(sqs, fifo_url, "y")
+    early = receive(sqs, fifo_url)
+    sqs.set_queue_attributes(QueueUrl=fifo_url, Attributes={"DelaySeconds": "0"})
+    send(sqs, fifo_url, "z")
+
+    assert early == []
+    assert bodies(receive(sqs, fifo_url)) == ["x", "y", "z"]
+
+
+def test_ready_messages_are_delayed_by_changed_queue_delay(sqs, fifo_url):
+    send(sqs, fifo_url, "x")
+    sqs.set_queue_attributes(QueueUrl=fifo_url, Attributes={"DelaySeconds": "900"})
+    names = ["ApproximateNumberOfMessagesDelayed"]
+    counts = sqs.get_queue_attributes(QueueUrl=fifo_url, AttributeNames=names)["Attributes"]
+
+    assert receive(sqs, fifo_url) == []
+    assert counts == {"ApproximateNumberOfMessagesDelayed": "1"}
+
+
+def test_changed_delay_of_standard_queue_is_not_retroactive(sqs, url):
+    sqs.send_message(QueueUrl=url, MessageBody="x")
+    sqs.set_queue_attributes(QueueUrl=url, Attributes={"DelaySeconds": "900"})
+
+    assert bodies(receive(sqs, url)) == ["x"]
+
+
 def test_purge_forgets_deduplication_ids(sqs, fifo_url):
     send(sqs, fifo_url, "x", MessageDeduplicationId="d")
     sqs.purge_queue(QueueUrl=fifo_url)

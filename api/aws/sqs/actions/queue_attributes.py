@@ -12,6 +12,7 @@ from api.aws.sqs.queues.queue_attributes import check_names, selected_attributes
 from api.aws.sqs.queues.redrive_target import check_redrive_target
 from api.aws.sqs.shapes import AttributeMap, Names
 from storage.domain.access.permissions import Action
+from storage.domain.queues.queue import QueueType
 
 operations = Operations()
 
@@ -49,7 +50,10 @@ class SetQueueAttributes(Input):
 
 @operations.add("SetQueueAttributes", SetQueueAttributes, Action.QUEUE_MANAGE)
 async def set_queue_attributes(call: AwsCall[SetQueueAttributes]) -> None:
-    """Change attributes of a queue; the others keep their values."""
+    """Change attributes of a queue; the others keep their values.
+
+    The delay of a FIFO queue applies also to messages that it contains, as at Amazon.
+    """
     request = call.request
     required(request.queue_url, "QueueUrl")
     attributes = request.attributes
@@ -60,6 +64,9 @@ async def set_queue_attributes(call: AwsCall[SetQueueAttributes]) -> None:
     new_spec = apply_attributes(queue.spec, attributes, arns)
     await check_honoured(call, attributes.get(POLICY))
     await check_redrive_target(call, queue.name, new_spec, attributes)
-    await call.storage.catalog.change_queue(
+    changed = await call.storage.catalog.change_queue(
         queue.name, lambda spec: apply_attributes(spec, attributes, arns)
     )
+    before_ms = queue.spec.delay_ms
+    if changed.spec.type is QueueType.FIFO and changed.spec.delay_ms != before_ms:
+        await call.storage.inspector.redelay(queue.name, before_ms)
