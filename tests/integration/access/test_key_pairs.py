@@ -53,6 +53,25 @@ async def test_key_pair_signs_for_unmodified_client(secured_service: SecuredServ
     assert (body, streams) == ("grüße & co", ["clicks"])
 
 
+@pytest.mark.parametrize("slash", ["", "/"])
+async def test_key_pair_signs_for_address_with_slash(secured_service: SecuredService, slash: str):
+    key_pair = await pair(secured_service)
+
+    def use() -> tuple[Any, int]:
+        sqs = secured_service.client("sqs", key_pair.id, key_pair.token)
+        url = sqs.get_queue_url(QueueName="orders")["QueueUrl"] + slash
+        sqs.send_message(QueueUrl=url, MessageBody="x")
+        request = AWSRequest("GET", url, params={"Action": "ReceiveMessage"})
+        signer = SigV4QueryAuth(AwsCredentials(key_pair.id, key_pair.token), "sqs", "us-east-1")
+        signer.add_auth(request)
+        return sqs.get_queue_attributes(QueueUrl=url), httpx.get(str(request.url)).status_code
+
+    attributes, status = await asyncio.to_thread(use)
+
+    assert "Attributes" not in attributes
+    assert status == 200
+
+
 async def test_wrong_secret_and_unknown_key_return_aws_errors(secured_service: SecuredService):
     key_pair = await pair(secured_service)
     key = await secured_service.key()

@@ -204,6 +204,13 @@ def test_structures_in_lists_are_named_after_the_list():
     assert b"<ListMessageMoveTasksResultEntry><Status>RUNNING</Status>" in told
 
 
+def test_empty_result_is_one_empty_element():
+    """Recorded from AWS; programs compare the text."""
+    received = answer_xml("ReceiveMessage", ReceiveMessageResult(), "id", NAMESPACE)
+
+    assert b"<ReceiveMessageResult/><ResponseMetadata>" in received
+
+
 def test_empty_response_has_no_result_element():
     told = answer_xml("DeleteMessage", None, "id", NAMESPACE)
 
