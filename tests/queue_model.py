@@ -6,6 +6,8 @@ The invariants are numbered as in the design.
 
 from dataclasses import dataclass, field
 
+from msgspec.structs import replace
+
 from storage.domain.limits import DEDUP_WINDOW_MS, IDEMPOTENCY_WINDOW_MS, VISIBILITY_TIMEOUT_MS_MAX
 from storage.domain.queues.policies import PoisonPolicy
 from storage.domain.queues.queue import DedupScope, QueueSpec, QueueType
@@ -250,6 +252,20 @@ class ReferenceQueue:
     def shown_state(self, message: Message) -> str:
         """The state shown to users."""
         return PARKED if message.state == READY and message.group in self.parked else message.state
+
+    def redelay(self, delay_ms: int) -> None:
+        """Apply a changed delay of a FIFO queue to what was never received (Q6, Q8)."""
+        due_ms = 0
+        for message in sorted(self.messages.values(), key=lambda one: one.offset):
+            if message.state not in (READY, DELAYED) or message.received_ms:
+                continue
+            due_ms = max(due_ms, message.since_ms + delay_ms)
+            if message.state == DELAYED or due_ms > self.now_ms:
+                message.expires_ms += (due_ms - message.until_ms) if message.expires_ms else 0
+                message.until_ms = due_ms
+                message.state = DELAYED if due_ms > self.now_ms else READY
+        self.last_due_ms = due_ms
+        self.spec = replace(self.spec, delay_ms=delay_ms)
 
     def purge(self) -> int:
         """Delete everything except dead letters."""

@@ -15,6 +15,7 @@ from hypothesis.stateful import (
     rule,
     run_state_machine_as_test,
 )
+from msgspec.structs import replace
 
 from storage.domain.errors import GroupNotParked, IdempotencyKeyReused, MessageNotFound
 from storage.domain.names import QueueName, StreamName
@@ -392,6 +393,18 @@ class FifoQueueMachine(QueueMachine):
     @rule(group=GROUPS)
     def resume(self, group: str) -> None:
         self.resume_group(group)
+
+    @rule(delay_ms=st.sampled_from([0, 700, 5_000]))
+    def redelay(self, delay_ms: int) -> None:
+        self.model.settle_time()
+        self.bench.run(self.queues.stats(self.name))
+        before_ms = self.model.spec.delay_ms
+        self.model.redelay(delay_ms)
+        change = self.storage.catalog.change_queue(
+            self.name, lambda spec: replace(spec, delay_ms=delay_ms)
+        )
+        self.bench.run(change)
+        self.bench.run(self.storage.inspector.redelay(self.name, before_ms))
 
     @rule(group=GROUPS)
     def park(self, group: str) -> None:

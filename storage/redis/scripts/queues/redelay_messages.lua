@@ -70,7 +70,7 @@ end
 if #offsets > 0 then
   for nth, packed in ipairs(redis.call('HMGET', K.records, unpack(offsets))) do
     local record = packed and cmsgpack.unpack(packed)
-    if record and record[RECEIVES] == 0 and record[RENEWED] == 0 then
+    if record and record[RECEIVES] == 0 and record[RENEWED] == 0 and not outlived(record, now) then
       redelay(offsets[nth], record)
     end
   end
