@@ -2421,7 +2421,7 @@ export type MoveOut = {
     /**
      * Failure
      *
-     * Error; empty unless the move failed.
+     * `queue_not_found`, or `message_source_unknown` for a message that was sent to the dead-letter queue itself; empty unless the move failed.
      */
     failure: string;
     /**

@@ -25,7 +25,8 @@ class MoveOut:
         moved (int):
         to_move (int): Number of messages at the start of the move.
         redrive (bool): Whether the move redrives the queue's own dead letters.
-        failure (str): Error; empty unless the move failed.
+        failure (str): `queue_not_found`, or `message_source_unknown` for a message that was sent to the dead-letter
+            queue itself; empty unless the move failed.
         started_at (datetime.datetime):
     """
 
