@@ -69,10 +69,10 @@ def refuse_field_headers(headers: RequestHeaders, allowed: Collection[bytes] = (
 
 
 class Codec(Protocol[In_co]):
-    """Decoder of a route's body. `documented` is the struct that the OpenAPI shows."""
+    """Decoder of a route's body. `documented`: the struct of the OpenAPI; None for any bytes."""
 
     @property
-    def documented(self) -> type[msgspec.Struct]: ...
+    def documented(self) -> type[msgspec.Struct] | None: ...
 
     def decode(self, payload: bytes, headers: RequestHeaders) -> In_co: ...
 
@@ -132,6 +132,7 @@ class ItemsBody(Generic[Item]):
 
     `field` names the batch's list. `json` and `packed` are structs of one item that may have that
     list instead; `raw` makes an item of the bytes of any other media type; `lines`: NDJSON is taken.
+    `has_raw_endpoint`: another endpoint, which a refusal names, takes any JSON as an item.
     """
 
     def __init__(
@@ -144,7 +145,9 @@ class ItemsBody(Generic[Item]):
         items_max: int,
         raw: Callable[[bytes, RequestHeaders], Item] | None = None,
         lines: bool = True,
+        has_raw_endpoint: bool = False,
     ) -> None:
+        self._has_raw_endpoint = has_raw_endpoint
         self.documented = documented
         self._field = field
         self._json = msgspec.json.Decoder(json)
@@ -161,9 +164,7 @@ class ItemsBody(Generic[Item]):
         if kind in (JSON, NDJSON):
             check_json_items(payload)
         if kind == JSON:
-            return self._one_or_many(
-                decoding(self._json.decode, payload, HttpErrorCode.MALFORMED_JSON)
-            )
+            return self._one_or_many(self._from_json(payload))
         if kind == MSGPACK:
             check_msgpack_items(payload)
             code = HttpErrorCode.MALFORMED_MSGPACK
@@ -174,6 +175,15 @@ class ItemsBody(Generic[Item]):
         if self._raw is None:
             raise unsupported(kind)
         return Items([self._raw(payload, headers)], single=True)
+
+    def _from_json(self, payload: bytes) -> WireItem[Item]:
+        try:
+            return decoding(self._json.decode, payload, HttpErrorCode.MALFORMED_JSON)
+        except ValidationFailed as error:
+            if not self._has_raw_endpoint:
+                raise
+            hint = f" To add this JSON itself, POST it to …/{self._field}/raw."
+            raise ValidationFailed(error.detail + hint, *error.faults) from None
 
     def _one_or_many(self, body: WireItem[Item]) -> Items[Item]:
         many = getattr(body, self._field)
@@ -212,6 +222,18 @@ class ItemsBody(Generic[Item]):
             except ValidationFailed as error:
                 return within(f"/{self._field}/{index}", error)
         raise AssertionError("an item was refused once and accepted the second time")
+
+
+class BytesBody(Generic[Item]):
+    """Codec of a body that is one item, whatever its content type."""
+
+    documented = None
+
+    def __init__(self, build: Callable[[bytes, RequestHeaders], Item]) -> None:
+        self._build = build
+
+    def decode(self, payload: bytes, headers: RequestHeaders) -> Items[Item]:
+        return Items([self._build(payload, headers)], single=True)
 
 
 def _fields_of_item(kind: type[Any], batch: str) -> list[tuple[str, Any]]:

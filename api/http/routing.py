@@ -2,7 +2,7 @@
 
     path      /v1/queues/{queue}/messages            every other segment is a name, so that
               ─────────── ─────── ────────           `path.split("/")[::2]` finds the route in one
-              literal     name    literal            dict lookup
+              literal     name    literal            dict lookup; one more segment is a literal too
 
 One declaration gives a route its path, handler, types, authorise step and OpenAPI entry:
 
@@ -16,7 +16,7 @@ arrived completely, whichever way it came: through ASGI, or straight from `api.s
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from functools import lru_cache
-from typing import Any, NamedTuple, TypeVar, cast
+from typing import Any, NamedTuple, Protocol, TypeVar, cast
 
 import msgspec
 
@@ -25,6 +25,7 @@ from api.http.query import read_query
 from api.http.rate_limit_headers import rate_limit_headers
 from api.http.request import AppContext, Call, FastRequest, In, Name
 from api.observability.metric_buffers import MetricBuffers, ProtocolMetrics
+from api.types import RequestHeaders
 from storage.domain.access.permissions import Action, Principal
 from storage.domain.errors import ValidationFailed
 from storage.domain.names import GroupName, QueueName, StreamName
@@ -39,6 +40,14 @@ _NAMES: dict[str, type[QueueName] | type[StreamName] | type[GroupName]] = {
     "streams": StreamName,
     "groups": GroupName,
 }
+
+
+class RawQuery(Protocol):
+    """Query of a route with a body: what callers that cannot set headers add to them."""
+
+    def applied_to(self, headers: RequestHeaders) -> RequestHeaders:
+        """Return the request's headers with those that the query stands for."""
+        ...
 
 
 class StreamingResponse(msgspec.Struct, frozen=True):
@@ -111,14 +120,23 @@ class FastRouter:
         body: Codec[In],
         idempotent: bool = False,
         sends: Callable[[In], int] | None = None,
+        query: type[RawQuery] | None = None,
     ) -> Declared[In]:
         """Declare a route that takes a body.
 
         `answer`: its struct, or the status of each of its structs. `sends`: the number of messages or records that it adds.
+        `query`: parameters for callers that cannot set headers.
         """
         answers = answer if isinstance(answer, Mapping) else {answer: 200}
         return self._declare(
-            "POST", path, action, answers, body=body, idempotent=idempotent, sends=sends
+            "POST",
+            path,
+            action,
+            answers,
+            body=body,
+            query=cast("type[msgspec.Struct] | None", query),
+            idempotent=idempotent,
+            sends=sends,
         )
 
     def get(
@@ -184,7 +202,9 @@ class Dispatcher:
                 counts, "stream", "http", durability
             ),  # groups read records of streams
         }
-        self._table = {f"{route.method} {_literals(route.path)}": route for route in routes}
+        self._table = {
+            f"{route.method} {_literals(route.path.split('/'))}": route for route in routes
+        }
         assert len(self._table) == len(self.routes), "two hot routes share a path"
 
     def metrics_of(self, noun: str) -> ProtocolMetrics:
@@ -193,9 +213,9 @@ class Dispatcher:
 
     def find(self, method: str, segments: Sequence[str]) -> Route | None:
         """Return the route of a path split at '/', or None when it is not a hot route."""
-        if len(segments) % 2 == 0 or len(segments) < 5 or segments[1] != "v1":
+        if len(segments) < 5 or segments[1] != "v1":
             return None
-        return self._table.get(f"{method} {'/'.join(segments[::2])}")
+        return self._table.get(f"{method} {_literals(segments)}")
 
     def methods(self, path: str) -> list[str]:
         """Return the methods that hot routes accept at this path."""
@@ -231,9 +251,11 @@ async def _read_and_spend(
             if request.body.strip():
                 raise ValidationFailed("The operation takes no request body.")
             return read_query(request.query_string, route.query)
+        headers = request.headers
         if request.query_string:
-            read_query(request.query_string, None)
-        value = route.body.decode(request.body, request.headers)
+            query = read_query(request.query_string, route.query)
+            headers = query.applied_to(headers)
+        value = route.body.decode(request.body, headers)
         if route.sends is not None:
             messages, size_bytes = route.sends(value), len(request.body)
         return value
@@ -256,5 +278,6 @@ def _name(noun: str, word: str, namespace: str) -> Name:
     return _NAMES[noun](word, namespace)
 
 
-def _literals(path: str) -> str:
-    return "/".join(path.split("/")[::2])
+def _literals(segments: Sequence[str]) -> str:
+    literals = "/".join(segments[::2])
+    return literals if len(segments) % 2 else f"{literals}/{segments[-1]}"

@@ -251,6 +251,11 @@ def content_type_from_http(headers: RequestHeaders) -> str:
     """Return the content type of a raw body, or none where it does not describe the bytes."""
     if media_type(headers) == _FORM:
         return ""
+    return stated_content_type(headers)
+
+
+def stated_content_type(headers: RequestHeaders) -> str:
+    """Return the content type that a request states; empty if it states none."""
     return headers.get(b"content-type", b"").decode("latin-1")
 
 

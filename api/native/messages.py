@@ -1,5 +1,6 @@
 """Messages of a queue on the wire."""
 
+from collections.abc import Callable
 from typing import Annotated, Any, ClassVar
 
 import msgspec
@@ -159,18 +160,22 @@ _RAW_MESSAGE_HEADERS = (
 )
 
 
-def message_from_raw(payload: bytes, headers: RequestHeaders) -> NewMessage:
+def message_from_raw(
+    payload: bytes,
+    headers: RequestHeaders,
+    content_type_of: Callable[[RequestHeaders], str] = content_type_from_http,
+) -> NewMessage:
     """Build a message whose body is the request's, as `curl -d hello` sends it.
 
     The other fields are in headers.
     """
     if not any(name.startswith(b"millstream-") for name in headers):
-        return NewMessage(payload, content_type=content_type_from_http(headers))
+        return NewMessage(payload, content_type=content_type_of(headers))
     refuse_field_headers(headers, (*_RAW_MESSAGE_HEADERS, *header_names_from_http(headers)))
     return NewMessage(
         payload,
         headers_from_http(headers),
-        content_type_from_http(headers),
+        content_type_of(headers),
         http_text(headers, "Millstream-Group"),
         http_text(headers, "Millstream-Dedup-Id"),
         optional_ms(http_number(headers, "Millstream-Delay-Seconds")),

@@ -1,5 +1,6 @@
 """Records of a stream on the wire."""
 
+from collections.abc import Callable
 from datetime import datetime
 from enum import StrEnum
 from typing import Annotated, Any, ClassVar
@@ -195,7 +196,11 @@ def with_content_type(headers: Headers, content_type: str) -> Headers:
     return (*headers, (CONTENT_TYPE, "", content_type.encode()))
 
 
-def record_from_raw(payload: bytes, headers: RequestHeaders) -> Record:
+def record_from_raw(
+    payload: bytes,
+    headers: RequestHeaders,
+    content_type_of: Callable[[RequestHeaders], str] = content_type_from_http,
+) -> Record:
     """Build a record whose data is the request's body. Raises ValidationFailed.
 
     The other fields are in headers.
@@ -205,7 +210,7 @@ def record_from_raw(payload: bytes, headers: RequestHeaders) -> Record:
     if len(key) > limits.KEY_CHARACTERS_MAX:
         raise ValidationFailed.at("/Millstream-Key", "At most 256 characters", "too_long")
     own = headers_from_http(headers)
-    content_type = content_type_from_http(headers)
+    content_type = content_type_of(headers)
     return Record(payload, key, with_content_type(own, content_type) if content_type else own)
 
 

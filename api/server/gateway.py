@@ -9,12 +9,12 @@ request ─▶ request id, authentication, count
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, Iterable, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from functools import lru_cache, partial
 from typing import Any
 
 from fastapi import FastAPI
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from api.admin import access as dashboard
 from api.auth.audit import Auditing
@@ -23,8 +23,7 @@ from api.auth.revalidation import SessionRevalidator
 from api.aws.protocol.target_protocol import ServiceRouter
 from api.errors import ClientDisconnected
 from api.http.body import is_open, read_body
-from api.http.codecs import too_large
-from api.http.cors import with_cors
+from api.http.content_codings import ACCEPT_ENCODING, CONTENT_ENCODING, decoded
 from api.http.rate_limit_headers import rate_limit_headers
 from api.http.request import FastRequest
 from api.http.request_id import HEADER as REQUEST_ID
@@ -48,6 +47,8 @@ from api.native.problems import PROBLEM_JSON, problem
 from api.observability.metric_buffers import MetricBuffers, RequestMetrics
 from api.observability.tracing import Tracing, failure_of
 from api.rest.routes import health, identity
+from api.server.asgi_messages import NO_STORE, ResponseObserver, bounded, coded_answer
+from api.server.cors import with_cors
 from api.server.slow_requests import SlowRequestMonitor
 from api.spec.openapi import build_document
 from api.types import RequestHeaders
@@ -58,8 +59,6 @@ from storage.domain.access.permissions import Principal
 from storage.domain.errors import Unauthenticated
 from storage.settings import Durability
 
-NO_STORE = (b"cache-control", b"no-store")
-_REVALIDATE = (b"cache-control", b"private, no-cache")
 _COUNTED = frozenset({"queues", "streams", "groups"})
 """Kinds of resource that can have quotas."""
 
@@ -180,6 +179,10 @@ class Gateway:
                 trace.set_attributes({"millstream.namespace": principal.namespace})
             if receive is not None:
                 request.body = await read_body(receive, request.headers)
+            if CONTENT_ENCODING in request.headers:
+                request.body = await decoded(
+                    request.body, request.headers, limits.REQUEST_BYTES_MAX
+                )
             served = await self.dispatcher.serve(
                 route, self.control.state["context"], principal, request
             )
@@ -209,10 +212,14 @@ class Gateway:
         context = RequestContext(principal, trace, started)
         self._recorder.note(route.operation, served.status, request_id, context, failure)
         extra_headers = (*served.headers, *extra_headers) if served.headers else extra_headers
+        body = served.body
+        if ACCEPT_ENCODING in request.headers and route.method == "GET" and served.pieces is None:
+            body, coding = await coded_answer(body, request.headers[ACCEPT_ENCODING])
+            extra_headers = (*extra_headers, *coding)
         return Response(
             served.status,
             served.kind,
-            served.body,
+            body,
             request_id,
             extra_headers,
             served.pieces,
@@ -223,7 +230,8 @@ class Gateway:
         self, headers: RequestHeaders, scope: Scope, receive: Receive, send: Send
     ) -> None:
         request_id, started = request_id_of(headers), time.perf_counter()
-        answer = _ResponseObserver(send, request_id)
+        accepted = headers.get(ACCEPT_ENCODING, b"") if scope["method"] == "GET" else b""
+        answer = ResponseObserver(send, request_id, accepted)
         principal: Principal | None = None
         trace = None
         if self._tracing is not None and scope["path"] not in health.PATHS:
@@ -238,7 +246,7 @@ class Gateway:
                     headers = dashboard.in_namespace(headers, scope["query_string"])
                 principal = scope[PRINCIPAL_KEY] = await self._authenticator.authenticate(headers)
                 answer.extra_headers = await self._charge_quota(principal, path)
-            await app(scope, _bounded(receive, headers), answer.send)
+            await app(scope, bounded(receive, headers), answer.send)
         except Exception as error:
             page = None if answer.status else dashboard.page_instead(self.control, scope, error)
             if isinstance(error, Unauthenticated) and not (
@@ -284,58 +292,6 @@ class Gateway:
         if waiting is not None:
             await waiting
         return rate_limit_headers(quotas.near_limit(principal, resource))
-
-
-def _caching(headers: Iterable[tuple[bytes, bytes]]) -> tuple[tuple[bytes, bytes], ...]:
-    """Return `Cache-Control`: revalidate responses with an ETag, do not store any other."""
-    names = {name for name, _ in headers}
-    if b"cache-control" in names:
-        return ()
-    return (_REVALIDATE,) if b"etag" in names else (NO_STORE,)
-
-
-def _bounded(receive: Receive, headers: RequestHeaders) -> Receive:
-    """Wrap `receive` to raise HttpError when a body is too large.
-
-    JSON has a smaller limit: its decoded values are larger than the bytes.
-    """
-    is_json = b"json" in headers.get(b"content-type", b"json")
-    bytes_max = limits.CONTROL_BYTES_MAX if is_json else limits.REQUEST_BYTES_MAX
-    size = 0
-
-    async def receive_bounded() -> Message:
-        nonlocal size
-        message = await receive()
-        size += len(message.get("body", b""))
-        if size > bytes_max:
-            raise too_large(bytes_max)
-        return message
-
-    return receive_bounded
-
-
-class _ResponseObserver:
-    """Wrapper of FastAPI's `send` that adds the request id and other headers.
-
-    It records the status.
-    """
-
-    def __init__(self, send: Send, request_id: bytes) -> None:
-        self._send = send
-        self._request_id = request_id
-        self.extra_headers: ExtraHeaders = ()
-        self.status = 0
-
-    async def send(self, message: Message) -> None:
-        if message["type"] == "http.response.start":
-            self.status = message["status"]
-            headers = message.get("headers", ())
-            own = (REQUEST_ID, self._request_id)
-            extra_headers = (
-                self.extra_headers if self.status < 400 else ()
-            )  # an error has its own headers
-            message["headers"] = [*headers, *_caching(headers), own, *extra_headers]
-        await self._send(message)
 
 
 async def _send_pieces(

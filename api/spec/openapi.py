@@ -105,7 +105,7 @@ def _add_hot_routes(document: Document, routes: Sequence[Route]) -> None:
 
 
 def _types(route: Route) -> list[type[msgspec.Struct]]:
-    body = [route.body.documented] if route.body else []
+    body = [route.body.documented] if route.body and route.body.documented else []
     query = [route.query] if route.query else []
     return [*body, *query, *route.answers]
 
@@ -161,7 +161,10 @@ def _without_null(schema: Document) -> Document:
     return {**schema, **choices[0]} if choices else schema
 
 
-def _request_body(kind: type[msgspec.Struct]) -> Document:
+def _request_body(kind: type[msgspec.Struct] | None) -> Document:
+    if kind is None:
+        schema = {"type": "string", "format": "binary"}
+        return {"required": True, "content": {"application/octet-stream": {"schema": schema}}}
     required = any(field.required for field in msgspec.structs.fields(kind))
     return {"required": required, "content": {JSON: {"schema": _ref(kind.__name__)}}}
 
@@ -236,6 +239,7 @@ def _add_examples(document: Document) -> None:
     for operation in _operations(document):
         example = EXAMPLES[operation["operationId"]]
         if example.request is not None:
-            operation["requestBody"]["content"][JSON]["example"] = example.request
+            contents = operation["requestBody"]["content"]
+            next(iter(contents.values()))["example"] = example.request
         if example.answer is not None:
             operation["responses"][str(example.status)]["content"][JSON]["example"] = example.answer

@@ -29,7 +29,9 @@ GUARDS: dict[str, tuple[str, ...]] = {
 }
 """The fields of which one guards a repeat."""
 
-KEYED = frozenset({"append_columns", "append_records", "send_messages"})
+KEYED = frozenset(
+    {"append_columns", "append_raw_record", "append_records", "send_messages", "send_raw_message"}
+)
 
 SAFE_POSTS = frozenset(
     {

@@ -1,11 +1,12 @@
 """Sending, receiving and settling messages (fast routes of a queue)."""
 
 from collections.abc import Sequence
+from functools import partial
 
 import msgspec
 
 from api.errors import ClientDisconnected
-from api.http.codecs import MSGPACK, Items, ItemsBody, StructBody, answer_type, items_in
+from api.http.codecs import MSGPACK, BytesBody, Items, ItemsBody, StructBody, answer_type, items_in
 from api.http.request import Call
 from api.http.request_spans import with_span_context
 from api.http.routing import FastRouter
@@ -14,6 +15,7 @@ from api.native.examples import AT, BROWSED, LATER, MESSAGE_ID, Example
 from api.native.fields import (
     idempotency_key,
     optional_ms,
+    stated_content_type,
     total_bytes,
     trace_headers,
 )
@@ -37,6 +39,7 @@ from api.native.messages import (
     SettleResults,
     message_from_raw,
 )
+from api.native.raw_queries import RawMessageQuery
 from api.native.settle_results import count_settled, settled_out
 from api.observability.tracing import contexts_of
 from storage.domain import limits
@@ -54,7 +57,9 @@ _SEND = ItemsBody[NewMessage](
     packed=PackedMessageOrBatch,
     items_max=limits.BATCH_MESSAGES_MAX,
     raw=message_from_raw,
+    has_raw_endpoint=True,
 )
+_SEND_RAW = BytesBody[NewMessage](partial(message_from_raw, content_type_of=stated_content_type))
 _SETTLE = ItemsBody[Settlement](
     "settlements",
     documented=Settle,
@@ -79,6 +84,30 @@ async def send_messages(call: Call[Items[NewMessage]]) -> SentMessages | SentMes
     A single message can be sent as an object or as a raw body of any other content type (`curl -d hello`); the response
     is then one object.
     """
+    return await _send(call)
+
+
+@fast_routes.post(
+    "/v1/queues/{queue}/messages/raw",
+    body=_SEND_RAW,
+    query=RawMessageQuery,
+    answer={SentMessageOut: 201},
+    action=Action.QUEUE_SEND,
+    sends=items_in,
+    idempotent=True,
+)
+async def send_raw_message(call: Call[Items[NewMessage]]) -> SentMessageOut:
+    """Send the request's body as a message, whatever its content type.
+
+    For programs whose requests you cannot shape, such as webhooks of other services. The message has the request's content
+    type; its other fields are in headers (`Millstream-Group`, `Millstream-Header-Name`, …) or in the query.
+    """
+    sent = await _send(call)
+    assert isinstance(sent, SentMessageOut)
+    return sent
+
+
+async def _send(call: Call[Items[NewMessage]]) -> SentMessages | SentMessageOut:
     callers = trace_headers(call.headers)
     messages = _with_trace(call.body.values, callers)
     if call.trace is not None:
@@ -244,6 +273,13 @@ EXAMPLES = {
                 {"id": MESSAGE_ID[:-1] + "8", "offset": 8, "duplicate": False},
             ]
         },
+    ),
+    "send_raw_message": Example(
+        "/v1/queues/hooks/messages/raw?keep_headers=webhook-",
+        {"type": "order.paid"},
+        201,
+        {"id": MESSAGE_ID, "offset": 0, "duplicate": False},
+        before=(("PUT", "/v1/queues/hooks", {}),),
     ),
     "receive_messages": Example(
         "/v1/queues/orders/receive",

@@ -1,10 +1,11 @@
 """Appends and reads of records (fast routes of a stream)."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 
 import msgspec
 
-from api.http.codecs import MSGPACK, Items, ItemsBody, answer_type, items_in
+from api.http.codecs import MSGPACK, BytesBody, Items, ItemsBody, answer_type, items_in
 from api.http.request import Call
 from api.http.request_spans import contexts_of_records, records_with_span_context
 from api.http.routing import FastRouter
@@ -14,11 +15,13 @@ from api.native.examples import RECORD, Example
 from api.native.fields import (
     idempotency_key,
     moment_ms,
+    stated_content_type,
     to_ms,
     to_seconds,
     total_bytes,
     trace_headers,
 )
+from api.native.raw_queries import RawRecordQuery
 from api.native.records import (
     AppendedRecordOut,
     AppendedRecords,
@@ -56,7 +59,9 @@ _RECORDS = ItemsBody[Record](
     packed=PackedRecordOrBatch,
     items_max=limits.BATCH_RECORDS_MAX,
     raw=record_from_raw,
+    has_raw_endpoint=True,
 )
+_RAW_RECORD = BytesBody[Record](partial(record_from_raw, content_type_of=stated_content_type))
 _SHARD_RECORDS = ItemsBody[Record](
     "records",
     documented=AppendToShard,
@@ -84,6 +89,30 @@ async def append_records(call: Call[Items[Record]]) -> AppendedRecords | Appende
     Each record has its own result: check `failed`. A single record can be sent as an object or as a raw body of any other
     content type; the response is then one object, or a problem.
     """
+    return await _append(call)
+
+
+@fast_routes.post(
+    "/v1/streams/{stream}/records/raw",
+    body=_RAW_RECORD,
+    query=RawRecordQuery,
+    answer={AppendedRecordOut: 201},
+    action=Action.STREAM_PUT,
+    sends=items_in,
+    idempotent=True,
+)
+async def append_raw_record(call: Call[Items[Record]]) -> AppendedRecordOut:
+    """Append the request's body as a record, whatever its content type.
+
+    For programs whose requests you cannot shape, such as webhooks of other services. The record has the request's content
+    type; its other fields are in headers (`Millstream-Key`, `Millstream-Header-Name`, …) or in the query.
+    """
+    appended = await _append(call)
+    assert isinstance(appended, AppendedRecordOut)
+    return appended
+
+
+async def _append(call: Call[Items[Record]]) -> AppendedRecords | AppendedRecordOut:
     records = await _incoming(call)
     results = await call.storage.streams.append(
         call.stream, records, idempotency_key=idempotency_key(call.headers)
@@ -297,6 +326,13 @@ EXAMPLES = {
         {"records": [{"data": {"page": "/"}, "key": "user-1"}]},
         200,
         {"records": [{"shard": 0, "offset": 0, "duplicate": False}], "failed": 0},
+    ),
+    "append_raw_record": Example(
+        "/v1/streams/hooks/records/raw?key=user-1",
+        {"page": "/cart"},
+        201,
+        {"shard": 0, "offset": 0, "duplicate": False},
+        before=(("PUT", "/v1/streams/hooks", {}),),
     ),
     "append_records_to_shard": Example(
         "/v1/streams/clicks/shards/0/records",

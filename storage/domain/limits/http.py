@@ -16,3 +16,8 @@ HEAD_MS_MAX = (
 BODY_MS_MAX = 30 * SECOND_MS  # for a body, plus the time that it needs at BODY_BYTES_PER_SECOND_MIN
 BODY_BYTES_PER_SECOND_MIN = 16 * KIB
 SLOW_REQUEST_CHECK_MS = SECOND_MS  # interval of the check for incomplete requests
+
+# Content codings
+CONTENT_CODINGS_MAX = 2  # of one body: each is decoded within the same limit of bytes
+CODED_ANSWER_BYTES_MIN = KIB  # a smaller answer is sent as it is
+CODED_INLINE_BYTES_MAX = 64 * KIB  # larger bodies are coded in a thread: a millisecond or more

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
+import msgspec
 import pytest
 
 from millstream_client import Millstream
@@ -73,7 +74,10 @@ class Core:
     def _body(self, operation: dict[str, Any], body: Any) -> Any:
         if isinstance(body, bytes):
             return File(io.BytesIO(body))
-        schema = operation["requestBody"]["content"]["application/json"]["schema"]
+        contents = operation["requestBody"]["content"]
+        if "application/octet-stream" in contents:
+            return File(io.BytesIO(msgspec.json.encode(body)))
+        schema = contents["application/json"]["schema"]
         return self._model(schema["$ref"]).from_dict(body)
 
     def _model(self, reference: str) -> Any:

@@ -2,6 +2,7 @@
 
 REPEATS: dict[str, str] = {
     "append_columns": "keyed",
+    "append_raw_record": "keyed",
     "append_records": "keyed",
     "append_records_to_shard": "guarded",
     "browse_messages": "safe",
@@ -107,6 +108,7 @@ REPEATS: dict[str, str] = {
     "rotate_webhook_secret": "unsafe",
     "send_heartbeat": "safe",
     "send_messages": "keyed",
+    "send_raw_message": "keyed",
     "settle_messages": "safe",
     "stage_records": "safe",
     "start_move": "unsafe",

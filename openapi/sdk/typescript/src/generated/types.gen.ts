@@ -8611,6 +8611,48 @@ export type SendMessagesResponses = {
 
 export type SendMessagesResponse = SendMessagesResponses[keyof SendMessagesResponses];
 
+export type SendRawMessageData = {
+    body: Blob | File;
+    headers?: {
+        /**
+         * A retry with the same key within ten minutes adds nothing and returns the first response.
+         */
+        'Idempotency-Key'?: string;
+    };
+    path: {
+        queue: string;
+    };
+    query?: {
+        /**
+         * Message group, as the header `Millstream-Group`.
+         */
+        group?: string;
+        /**
+         * Prefixes, separated by commas, of request headers to keep as headers: `x-github-,webhook-`. Credentials are never kept.
+         */
+        keep_headers?: string;
+    };
+    url: '/v1/queues/{queue}/messages/raw';
+};
+
+export type SendRawMessageErrors = {
+    /**
+     * A problem
+     */
+    default: Problem;
+};
+
+export type SendRawMessageError = SendRawMessageErrors[keyof SendRawMessageErrors];
+
+export type SendRawMessageResponses = {
+    /**
+     * The id and offset of a sent message.
+     */
+    201: SentMessageOut;
+};
+
+export type SendRawMessageResponse = SendRawMessageResponses[keyof SendRawMessageResponses];
+
 export type DeleteMessageData = {
     body?: never;
     path: {
@@ -9898,6 +9940,48 @@ export type AppendRecordsResponses = {
 };
 
 export type AppendRecordsResponse = AppendRecordsResponses[keyof AppendRecordsResponses];
+
+export type AppendRawRecordData = {
+    body: Blob | File;
+    headers?: {
+        /**
+         * A retry with the same key within ten minutes adds nothing and returns the first response.
+         */
+        'Idempotency-Key'?: string;
+    };
+    path: {
+        stream: string;
+    };
+    query?: {
+        /**
+         * Key of the record, as the header `Millstream-Key`.
+         */
+        key?: string;
+        /**
+         * Prefixes, separated by commas, of request headers to keep as headers: `x-github-,webhook-`. Credentials are never kept.
+         */
+        keep_headers?: string;
+    };
+    url: '/v1/streams/{stream}/records/raw';
+};
+
+export type AppendRawRecordErrors = {
+    /**
+     * A problem
+     */
+    default: Problem;
+};
+
+export type AppendRawRecordError = AppendRawRecordErrors[keyof AppendRawRecordErrors];
+
+export type AppendRawRecordResponses = {
+    /**
+     * Shard and offset of a single record.
+     */
+    201: AppendedRecordOut;
+};
+
+export type AppendRawRecordResponse = AppendRawRecordResponses[keyof AppendRawRecordResponses];
 
 export type ReshardStreamData = {
     body: Reshard;

@@ -1,0 +1,78 @@
+"""Queries of the raw endpoints, for callers that choose only the URL of their requests."""
+
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
+
+from api.types import RequestHeaders
+from storage.domain import limits
+from storage.domain.errors import ValidationFailed
+
+_OWN_PREFIX = b"millstream-"
+_CREDENTIALS = frozenset({b"authorization", b"proxy-authorization", b"cookie", b"x-api-key"})
+"""Headers that are never copied: whoever reads the message must not act as its sender."""
+
+
+class _HeaderQuery(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
+    """Headers of the request to copy."""
+
+    keep_headers: Annotated[
+        str,
+        Meta(
+            description="Prefixes, separated by commas, of request headers to keep as headers: "
+            "`x-github-,webhook-`. Credentials are never kept."
+        ),
+    ] = ""
+
+    def _copied(self, headers: RequestHeaders) -> RequestHeaders:
+        prefixes = tuple(
+            prefix.strip().lower().encode("latin-1")
+            for prefix in self.keep_headers.split(",")
+            if prefix
+        )
+        if not all(prefixes):
+            raise ValidationFailed.at("/keep_headers", "A prefix has at least one character")
+        return {
+            b"millstream-header-" + name: value
+            for name, value in headers.items()
+            if prefixes and name.startswith(prefixes) and _may_be_copied(name)
+        }
+
+
+class RawMessageQuery(_HeaderQuery):
+    """Group of a raw message, and headers of the request to keep with it."""
+
+    group: Annotated[
+        str,
+        Meta(
+            max_length=limits.GROUP_CHARACTERS_MAX,
+            description="Message group, as the header `Millstream-Group`.",
+        ),
+    ] = ""
+
+    def applied_to(self, headers: RequestHeaders) -> RequestHeaders:
+        """Return the request's headers with those that the query stands for."""
+        own = {b"millstream-group": self.group.encode()} if self.group else {}
+        return {**headers, **self._copied(headers), **own}
+
+
+class RawRecordQuery(_HeaderQuery):
+    """Key of a raw record, and headers of the request to keep with it."""
+
+    key: Annotated[
+        str,
+        Meta(
+            max_length=limits.KEY_CHARACTERS_MAX,
+            description="Key of the record, as the header `Millstream-Key`.",
+        ),
+    ] = ""
+
+    def applied_to(self, headers: RequestHeaders) -> RequestHeaders:
+        """Return the request's headers with those that the query stands for."""
+        own = {b"millstream-key": self.key.encode()} if self.key else {}
+        return {**headers, **self._copied(headers), **own}
+
+
+def _may_be_copied(name: bytes) -> bool:
+    return name not in _CREDENTIALS and not name.startswith(_OWN_PREFIX)

@@ -1,0 +1,60 @@
+from typing import Any
+from urllib.parse import quote
+
+import httpx
+
+from ....calls import Call
+from ...models.appended_record_out import AppendedRecordOut
+from ...types import UNSET, File, Unset
+
+
+def append_raw_record(
+    stream: str,
+    *,
+    body: File,
+    key: str | Unset = UNSET,
+    keep_headers: str | Unset = UNSET,
+    idempotency_key: str | Unset = UNSET,
+) -> Call[AppendedRecordOut]:
+    """Append the request's body as a record, whatever its content type.
+
+    For programs whose requests you cannot shape, such as webhooks of other services. The record has the request's content
+    type; its other fields are in headers (`Millstream-Key`, `Millstream-Header-Name`, …) or in the query.
+    """
+    headers: dict[str, Any] = {}
+    if not isinstance(idempotency_key, Unset):
+        headers["Idempotency-Key"] = idempotency_key
+
+    params: dict[str, Any] = {}
+
+    params["key"] = key
+
+    params["keep_headers"] = keep_headers
+
+    params = {k: v for k, v in params.items() if v is not UNSET and v is not None}
+
+    _kwargs: dict[str, Any] = {}
+
+    _kwargs["content"] = body.payload
+
+    headers["Content-Type"] = "application/octet-stream"
+    return Call(
+        "append_raw_record",
+        "POST",
+        "/v1/streams/{stream}/records/raw".format(
+            stream=quote(str(stream), safe=""),
+        ),
+        _read,
+        params=params,
+        headers=headers,
+        **_kwargs,
+    )
+
+
+def _read(response: httpx.Response) -> AppendedRecordOut:
+    if response.status_code == 201:
+        response_201 = AppendedRecordOut.from_dict(response.json())
+
+        return response_201
+
+    raise AssertionError(f"{response.status_code} was not read")
