@@ -8,6 +8,7 @@ from millstream_client.errors import (
     ItemRefused,
     Limited,
     MillstreamError,
+    NeverConnected,
     NotFound,
     NotMillstream,
     OutcomeUnknown,
@@ -71,6 +72,8 @@ def _problem(error: Refused) -> str:
 
 def _hint(error: MillstreamError) -> str:
     match error:
+        case NeverConnected():
+            return "Specify another with --url."
         case ConnectionFailed():
             return "Start one with `millstream up`, or specify another with --url."
         case NotMillstream():

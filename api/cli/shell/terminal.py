@@ -127,7 +127,7 @@ class Terminal:
         client = Millstream(
             self.target.url.value,
             self.target.api_key.value,
-            retries=Retries(seconds=seconds),
+            retries=Retries(seconds=seconds, first_contact_s=seconds),
             ca_file=self.target.ca_file.value,
         )
         self._opened.append(client)

@@ -2,6 +2,7 @@
 
 MillstreamError
 ├── ConnectionFailed          the service is unreachable: nothing happened
+│   └── NeverConnected        and was never reached by this client
 ├── OutcomeUnknown            no response: the call may have taken effect, and a repeat is not safe
 ├── Refused                   the service responded with a problem
 │   ├── BadRequest            400, 405, 413, 415, 422: the request is invalid
@@ -25,6 +26,7 @@ import httpx
 import msgspec
 
 RETRY_AFTER = "retry-after"
+IS_IT_RUNNING = "Is the service running? Start one with `millstream up`."
 
 
 class MillstreamError(Exception):
@@ -39,6 +41,19 @@ class ConnectionFailed(MillstreamError):
     """The service is unreachable. Nothing happened."""
 
     retryable = True
+
+
+class NeverConnected(ConnectionFailed):
+    """No connection was ever made: the service is not running, or has another URL."""
+
+    retryable = False
+
+    def __init__(self, failure: str) -> None:
+        self.failure = failure
+        super().__init__(f"{failure.rstrip('.')}. {IS_IT_RUNNING}")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.failure,)
 
 
 class NotAnAddress(ConnectionFailed):
@@ -272,7 +287,7 @@ def unsent_or_unknown(error: httpx.TransportError, url: str) -> MillstreamError:
     if isinstance(error, httpx.UnsupportedProtocol):
         return NotAnAddress(f"{url} is not the URL of a service: {error}")
     if isinstance(error, httpx.ConnectError | httpx.ConnectTimeout | httpx.PoolTimeout):
-        return ConnectionFailed(f"{url} is unreachable: {str(error) or kind}")
+        return ConnectionFailed(f"Cannot reach {url}: {str(error) or kind}")
     return OutcomeUnknown(f"No answer came from {url}: {str(error) or kind}")
 
 

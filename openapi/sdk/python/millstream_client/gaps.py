@@ -6,7 +6,7 @@ from typing import Any
 
 from millstream_client.records import Gap, ShardRead, StreamRead
 
-log = logging.getLogger("millstream")
+log = logging.getLogger("millstream_client")
 
 OnGap = Callable[[Gap], Any]
 

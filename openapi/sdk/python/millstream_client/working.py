@@ -26,7 +26,7 @@ from millstream_client.errors import ItemRefused, MillstreamError
 from millstream_client.messages import Delivery, Settlement, Verdict, receive, settle
 from millstream_client.retries import Retries
 
-log = logging.getLogger("millstream")
+log = logging.getLogger("millstream_client")
 
 T = TypeVar("T")
 

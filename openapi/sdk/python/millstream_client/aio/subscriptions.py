@@ -1,7 +1,6 @@
 """Subscriptions over a WebSocket, which survive lost connections."""
 
 import asyncio
-import logging
 import random
 import ssl
 from collections.abc import AsyncGenerator, Callable, Iterable
@@ -11,12 +10,20 @@ from typing import Any
 import httpx
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidStatus
+from websockets.http11 import Response
 from websockets.typing import Subprotocol
 
 from millstream_client.aio.messages import AsyncMessage
 from millstream_client.aio.transport import AsyncTransport
 from millstream_client.conversing import Conversation, Refusal, Said
-from millstream_client.errors import ConnectionFailed, Lost, MillstreamError, refused
+from millstream_client.errors import (
+    ConnectionFailed,
+    Lost,
+    MillstreamError,
+    is_foreign,
+    not_millstream,
+    refused,
+)
 from millstream_client.frames import PROTOCOL, encode_frame
 from millstream_client.gaps import OnGap, warn_of
 from millstream_client.messages import Delivery, Settled, Settlement
@@ -24,12 +31,11 @@ from millstream_client.records import Gap, Record
 from millstream_client.retries import Retries
 from millstream_client.starting import Plan, resolve
 
-log = logging.getLogger("millstream")
-
 PATH = "/v1/ws"
 NORMAL = 1000
 FOR_GOOD = 4500  # closed with this or more: coming back makes no sense
 CANCEL_AGAIN_S = 1.0
+OPEN_S = 5.0  # for the handshake
 RECONNECTING = Retries(first_pause_s=0.1, longest_pause_s=10.0)
 
 
@@ -45,6 +51,7 @@ class AsyncSubscription:
     def __init__(self, transport: AsyncTransport, plan: Plan, on_gap: OnGap | None = None) -> None:
         self._transport = transport
         self._options = transport.options
+        self._service = transport.service
         self._plan = plan
         self._on_gap = on_gap or warn_of
         self._talk: Conversation | None = None
@@ -151,26 +158,36 @@ class AsyncSubscription:
     async def _run(self, talk: Conversation) -> None:
         failures, started = 0, asyncio.get_running_loop().time()
         while True:
-            pause_s = 0.0
             try:
-                pause_s = await self._converse(talk)
+                after_s = await self._converse(talk)
+                failures = 0 if talk.is_on else failures + 1
+                pause_s = _backoff_s(failures, after_s)
             except Refusal as refusal:
                 await self._fail(refusal.error)
                 return
             except MillstreamError as error:
-                if not error.retryable or self._gives_up(started):
-                    await self._fail(error)
+                failures += 1
+                pause_s = _backoff_s(failures)
+                if not error.retryable or self._gives_up(error, started, pause_s):
+                    await self._fail(self._service.final(error))
                     return
-                log.warning("subscribing to %s: %s", self._options.url, error)
-            failures = 0 if talk.is_on else failures + 1
+                self._warn(error, failures)
             talk.is_on = False
-            pause_s += RECONNECTING.pause_s(failures, 0.0, random.random())  # noqa: S311
             await asyncio.sleep(pause_s)
 
-    def _gives_up(self, started: float) -> bool:
-        """Return whether to stop trying a service that was never reached."""
-        waited_s = asyncio.get_running_loop().time() - started
-        return not self._was_on and waited_s > self._options.retries.seconds
+    def _gives_up(self, error: MillstreamError, started: float, pause_s: float) -> bool:
+        """Return whether a subscription that was never open is not tried again."""
+        next_s = asyncio.get_running_loop().time() + pause_s - started
+        return not self._was_on and next_s > self._limit_s(error)
+
+    def _limit_s(self, error: MillstreamError) -> float:
+        return self._options.retries.limit_s(self._service.is_unreached(error))
+
+    def _warn(self, error: MillstreamError, failures: int) -> None:
+        until = f"for up to {self._limit_s(error):g} s"
+        if self._was_on:
+            until = "until the subscription is closed"
+        self._service.warn(error, failures, until)
 
     async def _converse(self, talk: Conversation) -> float:
         """Use one connection; return the seconds to wait before the next.
@@ -203,20 +220,33 @@ class AsyncSubscription:
                 compression=None,
                 max_size=None,
                 ssl=self._options.trust(),
+                open_timeout=OPEN_S,
             )
             socket = await connecting
         except InvalidStatus as denied:
-            answer = denied.response
-            raise refused(
-                httpx.Response(answer.status_code, content=bytes(answer.body or b""))
-            ) from denied
-        except (OSError, TimeoutError, InvalidHandshake, ssl.SSLError) as error:
-            raise ConnectionFailed(f"{url} is unreachable: {error}") from error
+            self._service.established()
+            raise self._denial(denied.response) from denied
+        except InvalidHandshake as error:
+            self._service.established()
+            raise ConnectionFailed(f"Cannot reach {self._options.url}: {error}") from error
+        except (OSError, TimeoutError, ssl.SSLError) as error:
+            raise ConnectionFailed(f"Cannot reach {self._options.url}: {error}") from error
+        self._service.established()
         try:
             yield socket
         finally:
             with suppress(OSError, ConnectionClosed):
                 await socket.close()
+
+    def _denial(self, answer: Response) -> MillstreamError:
+        """Return the error for a response in place of a WebSocket."""
+        headers = {"content-type": answer.headers.get("content-type", "")}
+        response = httpx.Response(
+            answer.status_code, headers=headers, content=bytes(answer.body or b"")
+        )
+        if answer.status_code < 400 or is_foreign(response):
+            return not_millstream(response, self._options.url)
+        return refused(response)
 
     async def _tell(self) -> None:
         async with self._news:
@@ -225,6 +255,10 @@ class AsyncSubscription:
     async def _fail(self, failure: BaseException) -> None:
         self._failure = self._failure or failure
         await self._tell()
+
+
+def _backoff_s(failures: int, at_least_s: float = 0.0) -> float:
+    return RECONNECTING.pause_s(failures, at_least_s, random.random())  # noqa: S311
 
 
 def _bytes(payload: str | bytes) -> bytes:

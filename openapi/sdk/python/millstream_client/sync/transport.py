@@ -16,6 +16,7 @@ from millstream_client.errors import (
     refused,
     unsent_or_unknown,
 )
+from millstream_client.reachability import Reachability
 from millstream_client.retries import Attempts, Retries
 from millstream_client.settings import Options
 from millstream_client.sync.waiting import Sleep, sleep
@@ -44,19 +45,23 @@ class Transport:
             limits=httpx.Limits(max_connections=CONNECTIONS_MAX, keepalive_expiry=30.0),
         )
         self.sleep = pause
+        self.service = Reachability(now)
         self._now = now
 
     def call(self, call: Call[T], retries: Retries | None = None) -> T:
         """Return the call's result, after as many attempts as its retries allow."""
-        attempts = Attempts(call, retries or self.options.retries, self._now)
+        attempts = self._attempts(call, retries or self.options.retries)
         while True:
             try:
                 response = self._send(call)
             except httpx.TransportError as error:
                 failure = unsent_or_unknown(error, self.options.url)
                 failure.__cause__ = error
+                if failure.outcome_unknown or isinstance(error, httpx.PoolTimeout):
+                    self.service.established()
                 pause = attempts.pause_after(failure)
             else:
+                self.service.established()
                 if response.is_success:
                     return self._read(call, response)
                 if is_foreign(response):
@@ -66,6 +71,9 @@ class Transport:
                     return call.read(httpx.Response(204))
                 pause = attempts.pause_after(problem)
             self.sleep(pause)
+
+    def _attempts(self, call: Call[Any], retries: Retries) -> Attempts:
+        return Attempts(call, retries, self._now, service=self.service)
 
     def _read(self, call: Call[T], response: httpx.Response) -> T:
         try:
