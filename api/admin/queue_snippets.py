@@ -100,7 +100,6 @@ const {{ client }} = millstream;
 
 await sendMessages({{
   client,
-  throwOnError: true,
   path: {{ queue: '{queue}' }},
   body: {{ messages: [{{ body: {{ order: 1 }}{group} }}] }},
 }});

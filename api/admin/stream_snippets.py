@@ -45,7 +45,6 @@ const {{ client }} = millstream;
 
 await appendRecords({{
   client,
-  throwOnError: true,
   path: {{ stream: '{stream}' }},
   body: {{ records: [{{ key: 'ann', data: {{ page: '/' }} }}] }},
 }});

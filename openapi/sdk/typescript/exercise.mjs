@@ -25,16 +25,15 @@ import {
 const [url, name, losingUrl] = process.argv.slice(2);
 const millstream = connect({ url });
 const { client } = millstream;
-const throwOnError = true;
 const queue = `${name}-queue`;
 const stream = `${name}-stream`;
 
 const tell = (step, told) => console.log(JSON.stringify({ step, ...told }));
 const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
-const stats = async (of = queue) => (await getQueueStats({ client, throwOnError, path: { queue: of } })).data;
+const stats = async (of = queue) => (await getQueueStats({ client, path: { queue: of } })).data;
 const send = (of, ...messages) =>
-  sendMessages({ client, throwOnError, path: { queue: of }, body: { messages: messages.map((body) => ({ body })) } });
-const put = (of, ...records) => appendRecords({ client, throwOnError, path: { stream: of }, body: { records } });
+  sendMessages({ client, path: { queue: of }, body: { messages: messages.map((body) => ({ body })) } });
+const put = (of, ...records) => appendRecords({ client, path: { stream: of }, body: { records } });
 
 async function until(fact) {
   for (let tries = 0; tries < 1000; tries++) {
@@ -52,18 +51,20 @@ async function some(subscription, number) {
 
 // ── Calls ──
 
-await putQueue({ client, throwOnError, path: { queue }, body: { attempts_max: 2, backoff: { delays_seconds: [0] } } });
+await putQueue({ client, path: { queue }, body: { attempts_max: 2, backoff: { delays_seconds: [0] } } });
 const sent = await send(queue, { order: 7 }, 'hello');
-const received = await receiveMessages({ client, throwOnError, path: { queue }, body: { messages_max: 2 } });
+const received = await receiveMessages({ client, path: { queue }, body: { messages_max: 2 } });
 tell('calls', { sent: sent.data.messages.length, bodies: received.data.messages.map((one) => one.body) });
 
-const missing = await getQueueStats({ client, path: { queue: `${name}-nothing` } });
-tell('refused', { code: missing.error.code, status: missing.response.status });
+const nothing = { client, path: { queue: `${name}-nothing` } };
+const missing = await getQueueStats({ ...nothing, throwOnError: false });
+const thrown = await getQueueStats(nothing).catch((error) => error);
+tell('refused', { code: missing.error.code, status: missing.response.status, thrown: String(thrown) });
 
 // ── Messages ──
 
 const work = `${name}-work`;
-await putQueue({ client, throwOnError, path: { queue: work } });
+await putQueue({ client, path: { queue: work } });
 const subscription = await subscribeToQueue(millstream, work).open();
 await send(work, 'ack', 'release', 'reject', { is: 'json' });
 const byText = Object.fromEntries((await some(subscription, 4)).map((one) => [one.text, one]));
@@ -79,7 +80,7 @@ tell('verdicts', {
   json: byText['{"is":"json"}'].json(),
   again: [again.text, again.receives],
   refused: ended instanceof MillstreamError && ended.code,
-  dead: (await listDeadLetters({ client, throwOnError, path: { queue: work } })).data.items.map((one) => one.reason),
+  dead: (await listDeadLetters({ client, path: { queue: work } })).data.items.map((one) => one.reason),
   left: (await stats(work)).ready,
 });
 
@@ -88,14 +89,14 @@ tell('nowhere', { code: nowhere.code, kind: nowhere.name });
 
 // ── Records ──
 
-await putStream({ client, throwOnError, path: { stream }, body: { shards: 2 } });
+await putStream({ client, path: { stream }, body: { shards: 2 } });
 await put(stream, { data: 'a', key: 'x' }, { data: { page: '/' }, key: 'x' }, { data_base64: '/w==', key: 'x' });
 const earliest = await subscribeToStream(millstream, stream, { start: 'earliest' }).open();
 const latest = await subscribeToStream(millstream, stream).open();
 const fromThen = await subscribeToStream(millstream, stream, { start: new Date(Date.now() - 60_000) }).open();
 const filtered = await subscribeToStream(millstream, stream, { start: 'earliest', filter: { keys: ['y'] } }).open();
 const first = await some(earliest, 3);
-await reshardStream({ client, throwOnError, path: { stream }, body: { shards: 4 } });
+await reshardStream({ client, path: { stream }, body: { shards: 4 } });
 await put(stream, { data: 'after', key: 'x' }, { data: 'other', key: 'y' });
 const then = await some(earliest, 2);
 tell('records', {
@@ -111,9 +112,9 @@ await Promise.all([earliest, latest, fromThen, filtered].map((one) => one.close(
 // ── Groups ──
 
 const [group, shared] = [`${name}-group`, `${name}-shared`];
-await putStream({ client, throwOnError, path: { stream: shared } });
+await putStream({ client, path: { stream: shared } });
 await put(shared, ...['0', '1', '2', '3', '4'].map((data) => ({ data, key: 'x' })));
-await putConsumerGroup({ client, throwOnError, path: { group }, body: { stream: shared } });
+await putConsumerGroup({ client, path: { group }, body: { stream: shared } });
 const member = await subscribeToGroup(millstream, group).open();
 const records = await some(member, 5);
 await member.commit(records[2]);
@@ -126,7 +127,7 @@ tell('group', { all: records.map((one) => one.text), rest: rest.map((one) => one
 // ── Worker ──
 
 const jobs = `${name}-jobs`;
-await putQueue({ client, throwOnError, path: { queue: jobs }, body: { attempts_max: 2, backoff: { delays_seconds: [0] } } });
+await putQueue({ client, path: { queue: jobs }, body: { attempts_max: 2, backoff: { delays_seconds: [0] } } });
 const seen = [];
 let inside = 0;
 let most = 0;
@@ -158,15 +159,15 @@ tell('worker', { seen: seen.length, most, left: (await stats(jobs)).in_flight })
 
 const lossy = connect({ url: losingUrl, retries: { firstPauseSeconds: 0.01 } });
 const broken = `${name}-broken`;
-await putStream({ client, throwOnError, path: { stream: broken } });
+await putStream({ client, path: { stream: broken } });
 const through = await subscribeToStream(lossy, broken, { start: 'earliest', messages: 10 }).open();
 const heard = (async () => (await some(through, 200)).map((one) => one.text))();
 for (let number = 0; number < 200; number++) {
-  await appendRecords({ client: lossy.client, throwOnError, path: { stream: broken }, body: { records: [{ data: `${number}`, key: 'one' }] } });
+  await appendRecords({ client: lossy.client, path: { stream: broken }, body: { records: [{ data: `${number}`, key: 'one' }] } });
 }
 const texts = await heard;
 await through.close();
 tell('broken', { inOrder: texts.every((text, number) => text === `${number}`), number: texts.length });
 
-await changeQueue({ client, throwOnError, path: { queue }, body: { paused: true } });
+await changeQueue({ client, path: { queue }, body: { paused: true } });
 tell('done', {});

@@ -2,5 +2,5 @@
 export default {
   input: '../../openapi.json',
   output: { path: 'src/generated' },
-  plugins: ['@hey-api/typescript', '@hey-api/sdk', '@hey-api/client-fetch'],
+  plugins: ['@hey-api/typescript', '@hey-api/sdk', { name: '@hey-api/client-fetch', throwOnError: true }],
 };

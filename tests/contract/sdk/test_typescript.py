@@ -36,6 +36,7 @@ def steps(compiled, service_url):
 
 def test_calls_return_and_rejections_raise(steps):
     assert steps["calls"] == {"sent": 2, "bodies": [{"order": 7}, "hello"]}
+    assert steps["refused"].pop("thrown").startswith("MillstreamError: ")
     assert steps["refused"] == {"code": "queue_not_found", "status": 404}
 
 

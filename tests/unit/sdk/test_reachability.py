@@ -15,7 +15,7 @@ from millstream_client import AsyncMillstream, Millstream, Retries
 from millstream_client.calls import Call
 from millstream_client.errors import ConnectionFailed, NeverConnected, NotMillstream, OutcomeUnknown
 from millstream_client.reachability import Reachability
-from millstream_client.retries import Attempts
+from millstream_client.retries import UNREACHED_PAUSE_S, Attempts
 
 REFUSED = ConnectionFailed("Cannot reach http://127.0.0.1:1: Connection refused")
 CALL: Call[None] = Call("put_queue", "PUT", "/", lambda _: None)
@@ -89,7 +89,8 @@ def test_first_contact_has_a_limit_of_its_own(is_established, limit_s):
     with pytest.raises(ConnectionFailed) as raised:
         pauses_until_raised(Attempts(CALL, Retries(), watch, service=service), watch, REFUSED)
 
-    assert limit_s - Retries().longest_pause_s <= watch.now_s <= limit_s
+    longest_pause_s = Retries().longest_pause_s if is_established else UNREACHED_PAUSE_S
+    assert limit_s - longest_pause_s <= watch.now_s <= limit_s
     assert isinstance(raised.value, NeverConnected) is not is_established
 
 
@@ -150,7 +151,7 @@ def test_default_client_fails_within_five_seconds(port):
     with Millstream(f"http://127.0.0.1:{port}") as client, pytest.raises(NeverConnected):
         client.queue("orders").stats()
 
-    assert time.monotonic() - started < 6
+    assert 4 < time.monotonic() - started < 6
 
 
 def test_call_succeeds_when_port_opens_late(port, warnings):

@@ -6,6 +6,7 @@ unknown: no response, or outcome 'unknown'  retry only if a repeat has no furthe
 anything else                               raise
 """
 
+import math
 import random
 import time
 from collections.abc import Callable
@@ -15,6 +16,8 @@ from typing import Any
 from millstream_client.calls import Call
 from millstream_client.errors import MillstreamError, OutcomeUnknown, Refused
 from millstream_client.reachability import Reachability
+
+UNREACHED_PAUSE_S = 0.5
 
 
 @dataclass(frozen=True)
@@ -34,12 +37,15 @@ class Retries:
         """Return the time limit, for a service that this client never reached or for another."""
         return min(self.seconds, self.first_contact_s) if is_unreached else self.seconds
 
-    def pause_s(self, failures: int, at_least_s: float, chance: float) -> float:
+    def pause_s(
+        self, failures: int, at_least_s: float, chance: float, is_unreached: bool = False
+    ) -> float:
         """Return an exponential delay with full jitter, not shorter than the service requested.
 
-        `chance`: a random number from 0 to 1.
+        `chance`: a random number from 0 to 1. `is_unreached`: the client never reached the service, and has little time for it.
         """
-        most = min(self.longest_pause_s, self.first_pause_s * 2.0 ** min(failures, 16))
+        longest = UNREACHED_PAUSE_S if is_unreached else math.inf
+        most = min(longest, self.longest_pause_s, self.first_pause_s * 2.0 ** min(failures, 16))
         return at_least_s + most * chance
 
 
@@ -72,7 +78,12 @@ class Attempts:
         self._may_have_happened |= failure.outcome_unknown
         if not failure.retryable or (failure.outcome_unknown and not self._call.may_repeat):
             raise self._last(failure)
-        pause = self._retries.pause_s(self._failures, failure.retry_after_s, self._chance())
+        pause = self._retries.pause_s(
+            self._failures,
+            failure.retry_after_s,
+            self._chance(),
+            self._service.is_unreached(failure),
+        )
         self._failures += 1
         if now + pause > self._deadline(failure):
             raise self._last(failure)

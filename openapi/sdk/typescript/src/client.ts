@@ -1,6 +1,8 @@
 /** Client of a service, for the generated functions and for subscriptions. */
 
 import { type Client, createClient } from './generated/client/index.js';
+import { errorOf, pageOrigin } from './errors.js';
+import { type Log, Reachability } from './reachability.js';
 import { type RetryOptions, retrying } from './retries.js';
 
 /** A WebSocket with the browser API. Node has one from version 22; `ws` and `undici` provide others. */
@@ -20,6 +22,8 @@ export interface Options {
   retries?: RetryOptions;
   fetch?: typeof fetch;
   WebSocket?: WebSocketClass;
+  /** Receives warnings; default: `console.warn`. */
+  log?: Log;
 }
 
 export interface Millstream {
@@ -29,6 +33,8 @@ export interface Millstream {
   /** For the generated functions: `sendMessages({ client: millstream.client, path: { queue }, body })`. */
   readonly client: Client;
   readonly WebSocket: WebSocketClass;
+  readonly retries: RetryOptions;
+  readonly service: Reachability;
 }
 
 const URL_DEFAULT = 'http://127.0.0.1:8080';
@@ -38,17 +44,21 @@ export function connect(options: Options = {}): Millstream {
   const url = (options.url ?? pageOrigin() ?? URL_DEFAULT).replace(/\/+$/, '');
   const given = options.apiKey ?? '';
   const apiKey = async () => (typeof given === 'function' ? await given() : given);
+  const service = new Reachability(options.log);
+  const retries = options.retries ?? {};
   const client = createClient({
     baseUrl: url,
+    throwOnError: true,
     auth: async () => (await apiKey()) || undefined,
-    fetch: retrying(options.fetch, options.retries),
+    fetch: retrying(options.fetch, retries, service),
   });
-  return { url, apiKey, client, WebSocket: options.WebSocket ?? platformWebSocket() };
+  client.interceptors.error.use(thrown);
+  return { url, apiKey, client, WebSocket: options.WebSocket ?? platformWebSocket(), retries, service };
 }
 
-function pageOrigin(): string | undefined {
-  const origin = (globalThis as { location?: { origin?: string } }).location?.origin;
-  return origin?.startsWith('http') ? origin : undefined;
+/** Convert a problem to the error to throw; with `throwOnError: false` the caller gets the problem. */
+function thrown(answer: unknown, response: Response | undefined, _: Request, options: { throwOnError?: boolean }): unknown {
+  return options.throwOnError === true ? errorOf(answer, response?.status) : answer;
 }
 
 function platformWebSocket(): WebSocketClass {

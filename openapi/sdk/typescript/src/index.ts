@@ -3,7 +3,8 @@
 export { Body } from './bodies.js';
 export { type ApiKey, type Millstream, type Options, type WebSocketClass, type WebSocketLike, connect } from './client.js';
 export { type Gap, Message, StreamRecord } from './deliveries.js';
-export { Closed, MillstreamError, type Problem, errorOf } from './errors.js';
+export { Closed, ConnectionFailed, type Fault, MillstreamError, NotMillstream, type Problem, errorOf } from './errors.js';
+export type { Log, Reachability } from './reachability.js';
 export { type RetryOptions, retrying } from './retries.js';
 export type { Start } from './starting.js';
 export {

@@ -8,7 +8,8 @@
  * A call that takes an Idempotency-Key gets one, the same for each attempt.
  */
 
-import type { Problem } from './errors.js';
+import { ConnectionFailed, NotMillstream, type Problem, firstContactHint, unreachable } from './errors.js';
+import { Reachability } from './reachability.js';
 import { REPEATS } from './tables.js';
 
 export interface RetryOptions {
@@ -16,34 +17,56 @@ export interface RetryOptions {
   seconds?: number;
   firstPauseSeconds?: number;
   longestPauseSeconds?: number;
+  /** Time limit of a client that has never reached the service; default: 5. */
+  firstContactSeconds?: number;
 }
 
 const KEY = 'Idempotency-Key';
 const GATEWAYS = new Set([502, 503, 504]);
+const UNREACHED_PAUSE_S = 0.5;
+const FOREIGN_STATUSES = new Set([403, 404, 405]);
+const UNSENT = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH', 'UND_ERR_CONNECT_TIMEOUT']);
 
-/** A `fetch` with retries. */
-export function retrying(send: typeof fetch = fetch, options: RetryOptions = {}): typeof fetch {
+/** Return the time limit of retries, for a service that this client reached or never reached. */
+export function limitOf(options: RetryOptions, isEstablished: boolean): number {
   const seconds = options.seconds ?? 60;
-  const first = options.firstPauseSeconds ?? 0.1;
-  const longest = options.longestPauseSeconds ?? 5;
+  return isEstablished ? seconds : Math.min(seconds, options.firstContactSeconds ?? 5);
+}
 
+/** Return an exponential delay in seconds, with full jitter. A service that was never reached is soon tried again. */
+export function backoffOf(options: RetryOptions, failures: number, isEstablished: boolean): number {
+  const { firstPauseSeconds = 0.1, longestPauseSeconds = 5 } = options;
+  const longest = isEstablished ? longestPauseSeconds : Math.min(longestPauseSeconds, UNREACHED_PAUSE_S);
+  return Math.min(longest, firstPauseSeconds * 2 ** Math.min(failures, 16)) * Math.random();
+}
+
+/** A `fetch` with retries. Throws ConnectionFailed and NotMillstream. */
+export function retrying(
+  send: typeof fetch = fetch,
+  options: RetryOptions = {},
+  service: Reachability = new Reachability(),
+): typeof fetch {
   return async (input, init) => {
     const request = new Request(input, init);
     const body = request.body === null ? undefined : await request.arrayBuffer();
     const headers = new Headers(request.headers);
     const repeat = repeatOf(request.method, new URL(request.url).pathname);
-    if (repeat?.kind === 'keyed' && !headers.has(KEY)) headers.set(KEY, crypto.randomUUID());
+    if (repeat?.kind === 'keyed' && !headers.has(KEY)) headers.set(KEY, randomKey());
     const mayRepeat = repeat !== undefined && isRepeatable(repeat, headers, body);
 
+    const started = Date.now();
     let failedSince = 0;
     for (let failures = 0; ; failures++) {
       const attempt = await once(send, request, headers, body);
-      if (!attempt.retryable || (attempt.unknown && !mayRepeat)) return settled(attempt);
+      if (attempt.response !== undefined) service.established();
+      if (!attempt.retryable || (attempt.unknown && !mayRepeat)) return settled(attempt, request.url, service);
       const now = Date.now();
       failedSince ||= now;
-      const most = Math.min(longest, first * 2 ** Math.min(failures, 16));
-      const pause = attempt.after + most * Math.random();
-      if (now + pause * 1000 > failedSince + seconds * 1000) return settled(attempt);
+      const pause = attempt.after + backoffOf(options, failures, service.isEstablished);
+      const limit = limitOf(options, service.isEstablished);
+      const deadline = (service.isEstablished ? failedSince : started) + limit * 1000;
+      if (now + pause * 1000 > deadline) return settled(attempt, request.url, service);
+      service.warn(failureOf(attempt, request.url), failures + 1, `for up to ${limit} s`);
       await sleep(pause, request.signal);
     }
   };
@@ -68,7 +91,7 @@ async function once(
     return await judged(await send(request.url, { method, headers, body, signal }));
   } catch (error) {
     if (request.signal.aborted) throw error;
-    return { error, retryable: true, unknown: true, after: 0 };
+    return { error, retryable: true, unknown: !isUnsent(error), after: 0 };
   }
 }
 
@@ -96,9 +119,37 @@ async function problemOf(response: Response): Promise<Problem | undefined> {
   }
 }
 
-function settled(attempt: Attempt): Response {
-  if (attempt.response === undefined) throw attempt.error;
-  return attempt.response;
+function isUnsent(error: unknown): boolean {
+  return UNSENT.has((error as { cause?: { code?: string } }).cause?.code ?? '');
+}
+
+function settled({ response, error, unknown }: Attempt, url: string, service: Reachability): Response {
+  const { origin } = new URL(url);
+  if (response === undefined) {
+    const hint = service.isEstablished ? '' : `. ${firstContactHint(url)}`;
+    throw new ConnectionFailed(unreachable(origin, error) + hint, unknown, { cause: error });
+  }
+  const [contentType = ''] = (response.headers.get('content-type') ?? '').split(';');
+  if (isForeign(response, contentType)) throw new NotMillstream(origin, response.status, contentType);
+  return response;
+}
+
+/** Whether a response is another service's, and not that of a proxy whose service is down. */
+function isForeign({ ok, status }: Response, contentType: string): boolean {
+  if (!ok) return contentType === 'text/html' && FOREIGN_STATUSES.has(status);
+  const isText = contentType.startsWith('text/') && contentType !== 'text/event-stream';
+  return status !== 204 && (contentType === '' || isText);
+}
+
+function failureOf({ response, error }: Attempt, url: string): string {
+  const { origin } = new URL(url);
+  return response === undefined ? unreachable(origin, error) : `${origin} answers ${response.status}`;
+}
+
+/** An idempotency key. `crypto.randomUUID` exists in secure contexts only. */
+function randomKey(): string {
+  const bytes = crypto.getRandomValues(new Uint8Array(16));
+  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('');
 }
 
 interface Repeat {

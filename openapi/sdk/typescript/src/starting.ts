@@ -1,15 +1,13 @@
 /** Start of a subscription to a stream, as offsets, so that any connection can continue without a gap. */
 
 import type { Millstream } from './client.js';
-import { errorOf } from './errors.js';
 import { getConsumerGroup, listShards, readShard } from './generated/sdk.gen.js';
 
 export type Start = 'earliest' | 'latest' | Date;
 
 /** Return the stream that a group reads. */
 export async function streamOf(millstream: Millstream, group: string): Promise<string> {
-  const { data, error } = await getConsumerGroup({ client: millstream.client, path: { group } });
-  if (data === undefined) throw errorOf(error);
+  const { data } = await getConsumerGroup({ client: millstream.client, path: { group } });
   return data.stream;
 }
 
@@ -21,8 +19,7 @@ export async function positionsOf(
   shard: number | undefined,
 ): Promise<Map<number, number>> {
   if (start === 'earliest') return new Map();
-  const { data, error } = await listShards({ client: millstream.client, path: { stream } });
-  if (data === undefined) throw errorOf(error);
+  const { data } = await listShards({ client: millstream.client, path: { stream } });
   if (start === 'latest') {
     const wanted = data.items.filter((one) => (shard === undefined ? one.open : one.index === shard));
     return new Map(wanted.map((one) => [one.index, one.next]));
@@ -42,12 +39,11 @@ async function since(
   const ended = new Set<number>();
   const found = new Map<number, number>();
   for (let shard = looking.shift(); shard !== undefined; shard = looking.shift()) {
-    const { data, error } = await readShard({
+    const { data } = await readShard({
       client: millstream.client,
       path: { stream, shard },
       query: { time: time.toISOString(), limit: 1, bytes_max: 1 },
     });
-    if (data === undefined) throw errorOf(error);
     found.set(shard, data.records[0]?.offset ?? data.next_offset);
     if (!data.ended || data.records.length > 0) continue;
     ended.add(shard);

@@ -3,15 +3,15 @@
 import type { Millstream, WebSocketLike } from './client.js';
 import { type Arrived, type Ask, Conversation } from './conversation.js';
 import type { Gap, Message, Settling, StreamRecord, Verdict } from './deliveries.js';
-import { Closed } from './errors.js';
+import { Closed, ConnectionFailed, firstContactHint, isForeignPage } from './errors.js';
 import { PROTOCOL, type Said } from './frames.js';
+import { backoffOf, limitOf } from './retries.js';
 import { type Start, positionsOf, streamOf } from './starting.js';
 
 const PATH = '/v1/ws';
 const NORMAL = 1000;
 const FOR_GOOD = 4500; // closed with this or more: coming back makes no sense
-const FIRST_PAUSE_S = 0.1;
-const LONGEST_PAUSE_S = 10;
+const RECONNECTING = { firstPauseSeconds: 0.1, longestPauseSeconds: 10 };
 const OPEN = 1;
 const ABNORMAL = 1006;
 const FIRST_WORD_S = 20; // for a connection and the welcome
@@ -113,6 +113,7 @@ export class Subscription<Item extends Message | StreamRecord> implements AsyncI
   #socket: WebSocketLike | undefined;
   #failure: Error | undefined;
   #closing = false;
+  #wasOn = false;
   #running: Promise<void> | undefined;
   #wake: (() => void)[] = [];
 
@@ -203,6 +204,7 @@ export class Subscription<Item extends Message | StreamRecord> implements AsyncI
   // Connections
 
   async #run(talk: Conversation): Promise<void> {
+    const started = Date.now();
     for (let failures = 0; !this.#closing; failures++) {
       let after = 0;
       try {
@@ -214,10 +216,29 @@ export class Subscription<Item extends Message | StreamRecord> implements AsyncI
         return;
       }
       if (talk.isOn) failures = 0;
+      const pause = after + backoffOf(RECONNECTING, failures, this.#millstream.service.isEstablished);
+      if (!talk.isOn && !this.#goesOn(failures + 1, started, pause)) return;
       talk.isOn = false;
-      const most = Math.min(LONGEST_PAUSE_S, FIRST_PAUSE_S * 2 ** Math.min(failures, 16));
-      await this.#pause(after + most * Math.random());
+      await this.#pause(pause);
     }
+  }
+
+  /** Log a connection that failed, or end a subscription that was never open and has no time left. */
+  #goesOn(failures: number, started: number, pause: number): boolean {
+    const { url, retries, service } = this.#millstream;
+    const failure = `Cannot reach ${url}: the WebSocket closed`;
+    if (this.#wasOn) {
+      service.warn(failure, failures, 'until the subscription is closed');
+      return true;
+    }
+    const limit = limitOf(retries, service.isEstablished);
+    if (Date.now() + pause * 1000 <= started + limit * 1000) {
+      service.warn(failure, failures, `for up to ${limit} s`);
+      return true;
+    }
+    const hint = service.isEstablished ? '' : `. ${firstContactHint(url)}`;
+    this.#end(new ConnectionFailed(failure + hint, false));
+    return false;
   }
 
   /** Use one connection; return the seconds to wait before the next. Throws if it has ended permanently. */
@@ -245,6 +266,8 @@ export class Subscription<Item extends Message | StreamRecord> implements AsyncI
       socket.addEventListener('message', (event) => {
         try {
           this.#say(talk.hear(String((event as MessageEvent).data)));
+          this.#heard();
+          this.#wasOn ||= talk.isOn;
         } catch (error) {
           reject(error as Error);
           socket.close(NORMAL);
@@ -261,6 +284,12 @@ export class Subscription<Item extends Message | StreamRecord> implements AsyncI
         setTimeout(ended, NO_CLOSE_S * 1000, ABNORMAL, ''); // some platforms let no close follow
       });
     });
+  }
+
+  /** Record that the service responded; in a page of another origin that does not show that calls can reach it. */
+  #heard(): void {
+    const { url, service } = this.#millstream;
+    if (!isForeignPage(url)) service.established();
   }
 
   #pause(seconds: number): Promise<void> {

@@ -167,7 +167,7 @@ class AsyncSubscription:
                 return
             except MillstreamError as error:
                 failures += 1
-                pause_s = _backoff_s(failures)
+                pause_s = _backoff_s(failures, is_unreached=self._service.is_unreached(error))
                 if not error.retryable or self._gives_up(error, started, pause_s):
                     await self._fail(self._service.final(error))
                     return
@@ -257,8 +257,9 @@ class AsyncSubscription:
         await self._tell()
 
 
-def _backoff_s(failures: int, at_least_s: float = 0.0) -> float:
-    return RECONNECTING.pause_s(failures, at_least_s, random.random())  # noqa: S311
+def _backoff_s(failures: int, at_least_s: float = 0.0, is_unreached: bool = False) -> float:
+    chance = random.random()  # noqa: S311 - jitter
+    return RECONNECTING.pause_s(failures, at_least_s, chance, is_unreached)
 
 
 def _bytes(payload: str | bytes) -> bytes:
