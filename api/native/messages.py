@@ -75,6 +75,7 @@ TtlSeconds = Annotated[
 VisibilitySeconds = Annotated[
     float, Meta(ge=0, le=limits.VISIBILITY_TIMEOUT_MS_MAX // limits.SECOND_MS)
 ]
+NackDelaySeconds = Annotated[float, Meta(ge=0, le=limits.NACK_DELAY_MS_MAX // limits.SECOND_MS)]
 WaitSeconds = Annotated[
     float,
     Meta(
@@ -369,7 +370,7 @@ class SettlementIn(msgspec.Struct, gc=False, forbid_unknown_fields=True):
 
     receipt_handle: str
     action: SettleAction
-    delay_seconds: VisibilitySeconds | None = None
+    delay_seconds: NackDelaySeconds | None = None
     visibility_timeout_seconds: VisibilitySeconds | None = None
     reason: Annotated[str, Meta(max_length=limits.REASON_CHARACTERS_MAX)] = ""
 

@@ -37,7 +37,7 @@ from storage.domain.limits import (
 
 INTRO = """\
 The limits you are most likely to meet: 1 MiB per message; 1 MiB per record (10 MiB if its stream allows it); 1,000 messages or records and 16 MiB per call; 80 characters per name. A receive returns up to 1,000 messages and waits up to 20 seconds; a visibility timeout is up to
-12 hours, a delay up to ten years. A stream has up to 1,024 shards. The number of queues and streams is limited only by memory.
+12 hours, the delay of a nack up to two days, that of a message up to ten years. A stream has up to 1,024 shards. The number of queues and streams is limited only by memory.
 
 Below are all limits as defined in `storage/domain/limits/`, with the reason where there is one. `_DEFAULT` is the value used if you specify none, `_MAX` the maximum you can specify. Many limits are internal: they bound the work of one step and cannot be changed. You can
 change [settings](settings.md) for a deployment and [quotas](../how-to/quotas.md) for a tenant.

@@ -136,7 +136,9 @@ async def redrive_queue(
 
     With `per_second`, this starts a move, whose progress is at `location`.
     """
-    which = WhichDead(reason=config.reason, group=config.group, references=tuple(config.messages))
+    which = WhichDead(
+        reason=config.reason, group=config.group, references=tuple(config.messages or ())
+    )
     if config.per_second is not None:
         return await _begin_redrive(queue, storage, which, config.per_second)
     redriven = await storage.dead_letters.redrive(queue, which, messages_max=config.messages_max)

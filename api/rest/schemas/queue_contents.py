@@ -53,9 +53,13 @@ class RedriveConfig(Config):
     reason: str = ""
     group: str = ""
     messages: Annotated[
-        list[str],
-        Field(max_length=limits.BATCH_MESSAGES_MAX, description="Message ids or offsets."),
-    ] = []
+        list[str] | None,
+        Field(
+            min_length=1,
+            max_length=limits.BATCH_MESSAGES_MAX,
+            description="Message ids or offsets. Default: all messages.",
+        ),
+    ] = None
     messages_max: Annotated[
         int | None, Field(ge=1, description="Cannot be combined with `per_second`.")
     ] = None

@@ -7,6 +7,9 @@ RECEIVE_MESSAGES_MAX = 1_000
 RECEIVE_BYTES_MAX = 8 * MIB  # per receive; at least one message is always returned
 SETTLEMENTS_MAX = 1_000
 VISIBILITY_TIMEOUT_MS_MAX = 12 * HOUR_MS  # also the longest total extension of one delivery
+NACK_DELAY_MS_MAX = (
+    2 * DAY_MS
+)  # of a nack, in every protocol; covers the retry schedule of webhooks
 VISIBILITY_TIMEOUT_MS_DEFAULT = 30 * SECOND_MS
 DELAY_MS_MAX = 3650 * DAY_MS
 TTL_MS_MAX = 3650 * DAY_MS

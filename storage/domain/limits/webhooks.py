@@ -3,7 +3,6 @@
 from storage.domain.units import DAY_MS, HOUR_MS, KIB, MIB, MINUTE_MS, SECOND_MS
 
 # Webhooks
-NACK_DELAY_MS_MAX = 2 * DAY_MS  # the longest delay of a retry schedule, with its jitter
 WEBHOOK_URL_CHARACTERS_MAX = 2_048
 WEBHOOK_HEADERS_MAX = 32
 WEBHOOK_HEADER_BYTES_MAX = 4 * KIB  # per value

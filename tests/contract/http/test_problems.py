@@ -223,7 +223,7 @@ def test_invalid_receive_is_rejected_with_pointer(client, queue, asked, where):
             "/settlements/0/visibility_timeout_seconds",
         ),
         (
-            {"receipt_handle": "x", "action": "nack", "delay_seconds": 43201},
+            {"receipt_handle": "x", "action": "nack", "delay_seconds": 172801},
             "/settlements/0/delay_seconds",
         ),
         (

@@ -11,6 +11,7 @@ import httpx
 import msgspec
 import pytest
 
+from storage.domain.limits import NACK_DELAY_MS_MAX, SECOND_MS
 from tests.former_names import current_names
 
 MSGPACK = {"content-type": "application/msgpack"}
@@ -365,6 +366,37 @@ def test_settlements_are_answered_individually(client, queue):
     }
     stats = client.get(f"{queue}/stats").json()
     assert (stats["delayed"], stats["ready"], stats["in_flight"]) == (1, 1, 1)
+
+
+def test_nack_takes_the_delay_of_the_limits_page(client, queue):
+    """REST took 12 hours, where the limits promise two days."""
+    client.post(f"{queue}/messages", json={"messages": [{"body": "a"}]}).raise_for_status()
+    [message] = receive(client, queue, messages_max=1)
+    nack = {"receipt_handle": message["receipt_handle"], "action": "nack"}
+    seconds = NACK_DELAY_MS_MAX // SECOND_MS
+
+    longer = client.post(
+        f"{queue}/settle", json={"settlements": [nack | {"delay_seconds": seconds + 1}]}
+    )
+    longest = client.post(
+        f"{queue}/settle", json={"settlements": [nack | {"delay_seconds": seconds}]}
+    )
+
+    assert longer.status_code == 422
+    assert longest.json()["results"][0]["status"] == "ok"
+
+
+def test_empty_selection_redrives_nothing(client, queue):
+    """A program that found no messages to redrive had all of them redriven."""
+    client.post(f"{queue}/messages", json={"messages": [{"body": "a"}]}).raise_for_status()
+    [message] = receive(client, queue, messages_max=1)
+    reject = {"receipt_handle": message["receipt_handle"], "action": "reject"}
+    client.post(f"{queue}/settle", json={"settlements": [reject]}).raise_for_status()
+
+    answer = client.post(f"{queue}/redrives", json={"messages": []})
+
+    assert (answer.status_code, answer.json()["errors"][0]["pointer"]) == (422, "/messages")
+    assert client.get(f"{queue}/stats").json()["dead_lettered"] == 1
 
 
 def test_rejected_messages_are_listed_and_redriven(client, queue):

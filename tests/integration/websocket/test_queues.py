@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from storage.domain.errors import StorageUnavailable
-from storage.domain.limits import AUTO_EXTEND_TIMEOUT_MS_MIN, SECOND_MS, Limits
+from storage.domain.limits import AUTO_EXTEND_TIMEOUT_MS_MIN, NACK_DELAY_MS_MAX, SECOND_MS, Limits
 from storage.domain.names import QueueName
 from storage.domain.queues.message import NewMessage
 from storage.domain.queues.queue import QueueSpec
@@ -82,6 +82,20 @@ async def test_released_message_is_redelivered_without_failure(server, storage):
         [again] = await socket.messages(1)
 
     assert (again["id"], again["receive_count"], again["failures"]) == (first[0]["id"], 2, 0)
+
+
+@pytest.mark.parametrize(("excess", "answer"), [(0, "ok"), (1, "error")])
+async def test_nack_takes_the_delay_of_the_limits_page(server, storage, excess, answer):
+    await send(storage, b"one")
+    seconds = NACK_DELAY_MS_MAX // SECOND_MS + excess
+    async with server.socket() as socket:
+        await socket.subscribe("a", "queue:orders")
+        messages = await socket.messages(1)
+        reply = await socket.request(
+            "nack", sub="a", receipt_handles=handles(messages), delay_seconds=seconds
+        )
+
+    assert reply["type"] == answer
 
 
 async def test_nacked_message_is_redelivered_after_delay(server, storage):
