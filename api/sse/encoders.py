@@ -21,7 +21,7 @@ import msgspec
 
 from api.http.codecs import NDJSON
 from api.native.record_formats import JSON_OF_SHARD
-from api.sse.event_id import DONE, event_id_prefix, format_event_id
+from api.sse.event_id import event_ids, format_event_id
 from consumers.feeds.blocks import Chunk
 from storage.domain.streams.stream import Gap
 
@@ -131,18 +131,15 @@ class SseEncoder:
             return b""
         first = chunk.next_offset - len(chunk)
         numbers = range(len(chunk)) if chosen is None else chosen
-        position = event_id_prefix(self._stream_id, positions, chunk.shard)
-        return b"".join(
-            [
-                b"id: %b%d\ndata: %b\n\n" % (position, first + number + 1, line)
-                for number, line in zip(numbers, chunk.encoded(JSON_OF_SHARD, chosen), strict=True)
-            ]
-        )
+        offsets = (first + number + 1 for number in numbers)
+        ids = event_ids(self._stream_id, positions, chunk.shard, offsets)
+        lines = chunk.encoded(JSON_OF_SHARD, chosen)
+        return b"".join([b"id: %b\ndata: %b\n\n" % event for event in zip(ids, lines, strict=True)])
 
     def encode_notice(
         self, what: StreamNotice, positions: dict[int, int], *, done: bool = False
     ) -> bytes:
-        position = format_event_id(self._stream_id, positions) + (DONE if done else "")
+        position = format_event_id(self._stream_id, positions, done=done)
         return b"event: %b\nid: %b\ndata: %b\n\n" % (
             _NAMES[type(what)],
             position.encode(),

@@ -13,8 +13,8 @@ from api.native.records import Count, Key, Moment, RecordsMax, Start
 from api.sse.event_id import EventPosition, is_event_id, parse_event_id
 from consumers.feeds.stream_tail import TO_ITS_END
 from storage.domain import limits
-from storage.domain.errors import InvalidCursor, OffsetOutOfRange, ShardNotFound, ValidationFailed
-from storage.domain.streams.lineage import FULLY_READ, needs_refresh, read_frontier
+from storage.domain.errors import InvalidCursor, ShardNotFound, ValidationFailed
+from storage.domain.streams.lineage import FULLY_READ, check_positions, needs_refresh, read_frontier
 from storage.domain.streams.record_filter import Filter, Selects, selects
 from storage.domain.streams.stream import ShardState, Stream
 from storage.streams.seek import offset_since, positions_since
@@ -93,7 +93,7 @@ async def stream_start(call: Call[ReadEvents]) -> StartPosition:
     states = await call.storage.streams.shards(call.stream)
     if position is None:
         position = EventPosition(stream.stream_id, await _start_in_all(call, stream, states))
-    check_positions(position.positions, states)
+    _check_positions(position.positions, states)
     return StartPosition(stream.stream_id, position.positions, _tips(states), position.is_done)
 
 
@@ -120,7 +120,7 @@ async def shard_start(call: Call[ReadShardEvents]) -> StartPosition:
         raise ShardNotFound(f"Stream '{call.stream.name}' has no shard {shard}.")
     if position is None:
         position = EventPosition(stream.stream_id, {shard: await _start_in_shard(call, states[0])})
-    check_positions(position.positions, states)
+    _check_positions(position.positions, states)
     return StartPosition(stream.stream_id, position.positions, _tips(states), position.is_done)
 
 
@@ -146,16 +146,14 @@ def _resumed_position(call: Call[Any], stream: Stream) -> EventPosition | None:
     return position
 
 
-def check_positions(positions: Mapping[int, int], states: Sequence[ShardState]) -> None:
+def _check_positions(positions: Mapping[int, int], states: Sequence[ShardState]) -> None:
     """Raise OffsetOutOfRange for an offset beyond the end, InvalidCursor for unknown shards."""
-    newest = max(state.shard.index for state in states)
-    for index, offset in positions.items():
-        if index > newest or offset < FULLY_READ:
-            raise InvalidCursor
-    for state in states:
-        if positions.get(state.shard.index, 0) > state.next:
-            detail = f"The next offset of shard {state.shard.index} is {state.next}."
-            raise OffsetOutOfRange(detail, next_offset=state.next)
+    if any(offset < FULLY_READ for offset in positions.values()):
+        raise InvalidCursor
+    try:
+        check_positions(positions, states)
+    except ShardNotFound:
+        raise InvalidCursor from None
 
 
 def _tips(states: Sequence[ShardState]) -> dict[int, int]:

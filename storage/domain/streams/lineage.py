@@ -15,9 +15,9 @@ from typing import TypeVar
 
 import msgspec
 
-from storage.domain.errors import ShardClosed
+from storage.domain.errors import OffsetOutOfRange, ShardClosed, ShardNotFound
 from storage.domain.names import LogId
-from storage.domain.streams.stream import Shard, ShardRead, Stream
+from storage.domain.streams.stream import Shard, ShardRead, ShardState, Stream
 
 T = TypeVar("T")
 
@@ -151,6 +151,18 @@ def needs_refresh(stream: Stream, positions: Mapping[int, int]) -> bool:
     """Return whether the positions refer to a shard newer than this definition."""
     newest = max(shard.index for shard in (*stream.shards, *stream.opening))
     return any(index > newest for index in positions)
+
+
+def check_positions(positions: Mapping[int, int], states: Sequence[ShardState]) -> None:
+    """Raise ShardNotFound for a shard that never existed, OffsetOutOfRange beyond an end."""
+    newest = max(state.shard.index for state in states)
+    for index in positions:
+        if index > newest:
+            raise ShardNotFound(f"The stream has no shard {index}.")
+    for state in states:
+        if positions.get(state.shard.index, 0) > state.next:
+            detail = f"The next offset of shard {state.shard.index} is {state.next}."
+            raise OffsetOutOfRange(detail, next_offset=state.next)
 
 
 def positions_after(before: Mapping[int, int | None], reads: Iterable[ShardRead]) -> dict[int, int]:

@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 import httpx
 import pytest
 
+from api.sse.event_id import format_event_id
 from storage.domain.streams.stream import RING_SIZE
 from tests.contract.conftest import _running_service
 from tests.server_sent_events import Event, events_of
@@ -119,6 +120,15 @@ def test_last_event_id_overrides_query(client, stream):
     again = all_events(client, path, offset=0, headers={"last-event-id": first.id})
 
     assert next(event.data["offset"] for event in again if event.kind == "message") == 1
+
+
+def test_cut_event_id_is_rejected(client, stream):
+    append(client, stream, 0, 12)
+    event = all_events(client, f"{stream}/shards/0/events")[-1]
+
+    for word in (event.id[:-1], event.id.rpartition("~")[0]):
+        answer = client.get(f"{stream}/shards/0/events", headers={"last-event-id": word})
+        assert (answer.status_code, answer.json()["code"]) == (400, "invalid_cursor")
 
 
 def test_event_id_is_also_cursor(client, stream):
@@ -346,8 +356,9 @@ def test_cursor_of_other_shard_or_beyond_end_is_rejected(client, stream):
     word = end["next_cursor"]
 
     other = client.get(f"{stream}/shards/1/events", params={"cursor": word})
-    beyond = client.get(f"{stream}/events", params={"cursor": f"{word.partition('/')[0]}/0:999"})
-    unknown = client.get(f"{stream}/events", params={"cursor": f"{word.partition('/')[0]}/77:0"})
+    stream_id = word.partition("~")[0]
+    beyond = client.get(f"{stream}/events", params={"cursor": format_event_id(stream_id, {0: 999})})
+    unknown = client.get(f"{stream}/events", params={"cursor": format_event_id(stream_id, {77: 0})})
 
     assert (other.status_code, other.json()["code"]) == (400, "invalid_cursor")
     assert (beyond.status_code, beyond.json()["code"]) == (416, "offset_out_of_range")

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from api.native.record_formats import FORMATS, JSON_OF_SHARD
 from api.sse.encoders import EventEncoder, HeartbeatNotice, LineEncoder, encoder_for
 from api.sse.endpoint import Events
-from api.sse.event_id import EventPosition, event_id_prefix, format_event_id, parse_event_id
+from api.sse.event_id import EventPosition, event_ids, format_event_id, parse_event_id
 from consumers.feeds.blocks import Block, Chunk
 from storage.domain.access.permissions import LOCAL_ADMINISTRATOR
 from storage.domain.errors import InvalidCursor, StorageUnavailable, StreamNotFound
@@ -26,16 +26,50 @@ POSITIONS = st.dictionaries(
 )
 
 
-@given(POSITIONS)
-def test_position_round_trips(positions):
-    assert parse_event_id(format_event_id(STREAM, positions)) == EventPosition(STREAM, positions)
+@given(POSITIONS, st.booleans())
+def test_position_round_trips(positions, done):
+    event_id = format_event_id(STREAM, positions, done=done)
+
+    assert parse_event_id(event_id) == EventPosition(STREAM, positions, done)
 
 
-@given(POSITIONS, st.integers(0, 1_000), st.integers(0, 2**53))
-def test_position_may_end_in_any_shard(positions, shard, offset):
-    word = event_id_prefix(STREAM, positions, shard).decode() + str(offset)
+@given(POSITIONS, st.integers(0, 1_000), st.lists(st.integers(0, 2**53)))
+def test_position_may_end_in_any_shard(positions, shard, offsets):
+    words = [word.decode() for word in event_ids(STREAM, positions, shard, offsets)]
 
-    assert parse_event_id(word) == EventPosition(STREAM, {**positions, shard: offset})
+    assert [parse_event_id(word) for word in words] == [
+        EventPosition(STREAM, {**positions, shard: offset}) for offset in offsets
+    ]
+
+
+@given(POSITIONS, st.booleans(), st.data())
+def test_cut_position_is_rejected(positions, done, data):
+    """A cut id read as an earlier position, and its reader got records again."""
+    event_id = format_event_id(STREAM, positions, done=done)
+    size = data.draw(st.integers(1, len(event_id) - 1))
+
+    with pytest.raises(InvalidCursor):
+        parse_event_id(event_id[:size])
+    with pytest.raises(InvalidCursor):
+        parse_event_id(event_id[size:])
+
+
+@given(POSITIONS, st.data())
+def test_changed_position_is_rejected(positions, data):
+    event_id = format_event_id(STREAM, positions)
+    place = data.draw(st.integers(0, len(event_id) - 1))
+    digit = data.draw(st.sampled_from("0123456789abcdef").filter(lambda d: d != event_id[place]))
+
+    with pytest.raises(InvalidCursor):
+        parse_event_id(event_id[:place] + digit + event_id[place + 1 :])
+
+
+@given(POSITIONS, st.booleans())
+def test_former_position_is_accepted(positions, done):
+    """Browsers reconnect during an upgrade with ids that have no checksum."""
+    word, _, _ = format_event_id(STREAM, positions, done=done).rpartition("~")
+
+    assert parse_event_id(word.replace("~", "/")) == EventPosition(STREAM, positions, done)
 
 
 @pytest.mark.parametrize(
@@ -50,6 +84,8 @@ def test_position_may_end_in_any_shard(positions, shard, offset):
         f"{STREAM}/0:1,",
         "x/0:1",
         f"{STREAM}/0:1/don",
+        f"{STREAM}~0:1",
+        f"{STREAM}~0:1~é",
     ],
 )
 def test_malformed_position_is_rejected(word):
@@ -154,7 +190,7 @@ async def test_sse_comment_keeps_connection_alive():
     returned_events = await first(events(SomeTail(chunk(b"a")), encoder_for(b"*/*", STREAM)), 3)
 
     assert returned_events[0] == b"retry: 2000\n\n"
-    assert returned_events[1].startswith(b"id: 0123456789abcdef/0:1\ndata: {")
+    assert returned_events[1].startswith(b"id: 0123456789abcdef~0:1~411decdf\ndata: {")
     assert returned_events[2] == b": still here\n\n"
 
 
@@ -163,7 +199,7 @@ async def test_heartbeat_advances_position_when_filter_matches_nothing():
     returned_events = await first(events(tail, encoder_for(b"", STREAM), lambda *_: False), 3)
 
     assert returned_events[1] == (
-        b'event: heartbeat\nid: 0123456789abcdef/0:2\ndata: {"next_cursor":"at 2"}\n\n'
+        b'event: heartbeat\nid: 0123456789abcdef~0:2~d814bd65\ndata: {"next_cursor":"at 2"}\n\n'
     )
     assert returned_events[2] == b": still here\n\n"
 
