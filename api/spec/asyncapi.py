@@ -21,7 +21,9 @@ from api.websocket.frames import (
     ClientFrame,
     ClientPing,
     Close,
+    Credit,
     Extend,
+    GiveUp,
     Hello,
     Nack,
     Publish,
@@ -54,8 +56,8 @@ _ANSWERS: dict[type[msgspec.Struct], tuple[type[msgspec.Struct], ...]] = {
     Subscribe: _DONE_OR_NOT,
     Publish: _DONE_OR_NOT,
     Unsubscribe: _DONE_OR_NOT,
-    ClientPing: (ServerPong,),
-    **dict.fromkeys((Ack, Nack, Release, Extend, Reject), _DONE_OR_NOT),
+    ClientPing: (ServerPong, *_DONE_OR_NOT),
+    **dict.fromkeys((Ack, Nack, Release, Extend, Reject, Credit, GiveUp), _DONE_OR_NOT),
 }
 
 CLOSE_CODES: dict[int, str] = {

@@ -167,6 +167,7 @@ class SocketLoop:
             case Credit():
                 self._sub(frame.sub).credit.grant(frame.messages, frame.bytes)
                 self._confirm(frame.seq)
+                await self._answer(frame.id)
             case Ack() | Nack() | Release() | Extend() | Reject():
                 await self._settle(frame)
             case Publish():
@@ -177,17 +178,27 @@ class SocketLoop:
                 await self._session.unsubscribe(self._sub(frame.sub))
                 await self._session.send(ServerOk(frame.id))
             case GiveUp():
-                sub = self._sub(frame.sub)
-                if isinstance(sub, GroupSubscription):
-                    sub.give_up(frame)
+                self._give_up(frame)
+                await self._answer(frame.id)
             case ClientPing():
                 await self._session.send(ServerPong())
+                await self._answer(frame.id)
             case ClientPong():
                 self._confirm(frame.seq)
             case Hello():
                 raise ProtocolViolation(Close.PROTOCOL_ERROR, "'hello' can be sent only once")
             case _:
                 assert_never(frame)
+
+    async def _answer(self, id_: str | None) -> None:
+        if id_ is not None:
+            await self._session.send(ServerOk(id_))
+
+    def _give_up(self, frame: GiveUp) -> None:
+        sub = self._sub(frame.sub)
+        if not isinstance(sub, GroupSubscription):
+            raise ValidationFailed.at("/sub", "Only mode 'group' has shards to give up", "conflict")
+        sub.give_up(frame)
 
     def _confirm(self, seq: int | None) -> None:
         if seq is not None:

@@ -18,7 +18,7 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from api.native.messages import ReceivedMessageOut, VisibilitySeconds
+from api.native.messages import NackDelaySeconds, ReceivedMessageOut, VisibilitySeconds
 from api.native.records import Moment, RecordOut
 from storage.domain import limits
 from storage.domain.streams.record_filter import Filter
@@ -123,6 +123,15 @@ class StartIn(msgspec.Struct, frozen=True, rename={"start": "from"}, forbid_unkn
     offsets: dict[int, Offset] | None = None
 
 
+class FilterIn(Filter, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Filter of records: selects those that match every field that is set."""
+
+    keys: Annotated[
+        tuple[str, ...],
+        Meta(min_length=1, description="Records with one of these keys. Default: all keys."),
+    ] = ()
+
+
 class Subscribe(ClientFrameBase, tag="subscribe"):
     """Subscribe to messages of "queue:orders" or records of "stream:clicks"."""
 
@@ -133,7 +142,7 @@ class Subscribe(ClientFrameBase, tag="subscribe"):
     group: Annotated[str, Meta(description="The consumer group of mode 'group'.")] = ""
     start: StartIn | None = None
     shard: Shard | None = None
-    filter: Filter | None = None
+    filter: FilterIn | None = None
     credit: CreditIn = CreditIn()
     visibility_timeout_seconds: VisibilitySeconds | None = None
     auto_extend: Annotated[
@@ -152,6 +161,7 @@ class Credit(ClientFrameBase, tag="credit"):
     messages: Annotated[int, Meta(ge=0, le=limits.CREDIT_MESSAGES_MAX)] = 0
     bytes: Annotated[int, Meta(ge=0, le=limits.CREDIT_BYTES_MAX)] = 0
     seq: Seq | None = None
+    id: Id | None = None
 
 
 class Ack(ClientFrameBase, tag="ack"):
@@ -173,7 +183,7 @@ class Nack(ClientFrameBase, tag="nack"):
     sub: Sub
     receipt_handles: Handles
     id: Id | None = None
-    delay_seconds: VisibilitySeconds | None = None
+    delay_seconds: NackDelaySeconds | None = None
 
 
 class Release(ClientFrameBase, tag="release"):
@@ -207,6 +217,7 @@ class GiveUp(ClientFrameBase, tag="give_up"):
 
     sub: Sub
     shards: Annotated[list[Shard], Meta(min_length=1, max_length=limits.SHARDS_MAX)]
+    id: Id | None = None
 
 
 class Publish(ClientFrameBase, tag="publish"):
@@ -231,6 +242,8 @@ class Unsubscribe(ClientFrameBase, tag="unsubscribe"):
 
 class ClientPing(ClientFrameBase, tag="ping"):
     """Liveness check of the server, answered by `pong`."""
+
+    id: Id | None = None
 
 
 class ClientPong(ClientFrameBase, tag="pong"):

@@ -19,6 +19,7 @@ from storage.domain import limits
 from storage.domain.access.permissions import Action
 from storage.domain.errors import ValidationFailed
 from storage.domain.names import GroupName, QueueName, StreamName
+from storage.domain.streams.lineage import check_positions
 
 
 class SubscriptionFactory(msgspec.Struct, frozen=True):
@@ -108,11 +109,13 @@ class SubscriptionFactory(msgspec.Struct, frozen=True):
         if start.time is not None:
             return {}, moment_ms(start.time)
         if start.offsets is not None:
-            return start.offsets, None
+            _check_shard(request, start.offsets)
+            return await self._checked(name, start.offsets), None
         if start.cursor is not None:
             stream = await self.storage.catalog.stream(name)
             about = ("records", stream.stream_id)
-            return decode_cursor(start.cursor, about, dict[int, int]), None
+            positions = decode_cursor(start.cursor, about, dict[int, int])
+            return await self._checked(name, positions), None
         if start.start is From.EARLIEST:
             return {}, None
         shards = await self.storage.streams.shards(name)
@@ -121,6 +124,18 @@ class SubscriptionFactory(msgspec.Struct, frozen=True):
             for state in shards
             if state.shard.is_open or state.shard.index == request.shard
         }, None
+
+    async def _checked(self, name: StreamName, positions: Mapping[int, int]) -> Mapping[int, int]:
+        """Return the positions. Raises OffsetOutOfRange, ShardNotFound."""
+        check_positions(positions, await self.storage.streams.shards(name))
+        return positions
+
+
+def _check_shard(request: Subscribe, offsets: Mapping[int, int]) -> None:
+    """Raise ValidationFailed for offsets of shards that the subscription does not read."""
+    if request.shard is not None and offsets.keys() - {request.shard}:
+        detail = f"Only shard {request.shard} is read"
+        raise ValidationFailed.at("/start/offsets", detail, "conflict")
 
 
 def _mode(request: Subscribe) -> Mode:

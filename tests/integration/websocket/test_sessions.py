@@ -181,6 +181,34 @@ async def test_invalid_frame_is_answered_and_socket_stays_open(server, frame):
     assert returned_frame.get("id") == frame.get("id")
 
 
+@pytest.mark.parametrize(
+    ("frame", "refusal"),
+    [
+        ({"type": "ping"}, None),
+        ({"type": "credit", "sub": "a", "messages": 1}, None),
+        ({"type": "credit", "sub": "none", "messages": 1}, "/sub"),
+        ({"type": "give_up", "sub": "a", "shards": [0]}, "/sub"),
+    ],
+)
+async def test_frame_with_id_is_answered_with_it(server, frame, refusal):
+    async with server.socket() as socket:
+        await socket.subscribe("a", "stream:clicks")
+        answer = await socket.request(frame.pop("type"), **frame)
+
+    assert answer["type"] == ("error" if refusal else "ok")
+    if refusal:
+        assert answer["problem"]["errors"][0]["pointer"] == refusal
+
+
+async def test_frame_without_id_is_not_answered(server):
+    async with server.socket() as socket:
+        await socket.subscribe("a", "stream:clicks")
+        await socket.send_frame("credit", sub="a", messages=1)
+        await socket.send_frame("ping")
+
+        assert (await socket.next())["type"] == "pong"
+
+
 async def test_one_message_can_hold_several_frames(server):
     async with server.socket() as socket:
         frames = [{"type": "ping"}, {"type": "ping"}]

@@ -102,6 +102,10 @@ async def test_rest_cursor_is_position(server, storage):
     [
         ({"source": "stream:nowhere"}, "stream_not_found"),
         ({"shard": 7}, "shard_not_found"),
+        ({"start": {"offsets": {"7": 0}}}, "shard_not_found"),
+        ({"start": {"offsets": {"0": 1}}}, "offset_out_of_range"),
+        ({"start": {"offsets": {"0": 0, "1": 0}}, "shard": 0}, "validation_failed"),
+        ({"filter": {"keys": []}}, "validation_failed"),
         ({"start": {"from": "earliest", "time": "2020-01-01T00:00:00Z"}}, "validation_failed"),
         ({"mode": "work"}, "validation_failed"),
         ({"mode": "group"}, "validation_failed"),
