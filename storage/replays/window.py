@@ -57,6 +57,8 @@ class WindowResolver:
         states = _chosen(await self._streams.shards(source.name), request.shards)
         starts = {state.shard.index: state.start for state in states}
         tips = {state.shard.index: state.next for state in states}
+        if request.start is not None and request.start.offsets is not None:
+            _check_starts(request.start.offsets, states)
         firsts = await self._edges(source, request.start, states, starts, "/from")
         ends = await self._edges(source, request.end, states, tips, "/to")
         ranges = [
@@ -138,6 +140,15 @@ def _chosen(states: Sequence[ShardState], shards: Sequence[int] | None) -> list[
         return list(states)
     _check_shards({state.shard.index: 0 for state in states}, shards)
     return [state for state in states if state.shard.index in shards]
+
+
+def _check_starts(offsets: Sequence[tuple[int, int]], states: Sequence[ShardState]) -> None:
+    """Raise ValidationFailed for a start beyond the end of its shard."""
+    tips = {state.shard.index: state.next for state in states}
+    for shard, offset in offsets:
+        if offset > tips.get(shard, offset):
+            detail = f"The next offset of shard {shard} is {tips[shard]}"
+            raise ValidationFailed.at(f"/from/offsets/{shard}", detail, "out_of_range")
 
 
 def _check_shards(offsets: dict[int, int], shards: Sequence[int]) -> None:

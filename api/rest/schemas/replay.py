@@ -111,7 +111,14 @@ class SampleConfig(Config):
 class FilterConfig(Config):
     """Records to replay: those that match all conditions."""
 
-    keys: Annotated[list[str], Field(max_length=limits.FILTER_TERMS_MAX)] = []
+    keys: Annotated[
+        list[str] | None,
+        Field(
+            min_length=1,
+            max_length=limits.FILTER_TERMS_MAX,
+            description="Records with one of these keys. Default: all keys.",
+        ),
+    ] = None
     headers: dict[str, str] = {}
     body: list[ConditionConfig] = []
     sample: SampleConfig | None = None
@@ -120,7 +127,7 @@ class FilterConfig(Config):
         """Return the filter."""
         lot = self.sample
         return Filter(
-            keys=tuple(self.keys),
+            keys=tuple(self.keys or ()),
             headers=self.headers,
             body=tuple(condition.to_domain() for condition in self.body),
             sample=None if lot is None else Sample(lot.fraction, lot.by),
@@ -392,6 +399,8 @@ def _request(request: ReplayRequest) -> dict[str, Any]:
             if bound is None
             else BoundConfig.from_domain(bound).model_dump(mode="json", exclude_none=True)
         )
+    if not request.filter.keys:
+        del fields["filter"]["keys"]
     return fields
 
 

@@ -117,6 +117,7 @@ class ReplayRequest(msgspec.Struct, frozen=True, kw_only=True):
         faults = [
             *(self.start.faults("/from") if self.start else ()),
             *(self.end.faults("/to") if self.end else ()),
+            *self._window_faults(),
             *self.filter.faults(),
             *self.pacing.faults(),
             *self._target_faults(),
@@ -132,6 +133,19 @@ class ReplayRequest(msgspec.Struct, frozen=True, kw_only=True):
         for name in (self.stream, self.target.stream, self.target.queue):
             if name is not None:
                 check_name(name)
+
+    def _window_faults(self) -> list[FieldFault]:
+        """Return faults of an end before its start, where both are of the same kind."""
+        start, end = self.start or Bound(), self.end or Bound()
+        firsts = dict(start.offsets or ())
+        faults = [
+            FieldFault(f"/to/offsets/{shard}", "must not be before the start", "out_of_range")
+            for shard, last in end.offsets or ()
+            if last < firsts.get(shard, 0)
+        ]
+        if end.time_ms is not None and end.time_ms < (start.time_ms or 0):
+            faults.append(FieldFault("/to/time", "must not be before the start", "out_of_range"))
+        return faults
 
     def _target_faults(self) -> list[FieldFault]:
         target, faults = self.target, []

@@ -301,6 +301,8 @@ async def test_submit_with_same_id_returns_same_replay(storage):
         (replay_request(shards=(7,)), ShardNotFound),
         (replay_request(start=Bound(offsets=((7, 0),))), ShardNotFound),
         (replay_request(start=Bound()), ValidationFailed),
+        (replay_request(start=Bound(offsets=((0, 1),))), ValidationFailed),
+        (replay_request(start=Bound(time_ms=2), end=Bound(time_ms=1)), ValidationFailed),
         (replay_request(start=Bound(bookmark=("readers", "none"))), BookmarkNotFound),
         (replay_request(end=Bound(bookmark=("elsewhere", "none"))), ValidationFailed),
         (replay_request(pacing=Pacing(speed=0)), ValidationFailed),

@@ -19,12 +19,17 @@ export const toast = (text, bad = false) => {
   setTimeout(() => line.remove(), bad ? 10000 : 5000);
 };
 
+const linesOf = (field) => field.value.split("\n").map((line) => line.trim()).filter(Boolean);
+
 const READ = {
   number: (field) => (field.value.trim() === "" ? undefined : Number(field.value)),
   bool: (field) => (field.type === "checkbox" ? field.checked : field.value === "true"),
   json: (field) => (field.value.trim() === "" ? undefined : JSON.parse(field.value)),
-  lines: (field) => field.value.split("\n").map((line) => line.trim()).filter(Boolean),
-  pairs: (field) => Object.fromEntries(READ.lines(field).map((line) => {
+  lines: (field) => {
+    const lines = linesOf(field);
+    return lines.length > 0 ? lines : undefined;
+  },
+  pairs: (field) => Object.fromEntries(linesOf(field).map((line) => {
     const [key, ...rest] = line.split("=");
     return [key.trim(), rest.join("=").trim()];
   })),
