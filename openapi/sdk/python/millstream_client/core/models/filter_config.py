@@ -21,13 +21,13 @@ class FilterConfig:
     """Records to replay: those that match all conditions.
 
     Attributes:
-        keys (list[str] | Unset):
+        keys (list[str] | None | Unset): Records with one of these keys. Default: all keys.
         headers (FilterConfigHeaders | Unset):
         body (list[ConditionConfig] | Unset):
         sample (None | SampleConfig | Unset):
     """
 
-    keys: list[str] | Unset = UNSET
+    keys: list[str] | None | Unset = UNSET
     headers: FilterConfigHeaders | Unset = UNSET
     body: list[ConditionConfig] | Unset = UNSET
     sample: None | SampleConfig | Unset = UNSET
@@ -35,8 +35,13 @@ class FilterConfig:
     def to_dict(self) -> dict[str, Any]:
         from ..models.sample_config import SampleConfig  # noqa: PLC0415
 
-        keys: list[str] | Unset = UNSET
-        if not isinstance(self.keys, Unset):
+        keys: list[str] | None | Unset
+        if isinstance(self.keys, Unset):
+            keys = UNSET
+        elif isinstance(self.keys, list):
+            keys = self.keys
+
+        else:
             keys = self.keys
 
         headers: dict[str, Any] | Unset = UNSET
@@ -79,7 +84,23 @@ class FilterConfig:
         from ..models.sample_config import SampleConfig  # noqa: PLC0415
 
         d = dict(src_dict)
-        keys = cast(list[str], d.pop("keys", UNSET))
+
+        def _parse_keys(data: object) -> list[str] | None | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            try:
+                if not isinstance(data, list):
+                    raise TypeError()
+                keys_type_0 = cast(list[str], data)
+
+                return keys_type_0
+            except (TypeError, ValueError, AttributeError, KeyError):
+                pass
+            return cast(list[str] | None | Unset, data)
+
+        keys = _parse_keys(d.pop("keys", UNSET))
 
         _headers = d.pop("headers", UNSET)
         headers: FilterConfigHeaders | Unset

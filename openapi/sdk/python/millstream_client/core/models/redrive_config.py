@@ -17,14 +17,14 @@ class RedriveConfig:
     Attributes:
         reason (str | Unset):  Default: ''.
         group (str | Unset):  Default: ''.
-        messages (list[str] | Unset): Message ids or offsets.
+        messages (list[str] | None | Unset): Message ids or offsets. Default: all messages.
         messages_max (int | None | Unset): Cannot be combined with `per_second`.
         per_second (int | None | Unset): Messages per second; runs in the background as a move that can be cancelled.
     """
 
     reason: str | Unset = ""
     group: str | Unset = ""
-    messages: list[str] | Unset = UNSET
+    messages: list[str] | None | Unset = UNSET
     messages_max: int | None | Unset = UNSET
     per_second: int | None | Unset = UNSET
 
@@ -33,8 +33,13 @@ class RedriveConfig:
 
         group = self.group
 
-        messages: list[str] | Unset = UNSET
-        if not isinstance(self.messages, Unset):
+        messages: list[str] | None | Unset
+        if isinstance(self.messages, Unset):
+            messages = UNSET
+        elif isinstance(self.messages, list):
+            messages = self.messages
+
+        else:
             messages = self.messages
 
         messages_max: int | None | Unset
@@ -72,7 +77,22 @@ class RedriveConfig:
 
         group = d.pop("group", UNSET)
 
-        messages = cast(list[str], d.pop("messages", UNSET))
+        def _parse_messages(data: object) -> list[str] | None | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            try:
+                if not isinstance(data, list):
+                    raise TypeError()
+                messages_type_0 = cast(list[str], data)
+
+                return messages_type_0
+            except (TypeError, ValueError, AttributeError, KeyError):
+                pass
+            return cast(list[str] | None | Unset, data)
+
+        messages = _parse_messages(d.pop("messages", UNSET))
 
         def _parse_messages_max(data: object) -> int | None | Unset:
             if data is None:
