@@ -42,7 +42,9 @@ def write_core(package: Path) -> None:
     core = package / "core"
     with tempfile.TemporaryDirectory() as folder:
         made = Path(folder) / "core"
-        command: list[str | Path] = [BIN / "openapi-python-client", "generate", "--path", DOCUMENT]
+        document = Path(folder) / "openapi.json"
+        document.write_text(json.dumps(_without_varnames(json.loads(DOCUMENT.read_text()))))
+        command: list[str | Path] = [BIN / "openapi-python-client", "generate", "--path", document]
         command += ["--config", HERE / "python.yaml", "--custom-template-path", HERE / "templates"]
         command += ["--meta", "none", "--output-path", made, "--fail-on-warning"]
         subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
@@ -53,6 +55,16 @@ def write_core(package: Path) -> None:
         shutil.rmtree(core, ignore_errors=True)
         shutil.copytree(made, core)
     _format(core)
+
+
+def _without_varnames(node: Any) -> Any:
+    """Return the document without names of constants: in Python they belong to their class."""
+    if isinstance(node, list):
+        return [_without_varnames(item) for item in node]
+    if not isinstance(node, dict):
+        return node
+    members = ((name, of) for name, of in node.items() if name != "x-enum-varnames")
+    return {name: _without_varnames(of) for name, of in members}
 
 
 def _tables(document: dict[str, Any]) -> str:

@@ -7,8 +7,11 @@ type: integer                                    format: int64, since offsets an
 $ref, default: {…}                               no default: some cannot write an object, and its fields have theirs
 required: []                                     nothing
 required: [X], X deprecated                      nothing: the next release no longer has X
+enum: [a-b] of schema JobState                   x-enum-varnames: [JOB_STATE_A_B]: in Go, constants of all types share names
 """
 
+import re
+from collections.abc import Mapping
 from typing import Any
 
 NULL = {"type": "null"}
@@ -27,6 +30,22 @@ def normalise(node: Any) -> Any:
     if "$ref" in normalised and isinstance(normalised.get("default"), dict):
         del normalised["default"]
     return _with_width(_without_choice(without_deprecated_requirements(normalised)))
+
+
+def name_enum_values(schemas: Mapping[str, dict[str, Any]]) -> None:
+    """Add unique names of constants to the enumerations of schemas and of their members."""
+    for name, schema in schemas.items():
+        _name_values(name, schema)
+        for member, of in schema.get("properties", {}).items():
+            _name_values(f"{name}_{member}", of)
+
+
+def _name_values(name: str, schema: dict[str, Any]) -> None:
+    if "enum" in schema:
+        prefix = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name)
+        schema["x-enum-varnames"] = [
+            re.sub(r"\W", "_", f"{prefix}_{value}").upper() for value in schema["enum"]
+        ]
 
 
 def without_deprecated_requirements(schema: dict[str, Any]) -> dict[str, Any]:

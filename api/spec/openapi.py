@@ -24,7 +24,7 @@ from api.spec.components import (
     schemas_of,
 )
 from api.spec.examples import EXAMPLES
-from api.spec.generator_dialect import normalise
+from api.spec.generator_dialect import name_enum_values, normalise
 from storage.domain import limits
 
 OPENAPI_VERSION = "3.1.0"
@@ -74,6 +74,7 @@ def build_document(app: FastAPI, routes: Sequence[Route]) -> Document:
     document["components"]["schemas"] = dict(sorted(document["components"]["schemas"].items()))
     document["paths"] = dict(sorted(document["paths"].items()))
     normalised: Document = normalise(document)
+    name_enum_values(normalised["components"]["schemas"])
     return normalised
 
 

@@ -19,9 +19,9 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from api.native.messages import NackDelaySeconds, ReceivedMessageOut, VisibilitySeconds
+from api.native.record_filters import FilterIn
 from api.native.records import Moment, RecordOut
 from storage.domain import limits
-from storage.domain.streams.record_filter import Filter
 
 JSON_PROTOCOL = "millstream.v1.json"
 MSGPACK_PROTOCOL = "millstream.v1.msgpack"
@@ -121,15 +121,6 @@ class StartIn(msgspec.Struct, frozen=True, rename={"start": "from"}, forbid_unkn
     ) = None
     cursor: str | None = None
     offsets: dict[int, Offset] | None = None
-
-
-class FilterIn(Filter, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Filter of records: selects those that match every field that is set."""
-
-    keys: Annotated[
-        tuple[str, ...],
-        Meta(min_length=1, description="Records with one of these keys. Default: all keys."),
-    ] = ()
 
 
 class Subscribe(ClientFrameBase, tag="subscribe"):

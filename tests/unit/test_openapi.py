@@ -125,3 +125,37 @@ def test_every_schema_is_referenced_and_exists(document):
     named = set(re.findall(r"#/components/schemas/(\w+)", json.dumps(document)))
 
     assert named == document["components"]["schemas"].keys()
+
+
+def test_enumerations_have_unique_names_of_constants(document):
+    """Stock generators for Go declare the constants of all types in one package."""
+    names = [name for schema in enumerations(document) for name in schema["x-enum-varnames"]]
+
+    assert all(re.fullmatch("[A-Z][A-Z0-9_]*", name) for name in names)
+    assert len(names) == len(set(names))
+    for schema in enumerations(document):
+        assert len(schema["x-enum-varnames"]) == len(schema["enum"])
+
+
+def enumerations(node: Any) -> Iterator[dict[str, Any]]:
+    """Yield the schemas that list their values."""
+    if isinstance(node, list):
+        for item in node:
+            yield from enumerations(item)
+    elif isinstance(node, dict):
+        if "enum" in node:
+            yield node
+        for of in node.values():
+            yield from enumerations(of)
+
+
+def test_no_member_has_the_name_of_a_method_of_every_object(document):
+    """Java has `equals`, `hashCode` and others in every class."""
+    methods = {"equals", "hash_code", "to_string", "get_class", "notify", "wait", "clone"}
+    members = {
+        name
+        for schema in document["components"]["schemas"].values()
+        for name in schema.get("properties", {})
+    }
+
+    assert not members & methods

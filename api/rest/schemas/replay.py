@@ -4,7 +4,7 @@ from datetime import datetime
 from typing import Annotated, Any, ClassVar, Self
 
 import msgspec
-from pydantic import AwareDatetime, BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import AwareDatetime, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from api.native.fields import moment_ms, rfc3339
 from api.native.former_names import former_name
@@ -85,18 +85,31 @@ def _pairs(offsets: dict[str, int] | None) -> tuple[tuple[int, int], ...] | None
 
 
 class ConditionConfig(Config):
-    """A condition on a member of a JSON body: exactly one of `equals` and `exists`."""
+    """A condition on a member of a JSON body: exactly one of `equal_to` and `exists`."""
 
     path: Annotated[str, Field(description="A JSON Pointer, such as /user/id.", max_length=1_024)]
-    equals: Annotated[Any, Field(description="Any JSON value.")] = None
+    equal_to: Annotated[
+        Any, Field(description="Any JSON value. `equals`, its former name, is accepted too.")
+    ] = None
     exists: bool | None = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _take_former_name(cls, config: Any) -> Any:
+        """Accept `equals`, which is not in the document: in Java, no property can have that name."""
+        if not isinstance(config, dict) or "equals" not in config:
+            return config
+        value = config["equals"]
+        if config.get("equal_to", value) != value:
+            raise ValueError("equal_to and its former name equals differ; specify one")
+        return {name: of for name, of in config.items() if name != "equals"} | {"equal_to": value}
 
     def to_domain(self) -> Condition:
         """Return the condition."""
         given = self.model_fields_set
         return Condition(
             path=self.path,
-            equals=self.equals if "equals" in given else msgspec.UNSET,
+            equals=self.equal_to if "equal_to" in given else msgspec.UNSET,
             exists=msgspec.UNSET if self.exists is None else self.exists,
         )
 
@@ -401,6 +414,9 @@ def _request(request: ReplayRequest) -> dict[str, Any]:
         )
     if not request.filter.keys:
         del fields["filter"]["keys"]
+    for condition in fields["filter"]["body"]:
+        if "equals" in condition:
+            condition["equal_to"] = condition["equals"]
     return fields
 
 

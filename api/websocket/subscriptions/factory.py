@@ -176,6 +176,3 @@ def _check_read(request: Subscribe) -> None:
     if request.mode is Mode.WORK:
         raise ValidationFailed.at("/mode", "Mode 'work' requires a queue", "conflict")
     _refuse(request, "read", "group", "visibility_timeout_seconds", "auto_extend")
-    faults = request.filter.faults() if request.filter is not None else []
-    if faults:
-        raise ValidationFailed("The filter is invalid.", *faults)

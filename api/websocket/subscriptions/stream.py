@@ -83,8 +83,11 @@ class ShardReaders:
         self._feeds = feeds
         self._count = count
         self._selects: Selects | None = None
-        if request.filter is not None and not request.filter.takes_all:
-            self._selects = selects(request.filter)
+        if (
+            request.filter is not None
+            and not (record_filter := request.filter.to_domain()).takes_all
+        ):
+            self._selects = selects(record_filter)
         self._backoff = RetryBackoff(session, self.name)
         self._positions: dict[int, int] = {}  # the next offset to deliver, by shard
         self._skipped: dict[int, int] = {}  # records filtered out since the shard's last frame

@@ -4,7 +4,7 @@ The selection depends only on the record and its position, so that a repeated re
 result. A condition on a body names a location in it by a JSON Pointer (RFC 6901) and the value required
 there:
 
-    {"path": "/user/id", "equals": 7}        the value there is 7; 7.0 is the same number, "7" and true are not
+    {"path": "/user/id", "equal_to": 7}      the value there is 7; 7.0 is the same number, "7" and true are not
     {"path": "/user/email", "exists": false} no value exists there, not even null
 
 A body that is not JSON meets no condition except `exists: false`. All conditions of a filter must hold.
@@ -46,7 +46,7 @@ class Sample(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Condition(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Condition on a JSON body.
 
-    Exactly one of `equals`, whose `None` is JSON's null, and `exists` is given.
+    Exactly one of `equals`, whose `None` is JSON's null, and `exists` is given. On the wire, `equals` is `equal_to`.
     """
 
     path: str
@@ -58,7 +58,7 @@ class Condition(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
         field_faults = []
         if (self.equals is msgspec.UNSET) == (self.exists is msgspec.UNSET):
             field_faults.append(
-                FieldFault(pointer, "Specify exactly one of equals and exists", "exclusive")
+                FieldFault(pointer, "Specify exactly one of equal_to and exists", "exclusive")
             )
         if not _JSON_POINTER.fullmatch(self.path):
             detail = "A JSON Pointer must be empty or start with '/'; '~' is followed by 0 or 1"

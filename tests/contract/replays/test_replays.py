@@ -43,7 +43,7 @@ def test_replay_shows_request_as_submitted(client, source):
     request = {
         "from": {"offsets": {"1": 3}},
         "to": {"time": "2026-01-31T12:00:00.000Z"},
-        "filter": {"body": [{"path": "/n", "equals": None}], "sample": {"fraction": 0.5}},
+        "filter": {"body": [{"path": "/n", "equal_to": None}], "sample": {"fraction": 0.5}},
         "order": "time",
         "shards": [1],
     }
@@ -53,8 +53,19 @@ def test_replay_shows_request_as_submitted(client, source):
 
     assert shown["from"] == {"offsets": {"1": 3}}
     assert shown["to"] == {"time": "2026-01-31T12:00:00Z"}
-    assert shown["filter"]["body"] == [{"path": "/n", "equals": None}]
+    assert shown["filter"]["body"] == [{"path": "/n", "equal_to": None, "equals": None}]
     assert (shown["order"], shown["shards"]) == ("time", [1])
+
+
+def test_shown_request_can_be_submitted_again(client, source):
+    """The request shows its condition under both names, as the former one is read for a release."""
+    condition = {"path": "/n", "equals": 7}
+    began = client.post("/v1/replays", json=replay_request(source, filter={"body": [condition]}))
+    shown = client.get(f"/v1/replays/{began.json()['id']}").json()["request"]
+
+    again = client.post("/v1/replays", json=replay_request(source, filter=shown["filter"]))
+
+    assert again.status_code == 202, again.text
 
 
 def test_dry_run_counts_without_effect(client, source):
@@ -103,6 +114,11 @@ def test_replays_are_listed_in_pages(client, source):
         ({"from": {"offsets": {"0": 2}}, "to": {"offsets": {"0": 1}}}, 422, "/to/offsets/0"),
         ({"filter": {"keys": []}}, 422, "/filter/keys"),
         ({"filter": {"body": [{"path": "/a"}]}}, 422, "/filter/body/0"),
+        (
+            {"filter": {"body": [{"path": "/a", "equal_to": 1, "equals": 2}]}},
+            422,
+            "/filter/body/0",
+        ),
         ({"filter": {"body": [{"path": "/a~2", "exists": True}]}}, 422, "/filter/body/0/path"),
         ({"filter": {"sample": {"fraction": 2}}}, 422, "/filter/sample/fraction"),
         ({"filter": {"sql": "n > 1"}}, 422, "/filter/sql"),
