@@ -12,22 +12,22 @@ T = TypeVar("T", bound="ConditionConfig")
 
 @_attrs_define
 class ConditionConfig:
-    """A condition on a member of a JSON body: exactly one of `equals` and `exists`.
+    """A condition on a member of a JSON body: exactly one of `equal_to` and `exists`.
 
     Attributes:
         path (str): A JSON Pointer, such as /user/id.
-        equals (Any | Unset): Any JSON value.
+        equal_to (Any | Unset): Any JSON value. `equals`, its former name, is accepted too.
         exists (bool | None | Unset):
     """
 
     path: str
-    equals: Any | Unset = UNSET
+    equal_to: Any | Unset = UNSET
     exists: bool | None | Unset = UNSET
 
     def to_dict(self) -> dict[str, Any]:
         path = self.path
 
-        equals = self.equals
+        equal_to = self.equal_to
 
         exists: bool | None | Unset
         if isinstance(self.exists, Unset):
@@ -42,8 +42,8 @@ class ConditionConfig:
                 "path": path,
             }
         )
-        if equals is not UNSET:
-            field_dict["equals"] = equals
+        if equal_to is not UNSET:
+            field_dict["equal_to"] = equal_to
         if exists is not UNSET:
             field_dict["exists"] = exists
 
@@ -54,7 +54,7 @@ class ConditionConfig:
         d = dict(src_dict)
         path = d.pop("path")
 
-        equals = d.pop("equals", UNSET)
+        equal_to = d.pop("equal_to", UNSET)
 
         def _parse_exists(data: object) -> bool | None | Unset:
             if data is None:
@@ -67,7 +67,7 @@ class ConditionConfig:
 
         condition_config = cls(
             path=path,
-            equals=equals,
+            equal_to=equal_to,
             exists=exists,
         )
 
