@@ -25,6 +25,17 @@ _FENCE = re.compile(
 )
 _NAMED = re.compile(r"(?:#|//) (?P<name>[\w.-]+\.(?:py|mjs|sh))\n")
 _HEADING = re.compile(r"^#{1,6} (.+)$", re.MULTILINE)
+_CREATED = [
+    re.compile(
+        r"curl [^\n|]*-X PUT \S+/v1/(queues|streams|groups|webhooks)/([\w.-]+)(?=['\" \n]|$)"
+    ),
+    re.compile(r"\bmillstream (queue|stream|group|webhook) create ([a-z][\w.-]*)"),
+    re.compile(r"\bclient\.(queue|stream|group)\([\"']([\w.-]+)[\"']\)"),
+    re.compile(r"\bput(Queue|Stream|ConsumerGroup)\(\{[^}]*path: \{ \w+: '([\w.-]+)'"),
+    re.compile(r"\bcreate_(queue|stream)\(\s*(?:QueueName|StreamName)=\"([\w.-]+)\""),
+    re.compile(r"\bcreate-(queue|stream) --(?:queue|stream)-name ([\w.-]+)"),
+]
+_KINDS = {"queue": "log", "stream": "log", "consumergroup": "group"}
 _LINK = re.compile(r"\]\(([^()\s]+)\)")
 
 
@@ -46,6 +57,24 @@ class Block(NamedTuple):
 def pages() -> list[Path]:
     """All pages, including decision records."""
     return [ROOT / "README.md", *sorted(DOCS.rglob("*.md"))]
+
+
+def reading_order() -> list[Path]:
+    """All pages in the order in which the index lists them, the README first."""
+    index = DOCS / "README.md"
+    listed = [ROOT / "README.md", *((DOCS / link.partition("#")[0]) for link in links(index))]
+    return list(dict.fromkeys([*(page for page in listed if page.suffix == ".md"), *pages()]))
+
+
+def created_names(page: Path) -> set[tuple[str, str]]:
+    """The resources that the blocks of a page create: kind and name; queues and streams are one kind."""
+    return {
+        (_KINDS.get(kind.rstrip("s").lower(), kind.rstrip("s").lower()), name)
+        for block in blocks(page)
+        if not block.why
+        for pattern in _CREATED
+        for kind, name in pattern.findall(block.text)
+    }
 
 
 def name_of(page: Path) -> str:

@@ -16,7 +16,7 @@ import os, signal, threading, time
 from millstream_client import Millstream
 
 def stop_when_all_is_done():
-    stats = Millstream().queue("orders").stats
+    stats = Millstream().queue("sdk-orders").stats
     while stats().acknowledged < 3 or stats().dead_lettered < 1:
         time.sleep(0.05)
     os.kill(os.getpid(), signal.SIGTERM)

@@ -3,6 +3,7 @@
 import json
 import re
 import tomllib
+from collections import defaultdict
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,8 +14,18 @@ import yaml
 from api.cli.main import app
 from api.cli.reference.generator import made_pages
 from api.config.settings import Settings
-from tests.documentation import DOCS, ROOT, anchors, blocks, links, name_of, pages
+from tests.documentation import (
+    DOCS,
+    ROOT,
+    anchors,
+    blocks,
+    created_names,
+    links,
+    name_of,
+    pages,
+)
 
+UNBOUNDED = re.compile(r"^\s*(?:until .*|while (?:true|True|:|\[).*)$", re.MULTILINE)
 KINDS = ("tutorials", "how-to", "reference", "explanation", "internals")
 PAGES = pages()
 OURS = [page for page in PAGES if "adr" not in page.parts]
@@ -37,6 +48,30 @@ def test_every_link_resolves(page):
 @each_page
 def test_page_begins_with_its_title(page):
     assert re.match(r"# \S", page.read_text())
+
+
+def test_pages_create_resources_of_their_own():
+    """Two tutorials created one stream: whoever read both waited in a loop without end."""
+    pages_of = defaultdict(set)
+    for page in PAGES:
+        for resource in created_names(page):
+            pages_of[resource].add(name_of(page))
+
+    assert len(pages_of) > 20
+    assert {resource: names for resource, names in pages_of.items() if len(names) > 1} == {}
+
+
+@each_page
+def test_loops_of_page_end(page):
+    """A step that does not succeed must not spin in a reader's terminal."""
+    loops = [
+        (block.line, loop)
+        for block in blocks(page)
+        if block.language in ("sh", "python", "js")
+        for loop in UNBOUNDED.findall(block.text)
+    ]
+
+    assert loops == []
 
 
 def test_every_page_is_in_the_index():

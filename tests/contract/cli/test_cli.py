@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
 from types import SimpleNamespace
@@ -24,6 +24,7 @@ from api.cli.shell.terminal import Terminal
 from tests.cli_commands import CommandResult, millstream
 
 NAMES = ("orders", "mails", "retries", "clicks", "copies", "billing", "ledger", "again")
+NAMES_OF_PAGE = ("errands", "steps", "copies", "walkers")
 SHELL = """
 set -euo pipefail
 millstream() { "$PYTHON" -m api.cli "$@"; }
@@ -434,9 +435,9 @@ def verbs() -> Iterator[tuple[str, tuple[str, ...]]]:
     yield from last[::-1]  # groups go before their streams
 
 
-def renamed(text: str, suffix: str) -> str:
+def renamed(text: str, suffix: str, names: Sequence[str] = NAMES) -> str:
     """Replace names by names of this test's own."""
-    return re.sub(rf"\b({'|'.join(NAMES)})\b", rf"\1-{suffix}", text)
+    return re.sub(rf"\b({'|'.join(names)})\b", rf"\1-{suffix}", text)
 
 
 @pytest.fixture
@@ -506,7 +507,9 @@ def test_reference_page_runs(name):
     """Run every command of docs/reference/cli.md, in order."""
     blocks = re.findall(r"```sh\n(.*?)```", PAGE.read_text(), re.DOTALL)
 
-    output = "".join(_run("page", renamed(block, name).splitlines()) for block in blocks)
+    output = "".join(
+        _run("page", renamed(block, name, NAMES_OF_PAGE).splitlines()) for block in blocks
+    )
 
     assert "hello" in output
     assert "p99 ms" in output

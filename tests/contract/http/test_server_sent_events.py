@@ -525,7 +525,7 @@ def test_commands_of_reference_page_run(service_url, name):
 
     for line in typed:
         own = line.replace("http://127.0.0.1:8080", service_url).replace(
-            "streams/clicks", f"streams/{name}"
+            "streams/sensors", f"streams/{name}"
         )
         command = own.partition(" > ")[0].replace("curl ", "curl -sS -m 0.5 --fail ", 1)
         done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False)

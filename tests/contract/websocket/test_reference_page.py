@@ -15,7 +15,7 @@ def test_program_of_reference_page_runs(service_url, client, name):
     client.put(f"/v1/queues/{name}").raise_for_status()
     [program] = re.findall(r"```python\n(.*?)```", SOCKET, re.DOTALL)
     program = program.replace("ws://127.0.0.1:8080", service_url.replace("http", "ws"))
-    program = program.replace("queue:orders", f"queue:{name}")
+    program = program.replace("queue:tickets", f"queue:{name}")
 
     done = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, timeout=30, check=False
