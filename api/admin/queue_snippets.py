@@ -3,6 +3,7 @@
 They never contain a key: they read it from the environment. `stream_snippets` has those for streams.
 """
 
+from json import dumps
 from typing import NamedTuple
 
 
@@ -31,6 +32,17 @@ class ServiceAccess(NamedTuple):
         place = f" -H 'Millstream-Namespace: {self.namespace}'" if self.namespace else ""
         return key + place
 
+    def curl(self, path: str, method: str = "", *, json: object = None, text: str = "") -> str:
+        """Return a command that calls the API, with a body of JSON or of text."""
+        words = ["curl", f"-X {method}" if method else "", self.curl_options.strip()]
+        if json is not None:
+            words.append(f"-H 'content-type: application/json' -d '{_encoded(json)}'")
+        elif text:
+            words.append(f"-d '{text}'")
+        url = f"{self.base}{path}"
+        words.append(f"'{url}'" if "?" in url else url)
+        return " ".join(filter(None, words))
+
     @property
     def python_client(self) -> str:
         """The lines that make a Python client; a key is read from MILLSTREAM_API_KEY."""
@@ -52,6 +64,10 @@ class ServiceAccess(NamedTuple):
             f'import boto3\n\n{service} = boto3.client("{service}", endpoint_url="{self.base}", '
             f'region_name="us-east-1"{pair})'
         )
+
+
+def _encoded(json: object) -> str:
+    return dumps(json, ensure_ascii=False)
 
 
 def queue_snippets(endpoint: ServiceAccess, queue: str, *, fifo: bool) -> tuple[Snippet, ...]:

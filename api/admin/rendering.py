@@ -67,6 +67,14 @@ class Frame(NamedTuple):
         return self.principal.namespace if self.principal else DEFAULT_NAMESPACE
 
     @property
+    def service(self) -> ServiceAccess:
+        """Connection parameters of the caller, for programs."""
+        principal = self.principal
+        elsewhere = principal is not None and principal.all_namespaces
+        is_named = elsewhere and self.namespace != DEFAULT_NAMESPACE
+        return ServiceAccess(self.base, self.namespace if is_named else None, self.guarded)
+
+    @property
     def url(self) -> str:
         """URL of the page, to be requested again."""
         return f"{self.path}?{self.query}" if self.query else self.path
@@ -151,11 +159,9 @@ def _frame(request: Request) -> Frame:
     )
 
 
-def service_access(request: Request, principal: Principal) -> ServiceAccess:
+def service_access(request: Request) -> ServiceAccess:
     """Return the caller's connection parameters for programs."""
-    elsewhere = principal.all_namespaces and principal.namespace != DEFAULT_NAMESPACE
-    frame = _frame(request)
-    return ServiceAccess(frame.base, principal.namespace if elsewhere else None, frame.guarded)
+    return _frame(request).service
 
 
 def as_file(body: bytes, name: str) -> Response:

@@ -5,10 +5,13 @@ import re
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 from playwright.async_api import Page, expect
 
+from storage.domain.names import WebhookName
 from storage.domain.queues.message import NewMessage
 from storage.domain.queues.queue import DeadLetterTarget, QueueType
+from storage.domain.webhooks import Source, SourceKind, WebhookSpec
 from tests.browser.conftest import Service, press
 from tests.browser.test_queue_journeys import LATE, a_queue, reject
 
@@ -152,3 +155,32 @@ async def test_audit_log_is_exported_as_ndjson(page: Page, service: Service, tmp
     lines = [json.loads(line) for line in (tmp_path / "audit.ndjson").read_text().splitlines()]
     assert lines
     assert {line["action"] for line in lines} == {"queue:manage"}
+
+
+async def test_webhook_is_edited_and_switched_off(page: Page, service: Service):
+    """A webhook could be created, and after that neither changed nor switched off."""
+    name = WebhookName("edited")
+    await a_queue(service.storage, "edited-source", 0)
+    source = Source(SourceKind.QUEUE, "edited-source")
+    spec = WebhookSpec(
+        source=source,
+        url="http://127.0.0.1:9/a",
+        headers=(("Authorization", "x"),),
+        retry_delays_ms=(500, 60_000),
+    )
+    await service.storage.webhooks.put(name, spec)
+
+    await page.goto("/ui/webhooks/edited")
+    await press(page, "Edit…")
+    dialog = page.locator("dialog[open]")
+    await dialog.locator("[name=url]").fill("http://127.0.0.1:9/b")
+    await dialog.locator("[name=enabled]").select_option("false")
+    await press(page, "Save")
+
+    await expect(page.get_by_text("http://127.0.0.1:9/b").first).to_be_visible()
+    stored = (await service.storage.webhooks.get(name)).spec
+    assert (stored.url, stored.enabled) == ("http://127.0.0.1:9/b", False)
+    assert [header for header, _ in stored.headers or ()] == ["Authorization"]
+    assert replace(stored, headers=None) == replace(
+        spec, url=stored.url, enabled=False, headers=None
+    )

@@ -27,7 +27,7 @@ async def list_entries(
     storage: StorageDep,
     principal: PrincipalDep,
     who: Words = "",
-    action: Words = "",
+    operation: Words = "",
     about: Words = "",
     within: Seconds = None,
     all_namespaces: Annotated[bool, Query(alias="all")] = False,
@@ -38,7 +38,7 @@ async def list_entries(
     query = AuditFilter(
         namespace=None if everywhere else principal.namespace,
         principal=who or None,
-        action=action or None,
+        operation=operation or None,
         resource=about or None,
         since_ms=None if within is None else _CLOCK.now_ms() - within * limits.SECOND_MS,
     )
@@ -48,8 +48,8 @@ async def list_entries(
         request,
         "audit.html",
         rows=[(entry, differences(entry)) for entry in rows],
-        actions=list(Action),
-        filters={"who": who, "action": action, "about": about, "within": within},
+        operations=sorted({entry.call.operation for entry in rows}),
+        filters={"who": who, "operation": operation, "about": about, "within": within},
         all_namespaces=everywhere,
         after=after,
         more=rows[-1].seq if len(entries) > PAGE_ROWS else None,

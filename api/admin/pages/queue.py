@@ -72,5 +72,5 @@ async def show_code(
         stored,
         stats,
         live=False,
-        snippets=queue_snippets(service_access(request, principal), queue.name, fifo=fifo),
+        snippets=queue_snippets(service_access(request), queue.name, fifo=fifo),
     )

@@ -17,7 +17,7 @@ from storage.domain.access.permissions import Action
 from storage.domain.clock import SystemClock
 from storage.domain.errors import QueueNotFound
 from storage.domain.names import QueueName
-from storage.domain.queues.queue import Queue, QueueStats
+from storage.domain.queues.queue import Queue, QueueSpec, QueueStats
 from storage.domain.timeseries.samples import QueueSample
 
 router = APIRouter(include_in_schema=False, route_class=PageRoute)
@@ -85,6 +85,7 @@ async def list_queues(
         rows=await _rows(storage, principal.namespace, page, latest),
         page=page,
         states=STATES,
+        defaults=QueueSpec(),
         filters={"q": q, "state": state, "sort": sort},
     )
 

@@ -68,5 +68,5 @@ async def show_code(
         name=stream.name,
         tabs=stream_tabs(stored),
         here="code",
-        snippets=stream_snippets(service_access(request, principal), stream.name),
+        snippets=stream_snippets(service_access(request), stream.name),
     )

@@ -11,7 +11,7 @@ from api.admin.rendering import render
 from api.native.dependencies import PrincipalDep, StorageDep, may
 from storage.domain import limits
 from storage.domain.access.permissions import Action
-from storage.domain.streams.stream import Stream
+from storage.domain.streams.stream import Stream, StreamSpec
 from storage.domain.timeseries.samples import StreamSample
 
 router = APIRouter(include_in_schema=False, route_class=PageRoute)
@@ -52,6 +52,7 @@ async def list_streams(
         live=True,
         rows=rows,
         page=page,
+        defaults=StreamSpec(),
         q=q,
         sort=sort,
         sparks={

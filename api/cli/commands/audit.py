@@ -37,6 +37,7 @@ def parse_entry(text: str) -> tuple[int, str]:
     examples=[
         "millstream audit ls",
         "millstream audit ls --resource queues/orders --since 1d",
+        "millstream audit ls --operation 'delete*'",
         "millstream audit ls -o ndjson --limit 100000",
     ],
 )
@@ -47,6 +48,12 @@ def list_entries(
     ] = None,
     action: Annotated[
         str | None, typer.Option("--action", help="Only calls that require this permission.")
+    ] = None,
+    operation: Annotated[
+        str | None,
+        typer.Option(
+            "--operation", help="Only this operation, such as delete_queue, or delete* for several."
+        ),
     ] = None,
     resource: Annotated[
         str | None,
@@ -64,6 +71,7 @@ def list_entries(
     options = {
         "principal": principal,
         "action": action,
+        "operation": operation,
         "resource": resource,
         "namespace": namespace,
         "from": since.isoformat() if since else None,

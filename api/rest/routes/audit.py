@@ -32,6 +32,12 @@ async def list_audit_entries(
         str | None, Query(alias="principal", description="Name of the principal.")
     ] = None,
     action: Text = None,
+    operation: Annotated[
+        str | None,
+        Query(
+            description="An operation such as `delete_queue`, or `delete*` for all that begin so."
+        ),
+    ] = None,
     resource: Annotated[
         str | None,
         Query(description="A resource such as `queues/orders`, including everything below it."),
@@ -53,6 +59,7 @@ async def list_audit_entries(
         namespace=_namespace(principal, namespace),
         principal=principal_,
         action=action,
+        operation=operation,
         resource=resource,
         since_ms=None if from_ is None else moment_ms(from_),
         until_ms=None if to is None else moment_ms(to),

@@ -137,11 +137,15 @@ class AuditRecord(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class AuditFilter(msgspec.Struct, frozen=True, kw_only=True):
-    """Filter of entries. `resource` includes everything below it; `until_ms` is exclusive."""
+    """Filter of entries. `resource` includes everything below it; `until_ms` is exclusive.
+
+    `operation` is a name, or the beginning of names in any case, followed by `*`: `delete*` selects those of all protocols.
+    """
 
     namespace: str | None = None
     principal: str | None = None
     action: str | None = None
+    operation: str | None = None
     resource: str | None = None
     since_ms: int | None = None
     until_ms: int | None = None

@@ -170,6 +170,11 @@ def _conditions(filter_: AuditFilter) -> Sequence[ColumnElement[bool]]:
     conditions = [column == value for column, value in same if value is not None]
     if filter_.action is not None:
         conditions.append(col(row.action) == filter_.action)
+    if filter_.operation is not None:
+        operation, (name, is_prefix) = col(row.operation), _prefix_of(filter_.operation)
+        conditions.append(
+            operation.istartswith(name, autoescape=True) if is_prefix else operation == name
+        )
     if filter_.resource is not None:
         resource = col(row.resource)
         below = resource.startswith(f"{filter_.resource}/", autoescape=True)
@@ -179,6 +184,11 @@ def _conditions(filter_: AuditFilter) -> Sequence[ColumnElement[bool]]:
     if filter_.until_ms is not None:
         conditions.append(col(row.at_ms) < filter_.until_ms)
     return conditions
+
+
+def _prefix_of(operation: str) -> tuple[str, bool]:
+    name = operation.removesuffix("*")
+    return name, name != operation
 
 
 def _entry(row: Row[Any]) -> AuditRecord:

@@ -145,7 +145,12 @@ async def test_entries_are_filtered_by_field(engines):
     await say(audited_call("queues/orders", at_ms=1_000), "done")
     await say(audited_call("queues/orders/messages/m1", principal="bob", at_ms=2_000), "done")
     await say(audited_call("queues/orders-2", namespace="blue", at_ms=3_000), "refused:forbidden")
-    await say(audited_call("streams/clicks", action="stream:manage", at_ms=4_000), "done")
+    await say(
+        audited_call(
+            "streams/clicks", action="stream:manage", operation="DeleteStream", at_ms=4_000
+        ),
+        "done",
+    )
 
     async def seqs(**wanted):
         return [entry.seq for entry in await engines.audit_log.page(AuditFilter(**wanted))]
@@ -155,6 +160,10 @@ async def test_entries_are_filtered_by_field(engines):
     assert await seqs(principal="bob") == [2]
     assert await seqs(namespace="blue") == [3]
     assert await seqs(action="stream:manage") == [4]
+    assert await seqs(operation="put_queue") == [3, 2, 1]
+    assert await seqs(operation="delete*") == [4]
+    assert await seqs(operation="put_*") == [3, 2, 1]
+    assert await seqs(operation="*_queue") == []
     assert await seqs(since_ms=2_000, until_ms=4_000) == [3, 2]
     assert [one.seq for one in await engines.audit_log.page(ALL, after=3, limit=1)] == [2]
     newer = await engines.audit_log.page(ALL, after=2, limit=1, oldest_first=True)

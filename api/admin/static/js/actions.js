@@ -91,7 +91,8 @@ export const bodyOf = (form) => {
     } catch (error) {
       throw new Error(`${field.labels?.[0]?.textContent?.trim() ?? field.name}: ${error.message}`);
     }
-    if (value !== undefined) put(body, field.name, value);
+    const isLeftOut = value === undefined || (field.hasAttribute("data-optional") && field.value.trim() === "");
+    if (!isLeftOut) put(body, field.name, value);
   }
   return body;
 };
