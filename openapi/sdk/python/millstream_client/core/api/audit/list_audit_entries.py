@@ -14,6 +14,7 @@ def list_audit_entries(
     namespace: str | Unset = UNSET,
     principal: str | Unset = UNSET,
     action: str | Unset = UNSET,
+    operation: str | Unset = UNSET,
     resource: str | Unset = UNSET,
     from_: datetime.datetime | Unset = UNSET,
     to: datetime.datetime | Unset = UNSET,
@@ -34,6 +35,8 @@ def list_audit_entries(
     params["principal"] = principal
 
     params["action"] = action
+
+    params["operation"] = operation
 
     params["resource"] = resource
 
