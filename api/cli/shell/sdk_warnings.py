@@ -6,7 +6,7 @@ A repeated warning is printed once.
 import logging
 from collections.abc import Callable
 
-LOGGER = "millstream"
+LOGGER = "millstream_client"
 
 
 class SdkWarningHandler(logging.Handler):
