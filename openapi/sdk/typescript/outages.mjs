@@ -78,13 +78,17 @@ const FOREIGN = [
   [403, 'text/html', '<html>Forbidden</html>'],
   [404, 'application/json', '{"detail":"Not Found"}'],
   [500, 'text/plain', ''],
+  [200, 'application/json', '[]'],
+  [200, 'application/json', '7'],
+  [200, 'application/json', '<html>'],
 ];
 const answers = [];
 for (const answer of FOREIGN) {
   const server = answering(...answer);
   const { client } = connect({ url: `http://127.0.0.1:${await listening(server)}`, retries: { seconds: 0 } });
   const thrown = await listQueues({ client }).catch((error) => error);
-  await listQueues({ client, throwOnError: false }); // returns, whatever the answer
+  const { error } = await listQueues({ client, throwOnError: false }).catch((reason) => ({ error: reason }));
+  if (error === undefined) throw new Error(`no error for ${answer}`);
   await closed(server);
   answers.push({ name: thrown.name, message: thrown.message.replace(/127\.0\.0\.1:\d+/, 'here') });
 }

@@ -66,6 +66,7 @@ def test_foreign_answer_is_named(steps):
         *foreign,
         "Not Found",
         "The answer was 500.",
+        *["http://here answers, but it is not Millstream (HTTP 200, application/json)"] * 3,
     ]
     assert {answer["name"] for answer in steps["foreign"]["answers"]} == {
         "NotMillstream",

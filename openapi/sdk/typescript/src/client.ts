@@ -1,7 +1,7 @@
 /** Client of a service, for the generated functions and for subscriptions. */
 
 import { type Client, createClient } from './generated/client/index.js';
-import { errorOf, pageOrigin } from './errors.js';
+import { NotMillstream, errorOf, pageOrigin } from './errors.js';
 import { type Log, Reachability } from './reachability.js';
 import { type RetryOptions, retrying } from './retries.js';
 
@@ -38,6 +38,7 @@ export interface Millstream {
 }
 
 const URL_DEFAULT = 'http://127.0.0.1:8080';
+const VERBS = ['get', 'post', 'put', 'patch', 'delete'] as const;
 
 /** Create a client of the service at `url`, without sending anything. */
 export function connect(options: Options = {}): Millstream {
@@ -53,7 +54,24 @@ export function connect(options: Options = {}): Millstream {
     fetch: retrying(options.fetch, retries, service),
   });
   client.interceptors.error.use(thrown);
+  for (const verb of VERBS) client[verb] = recognising(url, client[verb]);
   return { url, apiKey, client, WebSocket: options.WebSocket ?? platformWebSocket(), retries, service };
+}
+
+/** A call that reports JSON which no operation returns: all of Millstream's responses are objects. */
+function recognising<Call extends Client[(typeof VERBS)[number]]>(url: string, call: Call): Call {
+  const checked = async (options: Parameters<Call>[0]): Promise<unknown> => {
+    if (options.responseStyle === 'data' || options.parseAs !== undefined) return call(options);
+    try {
+      const result = (await call(options)) as { data?: unknown };
+      const { data } = result;
+      if (data === undefined || (typeof data === 'object' && data !== null && !Array.isArray(data))) return result;
+    } catch (error) {
+      if (!(error instanceof SyntaxError)) throw error;
+    }
+    throw new NotMillstream(url, 200, 'application/json');
+  };
+  return checked as Call;
 }
 
 /** Convert a problem to the error to throw; with `throwOnError: false` the caller gets the problem. */
