@@ -73,7 +73,7 @@ def _problem(error: Refused) -> str:
 def _hint(error: MillstreamError) -> str:
     match error:
         case NeverConnected():
-            return "Specify another with --url."
+            return "Or specify another with --url."
         case ConnectionFailed():
             return "Start one with `millstream up`, or specify another with --url."
         case NotMillstream():
