@@ -289,7 +289,7 @@ def test_repeated_reason_to_wait_is_reported_once():
 def test_repeated_log_message_is_shown_once():
     told: list[str] = []
     end = listen(told.append)
-    logger = logging.getLogger("millstream")
+    logger = logging.getLogger("millstream_client")
 
     for line in ("away", "away", "back", "away"):
         logger.warning("it is %s", line)
