@@ -17,7 +17,7 @@ returned, to continue where its parts are. A thread of the handler's own that us
 import asyncio
 import threading
 from collections.abc import Callable, Coroutine, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
@@ -25,7 +25,8 @@ import msgspec
 
 from spark_worker.settings import WorkerSettings
 from storage.bootstrap import Storage
-from storage.domain.jobs import WAITING_FOR, Job, JobLease, RequestedState, WaitReason
+from storage.domain.errors import MillstreamError
+from storage.domain.jobs import WAITING_FOR, Job, JobLease, LeaseLost, RequestedState, WaitReason
 from storage.domain.limits import Limits
 
 if TYPE_CHECKING:
@@ -75,6 +76,9 @@ class StopReason(StrEnum):
 
 class SessionProvider(Protocol):
     """Provider of a handler's Spark session."""
+
+    @property
+    def running(self) -> bool: ...
 
     async def get(self) -> "SparkSession": ...
 
@@ -138,10 +142,32 @@ class JobContext:
         """
         self.check()
         self.used_spark = True
-        spark = self.call(self._sparks.get())
+        with self._waiting_for_spark():
+            spark = self.call(self._sparks.get())
         spark.sparkContext.setJobGroup(self.group, f"{self.job.kind} {self.job.subject}", True)
         self.check()  # a job that is cancelled before it has begun would run
         return spark
+
+    @contextmanager
+    def _waiting_for_spark(self) -> Iterator[None]:
+        """Show in the job that Spark starts, which takes up to a minute or two."""
+        if self._sparks.running:
+            yield
+            return
+        self._save({**self.progress, WAITING_FOR: WaitReason.SPARK.value})
+        try:
+            yield
+        finally:
+            if self.progress.get(WAITING_FOR) == WaitReason.SPARK:
+                self._save(
+                    {name: self.progress[name] for name in self.progress if name != WAITING_FOR}
+                )
+
+    def _save(self, progress: Mapping[str, Any]) -> None:
+        """Report the progress, and store it now; a lost lease shows at the next heartbeat."""
+        self.report(progress)
+        with suppress(LeaseLost, MillstreamError):
+            self.call(self.storage.jobs.heartbeat(self.claim, self.progress))
 
     def call(self, answer: Coroutine[Any, Any, Answer]) -> Answer:
         """Wait for an engine's coroutine, which runs in the worker's event loop."""

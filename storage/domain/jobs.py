@@ -35,7 +35,7 @@ class JobKind(StrEnum):
 
 
 WAITING_FOR = "waiting_for"
-"""Member of a job's progress: why its last attempt gave its place back."""
+"""Member of a job's progress: why its last attempt gave its place back, or why the present one waits."""
 
 
 class JobState(StrEnum):
@@ -67,6 +67,7 @@ class WaitReason(StrEnum):
 
     worker: no worker runs. capacity: the workers have no free place. readers: a replay's target has a backlog larger than its
     `lag_records_max`. target: the target accepts nothing. pace: the next record is due later, at the replay's speed.
+    spark: the job's worker starts Spark, for its first job.
     """
 
     WORKER = "worker"
@@ -74,6 +75,7 @@ class WaitReason(StrEnum):
     READERS = "readers"
     TARGET = "target"
     PACE = "pace"
+    SPARK = "spark"
 
 
 class JobLease(msgspec.Struct, frozen=True):
@@ -122,6 +124,8 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
 
         `has_worker`: a worker process runs.
         """
+        if self.state is JobState.RUNNING and self.progress.get(WAITING_FOR) == WaitReason.SPARK:
+            return WaitReason.SPARK
         if self.state is not JobState.QUEUED:
             return None
         if not has_worker:

@@ -1,4 +1,4 @@
-"""Reasons why queued jobs wait, seen with the processes that run."""
+"""Reasons why jobs wait, seen with the processes that run."""
 
 from collections.abc import Mapping
 
@@ -10,12 +10,14 @@ from storage.operations.presence import ProcessRegistry
 
 async def wait_reasons(registry: ProcessRegistry, *jobs: Job) -> Mapping[str, WaitReason | None]:
     """Return what each job waits for, by its id; nothing while the hot store does not answer."""
-    if not any(job.state is JobState.QUEUED for job in jobs):
-        return {}
+    is_queued = any(job.state is JobState.QUEUED for job in jobs)
     try:
-        processes = await registry.processes()
+        has_worker = not is_queued or await _has_worker(registry)
     except MillstreamError:
         return {}
-    has_worker = any(process.role is ProcessRole.WORKER for process in processes)
     now_ms = registry.clock.now_ms()
     return {job.job_id: job.waiting_for(now_ms, has_worker=has_worker) for job in jobs}
+
+
+async def _has_worker(registry: ProcessRegistry) -> bool:
+    return any(process.role is ProcessRole.WORKER for process in await registry.processes())

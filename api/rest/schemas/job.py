@@ -32,7 +32,7 @@ class JobOut(BaseModel):
     wish: ClassVar[Any] = former_name("requested_state", RequestedState)
     waiting_for: Annotated[
         WaitReason | None,
-        Field(description="Why the queued job makes no progress; null if it does."),
+        Field(description="Why the job makes no progress; null if it does."),
     ]
     attempt: Annotated[int, Field(description="Number of times the job was started.")]
     failures: Annotated[int, Field(description="Consecutive failed attempts without progress.")]

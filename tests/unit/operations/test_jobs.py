@@ -168,6 +168,8 @@ def queued_job(state=QUEUED, run_after_ms=0, **progress):
         (queued_job(run_after_ms=59_000), True, None),
         (queued_job(run_after_ms=90_000), True, None),
         (queued_job(JobState.RUNNING), False, None),
+        (queued_job(JobState.RUNNING, waiting_for="spark"), True, WaitReason.SPARK),
+        (queued_job(JobState.RUNNING, waiting_for="readers"), True, None),
         (queued_job(JobState.PAUSED), False, None),
     ],
 )
