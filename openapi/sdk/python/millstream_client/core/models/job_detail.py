@@ -32,7 +32,7 @@ class JobDetail:
         state (JobState): State of a job.
         requested_state (RequestedState): Action requested by a running job's owner; its worker sees it at its next
             heartbeat.
-        waiting_for (None | WaitReason): Why the queued job makes no progress; null if it does.
+        waiting_for (None | WaitReason): Why the job makes no progress; null if it does.
         attempt (int): Number of times the job was started.
         failures (int): Consecutive failed attempts without progress.
         attempts_max (int):

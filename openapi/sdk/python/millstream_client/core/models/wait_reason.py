@@ -5,6 +5,7 @@ class WaitReason(StrEnum):
     CAPACITY = "capacity"
     PACE = "pace"
     READERS = "readers"
+    SPARK = "spark"
     TARGET = "target"
     WORKER = "worker"
 
