@@ -23,21 +23,21 @@ export type Options<TData extends TDataShape = TDataShape, ThrowOnError extends 
  *
  * Liveness check.
  */
-export const checkLive = <ThrowOnError extends boolean = false>(options?: Options<CheckLiveData, ThrowOnError>) => (options?.client ?? client).get<CheckLiveResponses, CheckLiveErrors, ThrowOnError>({ url: '/livez', ...options });
+export const checkLive = <ThrowOnError extends boolean = true>(options?: Options<CheckLiveData, ThrowOnError>) => (options?.client ?? client).get<CheckLiveResponses, CheckLiveErrors, ThrowOnError>({ url: '/livez', ...options });
 
 /**
  * Readiness check: the stores respond and have the right version.
  *
  * Readiness check: the stores respond and have the right version.
  */
-export const checkReady = <ThrowOnError extends boolean = false>(options?: Options<CheckReadyData, ThrowOnError>) => (options?.client ?? client).get<CheckReadyResponses, CheckReadyErrors, ThrowOnError>({ url: '/readyz', ...options });
+export const checkReady = <ThrowOnError extends boolean = true>(options?: Options<CheckReadyData, ThrowOnError>) => (options?.client ?? client).get<CheckReadyResponses, CheckReadyErrors, ThrowOnError>({ url: '/readyz', ...options });
 
 /**
  * Show the archive state of a stream, by shard.
  *
  * Show the archive state of a stream, by shard.
  */
-export const getArchive = <ThrowOnError extends boolean = false>(options: Options<GetArchiveData, ThrowOnError>) => (options.client ?? client).get<GetArchiveResponses, GetArchiveErrors, ThrowOnError>({
+export const getArchive = <ThrowOnError extends boolean = true>(options: Options<GetArchiveData, ThrowOnError>) => (options.client ?? client).get<GetArchiveResponses, GetArchiveErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
     url: '/v1/archives/{stream}',
     ...options
@@ -48,7 +48,7 @@ export const getArchive = <ThrowOnError extends boolean = false>(options: Option
  *
  * List the Parquet files of a shard, by offset.
  */
-export const listArchivedFiles = <ThrowOnError extends boolean = false>(options: Options<ListArchivedFilesData, ThrowOnError>) => (options.client ?? client).get<ListArchivedFilesResponses, ListArchivedFilesErrors, ThrowOnError>({
+export const listArchivedFiles = <ThrowOnError extends boolean = true>(options: Options<ListArchivedFilesData, ThrowOnError>) => (options.client ?? client).get<ListArchivedFilesResponses, ListArchivedFilesErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
     url: '/v1/archives/{stream}/files',
     ...options
@@ -61,7 +61,7 @@ export const listArchivedFiles = <ThrowOnError extends boolean = false>(options:
  *
  * The job is done when all of them are archived; until then it restarts after each failure.
  */
-export const flushArchive = <ThrowOnError extends boolean = false>(options: Options<FlushArchiveData, ThrowOnError>) => (options.client ?? client).post<FlushArchiveResponses, FlushArchiveErrors, ThrowOnError>({
+export const flushArchive = <ThrowOnError extends boolean = true>(options: Options<FlushArchiveData, ThrowOnError>) => (options.client ?? client).post<FlushArchiveResponses, FlushArchiveErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
     url: '/v1/archives/{stream}/flushes',
     ...options
@@ -75,7 +75,7 @@ export const flushArchive = <ThrowOnError extends boolean = false>(options: Opti
  * Administrators of all namespaces see all entries. With `Accept: application/x-ndjson`, the response has one line per
  * entry and a last line of type `end`.
  */
-export const listAuditEntries = <ThrowOnError extends boolean = false>(options?: Options<ListAuditEntriesData, ThrowOnError>) => (options?.client ?? client).get<ListAuditEntriesResponses, ListAuditEntriesErrors, ThrowOnError>({
+export const listAuditEntries = <ThrowOnError extends boolean = true>(options?: Options<ListAuditEntriesData, ThrowOnError>) => (options?.client ?? client).get<ListAuditEntriesResponses, ListAuditEntriesErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
     url: '/v1/audit',
     ...options
@@ -86,7 +86,7 @@ export const listAuditEntries = <ThrowOnError extends boolean = false>(options?:
  *
  * List groups by name.
  */
-export const listConsumerGroups = <ThrowOnError extends boolean = false>(options?: Options<ListConsumerGroupsData, ThrowOnError>) => (options?.client ?? client).get<ListConsumerGroupsResponses, ListConsumerGroupsErrors, ThrowOnError>({
+export const listConsumerGroups = <ThrowOnError extends boolean = true>(options?: Options<ListConsumerGroupsData, ThrowOnError>) => (options?.client ?? client).get<ListConsumerGroupsResponses, ListConsumerGroupsErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
     url: '/v1/groups',
     ...options
@@ -97,7 +97,7 @@ export const listConsumerGroups = <ThrowOnError extends boolean = false>(options
  *
  * Delete a group, its offsets and its bookmarks.
  */
-export const deleteConsumerGroup = <ThrowOnError extends boolean = false>(options: Options<DeleteConsumerGroupData, ThrowOnError>) => (options.client ?? client).delete<DeleteConsumerGroupResponses, DeleteConsumerGroupErrors, ThrowOnError>({
+export const deleteConsumerGroup = <ThrowOnError extends boolean = true>(options: Options<DeleteConsumerGroupData, ThrowOnError>) => (options.client ?? client).delete<DeleteConsumerGroupResponses, DeleteConsumerGroupErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
     url: '/v1/groups/{group}',
     ...options
@@ -108,7 +108,7 @@ export const deleteConsumerGroup = <ThrowOnError extends boolean = false>(option
  *
  * Show a group, its members and their shards.
  */
-export const getConsumerGroup = <ThrowOnError extends boolean = false>(options: Options<GetConsumerGroupData, ThrowOnError>) => (options.client ?? client).get<GetConsumerGroupResponses, GetConsumerGroupErrors, ThrowOnError>({
+export const getConsumerGroup = <ThrowOnError extends boolean = true>(options: Options<GetConsumerGroupData, ThrowOnError>) => (options.client ?? client).get<GetConsumerGroupResponses, GetConsumerGroupErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
     url: '/v1/groups/{group}',
     ...options
@@ -122,7 +122,7 @@ export const getConsumerGroup = <ThrowOnError extends boolean = false>(options: 
  * A paused group stays paused. With `If-None-Match: *` an existing group is refused with 412, `changes` with the requested fields that differ from it, and
  * `current` with the group.
  */
-export const putConsumerGroup = <ThrowOnError extends boolean = false>(options: Options<PutConsumerGroupData, ThrowOnError>) => (options.client ?? client).put<PutConsumerGroupResponses, PutConsumerGroupErrors, ThrowOnError>({
+export const putConsumerGroup = <ThrowOnError extends boolean = true>(options: Options<PutConsumerGroupData, ThrowOnError>) => (options.client ?? client).put<PutConsumerGroupResponses, PutConsumerGroupErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
     url: '/v1/groups/{group}',
     ...options,
@@ -137,7 +137,7 @@ export const putConsumerGroup = <ThrowOnError extends boolean = false>(options: 
  *
  * List a group's bookmarks by name.
  */
-export const listBookmarks = <ThrowOnError extends boolean = false>(options: Options<ListBookmarksData, ThrowOnError>) => (options.client ?? client).get<ListBookmarksResponses, ListBookmarksErrors, ThrowOnError>({
+export const listBookmarks = <ThrowOnError extends boolean = true>(options: Options<ListBookmarksData, ThrowOnError>) => (options.client ?? client).get<ListBookmarksResponses, ListBookmarksErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
     url: '/v1/groups/{group}/bookmarks',
     ...options
@@ -148,7 +148,7 @@ export const listBookmarks = <ThrowOnError extends boolean = false>(options: Opt
  *
  * Delete a bookmark.
  */
-export const deleteBookmark = <ThrowOnError extends boolean = false>(options: Options<DeleteBookmarkData, ThrowOnError>) => (options.client ?? client).delete<DeleteBookmarkResponses, DeleteBookmarkErrors, ThrowOnError>({
+export const deleteBookmark = <ThrowOnError extends boolean = true>(options: Options<DeleteBookmarkData, ThrowOnError>) => (options.client ?? client).delete<DeleteBookmarkResponses, DeleteBookmarkErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
     url: '/v1/groups/{group}/bookmarks/{bookmark}',
     ...options
@@ -159,7 +159,7 @@ export const deleteBookmark = <ThrowOnError extends boolean = false>(options: Op
  *
  * Save the group's current offsets, or other offsets, as a bookmark.
  */
-export const putBookmark = <ThrowOnError extends boolean = false>(options: Options<PutBookmarkData, ThrowOnError>) => (options.client ?? client).put<PutBookmarkResponses, PutBookmarkErrors, ThrowOnError>({
+export const putBookmark = <ThrowOnError extends boolean = true>(options: Options<PutBookmarkData, ThrowOnError>) => (options.client ?? client).put<PutBookmarkResponses, PutBookmarkErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
     url: '/v1/groups/{group}/bookmarks/{bookmark}',
     ...options,
@@ -175,7 +175,7 @@ export const putBookmark = <ThrowOnError extends boolean = false>(options: Optio
  * Each shard has its own result: check `failed`. If all shards fail, the response is a problem. An offset below the
  * committed one changes nothing, so a commit can be repeated.
  */
-export const commitOffsets = <ThrowOnError extends boolean = false>(options: Options<CommitOffsetsData, ThrowOnError>) => (options.client ?? client).post<CommitOffsetsResponses, CommitOffsetsErrors, ThrowOnError>({
+export const commitOffsets = <ThrowOnError extends boolean = true>(options: Options<CommitOffsetsData, ThrowOnError>) => (options.client ?? client).post<CommitOffsetsResponses, CommitOffsetsErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
     url: '/v1/groups/{group}/commit',
     ...options,
@@ -190,7 +190,7 @@ export const commitOffsets = <ThrowOnError extends boolean = false>(options: Opt
  *
  * Show the lag of a group in records and time, and when unread records expire.
  */
-export const getGroupLag = <ThrowOnError extends boolean = false>(options: Options<GetGroupLagData, ThrowOnError>) => (options.client ?? client).get<GetGroupLagResponses, GetGroupLagErrors, ThrowOnError>({
+export const getGroupLag = <ThrowOnError extends boolean = true>(options: Options<GetGroupLagData, ThrowOnError>) => (options.client ?? client).get<GetGroupLagResponses, GetGroupLagErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
     url: '/v1/groups/{group}/lag',
     ...options
@@ -203,7 +203,7 @@ export const getGroupLag = <ThrowOnError extends boolean = false>(options: Optio
  *
  * Members then send heartbeats, read their shards and commit. `GET …/records` does all of that except the commit.
  */
-export const joinGroup = <ThrowOnError extends boolean = false>(options: Options<JoinGroupData, ThrowOnError>) => (options.client ?? client).post<JoinGroupResponses, JoinGroupErrors, ThrowOnError>({
+export const joinGroup = <ThrowOnError extends boolean = true>(options: Options<JoinGroupData, ThrowOnError>) => (options.client ?? client).post<JoinGroupResponses, JoinGroupErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
     url: '/v1/groups/{group}/members',
     ...options,
@@ -218,7 +218,7 @@ export const joinGroup = <ThrowOnError extends boolean = false>(options: Options
  *
  * Leave a group. The member's shards are reassigned immediately.
  */
-export const leaveGroup = <ThrowOnError extends boolean = false>(options: Options<LeaveGroupData, ThrowOnError>) => (options.client ?? client).delete<LeaveGroupResponses, LeaveGroupErrors, ThrowOnError>({
+export const leaveGroup = <ThrowOnError extends boolean = true>(options: Options<LeaveGroupData, ThrowOnError>) => (options.client ?? client).delete<LeaveGroupResponses, LeaveGroupErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
     url: '/v1/groups/{group}/members/{member}',
     ...options
@@ -230,7 +230,7 @@ export const leaveGroup = <ThrowOnError extends boolean = false>(options: Option
  * A member stops reading its `revoked` shards, commits, and omits them from `owned` in the next heartbeat; then they are
  * reassigned. A member that sent no heartbeat for too long is unknown and must join again.
  */
-export const sendHeartbeat = <ThrowOnError extends boolean = false>(options: Options<SendHeartbeatData, ThrowOnError>) => (options.client ?? client).post<SendHeartbeatResponses, SendHeartbeatErrors, ThrowOnError>({
+export const sendHeartbeat = <ThrowOnError extends boolean = true>(options: Options<SendHeartbeatData, ThrowOnError>) => (options.client ?? client).post<SendHeartbeatResponses, SendHeartbeatErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
     url: '/v1/groups/{group}/members/{member}/heartbeat',
     ...options,
@@ -245,7 +245,7 @@ export const sendHeartbeat = <ThrowOnError extends boolean = false>(options: Opt
  *
  * Resume a group.
  */
-export const resumeConsumerGroup = <ThrowOnError extends boolean = false>(options: Options<ResumeConsumerGroupData, ThrowOnError>) => (options.client ?? client).delete<ResumeConsumerGroupResponses, ResumeConsumerGroupErrors, ThrowOnError>({
+export const resumeConsumerGroup = <ThrowOnError extends boolean = true>(options: Options<ResumeConsumerGroupData, ThrowOnError>) => (options.client ?? client).delete<ResumeConsumerGroupResponses, ResumeConsumerGroupErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
     url: '/v1/groups/{group}/pause',
     ...options
@@ -258,7 +258,7 @@ export const resumeConsumerGroup = <ThrowOnError extends boolean = false>(option
  *
  * Members notice within one heartbeat, at most 5 seconds. They keep their shards, and may commit what they have received.
  */
-export const pauseConsumerGroup = <ThrowOnError extends boolean = false>(options: Options<PauseConsumerGroupData, ThrowOnError>) => (options.client ?? client).put<PauseConsumerGroupResponses, PauseConsumerGroupErrors, ThrowOnError>({
+export const pauseConsumerGroup = <ThrowOnError extends boolean = true>(options: Options<PauseConsumerGroupData, ThrowOnError>) => (options.client ?? client).put<PauseConsumerGroupResponses, PauseConsumerGroupErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
     url: '/v1/groups/{group}/pause',
     ...options
@@ -270,7 +270,7 @@ export const pauseConsumerGroup = <ThrowOnError extends boolean = false>(options
  * Joins if necessary, sends a heartbeat, and reads the member's shards. Repeating the call without a commit returns the
  * same records. With `wait_seconds`, the call waits for the next record. Revoked shards are released by the next call.
  */
-export const fetchRecords = <ThrowOnError extends boolean = false>(options: Options<FetchRecordsData, ThrowOnError>) => (options.client ?? client).get<FetchRecordsResponses, FetchRecordsErrors, ThrowOnError>({
+export const fetchRecords = <ThrowOnError extends boolean = true>(options: Options<FetchRecordsData, ThrowOnError>) => (options.client ?? client).get<FetchRecordsResponses, FetchRecordsErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
     url: '/v1/groups/{group}/records',
     ...options
@@ -283,7 +283,7 @@ export const fetchRecords = <ThrowOnError extends boolean = false>(options: Opti
  *
  * Reads before the reset are discarded: their commits are rejected as stale.
  */
-export const resetGroup = <ThrowOnError extends boolean = false>(options: Options<ResetGroupData, ThrowOnError>) => (options.client ?? client).post<ResetGroupResponses, ResetGroupErrors, ThrowOnError>({
+export const resetGroup = <ThrowOnError extends boolean = true>(options: Options<ResetGroupData, ThrowOnError>) => (options.client ?? client).post<ResetGroupResponses, ResetGroupErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
     url: '/v1/groups/{group}/reset',
     ...options,
@@ -298,7 +298,7 @@ export const resetGroup = <ThrowOnError extends boolean = false>(options: Option
  *
  * Return the lag and commits of a group over time.
  */
-export const getGroupSeries = <ThrowOnError extends boolean = false>(options: Options<GetGroupSeriesData, ThrowOnError>) => (options.client ?? client).get<GetGroupSeriesResponses, GetGroupSeriesErrors, ThrowOnError>({
+export const getGroupSeries = <ThrowOnError extends boolean = true>(options: Options<GetGroupSeriesData, ThrowOnError>) => (options.client ?? client).get<GetGroupSeriesResponses, GetGroupSeriesErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
     url: '/v1/groups/{group}/series',
     ...options
@@ -309,7 +309,7 @@ export const getGroupSeries = <ThrowOnError extends boolean = false>(options: Op
  *
  * List jobs, newest first. Finished jobs are listed for 30 days.
  */
-export const listJobs = <ThrowOnError extends boolean = false>(options?: Options<ListJobsData, ThrowOnError>) => (options?.client ?? client).get<ListJobsResponses, ListJobsErrors, ThrowOnError>({
+export const listJobs = <ThrowOnError extends boolean = true>(options?: Options<ListJobsData, ThrowOnError>) => (options?.client ?? client).get<ListJobsResponses, ListJobsErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
     url: '/v1/jobs',
     ...options
@@ -320,7 +320,7 @@ export const listJobs = <ThrowOnError extends boolean = false>(options?: Options
  *
  * Show the progress of a job.
  */
-export const getJob = <ThrowOnError extends boolean = false>(options: Options<GetJobData, ThrowOnError>) => (options.client ?? client).get<GetJobResponses, GetJobErrors, ThrowOnError>({
+export const getJob = <ThrowOnError extends boolean = true>(options: Options<GetJobData, ThrowOnError>) => (options.client ?? client).get<GetJobResponses, GetJobErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
     url: '/v1/jobs/{job}',
     ...options
@@ -333,7 +333,7 @@ export const getJob = <ThrowOnError extends boolean = false>(options: Options<Ge
  *
  * A running job ends within seconds; until then its `requested_state` is 'cancel'.
  */
-export const cancelJob = <ThrowOnError extends boolean = false>(options: Options<CancelJobData, ThrowOnError>) => (options.client ?? client).post<CancelJobResponses, CancelJobErrors, ThrowOnError>({
+export const cancelJob = <ThrowOnError extends boolean = true>(options: Options<CancelJobData, ThrowOnError>) => (options.client ?? client).post<CancelJobResponses, CancelJobErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
     url: '/v1/jobs/{job}/cancel',
     ...options
@@ -344,7 +344,7 @@ export const cancelJob = <ThrowOnError extends boolean = false>(options: Options
  *
  * Retry a failed job from where it stopped.
  */
-export const retryJob = <ThrowOnError extends boolean = false>(options: Options<RetryJobData, ThrowOnError>) => (options.client ?? client).post<RetryJobResponses, RetryJobErrors, ThrowOnError>({
+export const retryJob = <ThrowOnError extends boolean = true>(options: Options<RetryJobData, ThrowOnError>) => (options.client ?? client).post<RetryJobResponses, RetryJobErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
     url: '/v1/jobs/{job}/retry',
     ...options
@@ -355,7 +355,7 @@ export const retryJob = <ThrowOnError extends boolean = false>(options: Options<
  *
  * List credentials by name, including those that ended within the last 90 days.
  */
-export const listKeys = <ThrowOnError extends boolean = false>(options?: Options<ListKeysData, ThrowOnError>) => (options?.client ?? client).get<ListKeysResponses, ListKeysErrors, ThrowOnError>({
+export const listKeys = <ThrowOnError extends boolean = true>(options?: Options<ListKeysData, ThrowOnError>) => (options?.client ?? client).get<ListKeysResponses, ListKeysErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
     url: '/v1/keys',
     ...options
@@ -369,7 +369,7 @@ export const listKeys = <ThrowOnError extends boolean = false>(options?: Options
  * A caller cannot grant permissions or rates that it does not have. The secret of an access key pair is stored
  * encrypted; the secret of an API key is not stored.
  */
-export const createKey = <ThrowOnError extends boolean = false>(options: Options<CreateKeyData, ThrowOnError>) => (options.client ?? client).post<CreateKeyResponses, CreateKeyErrors, ThrowOnError>({
+export const createKey = <ThrowOnError extends boolean = true>(options: Options<CreateKeyData, ThrowOnError>) => (options.client ?? client).post<CreateKeyResponses, CreateKeyErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
     url: '/v1/keys',
     ...options,
@@ -384,7 +384,7 @@ export const createKey = <ThrowOnError extends boolean = false>(options: Options
  *
  * Revoke a credential permanently. All processes close its open connections.
  */
-export const revokeKey = <ThrowOnError extends boolean = false>(options: Options<RevokeKeyData, ThrowOnError>) => (options.client ?? client).delete<RevokeKeyResponses, RevokeKeyErrors, ThrowOnError>({
+export const revokeKey = <ThrowOnError extends boolean = true>(options: Options<RevokeKeyData, ThrowOnError>) => (options.client ?? client).delete<RevokeKeyResponses, RevokeKeyErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
     url: '/v1/keys/{key}',
     ...options
@@ -395,7 +395,7 @@ export const revokeKey = <ThrowOnError extends boolean = false>(options: Options
  *
  * Show a credential without its secret, which cannot be retrieved.
  */
-export const getKey = <ThrowOnError extends boolean = false>(options: Options<GetKeyData, ThrowOnError>) => (options.client ?? client).get<GetKeyResponses, GetKeyErrors, ThrowOnError>({
+export const getKey = <ThrowOnError extends boolean = true>(options: Options<GetKeyData, ThrowOnError>) => (options.client ?? client).get<GetKeyResponses, GetKeyErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
     url: '/v1/keys/{key}',
     ...options
@@ -406,7 +406,7 @@ export const getKey = <ThrowOnError extends boolean = false>(options: Options<Ge
  *
  * Change permissions of a credential. They apply from its next call.
  */
-export const changeKey = <ThrowOnError extends boolean = false>(options: Options<ChangeKeyData, ThrowOnError>) => (options.client ?? client).patch<ChangeKeyResponses, ChangeKeyErrors, ThrowOnError>({
+export const changeKey = <ThrowOnError extends boolean = true>(options: Options<ChangeKeyData, ThrowOnError>) => (options.client ?? client).patch<ChangeKeyResponses, ChangeKeyErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
     url: '/v1/keys/{key}',
     ...options,
@@ -424,7 +424,7 @@ export const changeKey = <ThrowOnError extends boolean = false>(options: Options
  * The previous one stays valid for the overlap period. At most two credentials of a family are active: revoke one before
  * you create a third.
  */
-export const rotateKey = <ThrowOnError extends boolean = false>(options: Options<RotateKeyData, ThrowOnError>) => (options.client ?? client).post<RotateKeyResponses, RotateKeyErrors, ThrowOnError>({
+export const rotateKey = <ThrowOnError extends boolean = true>(options: Options<RotateKeyData, ThrowOnError>) => (options.client ?? client).post<RotateKeyResponses, RotateKeyErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
     url: '/v1/keys/{key}/rotations',
     ...options,
@@ -439,7 +439,7 @@ export const rotateKey = <ThrowOnError extends boolean = false>(options: Options
  *
  * List namespaces by name.
  */
-export const listNamespaces = <ThrowOnError extends boolean = false>(options?: Options<ListNamespacesData, ThrowOnError>) => (options?.client ?? client).get<ListNamespacesResponses, ListNamespacesErrors, ThrowOnError>({
+export const listNamespaces = <ThrowOnError extends boolean = true>(options?: Options<ListNamespacesData, ThrowOnError>) => (options?.client ?? client).get<ListNamespacesResponses, ListNamespacesErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
     url: '/v1/namespaces',
     ...options
@@ -452,7 +452,7 @@ export const listNamespaces = <ThrowOnError extends boolean = false>(options?: O
  *
  * Queues and streams that were deleted within the last ten minutes, and archives, count as content.
  */
-export const deleteNamespace = <ThrowOnError extends boolean = false>(options: Options<DeleteNamespaceData, ThrowOnError>) => (options.client ?? client).delete<DeleteNamespaceResponses, DeleteNamespaceErrors, ThrowOnError>({
+export const deleteNamespace = <ThrowOnError extends boolean = true>(options: Options<DeleteNamespaceData, ThrowOnError>) => (options.client ?? client).delete<DeleteNamespaceResponses, DeleteNamespaceErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
     url: '/v1/namespaces/{namespace}',
     ...options
@@ -463,7 +463,7 @@ export const deleteNamespace = <ThrowOnError extends boolean = false>(options: O
  *
  * Show a namespace and its quotas. The ETag covers the quotas only.
  */
-export const getNamespace = <ThrowOnError extends boolean = false>(options: Options<GetNamespaceData, ThrowOnError>) => (options.client ?? client).get<GetNamespaceResponses, GetNamespaceErrors, ThrowOnError>({
+export const getNamespace = <ThrowOnError extends boolean = true>(options: Options<GetNamespaceData, ThrowOnError>) => (options.client ?? client).get<GetNamespaceResponses, GetNamespaceErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
     url: '/v1/namespaces/{namespace}',
     ...options
@@ -474,7 +474,7 @@ export const getNamespace = <ThrowOnError extends boolean = false>(options: Opti
  *
  * Create a namespace, or replace its quotas. They apply in all processes within a second.
  */
-export const putNamespace = <ThrowOnError extends boolean = false>(options: Options<PutNamespaceData, ThrowOnError>) => (options.client ?? client).put<PutNamespaceResponses, PutNamespaceErrors, ThrowOnError>({
+export const putNamespace = <ThrowOnError extends boolean = true>(options: Options<PutNamespaceData, ThrowOnError>) => (options.client ?? client).put<PutNamespaceResponses, PutNamespaceErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
     url: '/v1/namespaces/{namespace}',
     ...options,
@@ -491,7 +491,7 @@ export const putNamespace = <ThrowOnError extends boolean = false>(options: Opti
  *
  * A killed process is listed for ten more seconds.
  */
-export const listProcesses = <ThrowOnError extends boolean = false>(options?: Options<ListProcessesData, ThrowOnError>) => (options?.client ?? client).get<ListProcessesResponses, ListProcessesErrors, ThrowOnError>({
+export const listProcesses = <ThrowOnError extends boolean = true>(options?: Options<ListProcessesData, ThrowOnError>) => (options?.client ?? client).get<ListProcessesResponses, ListProcessesErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
     url: '/v1/processes',
     ...options
@@ -502,7 +502,7 @@ export const listProcesses = <ThrowOnError extends boolean = false>(options?: Op
  *
  * List queues by name.
  */
-export const listQueues = <ThrowOnError extends boolean = false>(options?: Options<ListQueuesData, ThrowOnError>) => (options?.client ?? client).get<ListQueuesResponses, ListQueuesErrors, ThrowOnError>({
+export const listQueues = <ThrowOnError extends boolean = true>(options?: Options<ListQueuesData, ThrowOnError>) => (options?.client ?? client).get<ListQueuesResponses, ListQueuesErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
     url: '/v1/queues',
     ...options
@@ -513,7 +513,7 @@ export const listQueues = <ThrowOnError extends boolean = false>(options?: Optio
  *
  * Delete a queue and its messages.
  */
-export const deleteQueue = <ThrowOnError extends boolean = false>(options: Options<DeleteQueueData, ThrowOnError>) => (options.client ?? client).delete<DeleteQueueResponses, DeleteQueueErrors, ThrowOnError>({
+export const deleteQueue = <ThrowOnError extends boolean = true>(options: Options<DeleteQueueData, ThrowOnError>) => (options.client ?? client).delete<DeleteQueueResponses, DeleteQueueErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
     url: '/v1/queues/{queue}',
     ...options
@@ -524,7 +524,7 @@ export const deleteQueue = <ThrowOnError extends boolean = false>(options: Optio
  *
  * Show a queue's configuration.
  */
-export const getQueue = <ThrowOnError extends boolean = false>(options: Options<GetQueueData, ThrowOnError>) => (options.client ?? client).get<GetQueueResponses, GetQueueErrors, ThrowOnError>({
+export const getQueue = <ThrowOnError extends boolean = true>(options: Options<GetQueueData, ThrowOnError>) => (options.client ?? client).get<GetQueueResponses, GetQueueErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
     url: '/v1/queues/{queue}',
     ...options
@@ -535,7 +535,7 @@ export const getQueue = <ThrowOnError extends boolean = false>(options: Options<
  *
  * Change fields of a queue's configuration.
  */
-export const changeQueue = <ThrowOnError extends boolean = false>(options: Options<ChangeQueueData, ThrowOnError>) => (options.client ?? client).patch<ChangeQueueResponses, ChangeQueueErrors, ThrowOnError>({
+export const changeQueue = <ThrowOnError extends boolean = true>(options: Options<ChangeQueueData, ThrowOnError>) => (options.client ?? client).patch<ChangeQueueResponses, ChangeQueueErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
     url: '/v1/queues/{queue}',
     ...options,
@@ -553,7 +553,7 @@ export const changeQueue = <ThrowOnError extends boolean = false>(options: Optio
  * A paused queue stays paused. With `If-None-Match: *` an existing queue is refused with 412, `changes` with the requested fields that differ from it, and
  * `current` with the queue.
  */
-export const putQueue = <ThrowOnError extends boolean = false>(options: Options<PutQueueData, ThrowOnError>) => (options.client ?? client).put<PutQueueResponses, PutQueueErrors, ThrowOnError>({
+export const putQueue = <ThrowOnError extends boolean = true>(options: Options<PutQueueData, ThrowOnError>) => (options.client ?? client).put<PutQueueResponses, PutQueueErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
     url: '/v1/queues/{queue}',
     ...options,
@@ -568,7 +568,7 @@ export const putQueue = <ThrowOnError extends boolean = false>(options: Options<
  *
  * List the dead letters of a queue, oldest first.
  */
-export const listDeadLetters = <ThrowOnError extends boolean = false>(options: Options<ListDeadLettersData, ThrowOnError>) => (options.client ?? client).get<ListDeadLettersResponses, ListDeadLettersErrors, ThrowOnError>({
+export const listDeadLetters = <ThrowOnError extends boolean = true>(options: Options<ListDeadLettersData, ThrowOnError>) => (options.client ?? client).get<ListDeadLettersResponses, ListDeadLettersErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
     url: '/v1/queues/{queue}/dead-letters',
     ...options
@@ -579,7 +579,7 @@ export const listDeadLetters = <ThrowOnError extends boolean = false>(options: O
  *
  * Count the dead letters of a queue by reason, most frequent first.
  */
-export const listDeathReasons = <ThrowOnError extends boolean = false>(options: Options<ListDeathReasonsData, ThrowOnError>) => (options.client ?? client).get<ListDeathReasonsResponses, ListDeathReasonsErrors, ThrowOnError>({
+export const listDeathReasons = <ThrowOnError extends boolean = true>(options: Options<ListDeathReasonsData, ThrowOnError>) => (options.client ?? client).get<ListDeathReasonsResponses, ListDeathReasonsErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
     url: '/v1/queues/{queue}/dead-letters/reasons',
     ...options
@@ -590,7 +590,7 @@ export const listDeathReasons = <ThrowOnError extends boolean = false>(options: 
  *
  * List the parked groups of a queue by name. They are not delivered until resumed.
  */
-export const listParkedGroups = <ThrowOnError extends boolean = false>(options: Options<ListParkedGroupsData, ThrowOnError>) => (options.client ?? client).get<ListParkedGroupsResponses, ListParkedGroupsErrors, ThrowOnError>({
+export const listParkedGroups = <ThrowOnError extends boolean = true>(options: Options<ListParkedGroupsData, ThrowOnError>) => (options.client ?? client).get<ListParkedGroupsResponses, ListParkedGroupsErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
     url: '/v1/queues/{queue}/groups',
     ...options
@@ -603,7 +603,7 @@ export const listParkedGroups = <ThrowOnError extends boolean = false>(options: 
  *
  * The failing message gets all its attempts again.
  */
-export const resumeGroup = <ThrowOnError extends boolean = false>(options: Options<ResumeGroupData, ThrowOnError>) => (options.client ?? client).delete<ResumeGroupResponses, ResumeGroupErrors, ThrowOnError>({
+export const resumeGroup = <ThrowOnError extends boolean = true>(options: Options<ResumeGroupData, ThrowOnError>) => (options.client ?? client).delete<ResumeGroupResponses, ResumeGroupErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
     url: '/v1/queues/{queue}/groups/{group}/pause',
     ...options
@@ -614,7 +614,7 @@ export const resumeGroup = <ThrowOnError extends boolean = false>(options: Optio
  *
  * Pause delivery of a group until it is resumed. Messages in flight stay in flight.
  */
-export const pauseGroup = <ThrowOnError extends boolean = false>(options: Options<PauseGroupData, ThrowOnError>) => (options.client ?? client).put<PauseGroupResponses, PauseGroupErrors, ThrowOnError>({
+export const pauseGroup = <ThrowOnError extends boolean = true>(options: Options<PauseGroupData, ThrowOnError>) => (options.client ?? client).put<PauseGroupResponses, PauseGroupErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
     url: '/v1/queues/{queue}/groups/{group}/pause',
     ...options,
@@ -629,7 +629,7 @@ export const pauseGroup = <ThrowOnError extends boolean = false>(options: Option
  *
  * Browse the messages of a queue without receiving them.
  */
-export const browseMessages = <ThrowOnError extends boolean = false>(options: Options<BrowseMessagesData, ThrowOnError>) => (options.client ?? client).get<BrowseMessagesResponses, BrowseMessagesErrors, ThrowOnError>({
+export const browseMessages = <ThrowOnError extends boolean = true>(options: Options<BrowseMessagesData, ThrowOnError>) => (options.client ?? client).get<BrowseMessagesResponses, BrowseMessagesErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
     url: '/v1/queues/{queue}/messages',
     ...options
@@ -641,7 +641,7 @@ export const browseMessages = <ThrowOnError extends boolean = false>(options: Op
  * A single message can be sent as an object or as a raw body of any other content type (`curl -d hello`); the response
  * is then one object.
  */
-export const sendMessages = <ThrowOnError extends boolean = false>(options: Options<SendMessagesData, ThrowOnError>) => (options.client ?? client).post<SendMessagesResponses, SendMessagesErrors, ThrowOnError>({
+export const sendMessages = <ThrowOnError extends boolean = true>(options: Options<SendMessagesData, ThrowOnError>) => (options.client ?? client).post<SendMessagesResponses, SendMessagesErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
     url: '/v1/queues/{queue}/messages',
     ...options,
@@ -657,7 +657,7 @@ export const sendMessages = <ThrowOnError extends boolean = false>(options: Opti
  * For programs whose requests you cannot shape, such as webhooks of other services. The message has the request's content
  * type; its other fields are in headers (`Millstream-Group`, `Millstream-Header-Name`, …) or in the query.
  */
-export const sendRawMessage = <ThrowOnError extends boolean = false>(options: Options<SendRawMessageData, ThrowOnError>) => (options.client ?? client).post<SendRawMessageResponses, SendRawMessageErrors, ThrowOnError>({
+export const sendRawMessage = <ThrowOnError extends boolean = true>(options: Options<SendRawMessageData, ThrowOnError>) => (options.client ?? client).post<SendRawMessageResponses, SendRawMessageErrors, ThrowOnError>({
     bodySerializer: null,
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
     url: '/v1/queues/{queue}/messages/raw',
@@ -673,7 +673,7 @@ export const sendRawMessage = <ThrowOnError extends boolean = false>(options: Op
  *
  * Delete a message or dead letter by id or offset, in any state.
  */
-export const deleteMessage = <ThrowOnError extends boolean = false>(options: Options<DeleteMessageData, ThrowOnError>) => (options.client ?? client).delete<DeleteMessageResponses, DeleteMessageErrors, ThrowOnError>({
+export const deleteMessage = <ThrowOnError extends boolean = true>(options: Options<DeleteMessageData, ThrowOnError>) => (options.client ?? client).delete<DeleteMessageResponses, DeleteMessageErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
     url: '/v1/queues/{queue}/messages/{message}',
     ...options
@@ -684,7 +684,7 @@ export const deleteMessage = <ThrowOnError extends boolean = false>(options: Opt
  *
  * Show a message or dead letter by id or offset, without receiving it.
  */
-export const getMessage = <ThrowOnError extends boolean = false>(options: Options<GetMessageData, ThrowOnError>) => (options.client ?? client).get<GetMessageResponses, GetMessageErrors, ThrowOnError>({
+export const getMessage = <ThrowOnError extends boolean = true>(options: Options<GetMessageData, ThrowOnError>) => (options.client ?? client).get<GetMessageResponses, GetMessageErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
     url: '/v1/queues/{queue}/messages/{message}',
     ...options
@@ -697,7 +697,7 @@ export const getMessage = <ThrowOnError extends boolean = false>(options: Option
  *
  * The due time is a delay from now.
  */
-export const changeMessage = <ThrowOnError extends boolean = false>(options: Options<ChangeMessageData, ThrowOnError>) => (options.client ?? client).patch<ChangeMessageResponses, ChangeMessageErrors, ThrowOnError>({
+export const changeMessage = <ThrowOnError extends boolean = true>(options: Options<ChangeMessageData, ThrowOnError>) => (options.client ?? client).patch<ChangeMessageResponses, ChangeMessageErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
     url: '/v1/queues/{queue}/messages/{message}',
     ...options,
@@ -714,7 +714,7 @@ export const changeMessage = <ThrowOnError extends boolean = false>(options: Opt
  *
  * Requires a queue with `history` enabled.
  */
-export const getMessageHistory = <ThrowOnError extends boolean = false>(options: Options<GetMessageHistoryData, ThrowOnError>) => (options.client ?? client).get<GetMessageHistoryResponses, GetMessageHistoryErrors, ThrowOnError>({
+export const getMessageHistory = <ThrowOnError extends boolean = true>(options: Options<GetMessageHistoryData, ThrowOnError>) => (options.client ?? client).get<GetMessageHistoryResponses, GetMessageHistoryErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
     url: '/v1/queues/{queue}/messages/{message}/history',
     ...options
@@ -725,7 +725,7 @@ export const getMessageHistory = <ThrowOnError extends boolean = false>(options:
  *
  * List the moves from a queue, newest first.
  */
-export const listMoves = <ThrowOnError extends boolean = false>(options: Options<ListMovesData, ThrowOnError>) => (options.client ?? client).get<ListMovesResponses, ListMovesErrors, ThrowOnError>({
+export const listMoves = <ThrowOnError extends boolean = true>(options: Options<ListMovesData, ThrowOnError>) => (options.client ?? client).get<ListMovesResponses, ListMovesErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
     url: '/v1/queues/{queue}/moves',
     ...options
@@ -736,7 +736,7 @@ export const listMoves = <ThrowOnError extends boolean = false>(options: Options
  *
  * Start moving the ready messages of a dead-letter queue.
  */
-export const startMove = <ThrowOnError extends boolean = false>(options: Options<StartMoveData, ThrowOnError>) => (options.client ?? client).post<StartMoveResponses, StartMoveErrors, ThrowOnError>({
+export const startMove = <ThrowOnError extends boolean = true>(options: Options<StartMoveData, ThrowOnError>) => (options.client ?? client).post<StartMoveResponses, StartMoveErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
     url: '/v1/queues/{queue}/moves',
     ...options,
@@ -751,7 +751,7 @@ export const startMove = <ThrowOnError extends boolean = false>(options: Options
  *
  * Show the progress of a move.
  */
-export const getMove = <ThrowOnError extends boolean = false>(options: Options<GetMoveData, ThrowOnError>) => (options.client ?? client).get<GetMoveResponses, GetMoveErrors, ThrowOnError>({
+export const getMove = <ThrowOnError extends boolean = true>(options: Options<GetMoveData, ThrowOnError>) => (options.client ?? client).get<GetMoveResponses, GetMoveErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
     url: '/v1/queues/{queue}/moves/{move}',
     ...options
@@ -762,7 +762,7 @@ export const getMove = <ThrowOnError extends boolean = false>(options: Options<G
  *
  * Cancel a move: `{"state": "cancelled"}`.
  */
-export const changeMove = <ThrowOnError extends boolean = false>(options: Options<ChangeMoveData, ThrowOnError>) => (options.client ?? client).patch<ChangeMoveResponses, ChangeMoveErrors, ThrowOnError>({
+export const changeMove = <ThrowOnError extends boolean = true>(options: Options<ChangeMoveData, ThrowOnError>) => (options.client ?? client).patch<ChangeMoveResponses, ChangeMoveErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
     url: '/v1/queues/{queue}/moves/{move}',
     ...options,
@@ -777,7 +777,7 @@ export const changeMove = <ThrowOnError extends boolean = false>(options: Option
  *
  * Resume delivery.
  */
-export const resumeQueue = <ThrowOnError extends boolean = false>(options: Options<ResumeQueueData, ThrowOnError>) => (options.client ?? client).delete<ResumeQueueResponses, ResumeQueueErrors, ThrowOnError>({
+export const resumeQueue = <ThrowOnError extends boolean = true>(options: Options<ResumeQueueData, ThrowOnError>) => (options.client ?? client).delete<ResumeQueueResponses, ResumeQueueErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
     url: '/v1/queues/{queue}/pause',
     ...options
@@ -788,7 +788,7 @@ export const resumeQueue = <ThrowOnError extends boolean = false>(options: Optio
  *
  * Pause delivery: the queue accepts messages and delivers none until it is resumed.
  */
-export const pauseQueue = <ThrowOnError extends boolean = false>(options: Options<PauseQueueData, ThrowOnError>) => (options.client ?? client).put<PauseQueueResponses, PauseQueueErrors, ThrowOnError>({
+export const pauseQueue = <ThrowOnError extends boolean = true>(options: Options<PauseQueueData, ThrowOnError>) => (options.client ?? client).put<PauseQueueResponses, PauseQueueErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
     url: '/v1/queues/{queue}/pause',
     ...options
@@ -799,7 +799,7 @@ export const pauseQueue = <ThrowOnError extends boolean = false>(options: Option
  *
  * Delete all messages of a queue, including those in flight. Dead letters are kept.
  */
-export const purgeQueue = <ThrowOnError extends boolean = false>(options: Options<PurgeQueueData, ThrowOnError>) => (options.client ?? client).post<PurgeQueueResponses, PurgeQueueErrors, ThrowOnError>({
+export const purgeQueue = <ThrowOnError extends boolean = true>(options: Options<PurgeQueueData, ThrowOnError>) => (options.client ?? client).post<PurgeQueueResponses, PurgeQueueErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
     url: '/v1/queues/{queue}/purges',
     ...options
@@ -811,7 +811,7 @@ export const purgeQueue = <ThrowOnError extends boolean = false>(options: Option
  * Each message is hidden from other consumers until its visibility timeout expires: settle it before then. With
  * `wait_seconds`, the call waits for the first message; an empty list means that none arrived.
  */
-export const receiveMessages = <ThrowOnError extends boolean = false>(options: Options<ReceiveMessagesData, ThrowOnError>) => (options.client ?? client).post<ReceiveMessagesResponses, ReceiveMessagesErrors, ThrowOnError>({
+export const receiveMessages = <ThrowOnError extends boolean = true>(options: Options<ReceiveMessagesData, ThrowOnError>) => (options.client ?? client).post<ReceiveMessagesResponses, ReceiveMessagesErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
     url: '/v1/queues/{queue}/receive',
     ...options,
@@ -828,7 +828,7 @@ export const receiveMessages = <ThrowOnError extends boolean = false>(options: O
  *
  * With `per_second`, this starts a move, whose progress is at `location`.
  */
-export const redriveQueue = <ThrowOnError extends boolean = false>(options: Options<RedriveQueueData, ThrowOnError>) => (options.client ?? client).post<RedriveQueueResponses, RedriveQueueErrors, ThrowOnError>({
+export const redriveQueue = <ThrowOnError extends boolean = true>(options: Options<RedriveQueueData, ThrowOnError>) => (options.client ?? client).post<RedriveQueueResponses, RedriveQueueErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
     url: '/v1/queues/{queue}/redrives',
     ...options,
@@ -843,7 +843,7 @@ export const redriveQueue = <ThrowOnError extends boolean = false>(options: Opti
  *
  * Return the counts and rates of a queue over time.
  */
-export const getQueueSeries = <ThrowOnError extends boolean = false>(options: Options<GetQueueSeriesData, ThrowOnError>) => (options.client ?? client).get<GetQueueSeriesResponses, GetQueueSeriesErrors, ThrowOnError>({
+export const getQueueSeries = <ThrowOnError extends boolean = true>(options: Options<GetQueueSeriesData, ThrowOnError>) => (options.client ?? client).get<GetQueueSeriesResponses, GetQueueSeriesErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
     url: '/v1/queues/{queue}/series',
     ...options
@@ -856,7 +856,7 @@ export const getQueueSeries = <ThrowOnError extends boolean = false>(options: Op
  * redelivered immediately. extend: still processing; hidden for `visibility_timeout_seconds` from now. reject: failed
  * permanently; dead-lettered. Each settlement has its own result.
  */
-export const settleMessages = <ThrowOnError extends boolean = false>(options: Options<SettleMessagesData, ThrowOnError>) => (options.client ?? client).post<SettleMessagesResponses, SettleMessagesErrors, ThrowOnError>({
+export const settleMessages = <ThrowOnError extends boolean = true>(options: Options<SettleMessagesData, ThrowOnError>) => (options.client ?? client).post<SettleMessagesResponses, SettleMessagesErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
     url: '/v1/queues/{queue}/settle',
     ...options,
@@ -871,7 +871,7 @@ export const settleMessages = <ThrowOnError extends boolean = false>(options: Op
  *
  * Return exact message counts of a queue by state.
  */
-export const getQueueStats = <ThrowOnError extends boolean = false>(options: Options<GetQueueStatsData, ThrowOnError>) => (options.client ?? client).get<GetQueueStatsResponses, GetQueueStatsErrors, ThrowOnError>({
+export const getQueueStats = <ThrowOnError extends boolean = true>(options: Options<GetQueueStatsData, ThrowOnError>) => (options.client ?? client).get<GetQueueStatsResponses, GetQueueStatsErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
     url: '/v1/queues/{queue}/stats',
     ...options
@@ -882,7 +882,7 @@ export const getQueueStats = <ThrowOnError extends boolean = false>(options: Opt
  *
  * List replays, newest first. Finished replays are listed for 30 days.
  */
-export const listReplays = <ThrowOnError extends boolean = false>(options?: Options<ListReplaysData, ThrowOnError>) => (options?.client ?? client).get<ListReplaysResponses, ListReplaysErrors, ThrowOnError>({
+export const listReplays = <ThrowOnError extends boolean = true>(options?: Options<ListReplaysData, ThrowOnError>) => (options?.client ?? client).get<ListReplaysResponses, ListReplaysErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
     url: '/v1/replays',
     ...options
@@ -893,7 +893,7 @@ export const listReplays = <ThrowOnError extends boolean = false>(options?: Opti
  *
  * Start a replay, which sends each record once, or preview it with `dry_run`.
  */
-export const startReplay = <ThrowOnError extends boolean = false>(options: Options<StartReplayData, ThrowOnError>) => (options.client ?? client).post<StartReplayResponses, StartReplayErrors, ThrowOnError>({
+export const startReplay = <ThrowOnError extends boolean = true>(options: Options<StartReplayData, ThrowOnError>) => (options.client ?? client).post<StartReplayResponses, StartReplayErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
     url: '/v1/replays',
     ...options,
@@ -908,7 +908,7 @@ export const startReplay = <ThrowOnError extends boolean = false>(options: Optio
  *
  * Show the progress of a replay, by shard.
  */
-export const getReplay = <ThrowOnError extends boolean = false>(options: Options<GetReplayData, ThrowOnError>) => (options.client ?? client).get<GetReplayResponses, GetReplayErrors, ThrowOnError>({
+export const getReplay = <ThrowOnError extends boolean = true>(options: Options<GetReplayData, ThrowOnError>) => (options.client ?? client).get<GetReplayResponses, GetReplayErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
     url: '/v1/replays/{replay}',
     ...options
@@ -919,7 +919,7 @@ export const getReplay = <ThrowOnError extends boolean = false>(options: Options
  *
  * Cancel a replay; records already sent are kept.
  */
-export const cancelReplay = <ThrowOnError extends boolean = false>(options: Options<CancelReplayData, ThrowOnError>) => (options.client ?? client).post<CancelReplayResponses, CancelReplayErrors, ThrowOnError>({
+export const cancelReplay = <ThrowOnError extends boolean = true>(options: Options<CancelReplayData, ThrowOnError>) => (options.client ?? client).post<CancelReplayResponses, CancelReplayErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
     url: '/v1/replays/{replay}/cancel',
     ...options
@@ -932,7 +932,7 @@ export const cancelReplay = <ThrowOnError extends boolean = false>(options: Opti
  *
  * A running replay stops within seconds; until then its `requested_state` is 'pause'.
  */
-export const pauseReplay = <ThrowOnError extends boolean = false>(options: Options<PauseReplayData, ThrowOnError>) => (options.client ?? client).post<PauseReplayResponses, PauseReplayErrors, ThrowOnError>({
+export const pauseReplay = <ThrowOnError extends boolean = true>(options: Options<PauseReplayData, ThrowOnError>) => (options.client ?? client).post<PauseReplayResponses, PauseReplayErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
     url: '/v1/replays/{replay}/pause',
     ...options
@@ -943,7 +943,7 @@ export const pauseReplay = <ThrowOnError extends boolean = false>(options: Optio
  *
  * Resume a paused replay.
  */
-export const resumeReplay = <ThrowOnError extends boolean = false>(options: Options<ResumeReplayData, ThrowOnError>) => (options.client ?? client).post<ResumeReplayResponses, ResumeReplayErrors, ThrowOnError>({
+export const resumeReplay = <ThrowOnError extends boolean = true>(options: Options<ResumeReplayData, ThrowOnError>) => (options.client ?? client).post<ResumeReplayResponses, ResumeReplayErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
     url: '/v1/replays/{replay}/resume',
     ...options
@@ -954,7 +954,7 @@ export const resumeReplay = <ThrowOnError extends boolean = false>(options: Opti
  *
  * Retry a failed replay from its current position.
  */
-export const retryReplay = <ThrowOnError extends boolean = false>(options: Options<RetryReplayData, ThrowOnError>) => (options.client ?? client).post<RetryReplayResponses, RetryReplayErrors, ThrowOnError>({
+export const retryReplay = <ThrowOnError extends boolean = true>(options: Options<RetryReplayData, ThrowOnError>) => (options.client ?? client).post<RetryReplayResponses, RetryReplayErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
     url: '/v1/replays/{replay}/retry',
     ...options
@@ -965,7 +965,7 @@ export const retryReplay = <ThrowOnError extends boolean = false>(options: Optio
  *
  * Return the totals of the namespace over time.
  */
-export const getNamespaceSeries = <ThrowOnError extends boolean = false>(options?: Options<GetNamespaceSeriesData, ThrowOnError>) => (options?.client ?? client).get<GetNamespaceSeriesResponses, GetNamespaceSeriesErrors, ThrowOnError>({
+export const getNamespaceSeries = <ThrowOnError extends boolean = true>(options?: Options<GetNamespaceSeriesData, ThrowOnError>) => (options?.client ?? client).get<GetNamespaceSeriesResponses, GetNamespaceSeriesErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
     url: '/v1/series',
     ...options
@@ -976,7 +976,7 @@ export const getNamespaceSeries = <ThrowOnError extends boolean = false>(options
  *
  * Log a browser out: its session ends in all processes.
  */
-export const logOut = <ThrowOnError extends boolean = false>(options?: Options<LogOutData, ThrowOnError>) => (options?.client ?? client).delete<LogOutResponses, LogOutErrors, ThrowOnError>({
+export const logOut = <ThrowOnError extends boolean = true>(options?: Options<LogOutData, ThrowOnError>) => (options?.client ?? client).delete<LogOutResponses, LogOutErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
     url: '/v1/sessions',
     ...options
@@ -989,7 +989,7 @@ export const logOut = <ThrowOnError extends boolean = false>(options?: Options<L
  *
  * The response sets the session cookie. The session ends when the key does, or after one day.
  */
-export const logIn = <ThrowOnError extends boolean = false>(options?: Options<LogInData, ThrowOnError>) => (options?.client ?? client).post<LogInResponses, LogInErrors, ThrowOnError>({
+export const logIn = <ThrowOnError extends boolean = true>(options?: Options<LogInData, ThrowOnError>) => (options?.client ?? client).post<LogInResponses, LogInErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
     url: '/v1/sessions',
     ...options,
@@ -1006,7 +1006,7 @@ export const logIn = <ThrowOnError extends boolean = false>(options?: Options<Lo
  *
  * For a process with more than 500 connections, the oldest 500 are listed.
  */
-export const listSockets = <ThrowOnError extends boolean = false>(options?: Options<ListSocketsData, ThrowOnError>) => (options?.client ?? client).get<ListSocketsResponses, ListSocketsErrors, ThrowOnError>({
+export const listSockets = <ThrowOnError extends boolean = true>(options?: Options<ListSocketsData, ThrowOnError>) => (options?.client ?? client).get<ListSocketsResponses, ListSocketsErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
     url: '/v1/sockets',
     ...options
@@ -1019,7 +1019,7 @@ export const listSockets = <ThrowOnError extends boolean = false>(options?: Opti
  *
  * What the session holds is released. Its process closes the connection within three seconds. The client can reconnect.
  */
-export const closeSocket = <ThrowOnError extends boolean = false>(options: Options<CloseSocketData, ThrowOnError>) => (options.client ?? client).delete<CloseSocketResponses, CloseSocketErrors, ThrowOnError>({
+export const closeSocket = <ThrowOnError extends boolean = true>(options: Options<CloseSocketData, ThrowOnError>) => (options.client ?? client).delete<CloseSocketResponses, CloseSocketErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
     url: '/v1/sockets/{socket}',
     ...options
@@ -1030,7 +1030,7 @@ export const closeSocket = <ThrowOnError extends boolean = false>(options: Optio
  *
  * List streams by name.
  */
-export const listStreams = <ThrowOnError extends boolean = false>(options?: Options<ListStreamsData, ThrowOnError>) => (options?.client ?? client).get<ListStreamsResponses, ListStreamsErrors, ThrowOnError>({
+export const listStreams = <ThrowOnError extends boolean = true>(options?: Options<ListStreamsData, ThrowOnError>) => (options?.client ?? client).get<ListStreamsResponses, ListStreamsErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
     url: '/v1/streams',
     ...options
@@ -1041,7 +1041,7 @@ export const listStreams = <ThrowOnError extends boolean = false>(options?: Opti
  *
  * Delete a stream and its records.
  */
-export const deleteStream = <ThrowOnError extends boolean = false>(options: Options<DeleteStreamData, ThrowOnError>) => (options.client ?? client).delete<DeleteStreamResponses, DeleteStreamErrors, ThrowOnError>({
+export const deleteStream = <ThrowOnError extends boolean = true>(options: Options<DeleteStreamData, ThrowOnError>) => (options.client ?? client).delete<DeleteStreamResponses, DeleteStreamErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
     url: '/v1/streams/{stream}',
     ...options
@@ -1052,7 +1052,7 @@ export const deleteStream = <ThrowOnError extends boolean = false>(options: Opti
  *
  * Show a stream's configuration.
  */
-export const getStream = <ThrowOnError extends boolean = false>(options: Options<GetStreamData, ThrowOnError>) => (options.client ?? client).get<GetStreamResponses, GetStreamErrors, ThrowOnError>({
+export const getStream = <ThrowOnError extends boolean = true>(options: Options<GetStreamData, ThrowOnError>) => (options.client ?? client).get<GetStreamResponses, GetStreamErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
     url: '/v1/streams/{stream}',
     ...options
@@ -1063,7 +1063,7 @@ export const getStream = <ThrowOnError extends boolean = false>(options: Options
  *
  * Change fields of a stream's configuration.
  */
-export const changeStream = <ThrowOnError extends boolean = false>(options: Options<ChangeStreamData, ThrowOnError>) => (options.client ?? client).patch<ChangeStreamResponses, ChangeStreamErrors, ThrowOnError>({
+export const changeStream = <ThrowOnError extends boolean = true>(options: Options<ChangeStreamData, ThrowOnError>) => (options.client ?? client).patch<ChangeStreamResponses, ChangeStreamErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
     url: '/v1/streams/{stream}',
     ...options,
@@ -1081,7 +1081,7 @@ export const changeStream = <ThrowOnError extends boolean = false>(options: Opti
  * With `If-None-Match: *` an existing stream is refused with 412, `changes` with the requested fields that differ from it, and
  * `current` with the stream.
  */
-export const putStream = <ThrowOnError extends boolean = false>(options: Options<PutStreamData, ThrowOnError>) => (options.client ?? client).put<PutStreamResponses, PutStreamErrors, ThrowOnError>({
+export const putStream = <ThrowOnError extends boolean = true>(options: Options<PutStreamData, ThrowOnError>) => (options.client ?? client).put<PutStreamResponses, PutStreamErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
     url: '/v1/streams/{stream}',
     ...options,
@@ -1097,7 +1097,7 @@ export const putStream = <ThrowOnError extends boolean = false>(options: Options
  * The most efficient way to append, in MessagePack. The records are the same as those of other appends, without headers
  * and event times. Check `failed`: records can be rejected individually.
  */
-export const appendColumns = <ThrowOnError extends boolean = false>(options: Options<AppendColumnsData, ThrowOnError>) => (options.client ?? client).post<AppendColumnsResponses, AppendColumnsErrors, ThrowOnError>({
+export const appendColumns = <ThrowOnError extends boolean = true>(options: Options<AppendColumnsData, ThrowOnError>) => (options.client ?? client).post<AppendColumnsResponses, AppendColumnsErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
     url: '/v1/streams/{stream}/columns',
     ...options,
@@ -1115,7 +1115,7 @@ export const appendColumns = <ThrowOnError extends boolean = false>(options: Opt
  * The first commit of a batch determines its entries. A repeated commit of the batch completes it, and other entries
  * that the repeated call lists are discarded.
  */
-export const commitStaged = <ThrowOnError extends boolean = false>(options: Options<CommitStagedData, ThrowOnError>) => (options.client ?? client).post<CommitStagedResponses, CommitStagedErrors, ThrowOnError>({
+export const commitStaged = <ThrowOnError extends boolean = true>(options: Options<CommitStagedData, ThrowOnError>) => (options.client ?? client).post<CommitStagedResponses, CommitStagedErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
     url: '/v1/streams/{stream}/commits',
     ...options,
@@ -1132,7 +1132,7 @@ export const commitStaged = <ThrowOnError extends boolean = false>(options: Opti
  * after its parents. The header `Last-Event-ID` continues after that event. With `follow=false` the answer ends where the
  * stream ends now; for JSON Lines this is the default. An answer that completed has a last event or line `end`.
  */
-export const readEvents = <ThrowOnError extends boolean = false>(options: Options<ReadEventsData, ThrowOnError, ReadEventsResponse>) => (options.client ?? client).sse.get<ReadEventsResponses, ReadEventsErrors, ThrowOnError>({
+export const readEvents = <ThrowOnError extends boolean = true>(options: Options<ReadEventsData, ThrowOnError, ReadEventsResponse>) => (options.client ?? client).sse.get<ReadEventsResponses, ReadEventsErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
     url: '/v1/streams/{stream}/events',
     ...options
@@ -1145,7 +1145,7 @@ export const readEvents = <ThrowOnError extends boolean = false>(options: Option
  *
  * The index covers records routed by their key since it was enabled.
  */
-export const getLatestRecord = <ThrowOnError extends boolean = false>(options: Options<GetLatestRecordData, ThrowOnError>) => (options.client ?? client).get<GetLatestRecordResponses, GetLatestRecordErrors, ThrowOnError>({
+export const getLatestRecord = <ThrowOnError extends boolean = true>(options: Options<GetLatestRecordData, ThrowOnError>) => (options.client ?? client).get<GetLatestRecordResponses, GetLatestRecordErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
     url: '/v1/streams/{stream}/keys/{key}',
     ...options
@@ -1157,7 +1157,7 @@ export const getLatestRecord = <ThrowOnError extends boolean = false>(options: O
  * Continue at `next_cursor`, which is also returned if no records were found. Without a cursor, the read starts at the
  * oldest record, with `from=latest` at new records only, or at a `time`.
  */
-export const readStream = <ThrowOnError extends boolean = false>(options: Options<ReadStreamData, ThrowOnError>) => (options.client ?? client).get<ReadStreamResponses, ReadStreamErrors, ThrowOnError>({
+export const readStream = <ThrowOnError extends boolean = true>(options: Options<ReadStreamData, ThrowOnError>) => (options.client ?? client).get<ReadStreamResponses, ReadStreamErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
     url: '/v1/streams/{stream}/records',
     ...options
@@ -1169,7 +1169,7 @@ export const readStream = <ThrowOnError extends boolean = false>(options: Option
  * Each record has its own result: check `failed`. A single record can be sent as an object or as a raw body of any other
  * content type; the response is then one object, or a problem.
  */
-export const appendRecords = <ThrowOnError extends boolean = false>(options: Options<AppendRecordsData, ThrowOnError>) => (options.client ?? client).post<AppendRecordsResponses, AppendRecordsErrors, ThrowOnError>({
+export const appendRecords = <ThrowOnError extends boolean = true>(options: Options<AppendRecordsData, ThrowOnError>) => (options.client ?? client).post<AppendRecordsResponses, AppendRecordsErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
     url: '/v1/streams/{stream}/records',
     ...options,
@@ -1185,7 +1185,7 @@ export const appendRecords = <ThrowOnError extends boolean = false>(options: Opt
  * For programs whose requests you cannot shape, such as webhooks of other services. The record has the request's content
  * type; its other fields are in headers (`Millstream-Key`, `Millstream-Header-Name`, …) or in the query.
  */
-export const appendRawRecord = <ThrowOnError extends boolean = false>(options: Options<AppendRawRecordData, ThrowOnError>) => (options.client ?? client).post<AppendRawRecordResponses, AppendRawRecordErrors, ThrowOnError>({
+export const appendRawRecord = <ThrowOnError extends boolean = true>(options: Options<AppendRawRecordData, ThrowOnError>) => (options.client ?? client).post<AppendRawRecordResponses, AppendRawRecordErrors, ThrowOnError>({
     bodySerializer: null,
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
     url: '/v1/streams/{stream}/records/raw',
@@ -1204,7 +1204,7 @@ export const appendRawRecord = <ThrowOnError extends boolean = false>(options: O
  * Reads and writes continue, and records with the same key stay in order. Returns the stream's shards after the reshard.
  * Only one reshard of a stream runs at a time.
  */
-export const reshardStream = <ThrowOnError extends boolean = false>(options: Options<ReshardStreamData, ThrowOnError>) => (options.client ?? client).post<ReshardStreamResponses, ReshardStreamErrors, ThrowOnError>({
+export const reshardStream = <ThrowOnError extends boolean = true>(options: Options<ReshardStreamData, ThrowOnError>) => (options.client ?? client).post<ReshardStreamResponses, ReshardStreamErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
     url: '/v1/streams/{stream}/reshard',
     ...options,
@@ -1219,7 +1219,7 @@ export const reshardStream = <ThrowOnError extends boolean = false>(options: Opt
  *
  * Return the size, rates and lag of a stream over time.
  */
-export const getStreamSeries = <ThrowOnError extends boolean = false>(options: Options<GetStreamSeriesData, ThrowOnError>) => (options.client ?? client).get<GetStreamSeriesResponses, GetStreamSeriesErrors, ThrowOnError>({
+export const getStreamSeries = <ThrowOnError extends boolean = true>(options: Options<GetStreamSeriesData, ThrowOnError>) => (options.client ?? client).get<GetStreamSeriesResponses, GetStreamSeriesErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
     url: '/v1/streams/{stream}/series',
     ...options
@@ -1230,7 +1230,7 @@ export const getStreamSeries = <ThrowOnError extends boolean = false>(options: O
  *
  * List the shards of a stream, open and closed, with the extent of their logs.
  */
-export const listShards = <ThrowOnError extends boolean = false>(options: Options<ListShardsData, ThrowOnError>) => (options.client ?? client).get<ListShardsResponses, ListShardsErrors, ThrowOnError>({
+export const listShards = <ThrowOnError extends boolean = true>(options: Options<ListShardsData, ThrowOnError>) => (options.client ?? client).get<ListShardsResponses, ListShardsErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
     url: '/v1/streams/{stream}/shards',
     ...options
@@ -1241,7 +1241,7 @@ export const listShards = <ThrowOnError extends boolean = false>(options: Option
  *
  * As for all shards. The answer ends with the shard, when that is split or merged; `shard_ended` names the children.
  */
-export const readShardEvents = <ThrowOnError extends boolean = false>(options: Options<ReadShardEventsData, ThrowOnError, ReadShardEventsResponse>) => (options.client ?? client).sse.get<ReadShardEventsResponses, ReadShardEventsErrors, ThrowOnError>({
+export const readShardEvents = <ThrowOnError extends boolean = true>(options: Options<ReadShardEventsData, ThrowOnError, ReadShardEventsResponse>) => (options.client ?? client).sse.get<ReadShardEventsResponses, ReadShardEventsErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
     url: '/v1/streams/{stream}/shards/{shard}/events',
     ...options
@@ -1254,7 +1254,7 @@ export const readShardEvents = <ThrowOnError extends boolean = false>(options: O
  *
  * With `expected`, only if that is the current token. An empty token removes the fence.
  */
-export const putFence = <ThrowOnError extends boolean = false>(options: Options<PutFenceData, ThrowOnError>) => (options.client ?? client).put<PutFenceResponses, PutFenceErrors, ThrowOnError>({
+export const putFence = <ThrowOnError extends boolean = true>(options: Options<PutFenceData, ThrowOnError>) => (options.client ?? client).put<PutFenceResponses, PutFenceErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
     url: '/v1/streams/{stream}/shards/{shard}/fence',
     ...options,
@@ -1270,7 +1270,7 @@ export const putFence = <ThrowOnError extends boolean = false>(options: Options<
  * Continue at `next_offset` until the shard has `ended`; its `children` follow. Expired records and holes are reported
  * as a `gap`. With `wait_seconds`, the call waits at the end of the shard for the next record.
  */
-export const readShard = <ThrowOnError extends boolean = false>(options: Options<ReadShardData, ThrowOnError>) => (options.client ?? client).get<ReadShardResponses, ReadShardErrors, ThrowOnError>({
+export const readShard = <ThrowOnError extends boolean = true>(options: Options<ReadShardData, ThrowOnError>) => (options.client ?? client).get<ReadShardResponses, ReadShardErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
     url: '/v1/streams/{stream}/shards/{shard}/records',
     ...options
@@ -1282,7 +1282,7 @@ export const readShard = <ThrowOnError extends boolean = false>(options: Options
  * With `producer`, a repeated batch adds nothing. With `expected_offset`, the batch is accepted only if it is the next
  * offset of the shard. With `fence`, it is accepted only if that is the fencing token of the shard.
  */
-export const appendRecordsToShard = <ThrowOnError extends boolean = false>(options: Options<AppendRecordsToShardData, ThrowOnError>) => (options.client ?? client).post<AppendRecordsToShardResponses, AppendRecordsToShardErrors, ThrowOnError>({
+export const appendRecordsToShard = <ThrowOnError extends boolean = true>(options: Options<AppendRecordsToShardData, ThrowOnError>) => (options.client ?? client).post<AppendRecordsToShardResponses, AppendRecordsToShardErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
     url: '/v1/streams/{stream}/shards/{shard}/records',
     ...options,
@@ -1300,7 +1300,7 @@ export const appendRecordsToShard = <ThrowOnError extends boolean = false>(optio
  * For bulk reads. Response headers contain the offset to continue at and the extent of the shard. Records in the hot
  * store and in the archive are read as one log.
  */
-export const readTable = <ThrowOnError extends boolean = false>(options: Options<ReadTableData, ThrowOnError>) => (options.client ?? client).get<ReadTableResponses, ReadTableErrors, ThrowOnError>({
+export const readTable = <ThrowOnError extends boolean = true>(options: Options<ReadTableData, ThrowOnError>) => (options.client ?? client).get<ReadTableResponses, ReadTableErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
     url: '/v1/streams/{stream}/shards/{shard}/table',
     ...options
@@ -1311,7 +1311,7 @@ export const readTable = <ThrowOnError extends boolean = false>(options: Options
  *
  * Permanently delete the records of a shard before an offset.
  */
-export const truncateShard = <ThrowOnError extends boolean = false>(options: Options<TruncateShardData, ThrowOnError>) => (options.client ?? client).post<TruncateShardResponses, TruncateShardErrors, ThrowOnError>({
+export const truncateShard = <ThrowOnError extends boolean = true>(options: Options<TruncateShardData, ThrowOnError>) => (options.client ?? client).post<TruncateShardResponses, TruncateShardErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
     url: '/v1/streams/{stream}/shards/{shard}/truncate',
     ...options,
@@ -1329,7 +1329,7 @@ export const truncateShard = <ThrowOnError extends boolean = false>(options: Opt
  * The body is an Arrow stream with the column `data` and optionally `key`, `event_ts` and `headers`. Staged records are
  * not readable until they are committed.
  */
-export const stageRecords = <ThrowOnError extends boolean = false>(options: Options<StageRecordsData, ThrowOnError>) => (options.client ?? client).post<StageRecordsResponses, StageRecordsErrors, ThrowOnError>({
+export const stageRecords = <ThrowOnError extends boolean = true>(options: Options<StageRecordsData, ThrowOnError>) => (options.client ?? client).post<StageRecordsResponses, StageRecordsErrors, ThrowOnError>({
     bodySerializer: null,
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
     url: '/v1/streams/{stream}/staged',
@@ -1345,7 +1345,7 @@ export const stageRecords = <ThrowOnError extends boolean = false>(options: Opti
  *
  * Discard a staged entry, unless it was committed.
  */
-export const discardStaged = <ThrowOnError extends boolean = false>(options: Options<DiscardStagedData, ThrowOnError>) => (options.client ?? client).delete<DiscardStagedResponses, DiscardStagedErrors, ThrowOnError>({
+export const discardStaged = <ThrowOnError extends boolean = true>(options: Options<DiscardStagedData, ThrowOnError>) => (options.client ?? client).delete<DiscardStagedResponses, DiscardStagedErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
     url: '/v1/streams/{stream}/staged/{staged}',
     ...options
@@ -1358,7 +1358,7 @@ export const discardStaged = <ThrowOnError extends boolean = false>(options: Opt
  *
  * The ticket is valid for 30 seconds.
  */
-export const makeTicket = <ThrowOnError extends boolean = false>(options?: Options<MakeTicketData, ThrowOnError>) => (options?.client ?? client).post<MakeTicketResponses, MakeTicketErrors, ThrowOnError>({
+export const makeTicket = <ThrowOnError extends boolean = true>(options?: Options<MakeTicketData, ThrowOnError>) => (options?.client ?? client).post<MakeTicketResponses, MakeTicketErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
     url: '/v1/tickets',
     ...options
@@ -1369,7 +1369,7 @@ export const makeTicket = <ThrowOnError extends boolean = false>(options?: Optio
  *
  * List webhooks by name.
  */
-export const listWebhooks = <ThrowOnError extends boolean = false>(options?: Options<ListWebhooksData, ThrowOnError>) => (options?.client ?? client).get<ListWebhooksResponses, ListWebhooksErrors, ThrowOnError>({
+export const listWebhooks = <ThrowOnError extends boolean = true>(options?: Options<ListWebhooksData, ThrowOnError>) => (options?.client ?? client).get<ListWebhooksResponses, ListWebhooksErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
     url: '/v1/webhooks',
     ...options
@@ -1380,7 +1380,7 @@ export const listWebhooks = <ThrowOnError extends boolean = false>(options?: Opt
  *
  * Delete a webhook, its secrets and its log. The queue or group is kept.
  */
-export const deleteWebhook = <ThrowOnError extends boolean = false>(options: Options<DeleteWebhookData, ThrowOnError>) => (options.client ?? client).delete<DeleteWebhookResponses, DeleteWebhookErrors, ThrowOnError>({
+export const deleteWebhook = <ThrowOnError extends boolean = true>(options: Options<DeleteWebhookData, ThrowOnError>) => (options.client ?? client).delete<DeleteWebhookResponses, DeleteWebhookErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
     url: '/v1/webhooks/{webhook}',
     ...options
@@ -1391,7 +1391,7 @@ export const deleteWebhook = <ThrowOnError extends boolean = false>(options: Opt
  *
  * Show the configuration and health of a webhook. The ETag covers the configuration only.
  */
-export const getWebhook = <ThrowOnError extends boolean = false>(options: Options<GetWebhookData, ThrowOnError>) => (options.client ?? client).get<GetWebhookResponses, GetWebhookErrors, ThrowOnError>({
+export const getWebhook = <ThrowOnError extends boolean = true>(options: Options<GetWebhookData, ThrowOnError>) => (options.client ?? client).get<GetWebhookResponses, GetWebhookErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
     url: '/v1/webhooks/{webhook}',
     ...options
@@ -1406,7 +1406,7 @@ export const getWebhook = <ThrowOnError extends boolean = false>(options: Option
  * paused or disabled does not change. With `If-None-Match: *` an existing webhook is refused with 412, `changes` with the
  * requested fields that differ from it, and `current` with the webhook.
  */
-export const putWebhook = <ThrowOnError extends boolean = false>(options: Options<PutWebhookData, ThrowOnError>) => (options.client ?? client).put<PutWebhookResponses, PutWebhookErrors, ThrowOnError>({
+export const putWebhook = <ThrowOnError extends boolean = true>(options: Options<PutWebhookData, ThrowOnError>) => (options.client ?? client).put<PutWebhookResponses, PutWebhookErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
     url: '/v1/webhooks/{webhook}',
     ...options,
@@ -1421,7 +1421,7 @@ export const putWebhook = <ThrowOnError extends boolean = false>(options: Option
  *
  * List deliveries and their attempts, newest first, including pending ones.
  */
-export const listDeliveries = <ThrowOnError extends boolean = false>(options: Options<ListDeliveriesData, ThrowOnError>) => (options.client ?? client).get<ListDeliveriesResponses, ListDeliveriesErrors, ThrowOnError>({
+export const listDeliveries = <ThrowOnError extends boolean = true>(options: Options<ListDeliveriesData, ThrowOnError>) => (options.client ?? client).get<ListDeliveriesResponses, ListDeliveriesErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
     url: '/v1/webhooks/{webhook}/deliveries',
     ...options
@@ -1435,7 +1435,7 @@ export const listDeliveries = <ThrowOnError extends boolean = false>(options: Op
  * Deliveries that succeeded can be resent too. A message that is waiting for its next attempt is removed from its queue
  * if this one succeeds.
  */
-export const resendDelivery = <ThrowOnError extends boolean = false>(options: Options<ResendDeliveryData, ThrowOnError>) => (options.client ?? client).post<ResendDeliveryResponses, ResendDeliveryErrors, ThrowOnError>({
+export const resendDelivery = <ThrowOnError extends boolean = true>(options: Options<ResendDeliveryData, ThrowOnError>) => (options.client ?? client).post<ResendDeliveryResponses, ResendDeliveryErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
     url: '/v1/webhooks/{webhook}/deliveries/{delivery}/resends',
     ...options
@@ -1448,7 +1448,7 @@ export const resendDelivery = <ThrowOnError extends boolean = false>(options: Op
  *
  * Shards waiting for a retry are retried immediately.
  */
-export const enableWebhook = <ThrowOnError extends boolean = false>(options: Options<EnableWebhookData, ThrowOnError>) => (options.client ?? client).post<EnableWebhookResponses, EnableWebhookErrors, ThrowOnError>({
+export const enableWebhook = <ThrowOnError extends boolean = true>(options: Options<EnableWebhookData, ThrowOnError>) => (options.client ?? client).post<EnableWebhookResponses, EnableWebhookErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
     url: '/v1/webhooks/{webhook}/enable',
     ...options
@@ -1459,7 +1459,7 @@ export const enableWebhook = <ThrowOnError extends boolean = false>(options: Opt
  *
  * Resume deliveries. A webhook that the service has disabled stays disabled.
  */
-export const resumeWebhook = <ThrowOnError extends boolean = false>(options: Options<ResumeWebhookData, ThrowOnError>) => (options.client ?? client).delete<ResumeWebhookResponses, ResumeWebhookErrors, ThrowOnError>({
+export const resumeWebhook = <ThrowOnError extends boolean = true>(options: Options<ResumeWebhookData, ThrowOnError>) => (options.client ?? client).delete<ResumeWebhookResponses, ResumeWebhookErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
     url: '/v1/webhooks/{webhook}/pause',
     ...options
@@ -1470,7 +1470,7 @@ export const resumeWebhook = <ThrowOnError extends boolean = false>(options: Opt
  *
  * Pause deliveries. Messages and records wait in their queue or stream.
  */
-export const pauseWebhook = <ThrowOnError extends boolean = false>(options: Options<PauseWebhookData, ThrowOnError>) => (options.client ?? client).put<PauseWebhookResponses, PauseWebhookErrors, ThrowOnError>({
+export const pauseWebhook = <ThrowOnError extends boolean = true>(options: Options<PauseWebhookData, ThrowOnError>) => (options.client ?? client).put<PauseWebhookResponses, PauseWebhookErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
     url: '/v1/webhooks/{webhook}/pause',
     ...options
@@ -1483,7 +1483,7 @@ export const pauseWebhook = <ThrowOnError extends boolean = false>(options: Opti
  *
  * The previous secret also signs deliveries for the overlap period, so that no delivery is rejected.
  */
-export const rotateWebhookSecret = <ThrowOnError extends boolean = false>(options: Options<RotateWebhookSecretData, ThrowOnError>) => (options.client ?? client).post<RotateWebhookSecretResponses, RotateWebhookSecretErrors, ThrowOnError>({
+export const rotateWebhookSecret = <ThrowOnError extends boolean = true>(options: Options<RotateWebhookSecretData, ThrowOnError>) => (options.client ?? client).post<RotateWebhookSecretResponses, RotateWebhookSecretErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
     url: '/v1/webhooks/{webhook}/secret',
     ...options,
@@ -1498,7 +1498,7 @@ export const rotateWebhookSecret = <ThrowOnError extends boolean = false>(option
  *
  * Send a signed test event, even from a disabled webhook, and return the result.
  */
-export const testWebhook = <ThrowOnError extends boolean = false>(options: Options<TestWebhookData, ThrowOnError>) => (options.client ?? client).post<TestWebhookResponses, TestWebhookErrors, ThrowOnError>({
+export const testWebhook = <ThrowOnError extends boolean = true>(options: Options<TestWebhookData, ThrowOnError>) => (options.client ?? client).post<TestWebhookResponses, TestWebhookErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
     url: '/v1/webhooks/{webhook}/tests',
     ...options
@@ -1509,7 +1509,7 @@ export const testWebhook = <ThrowOnError extends boolean = false>(options: Optio
  *
  * Return the caller's identity and permissions.
  */
-export const whoami = <ThrowOnError extends boolean = false>(options?: Options<WhoamiData, ThrowOnError>) => (options?.client ?? client).get<WhoamiResponses, WhoamiErrors, ThrowOnError>({
+export const whoami = <ThrowOnError extends boolean = true>(options?: Options<WhoamiData, ThrowOnError>) => (options?.client ?? client).get<WhoamiResponses, WhoamiErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
     url: '/v1/whoami',
     ...options

@@ -715,7 +715,7 @@ export type CommittedOut = {
 /**
  * ConditionConfig
  *
- * A condition on a member of a JSON body: exactly one of `equals` and `exists`.
+ * A condition on a member of a JSON body: exactly one of `equal_to` and `exists`.
  */
 export type ConditionConfig = {
     /**
@@ -725,11 +725,11 @@ export type ConditionConfig = {
      */
     path: string;
     /**
-     * Equals
+     * Equal To
      *
-     * Any JSON value.
+     * Any JSON value. `equals`, its former name, is accepted too.
      */
-    equals?: unknown;
+    equal_to?: unknown;
     /**
      * Exists
      */
@@ -1077,8 +1077,10 @@ export type FieldChange = {
 export type FilterConfig = {
     /**
      * Keys
+     *
+     * Records with one of these keys. Default: all keys.
      */
-    keys?: Array<string>;
+    keys?: Array<string> | null;
     /**
      * Headers
      */
@@ -1553,7 +1555,7 @@ export type JobDetail = {
      */
     requested_state: RequestedState;
     /**
-     * Why the queued job makes no progress; null if it does.
+     * Why the job makes no progress; null if it does.
      */
     waiting_for: WaitReason | null;
     /**
@@ -1646,7 +1648,7 @@ export type JobOut = {
      */
     requested_state: RequestedState;
     /**
-     * Why the queued job makes no progress; null if it does.
+     * Why the job makes no progress; null if it does.
      */
     waiting_for: WaitReason | null;
     /**
@@ -3812,9 +3814,9 @@ export type RedriveConfig = {
     /**
      * Messages
      *
-     * Message ids or offsets.
+     * Message ids or offsets. Default: all messages.
      */
-    messages?: Array<string>;
+    messages?: Array<string> | null;
     /**
      * Messages Max
      *
@@ -5336,8 +5338,9 @@ export type TruncatedOut = {
  *
  * worker: no worker runs. capacity: the workers have no free place. readers: a replay's target has a backlog larger than its
  * `lag_records_max`. target: the target accepts nothing. pace: the next record is due later, at the replay's speed.
+ * spark: the job's worker starts Spark, for its first job.
  */
-export type WaitReason = 'worker' | 'capacity' | 'readers' | 'target' | 'pace';
+export type WaitReason = 'worker' | 'capacity' | 'readers' | 'target' | 'pace' | 'spark';
 
 /**
  * WebhookConfig
@@ -5829,7 +5832,7 @@ export type JobDetailWritable = {
      */
     requested_state: RequestedState;
     /**
-     * Why the queued job makes no progress; null if it does.
+     * Why the job makes no progress; null if it does.
      */
     waiting_for: WaitReason | null;
     /**
@@ -5909,7 +5912,7 @@ export type JobOutWritable = {
      */
     requested_state: RequestedState;
     /**
-     * Why the queued job makes no progress; null if it does.
+     * Why the job makes no progress; null if it does.
      */
     waiting_for: WaitReason | null;
     /**
@@ -7081,6 +7084,10 @@ export type ListAuditEntriesData = {
          */
         principal?: string;
         action?: string;
+        /**
+         * An operation such as `delete_queue`, or `delete*` for all that begin so.
+         */
+        operation?: string;
         /**
          * A resource such as `queues/orders`, including everything below it.
          */
