@@ -19,8 +19,8 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from api.native.messages import NackDelaySeconds, ReceivedMessageOut, VisibilitySeconds
-from api.native.record_filters import FilterIn
 from api.native.records import Moment, RecordOut
+from api.websocket.record_filters import FilterIn
 from storage.domain import limits
 
 JSON_PROTOCOL = "millstream.v1.json"

@@ -3,7 +3,7 @@
 import msgspec
 import pytest
 
-from api.native.record_filters import FilterIn
+from api.websocket.record_filters import FilterIn
 from storage.domain.errors import ValidationFailed
 
 
