@@ -7,7 +7,7 @@ type: integer                                    format: int64, since offsets an
 $ref, default: {…}                               no default: some cannot write an object, and its fields have theirs
 required: []                                     nothing
 required: [X], X deprecated                      nothing: the next release no longer has X
-enum: [a-b] of schema JobState                   x-enum-varnames: [JOB_STATE_A_B]: in Go, constants of all types share names
+enum: […] of schema X                             x-enum-varnames: […], which begin with X: Go has one scope for all constants
 """
 
 import re

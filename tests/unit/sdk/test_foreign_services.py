@@ -62,3 +62,10 @@ def test_foreign_answer_is_named(call, answer):
 def test_problem_or_outage_of_proxy_is_not_foreign(status, content_type, content, expected):
     with pytest.raises(expected):
         transport(status, content_type, content).call(list_queues())
+
+
+def test_own_connections_ask_for_plain_answers():
+    """Compression costs more processor time than a network nearby takes."""
+    own = Transport(Options(url=URL, api_key=""))
+
+    assert own._http.headers["accept-encoding"] == "identity"
