@@ -41,7 +41,7 @@ RECORD = {"offset": 0, "data": {"page": "/"}, "key": "user-1", "arrival_time": A
 MEMBERSHIP = {
     "member": "bob",
     "generation": 1769860800004,
-    "assigned": [{"shard": 1, "committed": None}],
+    "assigned": [{"shard": 1, "committed": None, "position": 0}],
     "revoked": [],
     "heartbeat_seconds": 5,
 }

@@ -53,7 +53,8 @@ from storage.groups.fetch import GroupFetcher
 from storage.groups.lag import LagReader
 from storage.groups.membership import GroupMembership
 from storage.groups.offsets import OffsetCommitter
-from storage.groups.reset import OffsetResetter, StartOffsets
+from storage.groups.reset import OffsetResetter
+from storage.groups.start_offsets import StartOffsets
 from storage.postgres.database import Database
 from storage.postgres.repositories.group_locks import Named
 from storage.postgres.repositories.group_mapping import GroupShard
@@ -88,7 +89,7 @@ class Groups:
         self._clock = clock
         self._coordinator = GroupCoordinator(self._rows, clock, limits)
         self._offsets = OffsetCommitter(self._rows, self._coordinator, streams, catalog)
-        self._starts = StartOffsets(streams)
+        self._starts = StartOffsets(self._rows, self._offsets, streams)
         self._resetter = OffsetResetter(
             rows=self._rows,
             coordinator=self._coordinator,
@@ -233,7 +234,7 @@ class Groups:
         `instance_id` makes a static member of that name, which keeps its shards for a while when it is
         silent. Raises GroupFull, ValidationFailed.
         """
-        return await self._members.join(name, member_id, instance_id)
+        return await self._with_starts(await self._members.join(name, member_id, instance_id))
 
     async def heartbeat(
         self,
@@ -248,7 +249,18 @@ class Groups:
         `generation`: the one that the member has; `owned`: the shards that it still holds, so that the others of those it was
         to give up are free. Raises MemberUnknown, or StaleGeneration when a later instance of it has joined.
         """
-        return await self._members.heartbeat(name, member_id, generation, owned)
+        membership = await self._members.heartbeat(name, member_id, generation, owned)
+        return await self._with_starts(membership)
+
+    async def _with_starts(self, membership: Membership) -> Membership:
+        """Store the starts that are missing; if that fails now, the next call does it.
+
+        The member has joined already.
+        """
+        try:
+            return await self._starts.stored(membership)
+        except MillstreamError:
+            return membership
 
     async def leave(self, name: GroupName, member_id: MemberId, *, for_good: bool = True) -> None:
         """Leave the group and give up all shards immediately.
@@ -292,9 +304,9 @@ class Groups:
     async def position(self, group: Group, place: MemberShard) -> int:
         """Return the offset at which reading a shard that the group assigned begins.
 
-        Raises ShardNotFound, StreamNotFound.
+        Raises StreamNotFound.
         """
-        return await self._starts.start_offset(group, place.shard, place.committed)
+        return await self._starts.position(group, place)
 
     async def observe_high_watermark(self, group: Group, shard: int, tip: int) -> None:
         """Record that a shard was read up to `tip`.

@@ -11,8 +11,8 @@ from storage.domain.names import GroupName
 from storage.domain.streams.stream import Gap, ShardRead
 from storage.groups.membership import GroupMembership
 from storage.groups.offsets import OffsetCommitter
-from storage.groups.reset import StartOffsets
-from storage.postgres.repositories.group_mapping import GroupShard
+from storage.groups.start_offsets import StartOffsets
+from storage.postgres.repositories.group_mapping import GroupShard, member_shard
 from storage.postgres.repositories.groups import GroupRows
 from storage.streams.engine import Streams
 
@@ -31,7 +31,7 @@ class GroupFetcher:
         self._rows = rows
         self._members = members
         self._offsets = offsets
-        self._start_offsets = starts
+        self._starts = starts
         self._streams = streams
 
     async def fetch(
@@ -54,13 +54,14 @@ class GroupFetcher:
                 membership = await self._members.ensure_member(name, member_id)
             else:
                 membership = await self._everything(name)
+            membership = await self._starts.stored(membership)
             unfinished = [
                 member_shard
                 for member_shard in membership.assigned
                 if member_shard.shard not in ended and not membership.group.spec.paused
             ]
             ahead = _of_this_lease(unfinished, positions, generation)
-            starts = await self._starts(membership.group, unfinished, ahead)
+            starts = await self._positions(membership.group, unfinished, ahead)
             left_ms = max(0, round((until - loop.time()) * limits.SECOND_MS))
             slice_ms = min(left_ms, membership.group.spec.heartbeat_ms)
             reads = await self._read(membership.group, starts, records_max, bytes_max, slice_ms)
@@ -116,29 +117,25 @@ class GroupFetcher:
         assignment = await self._rows.assignment(membership.group.name)
         shards = {} if assignment is None else assignment[2]
         return [
-            _expired_read(parent, shards[parent].committed or 0)
+            _expired_read(parent, shards[parent].position or 0)
             for parent in sorted(parents)
             if parent in shards and not shards[parent].lease.finished
         ]
 
-    async def _starts(
+    async def _positions(
         self, group: Group, member_shards: Sequence[MemberShard], ahead: Mapping[int, int]
-    ) -> dict[int, int | None]:
-        """Return the offset at which each shard is read; None for its oldest record."""
-        starts: dict[int, int | None] = {}
-        for member_shard in member_shards:
-            offset = ahead.get(member_shard.shard)
-            if offset is None:
-                offset = await self._start_offsets.position(
-                    group, member_shard.shard, member_shard.committed
-                )
-            starts[member_shard.shard] = offset
-        return starts
+    ) -> dict[int, int]:
+        """Return the offset at which each shard is read."""
+        positions = dict(ahead)
+        for place in member_shards:
+            if place.shard not in positions:
+                positions[place.shard] = await self._starts.position(group, place)
+        return positions
 
     async def _read(
         self,
         group: Group,
-        starts: Mapping[int, int | None],
+        starts: Mapping[int, int],
         records_max: int,
         bytes_max: int,
         wait_ms: int,
@@ -161,19 +158,14 @@ class GroupFetcher:
             self._offsets.observe_high_watermark(stream, read.shard, read.tip)
         return reads
 
-    async def _read_from_ends(
-        self, group: Group, starts: Mapping[int, int | None]
-    ) -> list[ShardRead]:
+    async def _read_from_ends(self, group: Group, starts: Mapping[int, int]) -> list[ShardRead]:
         """Read from the ends of the shards where the group's positions lie beyond them.
 
         A hot store restored from an older copy ends before the group's position, until the next append.
         """
         states = await self._streams.shards(group.stream)
         tips = {state.shard.index: state.next for state in states}
-        lower = {
-            shard: None if at is None else min(at, tips.get(shard, at))
-            for shard, at in starts.items()
-        }
+        lower = {shard: min(at, tips.get(shard, at)) for shard, at in starts.items()}
         return await self._streams.read_shards(group.stream, lower)
 
     async def _finish_ended(
@@ -217,9 +209,7 @@ def _of_this_lease(
 
 
 def _member_shard(shard: int, state: GroupShard | None) -> MemberShard:
-    if state is None:
-        return MemberShard(shard, 0, None)
-    return MemberShard(shard, state.lease.generation, state.committed)
+    return MemberShard(shard, 0, None) if state is None else member_shard(state)
 
 
 def _expired_read(shard: int, offset: int) -> ShardRead:

@@ -1,7 +1,6 @@
 """Group lag: unread records of each shard, and the time until retention deletes them."""
 
 import asyncio
-from collections.abc import Mapping
 
 from storage.domain.clock import Clock
 from storage.domain.errors import (
@@ -13,15 +12,13 @@ from storage.domain.groups.group import (
     ShardLag,
     without_holes,
 )
-from storage.domain.names import GroupName, LogId
+from storage.domain.names import GroupName
 from storage.domain.streams.stream import LogRecord, ReadFrom, ShardState, Stream
 from storage.groups.offsets import OffsetCommitter
-from storage.groups.reset import StartOffsets
+from storage.groups.start_offsets import StartOffsets
 from storage.postgres.repositories.group_mapping import GroupShard
 from storage.postgres.repositories.groups import GroupRows
 from storage.streams.engine import Streams
-
-Holes = Mapping[LogId, list[tuple[int, int]]]
 
 
 class LagReader:
@@ -49,9 +46,17 @@ class LagReader:
         stream = await self._offsets.stream(group)
         holes = await self._rows.holes([shard.log_id for shard in stream.shards])
         states = await self._streams.shards(stream.name)
+        positions = await self._starts.positions(group, shards, states)
         return await asyncio.gather(
             *(
-                self._lag(group, stream, state, shards.get(state.shard.index), holes)
+                self._lag(
+                    group,
+                    stream,
+                    state,
+                    shards.get(state.shard.index),
+                    position=positions[state.shard.index],
+                    holes=holes.get(state.shard.log_id, []),
+                )
                 for state in states
             )
         )
@@ -62,24 +67,23 @@ class LagReader:
         stream: Stream,
         state: ShardState,
         group_shard: GroupShard | None,
-        holes: Holes,
+        *,
+        position: int,
+        holes: list[tuple[int, int]],
     ) -> ShardLag:
-        index, committed = state.shard.index, group_shard.committed if group_shard else None
-        offset = await self._starts.position(group, index, committed)
-        position = state.start if offset is None else offset
-        empty = holes.get(state.shard.log_id, [])
+        index = state.shard.index
         unread = await self._next_unread(group, index, max(position, state.start), state.next)
         now_ms = self._clock.now_ms()
         return ShardLag(
             shard=index,
             owner=group_shard.lease.owner if group_shard else None,
             generation=group_shard.lease.generation if group_shard else 0,
-            committed=committed,
+            committed=group_shard.committed if group_shard else None,
             position=position,
             start=state.start,
             tip=state.next,
-            records=without_holes(max(position, state.start), state.next, empty),
-            expired=without_holes(position, state.start, empty),
+            records=without_holes(max(position, state.start), state.next, holes),
+            expired=without_holes(position, state.start, holes),
             lag_ms=max(0, now_ms - unread.arrival_ms) if unread else 0,
             loss_in_ms=_loss_in_ms(stream, unread, now_ms),
             finished=group_shard.lease.finished if group_shard else False,

@@ -1,4 +1,4 @@
-"""Group positions: start offsets, resets and bookmarks."""
+"""Group positions: resets and bookmarks."""
 
 import asyncio
 from collections.abc import Mapping, Sequence
@@ -18,54 +18,19 @@ from storage.domain.groups.group import (
     ResetSpec,
     ResetTo,
     ShardReset,
-    StartAt,
+    start_offset,
     without_holes,
 )
 from storage.domain.names import GroupName, LogId
-from storage.domain.streams.stream import ReadFrom, ShardState, Stream
+from storage.domain.streams.stream import ReadFrom, ShardState
 from storage.groups.coordinator import GroupCoordinator, MembershipChange, resetting
 from storage.groups.offsets import OffsetCommitter
-from storage.postgres.repositories.group_mapping import GroupShard
+from storage.groups.start_offsets import StartOffsets
 from storage.postgres.repositories.groups import GroupRows
 from storage.streams.engine import Streams
 from storage.streams.seek import offset_since
 
 Holes = Mapping[LogId, list[tuple[int, int]]]
-
-
-class StartOffsets:
-    """Offsets at which groups begin to read the shards of their streams.
-
-    Every verb raises StreamNotFound.
-    """
-
-    def __init__(self, streams: Streams) -> None:
-        self._streams = streams
-
-    async def initial_offsets(
-        self, stream: Stream, start: StartAt
-    ) -> list[tuple[int, int | None, bool]]:
-        """Return (shard, committed offset, finished) for each shard of a new group.
-
-        With LATEST, no existing record is read.
-        """
-        if start is not StartAt.LATEST:
-            return [(shard.index, None, False) for shard in stream.shards]
-        states = await self._streams.shards(stream.name)
-        return [(one.shard.index, one.next, not one.shard.is_open) for one in states]
-
-    async def position(self, group: Group, shard: int, committed: int | None) -> int | None:
-        """Return the next offset that the group reads of a shard; None for the oldest."""
-        if committed is not None or group.spec.start_time_ms is None:
-            return committed
-        return await offset_since(self._streams, group.stream, shard, group.spec.start_time_ms)
-
-    async def start_offset(self, group: Group, shard: int, committed: int | None) -> int:
-        """Return the next offset that the group reads of a shard, resolving the oldest one."""
-        offset = await self.position(group, shard, committed)
-        return (
-            await offset_since(self._streams, group.stream, shard, 0) if offset is None else offset
-        )
 
 
 class OffsetResetter:
@@ -150,8 +115,9 @@ class OffsetResetter:
                 time_ms = spec.time_ms or 0
                 return await offset_since(self._streams, group.stream, state.shard.index, time_ms)
             case ResetTo.OFFSETS | ResetTo.BOOKMARK:
-                # A shard that is younger than the bookmark had not been read then.
-                return _within(state, saved.get(state.shard.index, state.start))
+                # A child that is younger than the bookmark had not been read then, nor had its parents.
+                oldest = start_offset(state.shard, state.start, has_started=True)
+                return _within(state, saved.get(state.shard.index, oldest))
 
     async def _has_ended(self, group: Group, state: ShardState, offset: int) -> bool:
         if state.shard.is_open or offset < state.next:
@@ -176,7 +142,7 @@ class OffsetResetter:
         group, _, shards = await self._rows.describe(name)
         states = {state.shard.index: state for state in await self._streams.shards(group.stream)}
         if positions is None:
-            positions = await self._now(group, shards, states)
+            positions = await self._starts.positions(group, shards, list(states.values()))
         for shard, offset in positions.items():
             _within(_existing(states, shard), offset)
         saved = Bookmark(
@@ -188,18 +154,6 @@ class OffsetResetter:
         if not await self._rows.put_bookmark(group, saved, create_only=create_only):
             raise GroupNotFound
         return saved
-
-    async def _now(
-        self, group: Group, shards: Mapping[int, GroupShard], states: Mapping[int, ShardState]
-    ) -> dict[int, int]:
-        offsets = {}
-        for index, state in states.items():
-            group_shard = shards.get(index)
-            offset = await self._starts.position(
-                group, index, group_shard.committed if group_shard else None
-            )
-            offsets[index] = state.start if offset is None else offset
-        return offsets
 
     async def bookmarks(self, name: GroupName) -> list[Bookmark]:
         """Return the group's bookmarks, by name."""

@@ -196,7 +196,7 @@ select a.nth, g.*,
        m.member_id is not null and not m.away as known,
        m.member_id is not null and not m.away
        and coalesce(a.generation, m.joined_generation) >= m.joined_generation as beaten,
-       (select jsonb_agg(jsonb_build_array(s.shard, s.generation, s.committed, s.revoke_by_ms is not null)
+       (select jsonb_agg(jsonb_build_array(s.shard, s.generation, s.committed, s.start, s.revoke_by_ms is not null)
                          order by s.shard)
           from group_shards s
          where s.group_id = g.group_id and s.owner = a.member_id) as places,
@@ -277,6 +277,22 @@ select g.*,
   join streams st on st.stream_id = g.stream_id and st.deleted_at_ms is null
  where g.namespace = :namespace and g.name = :name
    for update of g;
+
+
+-- name: store_group_starts
+-- Rows are locked in their order, as commits lock them; one that got a start or a commit meanwhile is left as it is.
+with locked as (
+  select s.group_id, s.shard
+    from group_shards s
+   where s.group_id = :group_id and s.start is null and s.committed is null
+   order by s.shard
+     for update of s
+)
+update group_shards s
+   set start = coalesce(a.start, 0)
+  from locked l
+  left join unnest(cast(:shards as int[]), cast(:starts as bigint[])) as a(shard, start) on a.shard = l.shard
+ where s.group_id = l.group_id and s.shard = l.shard;
 
 
 -- name: groups_to_settle

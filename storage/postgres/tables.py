@@ -253,7 +253,7 @@ class GroupShardRow(SQLModel, table=True):
     """A shard of a group: its lease, and the next offset to read.
 
     Both in one row, so that a commit is checked and done by an update of one row. `committed` is null until
-    the first commit.
+    the first commit; `start`, until the shard is first read.
     """
 
     __tablename__ = "group_shards"
@@ -268,6 +268,7 @@ class GroupShardRow(SQLModel, table=True):
     committed: int | None = Field(default=None, sa_type=BigInteger)
     committed_at_ms: int | None = Field(default=None, sa_type=BigInteger)
     finished: bool
+    start: int | None = Field(default=None, sa_type=BigInteger)
 
 
 class GroupBookmarkRow(SQLModel, table=True):

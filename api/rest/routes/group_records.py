@@ -131,13 +131,14 @@ class HeartbeatIn(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
 
 
 class AssignedShard(msgspec.Struct, frozen=True):
-    """An assigned shard and its next offset.
+    """An assigned shard, its committed offset and the next offset to read.
 
-    `committed` is null if nothing is committed: read from the group's start position.
+    `committed` is null before the first commit; `position` is null if it could not be determined yet.
     """
 
     shard: int
     committed: int | None
+    position: int | None
 
 
 class Heartbeat(msgspec.Struct, kw_only=True):
@@ -290,7 +291,7 @@ async def send_heartbeat(call: Call[HeartbeatIn]) -> Heartbeat:
 
 
 def _assigned(place: MemberShard) -> AssignedShard:
-    return AssignedShard(place.shard, place.committed)
+    return AssignedShard(place.shard, place.committed, place.position)
 
 
 # Examples of the OpenAPI document

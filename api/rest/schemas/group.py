@@ -234,14 +234,15 @@ class PlaceOut(BaseModel):
     """A shard assigned to a member, and the group's next offset in it."""
 
     shard: int
-    committed: Annotated[
+    committed: Annotated[int | None, Field(description="Null before the first commit.")]
+    position: Annotated[
         int | None,
-        Field(description="Null before the first commit: read from the group's start position."),
+        Field(description="Next offset to read; null if it could not be determined yet."),
     ]
 
     @classmethod
     def from_domain(cls, place: MemberShard) -> Self:
-        return cls(shard=place.shard, committed=place.committed)
+        return cls(shard=place.shard, committed=place.committed, position=place.position)
 
 
 class MembershipOut(BaseModel):

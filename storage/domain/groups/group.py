@@ -1,7 +1,8 @@
 """Consumer group: members that share a stream, and their committed offsets.
 
 A *committed offset* is the next offset that the group will read of a shard. A group that has committed nothing
-yet starts where its start policy specifies. Committed offsets move forward by commits, and back only by a
+yet starts where its start policy specifies; that *start* is stored when a shard is first read, so that what expires
+afterwards is a gap. Committed offsets move forward by commits, and back only by a
 reset (G3).
 """
 
@@ -14,7 +15,7 @@ from storage.domain import limits
 from storage.domain.errors import FieldFault, MillstreamError, ValidationFailed
 from storage.domain.groups.assignment import MemberId, RevocationPolicy
 from storage.domain.names import GroupName, LogId, StreamName, check_name
-from storage.domain.streams.stream import Gap, ShardRead
+from storage.domain.streams.stream import Gap, Shard, ShardRead
 
 
 class GroupKind(StrEnum):
@@ -106,14 +107,20 @@ class Group(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class MemberShard(msgspec.Struct, frozen=True, gc=False):
-    """A shard assigned to a member, its lease's generation, and the group's committed offset.
+    """A shard assigned to a member, its lease's generation, and the group's offsets in it.
 
-    `committed` is None if nothing was committed.
+    `committed` is None before the first commit; `start`, until the shard is first read.
     """
 
     shard: int
     generation: int
     committed: int | None
+    start: int | None = None
+
+    @property
+    def position(self) -> int | None:
+        """Next offset to read: the committed one, or before the first commit the start."""
+        return self.start if self.committed is None else self.committed
 
 
 class Membership(msgspec.Struct, frozen=True, kw_only=True):
@@ -254,6 +261,15 @@ class Bookmark(msgspec.Struct, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         check_name(self.name)
+
+
+def start_offset(shard: Shard, oldest: int, *, has_started: bool) -> int:
+    """Return where a group begins to read a shard that was not assigned to it before.
+
+    `oldest`: where its start policy leads. A child that appeared after the group had started continues what the
+    group was reading, so it is read from its first record, and one that is gone already is a loss.
+    """
+    return 0 if has_started and shard.parents else oldest
 
 
 def without_holes(first: int, next_: int, holes: list[tuple[int, int]]) -> int:

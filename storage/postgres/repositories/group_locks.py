@@ -8,7 +8,7 @@ from sqlalchemy import Row, delete, insert, select, update
 from sqlalchemy.ext.asyncio import AsyncSession
 from sqlmodel import col
 
-from storage.domain.groups.assignment import Assignment, Link, Member, MemberId
+from storage.domain.groups.assignment import Assignment, Link, Member, MemberId, ShardLease
 from storage.domain.groups.group import Group, MemberShard
 from storage.domain.names import GroupName
 from storage.postgres.repositories.group_mapping import (
@@ -16,12 +16,15 @@ from storage.postgres.repositories.group_mapping import (
     group_of,
     group_values,
     lineage_of,
+    member_shard,
     members_of,
     shards_of,
     store_leases,
     store_members,
 )
 from storage.postgres.tables import AttendanceRow, GroupRow, GroupShardRow
+
+_NEW = GroupShard(lease=ShardLease(shard=-1), committed=None)
 
 
 class LockedGroup:
@@ -58,9 +61,9 @@ class LockedGroup:
     def assignments(self, member_id: MemberId, *, revoked: bool) -> tuple[MemberShard, ...]:
         """Return the member's shards that are being revoked, or the others."""
         return tuple(
-            MemberShard(lease.shard, lease.generation, self.committed.get(lease.shard))
-            for lease in self.assignment.leases
-            if lease.owner == member_id and (lease.revoke_by_ms is not None) == revoked
+            member_shard(shard)
+            for shard in self._shards.values()
+            if shard.lease.owner == member_id and (shard.lease.revoke_by_ms is not None) == revoked
         )
 
     async def store(self, after: Assignment) -> None:
@@ -75,7 +78,7 @@ class LockedGroup:
         )
         self._stored = self.assignment = after
         self._shards = {
-            lease.shard: GroupShard(lease=lease, committed=self.committed.get(lease.shard))
+            lease.shard: msgspec.structs.replace(self._shards.get(lease.shard, _NEW), lease=lease)
             for lease in after.leases
         }
         self.group = msgspec.structs.replace(self.group, generation=after.generation)

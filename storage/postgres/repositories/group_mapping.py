@@ -10,7 +10,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from sqlmodel import col
 
 from storage.domain.groups.assignment import Link, Member, ShardLease
-from storage.domain.groups.group import Group, GroupSpec
+from storage.domain.groups.group import Group, GroupSpec, MemberShard
 from storage.domain.names import GroupName, LogId
 from storage.postgres.tables import GroupMemberRow, GroupRow, GroupShardRow, ShardRow, StreamRow
 
@@ -21,6 +21,17 @@ class GroupShard(msgspec.Struct, frozen=True, kw_only=True):
     lease: ShardLease
     committed: int | None
     committed_at_ms: int | None = None
+    start: int | None = None
+
+    @property
+    def position(self) -> int | None:
+        """Next offset to read; None before the shard is first read."""
+        return self.start if self.committed is None else self.committed
+
+
+def member_shard(shard: GroupShard) -> MemberShard:
+    """Return a shard as its owner sees it."""
+    return MemberShard(shard.lease.shard, shard.lease.generation, shard.committed, shard.start)
 
 
 def living() -> Any:
@@ -93,6 +104,7 @@ async def shards_of(session: AsyncSession, group_id: str, *, locked: bool) -> di
             lease=msgspec.convert(_without_group(row), ShardLease),
             committed=row.committed,
             committed_at_ms=row.committed_at_ms,
+            start=row.start,
         )
         for row in rows
     }

@@ -4,7 +4,7 @@
 each is one statement that many callers share, and returns what it found.
 """
 
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -219,6 +219,23 @@ class GroupRows:
         results = {row.nth: _moved_to(row, moved.get(row.nth)) for row in rows if row.kind}
         return [results.get(nth) for nth in range(len(requests))]
 
+    async def store_starts(self, group: Group, starts: Mapping[int, int]) -> dict[int, int]:
+        """Store where the group begins to read each shard, and return its positions.
+
+        A start that is stored already stays; a shard that `starts` lacks is younger, and begins at 0.
+        """
+        parameters = {
+            "group_id": group.group_id,
+            "shards": list(starts),
+            "starts": list(starts.values()),
+        }
+        async with self._database.writing(unknown=StorageUnavailable) as session:
+            await session.execute(query("store_group_starts"), parameters)
+            shards = await shards_of(session, group.group_id, locked=False)
+        return {
+            index: shard.position for index, shard in shards.items() if shard.position is not None
+        }
+
     # Queries of the sweeper
 
     async def record_database_heartbeat(self, outage_ms: int, now_ms: int | None) -> None:
@@ -323,8 +340,8 @@ class GroupRows:
 
 def _heartbeat_result(row: Row[Any]) -> HeartbeatResult:
     shards = [
-        (MemberShard(shard, generation, committed), revoked)
-        for shard, generation, committed, revoked in row.places or ()
+        (MemberShard(shard, generation, committed, start), revoked)
+        for shard, generation, committed, start, revoked in row.places or ()
     ]
     return HeartbeatResult(
         group=group_of(row),
