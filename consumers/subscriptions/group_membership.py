@@ -116,8 +116,8 @@ class OrderedGroupMember:
     async def leave(self) -> None:
         """Leave the group and release all shards immediately.
 
-        Raises MemberUnknown.
+        Raises MemberUnknown, StaleGeneration.
         """
         if self._membership is not None:
-            self._membership = None
-            await self._groups.leave(self.name, self.member_id)
+            generation, self._membership = self.generation, None
+            await self._groups.leave(self.name, self.member_id, generation=generation)

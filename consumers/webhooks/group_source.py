@@ -149,7 +149,9 @@ class GroupSource:
         """
         if self._endpoint.is_mine:
             with suppress(MillstreamError):
-                await self._storage.groups.leave(self._group, self._mine.member_id)
+                await self._storage.groups.leave(
+                    self._group, self._mine.member_id, generation=self._mine.generation
+                )
 
     async def _wind_up(self) -> None:
         """Let deliveries end, for a moment, and commit those that are done."""

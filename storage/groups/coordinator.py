@@ -14,7 +14,13 @@ import msgspec
 from storage.concurrency.batcher import Batcher
 from storage.domain import limits
 from storage.domain.clock import Clock
-from storage.domain.errors import GroupFull, GroupNotFound, MemberUnknown, MillstreamError
+from storage.domain.errors import (
+    GroupFull,
+    GroupNotFound,
+    MemberUnknown,
+    MillstreamError,
+    StaleGeneration,
+)
 from storage.domain.groups.assignment import (
     Assignment,
     Member,
@@ -29,6 +35,8 @@ from storage.domain.limits import Limits
 from storage.domain.names import GroupName
 from storage.postgres.repositories.group_locks import LockedGroup
 from storage.postgres.repositories.groups import GroupRows
+
+FENCED = "A newer instance of this member has joined; this one no longer holds its shards."
 
 _GROUP_CONCURRENCY_MAX = 2  # groups that one process changes: each needs a connection to Postgres
 
@@ -61,8 +69,8 @@ def reevaluate(before: Assignment, _now_ms: int) -> Assignment:
     return before
 
 
-def joining(member_id: MemberId, *, static: bool, anew: bool) -> Step:
-    """Return the step of a member that joins.
+def joining(member_id: MemberId, *, static: bool | None, anew: bool) -> Step:
+    """Return the step of a member that joins; with `static` None, as static as it was.
 
     With `anew`, also if it is a member already: then its previous instance is fenced.
     """
@@ -73,10 +81,10 @@ def joining(member_id: MemberId, *, static: bool, anew: bool) -> Step:
             return before
         if current is None and len(before.members) >= limits.MEMBERS_MAX:
             raise GroupFull(f"A group can have at most {limits.MEMBERS_MAX} members.")
-        returns = not anew and current is not None and current.static
+        was_static = current is not None and current.static
         member = Member(
             member_id=member_id,
-            static=static or returns,
+            static=was_static if static is None else static,
             joined_generation=0,
             joined_at_ms=now_ms,
             heartbeat_ms=now_ms,
@@ -86,12 +94,18 @@ def joining(member_id: MemberId, *, static: bool, anew: bool) -> Step:
     return step
 
 
-def leaving(member_id: MemberId, *, for_good: bool) -> Step:
-    """Return the step of a member that leaves."""
+def leaving(member_id: MemberId, *, for_good: bool, generation: int | None) -> Step:
+    """Return the step of a member that leaves.
+
+    `generation`: the instance's own, if it sends it.
+    """
 
     def step(before: Assignment, _now_ms: int) -> Assignment:
-        if before.member(member_id) is None:
+        member = before.member(member_id)
+        if member is None:
             raise MemberUnknown
+        if generation is not None and generation < member.joined_generation:
+            raise StaleGeneration(FENCED)
         return leave(before, member_id, for_good=for_good)
 
     return step

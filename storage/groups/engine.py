@@ -262,12 +262,20 @@ class Groups:
         except MillstreamError:
             return membership
 
-    async def leave(self, name: GroupName, member_id: MemberId, *, for_good: bool = True) -> None:
+    async def leave(
+        self,
+        name: GroupName,
+        member_id: MemberId,
+        *,
+        for_good: bool = True,
+        generation: int | None = None,
+    ) -> None:
         """Leave the group and give up all shards immediately.
 
-        A static member that leaves without `for_good` keeps its shards for a while. Raises MemberUnknown.
+        A static member that leaves without `for_good` keeps its shards for a while. `generation`: the one that the
+        member has. Raises MemberUnknown, or StaleGeneration when a later instance of it has joined.
         """
-        await self._members.leave(name, member_id, for_good=for_good)
+        await self._members.leave(name, member_id, for_good=for_good, generation=generation)
 
     # Reading and committing
 
@@ -278,6 +286,7 @@ class Groups:
         *,
         positions: Mapping[int, int] | None = None,
         generation: int = 0,
+        new_instance: bool = False,
         records_max: int = limits.READ_RECORDS_MAX,
         bytes_max: int = limits.READ_BYTES_MAX,
         wait_ms: int = 0,
@@ -286,15 +295,18 @@ class Groups:
         """Read the member's shards from the group's position; at their ends wait up to `wait_ms`.
 
         Joins if necessary, counts as a heartbeat, and gives up the shards that are to be given up: a member that asks for
-        more holds on to nothing else. Repeated, it returns the same records until they are committed. `positions`
-        of a `generation` are read on from, for as long as the shards stay the member's. `is_there` returns
-        whether the caller still waits. A simple group has no members, and all shards are read.
+        more holds on to nothing else. Repeated, it returns the same records until they are committed. `generation` is
+        the one that this instance of the member had last; `positions` of it are read on from, for as long as the
+        shards stay the member's. A `new_instance` fences the previous one. `is_there` returns whether the
+        caller still waits. A simple group has no members, and all shards are read. Raises StaleGeneration when a
+        later instance of the member has joined.
         """
         return await self._fetching.fetch(
             name,
             member_id,
             positions or {},
             generation,
+            new_instance=new_instance,
             records_max=records_max,
             bytes_max=bytes_max,
             wait_ms=wait_ms,

@@ -41,6 +41,7 @@ class GroupFetcher:
         positions: Mapping[int, int],
         generation: int,
         *,
+        new_instance: bool,
         records_max: int,
         bytes_max: int,
         wait_ms: int,
@@ -49,11 +50,15 @@ class GroupFetcher:
         loop = asyncio.get_running_loop()
         until = loop.time() + wait_ms / limits.SECOND_MS
         ended: dict[int, ShardRead] = {}
+        instance = generation or None
         while True:
-            if member_id:
-                membership = await self._members.ensure_member(name, member_id)
-            else:
+            if not member_id:
                 membership = await self._everything(name)
+            elif new_instance:
+                membership = await self._members.begin_instance(name, member_id)
+            else:
+                membership = await self._members.ensure_member(name, member_id, instance)
+            new_instance, instance = False, membership.generation
             membership = await self._starts.stored(membership)
             unfinished = [
                 member_shard

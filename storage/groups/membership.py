@@ -15,6 +15,7 @@ from storage.domain.groups.assignment import MemberId
 from storage.domain.groups.group import Group, GroupKind, Membership
 from storage.domain.names import GroupName, check_name
 from storage.groups.coordinator import (
+    FENCED,
     GroupCoordinator,
     MembershipChange,
     joining,
@@ -59,11 +60,7 @@ class GroupMembership:
     ) -> Membership:
         result = await self._heartbeat(name, member_id, generation)
         if not result.counts:
-            raise (
-                StaleGeneration("A newer member joined with this name.")
-                if result.is_member
-                else MemberUnknown
-            )
+            raise (StaleGeneration(FENCED) if result.is_member else MemberUnknown)
         owned_shards = set[int]() if owned is None else set(owned)
         revoked = {member_shard.shard for member_shard in result.revoked}
         revocations_acknowledged = (
@@ -73,8 +70,11 @@ class GroupMembership:
             return await self._rebalance(name, member_id, revocations_acknowledged)
         return _membership(result, member_id)
 
-    async def leave(self, name: GroupName, member_id: MemberId, *, for_good: bool) -> None:
-        await self._coordinator.apply(name, MembershipChange(leaving(member_id, for_good=for_good)))
+    async def leave(
+        self, name: GroupName, member_id: MemberId, *, for_good: bool, generation: int | None
+    ) -> None:
+        step = leaving(member_id, for_good=for_good, generation=generation)
+        await self._coordinator.apply(name, MembershipChange(step))
 
     async def _heartbeat(
         self, name: GroupName, member_id: MemberId, generation: int | None = None
@@ -98,25 +98,46 @@ class GroupMembership:
         change = MembershipChange(reevaluate, member_id, revocations_acknowledged)
         return (await self._coordinator.apply(name, change)).membership
 
-    async def ensure_member(self, name: GroupName, member_id: MemberId) -> Membership:
-        """Return a member's membership, after joining if it had none.
+    async def begin_instance(self, name: GroupName, member_id: MemberId) -> Membership:
+        """Join as a new instance of a member, which fences the previous one.
 
-        The shards that it was to give up are given up. Raises GroupFull, ValidationFailed.
+        The shards that the member was to give up are given up. Raises GroupFull, ValidationFailed.
         """
         check_name(member_id)
-        result = await self._heartbeat(name, member_id)
+        _check_ordered(await self._offsets.find(name))
+        membership = await self._join_again(name, member_id, anew=True)
+        return await self._release(membership) if membership.revoked else membership
+
+    async def ensure_member(
+        self, name: GroupName, member_id: MemberId, generation: int | None
+    ) -> Membership:
+        """Return a member's membership, after joining if it had none.
+
+        `generation`: the instance's own, if it sends it. The shards that the member was to give up are given up. Raises
+        StaleGeneration when a later instance has joined, GroupFull, ValidationFailed.
+        """
+        check_name(member_id)
+        result = await self._heartbeat(name, member_id, generation)
+        if not result.counts and result.is_member:
+            raise StaleGeneration(FENCED)
         if not result.counts:
-            step = joining(member_id, static=False, anew=False)
-            return (
-                await self._coordinator.apply(name, MembershipChange(step, member_id))
-            ).membership
-        if result.unsettled or result.revoked:
-            revoked = frozenset(member_shard.shard for member_shard in result.revoked)
-            try:
-                return await self._rebalance(name, member_id, revoked)
-            except MemberUnknown:  # found silent a moment ago
-                return await self.ensure_member(name, member_id)
-        return _membership(result, member_id)
+            return await self._join_again(name, member_id, anew=False)
+        membership = _membership(result, member_id)
+        if not result.unsettled and not result.revoked:
+            return membership
+        try:
+            return await self._release(membership)
+        except MemberUnknown:  # found silent a moment ago
+            return await self.ensure_member(name, member_id, generation)
+
+    async def _join_again(self, name: GroupName, member_id: MemberId, *, anew: bool) -> Membership:
+        step = joining(member_id, static=None, anew=anew)
+        return (await self._coordinator.apply(name, MembershipChange(step, member_id))).membership
+
+    async def _release(self, membership: Membership) -> Membership:
+        """Give up the shards that are being revoked, and rebalance."""
+        revoked = frozenset(place.shard for place in membership.revoked)
+        return await self._rebalance(membership.group.name, membership.member_id, revoked)
 
 
 def _check_ordered(group: Group) -> None:

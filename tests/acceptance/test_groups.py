@@ -27,8 +27,10 @@ def test_session_of_page_runs(url):
     appended = [line for line in lines if '"duplicate"' in line]
     assert ['"duplicate":true' in line for line in appended] == [False, True]
     polls = [line for line in lines if '"token"' in line]
-    assert polls[0] == polls[1]
-    assert re.findall(r'"data":"([^"]*)"', polls[0]) in (["12.50", "7.00"], ["7.00", "12.50"])
+    assert polls[0] != polls[1]  # a new instance of the member; the records are the same
+    for poll in polls[:2]:
+        texts = re.findall(r'"data":"([^"]*)"', poll)
+        assert texts in (["12.50", "7.00"], ["7.00", "12.50"])
     shares = [re.search(r'"shards":(\[[0-9,]*\])', line) for line in polls]
     assert [share[1] for share in shares if share][2:5] == ["[]", "[0,1]", "[2,3]"]
     assert '"dry_run":true' in output

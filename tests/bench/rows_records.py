@@ -44,6 +44,7 @@ class Records:
         self._seconds = plan.seconds
         self._file = house.file("columns", payloads.columns())
         self._commit = house.file("commit", b'{"offsets":[{"shard":0,"offset":100}]}')
+        self._reads = ""
         self._numbers = count()
 
     def reference(self) -> float:
@@ -84,12 +85,17 @@ class Records:
             for kind in ("ordered", "simple"):
                 spec = {"stream": self.READ_PATH.rpartition("/")[2], "kind": kind}
                 call(self._house.api.port, "PUT", f"/v1/groups/{kind}-{number}", spec)
+        paths = "".join(f"{self._member_path(number)}\n" for number in range(GROUPS))
+        self._reads = self._house.file("reads", paths.encode())
+
+    def _member_path(self, number: int) -> str:
+        """Return the path by which an instance of a group's member reads again."""
+        path = f"/v1/groups/ordered-{number}/records?member=bench&limit={payloads.RECORDS}"
+        return f"{path}&token={call(self._house.api.port, 'GET', path)['token']}"
 
     def read_in_groups(self) -> float:
         """Records per second; each read is also a heartbeat."""
-        path = f"/v1/groups/ordered-%d/records?member=bench&limit={payloads.RECORDS}"
-        words = ("GET", JSON, MSGPACK, "-", path, str(GROUPS), "1")
-        load = wrk(self._house.api.port, "fixed.lua", *words, seconds=self._seconds)
+        load = wrk(self._house.api.port, "paths.lua", MSGPACK, self._reads, seconds=self._seconds)
         return load.rate * payloads.RECORDS
 
     def commit_in_groups(self) -> float:

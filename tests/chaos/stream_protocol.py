@@ -18,6 +18,7 @@ class Streams:
 
     def __init__(self, caller: Caller) -> None:
         self.caller = caller
+        self._tokens: dict[str, str] = {}  # of the last read as a member, by group
 
     async def append(self, stream: str, value: str, key: str) -> Operation:
         """Append to the stream, with the value as idempotency key."""
@@ -138,9 +139,15 @@ class Streams:
             "GET",
             f"/groups/{group}/records",
             read,
-            query={"member": self.caller.name, "wait_seconds": 1, "limit": 100},
+            query={
+                "member": self.caller.name,
+                "wait_seconds": 1,
+                "limit": 100,
+                "token": self._tokens.get(group, ""),
+            },
             group=group,
         )
+        self._tokens[group] = token  # after a failed read, a new instance begins
         return operation, token
 
     async def commit(self, read: Operation, token: str) -> Operation:

@@ -1,7 +1,8 @@
 """Reads and commits of consumer group members (fast routes).
 
-curl …/groups/g/records?member=alice&wait_seconds=20      joins, heartbeats and reads; can be repeated
+curl …/groups/g/records?member=alice&wait_seconds=20      a new instance of alice joins and reads
 curl …/groups/g/commit --json '{"token": "…"}'            commits processed records
+curl …/groups/g/records?member=alice&token=…              the same instance reads on
 """
 
 from collections.abc import Sequence
@@ -57,11 +58,17 @@ class FetchRecords(msgspec.Struct, forbid_unknown_fields=True):
     member: Annotated[
         MemberName, Meta(description="Name of the member. Not allowed in a simple group.")
     ] = ""
+    token: Annotated[
+        str,
+        Meta(
+            description="The last token that this process got: it continues as the same instance of "
+            "the member. Without a token, a new instance begins, and tokens of the previous one are rejected."
+        ),
+    ] = ""
     after: Annotated[
         str,
         Meta(
-            description="A commit token of this generation: continue reading after it, "
-            "before it is committed."
+            description="Like `token`, but continue reading after this token, before it is committed."
         ),
     ] = ""
     limit: RecordsMax = RECORDS_DEFAULT
@@ -160,17 +167,19 @@ class Heartbeat(msgspec.Struct, kw_only=True):
 async def fetch_records(call: Call[FetchRecords]) -> GroupRecords:
     """Read records as a member of a group.
 
-    Joins if necessary, sends a heartbeat, and reads the member's shards. Repeating the call without a commit returns the
-    same records. With `wait_seconds`, the call waits for the next record. Revoked shards are released by the next call.
+    Joins if necessary, sends a heartbeat, and reads the member's shards. Repeating the call with the same `token` and without
+    a commit returns the same records. With `wait_seconds`, the call waits for the next record. Revoked shards are released
+    by the next call. A call without a token fences any other process with this member name.
     """
     query = call.query
     about = _about(call.group)
-    previous = decode_cursor(query.after, about, Token) if query.after else NO_TOKEN
+    instance, previous = _instance(query, about)
     fetched = await call.storage.groups.fetch(
         call.group,
         query.member,
         positions=previous.positions,
-        generation=previous.generation,
+        generation=instance.generation,
+        new_instance=instance is NO_TOKEN,
         records_max=query.limit,
         bytes_max=query.bytes_max,
         wait_ms=to_ms(query.wait_seconds),
@@ -184,6 +193,22 @@ async def fetch_records(call: Call[FetchRecords]) -> GroupRecords:
     token = Token(query.member, fetched.membership.generation, positions)
     binary = answer_type(call.headers) == MSGPACK
     return _records_out(fetched, encode_cursor(about, token), binary)
+
+
+def _instance(query: FetchRecords, about: Sequence[str]) -> tuple[Token, Token]:
+    """Return the token that identifies the instance, and the one to read after.
+
+    Raises InvalidCursor, ValidationFailed.
+    """
+    if query.token and query.after:
+        raise ValidationFailed.at("/after", "Specify only one of 'token' and 'after'", "conflict")
+    if not query.token and not query.after:
+        return NO_TOKEN, NO_TOKEN
+    token = decode_cursor(query.token or query.after, about, Token)
+    if token.member != query.member:
+        pointer = "/after" if query.after else "/token"
+        raise ValidationFailed.at(pointer, "The token belongs to another member", "conflict")
+    return token, token if query.after else NO_TOKEN
 
 
 def _of_now(membership: Membership, previous: Token) -> dict[int, int]:

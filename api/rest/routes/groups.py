@@ -204,9 +204,17 @@ async def leave_group(
     for_a_while: Annotated[
         bool, Query(description="A member with an `instance_id` keeps its shards until it returns.")
     ] = False,
+    generation: Annotated[
+        int | None,
+        Query(
+            ge=0,
+            le=limits.OFFSET_MAX,
+            description="The generation that the member has: a newer instance of it is left alone.",
+        ),
+    ] = None,
 ) -> None:
     """Leave a group. The member's shards are reassigned immediately."""
-    await storage.groups.leave(group, member, for_good=not for_a_while)
+    await storage.groups.leave(group, member, for_good=not for_a_while, generation=generation)
 
 
 @router.post("/{group}/reset", dependencies=[RESET, JSON_ONLY])

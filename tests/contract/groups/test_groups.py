@@ -111,7 +111,8 @@ def test_group_can_start_at_timestamp(client, stream, group, name):
 
 
 def test_records_are_returned_until_committed(client, group):
-    first, again = fetch(client, group), fetch(client, group)
+    first = fetch(client, group)
+    again = fetch(client, group, token=first["token"])
     done = commit(client, group, token=first["token"])
     repeated = commit(client, group, token=again["token"])
     after = fetch(client, group)
@@ -123,6 +124,55 @@ def test_records_are_returned_until_committed(client, group):
     assert repeated.json() == done.json()
     assert after["records"] == []
     assert commit(client, group, token=after["token"]).json() == {"offsets": [], "failed": 0}
+
+
+def test_read_without_token_fences_earlier_instance(client, group):
+    """Two processes of one member name shared a generation, and the earlier one's token committed."""
+    earlier = fetch(client, group)
+    later = fetch(client, group)
+
+    stale_commit = commit(client, group, token=earlier["token"])
+    stale_reads = [
+        client.get(f"{group}/records", params={"member": "alice", name: earlier["token"]})
+        for name in ("token", "after")
+    ]
+    params = {"generation": earlier["generation"]}
+    stale_leave = client.delete(f"{group}/members/alice", params=params)
+    done = commit(client, group, token=later["token"])
+
+    refusals = [stale_commit, *stale_reads, stale_leave]
+    assert [one.json()["code"] for one in refusals] == ["stale_generation"] * 4
+    assert later["generation"] > earlier["generation"]
+    assert sorted(data(later)) == sorted(data(earlier))
+    assert done.json()["failed"] == 0
+
+
+def test_read_with_token_continues_after_session_expired(client, group, name):
+    client.put(group, json={"stream": name, "session_timeout_seconds": 1}).raise_for_status()
+    first = fetch(client, group)
+    client.delete(f"{group}/members/alice").raise_for_status()
+
+    again = fetch(client, group, token=first["token"])
+
+    assert again["shards"] == first["shards"]
+    assert commit(client, group, token=first["token"]).json()["code"] == "stale_generation"
+
+
+def test_new_instance_of_static_member_stays_static(client, group):
+    client.post(f"{group}/members", json={"instance_id": "alice"}).raise_for_status()
+
+    fetch(client, group)
+
+    assert [one["static"] for one in client.get(group).json()["members"]] == [True]
+
+
+def test_token_of_another_member_is_rejected(client, group):
+    token = fetch(client, group, "alice")["token"]
+
+    for params in ({"token": token}, {"after": token}, {"token": token, "after": token}):
+        answer = client.get(f"{group}/records", params={"member": "bob", **params})
+
+        assert (answer.status_code, answer.json()["errors"][0]["code"]) == (422, "conflict")
 
 
 def test_reading_ahead_of_commit_is_possible(client, group):

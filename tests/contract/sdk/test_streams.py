@@ -6,6 +6,7 @@ from itertools import islice
 import pytest
 
 from millstream_client import (
+    Conflict,
     Gap,
     Gone,
     ItemRefused,
@@ -202,6 +203,23 @@ def test_member_reads_and_committed_records_are_not_repeated(millstream, clicks)
     assert rest.records == []
     assert group.lag().records == 0
     assert group.details().members == []
+
+
+def test_member_is_fenced_by_process_of_same_name(millstream, clicks):
+    clicks.put_many(["a"])
+    group = millstream.group(clicks.name)
+    group.create(clicks.name)
+    with group.member("alice") as earlier:
+        read = earlier.fetch(wait_seconds=1)
+        later = group.member("alice")
+        later.fetch(wait_seconds=1)
+
+        for fenced in (earlier.fetch, lambda: earlier.commit(read)):
+            with pytest.raises(Conflict) as refused:
+                fenced()
+            assert refused.value.code == "stale_generation"
+
+    assert [member.member for member in group.details().members] == ["alice"]  # the later one
 
 
 def test_batches_are_committed_when_next_is_requested(millstream, clicks):
