@@ -424,8 +424,8 @@ class Catalog:
 
     async def close(self) -> None:
         """Stop the reads in progress."""
-        await self._queues.cache.close()
-        await self._streams.cache.close()
+        await self._queues.close()
+        await self._streams.close()
 
 
 @asynccontextmanager

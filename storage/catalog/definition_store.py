@@ -1,11 +1,13 @@
 """Definition store shared by queues and streams: create, change, delete, list by name."""
 
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from typing import Generic, NamedTuple, TypeVar, cast
 
+import msgspec
 from msgspec.structs import replace
 
+from storage.concurrency.batcher import Batcher
 from storage.concurrency.definition_cache import DefinitionCache
 from storage.domain import limits
 from storage.domain.clock import Clock
@@ -64,7 +66,12 @@ class DefinitionStore(Generic[N, S, D]):
         self._rules = rules
         self._clock = clock
         self.kind = definitions.kind
-        self.cache = DefinitionCache(self._read, lambda: listener.listening, clock)
+        self._reads: Batcher[N, D] = Batcher(
+            self._read_many,
+            batch_max=limits.DEFINITION_BATCH_NAMES_MAX,
+            backlog_max=limits.DEFINITION_BACKLOG_MAX,
+        )
+        self.cache = DefinitionCache(self._reads.submit, lambda: listener.listening, clock)
 
     async def put(
         self,
@@ -132,11 +139,30 @@ class DefinitionStore(Generic[N, S, D]):
                 yield definition
             page = await self._definitions.page_of_all(cast("N", page[-1].name), which)
 
-    async def _read(self, name: N) -> D:
-        definition = await self._definitions.find(name)
-        if definition is None:
-            raise self._rules.not_found(name)
-        return definition
+    async def close(self) -> None:
+        """Stop the reads in progress."""
+        await self.cache.close()
+        await self._reads.close()
+
+    async def _read_many(self, names: Sequence[N]) -> list[D | MillstreamError]:
+        """Read the definitions that were requested during the previous statement.
+
+        If one of them cannot be decoded, such as that of a later version, the others are read without it.
+        """
+        try:
+            by_name = await self._definitions.find_many(names)
+        except msgspec.ValidationError:
+            if len(names) == 1:
+                raise
+            halves = names[: len(names) // 2], names[len(names) // 2 :]
+            return [one for half in halves for one in await self._read_half(half)]
+        return [by_name.get(name) or self._rules.not_found(name) for name in names]
+
+    async def _read_half(self, names: Sequence[N]) -> Sequence[D | MillstreamError]:
+        try:
+            return await self._read_many(names)
+        except msgspec.ValidationError as error:
+            return [error]  # type: ignore[list-item]
 
     def _existing(self, locked: LockedDefinition[D], name: N) -> D:
         if locked.definition is None:

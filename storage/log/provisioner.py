@@ -10,6 +10,7 @@ An append script rejects rather than guesses. Each rejection has one remedy, and
 A log that Postgres has closed is closed in the hot store whenever it is created or advanced, so that a store that lost
 this state takes no records for it either. So an offset that may once have been assigned is never assigned again (S1),
 whatever the hot store lost. Reservations run ahead of the log by a minute of its rate; an append seldom waits for one.
+Logs that need one at the same time share a transaction, so that many cold logs do not take all connections to Postgres.
 """
 
 import asyncio
@@ -19,6 +20,7 @@ from typing import TypeVar
 
 import msgspec
 
+from storage.concurrency.batcher import Batcher
 from storage.domain import limits
 from storage.domain.clock import Clock
 from storage.domain.errors import StorageUnavailable
@@ -27,7 +29,9 @@ from storage.domain.names import LogId
 from storage.domain.streams.lineage import pack_children
 from storage.log.store_epoch import StoreEpoch
 from storage.postgres.repositories.offset_reservations import (
+    CeilingRequest,
     EpochBehind,
+    OpenRequest,
     Reservation,
     Reservations,
 )
@@ -65,9 +69,10 @@ class LogProvisioner:
     ) -> None:
         self._hot = hot
         self._epoch = epoch
-        self._reservations = reservations
         self._clock = clock
         self._limits = limits
+        self._openings: Batcher[OpenRequest, Reservation | None] = Batcher(reservations.open_logs)
+        self._ceilings: Batcher[CeilingRequest, int | None] = Batcher(reservations.raise_ceilings)
         self._repairing: dict[LogId, asyncio.Task[None]] = {}
         self._reserved: dict[LogId, _Reserved] = {}
 
@@ -79,6 +84,8 @@ class LogProvisioner:
     async def close(self) -> None:
         """Wait for the remedies in progress."""
         await asyncio.gather(*self._repairing.values(), return_exceptions=True)
+        await self._openings.close()
+        await self._ceilings.close()
 
     async def with_repair(self, log: LogAddress, work: Callable[[], Awaitable[T]]) -> T:
         """Do work on a log, repairing the log when its script requires that.
@@ -172,10 +179,9 @@ class LogProvisioner:
 
     async def _reservation(self, log: LogAddress, hot_next: int | None, lost: bool) -> Reservation:
         amount = self._amount(log.log_id)
+        request = OpenRequest(log.log_id, self.store_epoch, hot_next, amount, lost)
         try:
-            reservation = await self._reservations.open_log(
-                log.log_id, self.store_epoch, hot_next, amount, lost
-            )
+            reservation = await self._openings.submit(request)
         except EpochBehind as behind:
             await self._epoch.refresh(behind.facts["store_epoch"])
             raise
@@ -193,7 +199,7 @@ class LogProvisioner:
     async def _reserve(self, log: LogAddress, next_offset: int) -> None:
         epoch = self.store_epoch
         at_least = next_offset + limits.BATCH_RECORDS_MAX + self._amount(log.log_id)
-        ceiling = await self._reservations.raise_ceiling(log.log_id, epoch, at_least)
+        ceiling = await self._ceilings.submit(CeilingRequest(log.log_id, epoch, at_least))
         if ceiling is None:
             await self._epoch.refresh(epoch)
             return

@@ -40,28 +40,56 @@ delete from streams s
    and not exists (select from shards h where h.stream_id = s.stream_id);
 
 
--- name: lock_log
--- The row lock makes openings of one log take turns; a deletion of its row waits, or is found done.
-select ceiling, store_epoch, log_epoch, epoch_start
+-- name: lock_logs
+-- The row locks make openings of one log take turns; a deletion of a row waits, or is found done. In the order of the
+-- ids, so that two of these cannot wait for each other.
+select log_id, ceiling, store_epoch, log_epoch, epoch_start
   from logs
- where log_id = :log_id
+ where log_id = any(:log_ids)
+ order by log_id
    for update;
 
 
--- name: children_of_log
+-- name: children_of_logs
 -- Nothing locks: the rows of a log's children exist before it is closed, and for as long as it does.
-select c.index, c.log_id, c.first_hash_key, c.last_hash_key, c.opened_at_ms, c.parents
+select p.log_id as parent_log_id, c.index, c.log_id, c.first_hash_key, c.last_hash_key, c.opened_at_ms, c.parents
   from shards p join shards c on c.stream_id = p.stream_id and p.index = any(c.parents)
- where p.log_id = :log_id
- order by c.index;
+ where p.log_id = any(:log_ids)
+ order by p.log_id, c.index;
 
 
--- name: raise_ceiling
--- One statement on one row: concurrent raises take turns and none lowers it.
-update logs
-   set ceiling = greatest(ceiling, :at_least)
- where log_id = :log_id and store_epoch = :store_epoch
-returning ceiling;
+-- name: store_reservations
+-- After lock_logs: nobody else decides about these logs meanwhile.
+update logs l
+   set store_epoch = o.store_epoch, log_epoch = o.log_epoch, epoch_start = o.start, ceiling = o.ceiling
+  from unnest(cast(:log_ids as text[]), cast(:store_epochs as bigint[]), cast(:log_epochs as bigint[]),
+              cast(:starts as bigint[]), cast(:ceilings as bigint[]))
+       as o(log_id, store_epoch, log_epoch, start, ceiling)
+ where l.log_id = o.log_id;
+
+
+-- name: delete_swallowed_holes
+-- After lock_logs, which every writer of a log's holes holds.
+delete from log_holes h
+ using unnest(cast(:log_ids as text[]), cast(:firsts as bigint[])) as o(log_id, first)
+ where h.log_id = o.log_id and h.next > o.first;
+
+
+-- name: raise_ceilings
+-- Rows are locked in the order of lock_logs. Each only rises, so concurrent raises lower none.
+with locked as (
+  select l.log_id, o.at_least
+    from unnest(cast(:log_ids as text[]), cast(:store_epochs as bigint[]), cast(:at_least as bigint[]))
+         as o(log_id, store_epoch, at_least)
+    join logs l on l.log_id = o.log_id and l.store_epoch = o.store_epoch
+   order by l.log_id
+     for update of l
+)
+update logs l
+   set ceiling = greatest(l.ceiling, o.at_least)
+  from locked o
+ where l.log_id = o.log_id
+returning l.log_id, l.ceiling;
 
 
 -- name: hold_deployment

@@ -1,18 +1,21 @@
-"""Proxy that cuts the connection to a store before or after the response."""
+"""Proxy that delays the responses of a store, or cuts its connections before or after them."""
 
 import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from urllib.parse import urlsplit
+from urllib.parse import parse_qs, urlsplit
+
+_POSTGRES_SOCKET = ".s.PGSQL.5432"
 
 
 class FaultSwitches:
-    """Switches of the proxy: drop responses, or cut every connection."""
+    """Switches of the proxy: delay or drop responses, or cut every connection."""
 
     def __init__(self) -> None:
         self.swallow_answers = False
         self.refuse = False
+        self.delay_s = 0.0
         self._writers: set[asyncio.StreamWriter] = set()
 
     def cut(self) -> None:
@@ -43,14 +46,32 @@ class FaultSwitches:
         while data := await reader.read(65_536):
             if answers and self.swallow_answers:
                 continue
+            if answers and self.delay_s:
+                await asyncio.sleep(self.delay_s)
             writer.write(data)
         writer.close()
 
 
 @asynccontextmanager
 async def running_fault_proxy(url: str, folder: Path) -> AsyncGenerator[tuple[str, FaultSwitches]]:
-    """Run a proxy in front of the unix socket of `url`; yields its URL and its switches."""
-    store, near = Path(urlsplit(url).path), folder / "proxy.sock"
+    """Run a proxy in front of the hot store of `url`; yields its URL and its switches."""
+    near = folder / "proxy.sock"
+    async with _proxy(Path(urlsplit(url).path), near) as faults:
+        yield f"unix://{near}?db=0", faults
+
+
+@asynccontextmanager
+async def running_database_proxy(
+    url: str, folder: Path
+) -> AsyncGenerator[tuple[str, FaultSwitches]]:
+    """Run a proxy in front of the database of `url`; yields its URL and its switches."""
+    [store] = parse_qs(urlsplit(url).query)["host"]
+    async with _proxy(Path(store) / _POSTGRES_SOCKET, folder / _POSTGRES_SOCKET) as faults:
+        yield urlsplit(url)._replace(query=f"host={folder}").geturl(), faults
+
+
+@asynccontextmanager
+async def _proxy(store: Path, near: Path) -> AsyncGenerator[FaultSwitches]:
     faults = FaultSwitches()
     tasks: set[asyncio.Task[None]] = set()
 
@@ -65,7 +86,7 @@ async def running_fault_proxy(url: str, folder: Path) -> AsyncGenerator[tuple[st
 
     server = await asyncio.start_unix_server(accept, str(near))
     try:
-        yield f"unix://{near}?db=0", faults
+        yield faults
     finally:
         server.close()
         faults.cut()

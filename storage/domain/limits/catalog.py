@@ -9,4 +9,6 @@ DEFINITION_AGE_MS_MAX = (
 DEFINITION_NEW_MS = (
     MINUTE_MS  # maintenance checks created or changed definitions in every round for this long
 )
+DEFINITION_BATCH_NAMES_MAX = 500  # definitions that share a statement
+DEFINITION_BACKLOG_MAX = 20_000  # names waiting for a statement; beyond it, calls get 503
 DEFINITIONS_CACHED_MAX = 100_000  # of each kind; beyond it, the oldest is read again

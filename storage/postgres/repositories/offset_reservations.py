@@ -12,12 +12,12 @@ A crash between the steps here and in the hot store costs only offsets, which be
 counts as "nothing happened": repeating it is harmless.
 """
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
 import msgspec
-from sqlalchemy import Row, delete, select, update
+from sqlalchemy import Row, delete, insert, select, update
 from sqlalchemy.ext.asyncio import AsyncSession
 from sqlmodel import col
 
@@ -48,6 +48,24 @@ class Reservation(msgspec.Struct, frozen=True):
     children: tuple[Shard, ...] = ()
 
 
+class OpenRequest(msgspec.Struct, frozen=True):
+    """Request to reserve offsets for a log in a store epoch; see `Reservations.open_logs`."""
+
+    log_id: LogId
+    store_epoch: int
+    hot_next: int | None
+    reserve: int
+    lost: bool = True
+
+
+class CeilingRequest(msgspec.Struct, frozen=True):
+    """Request to reserve up to `at_least` for a log of a store epoch."""
+
+    log_id: LogId
+    store_epoch: int
+    at_least: int
+
+
 class EpochBehind(StorageUnavailable):
     """The store has a newer epoch than this process knows; nothing happened."""
 
@@ -58,10 +76,10 @@ class Reservations:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    async def open_log(
-        self, log_id: LogId, store_epoch: int, hot_next: int | None, reserve: int, lost: bool = True
-    ) -> Reservation | None:
-        """Reserve offsets for the log in this store epoch; None if its owner was deleted.
+    async def open_logs(
+        self, requests: Sequence[OpenRequest]
+    ) -> list[Reservation | EpochBehind | None]:
+        """Reserve offsets for different logs; None for one whose owner was deleted.
 
         `hot_next` is the next offset that the hot store knows, or None when it knows no such log, and `reserve` is how many
         offsets to reserve. The first caller in a store epoch decides; later ones get its decision.
@@ -72,30 +90,38 @@ class Reservations:
         `lost` immediately is safe, but when two race, one records a hole that is none. Never create a log from a reservation
         that is not `fresh` and has `hot_next` None: its offsets may have been used.
 
-        Raises EpochBehind when the log was opened in a newer store epoch.
+        EpochBehind for a log that was opened in a newer store epoch.
         """
+        log_ids = [request.log_id for request in requests]
         async with self._writing() as session:
-            row = (await session.execute(query("lock_log"), {"log_id": log_id})).one_or_none()
-            if row is None:
-                return None
-            if _is_valid(row, store_epoch, hot_next, lost):
-                children = await _children(session, log_id)
-                return Reservation(row.epoch_start, row.ceiling, row.log_epoch, False, children)
-            opened = _next_reservation(row, reserve, await _children(session, log_id))
-            preserved = max(hot_next or 0, await _archived(session, log_id))
-            await _swallow(session, log_id, preserved, opened.next)
-            await _store(session, log_id, store_epoch, opened)
-            return opened
+            rows = await session.execute(query("lock_logs"), {"log_ids": log_ids})
+            rows_by_id = {row.log_id: row for row in rows}
+            children = await _children(session, log_ids)
+            results = [
+                _decision(rows_by_id.get(request.log_id), request, children) for request in requests
+            ]
+            opened = [
+                (request, result)
+                for request, result in zip(requests, results, strict=True)
+                if isinstance(result, Reservation) and result.fresh
+            ]
+            await _store(session, opened)
+            return results
 
-    async def raise_ceiling(self, log_id: LogId, store_epoch: int, at_least: int) -> int | None:
-        """Reserve up to `at_least` and return the resulting ceiling, which may be higher.
+    async def raise_ceilings(self, requests: Sequence[CeilingRequest]) -> list[int | None]:
+        """Reserve more for different logs; return the resulting ceilings, which may be higher.
 
         None when the log was deleted or belongs to another store epoch by now: its log must be opened again.
         """
-        parameters = {"log_id": log_id, "store_epoch": store_epoch, "at_least": at_least}
+        parameters = {
+            "log_ids": [request.log_id for request in requests],
+            "store_epochs": [request.store_epoch for request in requests],
+            "at_least": [request.at_least for request in requests],
+        }
         async with self._writing() as session:
-            ceiling: int | None = await session.scalar(query("raise_ceiling"), parameters)
-            return ceiling
+            rows = await session.execute(query("raise_ceilings"), parameters)
+            ceilings = {row.log_id: row.ceiling for row in rows}
+        return [ceilings.get(request.log_id) for request in requests]
 
     async def holes(self, log_id: LogId) -> list[tuple[int, int]]:
         """Return the log's holes (first, next), in order and disjoint."""
@@ -121,65 +147,77 @@ class Reservations:
             yield session
 
 
-def _is_valid(row: Row[Any], store_epoch: int, hot_next: int | None, lost: bool) -> bool:
-    """Return whether the row's decision holds for a caller of this store epoch."""
-    if row.store_epoch is None:
-        return False
-    if row.store_epoch > store_epoch:
-        raise EpochBehind(store_epoch=row.store_epoch)
-    return row.store_epoch == store_epoch and (hot_next is not None or not lost)
+def _decision(
+    row: Row[Any] | None, request: OpenRequest, children: Mapping[LogId, tuple[Shard, ...]]
+) -> Reservation | EpochBehind | None:
+    """Return the row's decision if it holds for the request's store epoch, or a new one.
 
-
-async def _children(session: AsyncSession, log_id: LogId) -> tuple[Shard, ...]:
-    rows = await session.execute(query("children_of_log"), {"log_id": log_id})
-    return tuple(
-        Shard(index, child_id, int(first), int(last), opened_at_ms, None, tuple(parents))
-        for index, child_id, first, last, opened_at_ms, parents in rows
-    )
-
-
-def _next_reservation(row: Row[Any], reserve: int, children: tuple[Shard, ...] = ()) -> Reservation:
-    """Reserve above everything that was ever reserved.
-
-    A log that was never opened starts at 0.
+    A new one is above everything that was ever reserved; a log that was never opened starts at 0.
     """
+    if row is None:
+        return None
+    if row.store_epoch is not None and row.store_epoch > request.store_epoch:
+        return EpochBehind(store_epoch=row.store_epoch)
+    of_log = children.get(request.log_id, ())
+    is_lost = request.hot_next is None and request.lost
+    if row.store_epoch == request.store_epoch and not is_lost:
+        return Reservation(row.epoch_start, row.ceiling, row.log_epoch, False, of_log)
     log_epoch = 0 if row.store_epoch is None else row.log_epoch + 1
-    return Reservation(row.ceiling, row.ceiling + reserve, log_epoch, True, children)
+    return Reservation(row.ceiling, row.ceiling + request.reserve, log_epoch, True, of_log)
 
 
-async def _archived(session: AsyncSession, log_id: LogId) -> int:
-    """Return the log's archived offset: records below it that the hot store lost are no hole."""
-    archived = select(col(ArchiveShardRow.archived)).where(col(ArchiveShardRow.log_id) == log_id)
-    return await session.scalar(archived) or 0
+async def _children(
+    session: AsyncSession, log_ids: Sequence[LogId]
+) -> dict[LogId, tuple[Shard, ...]]:
+    children: dict[LogId, tuple[Shard, ...]] = {}
+    rows = await session.execute(query("children_of_logs"), {"log_ids": log_ids})
+    for parent, index, child_id, first, last, opened_at_ms, parents in rows:
+        child = Shard(index, child_id, int(first), int(last), opened_at_ms, None, tuple(parents))
+        children[parent] = (*children.get(parent, ()), child)
+    return children
 
 
-async def _store(
-    session: AsyncSession, log_id: LogId, store_epoch: int, opened: Reservation
-) -> None:
-    await session.execute(
-        update(LogRow)
-        .where(col(LogRow.log_id) == log_id)
-        .values(
-            store_epoch=store_epoch,
-            log_epoch=opened.log_epoch,
-            epoch_start=opened.next,
-            ceiling=opened.ceiling,
-        )
-    )
+async def _store(session: AsyncSession, opened: Sequence[tuple[OpenRequest, Reservation]]) -> None:
+    """Store new decisions, and the holes that they leave."""
+    if not opened:
+        return
+    parameters = {
+        "log_ids": [request.log_id for request, _ in opened],
+        "store_epochs": [request.store_epoch for request, _ in opened],
+        "log_epochs": [reservation.log_epoch for _, reservation in opened],
+        "starts": [reservation.next for _, reservation in opened],
+        "ceilings": [reservation.ceiling for _, reservation in opened],
+    }
+    await session.execute(query("store_reservations"), parameters)
+    archived = await _archived(session, [request.log_id for request, _ in opened])
+    holes = []
+    for request, reservation in opened:
+        preserved = max(request.hot_next or 0, archived.get(request.log_id, 0))
+        if preserved < reservation.next:
+            holes.append((request.log_id, preserved, reservation.next))
+    await _swallow(session, holes)
 
 
-async def _swallow(session: AsyncSession, log_id: LogId, first: int, next_: int) -> None:
-    """Record the hole [first, next_), if any, replacing those that end in it.
+async def _archived(session: AsyncSession, log_ids: Sequence[LogId]) -> dict[LogId, int]:
+    """Return the logs' archived offsets: records below that the hot store lost are no hole."""
+    log_id, archived = col(ArchiveShardRow.log_id), col(ArchiveShardRow.archived)
+    rows = await session.execute(select(log_id, archived).where(log_id.in_(log_ids)))
+    return {row.log_id: row.archived for row in rows}
+
+
+async def _swallow(session: AsyncSession, holes: Sequence[tuple[LogId, int, int]]) -> None:
+    """Record the holes (log, first, next), replacing those that end in them.
 
     A hole that contains the hot store's `first` was recorded by the loser of a race to open the log, and never came to
     exist.
     """
-    if first >= next_:
+    if not holes:
         return
-    await session.execute(
-        delete(LogHoleRow).where(col(LogHoleRow.log_id) == log_id, col(LogHoleRow.next) > first)
-    )
-    session.add(LogHoleRow(log_id=log_id, first=first, next=next_))
+    log_ids, firsts, _ = zip(*holes, strict=True)
+    parameters = {"log_ids": list(log_ids), "firsts": list(firsts)}
+    await session.execute(query("delete_swallowed_holes"), parameters)
+    rows = [{"log_id": log_id, "first": first, "next": next_} for log_id, first, next_ in holes]
+    await session.execute(insert(LogHoleRow), rows)
 
 
 class Decision:

@@ -7,6 +7,7 @@ from storage.domain.names import DEFAULT_NAMESPACE, QueueName
 from storage.domain.queues.queue import QueueSpec
 from storage.domain.streams.stream import StreamSpec
 from tests.integration.catalog.definitions import CLICKS, ORDERS
+from tests.integration.reservations import open_log
 
 
 async def test_deleted_queue_is_gone_and_its_log_is_tombstoned(catalog, tombstones):
@@ -33,12 +34,12 @@ async def test_deleted_stream_is_gone_and_its_logs_are_tombstoned(catalog, tombs
 async def test_log_of_deleted_queue_cannot_be_opened(catalog, reservations):
     """A process that still caches the definition must not create the log again."""
     queue, *_ = await catalog.put_queue(ORDERS, QueueSpec())
-    await reservations.open_log(queue.log_id, 1, None, 100)
-    await reservations.open_log(queue.log_id, 2, 10, 100)
+    await open_log(reservations, queue.log_id, 1, None, 100)
+    await open_log(reservations, queue.log_id, 2, 10, 100)
 
     await catalog.delete_queue(ORDERS)
 
-    assert await reservations.open_log(queue.log_id, 2, None, 100) is None
+    assert await open_log(reservations, queue.log_id, 2, None, 100) is None
     assert await reservations.holes(queue.log_id) == []
 
 

@@ -18,6 +18,7 @@ from storage.domain.queues.queue import (
 from storage.domain.quotas import NO_QUOTAS, Quotas
 from storage.domain.streams.stream import RING_SIZE, StreamSpec
 from tests.integration.catalog.definitions import CLICKS, ORDERS
+from tests.integration.reservations import open_log
 
 FIFO = QueueSpec(type=QueueType.FIFO)
 
@@ -155,7 +156,7 @@ async def test_logs_of_stream_can_be_opened(catalog, reservations):
     stream, *_ = await catalog.put_stream(CLICKS, StreamSpec(shards=2))
 
     for shard in stream.shards:
-        assert await reservations.open_log(shard.log_id, 1, None, 100) is not None
+        assert await open_log(reservations, shard.log_id, 1, None, 100) is not None
 
 
 async def test_changed_stream_keeps_its_shards(catalog):

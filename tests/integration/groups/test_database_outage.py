@@ -1,9 +1,5 @@
 """A database outage is reported to callers, and expels no member."""
 
-import asyncio
-from pathlib import Path
-from urllib.parse import parse_qs, urlsplit
-
 import pytest
 
 from consumers.maintenance.tasks.groups import rebalance_groups
@@ -15,43 +11,28 @@ from storage.domain.names import GroupName, StreamName
 from storage.domain.streams.stream import StreamSpec
 from storage.groups.engine import Groups
 from storage.settings import StorageSettings
-from tests.integration.fault_proxy import FaultSwitches
+from tests.integration.fault_proxy import running_database_proxy
 
 CLICKS = StreamName("clicks")
 READERS = GroupName("readers")
-SOCKET = ".s.PGSQL.5432"
 
 
 @pytest.fixture
-async def faults(database_url, short_folder):
-    """Switches of a proxy in front of the database, in `short_folder`."""
-    [folder] = parse_qs(urlsplit(database_url).query)["host"]
-    faults = FaultSwitches()
-    tasks: set[asyncio.Task[None]] = set()
-
-    async def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        task = asyncio.current_task()
-        assert task is not None
-        tasks.add(task)
-        try:
-            await faults.serve((reader, writer), Path(folder) / SOCKET)
-        except (OSError, asyncio.CancelledError):
-            writer.close()
-
-    server = await asyncio.start_unix_server(accept, str(short_folder / SOCKET))
-    yield faults
-    server.close()
-    faults.cut()
-    for task in tasks:
-        task.cancel()
-    await asyncio.gather(*tasks, return_exceptions=True)
+async def proxied(database_url, short_folder):
+    """URL of a proxy in front of the database, and its switches."""
+    async with running_database_proxy(database_url, short_folder) as proxied:
+        yield proxied
 
 
 @pytest.fixture
-async def storage(redis_url, database_url, short_folder, faults, clock):
+def faults(proxied):
+    return proxied[1]
+
+
+@pytest.fixture
+async def storage(redis_url, proxied, clock):
     """Storage that reaches its database through the proxy."""
-    url = urlsplit(database_url)._replace(query=f"host={short_folder}").geturl()
-    settings = StorageSettings(redis_url=redis_url, database_url=url)
+    settings = StorageSettings(redis_url=redis_url, database_url=proxied[0])
     async with open_storage(settings, clock=clock) as storage:
         await storage.catalog.put_stream(CLICKS, StreamSpec(shards=2))
         await storage.streams.append_to_shard(CLICKS, 0, [Record(b"x")])

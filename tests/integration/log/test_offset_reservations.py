@@ -20,6 +20,7 @@ from storage.postgres.repositories.offset_reservations import (
 )
 from storage.postgres.tables import LogRow
 from storage.settings import StorageSettings
+from tests.integration.reservations import open_log, raise_ceiling
 
 PROCESSES = 3
 
@@ -41,105 +42,107 @@ async def log_id(database: Database) -> LogId:
 
 
 async def test_new_log_starts_at_zero(reservations, log_id):
-    opened = await reservations.open_log(log_id, 1, None, 100)
+    opened = await open_log(reservations, log_id, 1, None, 100)
 
     assert opened == Reservation(next=0, ceiling=100, log_epoch=0, fresh=True)
     assert await reservations.holes(log_id) == []
 
 
 async def test_log_being_created_is_not_opened_again(reservations, log_id):
-    await reservations.open_log(log_id, 1, None, 100, lost=False)
+    await open_log(reservations, log_id, 1, None, 100, lost=False)
 
-    second = await reservations.open_log(log_id, 1, None, 100, lost=False)
+    second = await open_log(reservations, log_id, 1, None, 100, lost=False)
 
     assert second == Reservation(next=0, ceiling=100, log_epoch=0, fresh=False)
 
 
 async def test_log_continues_above_reservation_when_creator_crashed(reservations, log_id):
-    await reservations.open_log(log_id, 1, None, 100)
+    await open_log(reservations, log_id, 1, None, 100)
 
-    again = await reservations.open_log(log_id, 1, None, 50, lost=True)
+    again = await open_log(reservations, log_id, 1, None, 50, lost=True)
 
     assert again == Reservation(next=100, ceiling=150, log_epoch=1, fresh=True)
     assert await reservations.holes(log_id) == [(0, 100)]
 
 
 async def test_new_store_epoch_jumps_to_ceiling_and_leaves_hole(reservations, log_id):
-    await reservations.open_log(log_id, 1, None, 100)
+    await open_log(reservations, log_id, 1, None, 100)
 
-    jumped = await reservations.open_log(log_id, 2, 30, 100)
+    jumped = await open_log(reservations, log_id, 2, 30, 100)
 
     assert jumped == Reservation(next=100, ceiling=200, log_epoch=1, fresh=True)
     assert await reservations.holes(log_id) == [(30, 100)]
 
 
 async def test_first_process_in_store_epoch_decides_for_all(reservations, log_id):
-    await reservations.open_log(log_id, 1, None, 100)
+    await open_log(reservations, log_id, 1, None, 100)
 
     first, second = await asyncio.gather(
-        reservations.open_log(log_id, 2, 30, 100), reservations.open_log(log_id, 2, 30, 100)
+        open_log(reservations, log_id, 2, 30, 100), open_log(reservations, log_id, 2, 30, 100)
     )
 
+    assert first is not None
+    assert second is not None
     assert sorted([first.fresh, second.fresh]) == [False, True]
     assert _place(first) == _place(second)
     assert await reservations.holes(log_id) == [(30, 100)]
 
 
 async def test_full_log_jumps_without_hole(reservations, log_id):
-    await reservations.open_log(log_id, 1, None, 100)
+    await open_log(reservations, log_id, 1, None, 100)
 
-    await reservations.open_log(log_id, 2, 100, 100)
+    await open_log(reservations, log_id, 2, 100, 100)
 
     assert await reservations.holes(log_id) == []
 
 
 async def test_store_that_lost_everything_leaves_one_hole_from_zero(reservations, log_id):
-    await reservations.open_log(log_id, 1, None, 100)
-    await reservations.open_log(log_id, 2, 30, 100)
+    await open_log(reservations, log_id, 1, None, 100)
+    await open_log(reservations, log_id, 2, 30, 100)
 
-    await reservations.open_log(log_id, 3, None, 100)
+    await open_log(reservations, log_id, 3, None, 100)
 
     assert await reservations.holes(log_id) == [(0, 200)]
 
 
 async def test_hole_of_unused_jump_is_removed(reservations, log_id):
     """Two processes open a log; the first creates it, and the other's jump is not used."""
-    await reservations.open_log(log_id, 1, None, 100)
-    await reservations.open_log(log_id, 1, None, 100, lost=True)
+    await open_log(reservations, log_id, 1, None, 100)
+    await open_log(reservations, log_id, 1, None, 100, lost=True)
 
-    await reservations.open_log(log_id, 2, 40, 100)
+    await open_log(reservations, log_id, 2, 40, 100)
 
     assert await reservations.holes(log_id) == [(40, 200)]
 
 
 async def test_process_of_earlier_store_epoch_is_rejected(reservations, log_id):
-    await reservations.open_log(log_id, 2, None, 100)
+    await open_log(reservations, log_id, 2, None, 100)
 
     with pytest.raises(EpochBehind) as error_info:
-        await reservations.open_log(log_id, 1, None, 100)
+        await open_log(reservations, log_id, 1, None, 100)
 
     assert error_info.value.facts == {"store_epoch": 2}
 
 
 async def test_ceiling_never_decreases(reservations, log_id):
-    await reservations.open_log(log_id, 1, None, 100)
+    await open_log(reservations, log_id, 1, None, 100)
 
-    assert await reservations.raise_ceiling(log_id, 1, 500) == 500
-    assert await reservations.raise_ceiling(log_id, 1, 300) == 500
+    assert await raise_ceiling(reservations, log_id, 1, 500) == 500
+    assert await raise_ceiling(reservations, log_id, 1, 300) == 500
 
 
 async def test_ceiling_of_another_store_epoch_is_not_raised(reservations, log_id):
-    await reservations.open_log(log_id, 2, None, 100)
+    await open_log(reservations, log_id, 2, None, 100)
 
-    assert await reservations.raise_ceiling(log_id, 1, 500) is None
+    assert await raise_ceiling(reservations, log_id, 1, 500) is None
 
 
 async def test_deleted_log_is_neither_opened_nor_raised(reservations, log_id):
-    await reservations.open_log(log_id, 1, None, 100)
+    await open_log(reservations, log_id, 1, None, 100)
     await reservations.delete_log(log_id)
 
-    assert await reservations.open_log(log_id, 1, None, 100) is None
-    assert await reservations.raise_ceiling(log_id, 1, 500) is None
+    assert await open_log(reservations, log_id, 1, None, 100) is None
+    assert await raise_ceiling(reservations, log_id, 1, 500) is None
     assert await reservations.holes(log_id) == []
 
 
@@ -247,8 +250,8 @@ class LossyStore:
         if self.meta is not None and self.meta.store_epoch == self.epoch:
             return
         hot_next = None if self.meta is None else self.meta.next
-        place = await self.reservations.open_log(
-            self.log_id, self.epoch, hot_next, wanted, lost=lost
+        place = await open_log(
+            self.reservations, self.log_id, self.epoch, hot_next, wanted, lost=lost
         )
         assert place is not None
         if place.fresh or hot_next is not None:
@@ -275,7 +278,7 @@ class LossyStore:
         if self.meta is None or self.meta.store_epoch != self.epoch:
             return
         at_least = self.meta.next + amount
-        ceiling = await self.reservations.raise_ceiling(self.log_id, self.epoch, at_least)
+        ceiling = await raise_ceiling(self.reservations, self.log_id, self.epoch, at_least)
         if ceiling is not None:
             self.meta = replace(self.meta, ceiling=max(self.meta.ceiling, ceiling))
 
