@@ -44,12 +44,14 @@ class OffsetCommitter:
         self._streams = streams
         self._catalog = catalog
         self._batcher = Batcher[PendingCommit, MovedTo | None](self._flush)
+        self._reads = Batcher[GroupName, Group | None](rows.find_many)
         self._high_watermarks: dict[LogId, int] = {}
         self._groups: dict[GroupName, Group] = {}
 
     async def close(self) -> None:
         """Stop; callers that wait get an error."""
         await self._batcher.close()
+        await self._reads.close()
 
     def remember(self, group: Group) -> None:
         """Cache a group that was just read: its stream does not change while it exists."""
@@ -94,7 +96,7 @@ class OffsetCommitter:
 
         Raises GroupNotFound.
         """
-        group = await self._rows.find(name)
+        group = await self._reads.submit(name)
         if group is None:
             self._groups.pop(name, None)
             raise GroupNotFound(f"Group '{name.name}' does not exist.")

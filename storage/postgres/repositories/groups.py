@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import msgspec
-from sqlalchemy import Row, delete, func, select
+from sqlalchemy import Row, delete, func, select, tuple_
 from sqlalchemy.dialects.postgresql import insert as upsert
 from sqlalchemy.exc import IntegrityError
 from sqlmodel import col
@@ -96,10 +96,14 @@ class GroupRows:
             await session.execute(query("hold_name"), {"name": f"group:{name}"})
             yield Named(session, name, await find_group(session, name))
 
-    async def find(self, name: GroupName) -> Group | None:
-        """Return the group, or None."""
+    async def find_many(self, names: Sequence[GroupName]) -> list[Group | None]:
+        """Return the groups of these names, None for those that do not exist."""
+        position = tuple_(col(GroupRow.namespace), col(GroupRow.name))
+        pairs = [(name.namespace, name.name) for name in names]
         async with self._database.reading() as session:
-            return await find_group(session, name)
+            rows = await session.execute(living().where(position.in_(pairs)))
+            groups = {group.name: group for group in map(group_of, rows)}
+        return [groups.get(name) for name in names]
 
     async def page(self, namespace: str, prefix: str, after: str, limit: int) -> list[Group]:
         """Return the first `limit` groups of a namespace with that prefix.

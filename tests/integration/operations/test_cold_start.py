@@ -7,8 +7,9 @@ from sqlalchemy import text
 
 from storage.bootstrap import open_storage
 from storage.domain.errors import MillstreamError
+from storage.domain.groups.group import Commit, GroupKind, GroupOffset, GroupSpec
 from storage.domain.log.record_batch import Record
-from storage.domain.names import QueueName, StreamName
+from storage.domain.names import GroupName, QueueName, StreamName
 from storage.domain.queues.message import NewMessage
 from storage.domain.queues.queue import QueueSpec
 from storage.domain.streams.stream import StreamSpec
@@ -61,6 +62,23 @@ async def test_new_process_serves_many_cold_objects_at_once(proxied):
         faults.delay_s = ANSWER_S
 
         await use_everything(storage)
+
+
+async def test_new_process_serves_many_cold_groups_at_once(proxied):
+    settings, faults = proxied
+    names = [GroupName(f"group-{number}") for number in range(COUNT)]
+    async with open_storage(settings) as storage:
+        for name in names:
+            spec = GroupSpec(stream=STREAMS[0].name, kind=GroupKind.SIMPLE)
+            await storage.groups.put(name, spec)
+    async with open_storage(settings) as storage:
+        faults.delay_s = ANSWER_S
+
+        results = await asyncio.gather(
+            *(storage.groups.commit(name, [Commit(0, 0)]) for name in names)
+        )
+
+    assert results == [[GroupOffset(0, 0)]] * COUNT
 
 
 async def test_process_without_announcements_serves_many_objects(proxied, monkeypatch):
