@@ -57,7 +57,8 @@ def numbered_records(first: int, count: int) -> list[Record]:
 
 async def archived_files(storage: Storage, name: StreamName, shard: int = 0) -> list[ArchivedFile]:
     """The files of a shard, in order."""
-    return await storage.archive_admin.files(name, shard, after=-1, limit=1_000)
+    stream = await storage.catalog.stream(name)
+    return await storage.archive_admin.files(stream, shard, after=-1, limit=1_000)
 
 
 def archived_bodies(root: Root, files: Iterable[ArchivedFile]) -> list[bytes]:

@@ -8,13 +8,12 @@ that no page reads a stream to its end.
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from enum import StrEnum
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from api.native.fields import moment_ms
 from storage.bootstrap import Storage
 from storage.domain import limits
 from storage.domain.errors import ValidationFailed
-from storage.domain.names import StreamName
 from storage.domain.streams.lineage import FULLY_READ
 from storage.domain.streams.stream import (
     Gap,
@@ -84,7 +83,7 @@ class BrowsePosition(NamedTuple):
 
 async def scan_records(
     storage: Storage,
-    name: StreamName,
+    stream: Stream,
     start: BrowsePosition,
     predicate: RecordPredicate | None,
     rows: int = ROWS,
@@ -94,7 +93,7 @@ async def scan_records(
     tier, scanned, size = Tier.HOT, 0, 0
     while len(records) < rows and scanned < SCANNED_MAX and size < _SCANNED_BYTES_MAX:
         most = _READ_RECORDS if predicate else rows - len(records)
-        reads, after = await _read(storage, name, position, most)
+        reads, after = await _read(storage, stream, position, most)
         arrived = [ShardRecord(read.shard, record) for read in reads for record in read.records]
         gaps += [(read.shard, read.gap) for read in reads if read.gap]
         tier = Tier.ARCHIVE if slowest(reads) is Tier.ARCHIVE else tier
@@ -109,13 +108,14 @@ async def scan_records(
 
 
 async def _read(
-    storage: Storage, name: StreamName, position: BrowsePosition, records_max: int
+    storage: Storage, stream: Stream, position: BrowsePosition, records_max: int
 ) -> tuple[Sequence[ShardRead], BrowsePosition]:
-    many = {"records_max": records_max, "bytes_max": _READ_BYTES_MAX}
+    many: dict[str, Any] = {"records_max": records_max, "bytes_max": _READ_BYTES_MAX}
+    many |= {"stream_id": stream.stream_id}
     if position.shard is None:
-        read = await storage.streams.read(name, position.positions, **many)
+        read = await storage.streams.read(stream.name, position.positions, **many)
         return read.shards, BrowsePosition(read.positions, None)
-    reads = await storage.streams.read_shards(name, position.positions, **many)
+    reads = await storage.streams.read_shards(stream.name, position.positions, **many)
     return reads, BrowsePosition({read.shard: read.next_offset for read in reads}, position.shard)
 
 
@@ -159,7 +159,7 @@ async def position_of(
     `back`: the number of records before the end, of all shards together.
     """
     name = stream.name
-    states = await storage.streams.shards(name)
+    states = await storage.streams.shards(name, stream.stream_id)
     chosen = [state for state in states if shard is None or state.shard.index == shard]
     match begin:
         case BrowseStart.LATEST | BrowseStart.LIVE:

@@ -5,7 +5,7 @@ They are opaque to clients, and bound to what they list.
 
 import base64
 import binascii
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import msgspec
@@ -15,6 +15,7 @@ from storage.domain.errors import InvalidCursor
 Item = TypeVar("Item")
 Place = TypeVar("Place")
 
+_RECORDS = "records"
 _encoder = msgspec.msgpack.Encoder()
 
 
@@ -55,11 +56,32 @@ def decode_cursor(cursor: str, about: Sequence[str], kind: type[Place]) -> Place
 
     Raises InvalidCursor when it is not a cursor, or belongs to another list.
     """
+    subject, place = _decode(cursor, kind)
+    if subject != list(about):
+        raise InvalidCursor("The cursor belongs to a different list.")
+    return place
+
+
+def encode_records_cursor(stream_id: str, positions: Mapping[int, int]) -> str:
+    """Encode a reader's positions in a stream."""
+    return encode_cursor((_RECORDS, stream_id), positions)
+
+
+def decode_records_cursor(cursor: str) -> tuple[str, dict[int, int]]:
+    """Decode a reader's positions, and the id of the stream that they belong to.
+
+    The caller passes the id to what reads on, which checks it. Raises InvalidCursor.
+    """
+    subject, positions = _decode(cursor, dict[int, int])
+    if len(subject) != 2 or subject[0] != _RECORDS:
+        raise InvalidCursor("The cursor belongs to a different list.")
+    return subject[1], positions
+
+
+def _decode(cursor: str, kind: type[Place]) -> tuple[list[str], Place]:
     try:
         packed = base64.b64decode(cursor + "=" * (-len(cursor) % 4), altchars=b"-_", validate=True)
         subject, place = msgspec.msgpack.decode(packed, type=tuple[list[str], kind])  # type: ignore[valid-type]
     except (binascii.Error, ValueError, msgspec.DecodeError):
         raise InvalidCursor from None
-    if subject != list(about):
-        raise InvalidCursor("The cursor belongs to a different list.")
-    return place
+    return subject, place

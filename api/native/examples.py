@@ -38,6 +38,7 @@ BROWSED = {
     "crash_count": 0,
 }
 RECORD = {"offset": 0, "data": {"page": "/"}, "key": "user-1", "arrival_time": AT}
+STREAM_ID = "0c5ad1f7d2b94e63"
 MEMBERSHIP = {
     "member": "bob",
     "generation": 1769860800004,

@@ -13,6 +13,7 @@ from storage.domain.errors import (
     MillstreamError,
     QuotaExceeded,
     ValidationFailed,
+    error_types,
 )
 
 PROBLEM_JSON = "application/problem+json"
@@ -54,6 +55,7 @@ TABLE: dict[AnyCode, ProblemRow] = {
     ErrorCode.KEY_REFUSED: ProblemRow(409, "Key rejected"),
     ErrorCode.QUEUE_NOT_FOUND: ProblemRow(404, "Queue not found"),
     ErrorCode.STREAM_NOT_FOUND: ProblemRow(404, "Stream not found"),
+    ErrorCode.STREAM_RECREATED: ProblemRow(410, "Stream recreated"),
     ErrorCode.STREAM_READ_ONLY: ProblemRow(409, "Stream read only"),
     ErrorCode.SHARD_NOT_FOUND: ProblemRow(404, "Shard not found"),
     ErrorCode.MESSAGE_NOT_FOUND: ProblemRow(404, "Message not found"),
@@ -114,8 +116,10 @@ _TYPES: dict[AnyCode, str] = {
 }
 """Problem types with a registered name: draft-ietf-httpapi-ratelimit-headers."""
 
+_CLASSES = error_types()
+
 _SENTENCES: dict[ErrorCode, str] = {
-    kind.code: (kind.__doc__ or "").split("\n", 1)[0] for kind in MillstreamError.__subclasses__()
+    code: (kind.__doc__ or "").split("\n", 1)[0] for code, kind in _CLASSES.items()
 }
 
 
@@ -129,9 +133,6 @@ def nothing_happened(code: AnyCode) -> bool:
     if isinstance(code, ErrorCode):
         return code.nothing_happened
     return code is not HttpErrorCode.INTERNAL_ERROR
-
-
-_CLASSES = {kind.code: kind for kind in MillstreamError.__subclasses__()}
 
 
 def error_of(code: ErrorCode) -> MillstreamError:

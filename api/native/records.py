@@ -298,6 +298,16 @@ def content_type_of(headers: Headers) -> str:
     return ""
 
 
+StreamId = Annotated[
+    str,
+    Meta(
+        pattern=r"^[0-9a-f]{16}$",
+        description="The stream that the offset belongs to, from an earlier response: if it was deleted and "
+        "another stream has its name, the answer is 410 `stream_recreated`.",
+    ),
+]
+
+
 class ReadShard(msgspec.Struct, forbid_unknown_fields=True):
     """Start position and size of a read.
 
@@ -316,6 +326,7 @@ class ReadShard(msgspec.Struct, forbid_unknown_fields=True):
     limit: RecordsMax = RECORDS_DEFAULT
     bytes_max: BytesMax = limits.READ_BYTES_MAX
     wait_seconds: WaitSeconds = 0
+    stream_id: StreamId | None = None
 
 
 class ChildOut(msgspec.Struct, frozen=True):
@@ -338,11 +349,12 @@ class ShardRecords(Lined, kw_only=True, omit_defaults=True):
 
     `tip` is the next offset to be written; `gap` describes offsets that cannot be read. `tier` is where the records came from,
     which affects only the latency. `ended`: the shard was split or merged, and nothing is left in it; continue with its
-    `children`.
+    `children`. Send `stream_id` with the next read, so that it fails if another stream has the name by then.
     """
 
     lines_field: ClassVar[str] = "records"
     records: list[RecordOut]
+    stream_id: str
     next_offset: int
     start: int
     tip: int

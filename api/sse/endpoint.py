@@ -6,6 +6,7 @@ the request ─ problem? ─▶ opening ▶ records, gaps, ends of shards ▶ th
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Mapping
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -13,7 +14,7 @@ import msgspec
 from api.http.request import Call
 from api.http.responses import RequestContext, log_failure
 from api.http.routing import FastRouter, StreamingResponse
-from api.native.cursors import encode_cursor
+from api.native.cursors import encode_records_cursor
 from api.native.examples import Example
 from api.native.problems import problem
 from api.native.records import RecordOut
@@ -76,10 +77,8 @@ async def read_events(call: Call[ReadEvents]) -> StreamingResponse:
     stream ends now; for JSON Lines this is the default. An answer that completed has a last event or line `end`.
     """
     start = await stream_start(call)
-    about = ("records", start.stream_id)
-    return _streaming_response(
-        call, start, lambda positions: encode_cursor(about, positions), alone=False
-    )
+    cursor = partial(encode_records_cursor, start.stream_id)
+    return _streaming_response(call, start, cursor, alone=False)
 
 
 @fast_routes.get(
@@ -95,9 +94,7 @@ async def read_shard_events(call: Call[ReadShardEvents]) -> StreamingResponse:
     As for all shards. The answer ends with the shard, when that is split or merged; `shard_ended` names the children.
     """
     start = await shard_start(call)
-    return _streaming_response(
-        call, start, lambda positions: format_event_id(start.stream_id, positions), alone=True
-    )
+    return _streaming_response(call, start, partial(format_event_id, start.stream_id), alone=True)
 
 
 def _streaming_response(
@@ -115,6 +112,7 @@ def _streaming_response(
         call.storage.catalog,
         call.stream,
         start.positions,
+        stream_id=start.stream_id,
         until=None if follows else start.tips,
         alone=alone,
     )

@@ -7,13 +7,18 @@ import msgspec
 from msgspec import Meta
 
 from api.http.request import Call
-from api.native.cursors import decode_cursor
+from api.native.cursors import decode_records_cursor
 from api.native.fields import moment_ms
 from api.native.records import Count, Key, Moment, RecordsMax, Start
 from api.sse.event_id import EventPosition, is_event_id, parse_event_id
 from consumers.feeds.stream_tail import TO_ITS_END
 from storage.domain import limits
-from storage.domain.errors import InvalidCursor, ShardNotFound, ValidationFailed
+from storage.domain.errors import (
+    InvalidCursor,
+    ShardNotFound,
+    StreamRecreated,
+    ValidationFailed,
+)
 from storage.domain.streams.lineage import FULLY_READ, check_positions, needs_refresh, read_frontier
 from storage.domain.streams.record_filter import Filter, Selects, selects
 from storage.domain.streams.stream import ShardState, Stream
@@ -86,11 +91,11 @@ async def stream_start(call: Call[ReadEvents]) -> StartPosition:
     """
     query = call.query
     check_one(query.start, query.time, query.cursor or None)
-    stream = await call.storage.catalog.stream(call.stream)
-    position = _resumed_position(call, stream)
+    position = _resumed_position(call)
+    stream = await _stream(call, position)
     if position is not None and needs_refresh(stream, position.positions):
-        stream = await call.storage.catalog.fresh_stream(call.stream)
-    states = await call.storage.streams.shards(call.stream)
+        stream = await call.storage.catalog.fresh_stream(call.stream, stream.stream_id)
+    states = await call.storage.streams.shards(call.stream, stream.stream_id)
     if position is None:
         position = EventPosition(stream.stream_id, await _start_in_all(call, stream, states))
     _check_positions(position.positions, states)
@@ -104,22 +109,23 @@ async def shard_start(call: Call[ReadShardEvents]) -> StartPosition:
     """
     query, shard = call.query, call.shard
     check_one(query.start, query.time, query.cursor or None, query.offset, query.tail)
-    stream = await call.storage.catalog.stream(call.stream)
+    position = _resumed_position(call)
+    stream = await _stream(call, position)
     if needs_refresh(stream, {shard: 0}):
         stream = await call.storage.catalog.fresh_stream(call.stream)
     stream.shard(shard)
-    position = _resumed_position(call, stream)
     if position is not None and position.positions.keys() != {shard}:
         raise InvalidCursor("The cursor belongs to a different shard.")
     states = [
         state
-        for state in await call.storage.streams.shards(call.stream)
+        for state in await call.storage.streams.shards(call.stream, stream.stream_id)
         if state.shard.index == shard
     ]
     if not states:
         raise ShardNotFound(f"Stream '{call.stream.name}' has no shard {shard}.")
     if position is None:
-        position = EventPosition(stream.stream_id, {shard: await _start_in_shard(call, states[0])})
+        first = await _start_in_shard(call, stream, states[0])
+        position = EventPosition(stream.stream_id, {shard: first})
     _check_positions(position.positions, states)
     return StartPosition(stream.stream_id, position.positions, _tips(states), position.is_done)
 
@@ -131,19 +137,26 @@ def check_one(*given: Any) -> None:
         raise ValidationFailed.at("/from", detail, "conflict")
 
 
-def _resumed_position(call: Call[Any], stream: Stream) -> EventPosition | None:
+async def _stream(call: Call[Any], position: EventPosition | None) -> Stream:
+    """Return the stream that the position belongs to. Raises InvalidCursor, StreamNotFound."""
+    catalog = call.storage.catalog
+    if position is None:
+        return await catalog.stream(call.stream)
+    try:
+        return await catalog.stream(call.stream, position.stream_id)
+    except StreamRecreated:
+        raise InvalidCursor("The cursor belongs to a deleted stream.") from None
+
+
+def _resumed_position(call: Call[Any]) -> EventPosition | None:
     """Return the position that the request's cursor names. Raises InvalidCursor."""
     last = call.headers.get(b"last-event-id", b"").decode("latin-1")
     word = last or call.query.cursor
     if not word:
         return None
     if not is_event_id(word):
-        about = ("records", stream.stream_id)
-        return EventPosition(stream.stream_id, decode_cursor(word, about, dict[int, int]))
-    position = parse_event_id(word)
-    if position.stream_id != stream.stream_id:
-        raise InvalidCursor("The cursor belongs to a deleted stream.")
-    return position
+        return EventPosition(*decode_records_cursor(word))
+    return parse_event_id(word)
 
 
 def _check_positions(positions: Mapping[int, int], states: Sequence[ShardState]) -> None:
@@ -169,14 +182,16 @@ async def _start_in_all(
     if query.time is not None:
         storage = call.storage
         time_ms = moment_ms(query.time)
-        return await positions_since(storage.streams, storage.catalog, call.stream, time_ms)
+        return await positions_since(
+            storage.streams, storage.catalog, call.stream, time_ms, stream.stream_id
+        )
     if query.start is Start.LATEST:
         return {state.shard.index: state.next for state in states if state.shard.is_open}
     begun = read_frontier(stream, {})
     return {state.shard.index: state.start for state in states if state.shard.index in begun}
 
 
-async def _start_in_shard(call: Call[ReadShardEvents], state: ShardState) -> int:
+async def _start_in_shard(call: Call[ReadShardEvents], stream: Stream, state: ShardState) -> int:
     query = call.query
     if query.offset is not None:
         return query.offset
@@ -184,7 +199,9 @@ async def _start_in_shard(call: Call[ReadShardEvents], state: ShardState) -> int
         return max(state.start, state.next - query.tail)
     if query.time is not None:
         time_ms = moment_ms(query.time)
-        return await offset_since(call.storage.streams, call.stream, state.shard.index, time_ms)
+        return await offset_since(
+            call.storage.streams, call.stream, state.shard.index, time_ms, stream.stream_id
+        )
     return state.next if query.start is Start.LATEST else state.start
 
 

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from enum import Enum
 from typing import assert_never, cast
 
+from msgspec import UNSET
 from starlette.types import Message, Receive
 
 from api.observability.metric_definitions import WEBSOCKET_CLOSED
@@ -221,7 +222,8 @@ class SocketLoop:
     async def _subscribe(self, frame: Subscribe) -> None:
         sub = await self._subscription_factory.open(self._session, frame)
         self._session.subs[sub.name] = sub
-        await self._session.send(ServerOk(frame.id))
+        stream_id = sub.stream_id or UNSET
+        await self._session.send(ServerOk(frame.id, stream_id=stream_id))
         sub.start()
 
 

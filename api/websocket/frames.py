@@ -108,7 +108,8 @@ class CreditIn(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class StartIn(msgspec.Struct, frozen=True, rename={"start": "from"}, forbid_unknown_fields=True):
     """Start position: at most one of the fields.
 
-    `cursor`: a cursor from REST or from a `records` frame. `offsets`: one offset for each shard.
+    `cursor`: a cursor from REST or from a `records` frame. `offsets`: one offset for each shard; `stream_id`, from the `ok`
+    of an earlier subscription, is the stream that they belong to.
     """
 
     start: From | None = None
@@ -121,6 +122,7 @@ class StartIn(msgspec.Struct, frozen=True, rename={"start": "from"}, forbid_unkn
     ) = None
     cursor: str | None = None
     offsets: dict[int, Offset] | None = None
+    stream_id: Annotated[str, Meta(pattern=r"^[0-9a-f]{16}$")] | None = None
 
 
 class Subscribe(ClientFrameBase, tag="subscribe"):
@@ -292,11 +294,15 @@ class Welcome(ServerFrameBase, tag="welcome"):
 
 
 class ServerOk(ServerFrameBase, tag="ok"):
-    """Success. `results`: as in REST, one for each item of a `publish` or handle settled."""
+    """Success. `results`: as in REST, one for each item of a `publish` or handle settled.
+
+    `stream_id`: of a subscription to a stream, to be sent with `offsets` when subscribing again.
+    """
 
     id: str
     results: list[Any] | UnsetType = UNSET
     failed: int | UnsetType = UNSET
+    stream_id: str | UnsetType = UNSET
 
 
 class ServerError(ServerFrameBase, tag="error"):

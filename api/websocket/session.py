@@ -24,6 +24,7 @@ from api.websocket.serial_batcher import SerialBatcher
 from consumers.subscriptions.credit import SubscriptionCredit
 from storage.domain import limits
 from storage.domain.access.permissions import Principal
+from storage.domain.names import LogId
 
 
 class Sent(msgspec.Struct, frozen=True):
@@ -56,6 +57,11 @@ class Subscription(Protocol):
     @property
     def group(self) -> str | None:
         """The consumer group whose shards it reads, if any."""
+        ...
+
+    @property
+    def stream_id(self) -> LogId | None:
+        """The stream that it reads, whatever stream takes its name; None for a queue."""
         ...
 
     @property

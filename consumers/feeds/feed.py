@@ -6,7 +6,7 @@
                                                   at the tip it waits, and all wait on it
 
 A feed lives as long as it has readers. It belongs to one stream: if another one takes the name, its readers get
-StreamNotFound.
+StreamRecreated.
 """
 
 import asyncio
@@ -18,7 +18,6 @@ from msgspec.structs import replace
 
 from consumers.feeds.block_cache import BlockCache, ShardBlocks
 from consumers.feeds.blocks import Block, Chunk, Format
-from storage.catalog.catalog import Catalog
 from storage.concurrency.tasks import end, give
 from storage.domain import limits
 from storage.domain.errors import (
@@ -26,7 +25,6 @@ from storage.domain.errors import (
     OffsetExpired,
     StorageBusy,
     StorageUnavailable,
-    StreamNotFound,
 )
 from storage.domain.names import LogId, StreamName
 from storage.domain.streams.stream import Gap, ReadFrom, ShardRead
@@ -44,12 +42,10 @@ class Feeds:
     def __init__(
         self,
         streams: Streams,
-        catalog: Catalog,
         formats: Mapping[str, Format],
         bytes_max: int = limits.FEEDS_BYTES_MAX,
     ) -> None:
         self._streams = streams
-        self._catalog = catalog
         self._formats = formats
         self._recent = BlockCache(bytes_max)
         self._feeds: dict[_Key, Feed] = {}
@@ -58,16 +54,16 @@ class Feeds:
         self.draining = False
         """The process is about to end, and its readers with it."""
 
-    def of(self, name: StreamName, shard: int) -> "Reader":
+    def of(self, name: StreamName, shard: int, stream_id: LogId) -> "Reader":
         """Open the feed of a shard, shared with its other readers: `async with`.
 
-        Raises StreamNotFound.
+        `stream_id`: the stream that the reader's position belongs to, whatever has its name.
         """
-        return Reader(self, name, shard)
+        return Reader(self, name, shard, stream_id)
 
-    async def enter(self, name: StreamName, shard: int) -> "Feed":
+    def enter(self, name: StreamName, shard: int, stream_id: LogId) -> "Feed":
         """Count a reader that begins."""
-        key = _Key((await self._catalog.stream(name)).stream_id, shard)
+        key = _Key(stream_id, shard)
         feed = self._feeds.get(key)
         if feed is None:
             feed = self._feeds[key] = Feed(self, name, key)
@@ -145,28 +141,19 @@ class Feeds:
     async def read(self, name: StreamName, key: _Key, offset: int, wait_ms: int) -> ShardRead:
         """Read once from the store, from the stream that the key names.
 
-        Expired records are reported as a gap. Raises what `Streams.read_shard` does except OffsetExpired; StreamNotFound also
-        when another stream has the name.
+        Expired records are reported as a gap. Raises what `Streams.read_shard` does except OffsetExpired.
         """
-        try:
-            read = await self._read(name, key.shard, offset, wait_ms)
-        except MillstreamError:
-            await self._check(name, key)
-            raise
-        await self._check(name, key)
-        return read
-
-    async def _read(self, name: StreamName, shard: int, offset: int, wait_ms: int) -> ShardRead:
         start = offset
         while True:
             try:
                 read = await self._streams.read_shard(
                     name,
-                    shard,
+                    key.shard,
                     ReadFrom(offset=start),
                     records_max=limits.FEED_READ_RECORDS,
                     bytes_max=limits.FEED_READ_BYTES,
                     wait_ms=wait_ms if start == offset else 0,
+                    stream_id=key.stream_id,
                 )
             except OffsetExpired as expired:
                 start = int(expired.facts["earliest_offset"])
@@ -175,24 +162,20 @@ class Feeds:
                 return read
             return replace(read, gap=Gap(offset, read.gap.next if read.gap else start, "expired"))
 
-    async def _check(self, name: StreamName, key: _Key) -> None:
-        """Raise StreamNotFound if another stream has the name, which the read has cached here."""
-        if (await self._catalog.stream(name)).stream_id != key.stream_id:
-            raise StreamNotFound(f"Stream '{name.name}' was deleted.")
-
 
 class Reader:
     """A reader of a shard; small, as there are thousands."""
 
-    __slots__ = ("_feed", "_feeds", "_name", "_shard")
+    __slots__ = ("_feed", "_feeds", "_name", "_shard", "_stream_id")
 
-    def __init__(self, feeds: Feeds, name: StreamName, shard: int) -> None:
+    def __init__(self, feeds: Feeds, name: StreamName, shard: int, stream_id: LogId) -> None:
         self._feeds = feeds
         self._name = name
         self._shard = shard
+        self._stream_id = stream_id
 
     async def __aenter__(self) -> "Feed":
-        self._feed = await self._feeds.enter(self._name, self._shard)
+        self._feed = self._feeds.enter(self._name, self._shard, self._stream_id)
         return self._feed
 
     async def __aexit__(self, *_: object) -> None:
@@ -222,8 +205,8 @@ class Feed:
         """Return the records from an offset; at the tip, an empty chunk after `wait_ms`.
 
         With `until_drain`, the empty chunk is returned as soon as the process is about to end. Expired records are reported as a
-        gap. Raises OffsetOutOfRange, ShardNotFound; StreamNotFound once the stream was deleted; StorageUnavailable and its like,
-        after which the call may be repeated.
+        gap. Raises OffsetOutOfRange, ShardNotFound; StreamNotFound or StreamRecreated once the stream was deleted;
+        StorageUnavailable and its like, after which the call may be repeated.
         """
         cached = self._cached(offset)
         if cached is not None:

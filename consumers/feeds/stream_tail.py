@@ -17,7 +17,7 @@ from consumers.feeds.feed import Feed, Feeds, Reader
 from storage.catalog.catalog import Catalog
 from storage.domain import limits
 from storage.domain.errors import ShardNotFound
-from storage.domain.names import StreamName
+from storage.domain.names import LogId, StreamName
 from storage.domain.streams.lineage import FULLY_READ, expired_positions, read_frontier
 from storage.domain.streams.stream import Gap, ShardRead
 
@@ -41,7 +41,8 @@ class Tail:
     """One reader of a stream, to be used as `async with`.
 
     `until`: the offset up to which each shard is read, or None to follow; shards without one are not read. `alone`: only the
-    one shard that has a position is read, and none of its children. Small, as there are thousands, most of them idle.
+    one shard that has a position is read, and none of its children. The positions belong to the stream of `stream_id`. Small,
+    as there are thousands, most of them idle.
     """
 
     __slots__ = (
@@ -54,6 +55,7 @@ class Tail:
         "_name",
         "_read_done",
         "_ready",
+        "_stream_id",
         "_until",
         "positions",
     )
@@ -65,12 +67,14 @@ class Tail:
         name: StreamName,
         positions: Mapping[int, int],
         *,
+        stream_id: LogId,
         until: Mapping[int, int] | None = None,
         alone: bool = False,
     ) -> None:
         self._feeds = feeds
         self._catalog = catalog
         self._name = name
+        self._stream_id = stream_id
         self._until = until
         self._alone = alone
         self._lanes: dict[int, _Lane] = {}
@@ -217,7 +221,7 @@ class Tail:
 
         Shards that expired unread are reported. After an error nothing is lost: it is repeated at the next read.
         """
-        stream = await self._catalog.fresh_stream(self._name)
+        stream = await self._catalog.fresh_stream(self._name, self._stream_id)
         self._expired.extend(
             _expired_chunk(shard, offset)
             for shard, offset in expired_positions(stream, self.positions).items()
@@ -230,7 +234,7 @@ class Tail:
     async def _begin(self) -> None:
         for shard, offset in self.positions.items():
             if offset != FULLY_READ and shard not in self._lanes and not self._is_done(shard):
-                reader = self._feeds.of(self._name, shard)
+                reader = self._feeds.of(self._name, shard, self._stream_id)
                 self._lanes[shard] = _Lane(shard, reader, await reader.__aenter__())
 
     def _is_done(self, shard: int) -> bool:

@@ -126,6 +126,7 @@ class ShardSource:
                 records_max=limits.WEBHOOK_READ_RECORDS,
                 bytes_max=limits.WEBHOOK_READ_BYTES,
                 wait_ms=wait_ms,
+                stream_id=self._stream.stream_id,
             )
         except MillstreamError as error:
             self._endpoint.report_source_error(error.detail)

@@ -14,7 +14,7 @@ import msgspec
 
 from storage.domain import limits
 from storage.domain.errors import StorageUnavailable
-from storage.domain.names import StreamName
+from storage.domain.names import LogId, StreamName
 from storage.domain.replays.replay import PartProgress
 from storage.domain.streams.record_filter import Selects
 from storage.domain.streams.stream import LogRecord, ShardRead
@@ -90,7 +90,7 @@ class _PartCursor:
 class OrderedReader:
     """The parts of one writer.
 
-    `records_max`: how many records it may still select.
+    `records_max`: how many records it may still select; `stream_id`: the stream that the parts belong to.
     """
 
     def __init__(
@@ -99,10 +99,13 @@ class OrderedReader:
         source: StreamName,
         parts: Sequence[PartProgress],
         is_meant: Selects,
+        *,
         records_max: int | None = None,
+        stream_id: LogId | None = None,
     ) -> None:
         self._streams = streams
         self._source = source
+        self._stream_id = stream_id
         self._matches = is_meant
         self._left = records_max
         self._cursors = {part.part: _PartCursor(part) for part in parts if not part.done}
@@ -131,6 +134,7 @@ class OrderedReader:
                 {shard: line.next},
                 records_max=min(limits.REPLAY_READ_RECORDS, line.part.reach.end - line.next),
                 bytes_max=most,
+                stream_id=self._stream_id,
             )
             if not reads:
                 line.end()

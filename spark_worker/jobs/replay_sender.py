@@ -186,7 +186,14 @@ class _ReplaySender:
         if not parts:
             return 0
         selected, pacing = 0, self._spec.request.pacing
-        lane = OrderedReader(self._storage.streams, self._source, parts, self._is_meant, left)
+        lane = OrderedReader(
+            self._storage.streams,
+            self._source,
+            parts,
+            self._is_meant,
+            records_max=left,
+            stream_id=self._spec.stream_id,
+        )
         while await self._throttle.retry(lane.prefetch):
             await self._throttle.wait_for_readers()
             batch = lane.take(

@@ -82,13 +82,12 @@ class ArchiveAdmin:
         return ShardArchive(shard, state, hot)
 
     async def files(
-        self, name: StreamName, shard: int, *, after: int, limit: int
+        self, stream: Stream, shard: int, *, after: int, limit: int
     ) -> list[ArchivedFile]:
         """Return the files of a shard that begin beyond an offset, by offset.
 
         Raises ShardNotFound.
         """
-        stream = await self._catalog.stream(name)
         return await self._rows.files(
             stream.stream_id, stream.shard(shard).index, after=after, limit=limit
         )

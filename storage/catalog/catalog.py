@@ -30,6 +30,7 @@ from storage.domain.errors import (
     StorageUnavailable,
     StreamNotFound,
     StreamReadOnly,
+    StreamRecreated,
     ValidationFailed,
 )
 from storage.domain.names import LogId, QueueName, StreamName, new_log_id
@@ -215,25 +216,32 @@ class Catalog:
 
     # Streams
 
-    async def stream(self, name: StreamName) -> Stream:
+    async def stream(self, name: StreamName, stream_id: LogId | None = None) -> Stream:
         """Return the stream, or a queue's view of that name, from the cache if possible.
 
-        Raises StreamNotFound.
+        With `stream_id`, only the stream of that id: a position belongs to one stream, and a name to one after another.
+        Raises StreamNotFound, StreamRecreated.
         """
         try:
-            return await self._streams.cache.get(name)
+            stream = await self._streams.cache.get(name)
         except StreamNotFound:
-            return _view(name, await self._queue_or_none(name, self.queue))
+            stream = _view(name, await self._queue_or_none(name, self.queue))
+        if stream_id in (None, stream.stream_id):
+            return stream
+        return await self.fresh_stream(name, stream_id)
 
-    async def fresh_stream(self, name: StreamName) -> Stream:
+    async def fresh_stream(self, name: StreamName, stream_id: LogId | None = None) -> Stream:
         """Return the stream, or a queue's view of that name, as Postgres has it now.
 
-        Raises StreamNotFound.
+        With `stream_id`, only the stream of that id. Raises StreamNotFound, StreamRecreated.
         """
         try:
-            return await self._streams.cache.fresh(name)
+            stream = await self._streams.cache.fresh(name)
         except StreamNotFound:
-            return _view(name, await self._queue_or_none(name, self.fresh_queue))
+            stream = _view(name, await self._queue_or_none(name, self.fresh_queue))
+        if stream_id not in (None, stream.stream_id):
+            raise StreamRecreated
+        return stream
 
     async def _queue_or_none(
         self, name: StreamName, find: Callable[[QueueName], Awaitable[Queue]]

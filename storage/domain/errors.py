@@ -1,8 +1,8 @@
 """Errors of Millstream, by category.
 
     MillstreamError
-    ├── not found      QueueNotFound, StreamNotFound, ShardNotFound, RecordNotFound, MessageNotFound, MoveNotFound,
-    │                  GroupNotFound, MemberUnknown, BookmarkNotFound, JobNotFound, WebhookNotFound,
+    ├── not found      QueueNotFound, StreamNotFound (StreamRecreated), ShardNotFound, RecordNotFound, MessageNotFound,
+    │                  MoveNotFound, GroupNotFound, MemberUnknown, BookmarkNotFound, JobNotFound, WebhookNotFound,
     │                  DeliveryNotFound, NamespaceNotFound, SocketNotFound
     ├── bad input      ValidationFailed, MessageTooLarge, BatchTooLarge, InvalidCursor, ReceiptHandleInvalid
     ├── credentials    Unauthenticated, Forbidden, KeyNotFound, KeyRefused
@@ -41,6 +41,7 @@ class ErrorCode(StrEnum):
     KEY_REFUSED = "key_refused"
     QUEUE_NOT_FOUND = "queue_not_found"
     STREAM_NOT_FOUND = "stream_not_found"
+    STREAM_RECREATED = "stream_recreated"
     STREAM_READ_ONLY = "stream_read_only"
     SHARD_NOT_FOUND = "shard_not_found"
     MESSAGE_NOT_FOUND = "message_not_found"
@@ -214,6 +215,12 @@ class StreamNotFound(MillstreamError):
     """The stream does not exist."""
 
     code = ErrorCode.STREAM_NOT_FOUND
+
+
+class StreamRecreated(StreamNotFound):
+    """The position belongs to a deleted stream; another stream has its name now."""
+
+    code = ErrorCode.STREAM_RECREATED
 
 
 class StreamReadOnly(MillstreamError):
@@ -538,3 +545,13 @@ class OutcomeUnknown(MillstreamError):
     """The store timed out; the call may have taken effect."""
 
     code = ErrorCode.STORAGE_TIMEOUT
+
+
+def error_types() -> dict[ErrorCode, type[MillstreamError]]:
+    """Return the most general class of each code."""
+    classes: dict[ErrorCode, type[MillstreamError]] = {}
+    left = MillstreamError.__subclasses__()
+    while left:
+        classes.update({kind.code: kind for kind in left if kind.code not in classes})
+        left = [child for kind in left for child in kind.__subclasses__()]
+    return classes

@@ -412,14 +412,19 @@ class Groups:
         """
         for shard, committed in await self._rows.read_by_all(stream.stream_id):
             with suppress(ShardNotFound, OffsetOutOfRange):  # expired, or a store that lost its end
-                await self._streams.truncate(stream.name, shard, committed)
+                await self._streams.truncate(stream.name, shard, committed, stream.stream_id)
 
     async def _finish_closed(self, name: GroupName, shard: int, committed: int) -> None:
         try:
             group = await self._offsets.find(name)
             where = ReadFrom(offset=committed)
             read = await self._streams.read_shard(
-                group.stream, shard, where, records_max=1, bytes_max=1
+                group.stream,
+                shard,
+                where,
+                records_max=1,
+                bytes_max=1,
+                stream_id=group.stream_id,
             )
         except MillstreamError:
             return  # expired, deleted, or unreachable: the next round shows which

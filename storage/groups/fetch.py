@@ -155,6 +155,7 @@ class GroupFetcher:
                 records_max=records_max,
                 bytes_max=bytes_max,
                 wait_ms=wait_ms,
+                stream_id=group.stream_id,
             )
         except OffsetOutOfRange:
             reads = await self._read_from_ends(group, starts)
@@ -168,10 +169,10 @@ class GroupFetcher:
 
         A hot store restored from an older copy ends before the group's position, until the next append.
         """
-        states = await self._streams.shards(group.stream)
+        states = await self._streams.shards(group.stream, group.stream_id)
         tips = {state.shard.index: state.next for state in states}
         lower = {shard: min(at, tips.get(shard, at)) for shard, at in starts.items()}
-        return await self._streams.read_shards(group.stream, lower)
+        return await self._streams.read_shards(group.stream, lower, stream_id=group.stream_id)
 
     async def _finish_ended(
         self,

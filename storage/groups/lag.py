@@ -45,7 +45,7 @@ class LagReader:
         group, _, shards = await self._rows.describe(name)
         stream = await self._offsets.stream(group)
         holes = await self._rows.holes([shard.log_id for shard in stream.shards])
-        states = await self._streams.shards(stream.name)
+        states = await self._streams.shards(stream.name, stream.stream_id)
         positions = await self._starts.positions(group, shards, states)
         return await asyncio.gather(
             *(
@@ -99,7 +99,12 @@ class LagReader:
         where = ReadFrom(offset=position)
         try:
             read = await self._streams.read_shard(
-                group.stream, shard, where, records_max=1, bytes_max=1
+                group.stream,
+                shard,
+                where,
+                records_max=1,
+                bytes_max=1,
+                stream_id=group.stream_id,
             )
         except (OffsetExpired, OffsetOutOfRange):
             return None

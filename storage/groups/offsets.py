@@ -106,20 +106,15 @@ class OffsetCommitter:
     async def stream(self, group: Group) -> Stream:
         """Return the group's stream.
 
-        Raises StreamNotFound when it no longer exists, or another stream has its name.
+        Raises StreamNotFound when it no longer exists, StreamRecreated when another stream has its name.
         """
-        stream = await self._catalog.stream(group.stream)
-        if stream.stream_id != group.stream_id:
-            stream = await self._catalog.fresh_stream(group.stream)
-        if stream.stream_id != group.stream_id:
-            raise StreamNotFound(f"The stream of group '{group.name.name}' was deleted.")
-        return stream
+        return await self._catalog.stream(group.stream, group.stream_id)
 
     async def _commit(self, group: Group, commits: Sequence[Commit]) -> list[CommitResult]:
         try:
             stream = await self.stream(group)
             if not {commit.shard for commit in commits} <= {one.index for one in stream.shards}:
-                stream = await self._catalog.fresh_stream(group.stream)
+                stream = await self._catalog.fresh_stream(group.stream, group.stream_id)
         except StreamNotFound:
             raise _GroupRecreated from None
         return await asyncio.gather(*(self._try(group, stream, commit) for commit in commits))
@@ -149,7 +144,9 @@ class OffsetCommitter:
         tip = self._high_watermarks.get(shard.log_id, 0)
         if commit.offset < tip or (commit.offset == tip and shard.is_open):
             return False
-        read = await self._streams.read_shard(stream.name, commit.shard, ReadFrom(tail=0))
+        read = await self._streams.read_shard(
+            stream.name, commit.shard, ReadFrom(tail=0), stream_id=stream.stream_id
+        )
         self._observe(shard.log_id, read.tip)
         if commit.offset > read.tip:
             # Beyond the end of a hot store that was restored, where the archive may continue.
@@ -159,6 +156,7 @@ class OffsetCommitter:
                 ReadFrom(offset=commit.offset),
                 records_max=1,
                 bytes_max=1,
+                stream_id=stream.stream_id,
             )
         return read.ended and read.tip == commit.offset
 

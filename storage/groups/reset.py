@@ -65,7 +65,7 @@ class OffsetResetter:
         spec.check()
         group, _, shards = await self._rows.describe(name)
         stream = await self._offsets.stream(group)
-        states = _chosen(await self._streams.shards(stream.name), spec)
+        states = _chosen(await self._streams.shards(stream.name, stream.stream_id), spec)
         after = await self._targets(group, spec, states)
         before = {shard: found.committed for shard, found in shards.items()}
         if not dry_run:
@@ -113,7 +113,9 @@ class OffsetResetter:
                 return state.next
             case ResetTo.TIME:
                 time_ms = spec.time_ms or 0
-                return await offset_since(self._streams, group.stream, state.shard.index, time_ms)
+                return await offset_since(
+                    self._streams, group.stream, state.shard.index, time_ms, group.stream_id
+                )
             case ResetTo.OFFSETS | ResetTo.BOOKMARK:
                 # A child that is younger than the bookmark had not been read then, nor had its parents.
                 oldest = start_offset(state.shard, state.start, has_started=True)
@@ -123,7 +125,10 @@ class OffsetResetter:
         if state.shard.is_open or offset < state.next:
             return False
         where = ReadFrom(offset=offset)
-        return (await self._streams.read_shard(group.stream, state.shard.index, where)).ended
+        read = await self._streams.read_shard(
+            group.stream, state.shard.index, where, stream_id=group.stream_id
+        )
+        return read.ended
 
     # Bookmarks
 
@@ -140,7 +145,10 @@ class OffsetResetter:
         Raises GroupFull, OffsetOutOfRange, ShardNotFound, ValidationFailed, PreconditionFailed.
         """
         group, _, shards = await self._rows.describe(name)
-        states = {state.shard.index: state for state in await self._streams.shards(group.stream)}
+        states = {
+            state.shard.index: state
+            for state in await self._streams.shards(group.stream, group.stream_id)
+        }
         if positions is None:
             positions = await self._starts.positions(group, shards, list(states.values()))
         for shard, offset in positions.items():

@@ -45,7 +45,7 @@ class StartOffsets:
         """
         if start is not StartAt.LATEST:
             return [(shard.index, None, False) for shard in stream.shards]
-        states = await self._streams.shards(stream.name)
+        states = await self._streams.shards(stream.name, stream.stream_id)
         return [(one.shard.index, one.next, not one.shard.is_open) for one in states]
 
     async def positions(
@@ -75,7 +75,7 @@ class StartOffsets:
         oldest = (
             state.start
             if time_ms is None
-            else await offset_since(self._streams, group.stream, index, time_ms)
+            else await offset_since(self._streams, group.stream, index, time_ms, group.stream_id)
         )
         return index, start_offset(state.shard, oldest, has_started=has_started)
 
@@ -94,7 +94,7 @@ class StartOffsets:
     async def _store(self, group: Group) -> Mapping[int, int]:
         _, _, shards = await self._rows.describe(group.name)
         stream = await self._offsets.stream(group)
-        states = await self._streams.shards(stream.name)
+        states = await self._streams.shards(stream.name, stream.stream_id)
         starts = await self.positions(group, shards, states)
         return starts | await self._rows.store_starts(group, starts)
 

@@ -5,7 +5,7 @@ from typing import TypeVar
 
 from storage.catalog.catalog import Catalog
 from storage.domain.errors import StreamNotFound, StreamReadOnly
-from storage.domain.names import StreamName
+from storage.domain.names import LogId, StreamName
 from storage.domain.streams.lineage import needs_refresh
 from storage.domain.streams.stream import Stream
 from storage.log.provisioner import LogDeleted, LogProvisioner
@@ -22,43 +22,53 @@ class StreamExecutor:
         self._catalog = catalog
         self._provisioner = provisioner
 
-    async def stream(self, name: StreamName) -> Stream:
-        """Return the stream, from the cache if possible.
+    async def stream(self, name: StreamName, stream_id: LogId | None = None) -> Stream:
+        """Return the stream, from the cache if possible; with `stream_id`, only that one.
 
-        Raises StreamNotFound.
+        Raises StreamNotFound, StreamRecreated.
         """
-        return await self._catalog.stream(name)
+        return await self._catalog.stream(name, stream_id)
 
-    async def writable(self, name: StreamName) -> Stream:
-        """Return a stream that accepts records.
+    async def writable(self, name: StreamName, stream_id: LogId | None = None) -> Stream:
+        """Return a stream that accepts records; with `stream_id`, only that one.
 
-        Raises StreamNotFound, StreamReadOnly.
+        Raises StreamNotFound, StreamReadOnly, StreamRecreated.
         """
-        stream = await self._catalog.stream(name)
+        stream = await self.stream(name, stream_id)
         if stream.is_view:
             raise StreamReadOnly
         return stream
 
-    async def current(self, name: StreamName) -> Stream:
-        """Return the stream as it is now, bypassing the cache.
+    async def current(self, name: StreamName, stream_id: LogId | None = None) -> Stream:
+        """Return the stream as it is now, bypassing the cache; with `stream_id`, only that one.
 
-        Raises StreamNotFound.
+        Raises StreamNotFound, StreamRecreated.
         """
-        return await self._catalog.fresh_stream(name)
+        return await self._catalog.fresh_stream(name, stream_id)
 
-    async def refresh_for_shard(self, stream: Stream, shard: int) -> Stream:
+    async def refresh_for_shard(
+        self, stream: Stream, shard: int, stream_id: LogId | None = None
+    ) -> Stream:
         """Return the stream, read again if the shard is younger than the definition."""
-        return await self.current(stream.name) if needs_refresh(stream, {shard: 0}) else stream
+        if not needs_refresh(stream, {shard: 0}):
+            return stream
+        return await self.current(stream.name, stream_id)
 
-    async def run(self, stream: Stream, verb: Callable[[Stream], Awaitable[T]]) -> T:
+    async def run(
+        self,
+        stream: Stream,
+        verb: Callable[[Stream], Awaitable[T]],
+        stream_id: LogId | None = None,
+    ) -> T:
         """Run a verb on the stream; retry it once if the given definition was stale.
 
-        The retry uses the current definition. Raises StreamNotFound, and what the verb raises.
+        The retry uses the current definition; with `stream_id`, only if it is of that stream. Raises StreamNotFound,
+        StreamRecreated, and what the verb raises.
         """
         try:
             return await verb(stream)
         except (LogNotReady, LogDeleted):
-            current = await self._catalog.fresh_stream(stream.name)
+            current = await self._catalog.fresh_stream(stream.name, stream_id)
         if current == stream:
             raise StreamNotFound(f"Stream '{stream.name.name}' does not exist.")
         try:

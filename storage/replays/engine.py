@@ -112,9 +112,14 @@ class Replays:
         self, namespace: str, replay_id: str, request: ReplayRequest
     ) -> Replay | None:
         try:
-            return _checked_same(await self.get(namespace, replay_id), request)
+            replay = _checked_same(await self.get(namespace, replay_id), request)
         except JobNotFound:
             return None
+        ids = replay.spec.stream_id, replay.spec.target_id
+        if await self._windows.is_recreated(namespace, request, *ids):
+            detail = "A replay with this id exists; its source or target was deleted and recreated."
+            raise JobRefused(detail, reason="id_taken")
+        return replay
 
     async def plan(self, namespace: str, request: ReplayRequest, *, exact: bool = False) -> Plan:
         """Plan a replay without submitting it.
@@ -232,7 +237,10 @@ class Replays:
         arrivals: list[int] = []
         for part in parts:
             position = {part.reach.shard: part.position}
-            for read in await self._streams.read_shards(name, position, records_max=1):
+            reads = await self._streams.read_shards(
+                name, position, records_max=1, stream_id=spec.stream_id
+            )
+            for read in reads:
                 arrivals += [one.arrival_ms for one in read.records]
         return min(arrivals, default=None)
 

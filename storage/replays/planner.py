@@ -8,7 +8,7 @@ import msgspec
 from storage.domain import limits
 from storage.domain.errors import ValidationFailed
 from storage.domain.groups.group import without_holes
-from storage.domain.names import LogId, StreamName
+from storage.domain.names import LogId
 from storage.domain.replays.replay import OffsetRange, ReplayRequest
 from storage.domain.streams.record_filter import Selects, selects
 from storage.domain.streams.stream import LogRecord, Stream
@@ -96,7 +96,10 @@ class ReplayPlanner:
         self, source: Stream, reaches: Sequence[OffsetRange]
     ) -> tuple[int, int]:
         """Return how many records of the window exist, and how many no longer do."""
-        states = {state.shard.index: state for state in await self._streams.shards(source.name)}
+        states = {
+            state.shard.index: state
+            for state in await self._streams.shards(source.name, source.stream_id)
+        }
         holes: Holes = await self._rows.holes([state.shard.log_id for state in states.values()])
         existing = expired = 0
         for reach in reaches:
@@ -124,22 +127,26 @@ class ReplayPlanner:
         )
         for batch in _in_turn(ranges):
             await asyncio.gather(
-                *(self._sample_range(source.name, range_, sampled, is_meant) for range_ in batch)
+                *(self._sample_range(source, range_, sampled, is_meant) for range_ in batch)
             )
         return sampled
 
     async def _sample_range(
-        self, name: StreamName, range_: OffsetRange, sampled: _Sampled, is_meant: Selects
+        self, source: Stream, range_: OffsetRange, sampled: _Sampled, is_meant: Selects
     ) -> None:
-        async for record in self._records(name, range_):
+        async for record in self._records(source, range_):
             sampled.add(range_.shard, record, is_meant)
 
-    async def _records(self, name: StreamName, range_: OffsetRange) -> AsyncIterator[LogRecord]:
+    async def _records(self, source: Stream, range_: OffsetRange) -> AsyncIterator[LogRecord]:
         offset = range_.first
         while offset < range_.end:
             most = min(limits.READ_RECORDS_MAX, range_.end - offset)
             reads = await self._streams.read_shards(
-                name, {range_.shard: offset}, records_max=most, bytes_max=limits.REPLAY_READ_BYTES
+                source.name,
+                {range_.shard: offset},
+                records_max=most,
+                bytes_max=limits.REPLAY_READ_BYTES,
+                stream_id=source.stream_id,
             )
             if not reads or reads[0].next_offset <= offset:
                 return

@@ -9,6 +9,7 @@ from storage.domain.errors import (
     QueueNotFound,
     ShardNotFound,
     StreamNotFound,
+    StreamRecreated,
     ValidationFailed,
 )
 from storage.domain.names import GroupName, LogId, QueueName, StreamName
@@ -54,7 +55,7 @@ class WindowResolver:
 
         Raises ShardNotFound, GroupNotFound, BookmarkNotFound, and ValidationFailed for a bookmark in another stream.
         """
-        states = _chosen(await self._streams.shards(source.name), request.shards)
+        states = _chosen(await self._streams.shards(source.name, source.stream_id), request.shards)
         starts = {state.shard.index: state.start for state in states}
         tips = {state.shard.index: state.next for state in states}
         if request.start is not None and request.start.offsets is not None:
@@ -94,7 +95,12 @@ class WindowResolver:
         """Return the offset of the first record that arrived then or later, or the next one."""
         where = ReadFrom(time_ms=time_ms)
         read = await self._streams.read_shard(
-            source.name, state.shard.index, where, records_max=1, bytes_max=1
+            source.name,
+            state.shard.index,
+            where,
+            records_max=1,
+            bytes_max=1,
+            stream_id=source.stream_id,
         )
         return read.records[0].offset if read.records else read.next_offset
 
@@ -122,16 +128,26 @@ class WindowResolver:
         elif target.stream is not None:
             name = StreamName(target.stream, namespace)
             if (await self._catalog.stream(name)).stream_id != target_id:
-                raise StreamNotFound("The target was deleted and recreated.")
+                raise StreamRecreated("The target was deleted and recreated.")
+
+    async def is_recreated(self, namespace: str, request: ReplayRequest, *ids: LogId) -> bool:
+        """Return whether the source or the target exists with another id than the first or second."""
+        try:
+            await self.check_same(namespace, request, *ids)
+        except StreamRecreated:
+            return True
+        except (StreamNotFound, QueueNotFound):
+            return False
+        return False
 
     async def check_same(self, namespace: str, request: ReplayRequest, *ids: LogId) -> Stream:
         """Return the source if it and the target still have these ids.
 
-        Raises StreamNotFound.
+        Raises StreamNotFound, StreamRecreated.
         """
         source = await self.source(namespace, request)
         if (source.stream_id, await self.target_id(namespace, request)) != ids:
-            raise StreamNotFound("The source or the target was deleted and recreated.")
+            raise StreamRecreated("The source or the target was deleted and recreated.")
         return source
 
 

@@ -21,7 +21,7 @@ from storage.domain.errors import (
     ValidationFailed,
 )
 from storage.domain.log.entry import LogEntry
-from storage.domain.names import StreamName
+from storage.domain.names import LogId, StreamName
 from storage.domain.streams.stream import Gap, Shard, Stream, Tier
 from storage.log.stream_executor import StreamExecutor
 from storage.redis.keys import LogAddress
@@ -62,30 +62,44 @@ class ArrowReader:
         self._waiting = 0
 
     async def read(
-        self, name: StreamName, shard: int, offset: int, end: int | None, bytes_max: int
+        self,
+        name: StreamName,
+        shard: int,
+        *,
+        offset: int,
+        end: int | None,
+        bytes_max: int,
+        stream_id: LogId | None = None,
     ) -> ArrowPage:
         """Read records of a shard with offsets [offset, end), up to `bytes_max` bytes.
 
-        Returns at least one record if there is one. Without `end`, reads up to the tip. Raises StreamNotFound, ShardNotFound,
-        OffsetExpired, OffsetOutOfRange, ArchiveDamaged, StorageBusy.
+        Returns at least one record if there is one. Without `end`, reads up to the tip. `stream_id`: the stream that the
+        offset belongs to. Raises StreamNotFound, StreamRecreated, ShardNotFound, OffsetExpired, OffsetOutOfRange,
+        ArchiveDamaged, StorageBusy.
         """
         end = limits.OFFSET_MAX if end is None else end
         _check(offset, end, bytes_max)
-        stream = await self._executor.stream(name)
+        stream = await self._executor.stream(name, stream_id)
         if self._waiting >= limits.TABLES_WAITING_MAX:
             raise StorageBusy("Too many concurrent table reads; nothing happened.")
         self._waiting += 1
         try:
             async with self._turns:
-                read = partial(self._read, shard, offset, end, bytes_max)
-                return await self._executor.run(stream, read)
+                read = partial(self._read, shard, offset, end, bytes_max, stream_id)
+                return await self._executor.run(stream, read, stream_id)
         finally:
             self._waiting -= 1
 
-    async def _read(
-        self, index: int, offset: int, end: int, bytes_max: int, stream: Stream
+    async def _read(  # noqa: PLR0917 - the last one is added by `run`
+        self,
+        index: int,
+        offset: int,
+        end: int,
+        bytes_max: int,
+        stream_id: LogId | None,
+        stream: Stream,
     ) -> ArrowPage:
-        stream = await self._executor.refresh_for_shard(stream, index)
+        stream = await self._executor.refresh_for_shard(stream, index, stream_id)
         shard = stream.shard(index)
         log = LogAddress(stream.name.namespace, shard.log_id, stream.is_view)
         hot_range = await self._executor.with_repair(

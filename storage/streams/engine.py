@@ -13,7 +13,7 @@ from storage.domain.clock import Clock
 from storage.domain.errors import MillstreamError, OffsetOutOfRange, ValidationFailed
 from storage.domain.limits import Limits
 from storage.domain.log.record_batch import Record
-from storage.domain.names import StreamName
+from storage.domain.names import LogId, StreamName
 from storage.domain.streams.columnar_batch import Columns
 from storage.domain.streams.idempotence import AppendCounts, SequencedBatch
 from storage.domain.streams.load_scaler import Load, changes_for
@@ -214,13 +214,14 @@ class Streams:
         records_max: int = limits.READ_RECORDS_MAX,
         bytes_max: int = limits.READ_BYTES_MAX,
         wait_ms: int = 0,
+        stream_id: LogId | None = None,
     ) -> ShardRead:
         """Read one shard; at its end, wait up to `wait_ms` for more records.
 
         Changes nothing: the same read again returns the same records. The end of a closed shard is returned immediately, with
-        its children.
+        its children. `stream_id`: the stream that the position belongs to, also for the other verbs.
 
-        Raises OffsetExpired, OffsetOutOfRange, ShardNotFound.
+        Raises OffsetExpired, OffsetOutOfRange, ShardNotFound, StreamRecreated.
         """
         return await self._reading.read_shard(
             name,
@@ -229,6 +230,7 @@ class Streams:
             records_max=records_max,
             bytes_max=bytes_max,
             wait_ms=wait_ms,
+            stream_id=stream_id,
         )
 
     async def read(
@@ -239,15 +241,24 @@ class Streams:
         records_max: int = limits.READ_RECORDS_MAX,
         bytes_max: int = limits.READ_BYTES_MAX,
         wait_ms: int = 0,
+        stream_id: LogId | None = None,
     ) -> StreamRead:
         """Read all shards of a stream from the positions that the last read returned.
 
         Without a position, reading starts at the oldest records. Children are read once their parents have been read to the
         end, so that each key keeps its order.
 
-        Offsets that expired or were never filled are reported as a gap, and reading continues behind it.
+        Offsets that expired or were never filled are reported as a gap, and reading continues behind it. Raises
+        OffsetOutOfRange, StreamRecreated.
         """
-        return await self._reading.read(name, positions, records_max, bytes_max, wait_ms)
+        return await self._reading.read(
+            name,
+            positions,
+            records_max=records_max,
+            bytes_max=bytes_max,
+            wait_ms=wait_ms,
+            stream_id=stream_id,
+        )
 
     async def latest_of_key(self, name: StreamName, key: str) -> tuple[int, LogRecord]:
         """Return the newest record of a partition key, and the shard it is in.
@@ -266,17 +277,28 @@ class Streams:
         records_max: int = limits.READ_RECORDS_MAX,
         bytes_max: int = limits.READ_BYTES_MAX,
         wait_ms: int = 0,
+        stream_id: LogId | None = None,
     ) -> list[ShardRead]:
         """Read only these shards, each from its position, or from its oldest record for None.
 
         Expired records are reported as a gap; a shard that no longer exists is left out. Waits until one of them has
-        something to report, which includes the end of a closed shard. Raises OffsetOutOfRange.
+        something to report, which includes the end of a closed shard. Raises OffsetOutOfRange, StreamRecreated.
         """
-        return await self._reading.read_shards(name, positions, records_max, bytes_max, wait_ms)
+        return await self._reading.read_shards(
+            name,
+            positions,
+            records_max=records_max,
+            bytes_max=bytes_max,
+            wait_ms=wait_ms,
+            stream_id=stream_id,
+        )
 
-    async def shards(self, name: StreamName) -> list[ShardState]:
-        """Return all shards of a stream by index, open and closed, each with its log's extent."""
-        return await self._reading.shards(name)
+    async def shards(self, name: StreamName, stream_id: LogId | None = None) -> list[ShardState]:
+        """Return all shards of a stream by index, open and closed, each with its log's extent.
+
+        Raises StreamRecreated.
+        """
+        return await self._reading.shards(name, stream_id)
 
     # Reshard
 
@@ -361,11 +383,13 @@ class Streams:
             )
         return removed
 
-    async def truncate(self, name: StreamName, shard: int, before: int) -> int:
+    async def truncate(
+        self, name: StreamName, shard: int, before: int, stream_id: LogId | None = None
+    ) -> int:
         """Delete a shard's records before an offset permanently; return its oldest offset.
 
         The result is the oldest readable offset. Raises ShardNotFound, OffsetOutOfRange when the offset lies beyond the shard's
-        end.
+        end, StreamRecreated.
         """
         if before < 0:
             raise ValidationFailed.at("/before", "must be at least 0", "out_of_range")
@@ -374,14 +398,15 @@ class Streams:
         )
         archive = self._archive
         if archive is None:
-            return await self._on_shard(name, shard, cut)
-        stream = await self._executor.refresh_for_shard(await self._executor.writable(name), shard)
-        of = stream.shard(shard)
-        await self._on_shard(name, shard, partial(self._check_within, before=before))
+            return await self._on_shard(name, shard, cut, stream_id)
+        stream = await self._executor.writable(name, stream_id)
+        stream = await self._executor.refresh_for_shard(stream, shard, stream_id)
+        of, stream_id = stream.shard(shard), stream.stream_id
+        await self._on_shard(name, shard, partial(self._check_within, before=before), stream_id)
         # The archive first, so that what has left the hot store is not read from there; and again if the archive has
         # begun with the shard in the meantime.
         begun = await archive.raise_start(stream, of, before)
-        start = await self._on_shard(name, shard, cut)
+        start = await self._on_shard(name, shard, cut, stream_id)
         if not begun:
             await archive.raise_start(stream, of, before)
         return await archive.start(stream, of, start)
@@ -393,14 +418,19 @@ class Streams:
             raise OffsetOutOfRange(f"The shard's next offset is {end}.", next_offset=end)
 
     async def _on_shard(
-        self, name: StreamName, shard: int, work: Callable[[LogAddress], Awaitable[T]]
+        self,
+        name: StreamName,
+        shard: int,
+        work: Callable[[LogAddress], Awaitable[T]],
+        stream_id: LogId | None = None,
     ) -> T:
         async def on(stream: Stream) -> T:
             log = LogAddress(stream.name.namespace, stream.shard(shard).log_id)
             return await self._executor.with_repair(log, lambda: work(log))
 
-        stream = await self._executor.refresh_for_shard(await self._executor.writable(name), shard)
-        return await self._executor.run(stream, on)
+        stream = await self._executor.writable(name, stream_id)
+        stream = await self._executor.refresh_for_shard(stream, shard, stream_id)
+        return await self._executor.run(stream, on, stream_id)
 
     async def expire_shards(self, name: StreamName) -> int:
         """Delete closed shards that no longer have records in either tier; return their number.

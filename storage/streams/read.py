@@ -10,7 +10,7 @@ from storage.archive.tiered_reader import ReadRequest, TieredReader, TierRead, a
 from storage.domain import limits
 from storage.domain.clock import Clock
 from storage.domain.errors import OffsetExpired, OffsetOutOfRange, RecordNotFound, ValidationFailed
-from storage.domain.names import StreamName
+from storage.domain.names import LogId, StreamName
 from storage.domain.streams.lineage import (
     FULLY_READ,
     expired_positions,
@@ -65,28 +65,37 @@ class Reading:
         records_max: int,
         bytes_max: int,
         wait_ms: int,
+        stream_id: LogId | None,
     ) -> ShardRead:
         _check_read(records_max, bytes_max, wait_ms)
-        stream = await self._executor.stream(name)
-        read = partial(self._read, shard, where=where, records_max=records_max, bytes_max=bytes_max)
+        stream = await self._executor.stream(name, stream_id)
+
+        async def read(current: Stream) -> ShardRead:
+            nonlocal stream
+            stream = current
+            return await self._read(
+                shard,
+                where=where,
+                records_max=records_max,
+                bytes_max=bytes_max,
+                register_waiter=wait_ms > 0,
+                stream=current,
+                stream_id=stream_id,
+            )
+
         if wait_ms == 0:
-            return await self._executor.run(stream, partial(read, register_waiter=False))
-        stream = await self._executor.refresh_for_shard(stream, shard)
+            return await self._executor.run(stream, read, stream_id)
+        stream = await self._executor.refresh_for_shard(stream, shard, stream_id)
         channel = _address(stream, stream.shard(shard)).channel
         with self._wakeups.waiting([channel], alone=False) as waiter:
             until = _seconds_from_now(wait_ms)
             while True:
                 waiter.reset()
-                shard_read = await self._executor.run(stream, partial(read, register_waiter=True))
+                shard_read = await self._executor.run(stream, read, stream_id)
                 if _has_news(shard_read) or shard_read.ended or _seconds_from_now(0) >= until:
                     return shard_read
-                read = partial(
-                    self._read,
-                    shard,
-                    where=ReadFrom(offset=shard_read.next_offset),
-                    records_max=records_max,
-                    bytes_max=bytes_max,
-                )
+                # From now on, the position belongs to this stream.
+                where, stream_id = ReadFrom(offset=shard_read.next_offset), stream.stream_id
                 await waiter.wait(until - _seconds_from_now(0))
 
     async def _read(
@@ -98,8 +107,9 @@ class Reading:
         records_max: int,
         bytes_max: int,
         register_waiter: bool,
+        stream_id: LogId | None,
     ) -> ShardRead:
-        stream = await self._executor.refresh_for_shard(stream, shard)
+        stream = await self._executor.refresh_for_shard(stream, shard, stream_id)
         target = stream.shard(shard)
         request = _read_request(where, records_max, bytes_max)
         log = _address(stream, target)
@@ -130,14 +140,16 @@ class Reading:
         self,
         name: StreamName,
         positions: Mapping[int, int],
+        *,
         records_max: int,
         bytes_max: int,
         wait_ms: int,
+        stream_id: LogId | None,
     ) -> StreamRead:
         _check_read(records_max, bytes_max, wait_ms)
-        stream = await self._executor.stream(name)
+        stream = await self._executor.stream(name, stream_id)
         if needs_refresh(stream, positions):
-            stream = await self._executor.current(name)
+            stream = await self._executor.current(name, stream_id)
         until = _seconds_from_now(wait_ms)
         while True:
             shards = [stream.shard(index) for index in _to_read(stream, positions)]
@@ -145,7 +157,8 @@ class Reading:
             with self._wakeups.waiting(channels, alone=False) as waiter:
                 waiter.reset()
                 read = partial(self._read_all, positions, records_max, bytes_max, wait_ms > 0)
-                stream_read = await self._executor.run(stream, read)
+                stream_read = await self._executor.run(stream, read, stream_id)
+                stream_id = stream_read.stream_id
                 if any(_has_news(one) for one in stream_read.shards):
                     return stream_read
                 if not any(one.ended for one in stream_read.shards):
@@ -153,14 +166,12 @@ class Reading:
                     if left <= 0:
                         return stream_read
                     await waiter.wait(left)
-            if any(one.ended for one in stream_read.shards):
-                stream = (
-                    await self._executor.current(name)
-                    if _has_unknown_children(stream, stream_read)
-                    else stream
-                )
-                if read_frontier(stream, stream_read.positions) == read_frontier(stream, positions):
-                    return stream_read
+            if stream_id != stream.stream_id or _has_unknown_children(stream, stream_read):
+                stream = await self._executor.current(name, stream_id)
+            if any(one.ended for one in stream_read.shards) and read_frontier(
+                stream, stream_read.positions
+            ) == read_frontier(stream, positions):
+                return stream_read
             positions = stream_read.positions
 
     async def _read_all(
@@ -191,7 +202,7 @@ class Reading:
         gone = [
             _gone(index, offset) for index, offset in expired_positions(stream, positions).items()
         ]
-        return StreamRead([*gone, *reads], after)
+        return StreamRead([*gone, *reads], after, stream.stream_id)
 
     async def _read_on(
         self,
@@ -212,6 +223,7 @@ class Reading:
                 bytes_max=bytes_max,
                 register_waiter=register_waiter,
                 stream=stream,
+                stream_id=stream.stream_id,
             )
         except OffsetExpired as expired:
             start = int(expired.facts["earliest_offset"])
@@ -222,6 +234,7 @@ class Reading:
                 bytes_max=bytes_max,
                 register_waiter=register_waiter,
                 stream=stream,
+                stream_id=stream.stream_id,
             )
             return _with_expired(read, offset or 0, start)
 
@@ -260,21 +273,23 @@ class Reading:
         self,
         name: StreamName,
         positions: Mapping[int, int | None],
+        *,
         records_max: int,
         bytes_max: int,
         wait_ms: int,
+        stream_id: LogId | None,
     ) -> list[ShardRead]:
         _check_read(records_max, bytes_max, wait_ms)
-        stream = await self._executor.stream(name)
+        stream = await self._executor.stream(name, stream_id)
         if needs_refresh(stream, dict.fromkeys(positions, 0)):
-            stream = await self._executor.current(name)
+            stream = await self._executor.current(name, stream_id)
         read = partial(self._read_some, positions, records_max, bytes_max, wait_ms > 0)
         until = _seconds_from_now(wait_ms)
         logs = [shard.log_id for shard in _among(stream, positions)]
         with self._wakeups.waiting(logs, alone=False) as waiter:
             while True:
                 waiter.reset()
-                reads = await self._executor.run(stream, read)
+                reads = await self._executor.run(stream, read, stream_id)
                 left = until - _seconds_from_now(0)
                 if left <= 0 or any(_has_news(one) or one.ended for one in reads):
                     return reads
@@ -305,19 +320,20 @@ class Reading:
             )
         )
 
-    async def shards(self, name: StreamName) -> list[ShardState]:
-        stream = await self._executor.stream(name)
+    async def shards(self, name: StreamName, stream_id: LogId | None) -> list[ShardState]:
+        stream = await self._executor.stream(name, stream_id)
+        return await self._executor.run(stream, self._states, stream_id)
+
+    async def _states(self, stream: Stream) -> list[ShardState]:
         return await asyncio.gather(*(self._state(stream, shard) for shard in stream.shards))
 
     async def _state(self, stream: Stream, shard: Shard) -> ShardState:
         log = _address(stream, shard)
-        extent = await self._executor.run(
-            stream, lambda _: self._executor.with_repair(log, lambda: self._hot.extent(log))
-        )
+        extent = await self._executor.with_repair(log, lambda: self._hot.extent(log))
         start = extent.start
         if self._archive is not None:
             start = await self._archive.start(stream, shard, start)
-        return ShardState(shard, start, extent.next, extent.bytes, extent.fenced)
+        return ShardState(shard, start, extent.next, extent.bytes, extent.fenced, stream.stream_id)
 
 
 def _address(stream: Stream, shard: Shard) -> LogAddress:
@@ -413,6 +429,7 @@ def _shard_read(stream: Stream, shard: Shard, tier_read: TierRead) -> ShardRead:
         ended,
         (stream.children_of(shard.index) or tier_read.children) if ended else (),
         tier_read.tier,
+        stream.stream_id,
     )
 
 

@@ -3,45 +3,59 @@
 import asyncio
 
 from storage.catalog.catalog import Catalog
-from storage.domain.names import StreamName
+from storage.domain.names import LogId, StreamName
 from storage.domain.streams.lineage import FULLY_READ, read_frontier
 from storage.domain.streams.stream import ReadFrom, ShardRead
 from storage.streams.engine import Streams
 
 
-async def offset_since(streams: Streams, name: StreamName, shard: int, time_ms: int) -> int:
+async def offset_since(
+    streams: Streams, name: StreamName, shard: int, time_ms: int, stream_id: LogId | None = None
+) -> int:
     """Return the offset of a shard's first record that arrived at `time_ms` or later.
 
-    Without such a record, the next offset to be written. Raises ShardNotFound.
+    Without such a record, the next offset to be written. Raises ShardNotFound, StreamRecreated.
     """
-    read = await _first_since(streams, name, shard, time_ms)
+    read = await _first_since(streams, name, shard, time_ms, stream_id)
     return read.records[0].offset if read.records else read.next_offset
 
 
 async def positions_since(
-    streams: Streams, catalog: Catalog, name: StreamName, time_ms: int
+    streams: Streams,
+    catalog: Catalog,
+    name: StreamName,
+    time_ms: int,
+    stream_id: LogId | None = None,
 ) -> dict[int, int]:
     """Return the positions for a reader of all shards that starts at `time_ms`.
 
     Shards that ended before are passed. Each shard is queried, as clocks may differ on when it was closed.
-    Raises StreamNotFound.
+    Raises StreamNotFound, StreamRecreated.
     """
     stream = await catalog.stream(name)
     ahead = read_frontier(stream, {})
     while unknown := [shard for shard, at in ahead.items() if at is None]:
-        offsets = await asyncio.gather(*(_position(streams, name, one, time_ms) for one in unknown))
+        offsets = await asyncio.gather(
+            *(_position(streams, name, one, time_ms, stream_id) for one in unknown)
+        )
         positions = {shard: at for shard, at in ahead.items() if at is not None}
         ahead = read_frontier(stream, {**positions, **dict(zip(unknown, offsets, strict=True))})
     return {shard: at for shard, at in ahead.items() if at is not None}
 
 
-async def _position(streams: Streams, name: StreamName, shard: int, time_ms: int) -> int:
-    read = await _first_since(streams, name, shard, time_ms)
+async def _position(
+    streams: Streams, name: StreamName, shard: int, time_ms: int, stream_id: LogId | None
+) -> int:
+    read = await _first_since(streams, name, shard, time_ms, stream_id)
     if read.records:
         return read.records[0].offset
     return FULLY_READ if read.ended else read.next_offset
 
 
-async def _first_since(streams: Streams, name: StreamName, shard: int, time_ms: int) -> ShardRead:
+async def _first_since(
+    streams: Streams, name: StreamName, shard: int, time_ms: int, stream_id: LogId | None
+) -> ShardRead:
     where = ReadFrom(time_ms=time_ms)
-    return await streams.read_shard(name, shard, where, records_max=1, bytes_max=1)
+    return await streams.read_shard(
+        name, shard, where, records_max=1, bytes_max=1, stream_id=stream_id
+    )

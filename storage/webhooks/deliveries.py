@@ -20,7 +20,7 @@ from storage.domain.errors import (
     StreamNotFound,
 )
 from storage.domain.log.record_batch import CONTENT_TYPE, Headers
-from storage.domain.names import GroupName, QueueName, StreamName
+from storage.domain.names import GroupName, LogId, QueueName, StreamName
 from storage.domain.streams.stream import ReadFrom
 from storage.domain.webhooks import (
     DeliveryHealth,
@@ -230,7 +230,9 @@ class WebhookDeliveries:
         if not stream or delivery.location.shard is None:
             return None
         name = StreamName(stream, webhook.name.namespace)
-        return await self._record(name, delivery.location.shard, delivery.location.offset)
+        stream_id = delivery.event_id.partition("-")[0]
+        location = delivery.location
+        return await self._record(name, stream_id, location.shard or 0, location.offset)
 
     async def _message(self, queue: QueueName, word: str, message_id: str) -> Payload | None:
         for look in (self._inspector.show, self._dead_letters.get):
@@ -242,10 +244,13 @@ class WebhookDeliveries:
                 return Payload(message.body, message.content_type, message.headers)
         return None
 
-    async def _record(self, stream: StreamName, shard: int, offset: int) -> Payload | None:
+    async def _record(
+        self, stream: StreamName, stream_id: LogId, shard: int, offset: int
+    ) -> Payload | None:
+        where = ReadFrom(offset=offset)
         try:
             read = await self._streams.read_shard(
-                stream, shard, ReadFrom(offset=offset), records_max=1, bytes_max=1
+                stream, shard, where, records_max=1, bytes_max=1, stream_id=stream_id
             )
         except (OffsetOutOfRange, ShardNotFound, StreamNotFound):
             return None

@@ -67,7 +67,7 @@ async def show_archive(
     stored = await storage.catalog.fresh_stream(stream)
     archive = await storage.archive_admin.show(stream)
     chosen = shard if any(one.index == shard for one in stored.shards) else stored.shards[0].index
-    files = await storage.archive_admin.files(stream, chosen, after=after, limit=PAGE_ROWS + 1)
+    files = await storage.archive_admin.files(stored, chosen, after=after, limit=PAGE_ROWS + 1)
     rows = [ShardArchiveRow.of(one) for one in archive.shards]
     return render(
         request,

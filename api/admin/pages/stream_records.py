@@ -196,7 +196,7 @@ async def _read_page(
             time_ms=parse_time_ms(query.time) if query.time else 0,
             back=rows if predicate is None else SEARCHED_BACK,
         )
-    return await scan_records(storage, stream.name, start, predicate, rows)
+    return await scan_records(storage, stream, start, predicate, rows)
 
 
 def _about(stream: Stream) -> tuple[str, str]:

@@ -95,7 +95,7 @@ def translate(error: MillstreamError) -> AwsError:
     """Translate an engine's error, unless its operation reports it in more detail."""
     code = error.code
     match code:
-        case ErrorCode.STREAM_NOT_FOUND | ErrorCode.SHARD_NOT_FOUND:
+        case ErrorCode.STREAM_NOT_FOUND | ErrorCode.STREAM_RECREATED | ErrorCode.SHARD_NOT_FOUND:
             return AwsError(RESOURCE_NOT_FOUND, error.detail)
         case (
             ErrorCode.VALIDATION_FAILED

@@ -135,6 +135,7 @@ def translate(error: MillstreamError) -> AwsError:
             return AwsError(INTERNAL_FAILURE, error.detail)
         case (
             ErrorCode.STREAM_NOT_FOUND
+            | ErrorCode.STREAM_RECREATED
             | ErrorCode.STREAM_READ_ONLY
             | ErrorCode.SHARD_NOT_FOUND
             | ErrorCode.STREAM_BUSY

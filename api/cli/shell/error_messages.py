@@ -22,6 +22,7 @@ from millstream_client.errors import (
 HINTS = {
     "queue_not_found": "`millstream queue ls` lists existing queues.",
     "stream_not_found": "`millstream stream ls` lists existing streams.",
+    "stream_recreated": "Start again from the position that you want.",
     "group_not_found": "`millstream group ls` lists existing groups.",
     "replay_not_found": "`millstream replay ls` lists existing replays.",
     "job_not_found": "`millstream job ls` lists existing jobs.",

@@ -34,9 +34,10 @@ async def list_archived_files(
     cursor: Cursor = "",
 ) -> ArchivedFilePage:
     """List the Parquet files of a shard, by offset."""
-    about = ("archived files", stream.namespace, stream.name, str(shard))
+    current = await storage.catalog.stream(stream)
+    about = ("archived files", current.stream_id, str(shard))
     after = decode_cursor(cursor, about, int) if cursor else -1
-    files = await storage.archive_admin.files(stream, shard, after=after, limit=limit + 1)
+    files = await storage.archive_admin.files(current, shard, after=after, limit=limit + 1)
     items = [ArchivedFileOut.from_domain(file) for file in files[:limit]]
     has_more = len(files) > limit
     return ArchivedFilePage(

@@ -22,6 +22,14 @@ End = Annotated[
     int | None,
     Query(ge=1, le=limits.OFFSET_MAX, description="Read only records before this offset."),
 ]
+StreamId = Annotated[
+    str | None,
+    Query(
+        pattern=r"^[0-9a-f]{16}$",
+        description="The stream that the offset belongs to, from its list of shards: if it was deleted and "
+        "another stream has its name, the answer is 410 `stream_recreated`.",
+    ),
+]
 BytesMax = Annotated[
     int,
     Query(
@@ -69,6 +77,7 @@ async def read_table(
     request: Request,
     offset: Offset,
     end: End = None,
+    stream_id: StreamId = None,
     bytes_max: BytesMax = limits.TABLE_BYTES_MAX,
 ) -> Response:
     """Read records of a shard in order, as an Arrow stream.
@@ -76,7 +85,9 @@ async def read_table(
     For bulk reads. Response headers contain the offset to continue at and the extent of the shard. Records in the hot
     store and in the archive are read as one log.
     """
-    table = await storage.arrow_reader.read(stream, shard, offset, end, bytes_max)
+    table = await storage.arrow_reader.read(
+        stream, shard, offset=offset, end=end, bytes_max=bytes_max, stream_id=stream_id
+    )
     cast(ProtocolMetrics, request.app.state.stream_metrics).read(table.records)
     return Response(table.encoded, media_type=ARROW, headers=_headers(table))
 

@@ -10,8 +10,8 @@ from api.http.request import Call
 from api.http.request_spans import contexts_of_records, records_with_span_context
 from api.http.routing import FastRouter
 from api.native.append_results import appended_out, count_appended
-from api.native.cursors import decode_cursor, encode_cursor
-from api.native.examples import RECORD, Example
+from api.native.cursors import decode_records_cursor, encode_records_cursor
+from api.native.examples import RECORD, STREAM_ID, Example
 from api.native.fields import (
     idempotency_key,
     moment_ms,
@@ -44,8 +44,14 @@ from api.native.records import (
 )
 from storage.domain import limits
 from storage.domain.access.permissions import Action
-from storage.domain.errors import MillstreamError, ValidationFailed
+from storage.domain.errors import (
+    InvalidCursor,
+    MillstreamError,
+    StreamRecreated,
+    ValidationFailed,
+)
 from storage.domain.log.record_batch import Headers, Record
+from storage.domain.names import LogId
 from storage.domain.streams.stream import Appended, Gap, ReadFrom, ShardRead, slowest
 from storage.domain.trace_context import with_trace
 from storage.streams.seek import positions_since
@@ -198,6 +204,7 @@ async def read_shard(call: Call[ReadShard]) -> ShardRecords:
         records_max=query.limit,
         bytes_max=query.bytes_max,
         wait_ms=to_ms(query.wait_seconds),
+        stream_id=query.stream_id,
     )
     call.metrics.read(len(read.records))
     if call.trace is not None:
@@ -223,6 +230,7 @@ def _start_of(query: ReadShard) -> ReadFrom:
 def _shard_records(read: ShardRead, binary: bool) -> ShardRecords:
     return ShardRecords(
         records=[RecordOut.from_domain(record, binary) for record in read.records],
+        stream_id=read.stream_id,
         next_offset=read.next_offset,
         start=read.start,
         tip=read.tip,
@@ -260,25 +268,31 @@ async def read_stream(call: Call[ReadStream]) -> StreamRecords:
     oldest record, with `from=latest` at new records only, or at a `time`.
     """
     query = call.query
-    about = ("records", (await call.storage.catalog.stream(call.stream)).stream_id)
-    positions = await _positions(call, about)
-    read = await call.storage.streams.read(
-        call.stream,
-        positions,
-        records_max=query.limit,
-        bytes_max=query.bytes_max,
-        wait_ms=to_ms(query.wait_seconds),
-    )
+    stream_id, positions = await _positions(call)
+    try:
+        read = await call.storage.streams.read(
+            call.stream,
+            positions,
+            records_max=query.limit,
+            bytes_max=query.bytes_max,
+            wait_ms=to_ms(query.wait_seconds),
+            stream_id=stream_id,
+        )
+    except StreamRecreated:
+        raise InvalidCursor("The cursor belongs to a deleted stream.") from None
     call.metrics.read(sum([len(shard.records) for shard in read.shards]))
     if call.trace is not None:
         records = [at.record for shard in read.shards for at in shard.records]
         call.trace.add_links(contexts_of_records(records), len(records))
-    cursor = encode_cursor(about, read.positions)
+    cursor = encode_records_cursor(read.stream_id, read.positions)
     return _stream_records(read.shards, cursor, binary=answer_type(call.headers) == MSGPACK)
 
 
-async def _positions(call: Call[ReadStream], about: Sequence[str]) -> Mapping[int, int]:
-    """Return the requested next offset of each shard. Raises InvalidCursor, ValidationFailed."""
+async def _positions(call: Call[ReadStream]) -> tuple[LogId | None, Mapping[int, int]]:
+    """Return the requested next offset of each shard, and the stream that a cursor belongs to.
+
+    Raises InvalidCursor, ValidationFailed.
+    """
     query = call.query
     if query.time is not None:
         if query.cursor:
@@ -287,13 +301,13 @@ async def _positions(call: Call[ReadStream], about: Sequence[str]) -> Mapping[in
             )
         storage = call.storage
         time_ms = moment_ms(query.time)
-        return await positions_since(storage.streams, storage.catalog, call.stream, time_ms)
+        return None, await positions_since(storage.streams, storage.catalog, call.stream, time_ms)
     if query.cursor:
-        return decode_cursor(query.cursor, about, dict[int, int])
+        return decode_records_cursor(query.cursor)
     if query.start is Start.LATEST:
         shards = await call.storage.streams.shards(call.stream)
-        return {state.shard.index: state.next for state in shards if state.shard.is_open}
-    return {}
+        return None, {state.shard.index: state.next for state in shards if state.shard.is_open}
+    return None, {}
 
 
 def _stream_records(reads: Sequence[ShardRead], cursor: str, binary: bool) -> StreamRecords:
@@ -347,6 +361,7 @@ EXAMPLES = {
         "/v1/streams/clicks/shards/0/records?offset=0&limit=100",
         answer={
             "records": [RECORD],
+            "stream_id": STREAM_ID,
             "next_offset": 1,
             "start": 0,
             "tip": 2,

@@ -8,7 +8,7 @@ from fastapi import APIRouter, Depends, Path, Response
 from api.http.codecs import JSON
 from api.native.audited_route import AuditedRoute
 from api.native.dependencies import ShardPath, StorageDep, StreamPath, may, require_json
-from api.native.examples import AT, LATER, RECORD, Example
+from api.native.examples import AT, LATER, RECORD, STREAM_ID, Example
 from api.native.records import RecordOut
 from api.rest.schemas.shard import (
     FenceConfig,
@@ -70,7 +70,8 @@ async def reshard_stream(stream: StreamPath, storage: StorageDep, change: Reshar
 
 async def _shards(storage: Storage, stream: StreamName) -> Shards:
     states = await storage.streams.shards(stream)
-    return Shards(items=[ShardOut.from_domain(state) for state in states])
+    items = [ShardOut.from_domain(state) for state in states]
+    return Shards(stream_id=states[0].stream_id, items=items)
 
 
 async def _middle(storage: Storage, stream: StreamName, shard: int) -> int:
@@ -140,7 +141,9 @@ _CHILD = {
 }
 
 EXAMPLES = {
-    "list_shards": Example("/v1/streams/clicks/shards", answer={"items": [_SHARD]}),
+    "list_shards": Example(
+        "/v1/streams/clicks/shards", answer={"stream_id": STREAM_ID, "items": [_SHARD]}
+    ),
     "get_latest_record": Example(
         "/v1/streams/clicks/keys/user-1",
         answer={"shard": 0, **RECORD, "content_type": "application/json"},
@@ -164,6 +167,9 @@ EXAMPLES = {
     "reshard_stream": Example(
         "/v1/streams/clicks/reshard",
         {"split": {"shard": 0}},
-        answer={"items": [{**_SHARD, "open": False, "closed_at": LATER}, _CHILD]},
+        answer={
+            "stream_id": STREAM_ID,
+            "items": [{**_SHARD, "open": False, "closed_at": LATER}, _CHILD],
+        },
     ),
 }

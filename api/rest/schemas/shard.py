@@ -110,6 +110,10 @@ def _moment(at_ms: int | None) -> str | None:
 
 
 class Shards(BaseModel):
-    """The shards of a stream by number; parents come before their children."""
+    """The shards of a stream by number; parents come before their children.
 
+    A stream that is deleted and created again has another `stream_id`.
+    """
+
+    stream_id: str
     items: list[ShardOut]

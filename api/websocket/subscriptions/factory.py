@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from api.native.cursors import decode_cursor
+from api.native.cursors import decode_records_cursor
 from api.native.fields import moment_ms
 from api.websocket.frames import From, Mode, StartIn, Subscribe
 from api.websocket.publisher import Publisher, PublishMetrics
@@ -17,8 +17,8 @@ from consumers.subscriptions.group_membership import OrderedGroupMember
 from storage.bootstrap import Storage
 from storage.domain import limits
 from storage.domain.access.permissions import Action
-from storage.domain.errors import ValidationFailed
-from storage.domain.names import GroupName, QueueName, StreamName
+from storage.domain.errors import InvalidCursor, StreamRecreated, ValidationFailed
+from storage.domain.names import GroupName, LogId, QueueName, StreamName
 from storage.domain.streams.lineage import check_positions
 
 
@@ -70,6 +70,7 @@ class SubscriptionFactory(msgspec.Struct, frozen=True):
             session=session,
             request=request,
             stream=stream,
+            stream_id=group.stream_id,
             feeds=self.feeds,
             count=self.metrics.streams,
             groups=self.storage.groups,
@@ -84,11 +85,24 @@ class SubscriptionFactory(msgspec.Struct, frozen=True):
         _check_read(request)
         stream = StreamName(resource, session.principal.namespace)
         self.storage.authorizer.authorise(session.principal, Action.STREAM_READ, str(stream))
-        positions, since_ms = await self._start(stream, request)
+        try:
+            return await self._seek(session, request, stream)
+        except StreamRecreated:
+            if request.start is not None and request.start.cursor is not None:
+                raise InvalidCursor("The cursor belongs to a deleted stream.") from None
+            raise
+
+    async def _seek(
+        self, session: PushSession, request: Subscribe, stream: StreamName
+    ) -> StreamSubscription:
+        """Create the subscription of a stream at its start. Raises StreamRecreated."""
+        stream_id = _stream_id(request) or (await self.storage.catalog.stream(stream)).stream_id
+        positions, since_ms = await self._start(stream, stream_id, request)
         read = StreamSubscription(
             session=session,
             request=request,
             stream=stream,
+            stream_id=stream_id,
             feeds=self.feeds,
             count=self.metrics.streams,
             streams=self.storage.streams,
@@ -98,7 +112,7 @@ class SubscriptionFactory(msgspec.Struct, frozen=True):
         return read
 
     async def _start(
-        self, name: StreamName, request: Subscribe
+        self, name: StreamName, stream_id: LogId, request: Subscribe
     ) -> tuple[Mapping[int, int], int | None]:
         """Return start positions, or a start time. Raises InvalidCursor, ValidationFailed."""
         start = request.start or StartIn()
@@ -110,24 +124,24 @@ class SubscriptionFactory(msgspec.Struct, frozen=True):
             return {}, moment_ms(start.time)
         if start.offsets is not None:
             _check_shard(request, start.offsets)
-            return await self._checked(name, start.offsets), None
+            return await self._checked(name, stream_id, start.offsets), None
         if start.cursor is not None:
-            stream = await self.storage.catalog.stream(name)
-            about = ("records", stream.stream_id)
-            positions = decode_cursor(start.cursor, about, dict[int, int])
-            return await self._checked(name, positions), None
+            positions = decode_records_cursor(start.cursor)[1]
+            return await self._checked(name, stream_id, positions), None
         if start.start is From.EARLIEST:
             return {}, None
-        shards = await self.storage.streams.shards(name)
+        shards = await self.storage.streams.shards(name, stream_id)
         return {
             state.shard.index: state.next
             for state in shards
             if state.shard.is_open or state.shard.index == request.shard
         }, None
 
-    async def _checked(self, name: StreamName, positions: Mapping[int, int]) -> Mapping[int, int]:
-        """Return the positions. Raises OffsetOutOfRange, ShardNotFound."""
-        check_positions(positions, await self.storage.streams.shards(name))
+    async def _checked(
+        self, name: StreamName, stream_id: LogId, positions: Mapping[int, int]
+    ) -> Mapping[int, int]:
+        """Return the positions. Raises OffsetOutOfRange, ShardNotFound, StreamRecreated."""
+        check_positions(positions, await self.storage.streams.shards(name, stream_id))
         return positions
 
 
@@ -136,6 +150,18 @@ def _check_shard(request: Subscribe, offsets: Mapping[int, int]) -> None:
     if request.shard is not None and offsets.keys() - {request.shard}:
         detail = f"Only shard {request.shard} is read"
         raise ValidationFailed.at("/start/offsets", detail, "conflict")
+
+
+def _stream_id(request: Subscribe) -> LogId | None:
+    """Return the id of the stream that the start belongs to, if it is given.
+
+    Raises InvalidCursor, ValidationFailed.
+    """
+    start = request.start or StartIn()
+    if start.stream_id is not None and start.offsets is None:
+        detail = "Specify 'stream_id' only with 'offsets'"
+        raise ValidationFailed.at("/start/stream_id", detail, "conflict")
+    return start.stream_id if start.cursor is None else decode_records_cursor(start.cursor)[0]
 
 
 def _mode(request: Subscribe) -> Mode:

@@ -34,7 +34,7 @@ from storage.domain.errors import (
     ValidationFailed,
 )
 from storage.domain.groups.group import Commit, CommitResult, GroupOffset, MemberShard
-from storage.domain.names import StreamName
+from storage.domain.names import LogId, StreamName
 from storage.groups.engine import Groups
 
 
@@ -60,12 +60,13 @@ class GroupSubscription(ShardReaders):
         session: PushSession,
         request: Subscribe,
         stream: StreamName,
+        stream_id: LogId,
         feeds: Feeds,
         count: ProtocolMetrics,
         groups: Groups,
         member: OrderedGroupMember,
     ) -> None:
-        super().__init__(session, request, stream, feeds, count)
+        super().__init__(session, request, stream, stream_id=stream_id, feeds=feeds, count=count)
         self._groups = groups
         self._member = member
         self._committed: dict[int, int] = {}

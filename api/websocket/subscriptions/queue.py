@@ -36,7 +36,7 @@ from storage.concurrency.tasks import end
 from storage.domain import limits
 from storage.domain.clock import Clock
 from storage.domain.errors import ErrorCode, MillstreamError, QueueNotFound, ValidationFailed
-from storage.domain.names import QueueName
+from storage.domain.names import LogId, QueueName
 from storage.domain.queues.message import (
     ReceivedMessage,
     SettleAction,
@@ -105,6 +105,10 @@ class QueueSubscription:
     @property
     def source(self) -> str:
         return f"queue:{self._queue.name}"
+
+    @property
+    def stream_id(self) -> LogId | None:
+        return None
 
     @property
     def mode(self) -> Mode:

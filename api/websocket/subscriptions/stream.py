@@ -23,7 +23,7 @@ from storage.catalog.catalog import Catalog
 from storage.concurrency.tasks import end
 from storage.domain import limits
 from storage.domain.errors import MillstreamError, ShardNotFound
-from storage.domain.names import StreamName
+from storage.domain.names import LogId, StreamName
 from storage.domain.streams.lineage import (
     FULLY_READ,
     expired_positions,
@@ -64,6 +64,7 @@ class ShardReaders:
         "_session",
         "_skipped",
         "_stream",
+        "_stream_id",
         "credit",
         "name",
     )
@@ -73,6 +74,8 @@ class ShardReaders:
         session: PushSession,
         request: Subscribe,
         stream: StreamName,
+        *,
+        stream_id: LogId,
         feeds: Feeds,
         count: ProtocolMetrics,
     ) -> None:
@@ -80,6 +83,7 @@ class ShardReaders:
         self.credit = SubscriptionCredit(request.credit.messages, request.credit.bytes)
         self._session = session
         self._stream = stream
+        self._stream_id = stream_id
         self._feeds = feeds
         self._count = count
         self._selects: Selects | None = None
@@ -97,6 +101,10 @@ class ShardReaders:
     @property
     def source(self) -> str:
         return f"stream:{self._stream.name}"
+
+    @property
+    def stream_id(self) -> LogId | None:
+        return self._stream_id
 
     @property
     def mode(self) -> Mode:
@@ -149,7 +157,7 @@ class ShardReaders:
         try:
             while True:
                 try:
-                    async with self._feeds.of(self._stream, shard) as feed:
+                    async with self._feeds.of(self._stream, shard, self._stream_id) as feed:
                         while True:
                             if not self.credit.is_there:
                                 await self.credit.wait()
@@ -309,12 +317,13 @@ class StreamSubscription(ShardReaders):
         session: PushSession,
         request: Subscribe,
         stream: StreamName,
+        stream_id: LogId,
         feeds: Feeds,
         count: ProtocolMetrics,
         streams: Streams,
         catalog: Catalog,
     ) -> None:
-        super().__init__(session, request, stream, feeds, count)
+        super().__init__(session, request, stream, stream_id=stream_id, feeds=feeds, count=count)
         self._streams = streams
         self._catalog = catalog
         self._alone = request.shard
@@ -322,10 +331,13 @@ class StreamSubscription(ShardReaders):
         self._expired: dict[int, int] | None = None  # positions in shards that no longer exist
 
     async def open(self, positions: Mapping[int, int], since_ms: int | None) -> None:
-        """Seek to these positions, or to a time. Raises ShardNotFound, StreamNotFound."""
-        stream = await self._catalog.stream(self._stream)
+        """Seek to these positions, or to a time.
+
+        Raises OffsetOutOfRange, ShardNotFound, StreamNotFound, StreamRecreated.
+        """
+        stream = await self._catalog.stream(self._stream, self._stream_id)
         if needs_refresh(stream, positions):
-            stream = await self._catalog.fresh_stream(self._stream)
+            stream = await self._catalog.fresh_stream(self._stream, self._stream_id)
         if self._alone is not None:
             stream.shard(self._alone)
             first = positions.get(self._alone)
@@ -334,7 +346,9 @@ class StreamSubscription(ShardReaders):
             self._positions = {self._alone: first}
             return
         if since_ms is not None:
-            positions = await positions_since(self._streams, self._catalog, self._stream, since_ms)
+            positions = await positions_since(
+                self._streams, self._catalog, self._stream, since_ms, self._stream_id
+            )
         self._positions = await self._all(stream, positions)
         self._expired = expired_positions(stream, positions) or None
 
@@ -345,7 +359,7 @@ class StreamSubscription(ShardReaders):
         }
 
     async def _since(self, shard: int, time_ms: int) -> int:
-        return await offset_since(self._streams, self._stream, shard, time_ms)
+        return await offset_since(self._streams, self._stream, shard, time_ms, self._stream_id)
 
     def start(self) -> None:
         """Start delivery, including what follows shards that have ended.
@@ -399,7 +413,7 @@ class StreamSubscription(ShardReaders):
     async def _start_successors(self, shard: int) -> None:
         if self._alone is not None:
             return
-        stream = await self._catalog.fresh_stream(self._stream)
+        stream = await self._catalog.fresh_stream(self._stream, self._stream_id)
         standing = dict(self._positions)
         for child, offset in read_frontier(stream, standing).items():
             if child not in standing:

@@ -396,7 +396,7 @@ class ShardRead(msgspec.Struct, frozen=True):
     `next_offset` is where the next read continues; `start` the oldest readable offset, `tip` the next one
     to be written; `behind_ms` the age of the next unread record, or 0 at the tip. `ended`: the shard is
     closed and nothing is left to read behind these records; then, and only then, `children` are the shards
-    to continue with, each one after all its parents have ended.
+    to continue with, each one after all its parents have ended. The offsets belong to the stream of `stream_id`.
     """
 
     shard: int
@@ -409,16 +409,18 @@ class ShardRead(msgspec.Struct, frozen=True):
     ended: bool = False
     children: tuple[Shard, ...] = ()
     tier: Tier = Tier.HOT
+    stream_id: LogId = ""
 
 
 class StreamRead(msgspec.Struct, frozen=True):
     """Result of a read of a whole stream, and the positions at which the next read continues.
 
-    See `storage.domain.streams.lineage`.
+    See `storage.domain.streams.lineage`. The positions belong to the stream of this id, whatever has its name later.
     """
 
     shards: Sequence[ShardRead]
     positions: dict[int, int]
+    stream_id: LogId
 
     @property
     def tier(self) -> Tier:
@@ -432,13 +434,17 @@ def slowest(reads: Iterable[ShardRead]) -> Tier:
 
 
 class ShardState(msgspec.Struct, frozen=True):
-    """A shard and the extent of its log. `fenced`: only a writer with its token may append."""
+    """A shard of a stream and the extent of its log.
+
+    `fenced`: only a writer with its token may append.
+    """
 
     shard: Shard
     start: int
     next: int
     bytes: int
     fenced: bool = False
+    stream_id: LogId = ""
 
 
 class ReadFrom(msgspec.Struct, frozen=True, kw_only=True):

@@ -2,7 +2,8 @@
 
 import asyncio
 from collections import Counter
-from contextlib import AsyncExitStack
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
 
 import pytest
 
@@ -78,9 +79,17 @@ def words() -> CountingFormat:
 
 @pytest.fixture
 async def feeds(engines, streams, words):
-    opened = Feeds(streams, engines.catalog, {"words": Format(words, b" ")})
+    opened = Feeds(streams, {"words": Format(words, b" ")})
     yield opened
     await opened.close()
+
+
+@asynccontextmanager
+async def reading(feeds, engines, name: StreamName, shard: int) -> AsyncIterator[Feed]:
+    """Open the feed of a shard of the stream that has the name now."""
+    stream = await engines.catalog.stream(name)
+    async with feeds.of(name, shard, stream.stream_id) as feed:
+        yield feed
 
 
 async def append(engines, count: int, data: bytes = b"", name: StreamName = CLICKS, shard: int = 0):
@@ -98,7 +107,9 @@ def offsets(chunk: Chunk) -> list[int]:
 
 async def test_readers_waiting_at_tip_share_one_read_and_encoding(engines, feeds, streams, words):
     async with AsyncExitStack() as stack:
-        some = [await stack.enter_async_context(feeds.of(CLICKS, 0)) for _ in range(100)]
+        some = [
+            await stack.enter_async_context(reading(feeds, engines, CLICKS, 0)) for _ in range(100)
+        ]
         waiting = [asyncio.create_task(feed.at(0, LONG_MS)) for feed in some]
         await streams.reading.wait()
 
@@ -116,7 +127,7 @@ async def test_readers_waiting_at_tip_share_one_read_and_encoding(engines, feeds
 
 async def test_history_is_read_once_for_successive_readers(engines, feeds, streams):
     await append(engines, 5)
-    async with feeds.of(CLICKS, 0) as feed:
+    async with reading(feeds, engines, CLICKS, 0) as feed:
         first = await feed.at(0, LONG_MS)
         second = await feed.at(0, LONG_MS)
 
@@ -126,7 +137,7 @@ async def test_history_is_read_once_for_successive_readers(engines, feeds, strea
 
 async def test_reader_at_later_offset_gets_part_of_cached_block(engines, feeds, streams, words):
     await append(engines, 5)
-    async with feeds.of(CLICKS, 0) as feed:
+    async with reading(feeds, engines, CLICKS, 0) as feed:
         await feed.at(0)
         part = await feed.at(3)
 
@@ -140,7 +151,7 @@ async def test_reader_at_later_offset_gets_part_of_cached_block(engines, feeds, 
 
 async def test_only_selected_records_are_encoded(engines, feeds, words):
     await append(engines, 5)
-    async with feeds.of(CLICKS, 0) as feed:
+    async with reading(feeds, engines, CLICKS, 0) as feed:
         chunk = await feed.at(1)
 
         assert chunk.joined("words", [0, 2]) == b"0/1=1 0/3=3"
@@ -154,7 +165,7 @@ async def test_only_selected_records_are_encoded(engines, feeds, words):
 )
 async def test_reader_gets_no_more_than_its_credit(engines, feeds, records_max, bytes_max, taken):
     await append(engines, 5, b"ten bytes!")
-    async with feeds.of(CLICKS, 0) as feed:
+    async with reading(feeds, engines, CLICKS, 0) as feed:
         chunk = (await feed.at(0)).within(records_max, bytes_max)
 
         assert offsets(chunk) == taken
@@ -165,7 +176,7 @@ async def test_reader_gets_no_more_than_its_credit(engines, feeds, records_max, 
 
 async def test_reader_stops_before_offset(engines, feeds):
     await append(engines, 5)
-    async with feeds.of(CLICKS, 0) as feed:
+    async with reading(feeds, engines, CLICKS, 0) as feed:
         await feed.at(0)
         chunk = await feed.at(2)
 
@@ -180,7 +191,7 @@ async def test_read_is_bounded(engines, feeds):
     for _ in range(3):
         await append(engines, 500, b"x" * 100)
 
-    async with feeds.of(CLICKS, 0) as feed:
+    async with reading(feeds, engines, CLICKS, 0) as feed:
         chunk = await feed.at(0)
 
     assert len(chunk) == limits.FEED_READ_RECORDS
@@ -193,7 +204,7 @@ async def test_behind_ms_counts_from_last_record_of_each_part(engines, feeds, cl
     clock.advance(ms=1_000)
     await append(engines, 1)
 
-    async with feeds.of(CLICKS, 0) as feed:
+    async with reading(feeds, engines, CLICKS, 0) as feed:
         whole = await feed.at(0)
 
         assert whole.behind_ms == 0
@@ -204,7 +215,7 @@ async def test_behind_ms_counts_from_last_record_of_each_part(engines, feeds, cl
 
 
 async def test_each_reader_has_its_own_timeout(engines, feeds, streams):
-    async with feeds.of(CLICKS, 0) as feed:
+    async with reading(feeds, engines, CLICKS, 0) as feed:
         patient = asyncio.create_task(feed.at(0, LONG_MS))
         soon = await feed.at(0, 20)
 
@@ -215,8 +226,8 @@ async def test_each_reader_has_its_own_timeout(engines, feeds, streams):
     assert streams.reads == 1
 
 
-async def test_read_at_tip_without_wait_returns_immediately(feeds):
-    async with feeds.of(CLICKS, 0) as feed:
+async def test_read_at_tip_without_wait_returns_immediately(engines, feeds):
+    async with reading(feeds, engines, CLICKS, 0) as feed:
         chunk = await feed.at(0)
 
     assert chunk.is_empty
@@ -224,7 +235,7 @@ async def test_read_at_tip_without_wait_returns_immediately(feeds):
 
 
 async def test_cancelled_reader_does_not_end_shared_read(engines, feeds, streams):
-    async with feeds.of(CLICKS, 0) as feed:
+    async with reading(feeds, engines, CLICKS, 0) as feed:
         first, second = (asyncio.create_task(feed.at(0, LONG_MS)) for _ in range(2))
         await streams.reading.wait()
 
@@ -236,8 +247,8 @@ async def test_cancelled_reader_does_not_end_shared_read(engines, feeds, streams
     assert streams.reads == 1
 
 
-async def test_last_cancelled_reader_ends_read(feeds, streams):
-    async with feeds.of(CLICKS, 0) as feed:
+async def test_last_cancelled_reader_ends_read(engines, feeds, streams):
+    async with reading(feeds, engines, CLICKS, 0) as feed:
         only = asyncio.create_task(feed.at(0, LONG_MS))
         await streams.reading.wait()
 
@@ -248,7 +259,7 @@ async def test_last_cancelled_reader_ends_read(feeds, streams):
 
 
 async def test_reader_joining_as_last_one_leaves_starts_new_read(engines, feeds, streams):
-    async with feeds.of(CLICKS, 0) as feed:
+    async with reading(feeds, engines, CLICKS, 0) as feed:
         leaving = asyncio.create_task(feed.at(0, LONG_MS))
         await streams.reading.wait()
         leaving.cancel()
@@ -262,7 +273,7 @@ async def test_reader_joining_as_last_one_leaves_starts_new_read(engines, feeds,
 
 async def test_feed_without_readers_is_dropped_with_its_cache(engines, feeds):
     await append(engines, 5)
-    async with feeds.of(CLICKS, 0) as feed, feeds.of(CLICKS, 0):
+    async with reading(feeds, engines, CLICKS, 0) as feed, reading(feeds, engines, CLICKS, 0):
         await feed.at(0)
         assert feeds.count == 1
         assert feeds.size_bytes > 0
@@ -271,8 +282,8 @@ async def test_feed_without_readers_is_dropped_with_its_cache(engines, feeds):
     assert feeds.size_bytes == 0
 
 
-async def test_closing_feeds_fails_waiting_readers(feeds, streams):
-    async with feeds.of(CLICKS, 0) as feed:
+async def test_closing_feeds_fails_waiting_readers(engines, feeds, streams):
+    async with reading(feeds, engines, CLICKS, 0) as feed:
         waiting = asyncio.create_task(feed.at(0, LONG_MS))
         await streams.reading.wait()
 
@@ -288,7 +299,7 @@ async def test_closing_feeds_fails_waiting_readers(feeds, streams):
 async def test_failure_reaches_all_readers_and_next_read_retries(engines, feeds, streams):
     await append(engines, 1)
     streams.failure = StorageUnavailable()
-    async with feeds.of(CLICKS, 0) as feed:
+    async with reading(feeds, engines, CLICKS, 0) as feed:
         results = await asyncio.gather(
             *(feed.at(0, LONG_MS) for _ in range(3)), return_exceptions=True
         )
@@ -298,25 +309,25 @@ async def test_failure_reaches_all_readers_and_next_read_retries(engines, feeds,
         assert offsets(await feed.at(0, LONG_MS)) == [0]
 
 
-async def test_offset_beyond_end_and_unknown_shard_are_rejected(feeds):
-    async with feeds.of(CLICKS, 0) as feed:
+async def test_offset_beyond_end_and_unknown_shard_are_rejected(engines, feeds):
+    async with reading(feeds, engines, CLICKS, 0) as feed:
         with pytest.raises(OffsetOutOfRange):
             await feed.at(7)
-    async with feeds.of(CLICKS, 9) as feed:
+    async with reading(feeds, engines, CLICKS, 9) as feed:
         with pytest.raises(ShardNotFound):
             await feed.at(0)
 
 
-async def test_unknown_stream_has_no_feed(feeds):
+async def test_unknown_stream_has_no_feed(engines, feeds):
     with pytest.raises(StreamNotFound):
-        async with feeds.of(StreamName("nothing"), 0):
+        async with reading(feeds, engines, StreamName("nothing"), 0):
             pass
 
     assert feeds.count == 0
 
 
 async def test_deletion_of_stream_wakes_waiting_readers(engines, feeds, streams):
-    async with feeds.of(CLICKS, 0) as feed:
+    async with reading(feeds, engines, CLICKS, 0) as feed:
         waiting = asyncio.create_task(feed.at(0, LONG_MS))
         await streams.reading.wait()
 
@@ -329,7 +340,7 @@ async def test_deletion_of_stream_wakes_waiting_readers(engines, feeds, streams)
 
 async def test_feed_does_not_read_recreated_stream(engines, feeds):
     await append(engines, 1)
-    async with feeds.of(CLICKS, 0) as old:
+    async with reading(feeds, engines, CLICKS, 0) as old:
         await old.at(0)
         await engines.catalog.delete_stream(CLICKS)
         await engines.catalog.put_stream(CLICKS, StreamSpec())
@@ -337,7 +348,7 @@ async def test_feed_does_not_read_recreated_stream(engines, feeds):
 
         with pytest.raises(StreamNotFound):
             await old.at(1, LONG_MS)
-        async with feeds.of(CLICKS, 0) as new:
+        async with reading(feeds, engines, CLICKS, 0) as new:
             assert [at.record.data for at in (await new.at(0)).records] == [b"another"] * 5
 
 
@@ -351,7 +362,7 @@ async def test_slow_reader_gets_gap_for_expired_records(engines, feeds, clock):
     await append(engines, 2)
     await engines.streams.trim(CLICKS, 1_000)
 
-    async with feeds.of(CLICKS, 0) as feed:
+    async with reading(feeds, engines, CLICKS, 0) as feed:
         chunk = await feed.at(1, LONG_MS)
         within = await feed.at(2, LONG_MS)
 
@@ -363,7 +374,7 @@ async def test_slow_reader_gets_gap_for_expired_records(engines, feeds, clock):
 async def test_expired_records_are_dropped_from_cache(engines, feeds):
     await append(engines, 2)
     await append(engines, 2)
-    async with feeds.of(CLICKS, 0) as feed:
+    async with reading(feeds, engines, CLICKS, 0) as feed:
         await feed.at(0)
         await engines.streams.truncate(CLICKS, 0, 3)
         await feed.at(4)
@@ -376,7 +387,7 @@ async def test_expired_records_are_dropped_from_cache(engines, feeds):
 
 async def test_end_of_shard_is_reported_repeatedly_with_children(engines, feeds, streams):
     await append(engines, 2)
-    async with feeds.of(CLICKS, 0) as feed:
+    async with reading(feeds, engines, CLICKS, 0) as feed:
         waiting = asyncio.create_task(feed.at(2, LONG_MS))
         await streams.reading.wait()
 
@@ -401,14 +412,14 @@ async def test_end_of_shard_is_reported_repeatedly_with_children(engines, feeds,
 async def test_records_missing_from_hot_store_come_from_archive(settings, clock, words):
     async with open_storage(settings, clock=clock) as storage:
         await storage.catalog.put_stream(CLICKS, NOTHING_HOT)
-        feeds = Feeds(storage.streams, storage.catalog, {"words": Format(words, b" ")})
+        feeds = Feeds(storage.streams, {"words": Format(words, b" ")})
         await append(storage, 4)
         await archive_stream(storage, settings, CLICKS)
         while await storage.streams.trim(CLICKS, 1_000):
             pass
         await append(storage, 1)
 
-        async with feeds.of(CLICKS, 0) as feed:
+        async with reading(feeds, storage, CLICKS, 0) as feed:
             cold = await feed.at(1, LONG_MS)
             hot = await feed.at(cold.next_offset, LONG_MS)
 
@@ -420,11 +431,11 @@ async def test_records_missing_from_hot_store_come_from_archive(settings, clock,
 
 
 async def test_cache_stays_below_its_limit(engines, streams, words):
-    feeds = Feeds(streams, engines.catalog, {"words": Format(words, b" ")}, bytes_max=MIB)
+    feeds = Feeds(streams, {"words": Format(words, b" ")}, bytes_max=MIB)
     for _ in range(10):
         await append(engines, 400, b"x" * 1_000)
 
-    async with feeds.of(CLICKS, 0) as feed:
+    async with reading(feeds, engines, CLICKS, 0) as feed:
         sizes, offset = [], 0
         while offset < 4_000:
             chunk = await feed.at(offset)
@@ -439,13 +450,16 @@ async def test_cache_stays_below_its_limit(engines, streams, words):
 
 
 async def test_shared_block_stays_cached_during_scan_of_history(engines, streams, words):
-    feeds = Feeds(streams, engines.catalog, {"words": Format(words, b" ")}, bytes_max=3 * MIB)
+    feeds = Feeds(streams, {"words": Format(words, b" ")}, bytes_max=3 * MIB)
     await engines.catalog.put_stream(StreamName("old"), StreamSpec())
     await append(engines, 5)
     for _ in range(10):
         await append(engines, 400, b"x" * 1_000, StreamName("old"))
 
-    async with feeds.of(CLICKS, 0) as busy, feeds.of(StreamName("old"), 0) as old:
+    async with (
+        reading(feeds, engines, CLICKS, 0) as busy,
+        reading(feeds, engines, StreamName("old"), 0) as old,
+    ):
         await busy.at(0)
         offset = 0
         while offset < 4_000:
@@ -467,11 +481,13 @@ async def read_along(feed: Feed, records: int) -> bytes:
 
 async def test_many_readers_get_every_record_once_during_writes(engines, feeds, words):
     async with AsyncExitStack() as stack:
-        some = [await stack.enter_async_context(feeds.of(CLICKS, 0)) for _ in range(20)]
-        reading = [asyncio.create_task(read_along(feed, 300)) for feed in some]
+        some = [
+            await stack.enter_async_context(reading(feeds, engines, CLICKS, 0)) for _ in range(20)
+        ]
+        tasks = [asyncio.create_task(read_along(feed, 300)) for feed in some]
         for number in range(100):
             await append(engines, 3, b"%d" % number)
-        results = await asyncio.gather(*reading)
+        results = await asyncio.gather(*tasks)
 
     expected = b" ".join(b"0/%d=%d" % (offset, offset // 3) for offset in range(300))
     assert results == [expected] * 20

@@ -2,6 +2,8 @@
 
 import asyncio
 from collections import defaultdict
+from collections.abc import Mapping
+from typing import Any
 
 import pytest
 
@@ -11,7 +13,7 @@ from consumers.feeds.stream_tail import TO_ITS_END, Tail
 from storage.domain.errors import ShardNotFound, StorageUnavailable, StreamNotFound
 from storage.domain.limits import CLOSED_SHARD_MS_MIN
 from storage.domain.log.record_batch import Record
-from storage.domain.names import StreamName
+from storage.domain.names import LogId, StreamName
 from storage.domain.streams.lineage import FULLY_READ
 from storage.domain.streams.stream import RING_SIZE, StreamSpec
 
@@ -31,14 +33,14 @@ class Flaky:
         self._catalog = catalog
         self.failures = 0
 
-    async def stream(self, name: StreamName):
-        return await self._catalog.stream(name)
+    async def stream(self, name: StreamName, stream_id: LogId | None = None):
+        return await self._catalog.stream(name, stream_id)
 
-    async def fresh_stream(self, name: StreamName):
+    async def fresh_stream(self, name: StreamName, stream_id: LogId | None = None):
         if self.failures:
             self.failures -= 1
             raise StorageUnavailable
-        return await self._catalog.fresh_stream(name)
+        return await self._catalog.fresh_stream(name, stream_id)
 
 
 @pytest.fixture
@@ -49,7 +51,7 @@ async def catalog(engines):
 
 @pytest.fixture
 async def feeds(engines, catalog):
-    opened = Feeds(engines.streams, engines.catalog, {"": Format(lambda _, at: at.record.data)})
+    opened = Feeds(engines.streams, {"": Format(lambda _, at: at.record.data)})
     yield opened
     await opened.close()
 
@@ -94,8 +96,16 @@ class Reader:
         await self._tail.take(chunk)
 
 
+async def tail_of(
+    feeds: Feeds, catalog: Flaky, positions: Mapping[int, int], **options: Any
+) -> Tail:
+    """Return a tail of the stream that exists now."""
+    stream_id = (await catalog.stream(CLICKS)).stream_id
+    return Tail(feeds, catalog, CLICKS, positions, stream_id=stream_id, **options)  # type: ignore[arg-type]
+
+
 async def test_every_shard_is_read_in_order(engines, feeds, catalog):
-    async with Tail(feeds, catalog, CLICKS, {0: 0, 1: 0}) as tail:
+    async with await tail_of(feeds, catalog, {0: 0, 1: 0}) as tail:
         reader = Reader(tail)
         await append(engines, "one")
         await reader.read(20)
@@ -111,7 +121,7 @@ async def test_every_shard_is_read_in_order(engines, feeds, catalog):
 
 async def test_unconsumed_chunk_is_returned_again(engines, feeds, catalog):
     await append(engines, "one")
-    async with Tail(feeds, catalog, CLICKS, {0: 0, 1: 0}) as tail:
+    async with await tail_of(feeds, catalog, {0: 0, 1: 0}) as tail:
         seen = [await tail.next(LONG_MS) for _ in range(4)]
 
         assert all(chunk is not None and chunk.first == 0 for chunk in seen)
@@ -122,7 +132,7 @@ async def test_unconsumed_chunk_is_returned_again(engines, feeds, catalog):
 
 async def test_child_is_read_after_all_of_its_parents(engines, feeds, catalog):
     await append(engines, "one")
-    async with Tail(feeds, catalog, CLICKS, {0: 0, 1: 0}) as tail:
+    async with await tail_of(feeds, catalog, {0: 0, 1: 0}) as tail:
         reader = Reader(tail)
         await reader.read(5)
         await engines.streams.merge(CLICKS, 0, 1)
@@ -143,7 +153,7 @@ async def test_read_resumes_while_child_waits_for_other_parent(engines, feeds, c
     await engines.streams.merge(CLICKS, 0, 1)
     await append(engines, "two")
 
-    async with Tail(feeds, catalog, CLICKS, {0: FULLY_READ, 1: 0}) as tail:
+    async with await tail_of(feeds, catalog, {0: FULLY_READ, 1: 0}) as tail:
         reader = Reader(tail)
         await reader.read(states[1].next + 20)
 
@@ -155,7 +165,7 @@ async def test_children_are_found_after_catalog_outage(engines, feeds, catalog):
     await append(engines, "one")
     await engines.streams.merge(CLICKS, 0, 1)
     await append(engines, "two")
-    async with Tail(feeds, catalog, CLICKS, {0: 0, 1: 0}) as tail:
+    async with await tail_of(feeds, catalog, {0: 0, 1: 0}) as tail:
         reader, failed = Reader(tail), 0
         catalog.failures = 3
         while len(reader.places) < 40:
@@ -178,7 +188,7 @@ async def test_shard_expired_unread_is_reported_as_gap(engines, feeds, catalog, 
     assert await engines.streams.expire_shards(CLICKS) == 2
     await append(engines, "two")
 
-    async with Tail(feeds, catalog, CLICKS, {0: 3, 1: 4}) as tail:
+    async with await tail_of(feeds, catalog, {0: 3, 1: 4}) as tail:
         reader = Reader(tail)
         await reader.read(20)
 
@@ -188,7 +198,7 @@ async def test_shard_expired_unread_is_reported_as_gap(engines, feeds, catalog, 
 
 async def test_shard_expiring_while_read_is_reported_as_gap(engines, feeds, catalog, clock):
     await append(engines, "one")
-    async with Tail(feeds, catalog, CLICKS, {0: 2, 1: 2}) as tail:
+    async with await tail_of(feeds, catalog, {0: 2, 1: 2}) as tail:
         await engines.streams.merge(CLICKS, 0, 1)
         clock.advance(ms=CLOSED_SHARD_MS_MIN + 2 * DAY_MS)
         while await engines.streams.trim(CLICKS, 10_000):
@@ -205,7 +215,7 @@ async def test_shard_expiring_while_read_is_reported_as_gap(engines, feeds, cata
 async def test_single_shard_read_ends_at_end_of_shard(engines, feeds, catalog):
     await append(engines, "one")
     await engines.streams.merge(CLICKS, 0, 1)
-    async with Tail(feeds, catalog, CLICKS, {1: 0}, alone=True) as tail:
+    async with await tail_of(feeds, catalog, {1: 0}, alone=True) as tail:
         reader = Reader(tail)
         await reader.read(100)
 
@@ -215,13 +225,13 @@ async def test_single_shard_read_ends_at_end_of_shard(engines, feeds, catalog):
 
 
 async def test_unknown_single_shard_is_rejected(feeds, catalog):
-    async with Tail(feeds, catalog, CLICKS, {9: 0}, alone=True) as tail:
+    async with await tail_of(feeds, catalog, {9: 0}, alone=True) as tail:
         with pytest.raises(ShardNotFound):
             await tail.next(LONG_MS)
 
 
 async def test_deletion_of_stream_ends_waiting_read(engines, feeds, catalog):
-    async with Tail(feeds, catalog, CLICKS, {0: 0, 1: 0}) as tail:
+    async with await tail_of(feeds, catalog, {0: 0, 1: 0}) as tail:
         waiting = asyncio.create_task(tail.next(LONG_MS))
         await turns()
         await engines.catalog.delete_stream(CLICKS)
@@ -241,7 +251,7 @@ async def test_read_stops_at_end_offsets(engines, feeds, catalog):
     await append(engines, "three")
     await engines.streams.merge(CLICKS, 2, 3)
 
-    async with Tail(feeds, catalog, CLICKS, {0: 0, 1: 0}, until=until) as tail:
+    async with await tail_of(feeds, catalog, {0: 0, 1: 0}, until=until) as tail:
         reader = Reader(tail)
         await reader.read(1_000)
         positions = tail.positions
@@ -251,13 +261,13 @@ async def test_read_stops_at_end_offsets(engines, feeds, catalog):
 
 
 async def test_read_of_empty_stream_ends_immediately(feeds, catalog):
-    async with Tail(feeds, catalog, CLICKS, {0: 0, 1: 0}, until={0: 0, 1: 0}) as tail:
+    async with await tail_of(feeds, catalog, {0: 0, 1: 0}, until={0: 0, 1: 0}) as tail:
         assert tail.is_over
 
 
 @pytest.mark.parametrize("positions", [{0: 0}, {0: 0, 1: 0}], ids=["one shard", "two"])
 async def test_drain_ends_waiting_read(feeds, catalog, positions):
-    async with Tail(feeds, catalog, CLICKS, positions, alone=len(positions) == 1) as tail:
+    async with await tail_of(feeds, catalog, positions, alone=len(positions) == 1) as tail:
         waiting = asyncio.create_task(tail.next(LONG_MS))
         await turns()
 
@@ -267,8 +277,8 @@ async def test_drain_ends_waiting_read(feeds, catalog, positions):
             assert await waiting is None
 
 
-async def test_drain_does_not_end_plain_feed_read(engines, feeds):
-    async with feeds.of(CLICKS, 0) as feed:
+async def test_drain_does_not_end_plain_feed_read(engines, feeds, catalog):
+    async with feeds.of(CLICKS, 0, (await catalog.stream(CLICKS)).stream_id) as feed:
         waiting = asyncio.create_task(feed.at(0, LONG_MS))
         await turns()
 

@@ -52,7 +52,7 @@ async def table(
     name: StreamName = CLICKS,
     shard: int = 0,
 ) -> ArrowPage:
-    return await engines.arrow_reader.read(name, shard, offset, end, bytes_max)
+    return await engines.arrow_reader.read(name, shard, offset=offset, end=end, bytes_max=bytes_max)
 
 
 def records_in(read: ArrowPage) -> list[LogRecord]:

@@ -7,6 +7,7 @@ from contextlib import AsyncExitStack
 
 import pytest
 
+from api.native.cursors import encode_records_cursor
 from storage.domain.limits import CLOSED_SHARD_MS_MIN, Limits
 from storage.domain.log.record_batch import Record
 from storage.domain.names import StreamName
@@ -82,10 +83,8 @@ async def test_subscription_starts_at_requested_position(server, storage):
 
 async def test_rest_cursor_is_position(server, storage):
     await put(storage, 0, 3)
-    from api.native.cursors import encode_cursor
-
     stream = await storage.catalog.stream(CLICKS)
-    cursor = encode_cursor(("records", stream.stream_id), {0: 2})
+    cursor = encode_records_cursor(stream.stream_id, {0: 2})
     async with server.socket() as socket:
         await socket.subscribe("a", "stream:clicks", start={"cursor": cursor})
         records = await socket.records(1)
@@ -390,6 +389,52 @@ async def test_undelivered_end_of_shard_is_sent_again(server, storage):
 
     assert ended["shard"] == 0
     assert numbers(records) == [3]
+
+
+async def recreate(storage, count: int) -> None:
+    await storage.catalog.delete_stream(CLICKS)
+    await storage.catalog.put_stream(CLICKS, StreamSpec())
+    if count:
+        await put(storage, 0, count)
+
+
+@pytest.mark.parametrize("count", [8, 2], ids=["more", "fewer"])
+async def test_resumed_session_does_not_read_recreated_stream(server, storage, count):
+    """The old offset was read on at in the new stream, whose first records never came."""
+    await put(storage, 0, 5)
+    async with server.socket() as socket:
+        await socket.subscribe("a", "stream:clicks", start=EARLIEST, credit=ALL)
+        await socket.records(5)
+        socket.cut()
+    await recreate(storage, count)
+
+    async with server.socket(greet=False) as again:
+        await again.hello(resume={"session": socket.welcome["session"], "seq": 1})
+        frame = await again.receive_frame("error", sub="a")
+
+    assert frame["problem"]["code"] in ("stream_recreated", "stream_not_found")
+
+
+@pytest.mark.parametrize("count", [8, 2], ids=["more", "fewer"])
+async def test_start_in_deleted_stream_is_rejected(server, storage, count):
+    await put(storage, 0, 5)
+    async with server.socket() as socket:
+        told = await socket.request(
+            "subscribe", sub="a", source="stream:clicks", start={"offsets": {0: 5}}
+        )
+        cursor = encode_records_cursor(told["stream_id"], {0: 5})
+        await recreate(storage, count)
+        refused = [
+            await socket.request("subscribe", sub=sub, source="stream:clicks", start=start)
+            for sub, start in (
+                ("b", {"offsets": {0: 5}, "stream_id": told["stream_id"]}),
+                ("c", {"cursor": cursor}),
+                ("d", {"from": "latest", "stream_id": told["stream_id"]}),
+            )
+        ]
+
+    codes = [frame["problem"]["code"] for frame in refused]
+    assert codes == ["stream_recreated", "invalid_cursor", "validation_failed"]
 
 
 async def test_deleting_stream_ends_its_subscriptions(server, storage):

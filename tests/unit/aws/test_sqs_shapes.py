@@ -12,7 +12,7 @@ from api.aws.protocol.errors import AwsFault
 from api.aws.protocol.shapes import ListOf, MapOf, Plan, Scalar, Structure, plan_of
 from api.aws.sqs import errors
 from api.aws.sqs.service import SQS
-from storage.domain.errors import ErrorCode, MillstreamError
+from storage.domain.errors import ErrorCode, error_types
 
 [SERVICE] = (Path(botocore.__file__).parent / "data/sqs/2012-11-05").glob("service-2.json*")
 MODEL: dict[str, Any] = json.loads(gzip.decompress(SERVICE.read_bytes()))
@@ -85,9 +85,8 @@ def test_fault_shape_exists_in_service_model(fault):
 
 @pytest.mark.parametrize("code", ErrorCode)
 def test_every_error_code_translates_to_sqs_error(code):
-    kinds = {kind.code: kind for kind in MillstreamError.__subclasses__()}
 
-    told = errors.translate(kinds[code]())
+    told = errors.translate(error_types()[code]())
 
     assert told.message
     assert 400 <= told.fault.status <= 503

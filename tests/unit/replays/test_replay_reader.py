@@ -29,7 +29,7 @@ class Logs:
         self.chance = chance
         self.fails = fails
 
-    async def read_shards(self, name, positions, records_max, bytes_max) -> list[ShardRead]:
+    async def read_shards(self, name, positions, records_max, bytes_max, stream_id=None):
         [(shard, offset)] = positions.items()
         for _ in range(self.chance.choice((0, 0, 20))):
             await asyncio.sleep(0)
@@ -108,14 +108,14 @@ def test_lane_yields_selected_records_by_arrival_and_resumes(seed, shards, stop,
     async def run():
         reader = Logs(logs, chance)
         first, before = await taken(
-            OrderedReader(reader, SOURCE, parts(shards), is_meant, most),  # type: ignore[arg-type]  # it reads
+            OrderedReader(reader, SOURCE, parts(shards), is_meant, records_max=most),  # type: ignore[arg-type]  # it reads
             chance,
             stop,
         )
         stored = {part.part: part for part in parts(shards)} | before
         left = None if most is None else most - sum(part.selected for part in stored.values())
         second, after = await taken(
-            OrderedReader(reader, SOURCE, [*stored.values()], is_meant, left),  # type: ignore[arg-type]  # as well
+            OrderedReader(reader, SOURCE, [*stored.values()], is_meant, records_max=left),  # type: ignore[arg-type]  # as well
             chance,
         )
         return first + second, stored | after

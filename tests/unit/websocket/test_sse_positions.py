@@ -147,7 +147,7 @@ def events(tail: SomeTail, text: EventEncoder, wanted: Any = None) -> Events:
     from consumers.feeds.feed import Feeds
 
     call: Any = SimpleNamespace(
-        feeds=Feeds(None, None, FORMATS),  # type: ignore[arg-type]
+        feeds=Feeds(None, FORMATS),  # type: ignore[arg-type]
         query=SimpleNamespace(limit=None),
         principal=LOCAL_ADMINISTRATOR,
         trace=None,

@@ -147,7 +147,7 @@ async def _read_until_superseded(
     reading = asyncio.create_task(
         read_on(
             call.storage.streams,
-            stream.name,
+            stream,
             shard.index,
             offset,
             bytes_max=EVENT_BYTES_MAX,

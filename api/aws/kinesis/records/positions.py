@@ -13,7 +13,6 @@ from api.aws.protocol.errors import AwsError
 from api.aws.protocol.service import AwsCall
 from storage.domain import limits
 from storage.domain.errors import OffsetExpired, OffsetOutOfRange
-from storage.domain.names import StreamName
 from storage.domain.streams.stream import ReadFrom, Shard, ShardRead, Stream
 from storage.streams.engine import Streams
 from storage.streams.seek import offset_since
@@ -65,7 +64,10 @@ def _parameter_message(kind: str, parameter: str, missing: bool) -> str:
 
 
 async def _tip(streams: Streams, stream: Stream, shard: Shard) -> int:
-    return (await streams.read_shard(stream.name, shard.index, ReadFrom(tail=0))).tip
+    read = await streams.read_shard(
+        stream.name, shard.index, ReadFrom(tail=0), stream_id=stream.stream_id
+    )
+    return read.tip
 
 
 async def _first_since(call: AwsCall[Any], stream: Stream, shard: Shard, timestamp: float) -> int:
@@ -75,7 +77,9 @@ async def _first_since(call: AwsCall[Any], stream: Stream, shard: Shard, timesta
             "The timestampInMillis parameter cannot be greater than the currentTimestampInMillis. "
             f"timestampInMillis: {at_ms}, currentTimestampInMillis: {now}"
         )
-    return await offset_since(call.storage.streams, stream.name, shard.index, at_ms)
+    return await offset_since(
+        call.storage.streams, stream.name, shard.index, at_ms, stream.stream_id
+    )
 
 
 async def _at_number(
@@ -112,7 +116,7 @@ async def _foreign(call: AwsCall[Any], stream: Stream, shard: Shard, number: str
 
 async def read_on(
     streams: Streams,
-    name: StreamName,
+    stream: Stream,
     shard: int,
     offset: int,
     *,
@@ -125,12 +129,23 @@ async def read_on(
     for _ in range(2):
         try:
             return await streams.read_shard(
-                name, shard, where, records_max=records_max, bytes_max=bytes_max, wait_ms=wait_ms
+                stream.name,
+                shard,
+                where,
+                records_max=records_max,
+                bytes_max=bytes_max,
+                wait_ms=wait_ms,
+                stream_id=stream.stream_id,
             )
         except OffsetExpired as expired:
             where = ReadFrom(offset=int(expired.facts["earliest_offset"]))
         except OffsetOutOfRange:  # offsets were lost with a store, and will be assigned again
             where = ReadFrom(tail=0)
     return await streams.read_shard(
-        name, shard, ReadFrom(time_ms=0), records_max=records_max, bytes_max=bytes_max
+        stream.name,
+        shard,
+        ReadFrom(time_ms=0),
+        records_max=records_max,
+        bytes_max=bytes_max,
+        stream_id=stream.stream_id,
     )

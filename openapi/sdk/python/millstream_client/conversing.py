@@ -33,12 +33,13 @@ Item = Delivery | Record | Gap
 class Ask:
     """A subscription request.
 
-    `positions`: next offset by shard; `extra`: further fields of the frame.
+    `positions`: next offset by shard, in the stream of `stream_id`; `extra`: further fields of the frame.
     """
 
     source: str
     group: str = ""
     positions: Mapping[int, int] | None = None
+    stream_id: str = ""
     messages: int = MESSAGES_DEFAULT
     bytes: int = BYTES_DEFAULT
     extra: Mapping[str, Any] = field(default_factory=dict)
@@ -70,6 +71,7 @@ class Conversation:
         self._session = ""
         self._seq = 0
         self._positions = dict(ask.positions or {})
+        self._stream_id = ask.stream_id
         self._ids = count(1)
         self._unanswered: dict[str, Said] = {}
         self._taken_messages = 0
@@ -111,6 +113,7 @@ class Conversation:
                 if self._granted:
                     self._granted.popleft()
             case frames.Ok():
+                self._stream_id = frame.stream_id or self._stream_id
                 self._answered(frame.id, frame)
             case frames.Error():
                 self._failed(frame)
@@ -156,7 +159,9 @@ class Conversation:
         if self._ask.group:
             said |= {"mode": "group", "group": self._ask.group}
         elif self._positions:
-            said |= {"start": {"offsets": dict(self._positions)}}
+            start: Said = {"offsets": dict(self._positions)}
+            start |= {"stream_id": self._stream_id} if self._stream_id else {}
+            said |= {"start": start}
         return said
 
     # ── Deliveries ──

@@ -28,6 +28,7 @@ class Ok(Frame, tag="ok"):
 
     id: str
     results: list[dict[str, Any]] = []
+    stream_id: str = ""
 
 
 class Error(Frame, tag="error"):

@@ -115,9 +115,13 @@ class Child(msgspec.Struct, frozen=True):
 
 
 class ShardRead(msgspec.Struct, frozen=True, kw_only=True):
-    """Records of one shard; continue at `next_offset` until it has `ended`."""
+    """Records of one shard; continue at `next_offset` until it has `ended`.
+
+    `stream_id`: the stream that the offset belongs to, whatever has its name later.
+    """
 
     records: list[Record]
+    stream_id: str = ""
     next_offset: int
     start: int
     tip: int

@@ -3,7 +3,7 @@
 The start is resolved to offsets, so that any connection can continue without a gap.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -13,6 +13,7 @@ from millstream_client.aio.transport import AsyncTransport
 from millstream_client.conversing import BYTES_DEFAULT, MESSAGES_DEFAULT, Ask
 from millstream_client.core.api.groups.get_consumer_group import get_consumer_group
 from millstream_client.core.api.streams.list_shards import list_shards
+from millstream_client.core.models.shard_out import ShardOut
 from millstream_client.records import ShardRead, Start
 
 
@@ -46,22 +47,32 @@ async def resolve(transport: AsyncTransport, plan: Plan) -> Ask:
     if plan.group:
         stream = (await transport.call(get_consumer_group(plan.group))).stream
         return _ask(plan, f"stream:{stream}", group=plan.group)
-    positions = plan.offsets if plan.offsets is not None else await _positions(transport, plan)
+    stream_id, positions = await _positions(transport, plan)
     extra = {"mode": "read", "start": {"from": "earliest"}}
     extra |= {} if plan.shard is None else {"shard": plan.shard}
     extra |= {} if plan.filter is None else {"filter": dict(plan.filter)}
-    return _ask(plan, f"stream:{plan.stream}", positions=positions, extra=extra)
+    source = f"stream:{plan.stream}"
+    return _ask(plan, source, positions=positions, stream_id=stream_id, extra=extra)
 
 
 def _ask(plan: Plan, source: str, **more: Any) -> Ask:
     return Ask(source, messages=plan.messages, bytes=plan.bytes, **more)
 
 
-async def _positions(transport: AsyncTransport, plan: Plan) -> dict[int, int]:
-    """Return the next offset of each shard for a reader; none for the oldest records."""
-    if plan.start == "earliest":
-        return {}
-    shards = (await transport.call(list_shards(plan.stream))).items
+async def _positions(transport: AsyncTransport, plan: Plan) -> tuple[str, Mapping[int, int]]:
+    """Return the stream's id, if it is known, and the next offset of each shard for a reader.
+
+    Without positions, reading begins at the oldest records.
+    """
+    if plan.offsets is not None or plan.start == "earliest":
+        return "", plan.offsets or {}
+    listed = await transport.call(list_shards(plan.stream))
+    return listed.stream_id, await _offsets(transport, plan, listed.items)
+
+
+async def _offsets(
+    transport: AsyncTransport, plan: Plan, shards: Sequence[ShardOut]
+) -> dict[int, int]:
     wanted = [shard for shard in shards if plan.shard is None or shard.index == plan.shard]
     if not isinstance(plan.start, datetime):
         return {

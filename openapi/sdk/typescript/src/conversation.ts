@@ -18,6 +18,8 @@ export interface Ask {
   group: string;
   /** Next offset by shard; empty for the oldest records. */
   positions: Map<number, number>;
+  /** Stream that the positions belong to; empty until it is known. */
+  streamId: string;
   messages: number;
   bytes: number;
   extra: Record<string, unknown>;
@@ -115,6 +117,7 @@ export class Conversation {
         this.#granted.shift();
         return [];
       case 'ok':
+        this.#ask.streamId = frame.stream_id ?? this.#ask.streamId;
         this.#answered(frame.id, frame.results ?? []);
         return [];
       case 'error':
@@ -162,14 +165,15 @@ export class Conversation {
   }
 
   #subscribe(): Said {
-    const { source, group, positions, extra } = this.#ask;
+    const { source, group, positions, streamId, extra } = this.#ask;
     const said: Said = { type: 'subscribe', id: SUBSCRIBE, sub: SUB, source, ...extra };
     said['credit'] = { messages: Math.max(1, this.#room()), bytes: Math.max(1, this.#byteRoom()) };
     if (group) {
       said['mode'] = 'group';
       said['group'] = group;
     } else if (positions.size > 0) {
-      said['start'] = { offsets: Object.fromEntries(positions) };
+      const offsets = Object.fromEntries(positions);
+      said['start'] = streamId ? { offsets, stream_id: streamId } : { offsets };
     }
     return said;
   }

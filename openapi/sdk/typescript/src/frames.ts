@@ -7,7 +7,7 @@ export const PROTOCOL = 'millstream.v1.json';
 
 export type Frame =
   | { type: 'welcome'; session: string; resumed: boolean; heartbeat_seconds: number; pong_timeout_seconds: number }
-  | { type: 'ok'; id: string; results?: Result[] }
+  | { type: 'ok'; id: string; results?: Result[]; stream_id?: string }
   | { type: 'error'; problem: Problem; id?: string; sub?: string; receipt_handles?: string[] }
   | { type: 'messages'; sub: string; seq: number; messages: ReceivedMessageOut[] }
   | { type: 'records'; sub: string; seq: number; shard: number; next_offset: number; records: RecordOut[] }

@@ -11,22 +11,30 @@ export async function streamOf(millstream: Millstream, group: string): Promise<s
   return data.stream;
 }
 
-/** Return the next offset of each shard for a reader; none for the oldest records. */
-export async function positionsOf(
+/** Offsets of a reader, none for the oldest records, and the id of the stream that they belong to, if it is known. */
+export interface Position {
+  streamId: string;
+  offsets: Map<number, number>;
+}
+
+/** Return the next offset of each shard for a reader. */
+export async function positionOf(
   millstream: Millstream,
   stream: string,
   start: Start,
   shard: number | undefined,
-): Promise<Map<number, number>> {
-  if (start === 'earliest') return new Map();
+): Promise<Position> {
+  if (start === 'earliest') return { streamId: '', offsets: new Map() };
   const { data } = await listShards({ client: millstream.client, path: { stream } });
+  const streamId = data.stream_id;
   if (start === 'latest') {
     const wanted = data.items.filter((one) => (shard === undefined ? one.open : one.index === shard));
-    return new Map(wanted.map((one) => [one.index, one.next]));
+    return { streamId, offsets: new Map(wanted.map((one) => [one.index, one.next])) };
   }
   const known = new Set(data.items.map((one) => one.index));
   const roots = data.items.filter((one) => !one.parents.some((parent) => known.has(parent)));
-  return since(millstream, stream, start, shard === undefined ? roots.map((one) => one.index) : [shard]);
+  const looking = shard === undefined ? roots.map((one) => one.index) : [shard];
+  return { streamId, offsets: await since(millstream, stream, start, looking) };
 }
 
 /** Return the offsets from a time. A shard that ended before it is followed by its children, once all parents have ended. */

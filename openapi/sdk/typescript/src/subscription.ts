@@ -6,7 +6,7 @@ import type { Gap, Message, Settling, StreamRecord, Verdict } from './deliveries
 import { Closed, ConnectionFailed, firstContactHint, isForeignPage } from './errors.js';
 import { PROTOCOL, type Said } from './frames.js';
 import { backoffOf, limitOf } from './retries.js';
-import { type Start, positionsOf, streamOf } from './starting.js';
+import { type Start, positionOf, streamOf } from './starting.js';
 
 const PATH = '/v1/ws';
 const NORMAL = 1000;
@@ -67,10 +67,11 @@ export function subscribeToStream(
   if (shard !== undefined) extra['shard'] = shard;
   if (filter !== undefined) extra['filter'] = filter;
   const prepare = async (): Promise<Ask> => {
-    const positions =
-      offsets === undefined
-        ? await positionsOf(millstream, stream, start, shard)
-        : new Map(Object.entries(offsets).map(([index, offset]) => [Number(index), offset]));
+    if (offsets === undefined) {
+      const { streamId, offsets: positions } = await positionOf(millstream, stream, start, shard);
+      return askOf(`stream:${stream}`, options, { extra, positions, streamId });
+    }
+    const positions = new Map(Object.entries(offsets).map(([index, offset]) => [Number(index), offset]));
     return askOf(`stream:${stream}`, options, { extra, positions });
   };
   return new Subscription<StreamRecord>(millstream, prepare, options.onGap);
@@ -92,6 +93,7 @@ function askOf(source: string, credit: Credit, more: Partial<Ask>): Ask {
     source,
     group: '',
     positions: new Map(),
+    streamId: '',
     extra: {},
     messages: credit.messages ?? 100,
     bytes: credit.bytes ?? 1024 * 1024,

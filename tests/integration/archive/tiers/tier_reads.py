@@ -1,5 +1,7 @@
 """Reads and counts that the tests of tiers share."""
 
+from typing import Any
+
 from storage.bootstrap import Storage
 from storage.domain import limits
 from storage.domain.groups.group import Commit
@@ -16,7 +18,7 @@ NEVER_AWAY = Limits(outage_ms=10**15)  # the manual clock makes leaps, which are
 
 
 async def read(
-    engines: Storage, where: ReadFrom, name: StreamName = CLICKS, **most: int
+    engines: Storage, where: ReadFrom, name: StreamName = CLICKS, **most: Any
 ) -> ShardRead:
     return await engines.streams.read_shard(name, 0, where, **most)
 

@@ -94,7 +94,7 @@ class AsyncFollowing:
                 yield page
             if page.ended or not (follow or page.next_offset < page.tip):
                 return
-            query = {"offset": page.next_offset}
+            query = {"offset": page.next_offset, "stream_id": page.stream_id}
 
     async def _shard_from(self, shard: int, start: Start) -> dict[str, Any]:
         if isinstance(start, datetime):
