@@ -1,11 +1,12 @@
-"""HTTP client of the source and the sink; tasks open their own."""
+"""HTTP client of the source and the sink; each process keeps one connection pool."""
 
+import os
 import time
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from types import TracebackType
-from typing import Any, Self
+from functools import lru_cache
+from typing import Any
 from urllib.parse import quote
 
 import httpx
@@ -13,7 +14,7 @@ import pyarrow as pa
 
 from pyspark_millstream.errors import DataLost, MillstreamError
 from pyspark_millstream.options import Options
-from pyspark_millstream.ranges import ShardExtent, Span
+from pyspark_millstream.ranges import Extents, ShardExtent, Span
 
 ARROW = "application/vnd.apache.arrow.stream"
 
@@ -23,6 +24,16 @@ _REPLY_S = 60.0
 _TRIES = 6
 _WAIT_S = 0.5
 _AGAIN = frozenset({429, 502, 503, 504})
+
+
+@lru_cache(maxsize=8)
+def _http_client(_process_id: int, url: str, api_key: str | None) -> httpx.Client:
+    """Return the HTTP client of this process for a service and a key.
+
+    One is kept, as each builds a TLS context, which takes 40 ms of processor time; a forked process has its own.
+    """
+    headers = {"authorization": f"Bearer {api_key}"} if api_key else {}
+    return httpx.Client(base_url=url, headers=headers, timeout=_REPLY_S)
 
 
 @dataclass(frozen=True)
@@ -40,44 +51,29 @@ class Client:
     """
 
     def __init__(self, options: Options) -> None:
-        key = options.api_key
         self._options = options
         self._stream = f"/v1/streams/{quote(options.stream, safe='')}"
-        self._http = httpx.Client(
-            base_url=options.url,
-            headers={"authorization": f"Bearer {key}"} if key else {},
-            timeout=_REPLY_S,
-        )
+        self._http = _http_client(os.getpid(), options.url, options.api_key)
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self._http.close()
-
-    def extents(self) -> list[ShardExtent]:
+    def extents(self) -> Extents:
         """Return the selected shards of the stream, open and closed."""
-        items = self._call("GET", "/shards").json()["items"]
-        return [
+        listed = self._call("GET", "/shards").json()
+        shards = [
             ShardExtent(one["index"], one["start"], one["next"], one["open"], tuple(one["parents"]))
-            for one in items
-            if self._options.takes(one["index"])
+            for one in listed["items"]
         ]
+        missing = (self._options.shards or frozenset()) - {one.shard for one in shards}
+        selected = [one for one in shards if self._options.takes(one.shard)]
+        return Extents(listed["stream_id"], selected, missing)
 
-    def offset_at(self, shard: int, time_ms: int) -> int:
+    def offset_at(self, stream_id: str, shard: int, time_ms: int) -> int:
         """Return the offset of a shard's first record that arrived at `time_ms` or later.
 
         The shard's next offset if there is none.
         """
         moment = datetime.fromtimestamp(time_ms / 1000, UTC).isoformat(timespec="milliseconds")
-        answer = self._call(
-            "GET", f"/shards/{shard}/records", params={"time": moment, "limit": 1}
-        ).json()
+        params = {"time": moment, "limit": 1, "stream_id": stream_id}
+        answer = self._call("GET", f"/shards/{shard}/records", params=params).json()
         records = answer["records"]
         return int(records[0]["offset"] if records else answer["next_offset"])
 
@@ -88,9 +84,11 @@ class Client:
         """
         position = span.first
         while position < span.end:
-            params = {"offset": position, "end": span.end}
+            params: dict[str, Any] = {"offset": position, "end": span.end}
+            params |= {"stream_id": span.stream_id} if span.stream_id else {}
             answer = self._call("GET", f"/shards/{span.shard}/table", params=params, refused=_GONE)
-            if not answer.is_success:  # below the oldest record, or beyond what a store still has
+            if not answer.is_success:
+                # Below the oldest record, beyond what a store still has, or in a deleted stream.
                 position = self._lost(
                     span, position, answer.json().get("earliest_offset", span.end)
                 )

@@ -1,6 +1,7 @@
 """Filter pushdown on `shard`, `offset` and `ts`, whose times never decrease in a shard."""
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -46,7 +47,7 @@ def narrowed(span: Span, filters: Iterable[Filter], offset_at: OffsetAt) -> Span
         if column == ("ts",):
             first = first if low is None else max(first, offset_at(_ms(low)))
             end = end if high is None else min(end, offset_at(_ms(high) + 1))
-    return Span(span.shard, first, end) if first < end else None
+    return replace(span, first=first, end=end) if first < end else None
 
 
 def _bounds(condition: Filter) -> Bounds | None:

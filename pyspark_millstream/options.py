@@ -10,7 +10,8 @@ endingTime              of a batch: records that arrived before
 shards                  only these: "0,3"
 recordsPerPartition     of one task at most, 1 000 000 by default
 maxRecordsPerTrigger    of one micro-batch at most
-failOnDataLoss          true by default: fail when records that should have been read no longer exist
+failOnDataLoss          true by default: fail when records that should have been read no longer exist, or
+                        another stream has the name; with false, such a stream is read from its oldest record
 pushFilters             true: filters on shard and offset are applied before reading; needs the session's
                         spark.sql.python.filterPushdown.enabled
 writerId                of a sink: a name for the writer, the same at each run; a stream query needs one
@@ -91,7 +92,7 @@ def read_options(given: Mapping[str, str]) -> Options:
     end, end_time = values.get("endingoffsets"), values.get("endingtime")
     if end and end_time:
         raise OptionError("set only one of 'endingOffsets' and 'endingTime'")
-    return Options(
+    options = Options(
         url=url.rstrip("/"),
         stream=stream,
         api_key=values.get("apikey") or os.environ.get("MILLSTREAM_API_KEY"),  # noqa: TID251
@@ -106,6 +107,23 @@ def read_options(given: Mapping[str, str]) -> Options:
         push_filters=_truth(values, "pushFilters", default=False),
         writer_id=values.get("writerid"),
     )
+    _check_order(options)
+    return options
+
+
+def _check_order(options: Options) -> None:
+    """Raise OptionError for an end that lies before the start."""
+    start, end = options.starting_offsets, options.ending_offsets
+    if isinstance(start, dict) and isinstance(end, dict):
+        for shard in sorted(start.keys() & end.keys()):
+            if start[shard] > end[shard]:
+                detail = f"offset {start[shard]} of shard {shard} lies behind offset {end[shard]}"
+                raise OptionError(f"'startingOffsets': {detail} of 'endingOffsets'")
+    if (start, end) == ("latest", "earliest"):
+        raise OptionError("'startingOffsets' latest lies behind 'endingOffsets' earliest")
+    start_ms, end_ms = options.starting_time_ms, options.ending_time_ms
+    if start_ms is not None and end_ms is not None and start_ms > end_ms:
+        raise OptionError("'startingTime' lies behind 'endingTime'")
 
 
 def _offsets(name: str, text: str | None) -> Offsets | None:
@@ -137,10 +155,10 @@ def _time(name: str, text: str | None) -> int | None:
 def _shards(text: str | None) -> frozenset[int] | None:
     if text is None:
         return None
-    try:
-        return frozenset(int(one) for one in text.split(","))
-    except ValueError:
-        raise OptionError("'shards' must be comma-separated numbers") from None
+    numbers = [number.strip() for number in text.split(",")]
+    if not all(number.isascii() and number.isdecimal() for number in numbers):
+        raise OptionError("'shards' must be comma-separated numbers of at least 0")
+    return frozenset(map(int, numbers))
 
 
 def _positive(values: Mapping[str, str], name: str) -> int | None:

@@ -5,7 +5,7 @@ that each key keeps its order across splits and merges.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 Positions = dict[int, int]
 """The next offset to read of each shard."""
@@ -23,18 +23,31 @@ class ShardExtent:
 
 
 @dataclass(frozen=True)
+class Extents:
+    """The selected shards of the stream of this id.
+
+    `missing`: those that were selected and do not exist.
+    """
+
+    stream_id: str
+    shards: Sequence[ShardExtent]
+    missing: frozenset[int] = frozenset()
+
+
+@dataclass(frozen=True)
 class Span:
-    """Offsets [first, end) of a shard."""
+    """Offsets [first, end) of a shard, in the stream of this id, if it is known."""
 
     shard: int
     first: int
     end: int
+    stream_id: str = ""
 
 
 def split(spans: Iterable[Span], records: int) -> list[Span]:
     """Split the spans into pieces of at most `records` offsets."""
     return [
-        Span(span.shard, first, min(first + records, span.end))
+        replace(span, first=first, end=min(first + records, span.end))
         for span in spans
         for first in range(span.first, span.end, records)
     ]
@@ -140,10 +153,17 @@ def shares(spans: Sequence[Span], records_max: int | None) -> list[int]:
     return counts
 
 
-def between(start: Mapping[int, int], end: Mapping[int, int]) -> list[Span]:
+def beyond_end(extents: Sequence[ShardExtent], positions: Mapping[int, int]) -> list[ShardExtent]:
+    """Return the shards that end before their position."""
+    return [one for one in extents if positions.get(one.shard, 0) > one.next]
+
+
+def between(start: Mapping[int, int], end: Mapping[int, int], stream_id: str = "") -> list[Span]:
     """Return the spans that a micro-batch reads.
 
     A shard without a position in `start` is a child, and begins at 0.
     """
-    spans = [Span(shard, start.get(shard, 0), last) for shard, last in sorted(end.items())]
+    spans = [
+        Span(shard, start.get(shard, 0), last, stream_id) for shard, last in sorted(end.items())
+    ]
     return [span for span in spans if span.first < span.end]

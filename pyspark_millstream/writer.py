@@ -40,14 +40,14 @@ Messages = list[WriterCommitMessage | None]
 def stage(options: Options, batches: Iterator[pa.RecordBatch]) -> Staged:
     """Stage a task's records, in parts."""
     ids: list[str] = []
-    with Client(options) as client:
-        try:
-            for part in _parts(batches):
-                ids += [client.stage(_encoded(part))]
-        except BaseException:
-            with suppress(MillstreamError):  # files that remain are deleted after a day
-                client.discard(ids)
-            raise
+    client = Client(options)
+    try:
+        for part in _parts(batches):
+            ids += [client.stage(_encoded(part))]
+    except BaseException:
+        with suppress(MillstreamError):  # files that remain are deleted after a day
+            client.discard(ids)
+        raise
     return Staged(ids)
 
 
@@ -97,12 +97,10 @@ class BatchWriter(DataSourceArrowWriter):
         return stage(self._options, iterator)
 
     def commit(self, messages: Messages) -> None:
-        with Client(self._options) as client:
-            client.commit(self._writer_id, 0, _ids(messages))
+        Client(self._options).commit(self._writer_id, 0, _ids(messages))
 
     def abort(self, messages: Messages) -> None:
-        with Client(self._options) as client:
-            client.discard(_ids(messages))
+        Client(self._options).discard(_ids(messages))
 
 
 class StreamWriter(DataSourceStreamArrowWriter):
@@ -121,9 +119,7 @@ class StreamWriter(DataSourceStreamArrowWriter):
         return stage(self._options, iterator)
 
     def commit(self, messages: Messages, batchId: int) -> None:
-        with Client(self._options) as client:
-            client.commit(self._writer_id, batchId, _ids(messages))
+        Client(self._options).commit(self._writer_id, batchId, _ids(messages))
 
     def abort(self, messages: Messages, batchId: int) -> None:
-        with Client(self._options) as client:
-            client.discard(_ids(messages))
+        Client(self._options).discard(_ids(messages))

@@ -194,6 +194,7 @@ def test_plan_does_not_show_the_key(spark, stream, capfd):
         ({"stream": "nowhere-to-be-found"}, "Stream 'nowhere-to-be-found' does not exist"),
         ({"startingOffsets": '{"9": 1}'}, "shard 9 does not exist"),
         ({"endingOffsets": '{"0": 100}'}, "shard 0 ends at offset"),
+        ({"shards": "9"}, "'shards': shard 9 does not exist"),
     ],
 )
 def test_invalid_read_is_reported_in_one_line(spark, stream, options, said):

@@ -130,6 +130,24 @@ def test_expired_records_end_query_unless_loss_is_allowed(spark, stream, checkpo
     assert of_first == [end - 1]
 
 
+@pytest.mark.parametrize("count", [33, 7], ids=["more", "fewer"])
+def test_recreated_stream_ends_query_unless_loss_is_allowed(spark, stream, checkpoint, count):
+    """The checkpoint's offsets were read on at in the new stream, and its first records skipped."""
+    stream.put(range(15))
+    run(spark, stream, checkpoint, startingOffsets="earliest")
+    stream.http.delete(f"/v1/streams/{stream.name}").raise_for_status()
+    stream.http.put(f"/v1/streams/{stream.name}", json={"shards": 2}).raise_for_status()
+    stream.put(range(100, 100 + count))
+
+    with pytest.raises(StreamingQueryException, match="another stream has its name"):
+        run(spark, stream, checkpoint)
+    lenient = run(spark, stream, checkpoint, failOnDataLoss="false")
+    rest = run(spark, stream, checkpoint)
+
+    assert lenient.numbers == [*range(100, 100 + count)]
+    assert rest.rows == []
+
+
 def test_query_starts_at_a_time(spark, stream, checkpoint):
     stream.put(range(10))
     time.sleep(0.005)
