@@ -148,6 +148,7 @@ STATUSES: dict[str, int] = {
     "key_refused": 409,
     "queue_not_found": 404,
     "stream_not_found": 404,
+    "stream_recreated": 410,
     "stream_read_only": 409,
     "shard_not_found": 404,
     "message_not_found": 404,

@@ -95,7 +95,7 @@ class Following:
                 yield page
             if page.ended or not (follow or page.next_offset < page.tip):
                 return
-            query = {"offset": page.next_offset}
+            query = {"offset": page.next_offset, "stream_id": page.stream_id}
 
     def _shard_from(self, shard: int, start: Start) -> dict[str, Any]:
         if isinstance(start, datetime):

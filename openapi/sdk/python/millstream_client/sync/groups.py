@@ -36,7 +36,7 @@ from millstream_client.core.models.group_stored import GroupStored
 from millstream_client.core.models.reset_in import ResetIn
 from millstream_client.core.models.reset_out import ResetOut
 from millstream_client.core.models.reset_to import ResetTo
-from millstream_client.core.types import Unset
+from millstream_client.core.types import UNSET, Unset
 from millstream_client.errors import Conflict, ItemRefused, NotFound, PartlyRefused
 from millstream_client.gaps import OnGap
 from millstream_client.records import GroupRead, moment_text
@@ -187,7 +187,8 @@ class Member:
     def __init__(self, group: Group, name: str) -> None:
         self.group = group
         self.name = name
-        self._token = ""
+        self._token = ""  # of the last read, by which the service knows this instance
+        self._generation: int | None = None
 
     def fetch(
         self,
@@ -199,11 +200,14 @@ class Member:
     ) -> GroupRead:
         """Fetch the next records of the member's shards; a repeated call returns the same.
 
-        `after`: a token to continue after, before it is committed.
+        `after`: a token to continue after, before it is committed. Raises Conflict with the code `stale_generation` when
+        another process has begun to read as this member.
         """
         query = {"member": self.name, "after": after, "limit": limit, "bytes_max": bytes_max}
-        query |= {"wait_seconds": wait_seconds or None}
-        return self.group.transport.call(wire.fetch(self.group.name, query))
+        query |= {"wait_seconds": wait_seconds or None, "token": "" if after else self._token}
+        read = self.group.transport.call(wire.fetch(self.group.name, query))
+        self._token, self._generation = read.token, read.generation
+        return read
 
     def commit(self, read: GroupRead) -> None:
         """Commit the records that were read.
@@ -241,7 +245,14 @@ class Member:
 
     def leave(self) -> None:
         """Leave the group. The member's shards are reassigned immediately."""
-        self.group.transport.call(leave_group(self.group.name, self.name))
+        generation = UNSET if self._generation is None else self._generation
+        self._token, self._generation = "", None
+        leaving = leave_group(self.group.name, self.name, generation=generation)
+        try:
+            self.group.transport.call(leaving)
+        except Conflict as refused:
+            if refused.code not in FENCED:
+                raise
 
     def __enter__(self) -> "Member":
         return self

@@ -176,10 +176,15 @@ class Stream(Following):
         limit: int = 1000,
         bytes_max: int | None = None,
         wait_seconds: float = 0,
+        stream_id: str = "",
     ) -> ShardRead:
-        """Read one shard from an offset, a time, or its last records; continue at `next_offset`."""
+        """Read one shard from an offset, a time, or its last records; continue at `next_offset`.
+
+        With the `stream_id` of an earlier page, raises Gone if another stream has the name.
+        """
         query: dict[str, Any] = {"offset": offset, "time": time, "tail": tail, "limit": limit}
         query |= {"bytes_max": bytes_max, "wait_seconds": wait_seconds or None}
+        query |= {"stream_id": stream_id}
         return self.transport.call(wire.read_shard(self.name, shard, query))
 
     def subscribe(

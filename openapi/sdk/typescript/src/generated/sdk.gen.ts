@@ -267,8 +267,9 @@ export const pauseConsumerGroup = <ThrowOnError extends boolean = true>(options:
 /**
  * Read records as a member of a group.
  *
- * Joins if necessary, sends a heartbeat, and reads the member's shards. Repeating the call without a commit returns the
- * same records. With `wait_seconds`, the call waits for the next record. Revoked shards are released by the next call.
+ * Joins if necessary, sends a heartbeat, and reads the member's shards. Repeating the call with the same `token` and without
+ * a commit returns the same records. With `wait_seconds`, the call waits for the next record. Revoked shards are released
+ * by the next call. A call without a token fences any other process with this member name.
  */
 export const fetchRecords = <ThrowOnError extends boolean = true>(options: Options<FetchRecordsData, ThrowOnError>) => (options.client ?? client).get<FetchRecordsResponses, FetchRecordsErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],

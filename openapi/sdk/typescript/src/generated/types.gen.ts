@@ -203,13 +203,14 @@ export type ArchivedFilePage = {
 /**
  * AssignedShard
  *
- * An assigned shard and its next offset.
+ * An assigned shard, its committed offset and the next offset to read.
  *
- * `committed` is null if nothing is committed: read from the group's start position.
+ * `committed` is null before the first commit; `position` is null if it could not be determined yet.
  */
 export type AssignedShard = {
     shard: number;
     committed: number | null;
+    position: number | null;
 };
 
 /**
@@ -948,7 +949,7 @@ export type Effect = 'allow' | 'deny';
  *
  * Stable error codes, which know whether a retry makes sense and whether nothing happened.
  */
-export type ErrorCode = 'archive_behind' | 'archive_damaged' | 'archive_off' | 'backlog_full' | 'batch_too_large' | 'bookmark_not_found' | 'delivery_not_found' | 'duplicate_forgotten' | 'fence_mismatch' | 'forbidden' | 'group_full' | 'group_not_found' | 'group_not_parked' | 'idempotency_key_reused' | 'in_flight_limit_reached' | 'invalid_cursor' | 'job_not_found' | 'job_refused' | 'key_not_found' | 'key_refused' | 'member_unknown' | 'message_in_flight' | 'message_not_found' | 'message_too_large' | 'move_not_found' | 'move_refused' | 'namespace_in_use' | 'namespace_not_found' | 'offset_expired' | 'offset_mismatch' | 'offset_out_of_range' | 'payload_gone' | 'precondition_failed' | 'producer_fenced' | 'purge_in_progress' | 'queue_full' | 'queue_not_found' | 'quota_exceeded' | 'quota_reached' | 'quota_too_small' | 'receipt_handle_expired' | 'receipt_handle_invalid' | 'record_not_found' | 'secret_unreadable' | 'secrets_off' | 'sequence_out_of_order' | 'shard_closed' | 'shard_not_found' | 'socket_not_found' | 'stale_generation' | 'storage_busy' | 'storage_full' | 'storage_timeout' | 'storage_unavailable' | 'stream_busy' | 'stream_not_found' | 'stream_read_only' | 'too_many_producers' | 'unauthenticated' | 'validation_failed' | 'webhook_busy' | 'webhook_not_found';
+export type ErrorCode = 'archive_behind' | 'archive_damaged' | 'archive_off' | 'backlog_full' | 'batch_too_large' | 'bookmark_not_found' | 'delivery_not_found' | 'duplicate_forgotten' | 'fence_mismatch' | 'forbidden' | 'group_full' | 'group_not_found' | 'group_not_parked' | 'idempotency_key_reused' | 'in_flight_limit_reached' | 'invalid_cursor' | 'job_not_found' | 'job_refused' | 'key_not_found' | 'key_refused' | 'member_unknown' | 'message_in_flight' | 'message_not_found' | 'message_too_large' | 'move_not_found' | 'move_refused' | 'namespace_in_use' | 'namespace_not_found' | 'offset_expired' | 'offset_mismatch' | 'offset_out_of_range' | 'payload_gone' | 'precondition_failed' | 'producer_fenced' | 'purge_in_progress' | 'queue_full' | 'queue_not_found' | 'quota_exceeded' | 'quota_reached' | 'quota_too_small' | 'receipt_handle_expired' | 'receipt_handle_invalid' | 'record_not_found' | 'secret_unreadable' | 'secrets_off' | 'sequence_out_of_order' | 'shard_closed' | 'shard_not_found' | 'socket_not_found' | 'stale_generation' | 'storage_busy' | 'storage_full' | 'storage_timeout' | 'storage_unavailable' | 'stream_busy' | 'stream_not_found' | 'stream_read_only' | 'stream_recreated' | 'too_many_producers' | 'unauthenticated' | 'validation_failed' | 'webhook_busy' | 'webhook_not_found';
 
 /**
  * EstimateOut
@@ -2825,9 +2826,15 @@ export type PlaceOut = {
     /**
      * Committed
      *
-     * Null before the first commit: read from the group's start position.
+     * Null before the first commit.
      */
     committed: number | null;
+    /**
+     * Position
+     *
+     * Next offset to read; null if it could not be determined yet.
+     */
+    position: number | null;
 };
 
 /**
@@ -2886,7 +2893,7 @@ export type Problem = {
     status: number;
     detail: string;
     instance?: string;
-    code: 'bad_request' | 'malformed_json' | 'malformed_msgpack' | 'not_found' | 'method_not_allowed' | 'request_too_large' | 'headers_too_large' | 'url_too_long' | 'request_too_slow' | 'unsupported_media_type' | 'upgrade_required' | 'subprotocol_unknown' | 'internal_error' | 'validation_failed' | 'message_too_large' | 'batch_too_large' | 'invalid_cursor' | 'receipt_handle_invalid' | 'unauthenticated' | 'forbidden' | 'key_not_found' | 'key_refused' | 'queue_not_found' | 'stream_not_found' | 'stream_read_only' | 'shard_not_found' | 'message_not_found' | 'precondition_failed' | 'receipt_handle_expired' | 'idempotency_key_reused' | 'in_flight_limit_reached' | 'message_in_flight' | 'queue_full' | 'group_not_parked' | 'purge_in_progress' | 'move_refused' | 'move_not_found' | 'stream_busy' | 'record_not_found' | 'offset_expired' | 'offset_out_of_range' | 'offset_mismatch' | 'fence_mismatch' | 'shard_closed' | 'producer_fenced' | 'sequence_out_of_order' | 'duplicate_forgotten' | 'too_many_producers' | 'group_not_found' | 'member_unknown' | 'stale_generation' | 'group_full' | 'bookmark_not_found' | 'archive_behind' | 'archive_damaged' | 'archive_off' | 'job_not_found' | 'socket_not_found' | 'job_refused' | 'webhook_not_found' | 'delivery_not_found' | 'payload_gone' | 'webhook_busy' | 'namespace_not_found' | 'namespace_in_use' | 'quota_exceeded' | 'quota_too_small' | 'quota_reached' | 'backlog_full' | 'secrets_off' | 'secret_unreadable' | 'storage_unavailable' | 'storage_full' | 'storage_busy' | 'storage_timeout';
+    code: 'bad_request' | 'malformed_json' | 'malformed_msgpack' | 'not_found' | 'method_not_allowed' | 'request_too_large' | 'headers_too_large' | 'url_too_long' | 'request_too_slow' | 'unsupported_media_type' | 'upgrade_required' | 'subprotocol_unknown' | 'internal_error' | 'validation_failed' | 'message_too_large' | 'batch_too_large' | 'invalid_cursor' | 'receipt_handle_invalid' | 'unauthenticated' | 'forbidden' | 'key_not_found' | 'key_refused' | 'queue_not_found' | 'stream_not_found' | 'stream_recreated' | 'stream_read_only' | 'shard_not_found' | 'message_not_found' | 'precondition_failed' | 'receipt_handle_expired' | 'idempotency_key_reused' | 'in_flight_limit_reached' | 'message_in_flight' | 'queue_full' | 'group_not_parked' | 'purge_in_progress' | 'move_refused' | 'move_not_found' | 'stream_busy' | 'record_not_found' | 'offset_expired' | 'offset_out_of_range' | 'offset_mismatch' | 'fence_mismatch' | 'shard_closed' | 'producer_fenced' | 'sequence_out_of_order' | 'duplicate_forgotten' | 'too_many_producers' | 'group_not_found' | 'member_unknown' | 'stale_generation' | 'group_full' | 'bookmark_not_found' | 'archive_behind' | 'archive_damaged' | 'archive_off' | 'job_not_found' | 'socket_not_found' | 'job_refused' | 'webhook_not_found' | 'delivery_not_found' | 'payload_gone' | 'webhook_busy' | 'namespace_not_found' | 'namespace_in_use' | 'quota_exceeded' | 'quota_too_small' | 'quota_reached' | 'backlog_full' | 'secrets_off' | 'secret_unreadable' | 'storage_unavailable' | 'storage_full' | 'storage_busy' | 'storage_timeout';
     retryable: boolean;
     request_id: string;
     /**
@@ -4650,10 +4657,11 @@ export type ShardOut = {
  *
  * `tip` is the next offset to be written; `gap` describes offsets that cannot be read. `tier` is where the records came from,
  * which affects only the latency. `ended`: the shard was split or merged, and nothing is left in it; continue with its
- * `children`.
+ * `children`. Send `stream_id` with the next read, so that it fails if another stream has the name by then.
  */
 export type ShardRecords = {
     records: Array<RecordOut>;
+    stream_id: string;
     next_offset: number;
     start: number;
     tip: number;
@@ -4694,8 +4702,14 @@ export type ShardResetOut = {
  * Shards
  *
  * The shards of a stream by number; parents come before their children.
+ *
+ * A stream that is deleted and created again has another `stream_id`.
  */
 export type Shards = {
+    /**
+     * Stream Id
+     */
+    stream_id: string;
     /**
      * Items
      */
@@ -7483,6 +7497,10 @@ export type LeaveGroupData = {
          * A member with an `instance_id` keeps its shards until it returns.
          */
         for_a_while?: boolean;
+        /**
+         * The generation that the member has: a newer instance of it is left alone.
+         */
+        generation?: number;
     };
     url: '/v1/groups/{group}/members/{member}';
 };
@@ -7604,7 +7622,11 @@ export type FetchRecordsData = {
          */
         member?: string;
         /**
-         * A commit token of this generation: continue reading after it, before it is committed.
+         * The last token that this process got: it continues as the same instance of the member. Without a token, a new instance begins, and tokens of the previous one are rejected.
+         */
+        token?: string;
+        /**
+         * Like `token`, but continue reading after this token, before it is committed.
          */
         after?: string;
         limit?: number;
@@ -10210,6 +10232,10 @@ export type ReadShardData = {
          * Time to wait for the first message.
          */
         wait_seconds?: number;
+        /**
+         * The stream that the offset belongs to, from an earlier response: if it was deleted and another stream has its name, the answer is 410 `stream_recreated`.
+         */
+        stream_id?: string;
     };
     url: '/v1/streams/{stream}/shards/{shard}/records';
 };
@@ -10285,6 +10311,10 @@ export type ReadTableData = {
          * Read only records before this offset.
          */
         end?: number;
+        /**
+         * The stream that the offset belongs to, from its list of shards: if it was deleted and another stream has its name, the answer is 410 `stream_recreated`.
+         */
+        stream_id?: string;
         /**
          * Maximum bytes of record data; at least one record is returned.
          */

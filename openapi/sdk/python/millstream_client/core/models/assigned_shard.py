@@ -11,17 +11,19 @@ T = TypeVar("T", bound="AssignedShard")
 
 @_attrs_define
 class AssignedShard:
-    """An assigned shard and its next offset.
+    """An assigned shard, its committed offset and the next offset to read.
 
-    `committed` is null if nothing is committed: read from the group's start position.
+    `committed` is null before the first commit; `position` is null if it could not be determined yet.
 
         Attributes:
             shard (int):
             committed (int | None):
+            position (int | None):
     """
 
     shard: int
     committed: int | None
+    position: int | None
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
@@ -30,12 +32,16 @@ class AssignedShard:
         committed: int | None
         committed = self.committed
 
+        position: int | None
+        position = self.position
+
         field_dict: dict[str, Any] = {}
         field_dict.update(self.additional_properties)
         field_dict.update(
             {
                 "shard": shard,
                 "committed": committed,
+                "position": position,
             }
         )
 
@@ -53,9 +59,17 @@ class AssignedShard:
 
         committed = _parse_committed(d.pop("committed"))
 
+        def _parse_position(data: object) -> int | None:
+            if data is None:
+                return data
+            return cast(int | None, data)
+
+        position = _parse_position(d.pop("position"))
+
         assigned_shard = cls(
             shard=shard,
             committed=committed,
+            position=position,
         )
 
         assigned_shard.additional_properties = d

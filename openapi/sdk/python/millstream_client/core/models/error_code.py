@@ -59,6 +59,7 @@ class ErrorCode(StrEnum):
     STREAM_BUSY = "stream_busy"
     STREAM_NOT_FOUND = "stream_not_found"
     STREAM_READ_ONLY = "stream_read_only"
+    STREAM_RECREATED = "stream_recreated"
     TOO_MANY_PRODUCERS = "too_many_producers"
     UNAUTHENTICATED = "unauthenticated"
     VALIDATION_FAILED = "validation_failed"

@@ -15,11 +15,13 @@ class PlaceOut:
 
     Attributes:
         shard (int):
-        committed (int | None): Null before the first commit: read from the group's start position.
+        committed (int | None): Null before the first commit.
+        position (int | None): Next offset to read; null if it could not be determined yet.
     """
 
     shard: int
     committed: int | None
+    position: int | None
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
@@ -28,12 +30,16 @@ class PlaceOut:
         committed: int | None
         committed = self.committed
 
+        position: int | None
+        position = self.position
+
         field_dict: dict[str, Any] = {}
         field_dict.update(self.additional_properties)
         field_dict.update(
             {
                 "shard": shard,
                 "committed": committed,
+                "position": position,
             }
         )
 
@@ -51,9 +57,17 @@ class PlaceOut:
 
         committed = _parse_committed(d.pop("committed"))
 
+        def _parse_position(data: object) -> int | None:
+            if data is None:
+                return data
+            return cast(int | None, data)
+
+        position = _parse_position(d.pop("position"))
+
         place_out = cls(
             shard=shard,
             committed=committed,
+            position=position,
         )
 
         place_out.additional_properties = d

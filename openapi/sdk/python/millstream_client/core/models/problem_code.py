@@ -68,6 +68,7 @@ class ProblemCode(StrEnum):
     STREAM_BUSY = "stream_busy"
     STREAM_NOT_FOUND = "stream_not_found"
     STREAM_READ_ONLY = "stream_read_only"
+    STREAM_RECREATED = "stream_recreated"
     SUBPROTOCOL_UNKNOWN = "subprotocol_unknown"
     TOO_MANY_PRODUCERS = "too_many_producers"
     UNAUTHENTICATED = "unauthenticated"

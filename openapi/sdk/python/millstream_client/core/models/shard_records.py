@@ -25,10 +25,11 @@ class ShardRecords:
     `tip` is the next offset to be written; `gap` describes offsets that cannot be read. `tier` is where the records
     came from,
     which affects only the latency. `ended`: the shard was split or merged, and nothing is left in it; continue with its
-    `children`.
+    `children`. Send `stream_id` with the next read, so that it fails if another stream has the name by then.
 
         Attributes:
             records (list[RecordOut]):
+            stream_id (str):
             next_offset (int):
             start (int):
             tip (int):
@@ -42,6 +43,7 @@ class ShardRecords:
     """
 
     records: list[RecordOut]
+    stream_id: str
     next_offset: int
     start: int
     tip: int
@@ -57,6 +59,8 @@ class ShardRecords:
         for records_item_data in self.records:
             records_item = records_item_data.to_dict()
             records.append(records_item)
+
+        stream_id = self.stream_id
 
         next_offset = self.next_offset
 
@@ -86,6 +90,7 @@ class ShardRecords:
         field_dict.update(
             {
                 "records": records,
+                "stream_id": stream_id,
                 "next_offset": next_offset,
                 "start": start,
                 "tip": tip,
@@ -114,6 +119,8 @@ class ShardRecords:
             records_item = RecordOut.from_dict(records_item_data)
 
             records.append(records_item)
+
+        stream_id = d.pop("stream_id")
 
         next_offset = d.pop("next_offset")
 
@@ -145,6 +152,7 @@ class ShardRecords:
 
         shard_records = cls(
             records=records,
+            stream_id=stream_id,
             next_offset=next_offset,
             start=start,
             tip=tip,

@@ -17,14 +17,20 @@ T = TypeVar("T", bound="Shards")
 class Shards:
     """The shards of a stream by number; parents come before their children.
 
-    Attributes:
-        items (list[ShardOut]):
+    A stream that is deleted and created again has another `stream_id`.
+
+        Attributes:
+            stream_id (str):
+            items (list[ShardOut]):
     """
 
+    stream_id: str
     items: list[ShardOut]
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
+        stream_id = self.stream_id
+
         items = []
         for items_item_data in self.items:
             items_item = items_item_data.to_dict()
@@ -34,6 +40,7 @@ class Shards:
         field_dict.update(self.additional_properties)
         field_dict.update(
             {
+                "stream_id": stream_id,
                 "items": items,
             }
         )
@@ -45,6 +52,8 @@ class Shards:
         from ..models.shard_out import ShardOut  # noqa: PLC0415
 
         d = dict(src_dict)
+        stream_id = d.pop("stream_id")
+
         items = []
         _items = d.pop("items")
         for items_item_data in _items:
@@ -53,6 +62,7 @@ class Shards:
             items.append(items_item)
 
         shards = cls(
+            stream_id=stream_id,
             items=items,
         )
 

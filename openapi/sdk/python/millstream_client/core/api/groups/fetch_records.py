@@ -12,6 +12,7 @@ def fetch_records(
     group: str,
     *,
     member: str | Unset = UNSET,
+    token: str | Unset = UNSET,
     after: str | Unset = UNSET,
     limit: int | Unset = 1000,
     bytes_max: int | Unset = 10485760,
@@ -19,13 +20,16 @@ def fetch_records(
 ) -> Call[GroupRecords]:
     """Read records as a member of a group.
 
-    Joins if necessary, sends a heartbeat, and reads the member's shards. Repeating the call without a commit returns the
-    same records. With `wait_seconds`, the call waits for the next record. Revoked shards are released by the next call.
+    Joins if necessary, sends a heartbeat, and reads the member's shards. Repeating the call with the same `token` and without
+    a commit returns the same records. With `wait_seconds`, the call waits for the next record. Revoked shards are released
+    by the next call. A call without a token fences any other process with this member name.
     """
 
     params: dict[str, Any] = {}
 
     params["member"] = member
+
+    params["token"] = token
 
     params["after"] = after
 

@@ -12,12 +12,15 @@ def leave_group(
     member: str,
     *,
     for_a_while: bool | Unset = False,
+    generation: int | Unset = UNSET,
 ) -> Call[None]:
     """Leave a group. The member's shards are reassigned immediately."""
 
     params: dict[str, Any] = {}
 
     params["for_a_while"] = for_a_while
+
+    params["generation"] = generation
 
     params = {k: v for k, v in params.items() if v is not UNSET and v is not None}
 

@@ -19,6 +19,7 @@ def read_shard(
     limit: int | Unset = 1000,
     bytes_max: int | Unset = 10485760,
     wait_seconds: float | Unset = 0.0,
+    stream_id: str | Unset = UNSET,
 ) -> Call[ShardRecords]:
     """Read a shard in order, from an offset, from a time, or its last records.
 
@@ -42,6 +43,8 @@ def read_shard(
     params["bytes_max"] = bytes_max
 
     params["wait_seconds"] = wait_seconds
+
+    params["stream_id"] = stream_id
 
     params = {k: v for k, v in params.items() if v is not UNSET and v is not None}
 

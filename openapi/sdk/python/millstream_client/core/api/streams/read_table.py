@@ -14,6 +14,7 @@ def read_table(
     *,
     offset: int,
     end: int | Unset = UNSET,
+    stream_id: str | Unset = UNSET,
     bytes_max: int | Unset = 16777216,
 ) -> Call[File]:
     """Read records of a shard in order, as an Arrow stream.
@@ -27,6 +28,8 @@ def read_table(
     params["offset"] = offset
 
     params["end"] = end
+
+    params["stream_id"] = stream_id
 
     params["bytes_max"] = bytes_max
 
