@@ -26,17 +26,19 @@ class _HeaderQuery(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
     ] = ""
 
     def _copied(self, headers: RequestHeaders) -> RequestHeaders:
-        prefixes = tuple(
-            prefix.strip().lower().encode("latin-1")
-            for prefix in self.keep_headers.split(",")
-            if prefix
+        names = (
+            [name.strip().lower() for name in self.keep_headers.split(",")]
+            if self.keep_headers
+            else []
         )
-        if not all(prefixes):
-            raise ValidationFailed.at("/keep_headers", "A prefix has at least one character")
+        if not all(name and name.isascii() for name in names):
+            detail = "Prefixes of header names, in ASCII, separated by commas"
+            raise ValidationFailed.at("/keep_headers", detail)
+        prefixes = tuple(name.encode() for name in names)
         return {
             b"millstream-header-" + name: value
             for name, value in headers.items()
-            if prefixes and name.startswith(prefixes) and _may_be_copied(name)
+            if name.startswith(prefixes) and _may_be_copied(name)
         }
 
 

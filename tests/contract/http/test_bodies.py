@@ -211,3 +211,22 @@ def test_raw_send_is_idempotent(client, queue):
     sent = [client.post(f"{queue}/messages/raw", content=b"x", headers=headers) for _ in "12"]
 
     assert [answer.json()["duplicate"] for answer in sent] == [False, True]
+
+
+@pytest.mark.parametrize("prefixes", ["é", "x-,", ",", "日本", "x-, "])
+def test_invalid_header_prefixes_are_rejected(client, queue, stream, prefixes):
+    answers = [
+        client.post(f"{path}/raw", params={"keep_headers": prefixes}, content=b"x")
+        for path in (f"{queue}/messages", f"{stream}/records")
+    ]
+
+    assert [answer.status_code for answer in answers] == [422, 422]
+    assert answers[0].json()["errors"][0]["pointer"] == "/keep_headers"
+
+
+@pytest.mark.parametrize("key", ["é", "日本語", "a b&c"])
+def test_raw_key_of_query_is_any_text(client, stream, key):
+    answer = client.post(f"{stream}/records/raw", params={"key": key}, content=b"x")
+
+    assert answer.status_code == 201, answer.text
+    assert client.get(f"{stream}/records").json()["records"][0]["key"] == key
