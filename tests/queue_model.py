@@ -34,6 +34,21 @@ class Message:
     was_out: bool = False
     expires_ms: int = 0
     priority: int = 0
+    last_failure: tuple[str, int] = ("", 0)
+    """Reason of the last nack or reject, and the crashes before it."""
+    death_reason: str = ""
+
+    @property
+    def departure_reason(self) -> str:
+        """Reason that travels with a message that was received too often."""
+        reason, crashes = self.last_failure
+        if reason and crashes == self.crash_count:
+            return reason
+        return self.crash_reason if self.crash_count else f"received {self.receive_count} times"
+
+    @property
+    def crash_reason(self) -> str:
+        return f"visibility timeout passed {self.crash_count} times"
 
 
 @dataclass
@@ -111,7 +126,7 @@ class ReferenceQueue:
             if message.state == IN_FLIGHT and message.until_ms <= self.now_ms:
                 message.crash_count += 1
                 if self._exhausted(message) and not self._outlived(message):
-                    self._give_up(message)
+                    self._give_up(message, message.crash_reason)
                 else:
                     self._return(message)
             elif message.state == DELAYED and message.until_ms <= self.now_ms:
@@ -193,7 +208,9 @@ class ReferenceQueue:
         self.counts["receive_count"] += 1
         return message
 
-    def settle(self, offset: int, delivery: object, action: str, time_ms: int) -> str:
+    def settle(
+        self, offset: int, delivery: object, action: str, time_ms: int, reason: str = ""
+    ) -> str:
         """Settle: 'ok', 'receipt_handle_expired' or 'message_not_found'."""
         message = self.messages.get(offset)
         if message is None or message.state == DEAD:
@@ -208,27 +225,30 @@ class ReferenceQueue:
             return "ok"
         if message.state != IN_FLIGHT:
             return "receipt_handle_expired"
-        self._apply(message, action, time_ms)
+        self._apply(message, action, time_ms, reason)
         return "ok"
 
-    def _apply(self, message: Message, action: str, time_ms: int) -> None:
+    def _apply(self, message: Message, action: str, time_ms: int, reason: str) -> None:
         if action == "extend":
             message.until_ms = min(
                 self.now_ms + time_ms, message.received_ms + VISIBILITY_TIMEOUT_MS_MAX
             )
             return
         message.delivery = None
-        message.failures += action in ("nack", "reject")
+        if action in ("nack", "reject"):
+            message.failures += 1
+            message.last_failure = (reason, message.crash_count)
         if action == "reject" or (action == "nack" and self._exhausted(message)):
-            self._give_up(message)  # Q9
+            self._give_up(message, reason)  # Q9
             return
         self._return(message)
         if action == "nack" and time_ms:
             message.state, message.until_ms = DELAYED, self.now_ms + time_ms
 
-    def _give_up(self, message: Message) -> None:
+    def _give_up(self, message: Message, reason: str) -> None:
         """Dead-letter the message, or park its group."""
         message.delivery = None
+        message.death_reason = reason
         parks = self.spec.on_poison is PoisonPolicy.PARK_GROUP
         self._return(message, final=not parks)
         if parks:
@@ -247,6 +267,7 @@ class ReferenceQueue:
         poison = None if blamed is None else self.messages.get(blamed)
         if poison:
             poison.failures = poison.crash_count = 0
+            poison.last_failure = ("", 0)
         return waiting
 
     def shown_state(self, message: Message) -> str:
@@ -289,6 +310,7 @@ class ReferenceQueue:
         dead = [message for message in self.messages.values() if message.state == DEAD]
         for message in dead:
             message.receive_count = message.failures = message.crash_count = 0
+            message.last_failure = ("", 0)
             message.state, message.since_ms = READY, self.now_ms
             message.expires_ms = 0
         return len(dead)

@@ -28,6 +28,7 @@ from api.native.problems import ItemError
 from api.types import RequestHeaders
 from storage.domain import limits
 from storage.domain.errors import ValidationFailed
+from storage.domain.queues.dead_letter_origin import DeadLetterOrigin, origin_of
 from storage.domain.queues.message import (
     BrowsedMessage,
     DeadLetter,
@@ -222,6 +223,40 @@ class Receive(msgspec.Struct, forbid_unknown_fields=True):
     ] = ""
 
 
+class DeadLetterOriginOut(msgspec.Struct, kw_only=True, omit_defaults=True, gc=False):
+    """The source that gave up on the message, why, and after how many failures."""
+
+    source: Annotated[str, Meta(description="`queue:<name>` or `group:<name>`.")]
+    reason: str
+    died_at: Time
+    failures: int
+    crash_count: int
+    last_failure_reason: Annotated[
+        str, Meta(description="Reason of the last nack or reject there.")
+    ] = ""
+    response: Annotated[
+        str, Meta(description="Beginning of the response of a webhook's receiver.")
+    ] = ""
+
+    @classmethod
+    def from_domain(cls, origin: DeadLetterOrigin) -> "DeadLetterOriginOut":
+        """Convert an origin."""
+        return cls(
+            source=origin.source,
+            reason=origin.reason,
+            died_at=rfc3339(origin.died_at_ms),
+            failures=origin.failures,
+            crash_count=origin.crash_count,
+            last_failure_reason=origin.last_failure_reason,
+            response=origin.response,
+        )
+
+
+def show_origin(origin: DeadLetterOrigin | None) -> DeadLetterOriginOut | UnsetType:
+    """Convert an origin, if there is one."""
+    return UNSET if origin is None else DeadLetterOriginOut.from_domain(origin)
+
+
 class ReceivedMessageOut(msgspec.Struct, kw_only=True, omit_defaults=True, gc=False):
     """One delivery, leased to the consumer until `visible_at`."""
 
@@ -244,6 +279,7 @@ class ReceivedMessageOut(msgspec.Struct, kw_only=True, omit_defaults=True, gc=Fa
     crash_count: int
     crashes: Annotated[int, former_member("crash_count")]
     dead_letter_source: str = ""
+    dead_letter: DeadLetterOriginOut | UnsetType = UNSET
 
     @classmethod
     def from_domain(cls, message: ReceivedMessage, binary: bool) -> "ReceivedMessageOut":
@@ -273,6 +309,7 @@ class ReceivedMessageOut(msgspec.Struct, kw_only=True, omit_defaults=True, gc=Fa
         headers = message.headers
         if message.system:
             headers = (*with_noted(headers, message.system), *message.system)
+            shown.dead_letter = show_origin(origin_of(message.system))
         if headers:
             shown.headers, shown.headers_base64 = show_headers(headers)
         if message.content_type:
@@ -312,6 +349,8 @@ class BrowsedMessageOut(msgspec.Struct, kw_only=True, omit_defaults=True, gc=Fal
     crash_count: int
     crashes: Annotated[int, former_member("crash_count")]
     first_received_at: Time | UnsetType = UNSET
+    dead_letter_source: str = ""
+    dead_letter: DeadLetterOriginOut | UnsetType = UNSET
 
     @classmethod
     def from_domain(cls, message: BrowsedMessage, binary: bool) -> "BrowsedMessageOut":
@@ -340,6 +379,8 @@ class BrowsedMessageOut(msgspec.Struct, kw_only=True, omit_defaults=True, gc=Fal
             crash_count=message.crash_count,
             crashes=message.crash_count,
             first_received_at=UNSET if first_ms is None else rfc3339(first_ms),
+            dead_letter_source=message.dead_letter_source,
+            dead_letter=show_origin(message.dead_letter),
         )
 
 
@@ -443,6 +484,13 @@ class DeadLetterOut(msgspec.Struct, kw_only=True, omit_defaults=True, gc=False):
     failures: int
     crash_count: int
     crashes: Annotated[int, former_member("crash_count")]
+    last_failure_reason: Annotated[
+        str, Meta(description="Reason of the last nack or reject, if it is not the reason.")
+    ] = ""
+    response: Annotated[
+        str, Meta(description="Beginning of the response of a webhook's receiver.")
+    ] = ""
+    dead_letter: DeadLetterOriginOut | UnsetType = UNSET
 
     @classmethod
     def from_domain(cls, letter: DeadLetter, binary: bool) -> "DeadLetterOut":
@@ -451,6 +499,7 @@ class DeadLetterOut(msgspec.Struct, kw_only=True, omit_defaults=True, gc=False):
             (letter.body, UNSET) if binary else show_body(letter.body, letter.content_type)
         )
         texts, others = show_headers(letter.headers)
+        last = letter.last_failure_reason
         return cls(
             id=letter.message_id,
             body=body,
@@ -468,6 +517,9 @@ class DeadLetterOut(msgspec.Struct, kw_only=True, omit_defaults=True, gc=False):
             failures=letter.failures,
             crash_count=letter.crash_count,
             crashes=letter.crash_count,
+            last_failure_reason="" if last == letter.reason else last,
+            response=letter.response,
+            dead_letter=show_origin(letter.dead_letter),
         )
 
 

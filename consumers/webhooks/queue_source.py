@@ -142,7 +142,7 @@ class QueueSource:
             await self._settle(message, SettleAction.RELEASE)
             return False
         action, delay_ms = verdict(self._endpoint.spec, attempt, failures, self._endpoint.chance())
-        settled = await self._settle(message, action, delay_ms, attempt.error)
+        settled = await self._settle(message, action, delay_ms, attempt)
         await self._endpoint.log(self._entry(message, attempt, action, delay_ms))
         return attempt.succeeded and settled
 
@@ -151,13 +151,14 @@ class QueueSource:
         message: ReceivedMessage,
         action: SettleAction,
         delay_ms: int | None = None,
-        reason: str = "",
+        attempt: Attempt | None = None,
     ) -> bool:
         """Settle a message; return whether that took effect.
 
         If it did not, it is as if the deliverer had died: the message is redelivered.
         """
-        settlement = Settlement(message.receipt_handle, action, delay_ms, 0, reason)
+        reason, response = ("", "") if attempt is None else (attempt.error, attempt.response_head)
+        settlement = Settlement(message.receipt_handle, action, delay_ms, 0, reason, response)
         counts = False
         try:
             counts = (await self._settler.settle(settlement)).error is None

@@ -10,16 +10,14 @@ A killed deliverer's successor begins at the last commit: records delivered sinc
 import asyncio
 from collections import deque
 
+from consumers.webhooks.dead_letter import dead_letter_of
 from consumers.webhooks.endpoint import Endpoint, EndpointUnavailable
 from storage.bootstrap import Storage
 from storage.domain import limits
 from storage.domain.errors import MillstreamError
 from storage.domain.groups.group import Commit, CommitResult
-from storage.domain.log.record_batch import Headers
 from storage.domain.names import GroupName, QueueName
-from storage.domain.queues.message import NewMessage
-from storage.domain.queues.queue import QueueType
-from storage.domain.replays.replay import SOURCE_OFFSET, SOURCE_SHARD, SOURCE_STREAM, SOURCE_TIME
+from storage.domain.queues.dead_letter_origin import DeadLetterOrigin
 from storage.domain.streams.stream import Gap, LogRecord, Stream
 from storage.domain.webhooks import (
     Attempt,
@@ -216,7 +214,7 @@ class ShardSource:
         spec = self._endpoint.spec
         delay_ms = spec.retry_delay_ms(failures, self._endpoint.chance())
         if delay_ms is None and spec.on_failure is OnFailure.DEAD_LETTER:
-            if await self._dead_letter(event, record, attempt):
+            if await self._dead_letter(event, record, attempt, failures):
                 await self._note(event, record, attempt, DeliveryStatus.FAILED)
                 self._pass(record)
                 return
@@ -230,27 +228,31 @@ class ShardSource:
         await self._note(event, record, attempt, DeliveryStatus.RETRYING, self._due_ms)
         await self._commit()  # a successor begins with this record
 
-    async def _dead_letter(self, event: Event, record: LogRecord, attempt: Attempt) -> bool:
+    async def _dead_letter(
+        self, event: Event, record: LogRecord, attempt: Attempt, failures: int
+    ) -> bool:
         """Send the record to the dead-letter queue; return whether the queue accepted it."""
         assert self._endpoint.spec.dead_letter_queue is not None
         name = QueueName(self._endpoint.spec.dead_letter_queue, self._membership.group.namespace)
         key = f"{self._endpoint.webhook.webhook_id}:{event.event_id}"  # a repeat adds nothing
         try:
             queue = await self._storage.catalog.queue(name)
-            is_fifo = queue.spec.type is QueueType.FIFO
-            message = NewMessage(
-                event.payload,
-                event.headers,
-                event.content_type,
-                (event.key or str(self._shard)) if is_fifo else "",
-                event.event_id if is_fifo else "",
-                system=_origin(event, record),
-            )
+            message = dead_letter_of(event, self._origin(attempt, failures), queue.spec.type)
             await self._storage.queues.send(name, [message], idempotency_key=key)
         except MillstreamError as error:
             self._endpoint.blocked(self._shard, f"offset {record.offset}: {error.detail}")
             return False
         return True
+
+    def _origin(self, attempt: Attempt, failures: int) -> DeadLetterOrigin:
+        return DeadLetterOrigin(
+            source=str(self._endpoint.spec.source),
+            reason=attempt.error,
+            died_at_ms=self._endpoint.clock.now_ms(),
+            failures=failures,
+            crash_count=0,
+            response=attempt.response_head,
+        )
 
     def _pass(self, record: LogRecord) -> None:
         """Advance past a record that is done."""
@@ -321,15 +323,3 @@ class ShardSource:
 def _raise(answer: CommitResult) -> None:
     if isinstance(answer, MillstreamError):
         raise answer
-
-
-def _origin(event: Event, record: LogRecord) -> Headers:
-    """Return a dead letter's origin headers, the ones that replays use."""
-    assert event.location is not None
-    facts = {
-        SOURCE_STREAM: event.stream,
-        SOURCE_SHARD: str(event.location.shard),
-        SOURCE_OFFSET: str(event.location.offset),
-        SOURCE_TIME: str(record.arrival_ms),
-    }
-    return tuple((name, "", word.encode()) for name, word in facts.items())

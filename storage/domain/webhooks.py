@@ -355,6 +355,11 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True):
         """True if the receiver accepted it."""
         return self.outcome is AttemptOutcome.DELIVERED
 
+    @property
+    def response_head(self) -> str:
+        """The part of the response that a dead letter keeps."""
+        return self.response[: limits.DEAD_LETTER_RESPONSE_CHARACTERS_MAX]
+
     def log_fields(self) -> dict[str, Any]:
         """Return the attempt as the log stores it.
 

@@ -17,8 +17,16 @@ import msgspec
 from storage.domain import limits
 from storage.domain.clock import Clock
 from storage.domain.errors import QueueNotFound
-from storage.domain.log.record_batch import DEAD_LETTER_SOURCE, DEDUP_ID, MESSAGE_ID, Header, Record
+from storage.domain.log.record_batch import (
+    DEAD_LETTER,
+    DEAD_LETTER_SOURCE,
+    DEDUP_ID,
+    MESSAGE_ID,
+    Header,
+    Record,
+)
 from storage.domain.names import QueueName
+from storage.domain.queues.dead_letter_origin import DeadLetterOrigin
 from storage.domain.queues.message import message_id
 from storage.domain.queues.moves import MESSAGE_SOURCE_UNKNOWN, QUEUE_NOT_FOUND, Move
 from storage.domain.queues.queue import Queue, QueueType
@@ -98,7 +106,8 @@ class MessageTransfer:
         """Deliver messages to the target (step 2); return False if there is no such queue."""
 
         async def accept(queue: Queue) -> None:
-            arriving = [_arriving(source, queue, one) for one in batch]
+            now_ms = self._clock.now_ms()
+            arriving = [_arriving(source, queue, one, now_ms) for one in batch]
             following, left = await self._hot.accept(
                 queue, arriving, self._provisioner.store_epoch, self._clock.script_time()
             )
@@ -139,7 +148,7 @@ def _target_of(source: Queue, moving: Moving, move: Move | None) -> QueueName | 
     return None
 
 
-def _arriving(source: Queue, target: Queue, moving: Moving) -> Arriving:
+def _arriving(source: Queue, target: Queue, moving: Moving, now_ms: int) -> Arriving:
     """Return a message as it arrives in its target queue.
 
     A dead letter keeps its counts, and in a standard queue its age; those of a message moved by a move are reset.
@@ -148,7 +157,7 @@ def _arriving(source: Queue, target: Queue, moving: Moving) -> Arriving:
     fifo = target.spec.type is QueueType.FIFO
     return Arriving(
         source=f"{source.log_id} {moving.offset}",
-        record=_with_origin_headers(source, moving, dead=dead, fifo=fifo),
+        record=_with_origin_headers(source, moving, now_ms if dead else None, fifo=fifo),
         arrival_ms=moving.arrival_ms,
         renewed=not dead or fifo,
         group=moving.group,
@@ -158,19 +167,37 @@ def _arriving(source: Queue, target: Queue, moving: Moving) -> Arriving:
     )
 
 
-def _with_origin_headers(source: Queue, moving: Moving, *, dead: bool, fifo: bool) -> Record:
-    """Return the record with its id, which is kept, and its source.
+def _with_origin_headers(
+    source: Queue, moving: Moving, died_at_ms: int | None, *, fifo: bool
+) -> Record:
+    """Return the record with its id, and a dead letter's source and reason.
 
-    A dead letter's deduplication id becomes its id.
+    The id is kept; a dead letter's deduplication id becomes its id. `died_at_ms`: None for a message that is not dead-lettered.
     """
     record = moving.record
     own = {name: value for name, _, value in record.headers}
     id_ = own.get(MESSAGE_ID) or message_id(source.log_id, moving.offset).encode()
-    replaced = {MESSAGE_ID, DEAD_LETTER_SOURCE, *((DEDUP_ID,) if dead and fifo else ())}
-    headers: list[Header] = [header for header in record.headers if header[0] not in replaced]
-    headers.append((MESSAGE_ID, "", id_))
-    if dead:
+    headers: list[Header] = [(MESSAGE_ID, "", id_)]
+    if died_at_ms is not None:
         headers.append((DEAD_LETTER_SOURCE, "", source.name.name.encode()))
+        headers.append(_origin(source, moving, died_at_ms).to_header())
         if fifo:
             headers.append((DEDUP_ID, "", id_))
-    return msgspec.structs.replace(record, headers=tuple(headers))
+    replaced = _ORIGIN_HEADERS | {name for name, _, _ in headers}
+    others = [header for header in record.headers if header[0] not in replaced]
+    return msgspec.structs.replace(record, headers=(*others, *headers))
+
+
+_ORIGIN_HEADERS = frozenset((DEAD_LETTER, DEAD_LETTER_SOURCE))
+
+
+def _origin(source: Queue, moving: Moving, died_at_ms: int) -> DeadLetterOrigin:
+    return DeadLetterOrigin(
+        source=f"queue:{source.name.name}",
+        reason=moving.reason,
+        died_at_ms=died_at_ms,
+        failures=moving.failures,
+        crash_count=moving.crash_count,
+        last_failure_reason=moving.last_failure_reason,
+        response=moving.response,
+    )

@@ -19,12 +19,13 @@ from msgspec.structs import replace
 
 from storage.domain.errors import GroupNotParked, IdempotencyKeyReused, MessageNotFound
 from storage.domain.names import QueueName, StreamName
+from storage.domain.queues.dead_letter_origin import DeadLetterOrigin, origin_of
 from storage.domain.queues.history import MessageEventType, history_of
 from storage.domain.queues.message import NewMessage, SettleAction, Settlement
 from storage.domain.queues.policies import PoisonPolicy
 from storage.domain.queues.queue import DeadLetterTarget, DedupScope, QueueSpec, QueueType
 from storage.domain.streams.stream import ReadFrom
-from tests.queue_model import ReferenceQueue
+from tests.queue_model import Message, ReferenceQueue
 from tests.stateful.conftest import Bench
 
 BODIES = st.binary(min_size=1, max_size=3)
@@ -35,6 +36,7 @@ TIMES_MS = st.sampled_from([0, 1, 1_000, 5_000, 30_000])
 STEPS_MS = st.sampled_from([1, 699, 1_000, 4_000, 30_000, 299_999, 400_000])
 TTLS_MS = st.sampled_from([0, 0, 0, 500, 2_000, 40_000])
 KEYS = st.sampled_from(["", "", "", "k1", "k2"])
+REASONS = st.sampled_from(["", "", "bad", "worse"])
 
 
 _BEGINNINGS = (MessageEventType.SENT, MessageEventType.REDRIVEN)
@@ -122,15 +124,20 @@ class QueueMachine(RuleBasedStateMachine):
         handle=handles,
         action=st.sampled_from(SettleAction),
         time_ms=TIMES_MS,
+        reason=REASONS,
     )
-    def settle(self, handle: tuple[int, str], action: SettleAction, time_ms: int) -> None:
-        self.settle_one(handle, action, time_ms)
+    def settle(
+        self, handle: tuple[int, str], action: SettleAction, time_ms: int, reason: str
+    ) -> None:
+        self.settle_one(handle, action, time_ms, reason)
 
     @rule(handle=consumes(handles))
     def acknowledge(self, handle: tuple[int, str]) -> None:
         self.settle_one(handle, SettleAction.ACK, 0)
 
-    def settle_one(self, handle: tuple[int, str], action: SettleAction, time_ms: int) -> None:
+    def settle_one(
+        self, handle: tuple[int, str], action: SettleAction, time_ms: int, reason: str = ""
+    ) -> None:
         offset, receipt_handle = handle
         self.model.settle_time()
         extends = action is SettleAction.EXTEND
@@ -139,11 +146,12 @@ class QueueMachine(RuleBasedStateMachine):
             action,
             delay_ms=0 if extends else time_ms,
             visibility_timeout_ms=time_ms if extends else 0,
+            reason=reason,
         )
 
         [settled] = self.bench.run(self.queues.settle(self.name, [settlement]))
 
-        expected = self.model.settle(offset, receipt_handle, action, time_ms)
+        expected = self.model.settle(offset, receipt_handle, action, time_ms, reason)
         assert (settled.error or "ok") == expected
 
     @rule(step_ms=STEPS_MS)
@@ -204,6 +212,18 @@ class QueueMachine(RuleBasedStateMachine):
         assert last is None
         assert shown == known
         assert [result.offset for result in found] == sorted(shown)
+
+    @invariant()
+    def dead_letters_state_why_they_died(self) -> None:
+        self.model.settle_time()
+        self.bench.run(self.queues.stats(self.name))  # what is due dies first
+        letters, _ = self.bench.run(self.storage.dead_letters.browse(self.name, messages_max=1_000))
+        shown = [(letter.offset, letter.reason, letter.last_failure_reason) for letter in letters]
+        assert shown == [
+            (message.offset, message.death_reason, message.last_failure[0])
+            for message in sorted(self.model.messages.values(), key=lambda one: one.offset)
+            if message.state == "dead_lettered"
+        ]
 
     @invariant()
     def its_view_shows_everything_that_was_sent(self) -> None:
@@ -283,7 +303,7 @@ class StandardQueueMachine(QueueMachine):
     @initialize(attempts_max=st.sampled_from([None, 1, 3]), has_dead_letters=st.booleans())
     def create(self, attempts_max: int | None, has_dead_letters: bool) -> None:
         self.dead = QueueName(self.bench.new_name("dead"))
-        self.waiting_dead: list[tuple[int, bytes, int]] = []
+        self.waiting_dead: list[tuple[int, bytes, int, DeadLetterOrigin]] = []
         spec = QueueSpec(attempts_max=None, retention_ms=86_400_000)
         self.bench.run(self.bench.storage.catalog.put_queue(self.dead, spec))
         target = DeadLetterTarget(self.dead.name, self.RECEIVES_MAX) if has_dead_letters else None
@@ -304,7 +324,19 @@ class StandardQueueMachine(QueueMachine):
 
     def depart(self, messages_max: int) -> None:
         for message in self.model.depart(messages_max):
-            self.waiting_dead.append((message.priority, message.body, message.receive_count + 1))
+            self.waiting_dead.append(
+                (message.priority, message.body, message.receive_count + 1, self.origin(message))
+            )
+
+    def origin(self, message: Message) -> DeadLetterOrigin:
+        return DeadLetterOrigin(
+            source=f"queue:{self.name.name}",
+            reason=message.departure_reason,
+            died_at_ms=self.model.now_ms,
+            failures=message.failures,
+            crash_count=message.crash_count,
+            last_failure_reason=message.last_failure[0],
+        )
 
     @rule(messages_max=st.integers(1, 4))
     def receive_dead(self, messages_max: int) -> None:
@@ -318,9 +350,10 @@ class StandardQueueMachine(QueueMachine):
             self.waiting_dead[:messages_max],
             self.waiting_dead[messages_max:],
         )
-        assert [(message.body, message.receive_count) for message in received] == [
-            (body, receives) for _, body, receives in expected
+        shown = [
+            (message.body, message.receive_count, origin_of(message.system)) for message in received
         ]
+        assert shown == [waiting[1:] for waiting in expected]
         assert {message.dead_letter_source for message in received} <= {self.name.name}
 
 

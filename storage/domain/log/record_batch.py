@@ -29,6 +29,7 @@ GROUP = ":group"
 DEDUP_ID = ":dedup_id"
 MESSAGE_ID = ":message_id"
 DEAD_LETTER_SOURCE = ":dead_letter_source"
+DEAD_LETTER = ":dead_letter"
 SENT_AT = ":sent_at"
 RESERVED = ":"
 

@@ -25,6 +25,7 @@ from storage.domain import limits
 from storage.domain.errors import ErrorCode, FieldFault, ReceiptHandleInvalid, ValidationFailed
 from storage.domain.log.record_batch import Headers, headers_size_bytes
 from storage.domain.names import LogId
+from storage.domain.queues.dead_letter_origin import DeadLetterOrigin
 
 _LOW_BITS = 48
 _LOW_MASK = 2**_LOW_BITS - 1
@@ -131,7 +132,11 @@ class ReceivedMessage(msgspec.Struct, frozen=True, gc=False):
 
 
 class DeadLetter(msgspec.Struct, frozen=True, gc=False):
-    """A dead-lettered message, and the reason."""
+    """A dead-lettered message, and the reason.
+
+    `last_failure_reason` and `response` are those of the last nack or reject; an expired lease or a full queue may have
+    been the reason since.
+    """
 
     message_id: str
     offset: int
@@ -145,6 +150,9 @@ class DeadLetter(msgspec.Struct, frozen=True, gc=False):
     receive_count: int
     failures: int
     crash_count: int
+    last_failure_reason: str = ""
+    response: str = ""
+    dead_letter: DeadLetterOrigin | None = None
 
 
 class DeathReason(msgspec.Struct, frozen=True):
@@ -196,6 +204,8 @@ class BrowsedMessage(msgspec.Struct, frozen=True, gc=False):
     failures: int
     crash_count: int
     first_received_at_ms: int | None
+    dead_letter_source: str = ""
+    dead_letter: DeadLetterOrigin | None = None
 
 
 class SettleAction(StrEnum):
@@ -216,7 +226,8 @@ class SettleAction(StrEnum):
 class Settlement(msgspec.Struct, frozen=True, gc=False):
     """Settlement of one delivery.
 
-    A nack without a delay waits according to the queue's back-off.
+    A nack without a delay waits according to the queue's back-off. `response`: beginning of the response of the receiver
+    that a webhook delivered to.
     """
 
     receipt_handle: str
@@ -224,6 +235,7 @@ class Settlement(msgspec.Struct, frozen=True, gc=False):
     delay_ms: int | None = None
     visibility_timeout_ms: int = 0
     reason: str = ""
+    response: str = ""
 
 
 class Settled(msgspec.Struct, frozen=True, gc=False):

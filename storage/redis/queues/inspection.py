@@ -12,6 +12,7 @@ from storage.domain.errors import MessageInFlight, MessageNotFound
 from storage.domain.limits import Limits
 from storage.domain.log.record_batch import Record, decode_one, encode_batch
 from storage.domain.names import LogId
+from storage.domain.queues.dead_letter_origin import origin_of
 from storage.domain.queues.history import MessageEvent, MessageEventType, Noted
 from storage.domain.queues.message import (
     BrowsedMessage,
@@ -287,11 +288,13 @@ def _browsed(log_id: LogId, row: Reply) -> BrowsedMessage:
         failures=failures,
         crash_count=crashes,
         first_received_at_ms=first_ms or None,
+        dead_letter_source=parsed.dead_letter_source,
+        dead_letter=origin_of(parsed.system),
     )
 
 
 def _dead(log_id: LogId, row: Reply) -> DeadLetter:
-    offset, arrival_ms, receives, failures, crashes, _, died_ms, reason, batch = row
+    offset, arrival_ms, receives, failures, crashes, _, died_ms, reason, batch, last, response = row
     record = decode_one(batch)
     parsed = parse_headers(record)
     return DeadLetter(
@@ -307,6 +310,9 @@ def _dead(log_id: LogId, row: Reply) -> DeadLetter:
         receive_count=receives,
         failures=failures,
         crash_count=crashes,
+        last_failure_reason=last.decode(),
+        response=response.decode(),
+        dead_letter=origin_of(parsed.system),
     )
 
 

@@ -25,7 +25,10 @@ _encoder = msgspec.msgpack.Encoder()
 
 
 class Moving(msgspec.Struct, frozen=True, gc=False):
-    """A message in transfer. `move_id` is empty for one that was received too often."""
+    """A message in transfer.
+
+    `move_id` is empty for one that was received too often, for `reason`.
+    """
 
     offset: int
     arrival_ms: int
@@ -35,6 +38,11 @@ class Moving(msgspec.Struct, frozen=True, gc=False):
     record: Record
     move_id: str
     priority: int
+    failures: int
+    crash_count: int
+    reason: str
+    last_failure_reason: str
+    response: str
 
 
 class Arriving(msgspec.Struct, frozen=True, gc=False):
@@ -134,8 +142,18 @@ class HotMoves:
 
 
 def _moving(row: Reply) -> Moving:
-    offset, arrival_ms, group, receives, first_ms, batch, move_id, priority = row
-    record = decode_one(batch)
+    offset, arrival_ms, group, receives, first_ms, batch, move_id, priority, *death = row
+    failures, crashes, *words = death
     return Moving(
-        offset, arrival_ms, group.decode(), receives, first_ms, record, move_id.decode(), priority
+        offset,
+        arrival_ms,
+        group.decode(),
+        receives,
+        first_ms,
+        decode_one(batch),
+        move_id.decode(),
+        priority,
+        failures,
+        crashes,
+        *(word.decode() for word in words),
     )

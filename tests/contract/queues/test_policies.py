@@ -55,6 +55,34 @@ def test_dead_lettered_message_records_its_source(client, name, dying):
     assert message["receive_count"] == 2
 
 
+@pytest.mark.parametrize("action", ["nack", "release"])
+def test_dead_letter_shows_why_it_was_dead_lettered(client, name, dying, action):
+    work, dead = dying
+    client.post(f"{work}/messages", json={"body": "poison", "headers": {"k": "v"}})
+    [message] = receive(client, work)
+    reason = {"reason": "card stolen"} if action == "nack" else {}
+    verdict = {"receipt_handle": message["receipt_handle"], "action": action, **reason}
+    client.post(f"{work}/settle", json={"settlements": [verdict]})
+    receive(client, work)
+
+    [browsed] = client.get(f"{dead}/messages").json()["items"]
+    shown = client.get(f"{dead}/messages/{browsed['offset']}").json()
+    [received] = receive(client, dead)
+
+    origin = received["dead_letter"]
+    died_at = origin.pop("died_at")
+    assert origin.pop("last_failure_reason", "") == reason.get("reason", "")
+    assert origin == {
+        "source": f"queue:{name}-work",
+        "reason": reason.get("reason", "received 1 times"),
+        "failures": 1 if reason else 0,
+        "crash_count": 0,
+    }
+    assert browsed["dead_letter"]["died_at"] == shown["dead_letter"]["died_at"] == died_at
+    assert shown["dead_letter_source"] == received["dead_letter_source"] == f"{name}-work"
+    assert received["headers"] == {"k": "v"}  # can be sent again as they are
+
+
 def test_move_returns_dead_letters(client, dying):
     work, dead = dying
     dies(client, work, "a", "b")

@@ -253,6 +253,21 @@ def test_messages_are_moved_from_dead_letter_queue(millstream, name):
         millstream.queue(source.name).move()
 
 
+def test_message_of_dead_letter_queue_shows_why(millstream, name):
+    source, dead = millstream.queue(f"{name}-source"), millstream.queue(f"{name}-dead")
+    dead.create()
+    source.create(dead_letters={"queue": dead.name, "receives_max": 1})
+    source.send("hello")
+    source.receive()[0].nack(delay_seconds=0, reason="no such customer")
+    source.receive()
+
+    [message] = dead.receive()
+
+    assert message.dead_letter is not None
+    assert message.dead_letter.reason == "no such customer"
+    assert (message.dead_letter.source, message.dead_letter.failures) == (f"queue:{source.name}", 1)
+
+
 async def test_async_client_behaves_like_sync_client(asynchronous, name):
     queue = asynchronous.queue(name)
     await queue.create()

@@ -10,6 +10,7 @@ from storage.domain.access.audit import AuditFilter
 from storage.domain.access.credentials import Rights
 from storage.domain.access.permissions import Effect, Grant, Role
 from storage.domain.names import QueueName
+from storage.domain.queues.dead_letter_origin import DeadLetterOrigin
 from storage.domain.queues.message import NewMessage, SettleAction, Settlement
 from storage.domain.queues.queue import QueueSpec
 from storage.domain.quotas import NO_QUOTAS
@@ -176,6 +177,29 @@ async def test_hostile_body_is_escaped_and_downloaded_as_file(service):
     assert file.content == HOSTILE
     assert file.headers["content-type"] == "application/octet-stream"
     assert file.headers["content-disposition"].startswith("attachment")
+
+
+async def test_message_page_shows_why_it_was_dead_lettered(service):
+    origin = DeadLetterOrigin(
+        source="queue:work",
+        reason="<b>stolen</b>",
+        died_at_ms=0,
+        failures=2,
+        crash_count=1,
+        last_failure_reason="no card",
+        response="busy",
+    )
+    message = NewMessage(b"x", system=(origin.to_header(),))
+    [sent] = await service.storage.queues.send(ORDERS, [message])
+
+    path = f"/ui/queues/orders/messages/{sent.message_id}"
+    page = await service.request("GET", path, headers=await cookie_of(service))
+
+    assert "Dead-lettered by queue:work" in page.text
+    assert "&lt;b&gt;stolen" in page.text
+    assert "2 failures · 1 lease expired" in page.text
+    assert "no card" in page.text
+    assert "busy" in page.text
 
 
 async def test_search_looks_beyond_one_page(service):

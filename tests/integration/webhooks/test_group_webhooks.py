@@ -14,6 +14,7 @@ from storage.domain.groups.group import GroupKind, GroupSpec, ResetSpec, ResetTo
 from storage.domain.limits import HOUR_MS, MINUTE_MS, SECOND_MS
 from storage.domain.log.record_batch import CONTENT_TYPE, Record
 from storage.domain.names import GroupName, QueueName, StreamName
+from storage.domain.queues.dead_letter_origin import DeadLetterOrigin, origin_of
 from storage.domain.queues.queue import QueueSpec, QueueType
 from storage.domain.streams.stream import StreamSpec
 from storage.domain.webhooks import DeliveryStatus, OnFailure
@@ -127,13 +128,21 @@ async def test_record_is_dead_lettered_to_queue_and_shard_continues(
     more: dict[str, Any] = {"on_failure": OnFailure.DEAD_LETTER, "dead_letter_queue": "dead"}
     await group_hook(bench, retry_delays_ms=(), **more)
     await append(storage, b"bad", b"good")
-    receiver.behaviours = [respond_with(400)]
+    receiver.behaviours = [respond_with(400, b"no such order")]
 
     await (await bench.group_source()).round()
 
     [letter] = await storage.queues.receive(DEAD)
     assert letter.body == b"bad"
     assert {name: value for name, _, value in letter.system}[":source_offset"] == b"0"
+    assert origin_of(letter.system) == DeadLetterOrigin(
+        source="group:readers",
+        reason="400",
+        died_at_ms=clock.now_ms(),
+        failures=1,
+        crash_count=0,
+        response="no such order",
+    )
     assert receiver.bodies == [b"bad", b"good"]
     assert [delivery.status for delivery in await bench.deliveries()] == [
         DeliveryStatus.FAILED,

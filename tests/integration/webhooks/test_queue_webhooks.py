@@ -10,10 +10,17 @@ import standardwebhooks
 from api.observability.otel import OtelTracing
 from storage.domain import limits
 from storage.domain.errors import StorageUnavailable
-from storage.domain.limits import HOUR_MS, MINUTE_MS, SECOND_MS
+from storage.domain.limits import (
+    DEAD_LETTER_RESPONSE_CHARACTERS_MAX,
+    HOUR_MS,
+    MINUTE_MS,
+    SECOND_MS,
+)
+from storage.domain.names import QueueName
 from storage.domain.queues.backoff import Backoff, BackoffKind, Jitter
+from storage.domain.queues.dead_letter_origin import origin_of
 from storage.domain.queues.message import NewMessage
-from storage.domain.queues.queue import QueueSpec, QueueType
+from storage.domain.queues.queue import DeadLetterTarget, QueueSpec, QueueType
 from storage.domain.webhooks import AttemptOutcome, BodyFormat, DeliveryStatus, DisabledReason
 from tests.integration.webhooks.conftest import HOOK, ORDERS
 from tests.otlp_collector import attributes_of, running_collector
@@ -29,6 +36,8 @@ from tests.webhook_receiver import (
 )
 
 pytestmark = pytest.mark.one_store
+
+DEAD = QueueName("dead")
 
 
 async def send(storage, *bodies: bytes, **more) -> list[str]:
@@ -242,6 +251,40 @@ async def test_queue_attempt_limit_ends_retries_earlier(bench, storage, receiver
     assert delivery.status is DeliveryStatus.FAILED
     letters, _ = await storage.dead_letters.browse(ORDERS)
     assert len(letters) == 1
+
+
+async def test_dead_letters_have_response_of_receiver(bench, storage, receiver, clock):
+    await bench.queue_hook(QueueSpec(attempts_max=2))
+    await send(storage, b"hello")
+    receiver.behaviours = [respond_with(500), respond_with(422, b"x" * 2_000)]
+    source = await bench.queue_source()
+
+    await source.round()
+    clock.advance(MINUTE_MS)
+    await source.round()
+
+    [letter], _ = await storage.dead_letters.browse(ORDERS)
+    assert (letter.reason, letter.failures) == ("422", 2)
+    assert letter.response == "x" * DEAD_LETTER_RESPONSE_CHARACTERS_MAX
+
+
+async def test_dead_letter_queue_has_response_of_receiver(bench, storage, receiver, clock):
+    target = DeadLetterTarget("dead", 2)
+    await storage.catalog.put_queue(DEAD, QueueSpec())
+    await bench.queue_hook(QueueSpec(dead_letters=target))
+    await send(storage, b"hello")
+    receiver.default_behaviour = respond_with(503, b"busy")
+    source = await bench.queue_source()
+
+    for _ in range(3):
+        await source.round()
+        clock.advance(HOUR_MS)
+
+    [letter] = await storage.queues.receive(DEAD)
+    origin = origin_of(letter.system)
+    assert origin is not None
+    assert (origin.source, origin.failures, origin.response) == ("queue:orders", 2, "busy")
+    assert origin.reason == "503: the endpoint is throttling"
 
 
 async def test_410_disables_webhook_and_keeps_message(bench, storage, receiver, clock):

@@ -77,6 +77,21 @@ class Sent(msgspec.Struct, frozen=True):
     duplicate: bool
 
 
+class DeadLetterOrigin(msgspec.Struct, frozen=True, kw_only=True):
+    """Reason why a message was dead-lettered to its queue, and by which source.
+
+    `source` has the form `queue:<name>` or `group:<name>`. `response` is the beginning of the response of a webhook's receiver.
+    """
+
+    source: str
+    reason: str
+    died_at: datetime
+    failures: int
+    crash_count: int
+    last_failure_reason: str = ""
+    response: str = ""
+
+
 class Delivery(msgspec.Struct, frozen=True, kw_only=True):
     """One delivery of a message, leased to its receiver until `visible_at`."""
 
@@ -96,6 +111,7 @@ class Delivery(msgspec.Struct, frozen=True, kw_only=True):
     failures: int
     crash_count: int
     dead_letter_source: str = ""
+    dead_letter: DeadLetterOrigin | None = None
 
 
 class Body:
@@ -161,6 +177,11 @@ class Received(Body):
     def failures(self) -> int:
         """Number of deliveries that were negatively acknowledged."""
         return self.delivery.failures
+
+    @property
+    def dead_letter(self) -> DeadLetterOrigin | None:
+        """Why it was dead-lettered to this queue; None if it was not."""
+        return self.delivery.dead_letter
 
     @property
     def sent_at(self) -> datetime:

@@ -44,9 +44,10 @@ local fifo = false
 -- crashes, first received ms, expires ms or 0, priority }: received ms is 0 when no receipt handle is good; retention
 -- counts from renewed, or arrival. Receives are counted over all stays, so that no two deliveries share a number; those
 -- before the last redrive are not shown. The order matters: a receipt handle knows the first three, and so
--- the first bytes of the record, which its size follows (settle_messages.lua).
+-- the first bytes of the record, which its size follows (settle_messages.lua). A thirteenth item is there once a
+-- failure had a reason: { reason, crashes before it, beginning of a receiver's response } of the last nack or reject.
 local RECEIVES, RECEIVED, ARRIVAL, SIZE, RENEWED, GROUP, BEFORE, FAILURES, CRASHES, FIRST, EXPIRES,
-  PRIORITY = 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12
+  PRIORITY, LAST_FAILURE = 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13
 local LEVEL = 562949953421312  -- 2^49: offsets of one priority lie together, and nine levels are counted exactly
 
 local function new_record(arrival, group, size)
@@ -293,12 +294,40 @@ local function bury(offset, record, reason, cause, now)
   end
 end
 
+-- A consumer's verdict that an attempt failed: the last such reason stays with the message.
+local function keep_failure(record, reason, response)
+  if reason ~= '' or response ~= '' or record[LAST_FAILURE] then
+    record[LAST_FAILURE] = { reason, record[CRASHES], response }
+  end
+end
+
+-- Reason and response of the last nack or reject, empty without one.
+local function last_failure(record)
+  local last = record[LAST_FAILURE] or { '', 0, '' }
+  return last[1], last[3]
+end
+
+local function crash_reason(record)
+  return 'visibility timeout passed ' .. word(record[CRASHES]) .. ' times'
+end
+
+-- Reason of a message that was received too often: its last failure, or that none was reported.
+local function departure_reason(record)
+  local last = record[LAST_FAILURE]
+  if last and last[1] ~= '' and last[2] == record[CRASHES] then
+    return last[1]
+  elseif record[CRASHES] > 0 then
+    return crash_reason(record)
+  end
+  return 'received ' .. word(record[RECEIVES] - record[BEFORE]) .. ' times'
+end
+
 -- Ready, and taken out of where it waited -> moving: on its way to another queue, until that has it.
 local function depart(offset, record, move_id)
   local batch = batch_of(offset, record)
   forget(offset, record)
   redis.call('ZADD', K.moving, offset, cmsgpack.pack({ offset, record, batch, move_id }))
-  note(offset, 'departed', 0, 0, move_id)
+  note(offset, 'departed', 0, 0, move_id ~= '' and move_id or departure_reason(record))
 end
 
 -- Nothing of the group is delivered until it is resumed: neither what waits of it nor what comes. Gives whether it was
@@ -354,8 +383,7 @@ local function end_lease(offset, attempts_max, now)
   if outlived(record, now) then
     drop(offset, record)
   elseif exhausted(record, attempts_max) then
-    local reason = 'visibility timeout passed ' .. word(record[CRASHES]) .. ' times'
-    give_up(offset, record, reason, 'exhausted', attempts_max, now)
+    give_up(offset, record, crash_reason(record), 'exhausted', attempts_max, now)
   else
     save(offset, record)
     make_ready(offset, record)

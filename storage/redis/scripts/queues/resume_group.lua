@@ -25,7 +25,7 @@ end
 local function forgive(offset)
   local record = offset >= 0 and record_of(word(offset))
   if record then
-    record[FAILURES], record[CRASHES] = 0, 0
+    record[FAILURES], record[CRASHES], record[LAST_FAILURE] = 0, 0, nil
     save(word(offset), record)
   end
 end

@@ -8,7 +8,8 @@
 --          7 MessagePack of the acknowledgements, three items for each: the offset, in words; the first items of
 --          the record that it must have, without the head of their array; the entry id
 --          8.. the other verdicts, each MessagePack { action, offset, arrival ms, delivery, received ms, delay or
---          visibility timeout ms, reason }; a nack's delay is -1 where its consumer gave none
+--          visibility timeout ms, reason, response of a receiver or nil }; a nack's delay is -1 where its consumer
+--          gave none
 -- Returns  { OK, now_ms, result of each acknowledgement..., { result, visible at ms or -1 } of each other
 --          verdict... }, or what lib/status.lua says
 -- Keeps    Q1 one state; Q2 a handle names one delivery; Q3 a release adds no failure; Q4 nothing
@@ -108,8 +109,9 @@ local function send_back(offset, record, delay_ms)
   return DONE, now
 end
 
-local function fail(offset, record, delay_ms, reason, fatal)
+local function fail(offset, record, delay_ms, reason, response, fatal)
   record[FAILURES] = record[FAILURES] + 1
+  keep_failure(record, reason, response)
   if fatal or exhausted(record, attempts_max) then
     redis.call('ZREM', K.leases, offset)
     note(offset, fatal and 'rejected' or 'nacked', 0, record[FAILURES], reason)
@@ -141,7 +143,7 @@ local function extend(offset, record, timeout_ms, deadline)
   return DONE, visible_at
 end
 
-local function settle(action, offset, receives, received, time_ms, reason)
+local function settle(action, offset, receives, received, time_ms, reason, response)
   local record, refused = delivered(action, offset, receives, received)
   if not record then
     return refused
@@ -155,9 +157,9 @@ local function settle(action, offset, receives, received, time_ms, reason)
   elseif not deadline and not (any_delivery and action == 'extend') then
     return HANDLE_EXPIRED
   elseif action == 'nack' then
-    return fail(offset, record, time_ms, reason, false)
+    return fail(offset, record, time_ms, reason, response or '', false)
   elseif action == 'reject' then
-    return fail(offset, record, 0, reason, true)
+    return fail(offset, record, 0, reason, response or '', true)
   elseif action == 'release' then
     note(offset, 'released')
     return send_back(offset, record, 0)
@@ -166,8 +168,8 @@ local function settle(action, offset, receives, received, time_ms, reason)
 end
 
 local function settle_packed(packed)
-  local action, offset, _, receives, received, time_ms, reason = unpack(cmsgpack.unpack(packed))
-  return settle(action, word(offset), receives, received, time_ms, reason)
+  local action, offset, _, receives, received, time_ms, reason, response = unpack(cmsgpack.unpack(packed))
+  return settle(action, word(offset), receives, received, time_ms, reason, response)
 end
 
 -- An acknowledgement that is not plain. The record's first items name the delivery: as an array of three they
