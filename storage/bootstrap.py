@@ -85,6 +85,7 @@ from storage.streams.staged_writes import StagedWrites
 from storage.timeseries.collector import ResourceCollector
 from storage.timeseries.query import TimeSeriesQuery
 from storage.timeseries.sampler import Sampler
+from storage.webhooks.changes import WebhookChanges
 from storage.webhooks.deliveries import WebhookDeliveries
 from storage.webhooks.engine import Webhooks
 from storage.webhooks.secrets import WebhookSecrets
@@ -159,6 +160,7 @@ async def open_storage(
         write_tombstones = _tombstone_writer(logs)
         listener, box = Listener(settings.database_url), SecretBox(settings.secret_keys)
         credentials = Credentials(database, listener, clock, box)
+        webhook_changes = WebhookChanges(listener)
         catalog = await stack.enter_async_context(
             open_catalog(database, listener, clock, write_tombstones)
         )
@@ -282,6 +284,7 @@ async def open_storage(
                 secrets=WebhookSecrets(box),
                 clock=clock,
                 isolation=isolation,
+                changes=webhook_changes,
             ),
             catalog=catalog,
             search=CatalogSearch(database),

@@ -1,7 +1,7 @@
 """Deliverer: a process that serves its share of the webhooks.
 
-    every second   beat: renew what is held ──▶ stop what is another's, or was changed
-                   share: too few ──▶ claim      too many ──▶ stop some, and release them
+    every second,     beat: renew what is held ──▶ stop what is another's, or was changed
+    and at a change   share: too few ──▶ claim      too many ──▶ stop some, and release them
 
 A webhook is served by one deliverer at a time. One without a response from the database for as long as a lease lasts
 sends nothing more; one that is killed loses its webhooks to the others within WEBHOOK_LEASE_MS and a beat.
@@ -116,6 +116,8 @@ class Deliverer:
         self._serving: dict[str, WebhookServer] = {}
         self._ending: dict[str, asyncio.Task[None]] = {}
         self._lease_until = 0.0
+        self._changed = asyncio.Event()
+        storage.deliveries.changes.observe(self._note_change)
 
     @property
     def served(self) -> list[str]:
@@ -135,10 +137,21 @@ class Deliverer:
                 except Exception:  # the webhooks that are served must not end with one round
                     logger.exception("heartbeat_failed")
                     await self._stop_what_has_run_out()
-                await asyncio.sleep(_BEAT_S)
+                await self._wait_for_beat()
         finally:
             await end(writing)
             await self._leave()
+
+    async def _wait_for_beat(self) -> None:
+        """Wait until the next beat is due, or a webhook that is served here was changed."""
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_BEAT_S):
+                await self._changed.wait()
+        self._changed.clear()
+
+    def _note_change(self, webhook_id: str) -> None:
+        if webhook_id in self._serving:
+            self._changed.set()
 
     async def heartbeat(self) -> None:
         """Run one round: renew, stop, claim or release.
@@ -160,6 +173,8 @@ class Deliverer:
             or one.endpoint.to_disable is not None
             or one.task.done()
         ]
+        for webhook_id in changed:
+            self._serving[webhook_id].endpoint.retire()
         strays = [one for one in leased if one not in self._serving and one not in self._ending]
         await self._storage.deliveries.release(self.name, strays)
         await self._stop(changed)

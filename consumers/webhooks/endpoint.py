@@ -72,6 +72,7 @@ class Endpoint:
         self._breaker = CircuitBreaker(self.spec.rate)
         self._slots = asyncio.Semaphore(self.spec.in_flight_max)
         self._back = asyncio.Event()
+        self._is_retired = False
         self.over = asyncio.Event()
 
     @property
@@ -80,7 +81,7 @@ class Endpoint:
 
         None: not before one in flight has finished.
         """
-        if self.to_disable is not None or not self._may_send():
+        if self._is_retired or self.to_disable is not None or not self._may_send():
             return None
         return self._breaker.wait_ms(self.clock.now_ms())
 
@@ -214,6 +215,10 @@ class Endpoint:
         if self.to_disable is None:
             self.to_disable = because
             self.over.set()
+
+    def retire(self) -> None:
+        """Begin no more deliveries: the webhook was changed, and is no longer what it was."""
+        self._is_retired = True
 
     async def log(self, entry: DeliveryLogEntry) -> None:
         """Add to the webhook's log."""

@@ -621,10 +621,20 @@ with time as (
      for update of w skip locked
 )
 update webhooks w
-   set holder = :deliverer, lease_epoch = w.lease_epoch + 1, lease_until_ms = time.now_ms + :lease_ms
+   set holder = :deliverer, lease_epoch = w.lease_epoch + 1, lease_until_ms = time.now_ms + :lease_ms,
+       served_version = w.version
   from free f, time
  where w.webhook_id = f.webhook_id
 returning w.*;
+
+
+-- name: webhook_in_force
+-- Nothing locks: a lease taken from now on is of the version that is stored by now.
+select w.holder is null or coalesce(w.served_version >= :version, false)
+       or w.lease_until_ms <= coalesce(cast(:now_ms as bigint),
+                                       cast(extract(epoch from clock_timestamp()) * 1000 as bigint)) as in_force
+  from webhooks w
+ where w.webhook_id = :webhook_id;
 
 
 -- name: release_webhooks

@@ -456,6 +456,7 @@ class WebhookRow(SQLModel, table=True):
     """A `storage.domain.webhooks.Webhook`, and the lease of the deliverer that serves it.
 
     `spec` has the names of its headers; their values are in `sealed_headers`. `active`: deliverers serve it.
+    `served_version`: the one that the holder of the lease serves.
     """
 
     __tablename__ = "webhooks"
@@ -479,6 +480,7 @@ class WebhookRow(SQLModel, table=True):
     holder: str | None = Field(default=None, sa_type=NAME)
     lease_epoch: int = Field(sa_type=BigInteger)
     lease_until_ms: int = Field(sa_type=BigInteger)
+    served_version: int | None = Field(default=None, sa_type=BigInteger)
 
 
 class WebhookSecretRow(SQLModel, table=True):

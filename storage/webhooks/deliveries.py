@@ -47,6 +47,7 @@ from storage.postgres.repositories.webhooks import SealedSecret, StoredWebhook
 from storage.queues.dead_letters import QueueDeadLetters
 from storage.queues.inspection import QueueInspector
 from storage.streams.engine import Streams
+from storage.webhooks.changes import WebhookChanges
 from storage.webhooks.secrets import WebhookSecrets
 
 logger = logging.getLogger(__name__)
@@ -72,8 +73,10 @@ class WebhookDeliveries:
         secrets: WebhookSecrets,
         clock: Clock,
         isolation: Isolation,
+        changes: WebhookChanges,
     ) -> None:
         self._isolation = isolation
+        self.changes = changes
         self._rows = DeliveryRows(database)
         self._inspector = inspector
         self._dead_letters = dead_letters

@@ -3,6 +3,7 @@
 `storage.webhooks.deliveries` is for the processes that serve them.
 """
 
+import asyncio
 import base64
 import os
 from typing import NamedTuple
@@ -48,6 +49,14 @@ class PutWebhook(NamedTuple):
     webhook: Webhook
     secret: Secret | None
     before: Webhook | None
+
+
+class RotatedSecret(NamedTuple):
+    """A new secret, until when the previous one signs as well, and the webhook."""
+
+    secret: Secret
+    old_until_ms: int | None
+    webhook: Webhook
 
 
 class Webhooks:
@@ -139,12 +148,18 @@ class Webhooks:
         await named.update(changed, self._secrets.encrypt_headers(changed))
         return changed
 
-    async def pause(self, name: WebhookName, *, paused: bool) -> Webhook:
-        """Pause deliveries, or resume them. A webhook that the service disabled stays disabled."""
+    async def pause(
+        self, name: WebhookName, *, paused: bool, if_match: int | None = None
+    ) -> Webhook:
+        """Pause deliveries, or resume them. A webhook that the service disabled stays disabled.
+
+        Raises PreconditionFailed.
+        """
         now_ms = self._clock.now_ms()
         async with self._rows.named(name) as named:
             stored = _required(named.stored, name)
             webhook = stored.webhook
+            _check_version(webhook, if_match)
             if webhook.spec.paused is paused:
                 return webhook
             changed = replace(
@@ -152,6 +167,24 @@ class Webhooks:
             )
             await named.update(changed, stored.sealed_headers)
             return changed
+
+    async def wait_until_in_force(self, webhook: Webhook) -> bool:
+        """Wait until no deliverer sends by a version before this one; return whether that is so.
+
+        A deliverer that is alive stops within moments, after its requests in progress; the lease of one that is not ends
+        within WEBHOOK_LEASE_MS. Returns False after WEBHOOK_CHANGE_WAIT_MS.
+        """
+        poll_s = limits.WEBHOOK_CHANGE_POLL_MS / limits.SECOND_MS
+        for _ in range(limits.WEBHOOK_CHANGE_WAIT_MS // limits.WEBHOOK_CHANGE_POLL_MS):
+            if await self._is_in_force(webhook):
+                return True
+            await asyncio.sleep(poll_s)
+        return await self._is_in_force(webhook)
+
+    async def _is_in_force(self, webhook: Webhook) -> bool:
+        script_time = self._clock.script_time()
+        now_ms = int(script_time) if script_time else None
+        return await self._rows.is_in_force(webhook.webhook_id, webhook.version, now_ms)
 
     async def _check_source(self, name: WebhookName, spec: WebhookSpec) -> None:
         """Raise ValidationFailed unless the source and the dead-letter queue exist."""
@@ -208,11 +241,8 @@ class Webhooks:
             return []
         return await self._rows.page(namespace, prefix, after, limit)
 
-    async def rotate(self, name: WebhookName, overlap_ms: int) -> tuple[Secret, int | None]:
-        """Create a new secret; return it, and until when the previous one signs as well.
-
-        That is for `overlap_ms` from now.
-        """
+    async def rotate(self, name: WebhookName, overlap_ms: int) -> RotatedSecret:
+        """Create a new secret; the previous one signs as well for `overlap_ms` from now."""
         if not 0 <= overlap_ms <= limits.WEBHOOK_OVERLAP_MS_MAX:
             most = limits.WEBHOOK_OVERLAP_MS_MAX // limits.SECOND_MS
             raise ValidationFailed.at("/overlap_seconds", f"must be 0 to {most}", "out_of_range")
@@ -230,8 +260,9 @@ class Webhooks:
             living = [one for one in overlapping if (one.expires_at_ms or 0) > now_ms]
             secrets = [sealed, *living][: limits.WEBHOOK_SECRETS_MAX]
             await named.put_secrets(webhook.webhook_id, secrets)
-            await named.update(_next_version(webhook, now_ms), stored.sealed_headers)
-            return secret, until_ms if living else None
+            rotated = _next_version(webhook, now_ms)
+            await named.update(rotated, stored.sealed_headers)
+            return RotatedSecret(secret, until_ms if living else None, rotated)
 
     async def enable(self, name: WebhookName) -> Webhook:
         """Enable the webhook, whether it was paused by its owner or disabled by the service.

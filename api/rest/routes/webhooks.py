@@ -31,6 +31,7 @@ from api.rest.definition_changes import DryRun, comparing
 from api.rest.schemas.webhook import (
     RotateIn,
     SecretOut,
+    WebhookChanged,
     WebhookConfig,
     WebhookOut,
     WebhookPage,
@@ -68,7 +69,8 @@ async def put_webhook(
 
     When the webhook is created, the response contains the signing secret, in the format of Standard Webhooks. Whether it is
     paused or disabled does not change. With `If-None-Match: *` an existing webhook is refused with 412, `changes` with the
-    requested fields that differ from it, and `current` with the webhook.
+    requested fields that differ from it, and `current` with the webhook. The response waits until no deliverer sends by the
+    former configuration (`in_force`).
     """
     spec = config.to_domain()
     _authorise(storage, principal, spec)
@@ -89,7 +91,8 @@ async def put_webhook(
         )
     note_former_members(response, config)
     note_outcome(response, put.webhook.version, created=put.before is None and not dry_run)
-    return WebhookStored.of(put, dry_run=dry_run)
+    in_force = not dry_run and await storage.webhooks.wait_until_in_force(put.webhook)
+    return WebhookStored.of(put, dry_run=dry_run, in_force=in_force)
 
 
 def _without_values(config: WebhookConfig) -> WebhookConfig:
@@ -130,32 +133,46 @@ async def get_webhook(webhook: WebhookPath, storage: StorageDep, response: Respo
 @router.put("/{webhook}/pause", dependencies=[MANAGE])
 async def pause_webhook(
     webhook: WebhookPath, storage: StorageDep, response: Response
-) -> WebhookOut:
-    """Pause deliveries. Messages and records wait in their queue or stream."""
-    return _webhook_response(await storage.webhooks.pause(webhook, paused=True), response)
+) -> WebhookChanged:
+    """Pause deliveries. Messages and records wait in their queue or stream.
+
+    The response waits until the requests in progress have ended (`in_force`).
+    """
+    paused = await storage.webhooks.pause(webhook, paused=True)
+    return await _changed_response(storage, paused, response)
 
 
 @router.delete("/{webhook}/pause", dependencies=[MANAGE])
 async def resume_webhook(
     webhook: WebhookPath, storage: StorageDep, response: Response
-) -> WebhookOut:
+) -> WebhookChanged:
     """Resume deliveries. A webhook that the service has disabled stays disabled."""
-    return _webhook_response(await storage.webhooks.pause(webhook, paused=False), response)
+    resumed = await storage.webhooks.pause(webhook, paused=False)
+    return await _changed_response(storage, resumed, response)
 
 
-def _webhook_response(webhook: Webhook, response: Response) -> WebhookOut:
+async def _changed_response(
+    storage: Storage, webhook: Webhook, response: Response
+) -> WebhookChanged:
+    in_force = await storage.webhooks.wait_until_in_force(webhook)
     response.headers["etag"] = etag(webhook.version)
-    return WebhookOut.from_domain(webhook)
+    return WebhookChanged.of(webhook, in_force=in_force)
 
 
 @router.delete("/{webhook}", dependencies=[MANAGE], status_code=204)
 async def delete_webhook(
     webhook: WebhookPath, storage: StorageDep, if_match: IfMatch = None
 ) -> None:
-    """Delete a webhook, its secrets and its log. The queue or group is kept."""
+    """Delete a webhook, its secrets and its log. The queue or group is kept.
+
+    It is paused first, until its requests in progress have ended.
+    """
     if if_match == "*":
         await _require_webhook(storage, webhook)
-    await storage.webhooks.delete(webhook, if_match=expected_version(if_match))
+    seen = expected_version(if_match)
+    paused = await storage.webhooks.pause(webhook, paused=True, if_match=seen)
+    await storage.webhooks.wait_until_in_force(paused)
+    await storage.webhooks.delete(webhook, if_match=None if seen is None else paused.version)
 
 
 @router.get("", dependencies=[SEE])
@@ -193,25 +210,29 @@ async def rotate_webhook_secret(
 ) -> SecretOut:
     """Create a new signing secret.
 
-    The previous secret also signs deliveries for the overlap period, so that no delivery is rejected.
+    The previous secret also signs deliveries for the overlap period, so that no delivery is rejected. The response waits
+    until no deliverer sends without the new secret (`in_force`).
     """
-    secret, old_until_ms = await storage.webhooks.rotate(webhook, to_ms(rotation.overlap_seconds))
+    secret, old_until_ms, rotated = await storage.webhooks.rotate(
+        webhook, to_ms(rotation.overlap_seconds)
+    )
     return SecretOut(
         secret=secret.value,
         created_at=rfc3339(secret.created_at_ms),
         old_secret_expires_at=None if old_until_ms is None else rfc3339(old_until_ms),
+        in_force=await storage.webhooks.wait_until_in_force(rotated),
     )
 
 
 @router.post("/{webhook}/enable", dependencies=[MANAGE])
 async def enable_webhook(
     webhook: WebhookPath, storage: StorageDep, response: Response
-) -> WebhookOut:
+) -> WebhookChanged:
     """Enable a webhook that the service has disabled, or resume a paused one.
 
     Shards waiting for a retry are retried immediately.
     """
-    return _webhook_response(await storage.webhooks.enable(webhook), response)
+    return await _changed_response(storage, await storage.webhooks.enable(webhook), response)
 
 
 # Examples of the OpenAPI document
@@ -261,7 +282,7 @@ EXAMPLES = {
             "timeout_seconds": 1,
         },
         201,
-        {**_HOOK, **CREATED, "secret": _SECRET},
+        {**_HOOK, **CREATED, "secret": _SECRET, "in_force": True},
     ),
     "get_webhook": Example("/v1/webhooks/shop", answer=_HOOK),
     "list_webhooks": Example(
@@ -270,7 +291,12 @@ EXAMPLES = {
     "rotate_webhook_secret": Example(
         "/v1/webhooks/shop/secret",
         {"overlap_seconds": 86400},
-        answer={"secret": _SECRET, "created_at": AT, "old_secret_expires_at": LATER},
+        answer={
+            "secret": _SECRET,
+            "created_at": AT,
+            "old_secret_expires_at": LATER,
+            "in_force": True,
+        },
     ),
     "pause_webhook": Example(
         "/v1/webhooks/shop/pause",
@@ -281,11 +307,15 @@ EXAMPLES = {
             "version": 3,
             "changed_at": LATER,
             "health": {**_HOOK_HEALTH, "state": "paused"},
+            "in_force": True,
         },
     ),
     "resume_webhook": Example(
-        "/v1/webhooks/shop/pause", answer={**_HOOK, "version": 4, "changed_at": LATER}
+        "/v1/webhooks/shop/pause",
+        answer={**_HOOK, "version": 4, "changed_at": LATER, "in_force": True},
     ),
-    "enable_webhook": Example("/v1/webhooks/shop/enable", answer={**_HOOK, "version": 3}),
+    "enable_webhook": Example(
+        "/v1/webhooks/shop/enable", answer={**_HOOK, "version": 3, "in_force": True}
+    ),
     "delete_webhook": Example("/v1/webhooks/shop", status=204),
 }

@@ -206,13 +206,34 @@ class WebhookOut(BaseModel):
         return cls(**_webhook_fields(webhook))
 
 
+InForce = Annotated[
+    bool,
+    Field(
+        description="No request is sent by the former configuration any more. False: a deliverer "
+        "did not confirm that in time; it will within seconds."
+    ),
+]
+
+
+class WebhookChanged(WebhookOut):
+    """A webhook after a change of its state."""
+
+    in_force: InForce
+
+    @classmethod
+    def of(cls, webhook: Webhook, *, in_force: bool) -> Self:
+        """Return the webhook after a change."""
+        return cls(**_webhook_fields(webhook), in_force=in_force)
+
+
 class WebhookStored(PutOutcome, WebhookOut):
     """A webhook after a PUT; its signing secret, if it was created, is not returned again."""
 
     secret: str | None
+    in_force: InForce
 
     @classmethod
-    def of(cls, put: PutWebhook, *, dry_run: bool) -> Self:
+    def of(cls, put: PutWebhook, *, dry_run: bool, in_force: bool) -> Self:
         """Return the webhook with the outcome of the PUT. The secret of a dry run is not valid."""
         before = None if put.before is None else WebhookConfig.from_domain(put.before.spec)
         after = WebhookConfig.from_domain(put.webhook.spec)
@@ -220,6 +241,7 @@ class WebhookStored(PutOutcome, WebhookOut):
             **_webhook_fields(put.webhook),
             **put_outcome(before, after, dry_run=dry_run),
             secret=None if put.secret is None or dry_run else put.secret.value,
+            in_force=in_force,
         )
 
 
@@ -274,6 +296,7 @@ class SecretOut(BaseModel):
     secret: str
     created_at: Time
     old_secret_expires_at: Time | None
+    in_force: InForce
 
 
 class AttemptOut(BaseModel):

@@ -51,6 +51,10 @@ WEBHOOK_LEASE_MS = (
     10 * SECOND_MS
 )  # a killed deliverer's webhooks move to another within this plus one heartbeat
 WEBHOOK_HEARTBEAT_MS = SECOND_MS
+WEBHOOK_CHANGE_WAIT_MS = (
+    WEBHOOK_LEASE_MS + WEBHOOK_HEARTBEAT_MS
+)  # how long a change waits until no deliverer sends by the former configuration
+WEBHOOK_CHANGE_POLL_MS = 50
 WEBHOOK_MESSAGE_LEASE_MS = 15 * SECOND_MS  # of a message, extended during its delivery
 WEBHOOK_EXTEND_MS = 5 * SECOND_MS
 WEBHOOK_RECEIVE_MAX = 100

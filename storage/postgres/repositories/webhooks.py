@@ -1,4 +1,7 @@
-"""Repository of webhooks and of their secrets, which are passed encrypted."""
+"""Repository of webhooks and of their secrets, which are passed encrypted.
+
+A change is announced on `CHANNEL`, in the same transaction, by the webhook's id.
+"""
 
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
@@ -14,6 +17,8 @@ from storage.domain.webhooks import DeliveryHealth, DisabledReason, Source, Webh
 from storage.postgres.database import Database
 from storage.postgres.queries import query
 from storage.postgres.tables import WebhookRow, WebhookSecretRow
+
+CHANNEL = "millstream_webhooks"
 
 _AFTER_EVERY_CHARACTER = "\x7f"  # names are printable ASCII
 
@@ -52,15 +57,18 @@ class NamedWebhook:
         await self._session.execute(insert(WebhookRow).values(**values, **lease))
 
     async def update(self, webhook: Webhook, sealed_headers: bytes | None) -> None:
-        """Store a later version. The lease of a webhook that is no longer active ends."""
+        """Store a later version, and announce it to the deliverer that serves an earlier one.
+
+        The deliverer has the lease until it has stopped sending.
+        """
         values = webhook_values(webhook, sealed_headers)
-        if not webhook.is_active:
-            values["holder"] = None
         await self._session.execute(
             update(WebhookRow)
             .where(col(WebhookRow.webhook_id) == webhook.webhook_id)
             .values(**values)
         )
+        announcement = {"channel": CHANNEL, "payload": webhook.webhook_id}
+        await self._session.execute(query("notify"), announcement)
 
     async def delete(self) -> None:
         """Free the name; secrets and log are deleted as well."""
@@ -109,6 +117,13 @@ class WebhookRows:
         async with self._database.reading() as session:
             row = (await session.execute(_of(name))).one_or_none()
             return None if row is None else stored_of(row)
+
+    async def is_in_force(self, webhook_id: str, version: int, now_ms: int | None) -> bool:
+        """Return whether no deliverer sends by a version before this one."""
+        parameters = {"webhook_id": webhook_id, "version": version, "now_ms": now_ms}
+        async with self._database.reading() as session:
+            row = (await session.execute(query("webhook_in_force"), parameters)).one_or_none()
+            return row is None or row.in_force
 
     async def secrets(self, webhook_id: str) -> list[SealedSecret]:
         """Return a webhook's secrets, the newest first."""

@@ -51,6 +51,23 @@ def test_webhook_is_created_shown_listed_changed_and_deleted(client, source, nam
     assert client.get(path).json()["code"] == "webhook_not_found"
 
 
+def test_change_states_that_it_is_in_force(client, hook, source):
+    fields = {"source": source, "url": URL}
+
+    answers = [
+        client.put(hook, json=fields),
+        client.put(hook, json={**fields, "rate": 1}),
+        client.post(f"{hook}/secret", json={"overlap_seconds": 0}),
+        client.put(f"{hook}/pause"),
+        client.delete(f"{hook}/pause"),
+        client.post(f"{hook}/enable"),
+    ]
+    dry_run = client.put(hook, json={**fields, "rate": 2}, params={"dry_run": True})
+
+    assert [answer.json()["in_force"] for answer in answers] == [True] * 6
+    assert dry_run.json()["in_force"] is False
+
+
 def test_preconditions_are_enforced(client, hook, source):
     fields = {"source": source, "url": URL, "rate": 1}
 

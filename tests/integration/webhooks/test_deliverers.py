@@ -481,7 +481,7 @@ async def test_put_of_equal_configuration_changes_nothing(bench, storage):
 
 async def test_secrets_are_encrypted_in_database(bench, storage, database_url):
     await bench.queue_hook(headers=(("authorization", "Bearer opensesame"),))
-    secret, _ = await storage.webhooks.rotate(HOOK, DAY_MS)
+    secret, *_ = await storage.webhooks.rotate(HOOK, DAY_MS)
     served = await storage.webhooks.opened(HOOK)
 
     with psycopg.connect(database_url) as connection:

@@ -89,7 +89,7 @@ async def test_delivery_attempt_is_span_of_message_trace(bench, storage, receive
 
 async def test_signature_follows_standard_webhooks(bench, storage, receiver):
     await bench.queue_hook()
-    secret, _ = await storage.webhooks.rotate(HOOK, 0)
+    secret, *_ = await storage.webhooks.rotate(HOOK, 0)
     await send(storage, b"hello")
 
     await (await bench.queue_source()).round()
@@ -110,8 +110,8 @@ def _moment(timestamp: int):
 
 async def test_both_secrets_sign_during_rotation(bench, storage, receiver, clock):
     await bench.queue_hook()
-    first, _ = await storage.webhooks.rotate(HOOK, 0)
-    second, until_ms = await storage.webhooks.rotate(HOOK, HOUR_MS)
+    first, *_ = await storage.webhooks.rotate(HOOK, 0)
+    second, until_ms, _ = await storage.webhooks.rotate(HOOK, HOUR_MS)
     source = await bench.queue_source()
     await send(storage, b"during")
     await source.round()
