@@ -25,7 +25,8 @@ names each of them:
                             shutdown timeout_keep_alive_handler
     of the flow control     drain read_paused resume_reading write_paused
     of the server's state   default_headers total_requests
-    of a cycle              disconnected keep_alive message_event response_complete response_started scope
+    of a cycle              chunked_encoding disconnected expected_content_length keep_alive message_event
+                            response_complete response_started scope send
 """
 
 import asyncio
@@ -38,6 +39,7 @@ from api.errors import HttpError, HttpErrorCode
 from api.http.body import HALF_CLOSED
 from api.http.request import FastRequest
 from api.http.responses import FindRoute, Response, RouteMatch
+from api.server.close_delimited import end_with_close
 from api.server.gateway import Gateway
 from api.server.response_encoder import encode_head, encode_refusal
 from api.server.slow_requests import SlowRequestMonitor, deadline_s
@@ -250,6 +252,8 @@ class FastPathProtocol(HttpToolsProtocol):
         self.url, self.expect_100_continue = url, expects
         self.scope["headers"] = self.headers = headers
         super().on_headers_complete()
+        if self.scope["http_version"] == "1.0" and self.cycle is not None:
+            end_with_close(self.cycle)
 
     def on_body(self, body: bytes) -> None:
         """Collect a piece of the body."""
