@@ -194,7 +194,7 @@ def _as_json(body: bytes) -> msgspec.Raw | None:
     try:
         body.decode()
         return _any_json.decode(body)
-    except (msgspec.DecodeError, ValueError):
+    except (msgspec.DecodeError, ValueError, RecursionError):  # or nested too deeply
         return None
 
 

@@ -1,29 +1,30 @@
 """Message that a record becomes in the dead-letter queue of its webhook."""
 
-from storage.domain.log.record_batch import Headers
+from storage.domain.log.record_batch import SOURCE_STREAM, Headers
 from storage.domain.queues.dead_letter_origin import DeadLetterOrigin
 from storage.domain.queues.message import NewMessage
 from storage.domain.queues.queue import QueueType
-from storage.domain.replays.replay import SOURCE_OFFSET, SOURCE_SHARD, SOURCE_STREAM, SOURCE_TIME
+from storage.domain.replays.replay import (
+    SOURCE_OFFSET,
+    SOURCE_SHARD,
+    SOURCE_TIME,
+    group_for,
+)
 from storage.domain.webhooks import Event
 
 
 def dead_letter_of(event: Event, origin: DeadLetterOrigin, queue_type: QueueType) -> NewMessage:
     """Return the dead letter of a record, with where it was and why it was given up."""
+    assert event.location is not None
     is_fifo = queue_type is QueueType.FIFO
     return NewMessage(
         event.payload,
         event.headers,
         event.content_type,
-        _group(event) if is_fifo else "",
+        group_for(event.key, event.location.shard or 0, fifo=True) if is_fifo else "",
         event.event_id if is_fifo else "",
         system=(*_source_headers(event), origin.to_header()),
     )
-
-
-def _group(event: Event) -> str:
-    assert event.location is not None
-    return event.key or str(event.location.shard)
 
 
 def _source_headers(event: Event) -> Headers:

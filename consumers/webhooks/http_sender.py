@@ -4,6 +4,7 @@ Success is a response of the 200s, and nothing else; no redirect is followed. Of
 """
 
 import asyncio
+import logging
 import ssl
 import time
 from email.utils import parsedate_to_datetime
@@ -20,6 +21,8 @@ from storage.domain.access.egress import Egress
 from storage.domain.clock import Clock
 from storage.domain.trace_context import context_of
 from storage.domain.webhooks import Attempt, AttemptOutcome, Event, LeasedWebhook
+
+logger = logging.getLogger(__name__)
 
 _THROTTLES = frozenset({429, 502, 503, 504})
 _GONE = 410
@@ -125,6 +128,9 @@ class Sender:
             outcome, error = AttemptOutcome.BLOCKED, str(refused)
         except (*_FAILURES, OSError) as failed:
             outcome, error = _of_failure(failed)
+        except Exception as failed:  # it must not keep other events from their receiver
+            logger.exception("webhook_request_failed", extra={"event": event.event_id})
+            outcome, error = AttemptOutcome.CLIENT_ERROR, f"No request could be made: {failed!r}"
         if answer.status is not None:
             outcome, error = _of_status(answer.status)
         return Attempt(

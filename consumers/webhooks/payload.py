@@ -164,7 +164,7 @@ def _body(event: Event) -> dict[str, Any]:
         if event.content_type == JSON:
             return {"body": msgspec.json.decode(event.payload, type=msgspec.Raw)}
         return {"body": text}
-    except msgspec.DecodeError:
+    except (msgspec.DecodeError, RecursionError):  # or nested too deeply
         return {"body": text}
     except UnicodeDecodeError:
         return {"body_base64": base64.b64encode(event.payload).decode()}

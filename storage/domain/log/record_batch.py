@@ -30,6 +30,7 @@ DEDUP_ID = ":dedup_id"
 MESSAGE_ID = ":message_id"
 DEAD_LETTER_SOURCE = ":dead_letter_source"
 DEAD_LETTER = ":dead_letter"
+SOURCE_STREAM = ":source_stream"
 SENT_AT = ":sent_at"
 RESERVED = ":"
 

@@ -23,7 +23,7 @@ import msgspec
 
 from storage.domain import limits
 from storage.domain.errors import ErrorCode, FieldFault, ReceiptHandleInvalid, ValidationFailed
-from storage.domain.log.record_batch import Headers, headers_size_bytes
+from storage.domain.log.record_batch import SOURCE_STREAM, Headers, headers_size_bytes
 from storage.domain.names import LogId
 from storage.domain.queues.dead_letter_origin import DeadLetterOrigin
 
@@ -55,6 +55,11 @@ class NewMessage(msgspec.Struct, frozen=True, gc=False):
         if not self.headers:
             return len(self.body)
         return len(self.body) + headers_size_bytes(self.headers)
+
+    @property
+    def is_copy(self) -> bool:
+        """Return whether it is a copy of a stream's record, which may be empty."""
+        return any(name == SOURCE_STREAM for name, _, _ in self.system)
 
 
 class SentMessage(msgspec.Struct, frozen=True, gc=False):

@@ -189,7 +189,8 @@ class Queue(msgspec.Struct, frozen=True, kw_only=True):
 
     def check_message(self, message: NewMessage) -> None:
         """Raise ValidationFailed or MessageTooLarge unless the queue accepts the message."""
-        self.check_size(message.size_bytes)
+        if message.size_bytes or not message.is_copy:
+            self.check_size(message.size_bytes)
         if message.headers:
             check_header_names(message.headers)
         if self.spec.type is QueueType.FIFO:

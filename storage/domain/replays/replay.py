@@ -25,14 +25,19 @@ import msgspec
 from storage.domain import limits
 from storage.domain.errors import FieldFault, ValidationFailed
 from storage.domain.jobs import JobPart
-from storage.domain.log.record_batch import CONTENT_TYPE, RESERVED, Header, Headers
+from storage.domain.log.record_batch import (
+    CONTENT_TYPE,
+    RESERVED,
+    SOURCE_STREAM,
+    Header,
+    Headers,
+)
 from storage.domain.names import LogId, check_name
 from storage.domain.replays.pacing import Pacing
 from storage.domain.streams.record_filter import Filter
 from storage.domain.streams.stream import LogRecord, Shard
 
 REPLAY_ID = ":replay_id"
-SOURCE_STREAM = ":source_stream"
 SOURCE_SHARD = ":source_shard"
 SOURCE_OFFSET = ":source_offset"
 SOURCE_TIME = ":source_time"

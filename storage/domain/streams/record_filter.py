@@ -144,7 +144,7 @@ _NOTHING = _Nothing()
 def _matches_body(body: bytes, conditions: Sequence[Condition]) -> bool:
     try:
         value = msgspec.json.decode(body)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         value = _NOTHING
     return all(_holds(value, condition) for condition in conditions)
 

@@ -1,6 +1,7 @@
 """Messages over HTTP: every form of sending and receiving."""
 
 import base64
+import json
 import socket
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -438,3 +439,18 @@ def test_duplicate_in_fifo_queue_is_reported(client, fifo_queue):
     again = client.post(f"{fifo_queue}/messages", json=message).json()
 
     assert again == {"id": first["id"], "offset": first["offset"], "duplicate": True}
+
+
+@pytest.mark.parametrize("depth", [100_000, 100])
+def test_deeply_nested_json_is_shown_and_received(client, queue, depth):
+    """Decoding exceeded the recursion limit: each receive was an internal error."""
+    body = "[" * depth + "]" * depth
+    encoded = base64.b64encode(body.encode()).decode()
+    sent = {"body_base64": encoded, "content_type": "application/json"}
+    client.post(f"{queue}/messages", json=sent).raise_for_status()
+
+    [browsed] = client.get(f"{queue}/messages").json()["items"]
+    message = receive_one(client, queue)
+
+    assert message["body"] == browsed["body"]
+    assert body in (message["body"], json.dumps(message["body"]))

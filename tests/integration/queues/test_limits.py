@@ -3,7 +3,8 @@
 import pytest
 
 from storage.bootstrap import Storage
-from storage.domain.errors import QueueFull
+from storage.domain.errors import QueueFull, ValidationFailed
+from storage.domain.log.record_batch import SOURCE_STREAM
 from storage.domain.queues.message import NewMessage, SettleAction, Settlement
 from storage.domain.queues.policies import Overflow
 from storage.domain.queues.queue import QueueStats
@@ -214,3 +215,19 @@ async def test_overflow_drops_messages_with_replaced_bodies_in_order(engines):
 
     assert first.body == b"changed 0"
     assert await receive(queues, WORK) == [b"4", b"5", b"6"]
+
+
+async def test_empty_message_is_accepted_only_as_copy_of_record(engines):
+    """A replay or a webhook could not pass an empty record to a queue, and waited for it."""
+    queues = engines.queues
+    await create_queue(engines, WORK)
+    copy = NewMessage(b"", system=((SOURCE_STREAM, "", b"clicks"),))
+
+    await queues.send(WORK, [copy])
+    with pytest.raises(ValidationFailed):
+        await queues.send(WORK, [NewMessage(b"")])
+    [message] = await queues.receive(WORK)
+    await settle(queues, WORK, message, SettleAction.REJECT)
+    await engines.dead_letters.redrive(WORK)
+
+    assert await receive(queues, WORK) == [b""]

@@ -7,6 +7,7 @@ import pytest
 
 from consumers.webhooks.deliverer import source_of
 from consumers.webhooks.manual_delivery import Requested
+from consumers.webhooks.payload import Rendered, render
 from consumers.webhooks.shard_source import MemberGeneration, ShardSource
 from storage.domain import limits
 from storage.domain.errors import StaleGeneration, ValidationFailed
@@ -17,7 +18,7 @@ from storage.domain.names import GroupName, QueueName, StreamName
 from storage.domain.queues.dead_letter_origin import DeadLetterOrigin, origin_of
 from storage.domain.queues.queue import QueueSpec, QueueType
 from storage.domain.streams.stream import StreamSpec
-from storage.domain.webhooks import DeliveryStatus, OnFailure
+from storage.domain.webhooks import BodyFormat, DeliveryStatus, Event, OnFailure
 from tests.integration.webhooks.conftest import ALLOW, HOOK, Bench
 from tests.webhook_receiver import close, hang, respond_with
 
@@ -149,6 +150,59 @@ async def test_record_is_dead_lettered_to_queue_and_shard_continues(
         DeliveryStatus.DELIVERED,
     ]
     assert await committed(storage) == {0: 2}
+
+
+DEEP = b"[" * 100_000 + b"]" * 100_000
+POISON = {
+    "empty": Record(b""),
+    "long key": Record(b"x", "k" * 256),
+    "key with spaces": Record(b"x", " k\t"),
+    "binary header": Record(b"x", "k", (("h\r\nx: y", "", b"\x00\r\n\xff"),)),
+    "32 headers": Record(b"x", "k", tuple((f"h{n}", "", b"v" * 5_000) for n in range(32))),
+    "content type": Record(b"x", "k", ((CONTENT_TYPE, "", b"a\r\nx: \xff"),)),
+    "deep JSON": Record(DEEP, "k", ((CONTENT_TYPE, "", b"application/json"),)),
+}
+"""Records that a request or a message cannot contain as they are."""
+
+
+@pytest.mark.parametrize("form", list(BodyFormat))
+@pytest.mark.parametrize("type_", list(QueueType))
+@pytest.mark.parametrize("poison", POISON)
+async def test_no_record_blocks_its_shard(bench, storage, receiver, clock, poison, type_, form):
+    """A key of more than 128 characters was no group of the dead-letter queue; its shard waited."""
+    await storage.catalog.put_queue(DEAD, QueueSpec(type=type_))
+    more: dict[str, Any] = {"on_failure": OnFailure.DEAD_LETTER, "dead_letter_queue": "dead"}
+    await group_hook(bench, retry_delays_ms=(), format=form, **more)
+    await storage.streams.append_to_shard(CLICKS, 0, [POISON[poison], Record(b"good")])
+    receiver.behaviours = [respond_with(400)]
+
+    await (await bench.group_source()).round()
+
+    [letter] = await storage.queues.receive(DEAD)
+    assert receiver.requests[-1].body.count(b"good") == 1
+    assert letter.body == POISON[poison].data
+    assert await committed(storage) == {0: 2}
+
+
+async def test_record_that_cannot_be_rendered_is_failed(bench, storage, receiver, monkeypatch):
+    await storage.catalog.put_queue(DEAD, QueueSpec())
+    more: dict[str, Any] = {"on_failure": OnFailure.DEAD_LETTER, "dead_letter_queue": "dead"}
+    await group_hook(bench, retry_delays_ms=(), **more)
+    await append(storage, b"bad", b"good")
+
+    def render_good(event: Event, *options: Any) -> Rendered:
+        if event.payload == b"bad":
+            raise OverflowError("date value out of range")
+        return render(event, *options)
+
+    monkeypatch.setattr("consumers.webhooks.http_sender.render", render_good)
+    await (await bench.group_source()).round()
+
+    [letter] = await storage.queues.receive(DEAD)
+    origin = origin_of(letter.system)
+    assert origin is not None
+    assert "date value out of range" in origin.reason
+    assert (letter.body, receiver.bodies) == (b"bad", [b"good"])
 
 
 async def test_full_dead_letter_queue_blocks_shard_without_loss(bench, storage, receiver, clock):

@@ -79,6 +79,12 @@ def test_body_that_is_not_json_has_no_fields(body):
         assert not selects(Filter(body=(Condition(path=path, exists=True),)))(0, at(body))
 
 
+def test_body_nested_too_deeply_has_no_fields():
+    is_meant = selects(Filter(body=(Condition(path="/a", exists=True),)))
+
+    assert not is_meant(0, at(b"[" * 100_000 + b"]" * 100_000))
+
+
 def test_all_conditions_must_match():
     is_meant = selects(
         Filter(
