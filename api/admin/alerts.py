@@ -59,6 +59,7 @@ class AlertInputs(msgspec.Struct, frozen=True, kw_only=True):
     total: TotalSample | None
     died: Mapping[str, int]
     paused: frozenset[str]
+    dead_letter_queues: frozenset[str]
     paused_groups: frozenset[str]
     webhooks: Sequence[Webhook]
     failed_jobs: Sequence[Job]
@@ -104,6 +105,9 @@ def _waiting(seen: AlertInputs) -> Iterable[Alert]:
         waits = f"{display_formats.plural(seen.queues[name].ready, 'message')} ready; the oldest has waited {display_formats.format_duration(ages[name])}."
         if name in seen.paused:
             yield Alert(WARN, f"{name} is paused", waits, f"/ui/queues/{name}")
+        elif name in seen.dead_letter_queues:
+            title = f"Messages in the dead-letter queue {name}"
+            yield Alert(WARN, title, waits, f"/ui/queues/{name}/messages")
         else:
             yield Alert(
                 BAD, f"No consumer receives from {name}", waits, f"/ui/queues/{name}/messages"
@@ -165,6 +169,10 @@ def _webhooks(webhooks: Sequence[Webhook]) -> Iterable[Alert]:
         name, path = webhook.name.name, f"/ui/webhooks/{webhook.name.name}"
         if webhook.disabled_at_ms is not None:
             yield Alert(BAD, f"Webhook {name} is disabled", webhook.health.last_failure, path)
+        elif blocked := sorted(webhook.health.blocked.items()):
+            shard, failure = blocked[0]
+            title = f"Webhook {name} is blocked in {display_formats.plural(len(blocked), 'shard')}"
+            yield Alert(BAD, title, f"Shard {shard}, {failure}", path)
         elif webhook.health.failing_since_ms is not None:
             yield Alert(WARN, f"Webhook {name} is failing", webhook.health.last_failure, path)
 

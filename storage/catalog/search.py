@@ -45,6 +45,10 @@ class CatalogSearch:
         definitions = await self._queues.named(namespace, names[: limits.PAGE_ITEMS_MAX])
         return {queue.name.name: queue for queue in definitions}
 
+    async def dead_letter_queues(self, namespace: str, names: Sequence[str]) -> frozenset[str]:
+        """Return those of the names that other queues have as their dead-letter queue."""
+        return await self._queues.dead_letter_targets(namespace, names) if names else frozenset()
+
     async def streams(self, namespace: str, names: Sequence[str]) -> dict[str, Stream]:
         """Return those of the named streams that exist; at most PAGE_ITEMS_MAX names."""
         definitions = await self._streams.named(namespace, names[: limits.PAGE_ITEMS_MAX])

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 
 from fastapi import APIRouter, Request, Response
 
-from api.admin.alerts import AlertInputs, find_alerts
+from api.admin.alerts import AlertInputs, find_alerts, is_stalled
 from api.admin.error_pages import PageRoute
 from api.admin.lists import PAGE_ROWS
 from api.admin.rendering import render
@@ -77,6 +77,9 @@ async def _seen(storage: Storage, principal: Principal, checks: Mapping[str, str
         total=totals.get(""),
         died=await _died(storage, [queue.name for queue in examined.values()], mine),
         paused=frozenset(name for name, queue in examined.items() if queue.spec.paused),
+        dead_letter_queues=await storage.search.dead_letter_queues(
+            namespace, [name for name in examined if is_stalled(mine[name], now_ms)]
+        ),
         paused_groups=frozenset(name for name, group in lagging.items() if group.spec.paused),
         webhooks=[one for one in webhooks if policy.allows(Action.WEBHOOK_LIST, one.name.name)],
         failed_jobs=_recent(jobs, now_ms) if policy.allows_any_name(Action.JOB_LIST) else [],

@@ -327,6 +327,17 @@ class Definitions(Generic[N, D]):
         )
         return await self._read(statement.order_by(col(QueueRow.name)).limit(limit))
 
+    async def dead_letter_targets(self, namespace: str, names: Sequence[str]) -> frozenset[str]:
+        """Return those of the names that queues of the namespace have as dead-letter queue."""
+        target = col(QueueRow.spec)["dead_letters"]["queue"].astext
+        statement = select(target).where(
+            col(QueueRow.deleted_at_ms).is_(None),
+            col(QueueRow.namespace) == namespace,
+            target.in_(names),
+        )
+        async with self._database.reading() as session:
+            return frozenset((await session.execute(statement.distinct())).scalars())
+
     async def names(
         self, namespace: str, part: str, tags: Mapping[str, str], names_max: int
     ) -> list[str]:

@@ -198,3 +198,12 @@ async def test_response_of_receiver_reaches_dead_letters(engines, clock):
     assert origin is not None
     assert (rejected.reason, rejected.response) == ("500", "disk full")
     assert (origin.reason, origin.response) == ("500", "disk full")
+
+
+async def test_dead_letter_queues_are_found_by_their_sources(engines):
+    await create_queue(engines, DEAD)
+    await create_queue(engines, WORK, dead_letters=DeadLetterTarget("dead", 1))
+
+    targets = await engines.search.dead_letter_queues("default", ["dead", "work", "none"])
+
+    assert targets == {"dead"}

@@ -11,8 +11,10 @@ from api.admin.alerts import (
     AlertInputs,
     find_alerts,
 )
+from storage.domain.names import WebhookName
 from storage.domain.presence import ProcessRole, ProcessSeen
 from storage.domain.timeseries.samples import GroupSample, QueueSample, TotalSample
+from storage.domain.webhooks import DeliveryHealth, Source, Webhook, WebhookSpec
 
 NOW_MS = 1_000_000_000
 LONG_AGO_MS = NOW_MS - WAITS_LONG_MS
@@ -42,6 +44,7 @@ def alerts_for(**facts):
         "total": TotalSample(memory_used_bytes=1, memory_max_bytes=100),
         "died": {},
         "paused": frozenset(),
+        "dead_letter_queues": frozenset(),
         "paused_groups": frozenset(),
         "webhooks": (),
         "failed_jobs": (),
@@ -99,6 +102,32 @@ def test_many_alerts_of_one_kind_are_summarised():
     assert alerts[0].title == "10\u202f000 dead letters in q09999"
     assert alerts[-1].title == "9\u202f994 more queues with dead letters"
     assert alerts[-1].parameters == {"state": "dead"}
+
+
+def test_dead_letter_queue_needs_no_consumer():
+    stuck = QueueSample(ready=3, oldest_ready_at_ms=LONG_AGO_MS)
+
+    [alert] = alerts_for(queues={"dead": stuck}, dead_letter_queues=frozenset({"dead"}))
+
+    assert (alert.level, alert.title) == (WARN, "Messages in the dead-letter queue dead")
+
+
+def test_blocked_shard_is_reported_although_others_succeed():
+    health = DeliveryHealth(blocked={3: "offset 7: 400", 5: "offset 1: 400"})
+    webhook = Webhook(
+        name=WebhookName("shop"),
+        webhook_id="w",
+        spec=WebhookSpec(source=Source.of("group:g"), url="https://shop.example"),
+        version=1,
+        created_at_ms=0,
+        changed_at_ms=0,
+        health=health,
+    )
+
+    [alert] = alerts_for(webhooks=[webhook])
+
+    assert (alert.level, alert.title) == (BAD, "Webhook shop is blocked in 2 shards")
+    assert alert.detail == "Shard 3, offset 7: 400"
 
 
 def test_paused_group_is_reported_as_paused():
