@@ -1380,6 +1380,8 @@ export const listWebhooks = <ThrowOnError extends boolean = true>(options?: Opti
  * Delete a webhook, its secrets and its log. The queue or group is kept.
  *
  * Delete a webhook, its secrets and its log. The queue or group is kept.
+ *
+ * It is paused first, until its requests in progress have ended.
  */
 export const deleteWebhook = <ThrowOnError extends boolean = true>(options: Options<DeleteWebhookData, ThrowOnError>) => (options.client ?? client).delete<DeleteWebhookResponses, DeleteWebhookErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -1405,7 +1407,8 @@ export const getWebhook = <ThrowOnError extends boolean = true>(options: Options
  *
  * When the webhook is created, the response contains the signing secret, in the format of Standard Webhooks. Whether it is
  * paused or disabled does not change. With `If-None-Match: *` an existing webhook is refused with 412, `changes` with the
- * requested fields that differ from it, and `current` with the webhook.
+ * requested fields that differ from it, and `current` with the webhook. The response waits until no deliverer sends by the
+ * former configuration (`in_force`).
  */
 export const putWebhook = <ThrowOnError extends boolean = true>(options: Options<PutWebhookData, ThrowOnError>) => (options.client ?? client).put<PutWebhookResponses, PutWebhookErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -1470,6 +1473,8 @@ export const resumeWebhook = <ThrowOnError extends boolean = true>(options: Opti
  * Pause deliveries. Messages and records wait in their queue or stream.
  *
  * Pause deliveries. Messages and records wait in their queue or stream.
+ *
+ * The response waits until the requests in progress have ended (`in_force`).
  */
 export const pauseWebhook = <ThrowOnError extends boolean = true>(options: Options<PauseWebhookData, ThrowOnError>) => (options.client ?? client).put<PauseWebhookResponses, PauseWebhookErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -1482,7 +1487,8 @@ export const pauseWebhook = <ThrowOnError extends boolean = true>(options: Optio
  *
  * Create a new signing secret.
  *
- * The previous secret also signs deliveries for the overlap period, so that no delivery is rejected.
+ * The previous secret also signs deliveries for the overlap period, so that no delivery is rejected. The response waits
+ * until no deliverer sends without the new secret (`in_force`).
  */
 export const rotateWebhookSecret = <ThrowOnError extends boolean = true>(options: Options<RotateWebhookSecretData, ThrowOnError>) => (options.client ?? client).post<RotateWebhookSecretResponses, RotateWebhookSecretErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],

@@ -628,6 +628,8 @@ export type BrowsedMessageOut = {
      */
     crashes?: number;
     first_received_at?: string;
+    dead_letter_source?: string;
+    dead_letter?: DeadLetterOriginOut;
 };
 
 /**
@@ -738,6 +740,30 @@ export type ConditionConfig = {
 };
 
 /**
+ * DeadLetterOriginOut
+ *
+ * The source that gave up on the message, why, and after how many failures.
+ */
+export type DeadLetterOriginOut = {
+    /**
+     * `queue:<name>` or `group:<name>`.
+     */
+    source: string;
+    reason: string;
+    died_at: string;
+    failures: number;
+    crash_count: number;
+    /**
+     * Reason of the last nack or reject there.
+     */
+    last_failure_reason?: string;
+    /**
+     * Beginning of the response of a webhook's receiver.
+     */
+    response?: string;
+};
+
+/**
  * DeadLetterOut
  *
  * A message that was dead-lettered, with the reason.
@@ -779,6 +805,15 @@ export type DeadLetterOut = {
      * @deprecated
      */
     crashes?: number;
+    /**
+     * Reason of the last nack or reject, if it is not the reason.
+     */
+    last_failure_reason?: string;
+    /**
+     * Beginning of the response of a webhook's receiver.
+     */
+    response?: string;
+    dead_letter?: DeadLetterOriginOut;
 };
 
 /**
@@ -3715,6 +3750,7 @@ export type ReceivedMessageOut = {
      */
     crashes?: number;
     dead_letter_source?: string;
+    dead_letter?: DeadLetterOriginOut;
 };
 
 /**
@@ -4326,6 +4362,12 @@ export type SecretOut = {
      * Old Secret Expires At
      */
     old_secret_expires_at: string | null;
+    /**
+     * In Force
+     *
+     * No request is sent by the former configuration any more. False: a deliverer did not confirm that in time; it will within seconds.
+     */
+    in_force: boolean;
 };
 
 /**
@@ -5357,6 +5399,93 @@ export type TruncatedOut = {
 export type WaitReason = 'worker' | 'capacity' | 'readers' | 'target' | 'pace' | 'spark';
 
 /**
+ * WebhookChanged
+ *
+ * A webhook after a change of its state.
+ */
+export type WebhookChanged = {
+    /**
+     * Name
+     */
+    name: string;
+    /**
+     * Source
+     */
+    source: string;
+    /**
+     * Url
+     */
+    url: string;
+    /**
+     * Header Names
+     */
+    header_names: Array<string>;
+    format: BodyFormat;
+    /**
+     * Timeout Seconds
+     */
+    timeout_seconds: number;
+    /**
+     * Rate
+     */
+    rate: number | null;
+    /**
+     * In Flight Max
+     */
+    in_flight_max: number;
+    /**
+     * Retry Seconds
+     */
+    retry_seconds: Array<number>;
+    on_failure: OnFailure;
+    /**
+     * Dead Letter Queue
+     */
+    dead_letter_queue: string | null;
+    /**
+     * Disable After Seconds
+     */
+    disable_after_seconds: number;
+    /**
+     * Log Retention Seconds
+     */
+    log_retention_seconds: number;
+    /**
+     * Paused
+     *
+     * Deliveries are paused by the owner.
+     */
+    paused: boolean;
+    /**
+     * Enabled
+     *
+     * The opposite of `paused`.
+     *
+     * @deprecated
+     */
+    enabled?: boolean;
+    /**
+     * Version
+     */
+    version: number;
+    /**
+     * Created At
+     */
+    created_at: string;
+    /**
+     * Changed At
+     */
+    changed_at: string;
+    health: WebhookHealth;
+    /**
+     * In Force
+     *
+     * No request is sent by the former configuration any more. False: a deliverer did not confirm that in time; it will within seconds.
+     */
+    in_force: boolean;
+};
+
+/**
  * WebhookConfig
  *
  * The complete configuration of a webhook. The source is immutable.
@@ -5692,6 +5821,12 @@ export type WebhookStored = {
      * Secret
      */
     secret: string | null;
+    /**
+     * In Force
+     *
+     * No request is sent by the former configuration any more. False: a deliverer did not confirm that in time; it will within seconds.
+     */
+    in_force: boolean;
 };
 
 /**
@@ -6655,6 +6790,93 @@ export type ReplayPageWritable = {
 };
 
 /**
+ * WebhookChanged
+ *
+ * A webhook after a change of its state.
+ */
+export type WebhookChangedWritable = {
+    /**
+     * Name
+     */
+    name: string;
+    /**
+     * Source
+     */
+    source: string;
+    /**
+     * Url
+     */
+    url: string;
+    /**
+     * Header Names
+     */
+    header_names: Array<string>;
+    format: BodyFormat;
+    /**
+     * Timeout Seconds
+     */
+    timeout_seconds: number;
+    /**
+     * Rate
+     */
+    rate: number | null;
+    /**
+     * In Flight Max
+     */
+    in_flight_max: number;
+    /**
+     * Retry Seconds
+     */
+    retry_seconds: Array<number>;
+    on_failure: OnFailure;
+    /**
+     * Dead Letter Queue
+     */
+    dead_letter_queue: string | null;
+    /**
+     * Disable After Seconds
+     */
+    disable_after_seconds: number;
+    /**
+     * Log Retention Seconds
+     */
+    log_retention_seconds: number;
+    /**
+     * Paused
+     *
+     * Deliveries are paused by the owner.
+     */
+    paused: boolean;
+    /**
+     * Enabled
+     *
+     * The opposite of `paused`.
+     *
+     * @deprecated
+     */
+    enabled?: boolean;
+    /**
+     * Version
+     */
+    version: number;
+    /**
+     * Created At
+     */
+    created_at: string;
+    /**
+     * Changed At
+     */
+    changed_at: string;
+    health: WebhookHealthWritable;
+    /**
+     * In Force
+     *
+     * No request is sent by the former configuration any more. False: a deliverer did not confirm that in time; it will within seconds.
+     */
+    in_force: boolean;
+};
+
+/**
  * WebhookHealth
  *
  * Health of a webhook, as reported by its deliverer within the last seconds.
@@ -6900,6 +7122,12 @@ export type WebhookStoredWritable = {
      * Secret
      */
     secret: string | null;
+    /**
+     * In Force
+     *
+     * No request is sent by the former configuration any more. False: a deliverer did not confirm that in time; it will within seconds.
+     */
+    in_force: boolean;
 };
 
 /**
@@ -10719,7 +10947,7 @@ export type EnableWebhookResponses = {
     /**
      * Successful Response
      */
-    200: WebhookOut;
+    200: WebhookChanged;
 };
 
 export type EnableWebhookResponse = EnableWebhookResponses[keyof EnableWebhookResponses];
@@ -10749,7 +10977,7 @@ export type ResumeWebhookResponses = {
     /**
      * Successful Response
      */
-    200: WebhookOut;
+    200: WebhookChanged;
 };
 
 export type ResumeWebhookResponse = ResumeWebhookResponses[keyof ResumeWebhookResponses];
@@ -10779,7 +11007,7 @@ export type PauseWebhookResponses = {
     /**
      * Successful Response
      */
-    200: WebhookOut;
+    200: WebhookChanged;
 };
 
 export type PauseWebhookResponse = PauseWebhookResponses[keyof PauseWebhookResponses];

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from ..models.browsed_message_out_headers_base_64 import (
         BrowsedMessageOutHeadersBase64,
     )
+    from ..models.dead_letter_origin_out import DeadLetterOriginOut
 
 
 T = TypeVar("T", bound="BrowsedMessageOut")
@@ -43,6 +44,9 @@ class BrowsedMessageOut:
         receives (int | Unset): Former name of `receive_count`, which replaces it.
         crashes (int | Unset): Former name of `crash_count`, which replaces it.
         first_received_at (datetime.datetime | Unset):
+        dead_letter_source (str | Unset):  Default: ''.
+        dead_letter (DeadLetterOriginOut | Unset): The source that gave up on the message, why, and after how many
+            failures.
     """
 
     id: str
@@ -63,6 +67,8 @@ class BrowsedMessageOut:
     receives: int | Unset = UNSET
     crashes: int | Unset = UNSET
     first_received_at: datetime.datetime | Unset = UNSET
+    dead_letter_source: str | Unset = ""
+    dead_letter: DeadLetterOriginOut | Unset = UNSET
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
@@ -110,6 +116,12 @@ class BrowsedMessageOut:
         if not isinstance(self.first_received_at, Unset):
             first_received_at = self.first_received_at.isoformat()
 
+        dead_letter_source = self.dead_letter_source
+
+        dead_letter: dict[str, Any] | Unset = UNSET
+        if not isinstance(self.dead_letter, Unset):
+            dead_letter = self.dead_letter.to_dict()
+
         field_dict: dict[str, Any] = {}
         field_dict.update(self.additional_properties)
         field_dict.update(
@@ -145,6 +157,10 @@ class BrowsedMessageOut:
             field_dict["crashes"] = crashes
         if first_received_at is not UNSET:
             field_dict["first_received_at"] = first_received_at
+        if dead_letter_source is not UNSET:
+            field_dict["dead_letter_source"] = dead_letter_source
+        if dead_letter is not UNSET:
+            field_dict["dead_letter"] = dead_letter
 
         return field_dict
 
@@ -154,6 +170,7 @@ class BrowsedMessageOut:
         from ..models.browsed_message_out_headers_base_64 import (
             BrowsedMessageOutHeadersBase64,  # noqa: PLC0415
         )
+        from ..models.dead_letter_origin_out import DeadLetterOriginOut  # noqa: PLC0415
 
         d = dict(src_dict)
         id = d.pop("id")
@@ -212,6 +229,15 @@ class BrowsedMessageOut:
         else:
             first_received_at = datetime.datetime.fromisoformat(_first_received_at)
 
+        dead_letter_source = d.pop("dead_letter_source", UNSET)
+
+        _dead_letter = d.pop("dead_letter", UNSET)
+        dead_letter: DeadLetterOriginOut | Unset
+        if isinstance(_dead_letter, Unset):
+            dead_letter = UNSET
+        else:
+            dead_letter = DeadLetterOriginOut.from_dict(_dead_letter)
+
         browsed_message_out = cls(
             id=id,
             offset=offset,
@@ -231,6 +257,8 @@ class BrowsedMessageOut:
             receives=receives,
             crashes=crashes,
             first_received_at=first_received_at,
+            dead_letter_source=dead_letter_source,
+            dead_letter=dead_letter,
         )
 
         browsed_message_out.additional_properties = d

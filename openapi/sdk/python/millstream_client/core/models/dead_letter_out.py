@@ -10,6 +10,7 @@ from attrs import field as _attrs_field
 from ..types import UNSET, Unset
 
 if TYPE_CHECKING:
+    from ..models.dead_letter_origin_out import DeadLetterOriginOut
     from ..models.dead_letter_out_headers import DeadLetterOutHeaders
     from ..models.dead_letter_out_headers_base_64 import DeadLetterOutHeadersBase64
 
@@ -38,6 +39,10 @@ class DeadLetterOut:
         group (str | Unset):  Default: ''.
         receives (int | Unset): Former name of `receive_count`, which replaces it.
         crashes (int | Unset): Former name of `crash_count`, which replaces it.
+        last_failure_reason (str | Unset): Reason of the last nack or reject, if it is not the reason. Default: ''.
+        response (str | Unset): Beginning of the response of a webhook's receiver. Default: ''.
+        dead_letter (DeadLetterOriginOut | Unset): The source that gave up on the message, why, and after how many
+            failures.
     """
 
     id: str
@@ -56,6 +61,9 @@ class DeadLetterOut:
     group: str | Unset = ""
     receives: int | Unset = UNSET
     crashes: int | Unset = UNSET
+    last_failure_reason: str | Unset = ""
+    response: str | Unset = ""
+    dead_letter: DeadLetterOriginOut | Unset = UNSET
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
@@ -95,6 +103,14 @@ class DeadLetterOut:
 
         crashes = self.crashes
 
+        last_failure_reason = self.last_failure_reason
+
+        response = self.response
+
+        dead_letter: dict[str, Any] | Unset = UNSET
+        if not isinstance(self.dead_letter, Unset):
+            dead_letter = self.dead_letter.to_dict()
+
         field_dict: dict[str, Any] = {}
         field_dict.update(self.additional_properties)
         field_dict.update(
@@ -125,11 +141,18 @@ class DeadLetterOut:
             field_dict["receives"] = receives
         if crashes is not UNSET:
             field_dict["crashes"] = crashes
+        if last_failure_reason is not UNSET:
+            field_dict["last_failure_reason"] = last_failure_reason
+        if response is not UNSET:
+            field_dict["response"] = response
+        if dead_letter is not UNSET:
+            field_dict["dead_letter"] = dead_letter
 
         return field_dict
 
     @classmethod
     def from_dict(cls: type[T], src_dict: Mapping[str, Any]) -> T:
+        from ..models.dead_letter_origin_out import DeadLetterOriginOut  # noqa: PLC0415
         from ..models.dead_letter_out_headers import DeadLetterOutHeaders  # noqa: PLC0415
         from ..models.dead_letter_out_headers_base_64 import DeadLetterOutHeadersBase64  # noqa: PLC0415
 
@@ -176,6 +199,17 @@ class DeadLetterOut:
 
         crashes = d.pop("crashes", UNSET)
 
+        last_failure_reason = d.pop("last_failure_reason", UNSET)
+
+        response = d.pop("response", UNSET)
+
+        _dead_letter = d.pop("dead_letter", UNSET)
+        dead_letter: DeadLetterOriginOut | Unset
+        if isinstance(_dead_letter, Unset):
+            dead_letter = UNSET
+        else:
+            dead_letter = DeadLetterOriginOut.from_dict(_dead_letter)
+
         dead_letter_out = cls(
             id=id,
             offset=offset,
@@ -193,6 +227,9 @@ class DeadLetterOut:
             group=group,
             receives=receives,
             crashes=crashes,
+            last_failure_reason=last_failure_reason,
+            response=response,
+            dead_letter=dead_letter,
         )
 
         dead_letter_out.additional_properties = d

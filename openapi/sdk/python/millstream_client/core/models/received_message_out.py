@@ -10,6 +10,7 @@ from attrs import field as _attrs_field
 from ..types import UNSET, Unset
 
 if TYPE_CHECKING:
+    from ..models.dead_letter_origin_out import DeadLetterOriginOut
     from ..models.received_message_out_headers import ReceivedMessageOutHeaders
     from ..models.received_message_out_headers_base_64 import (
         ReceivedMessageOutHeadersBase64,
@@ -43,6 +44,8 @@ class ReceivedMessageOut:
         receives (int | Unset): Former name of `receive_count`, which replaces it.
         crashes (int | Unset): Former name of `crash_count`, which replaces it.
         dead_letter_source (str | Unset):  Default: ''.
+        dead_letter (DeadLetterOriginOut | Unset): The source that gave up on the message, why, and after how many
+            failures.
     """
 
     id: str
@@ -64,6 +67,7 @@ class ReceivedMessageOut:
     receives: int | Unset = UNSET
     crashes: int | Unset = UNSET
     dead_letter_source: str | Unset = ""
+    dead_letter: DeadLetterOriginOut | Unset = UNSET
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
@@ -109,6 +113,10 @@ class ReceivedMessageOut:
 
         dead_letter_source = self.dead_letter_source
 
+        dead_letter: dict[str, Any] | Unset = UNSET
+        if not isinstance(self.dead_letter, Unset):
+            dead_letter = self.dead_letter.to_dict()
+
         field_dict: dict[str, Any] = {}
         field_dict.update(self.additional_properties)
         field_dict.update(
@@ -144,11 +152,14 @@ class ReceivedMessageOut:
             field_dict["crashes"] = crashes
         if dead_letter_source is not UNSET:
             field_dict["dead_letter_source"] = dead_letter_source
+        if dead_letter is not UNSET:
+            field_dict["dead_letter"] = dead_letter
 
         return field_dict
 
     @classmethod
     def from_dict(cls: type[T], src_dict: Mapping[str, Any]) -> T:
+        from ..models.dead_letter_origin_out import DeadLetterOriginOut  # noqa: PLC0415
         from ..models.received_message_out_headers import ReceivedMessageOutHeaders  # noqa: PLC0415
         from ..models.received_message_out_headers_base_64 import (
             ReceivedMessageOutHeadersBase64,  # noqa: PLC0415
@@ -203,6 +214,13 @@ class ReceivedMessageOut:
 
         dead_letter_source = d.pop("dead_letter_source", UNSET)
 
+        _dead_letter = d.pop("dead_letter", UNSET)
+        dead_letter: DeadLetterOriginOut | Unset
+        if isinstance(_dead_letter, Unset):
+            dead_letter = UNSET
+        else:
+            dead_letter = DeadLetterOriginOut.from_dict(_dead_letter)
+
         received_message_out = cls(
             id=id,
             receipt_handle=receipt_handle,
@@ -223,6 +241,7 @@ class ReceivedMessageOut:
             receives=receives,
             crashes=crashes,
             dead_letter_source=dead_letter_source,
+            dead_letter=dead_letter,
         )
 
         received_message_out.additional_properties = d

@@ -18,11 +18,14 @@ class SecretOut:
         secret (str):
         created_at (datetime.datetime):
         old_secret_expires_at (datetime.datetime | None):
+        in_force (bool): No request is sent by the former configuration any more. False: a deliverer did not confirm
+            that in time; it will within seconds.
     """
 
     secret: str
     created_at: datetime.datetime
     old_secret_expires_at: datetime.datetime | None
+    in_force: bool
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
@@ -36,6 +39,8 @@ class SecretOut:
         else:
             old_secret_expires_at = self.old_secret_expires_at
 
+        in_force = self.in_force
+
         field_dict: dict[str, Any] = {}
         field_dict.update(self.additional_properties)
         field_dict.update(
@@ -43,6 +48,7 @@ class SecretOut:
                 "secret": secret,
                 "created_at": created_at,
                 "old_secret_expires_at": old_secret_expires_at,
+                "in_force": in_force,
             }
         )
 
@@ -70,10 +76,13 @@ class SecretOut:
 
         old_secret_expires_at = _parse_old_secret_expires_at(d.pop("old_secret_expires_at"))
 
+        in_force = d.pop("in_force")
+
         secret_out = cls(
             secret=secret,
             created_at=created_at,
             old_secret_expires_at=old_secret_expires_at,
+            in_force=in_force,
         )
 
         secret_out.additional_properties = d

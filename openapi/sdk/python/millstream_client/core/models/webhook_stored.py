@@ -56,6 +56,8 @@ class WebhookStored:
         dry_run (bool): True if nothing was stored.
         changes (list[FieldChange]): Fields that differ from those before.
         secret (None | str):
+        in_force (bool): No request is sent by the former configuration any more. False: a deliverer did not confirm
+            that in time; it will within seconds.
         enabled (bool | Unset): The opposite of `paused`.
     """
 
@@ -81,6 +83,7 @@ class WebhookStored:
     dry_run: bool
     changes: list[FieldChange]
     secret: None | str
+    in_force: bool
     enabled: bool | Unset = UNSET
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
 
@@ -135,6 +138,8 @@ class WebhookStored:
         secret: None | str
         secret = self.secret
 
+        in_force = self.in_force
+
         enabled = self.enabled
 
         field_dict: dict[str, Any] = {}
@@ -163,6 +168,7 @@ class WebhookStored:
                 "dry_run": dry_run,
                 "changes": changes,
                 "secret": secret,
+                "in_force": in_force,
             }
         )
         if enabled is not UNSET:
@@ -240,6 +246,8 @@ class WebhookStored:
 
         secret = _parse_secret(d.pop("secret"))
 
+        in_force = d.pop("in_force")
+
         enabled = d.pop("enabled", UNSET)
 
         webhook_stored = cls(
@@ -265,6 +273,7 @@ class WebhookStored:
             dry_run=dry_run,
             changes=changes,
             secret=secret,
+            in_force=in_force,
             enabled=enabled,
         )
 

@@ -12,7 +12,10 @@ def delete_webhook(
     *,
     if_match: str | Unset = UNSET,
 ) -> Call[None]:
-    """Delete a webhook, its secrets and its log. The queue or group is kept."""
+    """Delete a webhook, its secrets and its log. The queue or group is kept.
+
+    It is paused first, until its requests in progress have ended.
+    """
     headers: dict[str, Any] = {}
     if not isinstance(if_match, Unset):
         headers["if-match"] = if_match

@@ -4,13 +4,16 @@ from urllib.parse import quote
 import httpx
 
 from ....calls import Call
-from ...models.webhook_out import WebhookOut
+from ...models.webhook_changed import WebhookChanged
 
 
 def pause_webhook(
     webhook: str,
-) -> Call[WebhookOut]:
-    """Pause deliveries. Messages and records wait in their queue or stream."""
+) -> Call[WebhookChanged]:
+    """Pause deliveries. Messages and records wait in their queue or stream.
+
+    The response waits until the requests in progress have ended (`in_force`).
+    """
 
     _kwargs: dict[str, Any] = {}
 
@@ -25,9 +28,9 @@ def pause_webhook(
     )
 
 
-def _read(response: httpx.Response) -> WebhookOut:
+def _read(response: httpx.Response) -> WebhookChanged:
     if response.status_code == 200:
-        response_200 = WebhookOut.from_dict(response.json())
+        response_200 = WebhookChanged.from_dict(response.json())
 
         return response_200
 

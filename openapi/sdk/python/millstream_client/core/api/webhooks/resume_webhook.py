@@ -4,12 +4,12 @@ from urllib.parse import quote
 import httpx
 
 from ....calls import Call
-from ...models.webhook_out import WebhookOut
+from ...models.webhook_changed import WebhookChanged
 
 
 def resume_webhook(
     webhook: str,
-) -> Call[WebhookOut]:
+) -> Call[WebhookChanged]:
     """Resume deliveries. A webhook that the service has disabled stays disabled."""
 
     _kwargs: dict[str, Any] = {}
@@ -25,9 +25,9 @@ def resume_webhook(
     )
 
 
-def _read(response: httpx.Response) -> WebhookOut:
+def _read(response: httpx.Response) -> WebhookChanged:
     if response.status_code == 200:
-        response_200 = WebhookOut.from_dict(response.json())
+        response_200 = WebhookChanged.from_dict(response.json())
 
         return response_200
 

@@ -16,7 +16,8 @@ def rotate_webhook_secret(
 ) -> Call[SecretOut]:
     """Create a new signing secret.
 
-    The previous secret also signs deliveries for the overlap period, so that no delivery is rejected.
+    The previous secret also signs deliveries for the overlap period, so that no delivery is rejected. The response waits
+    until no deliverer sends without the new secret (`in_force`).
     """
     headers: dict[str, Any] = {}
 

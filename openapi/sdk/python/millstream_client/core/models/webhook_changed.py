@@ -1,0 +1,249 @@
+from __future__ import annotations
+
+import datetime
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+from attrs import define as _attrs_define
+from attrs import field as _attrs_field
+
+from ..models.body_format import BodyFormat
+from ..models.on_failure import OnFailure
+from ..types import UNSET, Unset
+
+if TYPE_CHECKING:
+    from ..models.webhook_health import WebhookHealth
+
+
+T = TypeVar("T", bound="WebhookChanged")
+
+
+@_attrs_define
+class WebhookChanged:
+    """A webhook after a change of its state.
+
+    Attributes:
+        name (str):
+        source (str):
+        url (str):
+        header_names (list[str]):
+        format_ (BodyFormat): Format of a delivery's request body.
+
+            body: the message's own bytes and content type, other properties in headers. envelope: JSON with everything.
+        timeout_seconds (float):
+        rate (float | None):
+        in_flight_max (int):
+        retry_seconds (list[float]):
+        on_failure (OnFailure): Handling of a group's record after its last retry.
+
+            block: its shard waits, and it is retried indefinitely. dead_letter: it is sent to a queue, and its shard
+            continues.
+        dead_letter_queue (None | str):
+        disable_after_seconds (float):
+        log_retention_seconds (float):
+        paused (bool): Deliveries are paused by the owner.
+        version (int):
+        created_at (datetime.datetime):
+        changed_at (datetime.datetime):
+        health (WebhookHealth): Health of a webhook, as reported by its deliverer within the last seconds.
+
+            `state`: `active`, `failing` since its last success, `paused` by its owner, or `disabled` by the service, for
+            the
+            `disabled_reason`: it was `failing` for too long, its receiver is `gone` (410), or its configuration is
+            `invalid`.
+        in_force (bool): No request is sent by the former configuration any more. False: a deliverer did not confirm
+            that in time; it will within seconds.
+        enabled (bool | Unset): The opposite of `paused`.
+    """
+
+    name: str
+    source: str
+    url: str
+    header_names: list[str]
+    format_: BodyFormat
+    timeout_seconds: float
+    rate: float | None
+    in_flight_max: int
+    retry_seconds: list[float]
+    on_failure: OnFailure
+    dead_letter_queue: None | str
+    disable_after_seconds: float
+    log_retention_seconds: float
+    paused: bool
+    version: int
+    created_at: datetime.datetime
+    changed_at: datetime.datetime
+    health: WebhookHealth
+    in_force: bool
+    enabled: bool | Unset = UNSET
+    additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
+
+    def to_dict(self) -> dict[str, Any]:
+        name = self.name
+
+        source = self.source
+
+        url = self.url
+
+        header_names = self.header_names
+
+        format_ = self.format_.value
+
+        timeout_seconds = self.timeout_seconds
+
+        rate: float | None
+        rate = self.rate
+
+        in_flight_max = self.in_flight_max
+
+        retry_seconds = self.retry_seconds
+
+        on_failure = self.on_failure.value
+
+        dead_letter_queue: None | str
+        dead_letter_queue = self.dead_letter_queue
+
+        disable_after_seconds = self.disable_after_seconds
+
+        log_retention_seconds = self.log_retention_seconds
+
+        paused = self.paused
+
+        version = self.version
+
+        created_at = self.created_at.isoformat()
+
+        changed_at = self.changed_at.isoformat()
+
+        health = self.health.to_dict()
+
+        in_force = self.in_force
+
+        enabled = self.enabled
+
+        field_dict: dict[str, Any] = {}
+        field_dict.update(self.additional_properties)
+        field_dict.update(
+            {
+                "name": name,
+                "source": source,
+                "url": url,
+                "header_names": header_names,
+                "format": format_,
+                "timeout_seconds": timeout_seconds,
+                "rate": rate,
+                "in_flight_max": in_flight_max,
+                "retry_seconds": retry_seconds,
+                "on_failure": on_failure,
+                "dead_letter_queue": dead_letter_queue,
+                "disable_after_seconds": disable_after_seconds,
+                "log_retention_seconds": log_retention_seconds,
+                "paused": paused,
+                "version": version,
+                "created_at": created_at,
+                "changed_at": changed_at,
+                "health": health,
+                "in_force": in_force,
+            }
+        )
+        if enabled is not UNSET:
+            field_dict["enabled"] = enabled
+
+        return field_dict
+
+    @classmethod
+    def from_dict(cls: type[T], src_dict: Mapping[str, Any]) -> T:
+        from ..models.webhook_health import WebhookHealth  # noqa: PLC0415
+
+        d = dict(src_dict)
+        name = d.pop("name")
+
+        source = d.pop("source")
+
+        url = d.pop("url")
+
+        header_names = cast(list[str], d.pop("header_names"))
+
+        format_ = BodyFormat(d.pop("format"))
+
+        timeout_seconds = d.pop("timeout_seconds")
+
+        def _parse_rate(data: object) -> float | None:
+            if data is None:
+                return data
+            return cast(float | None, data)
+
+        rate = _parse_rate(d.pop("rate"))
+
+        in_flight_max = d.pop("in_flight_max")
+
+        retry_seconds = cast(list[float], d.pop("retry_seconds"))
+
+        on_failure = OnFailure(d.pop("on_failure"))
+
+        def _parse_dead_letter_queue(data: object) -> None | str:
+            if data is None:
+                return data
+            return cast(None | str, data)
+
+        dead_letter_queue = _parse_dead_letter_queue(d.pop("dead_letter_queue"))
+
+        disable_after_seconds = d.pop("disable_after_seconds")
+
+        log_retention_seconds = d.pop("log_retention_seconds")
+
+        paused = d.pop("paused")
+
+        version = d.pop("version")
+
+        created_at = datetime.datetime.fromisoformat(d.pop("created_at"))
+
+        changed_at = datetime.datetime.fromisoformat(d.pop("changed_at"))
+
+        health = WebhookHealth.from_dict(d.pop("health"))
+
+        in_force = d.pop("in_force")
+
+        enabled = d.pop("enabled", UNSET)
+
+        webhook_changed = cls(
+            name=name,
+            source=source,
+            url=url,
+            header_names=header_names,
+            format_=format_,
+            timeout_seconds=timeout_seconds,
+            rate=rate,
+            in_flight_max=in_flight_max,
+            retry_seconds=retry_seconds,
+            on_failure=on_failure,
+            dead_letter_queue=dead_letter_queue,
+            disable_after_seconds=disable_after_seconds,
+            log_retention_seconds=log_retention_seconds,
+            paused=paused,
+            version=version,
+            created_at=created_at,
+            changed_at=changed_at,
+            health=health,
+            in_force=in_force,
+            enabled=enabled,
+        )
+
+        webhook_changed.additional_properties = d
+        return webhook_changed
+
+    @property
+    def additional_keys(self) -> list[str]:
+        return list(self.additional_properties.keys())
+
+    def __getitem__(self, key: str) -> Any:
+        return self.additional_properties[key]
+
+    def __setitem__(self, key: str, value: Any) -> None:
+        self.additional_properties[key] = value
+
+    def __delitem__(self, key: str) -> None:
+        del self.additional_properties[key]
+
+    def __contains__(self, key: str) -> bool:
+        return key in self.additional_properties
