@@ -9,7 +9,7 @@ from its start, every group to its end; then counts, dead letters and committed 
 
 from collections.abc import Callable, Collection
 
-from tests.chaos.checking import events, groups, queues, streams, webhooks
+from tests.chaos.checking import events, groups, positions, queues, streams, webhooks
 from tests.chaos.checking.findings import Finding, Operations, answers
 from tests.chaos.history import DELIVERIES, READS, Kind, Outcome
 
@@ -89,6 +89,9 @@ INVARIANTS: tuple[Invariant, ...] = (
     groups.groups_skip_no_record,
     groups.groups_reach_the_end,
     groups.committed_offsets_never_decrease,
+    positions.position_is_rejected_in_another_stream,
+    positions.reader_skips_no_record_of_a_recreated_stream,
+    positions.deleted_stream_accepts_no_commit,
     streams.replay_sends_each_record_once,
     events.follower_receives_no_duplicates,
     events.follower_receives_every_record,

@@ -22,7 +22,7 @@ class Follower:
     def __init__(self, caller: Caller, stream: str) -> None:
         self._caller = caller
         self._stream = stream
-        self._last_id = ""
+        self.last_id = ""
         self.reached: dict[int, int] = {}
         """Next offset by shard."""
 
@@ -35,8 +35,8 @@ class Follower:
 
     async def _connect(self) -> None:
         headers = {"accept": "text/event-stream"}
-        if self._last_id:
-            headers["last-event-id"] = self._last_id
+        if self.last_id:
+            headers["last-event-id"] = self.last_id
         invoked = self._caller.history.now()
         timeout = httpx.Timeout(SILENT_S)
         path = f"/v1/streams/{self._stream}/events"
@@ -48,29 +48,31 @@ class Follower:
                     self._hear(event)
             else:
                 await answer.aread()
-                self._refused(invoked, answer.json())
+                self.refuse(invoked, answer.json())
 
     def _hear(self, event: Event) -> None:
         now, data = self._caller.history.now(), event.data
-        self._last_id = event.id
+        self.last_id = event.id
         match event.kind:
             case "message":
-                self._note(now, data["shard"], Told(records_of([data], data["shard"])))
+                self.note(now, data["shard"], Told(records_of([data], data["shard"])))
                 self.reached[data["shard"]] = data["offset"] + 1
             case "gap":
                 gap = Gap(data["shard"], data["first"], data["next"], data["reason"])
-                self._note(now, gap.shard, Told(gaps=(gap,)))
+                self.note(now, gap.shard, Told(gaps=(gap,)))
                 self.reached[gap.shard] = gap.next
             case "error":
-                self._refused(now, data["problem"])
+                self.refuse(now, data["problem"])
             case _:
                 pass
 
-    def _note(self, now: float, shard: int, told: Told) -> None:
+    def note(self, now: float, shard: int, told: Told) -> None:
+        """Record a record or a gap."""
         first = self.reached.get(shard, -1)
         self._caller.went_well(Kind.FOLLOWED, self._stream, now, told, first=first)
 
-    def _refused(self, invoked: float, problem: Any) -> None:
+    def refuse(self, invoked: float, problem: Any) -> None:
+        """Record why a connection was rejected or ended."""
         self._caller.note(
             Kind.FOLLOWED,
             self._stream,

@@ -45,6 +45,8 @@ class Kind(StrEnum):
     """All records of a replay's target."""
     DAMAGE = "damage"
     """A byte of a file was changed: ok if that was detected."""
+    DELETED = "deleted"
+    """That stream was deleted some time before."""
     CLOCK = "clock"
     """A period in which the store's clock was wrong."""
     WEBHOOK = "webhook"

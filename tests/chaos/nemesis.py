@@ -3,7 +3,7 @@
 import asyncio
 import signal
 from collections import Counter
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from random import Random
 
 import msgspec
@@ -39,6 +39,7 @@ RESOURCES = {
     "fsync_error": "valkey",
     "clock_jump": "valkey",
     "kill_postgres": "postgres",
+    "recreate_stream": "recreated stream",
     **{
         f"{fault.value}_{link}": f"{link} link"
         for link in LINKS
@@ -48,6 +49,10 @@ RESOURCES = {
 }
 """Each fault with its resource; faults of one resource do not overlap."""
 OF_THE_WORKER = ("kill_worker", "pause_worker")
+OF_THE_OPERATOR = ("recreate_stream",)
+"""Faults that are requests, which the workload carries out; each takes the seconds that it should last."""
+
+Requests = Mapping[str, Callable[[float], Awaitable[None]]]
 
 
 class Planned(msgspec.Struct, frozen=True):
@@ -97,11 +102,12 @@ def _begin(fault: Planned, planned: list[Planned]) -> float:
 class Nemesis:
     """Carry out a schedule."""
 
-    def __init__(self, site: Site, history: History) -> None:
+    def __init__(self, site: Site, history: History, requests: Requests) -> None:
         self.done: Counter[str] = Counter()
         self.told: list[str] = []
         self._site = site
         self._history = history
+        self._requests = requests
         self._held = {resource: asyncio.Lock() for resource in RESOURCES.values()}
 
     async def run(self, planned: list[Planned]) -> None:
@@ -131,7 +137,9 @@ class Nemesis:
             "kill_postgres": self._kill_postgres,
         }
         name, _, of = fault.name.rpartition("_")
-        if fault.name in breaks:
+        if fault.name in OF_THE_OPERATOR:
+            await self._requests[fault.name](fault.lasts)
+        elif fault.name in breaks:
             await breaks[fault.name](fault)
         elif name == "kill":
             await self._kill(of, fault)

@@ -110,7 +110,7 @@ async def run(seed: int, seconds: float, place: Path, tools: Tools, *, archives:
         Stage(site.url, history, seed) as stage,
         Workload(stage, archives=archives) as workload,
     ):
-        nemesis = Nemesis(site, history)
+        nemesis = Nemesis(site, history, await workload.start_recreation())
         left_out = _left_out(tools, archives=archives)
         stage.reshard_s = max(stage.reshard_s, seconds / RESHARDS_MAX)
         await workload.start()

@@ -147,10 +147,10 @@ class Reader:
         self.caller = caller
         self.stream = stream
         self.session = Session(url, self)
-        self._next: dict[int, int] = {}
+        self.next_offsets: dict[int, int] = {}
 
     async def begins(self) -> None:
-        offsets = {str(shard): offset for shard, offset in self._next.items()}
+        offsets = {str(shard): offset for shard, offset in self.next_offsets.items()}
         start = {"offsets": offsets} if offsets else {"from": "earliest"}
         credit = {"messages": READING_CREDIT, "bytes": 1_000_000}
         source = f"stream:{self.stream}"
@@ -162,18 +162,18 @@ class Reader:
     async def hears(self, frame: Frame) -> None:
         if frame["type"] == "records":
             shard = frame["shard"]
-            self._note(shard, Told(records_of(frame["records"], shard)))
-            self._next[shard] = frame["next_offset"]
+            self.note(shard, Told(records_of(frame["records"], shard)))
+            self.next_offsets[shard] = frame["next_offset"]
             number = len(frame["records"])
             await self.session.send_frame("credit", sub=SUB, messages=number, bytes=number * 1_000)
         elif frame["type"] == "gap":
             gap = Gap(frame["shard"], frame["first"], frame["next"], frame["reason"])
-            self._note(gap.shard, Told(gaps=(gap,)))
-            self._next[gap.shard] = gap.next
+            self.note(gap.shard, Told(gaps=(gap,)))
+            self.next_offsets[gap.shard] = gap.next
 
-    def _note(self, shard: int, told: Told) -> None:
+    def note(self, shard: int, told: Told) -> None:
         """Record a push; `first` is where the shard's last frame ended, if there was one."""
-        now, first = self.caller.history.now(), self._next.get(shard, -1)
+        now, first = self.caller.history.now(), self.next_offsets.get(shard, -1)
         self.caller.went_well(Kind.READ, self.stream, now, told, first=first)
 
 

@@ -65,6 +65,11 @@ class Session:
         finally:
             ending.cancel()
 
+    def break_socket(self) -> None:
+        """Break the socket without a close frame; the session is resumed on the next one."""
+        if self._connection is not None:
+            self._connection.transport.abort()
+
     async def send_frame(self, type_: str, **fields: Any) -> None:
         """Send a frame, if connected."""
         if self._connection is not None:

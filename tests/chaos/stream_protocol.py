@@ -49,7 +49,7 @@ class Streams:
         producer = {"id": self.caller.name, "epoch": 0, "sequence": sequence}
 
         def read(told: Any) -> Told:
-            return _produced(told, values)
+            return produced(told, values)
 
         operation = await self.caller.rest(
             Kind.APPEND,
@@ -126,8 +126,8 @@ class Streams:
             nonlocal token
             token = told["token"]
             return Told(
-                _records(told),
-                _gaps(told["gaps"]),
+                records_of_shards(told),
+                gaps_of(told["gaps"]),
                 told["tier"],
                 told["generation"],
                 tuple(told["shards"]),
@@ -159,7 +159,7 @@ class Streams:
             "owns": read.owns,
         }
         return await self.caller.rest(
-            Kind.COMMIT, read.log, "POST", path, _committed, body=body, **about
+            Kind.COMMIT, read.log, "POST", path, committed, body=body, **about
         )
 
     async def leave(self, group: str) -> None:
@@ -173,7 +173,8 @@ class Streams:
         return await self.caller.rest(Kind.STANDING, stream, "GET", path, _standing, group=group)
 
 
-def _produced(told: Any, values: tuple[str, ...]) -> Told:
+def produced(told: Any, values: tuple[str, ...]) -> Told:
+    """Positions of a producer's records. Raises ItemRefused."""
     if error := next((record["error"] for record in told["records"] if "error" in record), None):
         raise ItemRefused(error["code"])
     return Told(
@@ -186,7 +187,7 @@ def _produced(told: Any, values: tuple[str, ...]) -> Told:
 
 def _page(told: Any, shard: int) -> Told:
     gaps = [told["gap"]] if "gap" in told else []
-    return Told(records_of(told["records"], shard), _gaps(gaps, shard), told["tier"])
+    return Told(records_of(told["records"], shard), gaps_of(gaps, shard), told["tier"])
 
 
 def records_of(told: Any, shard: int) -> tuple[Seen, ...]:
@@ -196,14 +197,16 @@ def records_of(told: Any, shard: int) -> tuple[Seen, ...]:
     )
 
 
-def _records(told: Any) -> tuple[Seen, ...]:
+def records_of_shards(told: Any) -> tuple[Seen, ...]:
+    """Records of several shards, in the format of REST."""
     return tuple(
         Seen(value=record["data"], shard=record["shard"], offset=record["offset"])
         for record in told["records"]
     )
 
 
-def _gaps(told: Any, shard: int = 0) -> tuple[Gap, ...]:
+def gaps_of(told: Any, shard: int = 0) -> tuple[Gap, ...]:
+    """Gaps in the format of REST; `shard` is that of gaps without one."""
     return tuple(
         Gap(answer.get("shard", shard), answer["first"], answer["next"], answer["reason"])
         for answer in told
@@ -219,7 +222,7 @@ def _shards(told: Any) -> Told:
     )
 
 
-def _committed(told: Any) -> Told:
+def committed(told: Any) -> Told:
     """The committed shards; others in the same call may have been rejected."""
     done = [one for one in told["offsets"] if "error" not in one]
     return Told(tuple(Seen(shard=one["shard"], offset=one["offset"]) for one in done))

@@ -12,6 +12,7 @@
     posted.fifo FIFO       the same
     posting     group      of `events`, whose records a webhook posts to the same receiver
     again-…     streams    replays of parts of `events`, where there is a Spark worker
+    recreated   stream     deleted and recreated during the faults, with its group; see `tests.chaos.recreation`
 
 One reader follows `events` as server-sent events, disconnects repeatedly, and resumes after the last. At the end
 everything is drained.
@@ -31,7 +32,9 @@ from tests.chaos.callers import ANSWER_S, Caller
 from tests.chaos.drain import EXPIRED, drain
 from tests.chaos.event_follower import Follower
 from tests.chaos.history import Kind, Operation, Outcome
+from tests.chaos.nemesis import Requests
 from tests.chaos.queue_protocols import RestQueues, SqsQueues
+from tests.chaos.recreation.clients import RecreationClients
 from tests.chaos.replay_clients import replay
 from tests.chaos.socket_protocol import Member, Publisher, Reader, Worker
 from tests.chaos.stage import (
@@ -72,6 +75,7 @@ class Workload:
         self._open = AsyncExitStack()
         self._hooks: Hooks | None = None
         self._follower: Follower | None = None
+        self._recreation: RecreationClients | None = None
 
     async def __aenter__(self) -> Self:
         http = (await self.stage.caller("setup")).http
@@ -107,6 +111,8 @@ class Workload:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
+        if self._recreation is not None:
+            await self._recreation.cancel()
         await self._open.aclose()
 
     async def start(self) -> None:
@@ -152,6 +158,17 @@ class Workload:
             socket_clients.belong,
         )
 
+    async def start_recreation(self) -> Requests:
+        """Start the clients of the stream that is recreated; return the faults that are requests."""
+        recreation = RecreationClients(self.stage)
+        await recreation.start()
+        self._recreation = recreation
+
+        async def recreate_stream(_: float) -> None:
+            await recreation.delete()
+
+        return {"recreate_stream": recreate_stream}
+
     def check(self) -> None:
         """Raise what a client raised; none may end by itself."""
         for task in self._tasks:
@@ -168,7 +185,11 @@ class Workload:
         """Drain queues, stream and group, and record the final state."""
         assert self._hooks is not None
         assert self._follower is not None
+        if self._recreation is not None:
+            await self._recreation.write_last()
         await drain(self.stage, self._hooks, self._follower, archives=self._archives)
+        if self._recreation is not None:
+            await self._recreation.read_to_the_end()
 
     async def _run(self, name: str, protocol: Callable[[Caller], Any], client: Client) -> None:
         caller = await self.stage.caller(name)

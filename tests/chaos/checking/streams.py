@@ -23,9 +23,15 @@ def offset_has_one_value(history: Operations) -> Finding:
 
 
 def appended_record_is_not_lost(history: Operations) -> Finding:
-    """S1: every acknowledged append can be read at the end."""
+    """S1: every acknowledged append can be read at the end, unless its stream was deleted."""
     appends = [*ok(history, Kind.APPEND)]
-    appended = {(one.log, value) for one in appends for value in one.values}
+    deleted = {operation.log for operation in ok(history, Kind.DELETED)}
+    appended = {
+        (append.log, value)
+        for append in appends
+        if append.log not in deleted
+        for value in append.values
+    }
     over = max([one.ended for one in appends], default=0.0)
     read = {
         (one.log, seen.value) for one, seen in answers(history, Kind.READ) if one.invoked > over

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tests.chaos import checker
-from tests.chaos.checking import events, groups, queues, streams, webhooks
+from tests.chaos.checking import events, groups, positions, queues, streams, webhooks
 from tests.chaos.checking.findings import Finding
 from tests.chaos.history import Gap, History, Kind, Operation, Outcome, Seen, read_history
 
@@ -116,7 +116,22 @@ def dead(*values: str) -> Operation:
     return op(Kind.DEAD_LETTERS, 91, *(Seen(value=value, id=f"id {value}") for value in values))
 
 
+def stream_read(at: float, number: int, *offsets: int, **more: Any) -> Operation:
+    """Read the records of one of the streams named `t`."""
+    seen = (Seen(value=f"{number}:{offset}", offset=offset) for offset in offsets)
+    return op(Kind.READ, at, *seen, **{"log": f"t#{number}", "client": "r", **more})
+
+
+def stream_appended(at: float, number: int, offset: int) -> Operation:
+    return append(at, f"{number}:{offset}", offset, log=f"t#{number}")
+
+
+def stream_deleted(at: float, number: int) -> Operation:
+    return op(Kind.DELETED, at, log=f"t#{number}")
+
+
 UNKNOWN, FAIL = Outcome.UNKNOWN, Outcome.FAIL
+REJECTION: dict[str, Any] = {"log": "t", "client": "r", "outcome": FAIL, "code": "stream_recreated"}
 Invariant = Callable[[Sequence[Operation]], Finding]
 
 VIOLATIONS: list[tuple[str, Invariant, list[Operation]]] = [
@@ -492,6 +507,70 @@ VIOLATIONS: list[tuple[str, Invariant, list[Operation]]] = [
         checker.no_response_is_a_500,
         [op(Kind.READ, 1, outcome=UNKNOWN, status=500, code="InternalFailure")],
     ),
+    (
+        "position is used in the next stream",
+        positions.position_is_rejected_in_another_stream,
+        [stream_read(1, 1, 0), stream_read(2, 2, 0)],
+    ),
+    (
+        "rejection is another reader's",
+        positions.position_is_rejected_in_another_stream,
+        [
+            stream_read(1, 1, 0),
+            op(Kind.READ, 2, **{**REJECTION, "client": "other"}),
+            stream_read(3, 2, 0),
+        ],
+    ),
+    (
+        "missing stream is not a rejection",
+        positions.position_is_rejected_in_another_stream,
+        [
+            stream_read(1, 1, 0),
+            op(Kind.READ, 2, **{**REJECTION, "code": "stream_not_found"}),
+            stream_read(3, 2, 0),
+        ],
+    ),
+    (
+        "reader skips the first record of the next stream",
+        positions.reader_skips_no_record_of_a_recreated_stream,
+        [
+            stream_appended(1, 1, 0),
+            stream_read(2, 1, 0),
+            stream_deleted(3, 1),
+            stream_appended(4, 2, 0),
+            stream_appended(5, 2, 1),
+            stream_read(6, 2, 1),
+        ],
+    ),
+    (
+        "reader never reads the last stream",
+        positions.reader_skips_no_record_of_a_recreated_stream,
+        [stream_appended(1, 1, 0), op(Kind.READ, 2, **REJECTION)],
+    ),
+    (
+        "reader of a deleted stream skips a record before its last",
+        positions.reader_skips_no_record_of_a_recreated_stream,
+        [
+            stream_appended(1, 1, 0),
+            stream_appended(2, 1, 1),
+            stream_read(3, 1, 1),
+            stream_deleted(4, 1),
+        ],
+    ),
+    (
+        "group skips a record of the next stream",
+        positions.reader_skips_no_record_of_a_recreated_stream,
+        [
+            stream_appended(1, 1, 0),
+            stream_appended(1, 1, 1),
+            stream_read(2, 1, 1, group="g"),
+        ],
+    ),
+    (
+        "token of a deleted stream is committed",
+        positions.deleted_stream_accepts_no_commit,
+        [stream_deleted(1, 1), commit(2, "r", -1, 7, log="t#1")],
+    ),
 ]
 
 
@@ -532,6 +611,22 @@ POSTED_AND_FOLLOWED = [
     op(Kind.READ, 9, Seen(value="0 0", offset=0), Seen(value="1 0", shard=1, offset=0), log="s"),
 ]
 """A lost response to a deliverer, a deliverer that was killed, and a follower that was refused."""
+
+
+RECREATED_AND_PAUSED = [
+    stream_appended(1, 1, 0),
+    stream_appended(2, 1, 1),
+    stream_read(3, 1, 0),
+    stream_read(3, 1, 0, client="a", group="g"),
+    commit(4, "a", -1, 1, log="t#1", group="g#1"),
+    stream_deleted(5, 1),
+    op(Kind.READ, 6, **REJECTION),
+    stream_appended(7, 2, 0),
+    stream_read(8.6, 2, 0),
+    stream_read(8.6, 2, 0, client="b", group="g"),
+    commit(9, "a", -1, 1, log="t#1", group="g#1", outcome=FAIL, code="stale_generation"),
+]
+"""A stream whose last record nobody read before its deletion, and its successor."""
 
 
 def test_valid_history_satisfies_all_invariants():
@@ -584,6 +679,7 @@ def test_valid_history_satisfies_all_invariants():
         stats(sent=4, acknowledged=3, dead_lettered=1),
         op(Kind.SEND, 1, outcome=UNKNOWN, status=500, code=checker.UNANSWERED),
         *POSTED_AND_FOLLOWED,
+        *RECREATED_AND_PAUSED,
     ]
 
     assert [finding for finding in checker.check(history) if not finding.holds] == []
@@ -611,6 +707,12 @@ def test_clock_fault_suspends_visibility_guarantees():
     ]
 
     assert queues.timeouts_are_respected(history).holds
+
+
+def test_record_of_a_deleted_stream_need_not_be_readable():
+    history = [stream_appended(1, 1, 0), stream_deleted(2, 1)]
+
+    assert not streams.appended_record_is_not_lost(history).violations
 
 
 def test_clock_fault_permits_late_webhook_repeats():

@@ -55,7 +55,7 @@ class Slow(Nemesis):
     """Take longer than planned for every fault, and log its beginning and end."""
 
     def __init__(self) -> None:
-        super().__init__(cast(Site, None), History())
+        super().__init__(cast(Site, None), History(), {})
         self.said: list[str] = []
 
     async def put(self, fault: Planned) -> None:
