@@ -9,7 +9,7 @@ from its start, every group to its end; then counts, dead letters and committed 
 
 from collections.abc import Callable, Collection
 
-from tests.chaos.checking import events, groups, positions, queues, streams, webhooks
+from tests.chaos.checking import events, groups, pauses, positions, queues, streams, webhooks
 from tests.chaos.checking.findings import Finding, Operations, answers
 from tests.chaos.history import DELIVERIES, READS, Kind, Outcome
 
@@ -92,6 +92,8 @@ INVARIANTS: tuple[Invariant, ...] = (
     positions.position_is_rejected_in_another_stream,
     positions.reader_skips_no_record_of_a_recreated_stream,
     positions.deleted_stream_accepts_no_commit,
+    pauses.paused_queue_delivers_nothing,
+    pauses.paused_group_receives_nothing,
     streams.replay_sends_each_record_once,
     events.follower_receives_no_duplicates,
     events.follower_receives_every_record,

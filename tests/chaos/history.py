@@ -47,6 +47,8 @@ class Kind(StrEnum):
     """A byte of a file was changed: ok if that was detected."""
     DELETED = "deleted"
     """That stream was deleted some time before."""
+    PAUSED = "paused"
+    """A queue or group was paused: from the response to the pause to the request to resume."""
     CLOCK = "clock"
     """A period in which the store's clock was wrong."""
     WEBHOOK = "webhook"

@@ -40,6 +40,8 @@ RESOURCES = {
     "clock_jump": "valkey",
     "kill_postgres": "postgres",
     "recreate_stream": "recreated stream",
+    "pause_queue": "paused queue",
+    "pause_group": "paused group",
     **{
         f"{fault.value}_{link}": f"{link} link"
         for link in LINKS
@@ -49,7 +51,7 @@ RESOURCES = {
 }
 """Each fault with its resource; faults of one resource do not overlap."""
 OF_THE_WORKER = ("kill_worker", "pause_worker")
-OF_THE_OPERATOR = ("recreate_stream",)
+OF_THE_OPERATOR = ("recreate_stream", "pause_queue", "pause_group")
 """Faults that are requests, which the workload carries out; each takes the seconds that it should last."""
 
 Requests = Mapping[str, Callable[[float], Awaitable[None]]]

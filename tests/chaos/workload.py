@@ -27,7 +27,7 @@ from typing import Any, Self
 
 import httpx
 
-from tests.chaos import push_clients, queue_clients, socket_clients, stream_clients
+from tests.chaos import pausing, push_clients, queue_clients, socket_clients, stream_clients
 from tests.chaos.callers import ANSWER_S, Caller
 from tests.chaos.drain import EXPIRED, drain
 from tests.chaos.event_follower import Follower
@@ -163,11 +163,22 @@ class Workload:
         recreation = RecreationClients(self.stage)
         await recreation.start()
         self._recreation = recreation
+        operator = await self.stage.caller("operator")
 
         async def recreate_stream(_: float) -> None:
             await recreation.delete()
 
-        return {"recreate_stream": recreate_stream}
+        async def pause_queue(lasts: float) -> None:
+            await pausing.pause_queue(operator, WORK, lasts)
+
+        async def pause_group(lasts: float) -> None:
+            await pausing.pause_group(operator, READERS, lasts)
+
+        return {
+            "recreate_stream": recreate_stream,
+            "pause_queue": pause_queue,
+            "pause_group": pause_group,
+        }
 
     def check(self) -> None:
         """Raise what a client raised; none may end by itself."""

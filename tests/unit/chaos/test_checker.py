@@ -3,10 +3,11 @@
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import msgspec
 import pytest
 
 from tests.chaos import checker
-from tests.chaos.checking import events, groups, positions, queues, streams, webhooks
+from tests.chaos.checking import events, groups, pauses, positions, queues, streams, webhooks
 from tests.chaos.checking.findings import Finding
 from tests.chaos.history import Gap, History, Kind, Operation, Outcome, Seen, read_history
 
@@ -128,6 +129,12 @@ def stream_appended(at: float, number: int, offset: int) -> Operation:
 
 def stream_deleted(at: float, number: int) -> Operation:
     return op(Kind.DELETED, at, log=f"t#{number}")
+
+
+def paused(at: float, **more: Any) -> Operation:
+    """A pause of six seconds, noticed within one."""
+    pause = op(Kind.PAUSED, at, promised_s=1.0, **{"log": "", **more})
+    return msgspec.structs.replace(pause, ended=at + 6)
 
 
 UNKNOWN, FAIL = Outcome.UNKNOWN, Outcome.FAIL
@@ -571,6 +578,21 @@ VIOLATIONS: list[tuple[str, Invariant, list[Operation]]] = [
         positions.deleted_stream_accepts_no_commit,
         [stream_deleted(1, 1), commit(2, "r", -1, 7, log="t#1")],
     ),
+    (
+        "paused queue delivers",
+        pauses.paused_queue_delivers_nothing,
+        [paused(1, log="q"), receive(3, "a")],
+    ),
+    (
+        "paused queue uses credit",
+        pauses.paused_queue_delivers_nothing,
+        [paused(1, log="q"), op(Kind.PUSHED, 3, Seen(value="a"))],
+    ),
+    (
+        "paused group is given a record",
+        pauses.paused_group_receives_nothing,
+        [paused(1, group="g"), read(3, ("a", 0), kind=Kind.GROUP_READ, generation=1)],
+    ),
 ]
 
 
@@ -625,8 +647,14 @@ RECREATED_AND_PAUSED = [
     stream_read(8.6, 2, 0),
     stream_read(8.6, 2, 0, client="b", group="g"),
     commit(9, "a", -1, 1, log="t#1", group="g#1", outcome=FAIL, code="stale_generation"),
+    paused(40, log="q"),
+    receive(40.2),
+    receive(42),
+    op(Kind.PUSHED, 39, outcome=FAIL),
+    paused(50, group="paused"),
+    op(Kind.GROUP_READ, 52, group="paused", generation=1),
 ]
-"""A stream whose last record nobody read before its deletion, and its successor."""
+"""A stream whose last record nobody read before its deletion, its successor, and pauses without deliveries."""
 
 
 def test_valid_history_satisfies_all_invariants():
@@ -707,6 +735,14 @@ def test_clock_fault_suspends_visibility_guarantees():
     ]
 
     assert queues.timeouts_are_respected(history).holds
+
+
+@pytest.mark.parametrize("at", [1.5, 6.8, 8.0])
+def test_delivery_at_the_edge_of_a_pause_is_allowed(at):
+    """Before every process has noticed the pause, after it, and while it ends."""
+    history = [paused(1, log="q"), receive(3), receive(at, "a")]
+
+    assert pauses.paused_queue_delivers_nothing(history).holds
 
 
 def test_record_of_a_deleted_stream_need_not_be_readable():

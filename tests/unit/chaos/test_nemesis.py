@@ -7,7 +7,7 @@ from typing import cast
 import pytest
 
 from tests.chaos.history import History
-from tests.chaos.nemesis import LASTS_S, RESOURCES, Nemesis, Planned, schedule
+from tests.chaos.nemesis import LASTS_S, OF_THE_OPERATOR, RESOURCES, Nemesis, Planned, schedule
 from tests.chaos.site import Site
 
 SEEDS = range(20)
@@ -72,3 +72,17 @@ async def test_late_fault_delays_next_fault_of_same_resource():
 
     names = ["kill_valkey", "kill_valkey_twice"]
     assert nemesis.said == [f"{name} {word}" for name in names for word in ("begins", "ends")]
+
+
+@pytest.mark.parametrize("name", OF_THE_OPERATOR)
+async def test_fault_that_is_a_request_gets_its_duration(name):
+    durations: list[float] = []
+
+    async def request(lasts: float) -> None:
+        durations.append(lasts)
+
+    nemesis = Nemesis(cast(Site, None), History(), {name: request})
+
+    await nemesis.run([Planned(name, at=0.0, lasts=0.5, luck=0)])
+
+    assert durations == [0.5]
