@@ -36,10 +36,11 @@ async def fill(storage, name: StreamName, count: int, shards: int = 1) -> None:
 async def archived_bodies(storage, stores, name: StreamName) -> list[bytes]:
     """Read the archived files of a stream, verifying their digests."""
     root, found = open_root(stores.archive_url), []
+    stream = await storage.catalog.fresh_stream(name)
     for shard in (await storage.archive_admin.show(name)).shards:
         edge = 0
         for file in await storage.archive_admin.files(
-            name, shard.shard.index, after=-1, limit=1_000
+            stream, shard.shard.index, after=-1, limit=1_000
         ):
             assert file.first_offset == edge
             edge = file.next_offset
@@ -105,7 +106,8 @@ async def test_small_files_are_compacted(storage, stores, working, ended, rewrit
         over = await ended(job.job_id)
 
     assert (over.state, over.progress) == (JobState.DONE, {"files_before": 5, "files": 1})
-    assert len(await storage.archive_admin.files(CLICKS, 0, after=-1, limit=10)) == 1
+    stream = await storage.catalog.fresh_stream(CLICKS)
+    assert len(await storage.archive_admin.files(stream, 0, after=-1, limit=10)) == 1
     assert await archived_bodies(storage, stores, CLICKS) == [b"%d" % part for part in range(5)]
 
 

@@ -325,8 +325,8 @@ async def test_records_redirected_to_new_shards_name_them(
     )
     stale = [old]
 
-    async def cached(self, name):
-        return stale.pop() if stale else await Catalog.fresh_stream(self, name)
+    async def cached(self, name, stream_id=None):
+        return stale.pop() if stale else await Catalog.fresh_stream(self, name, stream_id)
 
     monkeypatch.setattr(Catalog, "stream", cached)
     told = await put(kinesis, 3)
