@@ -27,7 +27,7 @@ from typing import Any, Self
 
 import httpx
 
-from tests.chaos import pausing, push_clients, queue_clients, socket_clients, stream_clients
+from tests.chaos import pauses, push_clients, queue_clients, socket_clients, stream_clients
 from tests.chaos.callers import ANSWER_S, Caller
 from tests.chaos.drain import EXPIRED, drain
 from tests.chaos.event_follower import Follower
@@ -169,10 +169,10 @@ class Workload:
             await recreation.delete()
 
         async def pause_queue(lasts: float) -> None:
-            await pausing.pause_queue(operator, WORK, lasts)
+            await pauses.pause_queue(operator, WORK, lasts)
 
         async def pause_group(lasts: float) -> None:
-            await pausing.pause_group(operator, READERS, lasts)
+            await pauses.pause_group(operator, READERS, lasts)
 
         return {
             "recreate_stream": recreate_stream,

@@ -5,7 +5,7 @@ import asyncio
 import httpx
 import pytest
 
-from tests.chaos import pausing
+from tests.chaos import pauses
 from tests.chaos.callers import Caller
 from tests.chaos.history import History, Kind
 from tests.chaos.requests import send_until_done
@@ -25,10 +25,10 @@ async def test_pause_is_recorded_between_its_two_requests(monkeypatch):
     http = httpx.AsyncClient(transport=httpx.MockTransport(answer), base_url="http://api")
     caller = Caller("operator", History(), http)
 
-    await pausing.pause_group(caller, "readers", 2.0)
+    await pauses.pause_group(caller, "readers", 2.0)
 
     path = "/v1/groups/readers/pause"
-    waits_s = pausing.HEARTBEAT_S + 2.0
+    waits_s = pauses.HEARTBEAT_S + 2.0
     [pause] = caller.history.operations
     assert requests == [("PUT", path), ("sleep", f"{waits_s:.1f}"), ("DELETE", path)]
     assert (pause.kind, pause.log, pause.group) == (Kind.PAUSED, "", "readers")
