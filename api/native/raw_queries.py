@@ -25,21 +25,33 @@ class _HeaderQuery(msgspec.Struct, forbid_unknown_fields=True, kw_only=True):
         ),
     ] = ""
 
+    def applied_to(self, headers: RequestHeaders) -> RequestHeaders:
+        """Return the request's headers with those that the query stands for.
+
+        Raises ValidationFailed.
+        """
+        return {**headers, **self._copied(headers), **self._own()}
+
+    def _own(self) -> RequestHeaders:
+        """Return the headers that the query's other parameters stand for."""
+        raise NotImplementedError
+
     def _copied(self, headers: RequestHeaders) -> RequestHeaders:
-        names = (
-            [name.strip().lower() for name in self.keep_headers.split(",")]
-            if self.keep_headers
-            else []
-        )
-        if not all(name and name.isascii() for name in names):
-            detail = "Prefixes of header names, in ASCII, separated by commas"
-            raise ValidationFailed.at("/keep_headers", detail)
-        prefixes = tuple(name.encode() for name in names)
+        prefixes = self._prefixes()
         return {
             b"millstream-header-" + name: value
             for name, value in headers.items()
             if name.startswith(prefixes) and _may_be_copied(name)
         }
+
+    def _prefixes(self) -> tuple[bytes, ...]:
+        if not self.keep_headers:
+            return ()
+        names = [name.strip().lower() for name in self.keep_headers.split(",")]
+        if not all(name and name.isascii() for name in names):
+            detail = "Prefixes of header names, in ASCII, separated by commas"
+            raise ValidationFailed.at("/keep_headers", detail)
+        return tuple(name.encode() for name in names)
 
 
 class RawMessageQuery(_HeaderQuery):
@@ -53,10 +65,8 @@ class RawMessageQuery(_HeaderQuery):
         ),
     ] = ""
 
-    def applied_to(self, headers: RequestHeaders) -> RequestHeaders:
-        """Return the request's headers with those that the query stands for."""
-        own = {b"millstream-group": self.group.encode()} if self.group else {}
-        return {**headers, **self._copied(headers), **own}
+    def _own(self) -> RequestHeaders:
+        return {b"millstream-group": self.group.encode()} if self.group else {}
 
 
 class RawRecordQuery(_HeaderQuery):
@@ -70,10 +80,8 @@ class RawRecordQuery(_HeaderQuery):
         ),
     ] = ""
 
-    def applied_to(self, headers: RequestHeaders) -> RequestHeaders:
-        """Return the request's headers with those that the query stands for."""
-        own = {b"millstream-key": self.key.encode()} if self.key else {}
-        return {**headers, **self._copied(headers), **own}
+    def _own(self) -> RequestHeaders:
+        return {b"millstream-key": self.key.encode()} if self.key else {}
 
 
 def _may_be_copied(name: bytes) -> bool:
