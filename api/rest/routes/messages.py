@@ -84,7 +84,20 @@ async def send_messages(call: Call[Items[NewMessage]]) -> SentMessages | SentMes
     A single message can be sent as an object or as a raw body of any other content type (`curl -d hello`); the response
     is then one object.
     """
-    return await _send(call)
+    callers = trace_headers(call.headers)
+    messages = _with_trace(call.body.values, callers)
+    if call.trace is not None:
+        own = (context_of(message.headers) for message in call.body.values)
+        call.trace.add_links(own, len(messages))
+        messages = messages if callers else with_span_context(messages, call.trace)
+    call.metrics.received(len(messages), total_bytes([message.body for message in messages]))
+    sent = await call.storage.queues.send(
+        call.queue, messages, idempotency_key=idempotency_key(call.headers)
+    )
+    call.metrics.confirmed(len(sent), sum([message.duplicate for message in sent]))
+    if call.body.single:
+        return SentMessageOut.from_domain(sent[0])
+    return SentMessages([SentMessageOut.from_domain(message) for message in sent])
 
 
 @fast_routes.post(
@@ -102,26 +115,9 @@ async def send_raw_message(call: Call[Items[NewMessage]]) -> SentMessageOut:
     For programs whose requests you cannot shape, such as webhooks of other services. The message has the request's content
     type; its other fields are in headers (`Millstream-Group`, `Millstream-Header-Name`, …) or in the query.
     """
-    sent = await _send(call)
+    sent = await send_messages(call)
     assert isinstance(sent, SentMessageOut)
     return sent
-
-
-async def _send(call: Call[Items[NewMessage]]) -> SentMessages | SentMessageOut:
-    callers = trace_headers(call.headers)
-    messages = _with_trace(call.body.values, callers)
-    if call.trace is not None:
-        own = (context_of(message.headers) for message in call.body.values)
-        call.trace.add_links(own, len(messages))
-        messages = messages if callers else with_span_context(messages, call.trace)
-    call.metrics.received(len(messages), total_bytes([message.body for message in messages]))
-    sent = await call.storage.queues.send(
-        call.queue, messages, idempotency_key=idempotency_key(call.headers)
-    )
-    call.metrics.confirmed(len(sent), sum([message.duplicate for message in sent]))
-    if call.body.single:
-        return SentMessageOut.from_domain(sent[0])
-    return SentMessages([SentMessageOut.from_domain(message) for message in sent])
 
 
 def _with_trace(messages: list[NewMessage], trace: Headers) -> list[NewMessage]:

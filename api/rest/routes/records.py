@@ -95,7 +95,11 @@ async def append_records(call: Call[Items[Record]]) -> AppendedRecords | Appende
     Each record has its own result: check `failed`. A single record can be sent as an object or as a raw body of any other
     content type; the response is then one object, or a problem.
     """
-    return await _append(call)
+    records = await _incoming(call)
+    results = await call.storage.streams.append(
+        call.stream, records, idempotency_key=idempotency_key(call.headers)
+    )
+    return _appended_out(call, results)
 
 
 @fast_routes.post(
@@ -113,17 +117,9 @@ async def append_raw_record(call: Call[Items[Record]]) -> AppendedRecordOut:
     For programs whose requests you cannot shape, such as webhooks of other services. The record has the request's content
     type; its other fields are in headers (`Millstream-Key`, `Millstream-Header-Name`, …) or in the query.
     """
-    appended = await _append(call)
+    appended = await append_records(call)
     assert isinstance(appended, AppendedRecordOut)
     return appended
-
-
-async def _append(call: Call[Items[Record]]) -> AppendedRecords | AppendedRecordOut:
-    records = await _incoming(call)
-    results = await call.storage.streams.append(
-        call.stream, records, idempotency_key=idempotency_key(call.headers)
-    )
-    return _appended_out(call, results)
 
 
 @fast_routes.post(

@@ -189,8 +189,9 @@ class Queue(msgspec.Struct, frozen=True, kw_only=True):
 
     def check_message(self, message: NewMessage) -> None:
         """Raise ValidationFailed or MessageTooLarge unless the queue accepts the message."""
-        if message.size_bytes or not message.is_copy:
-            self.check_size(message.size_bytes)
+        size_bytes = message.size_bytes
+        if size_bytes or not message.is_copy:
+            self.check_size(size_bytes)
         if message.headers:
             check_header_names(message.headers)
         if self.spec.type is QueueType.FIFO:
