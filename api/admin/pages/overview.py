@@ -16,8 +16,9 @@ from storage.domain.access.permissions import Action, Principal
 from storage.domain.clock import SystemClock
 from storage.domain.jobs import Job, JobState, WaitReason
 from storage.domain.names import QueueName
-from storage.domain.presence import ProcessRole, ProcessSeen
+from storage.domain.presence import ProcessSeen
 from storage.domain.timeseries.samples import QueueSample, Samples
+from storage.operations.job_waits import reasons_among
 
 router = APIRouter(include_in_schema=False, route_class=PageRoute)
 
@@ -93,11 +94,11 @@ async def _seen(storage: Storage, principal: Principal, checks: Mapping[str, str
 
 
 def _unserved(queued: Sequence[Job], processes: Sequence[ProcessSeen], now_ms: int) -> list[Job]:
-    has_worker = any(process.role is ProcessRole.WORKER for process in processes)
+    reasons = reasons_among(processes, queued, now_ms)
     return [
         job
         for job in queued
-        if job.waiting_for(now_ms, has_worker=has_worker) is WaitReason.WORKER
+        if reasons[job.job_id] is WaitReason.WORKER
         and now_ms - job.run_after_ms > limits.JOB_CAPACITY_NOTED_MS
     ]
 
