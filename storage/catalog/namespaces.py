@@ -146,7 +146,8 @@ class Namespaces:
                 stored = self._changed(current, quotas)
                 if stored is not current:
                     await locked.update(stored)
-        await self._apply_local_change()
+        if not dry_run:
+            await self._apply_local_change()
         return Put(stored, current is None, current)
 
     async def get(self, name: str) -> Namespace:
