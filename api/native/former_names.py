@@ -39,11 +39,13 @@ DEPRECATION = "@1795564800"
 """Value of the `Deprecation` header (RFC 9745): the time from which a member is deprecated."""
 
 
-def deprecated_member(name: str) -> Any:
-    """Describe a member of a configuration that a resource of its own, `name`, replaces."""
-    return Field(
-        description=f"Replaced by `PUT` and `DELETE …/{name}`.", json_schema_extra={**_DEPRECATED}
-    )
+PAUSE_INSTEAD = "Replaced by `PUT` and `DELETE …/pause`."
+"""Description of the members of configurations that paused their object."""
+
+
+def deprecated_member(description: str) -> Any:
+    """Describe a pydantic model's field that has no current name."""
+    return Field(description=description, json_schema_extra={**_DEPRECATED})
 
 
 def deprecated_members(config: type[BaseModel]) -> set[str]:

@@ -39,8 +39,8 @@ from storage.webhooks.secrets import WebhookSecrets
 _SECRET_PREFIX = "whsec_"  # noqa: S105  what a secret begins with is none
 
 
-HEADER_VALUE_DIFFERS = "another value"
-"""Stands for a header's former value in a comparison: values are secret."""
+OTHER_HIDDEN_VALUE = "(another secret)"
+"""Stands for the former value of a header that a PUT changes: values are secret."""
 
 
 class PutWebhook(NamedTuple):
@@ -314,7 +314,7 @@ def _compared(before: Webhook, after: WebhookSpec) -> Webhook:
     """Return `before` with a marker in place of each header value that `after` changes."""
     new = dict(after.headers or ())
     headers = tuple(
-        (name, "" if new.get(name, value) == value else HEADER_VALUE_DIFFERS)
+        (name, "" if new.get(name, value) == value else OTHER_HIDDEN_VALUE)
         for name, value in before.spec.headers or ()
     )
     return replace(before, spec=replace(before.spec, headers=headers))

@@ -75,8 +75,8 @@ async def put_consumer_group(
 ) -> GroupStored:
     """Create a group that reads a stream, or change its timeouts.
 
-    A paused group stays paused. With `If-None-Match: *` an existing group is refused with 412, `changes` with the requested fields that differ from it, and
-    `current` with the group.
+    A paused group stays paused. With `If-None-Match: *`, an existing group is not changed: the response is 412,
+    with the group (`current`) and the requested fields that differ from it (`changes`).
     """
     stream = f"{principal.namespace}/{config.stream}"
     storage.authorizer.authorise(principal, Action.STREAM_READ, stream)

@@ -68,8 +68,8 @@ async def put_queue(
 ) -> QueueStored:
     """Create a queue, or replace its configuration.
 
-    A paused queue stays paused. With `If-None-Match: *` an existing queue is refused with 412, `changes` with the requested fields that differ from it, and
-    `current` with the queue.
+    A paused queue stays paused. With `If-None-Match: *`, an existing queue is not changed: the response is 412,
+    with the queue (`current`) and the requested fields that differ from it (`changes`).
     """
     create_only = is_create_only(if_none_match)
     spec = config.to_domain()

@@ -56,8 +56,8 @@ async def put_stream(
 ) -> StreamStored:
     """Create a stream, or replace its configuration.
 
-    With `If-None-Match: *` an existing stream is refused with 412, `changes` with the requested fields that differ from it, and
-    `current` with the stream.
+    With `If-None-Match: *`, an existing stream is not changed: the response is 412,
+    with the stream (`current`) and the requested fields that differ from it (`changes`).
     """
     create_only = is_create_only(if_none_match)
     if if_match == "*":

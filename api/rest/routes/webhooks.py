@@ -29,6 +29,7 @@ from api.rest.conditional_requests import (
 )
 from api.rest.definition_changes import DryRun, comparing
 from api.rest.schemas.webhook import (
+    HIDDEN_VALUE,
     RotateIn,
     SecretOut,
     WebhookChanged,
@@ -68,8 +69,8 @@ async def put_webhook(
     """Create a webhook for a queue or a consumer group, or replace its configuration.
 
     When the webhook is created, the response contains the signing secret, in the format of Standard Webhooks. Whether it is
-    paused or disabled does not change. With `If-None-Match: *` an existing webhook is refused with 412, `changes` with the
-    requested fields that differ from it, and `current` with the webhook. The response waits until no deliverer sends by the
+    paused or disabled does not change. With `If-None-Match: *`, an existing webhook is not changed: the response is 412,
+    with the webhook (`current`) and the requested fields that differ from it (`changes`). The response waits until no deliverer sends by the
     former configuration (`in_force`).
     """
     spec = config.to_domain()
@@ -99,7 +100,7 @@ def _without_values(config: WebhookConfig) -> WebhookConfig:
     """Return the configuration without header values, as the engine returns it."""
     if config.headers is None:
         return config
-    return config.model_copy(update={"headers": dict.fromkeys(config.headers, "")})
+    return config.model_copy(update={"headers": dict.fromkeys(config.headers, HIDDEN_VALUE)})
 
 
 def _authorise(storage: Storage, principal: Principal, spec: WebhookSpec) -> None:

@@ -6,7 +6,7 @@ import msgspec
 from pydantic import BaseModel, Field
 
 from api.native.fields import rfc3339, to_ms
-from api.native.former_names import deprecated_member, former_name
+from api.native.former_names import PAUSE_INSTEAD, deprecated_member, former_name
 from api.rest.definition_changes import PutOutcome, put_outcome
 from api.rest.queue_policies import (
     BackoffConfig,
@@ -65,7 +65,7 @@ class QueueConfig(Config):
     dead_letters: DeadLettersConfig | None = None
     redrive_allow: RedriveAllowConfig = RedriveAllowConfig()
     backoff: BackoffConfig | None = None
-    paused: Annotated[bool | None, deprecated_member("pause")] = None
+    paused: Annotated[bool | None, deprecated_member(PAUSE_INSTEAD)] = None
     messages_max: Annotated[
         int | None,
         Field(
@@ -199,7 +199,7 @@ class QueuePatch(Config):
     dead_letters: DeadLettersConfig | None = None
     redrive_allow: RedriveAllowConfig | None = None
     backoff: BackoffConfig | None = None
-    paused: Annotated[bool | None, deprecated_member("pause")] = None
+    paused: Annotated[bool | None, deprecated_member(PAUSE_INSTEAD)] = None
     messages_max: Annotated[int | None, Field(ge=1)] = None
     bytes_max: Annotated[int | None, Field(ge=1)] = None
     overflow: Annotated[Overflow | None, Field(strict=False)] = None

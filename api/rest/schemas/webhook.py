@@ -5,7 +5,7 @@ from typing import Annotated, Any, ClassVar, Self
 from pydantic import BaseModel, Field
 
 from api.native.fields import rfc3339, to_ms
-from api.native.former_names import deprecated_member, former_name
+from api.native.former_names import PAUSE_INSTEAD, deprecated_member, former_name
 from api.rest.definition_changes import PutOutcome, put_outcome
 from api.rest.schema_base import Config, Seconds, Time, in_seconds
 from storage.domain import limits
@@ -26,6 +26,10 @@ from storage.webhooks.engine import PutWebhook
 
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9_.-]{1,80}$")]
 _RETRIES = [in_seconds(delay) for delay in limits.WEBHOOK_RETRY_DELAYS_MS]
+
+
+HIDDEN_VALUE = "(secret)"
+"""Stands for a header's value in comparisons of configurations."""
 
 
 class WebhookConfig(Config):
@@ -90,14 +94,15 @@ class WebhookConfig(Config):
     log_retention_seconds: Annotated[
         Seconds, Field(description="Time that the log keeps a delivery after its last attempt.")
     ] = in_seconds(limits.WEBHOOK_LOG_MS_DEFAULT)
-    enabled: Annotated[bool | None, deprecated_member("pause")] = None
+    enabled: Annotated[bool | None, deprecated_member(PAUSE_INSTEAD)] = None
 
     @classmethod
     def from_domain(cls, spec: WebhookSpec) -> Self:
-        """Return the configuration of `spec`."""
+        """Return the configuration of `spec`, without header values."""
         fields = _webhook_config(spec)
         del fields["header_names"]
-        return cls.model_validate(fields | {"headers": dict(spec.headers or ())})
+        headers = {name: value or HIDDEN_VALUE for name, value in spec.headers or ()}
+        return cls.model_validate(fields | {"headers": headers})
 
     def to_domain(self) -> WebhookSpec:
         """Return the specification, which the engine validates."""
@@ -193,9 +198,7 @@ class WebhookOut(BaseModel):
     disable_after_seconds: Seconds
     log_retention_seconds: Seconds
     paused: Annotated[bool, Field(description="Deliveries are paused by the owner.")]
-    enabled: Annotated[
-        bool, Field(description="The opposite of `paused`.", json_schema_extra={"deprecated": True})
-    ]
+    enabled: Annotated[bool, deprecated_member("The opposite of `paused`.")]
     version: int
     created_at: Time
     changed_at: Time

@@ -4,7 +4,8 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from storage.webhooks.engine import HEADER_VALUE_DIFFERS
+from api.rest.schemas.webhook import HIDDEN_VALUE
+from storage.webhooks.engine import OTHER_HIDDEN_VALUE
 
 
 class Noun(NamedTuple):
@@ -147,7 +148,11 @@ def test_comparison_shows_no_header_value(client, name):
         client.put(path, json=changed, params={"dry_run": "true"}),
     ]
 
-    change = {"pointer": "/headers/authorization", "before": HEADER_VALUE_DIFFERS, "after": ""}
+    change = {
+        "pointer": "/headers/authorization",
+        "before": OTHER_HIDDEN_VALUE,
+        "after": HIDDEN_VALUE,
+    }
     assert [answer.json()["changes"] for answer in answers] == [[change], [change]]
     assert not any("Bearer" in answer.text for answer in answers)
 

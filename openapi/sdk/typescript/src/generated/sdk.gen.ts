@@ -119,8 +119,8 @@ export const getConsumerGroup = <ThrowOnError extends boolean = true>(options: O
  *
  * Create a group that reads a stream, or change its timeouts.
  *
- * A paused group stays paused. With `If-None-Match: *` an existing group is refused with 412, `changes` with the requested fields that differ from it, and
- * `current` with the group.
+ * A paused group stays paused. With `If-None-Match: *`, an existing group is not changed: the response is 412,
+ * with the group (`current`) and the requested fields that differ from it (`changes`).
  */
 export const putConsumerGroup = <ThrowOnError extends boolean = true>(options: Options<PutConsumerGroupData, ThrowOnError>) => (options.client ?? client).put<PutConsumerGroupResponses, PutConsumerGroupErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -551,8 +551,8 @@ export const changeQueue = <ThrowOnError extends boolean = true>(options: Option
  *
  * Create a queue, or replace its configuration.
  *
- * A paused queue stays paused. With `If-None-Match: *` an existing queue is refused with 412, `changes` with the requested fields that differ from it, and
- * `current` with the queue.
+ * A paused queue stays paused. With `If-None-Match: *`, an existing queue is not changed: the response is 412,
+ * with the queue (`current`) and the requested fields that differ from it (`changes`).
  */
 export const putQueue = <ThrowOnError extends boolean = true>(options: Options<PutQueueData, ThrowOnError>) => (options.client ?? client).put<PutQueueResponses, PutQueueErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -1079,8 +1079,8 @@ export const changeStream = <ThrowOnError extends boolean = true>(options: Optio
  *
  * Create a stream, or replace its configuration.
  *
- * With `If-None-Match: *` an existing stream is refused with 412, `changes` with the requested fields that differ from it, and
- * `current` with the stream.
+ * With `If-None-Match: *`, an existing stream is not changed: the response is 412,
+ * with the stream (`current`) and the requested fields that differ from it (`changes`).
  */
 export const putStream = <ThrowOnError extends boolean = true>(options: Options<PutStreamData, ThrowOnError>) => (options.client ?? client).put<PutStreamResponses, PutStreamErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -1406,8 +1406,8 @@ export const getWebhook = <ThrowOnError extends boolean = true>(options: Options
  * Create a webhook for a queue or a consumer group, or replace its configuration.
  *
  * When the webhook is created, the response contains the signing secret, in the format of Standard Webhooks. Whether it is
- * paused or disabled does not change. With `If-None-Match: *` an existing webhook is refused with 412, `changes` with the
- * requested fields that differ from it, and `current` with the webhook. The response waits until no deliverer sends by the
+ * paused or disabled does not change. With `If-None-Match: *`, an existing webhook is not changed: the response is 412,
+ * with the webhook (`current`) and the requested fields that differ from it (`changes`). The response waits until no deliverer sends by the
  * former configuration (`in_force`).
  */
 export const putWebhook = <ThrowOnError extends boolean = true>(options: Options<PutWebhookData, ThrowOnError>) => (options.client ?? client).put<PutWebhookResponses, PutWebhookErrors, ThrowOnError>({

@@ -19,8 +19,8 @@ def put_consumer_group(
 ) -> Call[GroupStored]:
     """Create a group that reads a stream, or change its timeouts.
 
-    A paused group stays paused. With `If-None-Match: *` an existing group is refused with 412, `changes` with the requested fields that differ from it, and
-    `current` with the group.
+    A paused group stays paused. With `If-None-Match: *`, an existing group is not changed: the response is 412,
+    with the group (`current`) and the requested fields that differ from it (`changes`).
     """
     headers: dict[str, Any] = {}
     if not isinstance(if_match, Unset):

@@ -19,8 +19,8 @@ def put_queue(
 ) -> Call[QueueStored]:
     """Create a queue, or replace its configuration.
 
-    A paused queue stays paused. With `If-None-Match: *` an existing queue is refused with 412, `changes` with the requested fields that differ from it, and
-    `current` with the queue.
+    A paused queue stays paused. With `If-None-Match: *`, an existing queue is not changed: the response is 412,
+    with the queue (`current`) and the requested fields that differ from it (`changes`).
     """
     headers: dict[str, Any] = {}
     if not isinstance(if_match, Unset):

@@ -19,8 +19,8 @@ def put_stream(
 ) -> Call[StreamStored]:
     """Create a stream, or replace its configuration.
 
-    With `If-None-Match: *` an existing stream is refused with 412, `changes` with the requested fields that differ from it, and
-    `current` with the stream.
+    With `If-None-Match: *`, an existing stream is not changed: the response is 412,
+    with the stream (`current`) and the requested fields that differ from it (`changes`).
     """
     headers: dict[str, Any] = {}
     if not isinstance(if_match, Unset):

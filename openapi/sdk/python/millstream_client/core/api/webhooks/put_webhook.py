@@ -20,8 +20,8 @@ def put_webhook(
     """Create a webhook for a queue or a consumer group, or replace its configuration.
 
     When the webhook is created, the response contains the signing secret, in the format of Standard Webhooks. Whether it is
-    paused or disabled does not change. With `If-None-Match: *` an existing webhook is refused with 412, `changes` with the
-    requested fields that differ from it, and `current` with the webhook. The response waits until no deliverer sends by the
+    paused or disabled does not change. With `If-None-Match: *`, an existing webhook is not changed: the response is 412,
+    with the webhook (`current`) and the requested fields that differ from it (`changes`). The response waits until no deliverer sends by the
     former configuration (`in_force`).
     """
     headers: dict[str, Any] = {}
