@@ -6,6 +6,7 @@ from itertools import islice
 import pytest
 
 from millstream_client import (
+    AlreadyExists,
     Conflict,
     Gap,
     Gone,
@@ -299,3 +300,38 @@ def test_job_is_shown_retried_and_cancelled(millstream, make_job, name):
     assert str(job.status().state) == "failed"
     assert str(job.retry().state) == "queued"
     assert str(job.cancel().state) == "cancelled"
+
+
+def test_create_of_stream_or_group_never_overwrites(millstream, clicks, name):
+    """Both were replaced, with the defaults of what the program left out."""
+    group = millstream.group(name)
+    for thing, required, setting, value, other in (
+        (clicks, {"shards": 2}, "retention_seconds", 3600, 7200),
+        (group, {"stream": clicks.name}, "session_timeout_seconds", 10, 20),
+    ):
+        thing.apply(**required, **{setting: value})
+
+        same = thing.create(**required, **{setting: value})
+        bare = thing.create(**required)
+        with pytest.raises(AlreadyExists) as refused:
+            thing.create(**required, **{setting: other})
+        applied = thing.apply(**required, **{setting: other})
+
+        assert [same.created, bare.created, applied.created] == [False] * 3
+        [change] = refused.value.changes
+        assert (change.pointer, change.before, change.after) == (f"/{setting}", value, other)
+        assert [change.pointer for change in applied.changes] == [f"/{setting}"]
+
+
+def test_paused_group_reads_nothing_until_resumed(millstream, clicks, name):
+    group = millstream.group(name)
+    group.create(clicks.name)
+    clicks.put("one")
+    group.pause()
+
+    with group.member() as member:
+        paused = member.fetch(wait_seconds=0)
+        group.resume()
+        resumed = member.fetch(wait_seconds=0)
+
+    assert (list(paused.records), [record.text for record in resumed.records]) == ([], ["one"])
