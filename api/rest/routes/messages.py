@@ -20,28 +20,33 @@ from api.native.fields import (
     trace_headers,
 )
 from api.native.messages import (
-    BrowsedMessageOut,
-    BrowsedMessages,
-    BrowseQuery,
-    DeadLetterOut,
-    DeadLetters,
     MessageOrBatch,
     PackedMessageOrBatch,
-    PageQuery,
     Receive,
     ReceivedMessageOut,
     ReceivedMessages,
     SendMessages,
     SentMessageOut,
     SentMessages,
-    Settle,
-    SettlementOrBatch,
-    SettleResults,
     message_from_raw,
 )
 from api.native.raw_queries import RawMessageQuery
-from api.native.settle_results import count_settled, settled_out
+from api.native.settlements import (
+    Settle,
+    SettlementOrBatch,
+    SettleResults,
+    count_settled,
+    settled_out,
+)
 from api.observability.tracing import contexts_of
+from api.rest.schemas.browsed_message import (
+    BrowsedMessageOut,
+    BrowsedMessages,
+    BrowseQuery,
+    DeadLetterOut,
+    DeadLetters,
+    PageQuery,
+)
 from storage.domain import limits
 from storage.domain.access.permissions import Action
 from storage.domain.log.record_batch import Headers

@@ -11,7 +11,7 @@ from api.native.cursors import decode_cursor, encode_cursor
 from api.native.dependencies import Cursor, Limit, QueuePath, StorageDep, may, require_json
 from api.native.examples import AT, BROWSED, LATER, Example
 from api.native.fields import to_ms
-from api.native.messages import BrowsedMessageOut, DeadLetterOut
+from api.rest.schemas.browsed_message import BrowsedMessageOut, DeadLetterOut
 from api.rest.schemas.move import MoveOut
 from api.rest.schemas.queue_contents import (
     DeathReasonOut,

@@ -10,7 +10,7 @@ import msgspec
 from api.native.fields import optional_ms, to_ms
 from api.native.messages import ReceivedMessageOut
 from api.native.problems import error_of
-from api.native.settle_results import count_settled, settled_out
+from api.native.settlements import count_settled, settled_out
 from api.observability.metric_buffers import ProtocolMetrics
 from api.observability.tracing import RECEIVE, Tracing, contexts_of
 from api.websocket.connection import SocketClosed
