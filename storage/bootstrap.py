@@ -11,6 +11,7 @@ from storage.access.secret_box import SecretBox
 from storage.access.token_secret import TokenSecret
 from storage.archive.admin import ArchiveAdmin
 from storage.archive.commit import ArchiveCommitter
+from storage.archive.copy_task import ArchiveCopyTask
 from storage.archive.garbage_collection import ArchiveGarbageCollector
 from storage.archive.manifest_cache import ManifestCache
 from storage.archive.planner import ArchivePlanner
@@ -26,8 +27,10 @@ from storage.concurrency.isolation import Isolation
 from storage.domain.access.egress import Egress
 from storage.domain.clock import Clock, SystemClock
 from storage.domain.limits import Limits
+from storage.domain.log.address import LogAddress
 from storage.domain.names import LogId
 from storage.groups.engine import Groups
+from storage.hot_store.wakeups import Wakeups
 from storage.jobs import Jobs
 from storage.log.provisioner import LogProvisioner
 from storage.log.queue_executor import QueueExecutor
@@ -57,22 +60,21 @@ from storage.quotas.connection_slots import ConnectionSlots, published_slots
 from storage.quotas.enforcer import QuotaEnforcer
 from storage.quotas.memory_guard import MemoryGuard, watched
 from storage.quotas.usage import StorageUsage
-from storage.redis.cluster_store import HotStore
-from storage.redis.counters.presence import HotPresence
-from storage.redis.counters.rate_limits import HotRates
-from storage.redis.counters.shared_rate import SharedRate
-from storage.redis.counters.timeseries import HotSeries
-from storage.redis.keys import LogAddress
-from storage.redis.queues.inspection import HotContents
-from storage.redis.queues.messages import HotQueues
-from storage.redis.queues.stats import HotQueueStates
-from storage.redis.queues.transfer import HotMoves
-from storage.redis.streams.idempotence import HotWriterWatermarks
-from storage.redis.streams.logs import HotLogs
-from storage.redis.streams.range_reader import HotRanges
+from storage.redis.cluster_store import RedisServers
+from storage.redis.counters.presence import RedisPresenceStore
+from storage.redis.counters.rate_limits import RedisRateStore
+from storage.redis.counters.shared_rate import RedisPaceStore
+from storage.redis.counters.timeseries import RedisTimeSeriesStore
+from storage.redis.queues.inspection import RedisQueueContentStore
+from storage.redis.queues.messages import RedisQueueStore
+from storage.redis.queues.stats import RedisQueueStateStore
+from storage.redis.queues.transfer import RedisTransferStore
+from storage.redis.streams.idempotence import RedisWatermarkStore
+from storage.redis.streams.logs import RedisLogStore
+from storage.redis.streams.range_reader import RedisRangeReader
 from storage.redis.transport.pipeline import Pipeline
 from storage.redis.transport.topology import Nodes
-from storage.redis.transport.wakeups import Wakeups
+from storage.redis.transport.wakeup_subscription import WakeupSubscription
 from storage.replays.engine import Replays
 from storage.replays.planner import ReplayPlanner
 from storage.replays.window import WindowResolver
@@ -150,11 +152,11 @@ async def open_storage(
         database = await stack.enter_async_context(open_database(settings))
         isolation = Isolation(clock)
         nodes = Nodes(settings.redis_url)
-        store, identities = HotStore(nodes), StoreIdentities(database)
+        store, identities = RedisServers(nodes), StoreIdentities(database)
         epoch = StoreEpoch(store, identities)
         pipeline = Pipeline(nodes, limits, epoch.check)
         stack.push_async_callback(pipeline.close)
-        logs = HotLogs(pipeline)
+        logs = RedisLogStore(pipeline, limits)
         provisioner = LogProvisioner(logs, epoch, Reservations(database), clock, limits)
         stack.push_async_callback(provisioner.close)
         write_tombstones = _tombstone_writer(logs)
@@ -168,7 +170,7 @@ async def open_storage(
         wakeups = await stack.enter_async_context(_open_wakeups(nodes, limits))
         namespaces = catalog.namespaces
         memory_guard = await stack.enter_async_context(watched(MemoryGuard(store, namespaces)))
-        hot_rates = HotRates(pipeline)
+        hot_rates = RedisRateStore(pipeline)
         connection_slots = await stack.enter_async_context(
             published_slots(ConnectionSlots(hot_rates, namespaces, clock))
         )
@@ -179,12 +181,15 @@ async def open_storage(
         rows, writes = ArchiveRows(database), WriteRows(database)
         root = open_root(settings.archive_url) if settings.archive_url else None
         trimmer = HotTrimmer(logs, stream_executor, rows if root else None, clock)
-        hot_moves = HotMoves(pipeline, limits)
+        hot_moves = RedisTransferStore(pipeline, limits)
         transfer = MessageTransfer(
             hot_moves, queue_executor, provisioner, MoveRows(database), clock
         )
-        hot_queues, states = HotQueues(pipeline, limits), HotQueueStates(pipeline, limits)
-        watermarks = HotWriterWatermarks(pipeline)
+        hot_queues, states = (
+            RedisQueueStore(pipeline, limits),
+            RedisQueueStateStore(pipeline, limits),
+        )
+        watermarks = RedisWatermarkStore(pipeline)
         queues = Queues(
             hot=hot_queues,
             states=states,
@@ -201,7 +206,7 @@ async def open_storage(
             memory_guard=memory_guard,
         )
         stack.push_async_callback(queues.close)
-        hot_contents = HotContents(pipeline, limits)
+        hot_contents = RedisQueueContentStore(pipeline, limits)
         dead_letters = QueueDeadLetters(hot_contents, queue_executor, catalog, clock)
         inspector = QueueInspector(hot_contents, queue_executor, catalog, dead_letters, clock)
         moves = Moves(
@@ -241,7 +246,7 @@ async def open_storage(
             isolation=isolation,
         )
         stack.push_async_callback(groups.close)
-        hot_series, measured = HotSeries(pipeline), MeasuredRows(database)
+        hot_series, measured = RedisTimeSeriesStore(pipeline), MeasuredRows(database)
         sampler = Sampler(
             hot_series,
             ResourceCollector(hot_series, logs, measured, clock, isolation),
@@ -261,7 +266,7 @@ async def open_storage(
             queues=queues,
             groups=groups,
             jobs=jobs,
-            shared_rate=SharedRate(pipeline),
+            shared_rate=RedisPaceStore(pipeline),
             clock=clock,
             isolation=isolation,
         )
@@ -271,7 +276,7 @@ async def open_storage(
             dead_letters=dead_letters,
             parked_groups=QueueParkedGroups(hot_contents, queue_executor, clock),
             streams=streams,
-            arrow_reader=ArrowReader(HotRanges(pipeline), stream_executor, tiered),
+            arrow_reader=ArrowReader(RedisRangeReader(pipeline), stream_executor, tiered),
             moves=moves,
             groups=groups,
             webhooks=webhooks,
@@ -291,7 +296,7 @@ async def open_storage(
             namespaces=namespaces,
             quotas=QuotaEnforcer(hot_rates, namespaces, clock),
             connection_slots=connection_slots,
-            presence=ProcessRegistry(HotPresence(pipeline), wakeups, clock, isolation),
+            presence=ProcessRegistry(RedisPresenceStore(pipeline), wakeups, clock, isolation),
             memory_guard=memory_guard,
             usage=StorageUsage(logs, catalog, isolation),
             authorizer=Authorizer(),
@@ -328,7 +333,7 @@ async def open_storage(
                 isolation=isolation,
             ),
             time_series=TimeSeriesQuery(hot_series, sampler, catalog, groups, clock),
-            store_metrics=StoreMetrics(pipeline, database),
+            store_metrics=StoreMetrics(database, pipeline.timings, pipeline.errors),
             health=HealthChecks(store, database, clock, settings),
             maintenance=Maintenance(
                 logs=logs,
@@ -340,6 +345,26 @@ async def open_storage(
             ),
             isolation=isolation,
         )
+
+
+@asynccontextmanager
+async def open_copy_task(settings: StorageSettings) -> AsyncGenerator[ArchiveCopyTask]:
+    """Open a copy task with its own connections to the hot store.
+
+    Raises ValueError if the archive's URL is invalid.
+    """
+    root = open_root(settings.archive_url or "")
+    pipeline = Pipeline(Nodes(settings.redis_url), _DEFAULT_LIMITS, _nothing)
+    try:
+        yield ArchiveCopyTask(
+            RedisRangeReader(pipeline), RedisLogStore(pipeline, _DEFAULT_LIMITS), root
+        )
+    finally:
+        await pipeline.close()
+
+
+async def _nothing() -> None:
+    """Do nothing on connect: a process that only reads need not know the store's epoch."""
 
 
 @asynccontextmanager
@@ -381,7 +406,7 @@ async def _closing_in_time() -> AsyncGenerator[AsyncExitStack]:
 
 @asynccontextmanager
 async def _open_wakeups(nodes: Nodes, limits: Limits) -> AsyncGenerator[Wakeups]:
-    wakeups = Wakeups(nodes.next_listener, limits)
+    wakeups = Wakeups(WakeupSubscription(nodes), limits)
     try:
         yield wakeups
     finally:
@@ -403,7 +428,7 @@ async def _open_tiered(
         await cache.close()
 
 
-def _tombstone_writer(logs: HotLogs) -> WriteTombstones:
+def _tombstone_writer(logs: RedisLogStore) -> WriteTombstones:
     async def write(namespace: str, log_ids: Sequence[LogId]) -> None:
         for log_id in log_ids:
             await logs.tombstone(LogAddress(namespace, log_id))

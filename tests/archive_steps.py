@@ -4,8 +4,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from msgspec.structs import replace
 
-from storage.archive.copy_task import open_copying
-from storage.bootstrap import Storage
+from storage.bootstrap import Storage, open_copy_task
 from storage.domain.archive import ArchivedFile, CopyResult, LogRange
 from storage.domain.jobs import Job, JobKind
 from storage.domain.limits import Limits
@@ -46,7 +45,7 @@ async def archive_stream(
 
 async def copy_ranges(settings: StorageSettings, ranges: Sequence[LogRange]) -> list[CopyResult]:
     """Copy ranges, as a task does."""
-    async with open_copying(settings) as copying:
+    async with open_copy_task(settings) as copying:
         return await copying.copy(ranges)
 
 

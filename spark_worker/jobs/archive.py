@@ -15,7 +15,7 @@ from spark_worker.jobs.spark_tasks import batch_of, items_of, run_tasks, task_co
 from spark_worker.runtime.fault_points import fault
 from spark_worker.runtime.job_context import JobContext
 from spark_worker.settings import storage_of_task
-from storage.archive.copy_task import open_copying
+from storage.bootstrap import open_copy_task
 from storage.domain.archive import CopyResult, LogRange
 from storage.settings import StorageSettings
 
@@ -53,5 +53,5 @@ def _copy_ranges(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 
 async def _copy(settings: StorageSettings, ranges: Sequence[LogRange]) -> list[CopyResult]:
-    async with open_copying(settings) as copying:
+    async with open_copy_task(settings) as copying:
         return await copying.copy(ranges)

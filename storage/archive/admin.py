@@ -10,13 +10,13 @@ from storage.domain.archive import ArchivedFile, ArchiveState
 from storage.domain.clock import Clock
 from storage.domain.errors import ArchiveOff
 from storage.domain.jobs import Job, JobKind
+from storage.domain.log.address import LogAddress
 from storage.domain.names import StreamName
 from storage.domain.streams.stream import Shard, Stream
+from storage.hot_store.errors import LogNotReady
+from storage.hot_store.log_store import HotBacklog, LogStore
 from storage.jobs import Jobs
 from storage.postgres.repositories.archive_manifest import ArchiveRows
-from storage.redis.keys import LogAddress
-from storage.redis.streams.logs import HotBacklog, HotLogs
-from storage.redis.transport.script_status import LogNotReady
 
 
 class ShardArchive(msgspec.Struct, frozen=True):
@@ -47,7 +47,7 @@ class ArchiveAdmin:
     def __init__(
         self,
         rows: ArchiveRows,
-        hot: HotLogs,
+        hot: LogStore,
         catalog: Catalog,
         jobs: Jobs,
         clock: Clock,

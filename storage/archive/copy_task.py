@@ -7,7 +7,7 @@ files that are collected later.
 import asyncio
 import secrets
 from collections.abc import AsyncGenerator, Iterator, Sequence
-from contextlib import ExitStack, asynccontextmanager
+from contextlib import ExitStack
 
 import msgspec
 
@@ -15,25 +15,20 @@ from storage.domain import limits
 from storage.domain.archive import ArchivedFile, CopyResult, LogRange, Span, hour_of
 from storage.domain.errors import MillstreamError, StorageUnavailable
 from storage.domain.fault_points import fault
-from storage.domain.limits import Limits
+from storage.domain.log.address import LogAddress
 from storage.domain.log.entry import LogEntry, log_bytes
+from storage.hot_store.errors import LogNotReady
+from storage.hot_store.log_store import EntryRange, LogRangeReader, LogStore
 from storage.parquet.file_writer import FileOf, FileWriter, WrittenFile
-from storage.parquet.object_store import Root, open_root
+from storage.parquet.object_store import Root
 from storage.parquet.paths import file_path, new_attempt
 from storage.parquet.record_schema import batch_of
-from storage.redis.keys import LogAddress
-from storage.redis.streams.logs import HotLogs
-from storage.redis.streams.range_reader import EntryRange, HotRanges
-from storage.redis.transport.pipeline import Pipeline
-from storage.redis.transport.script_status import LogNotReady
-from storage.redis.transport.topology import Nodes
-from storage.settings import StorageSettings
 
 
 class ArchiveCopyTask:
     """Copy task for ranges of logs, several concurrently."""
 
-    def __init__(self, ranges: HotRanges, logs: HotLogs, root: Root) -> None:
+    def __init__(self, ranges: LogRangeReader, logs: LogStore, root: Root) -> None:
         self._ranges = ranges
         self._logs = logs
         self._root = root
@@ -92,24 +87,6 @@ class ArchiveCopyTask:
 
     def _read(self, log: LogAddress, first: int, end: int) -> "asyncio.Task[EntryRange]":
         return asyncio.create_task(self._ranges.read(log, first, end))
-
-
-@asynccontextmanager
-async def open_copying(settings: StorageSettings) -> AsyncGenerator[ArchiveCopyTask]:
-    """Open a copy task with its own connections.
-
-    Raises ValueError if the archive's URL is invalid.
-    """
-    root = open_root(settings.archive_url or "")
-    pipeline = Pipeline(Nodes(settings.redis_url), Limits(), _nothing)
-    try:
-        yield ArchiveCopyTask(HotRanges(pipeline), HotLogs(pipeline), root)
-    finally:
-        await pipeline.close()
-
-
-async def _nothing() -> None:
-    """Do nothing on connect: a process that only reads need not know the store's epoch."""
 
 
 class _LogChunk(msgspec.Struct, frozen=True):

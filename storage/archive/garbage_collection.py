@@ -14,14 +14,14 @@ from storage.concurrency.isolation import Isolation
 from storage.domain import limits
 from storage.domain.archive import retired
 from storage.domain.clock import Clock
+from storage.domain.log.address import LogAddress
 from storage.domain.streams.stream import Shard, Stream, view_of
+from storage.hot_store.errors import LogNotReady
+from storage.hot_store.log_store import LogStore
 from storage.parquet.object_store import Root
 from storage.parquet.store_errors import StoredFile
 from storage.postgres.repositories.archive_manifest import ArchiveRows, Mark
 from storage.postgres.repositories.staged_writes import WriteRows
-from storage.redis.keys import LogAddress
-from storage.redis.streams.logs import HotLogs
-from storage.redis.transport.script_status import LogNotReady
 
 logger = logging.getLogger(__name__)
 
@@ -38,7 +38,7 @@ class ArchiveGarbageCollector:
         rows: ArchiveRows,
         writes: WriteRows,
         root: Root,
-        hot: HotLogs,
+        hot: LogStore,
         catalog: Catalog,
         clock: Clock,
         isolation: Isolation,

@@ -30,13 +30,13 @@ from storage.domain.archive import (
 )
 from storage.domain.clock import Clock
 from storage.domain.jobs import JobKind
+from storage.domain.log.address import LogAddress
 from storage.domain.names import StreamName
 from storage.domain.streams.stream import Shard, Stream, view_of
+from storage.hot_store.errors import LogNotReady
+from storage.hot_store.log_store import HotBacklog, LogStore
 from storage.jobs import Jobs
 from storage.postgres.repositories.archive_manifest import ArchiveRows, Mark
-from storage.redis.keys import LogAddress
-from storage.redis.streams.logs import HotBacklog, HotLogs
-from storage.redis.transport.script_status import LogNotReady
 
 logger = logging.getLogger(__name__)
 
@@ -51,7 +51,7 @@ class ArchivePlanner:
         self,
         *,
         rows: ArchiveRows,
-        hot: HotLogs,
+        hot: LogStore,
         catalog: Catalog,
         jobs: Jobs,
         clock: Clock,

@@ -27,10 +27,10 @@ from storage.archive.manifest_cache import ManifestCache
 from storage.archive.scanner import RowGroupScanner
 from storage.domain.archive import ShardKey, unexplained
 from storage.domain.streams.stream import LogRecord, Shard, Stream, Tier
+from storage.hot_store.log_store import HotRead
 from storage.parquet.cache import ArchiveCache
 from storage.postgres.repositories.archive_manifest import ArchiveRows
 from storage.postgres.repositories.manifest_reads import ArchiveExtent
-from storage.redis.streams.logs import HotRead
 
 if TYPE_CHECKING:  # it imports pyarrow: see storage.archive.cache
     from storage.parquet.row_group_slice import RowGroupSlice

@@ -5,11 +5,11 @@ from functools import partial
 
 from storage.domain.archive import LogBounds, hot_bounds, unarchived_bytes_max
 from storage.domain.clock import Clock
+from storage.domain.log.address import LogAddress
 from storage.domain.streams.stream import Shard, Stream
+from storage.hot_store.log_store import LogStore
 from storage.log.stream_executor import StreamExecutor
 from storage.postgres.repositories.archive_manifest import ArchiveRows
-from storage.redis.keys import LogAddress
-from storage.redis.streams.logs import HotLogs
 
 
 class HotTrimmer:
@@ -19,7 +19,7 @@ class HotTrimmer:
     """
 
     def __init__(
-        self, hot: HotLogs, on_stream: StreamExecutor, archive: ArchiveRows | None, clock: Clock
+        self, hot: LogStore, on_stream: StreamExecutor, archive: ArchiveRows | None, clock: Clock
     ) -> None:
         self._hot = hot
         self._on_stream = on_stream

@@ -25,8 +25,11 @@ from storage.domain import limits
 from storage.domain.clock import Clock
 from storage.domain.errors import StorageUnavailable
 from storage.domain.limits import Limits
+from storage.domain.log.address import LogAddress
 from storage.domain.names import LogId
 from storage.domain.streams.lineage import pack_children
+from storage.hot_store.errors import LogNotReady, LogProblem, StoreChanged
+from storage.hot_store.log_store import LogStore
 from storage.log.store_epoch import StoreEpoch
 from storage.postgres.repositories.offset_reservations import (
     CeilingRequest,
@@ -35,10 +38,6 @@ from storage.postgres.repositories.offset_reservations import (
     Reservation,
     Reservations,
 )
-from storage.redis.keys import LogAddress
-from storage.redis.streams.logs import HotLogs
-from storage.redis.transport.coalescing import StoreChanged
-from storage.redis.transport.script_status import LogNotReady, ScriptStatus
 
 T = TypeVar("T")
 
@@ -61,7 +60,7 @@ class LogProvisioner:
 
     def __init__(
         self,
-        hot: HotLogs,
+        hot: LogStore,
         epoch: StoreEpoch,
         reservations: Reservations,
         clock: Clock,
@@ -98,7 +97,7 @@ class LogProvisioner:
             except StoreChanged:
                 continue
             except LogNotReady as problem:
-                if problem.refusal is ScriptStatus.DELETED:
+                if problem.problem is LogProblem.DELETED:
                     raise
                 if log.is_view:
                     await self._begin_view(LogAddress(log.namespace, log.log_id))
@@ -119,7 +118,7 @@ class LogProvisioner:
         Also if the store was replaced in the meantime. Raises LogDeleted when Postgres has no such log, StorageUnavailable
         when Postgres is unreachable.
         """
-        if problem.refusal is ScriptStatus.DELETED:
+        if problem.problem is LogProblem.DELETED:
             raise LogDeleted
         with suppress(StoreChanged):
             await asyncio.shield(self._once(log, lambda: self._remedy(log, problem)))
@@ -140,16 +139,16 @@ class LogProvisioner:
             task.exception()  # waiters get it; nothing waits for a reservation made ahead
 
     async def _remedy(self, log: LogAddress, problem: LogNotReady) -> None:
-        match problem.refusal:
-            case ScriptStatus.CALLER_BEHIND:
+        match problem.problem:
+            case LogProblem.CALLER_BEHIND:
                 await self._epoch.refresh(problem.fact)
-            case ScriptStatus.AT_CEILING:
+            case LogProblem.AT_CEILING:
                 await self._reserve(log, problem.fact)
             case _:
                 await self._open(log, problem)
 
     async def _open(self, log: LogAddress, problem: LogNotReady) -> None:
-        if problem.refusal is ScriptStatus.LOG_BEHIND:
+        if problem.problem is LogProblem.LOG_BEHIND:
             reservation = await self._reservation(log, problem.fact, lost=False)
             await self._hot.advance(
                 log,
@@ -193,7 +192,7 @@ class LogProvisioner:
         try:
             await self._hot.extent(log)
         except LogNotReady as problem:
-            return problem.refusal is ScriptStatus.DELETED
+            return problem.problem is LogProblem.DELETED
         return True
 
     async def _reserve(self, log: LogAddress, next_offset: int) -> None:

@@ -6,12 +6,11 @@ from typing import TypeVar
 from storage.catalog.catalog import Catalog
 from storage.domain import limits
 from storage.domain.errors import QueueNotFound, StorageUnavailable
+from storage.domain.log.address import LogAddress
 from storage.domain.names import QueueName
 from storage.domain.queues.queue import Queue
+from storage.hot_store.errors import LogNotReady, LogProblem, StoreChanged
 from storage.log.provisioner import LogDeleted, LogProvisioner
-from storage.redis.keys import LogAddress
-from storage.redis.transport.coalescing import StoreChanged
-from storage.redis.transport.script_status import LogNotReady, ScriptStatus
 
 T = TypeVar("T")
 
@@ -45,7 +44,7 @@ class QueueExecutor:
         raise StorageUnavailable("The queue is being created or moved; try again.")
 
     async def _repair(self, queue: Queue, problem: LogNotReady) -> Queue:
-        if problem.refusal in (ScriptStatus.UNKNOWN_LOG, ScriptStatus.DELETED):
+        if problem.problem in (LogProblem.UNKNOWN_LOG, LogProblem.DELETED):
             current = await self._catalog.fresh_queue(queue.name)
             if current.log_id != queue.log_id:
                 return current

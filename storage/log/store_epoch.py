@@ -3,10 +3,10 @@
 import asyncio
 
 from storage.domain.log.store_epoch import StoreIdentity, needs_new_epoch
+from storage.hot_store.servers import HotServers
 from storage.postgres.repositories.offset_reservations import (
     StoreIdentities,
 )
-from storage.redis.cluster_store import HotStore
 
 
 class StoreEpoch:
@@ -15,7 +15,7 @@ class StoreEpoch:
     It is decided in Postgres whenever the store was away.
     """
 
-    def __init__(self, store: HotStore, identities: StoreIdentities) -> None:
+    def __init__(self, store: HotServers, identities: StoreIdentities) -> None:
         self._store = store
         self._identities = identities
         self._run_id = ""

@@ -5,12 +5,12 @@ from typing import TypeVar
 
 from storage.catalog.catalog import Catalog
 from storage.domain.errors import StreamNotFound, StreamReadOnly
+from storage.domain.log.address import LogAddress
 from storage.domain.names import LogId, StreamName
 from storage.domain.streams.lineage import needs_refresh
 from storage.domain.streams.stream import Stream
+from storage.hot_store.errors import LogNotReady
 from storage.log.provisioner import LogDeleted, LogProvisioner
-from storage.redis.keys import LogAddress
-from storage.redis.transport.script_status import LogNotReady
 
 T = TypeVar("T")
 

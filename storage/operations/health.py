@@ -12,10 +12,10 @@ from sqlalchemy import text
 from storage.domain.clock import Clock
 from storage.domain.errors import MillstreamError
 from storage.domain.store_status import HotFigures, PostgresFigures, SlowCommand
+from storage.hot_store.servers import HotServers
 from storage.postgres.database import Database
 from storage.postgres.queries import query
 from storage.postgres.schema_revision import head, is_supported, read_revision
-from storage.redis.cluster_store import HotStore
 from storage.settings import StorageSettings
 
 _CHECK_S = 1.0
@@ -42,7 +42,7 @@ class HealthChecks:
     """Checks of the two stores."""
 
     def __init__(
-        self, store: HotStore, database: Database, clock: Clock, settings: StorageSettings
+        self, store: HotServers, database: Database, clock: Clock, settings: StorageSettings
     ) -> None:
         self._store = store
         self._database = database

@@ -6,13 +6,13 @@ from contextlib import asynccontextmanager
 from storage.catalog.catalog import Catalog
 from storage.concurrency.isolation import Isolation
 from storage.domain import limits
+from storage.domain.log.address import LogAddress
 from storage.domain.names import LogId
+from storage.hot_store.log_store import LogStore
+from storage.hot_store.servers import HotServers
 from storage.postgres.advisory_lock import try_advisory_lock
 from storage.postgres.database import Database
 from storage.postgres.repositories.offset_reservations import StoreIdentities
-from storage.redis.cluster_store import HotStore
-from storage.redis.keys import LogAddress
-from storage.redis.streams.logs import HotLogs
 
 
 class Maintenance:
@@ -24,8 +24,8 @@ class Maintenance:
     def __init__(
         self,
         *,
-        logs: HotLogs,
-        store: HotStore,
+        logs: LogStore,
+        store: HotServers,
         identities: StoreIdentities,
         catalog: Catalog,
         database: Database,

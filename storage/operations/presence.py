@@ -25,8 +25,8 @@ from storage.domain import limits
 from storage.domain.clock import Clock
 from storage.domain.errors import MillstreamError, SocketNotFound
 from storage.domain.presence import ProcessRole, ProcessSeen, SocketSeen
-from storage.redis.counters.presence import HotPresence, channel_of
-from storage.redis.transport.wakeups import Waiter, Wakeups
+from storage.hot_store.presence import PresenceStore, channel_of
+from storage.hot_store.wakeups import Waiter, Wakeups
 
 logger = logging.getLogger(__name__)
 
@@ -37,7 +37,7 @@ class ProcessRegistry:
     """The published state of all processes of a deployment."""
 
     def __init__(
-        self, hot: HotPresence, wakeups: Wakeups, clock: Clock, isolation: Isolation
+        self, hot: PresenceStore, wakeups: Wakeups, clock: Clock, isolation: Isolation
     ) -> None:
         self._isolation = isolation
         self._hot = hot

@@ -4,15 +4,19 @@ from collections.abc import Mapping
 
 from storage.domain.histogram import LatencyBuffer
 from storage.postgres.database import Database
-from storage.redis.transport.pipeline import Pipeline
 
 
 class StoreMetrics:
     """Durations and errors since they were last collected, and the connections in use now."""
 
-    def __init__(self, pipeline: Pipeline, database: Database) -> None:
-        self.redis: Mapping[str, LatencyBuffer] = pipeline.timings
-        self.redis_errors: dict[str, int] = pipeline.errors
+    def __init__(
+        self,
+        database: Database,
+        redis: Mapping[str, LatencyBuffer],
+        redis_errors: dict[str, int],
+    ) -> None:
+        self.redis = redis
+        self.redis_errors = redis_errors
         self.postgres: Mapping[str, LatencyBuffer] = database.timings
         self._database = database
 

@@ -17,8 +17,8 @@ from storage.domain.queues.message import (
     offset_in,
 )
 from storage.domain.queues.queue import Queue
+from storage.hot_store.queue_contents import QueueContentStore
 from storage.log.queue_executor import QueueExecutor
-from storage.redis.queues.inspection import HotContents
 
 _ALL_DEAD = WhichDead()
 
@@ -30,7 +30,7 @@ class QueueDeadLetters:
     """
 
     def __init__(
-        self, hot: HotContents, executor: QueueExecutor, catalog: Catalog, clock: Clock
+        self, hot: QueueContentStore, executor: QueueExecutor, catalog: Catalog, clock: Clock
     ) -> None:
         self._hot = hot
         self._executor = executor

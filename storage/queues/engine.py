@@ -46,19 +46,24 @@ from storage.domain.streams.idempotence import (
 )
 from storage.domain.streams.stream import view_of
 from storage.domain.trace_context import OF_TRACES, without_context
+from storage.hot_store.errors import LogNotReady, LogProblem
+from storage.hot_store.log_store import LogStore, WatermarkStore
+from storage.hot_store.message_codec import encode_message
+from storage.hot_store.queue_store import (
+    HotReceive,
+    PartSent,
+    QueueStateStore,
+    QueueStore,
+    ReceivePart,
+    SendPart,
+    SweepResult,
+    Verdict,
+)
+from storage.hot_store.wakeups import Wakeups
 from storage.log.provisioner import LogProvisioner
 from storage.log.queue_executor import QueueExecutor, address_of
 from storage.queues.transfer import MessageTransfer
 from storage.quotas.memory_guard import MemoryGuard
-from storage.redis.queues.messages import HotQueues
-from storage.redis.queues.receive import HotReceive, ReceivePart
-from storage.redis.queues.send import PartSent, SendPart, encode_message
-from storage.redis.queues.settle import Verdict
-from storage.redis.queues.stats import HotQueueStates, SweepResult
-from storage.redis.streams.idempotence import HotWriterWatermarks
-from storage.redis.streams.logs import HotLogs
-from storage.redis.transport.script_status import LogNotReady, ScriptStatus
-from storage.redis.transport.wakeups import Wakeups
 
 
 def _always() -> bool:
@@ -74,10 +79,10 @@ class Queues:
     def __init__(
         self,
         *,
-        hot: HotQueues,
-        states: HotQueueStates,
-        logs: HotLogs,
-        watermarks: HotWriterWatermarks,
+        hot: QueueStore,
+        states: QueueStateStore,
+        logs: LogStore,
+        watermarks: WatermarkStore,
         executor: QueueExecutor,
         transfer: MessageTransfer,
         trimmer: HotTrimmer,
@@ -397,7 +402,7 @@ class Queues:
         try:
             result = await self._states.sweep(queue, self._clock.script_time())
         except LogNotReady as problem:
-            if problem.refusal is not ScriptStatus.UNKNOWN_LOG:
+            if problem.problem is not LogProblem.UNKNOWN_LOG:
                 raise
             return _NEVER_USED  # or lost by the store: the next message creates its log
         if result.has_view != queue.spec.stream_view:

@@ -23,9 +23,9 @@ from storage.domain.queues.message import (
     NewMessage,
 )
 from storage.domain.queues.queue import Queue, QueueType
+from storage.hot_store.queue_contents import QueueContentStore, RedelayCursor
 from storage.log.queue_executor import QueueExecutor
 from storage.queues.dead_letters import QueueDeadLetters, offset_of
-from storage.redis.queues.inspection import HotContents, RedelayCursor
 
 
 class QueueInspector:
@@ -36,7 +36,7 @@ class QueueInspector:
 
     def __init__(
         self,
-        hot: HotContents,
+        hot: QueueContentStore,
         executor: QueueExecutor,
         catalog: Catalog,
         dead_letters: QueueDeadLetters,

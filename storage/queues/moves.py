@@ -25,6 +25,7 @@ from storage.domain.errors import (
 from storage.domain.names import QueueName
 from storage.domain.queues.message import WhichDead
 from storage.domain.queues.moves import QUEUE_NOT_FOUND, Move, MoveState
+from storage.hot_store.transfers import TransferStore
 from storage.log.queue_executor import QueueExecutor
 from storage.postgres.advisory_lock import try_advisory_lock
 from storage.postgres.database import Database
@@ -32,7 +33,6 @@ from storage.postgres.repositories.moves import MoveRows
 from storage.queues.dead_letters import QueueDeadLetters
 from storage.queues.engine import Queues
 from storage.queues.transfer import MessageTransfer
-from storage.redis.queues.transfer import HotMoves
 
 _TURN_S = 20.0  # a move's lock, and with it a connection, is released this often
 _MOVE_CONCURRENCY_MAX = 2  # moves that one process works on: each needs a connection to Postgres
@@ -44,7 +44,7 @@ class Moves:
     def __init__(
         self,
         *,
-        hot: HotMoves,
+        hot: TransferStore,
         executor: QueueExecutor,
         transfer: MessageTransfer,
         queues: Queues,

@@ -8,8 +8,8 @@ from storage.domain.errors import (
 )
 from storage.domain.names import QueueName
 from storage.domain.queues.policies import ParkedGroup
+from storage.hot_store.queue_contents import QueueContentStore
 from storage.log.queue_executor import QueueExecutor
-from storage.redis.queues.inspection import HotContents
 
 
 class QueueParkedGroups:
@@ -18,7 +18,7 @@ class QueueParkedGroups:
     Every verb raises QueueNotFound for a queue that does not exist.
     """
 
-    def __init__(self, hot: HotContents, executor: QueueExecutor, clock: Clock) -> None:
+    def __init__(self, hot: QueueContentStore, executor: QueueExecutor, clock: Clock) -> None:
         self._hot = hot
         self._executor = executor
         self._clock = clock

@@ -30,10 +30,10 @@ from storage.domain.queues.dead_letter_origin import DeadLetterOrigin
 from storage.domain.queues.message import message_id
 from storage.domain.queues.moves import MESSAGE_SOURCE_UNKNOWN, QUEUE_NOT_FOUND, Move
 from storage.domain.queues.queue import Queue, QueueType
+from storage.hot_store.transfers import Arriving, Moving, TransferStore
 from storage.log.provisioner import LogProvisioner
 from storage.log.queue_executor import QueueExecutor, address_of
 from storage.postgres.repositories.moves import MoveRows
-from storage.redis.queues.transfer import Arriving, HotMoves, Moving
 
 
 class TransferResult(msgspec.Struct):
@@ -51,7 +51,7 @@ class MessageTransfer:
 
     def __init__(
         self,
-        hot: HotMoves,
+        hot: TransferStore,
         executor: QueueExecutor,
         provisioner: LogProvisioner,
         rows: MoveRows,

@@ -14,7 +14,7 @@ from storage.concurrency.tasks import end
 from storage.domain import limits
 from storage.domain.clock import Clock
 from storage.domain.errors import MillstreamError, OutcomeUnknown, QuotaExceeded, StorageUnavailable
-from storage.redis.counters.rate_limits import HotRates
+from storage.hot_store.rates import RateStore
 
 logger = logging.getLogger(__name__)
 
@@ -24,7 +24,7 @@ _RETRY_AFTER_S = 5  # a connection may close by then
 class ConnectionSlots:
     """The connections of this process, by namespace."""
 
-    def __init__(self, hot: HotRates, namespaces: Namespaces, clock: Clock) -> None:
+    def __init__(self, hot: RateStore, namespaces: Namespaces, clock: Clock) -> None:
         self._hot = hot
         self._namespaces = namespaces
         self._clock = clock

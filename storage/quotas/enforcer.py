@@ -18,14 +18,14 @@ from storage.domain.access.permissions import Principal
 from storage.domain.clock import Clock
 from storage.domain.errors import QuotaExceeded, QuotaTooSmall
 from storage.domain.quotas import Namespace, Quotas, QuotaStatus, Rates
+from storage.hot_store.rates import RateStore
 from storage.quotas.rate_limiter import Cost, LeasedTokenBucket, LimitSet
-from storage.redis.counters.rate_limits import HotRates
 
 
 class QuotaEnforcer:
     """Enforcer of callers' rates and connection slots."""
 
-    def __init__(self, hot: HotRates, namespaces: Namespaces, clock: Clock) -> None:
+    def __init__(self, hot: RateStore, namespaces: Namespaces, clock: Clock) -> None:
         self._hot = hot
         self._namespaces = namespaces
         self._clock = clock

@@ -18,7 +18,7 @@ from storage.catalog.namespaces import Namespaces
 from storage.concurrency.tasks import end
 from storage.domain import limits
 from storage.domain.errors import BacklogFull, MillstreamError, QuotaExceeded
-from storage.redis.cluster_store import HotStore
+from storage.hot_store.servers import HotServers
 
 logger = logging.getLogger(__name__)
 
@@ -37,7 +37,7 @@ class MemoryGuard:
     `is_shedding`: there is something to reject.
     """
 
-    def __init__(self, store: HotStore, namespaces: Namespaces) -> None:
+    def __init__(self, store: HotServers, namespaces: Namespaces) -> None:
         self._store = store
         self._namespaces = namespaces
         self._over: frozenset[str] = frozenset()

@@ -14,8 +14,8 @@ from storage.domain import limits
 from storage.domain.clock import Clock
 from storage.domain.errors import OutcomeUnknown, QuotaExceeded, QuotaTooSmall, StorageUnavailable
 from storage.domain.quotas import QuotaStatus, Rates
+from storage.hot_store.rates import LeaseRequest, RateStore
 from storage.quotas.gcra import TokenLease
-from storage.redis.counters.rate_limits import HotRates, LeaseRequest
 
 MEASURES = ("calls", "messages", "bytes")
 _UNITS = ("requests", "messages", "content-bytes")
@@ -58,7 +58,7 @@ class LeasedTokenBucket:
     def __init__(
         self,
         *,
-        hot: HotRates,
+        hot: RateStore,
         low: "set[LeasedTokenBucket]",
         namespace: str,
         kind: str,

@@ -7,11 +7,11 @@ from functools import partial
 from storage.catalog.catalog import Catalog
 from storage.concurrency.isolation import Isolation
 from storage.domain import limits
+from storage.domain.log.address import LogAddress
 from storage.domain.queues.queue import Queue
 from storage.domain.quotas import Namespace
 from storage.domain.streams.stream import Stream
-from storage.redis.keys import LogAddress
-from storage.redis.streams.logs import HotLogs
+from storage.hot_store.log_store import LogStore
 
 
 class StorageUsage:
@@ -20,7 +20,7 @@ class StorageUsage:
     A namespace that is over its limit is marked so.
     """
 
-    def __init__(self, logs: HotLogs, catalog: Catalog, isolation: Isolation) -> None:
+    def __init__(self, logs: LogStore, catalog: Catalog, isolation: Isolation) -> None:
         self._logs = logs
         self._catalog = catalog
         self._isolation = isolation

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 from storage.domain.log.store_epoch import StoreFacts, StoreIdentity
 from storage.domain.store_status import HotFigures, SlowCommand
+from storage.hot_store.servers import HotServers
 from storage.redis.keys import STORE_KEY, VERSION_KEY
 from storage.redis.server_store import SLOW_COMMANDS_MAX, HotServer
 from storage.redis.transport.client import SlotMoved
@@ -22,11 +23,8 @@ _TRIES = 10
 _TRIED_AGAIN_S = 0.1  # all servers of a cluster learn who has a slot within about a second
 
 
-class HotStore:
-    """Queries to all masters that do not concern a single log.
-
-    All raise StorageUnavailable, also when one master is unreachable.
-    """
+class RedisServers(HotServers):
+    """Queries to all masters, combined."""
 
     def __init__(self, nodes: Nodes) -> None:
         self._nodes = nodes
@@ -54,14 +52,9 @@ class HotStore:
         return list(await asyncio.gather(*map(ask, await self._servers())))
 
     async def run_id(self) -> str:
-        """Return the ids of the server processes.
-
-        They change after any restarted, or another one took its place.
-        """
         return ",".join(await self._all(HotServer.run_id))
 
     async def facts(self, remembered: StoreIdentity) -> StoreFacts:
-        """Return the store's state for `needs_new_epoch`: of a cluster, the worst of each fact."""
         reports = await self._all(lambda server: server.facts(remembered))
         if len(reports) == 1:
             return reports[0]
@@ -77,49 +70,34 @@ class HotStore:
         )
 
     async def check_layout(self) -> None:
-        """Mark empty servers with our layout.
-
-        Raises LayoutUnknown when one has another, RestoreUnfinished when a restore of a backup is not complete.
-        """
         await self._all(HotServer.check_layout)
 
     async def is_restoring(self) -> bool:
-        """Return whether a backup is being restored into it, or was not restored completely."""
         return any(await self._all(HotServer.is_restoring))
 
     async def write_epoch(self, epoch: int, beacon: int) -> None:
-        """Mark the store with its epoch."""
         await self._all(lambda server: server.write_epoch(epoch, beacon))
 
     async def beat(self) -> int:
-        """Increment the beacons, and return the lowest."""
         return min(await self._all(HotServer.beat))
 
     async def ping(self) -> str:
-        """Return 'ok', or the problem: a full disk makes even PING fail."""
         answers = await self._all(HotServer.ping)
         return next((one for one in answers if one != "ok"), "ok")
 
     async def setting(self, name: str) -> str | None:
-        """Return a configuration value, or None where CONFIG is not allowed.
-
-        All values, if they differ.
-        """
         settings = await self._all(lambda server: server.setting(name))
         values = sorted({one for one in settings if one is not None})
         return ", ".join(values) if values else None
 
     async def info(self, *sections: str) -> dict[str, Any]:
-        """Return sections of INFO, from one of the servers."""
         [first, *_] = await self._servers()
         return await first.info(*sections)
 
     async def memory(self) -> tuple[int, int]:
-        """Return used and maximum bytes of the server nearest to its limit; 0 for no limit."""
         return max(await self._all(HotServer.memory), key=_fullness)
 
     async def figures(self) -> HotFigures:
-        """Return the aggregated figures of the servers."""
         servers = await self._all(HotServer.figures)
         first = servers[0]
         return HotFigures(
@@ -139,7 +117,6 @@ class HotStore:
         )
 
     async def slow_commands(self) -> tuple[SlowCommand, ...] | None:
-        """Return the latest entries of the slow logs, or None where they may not be read."""
         logs = [entry for entry in await self._all(HotServer.slow_commands) if entry is not None]
         if not logs:
             return None
@@ -147,7 +124,6 @@ class HotStore:
         return tuple(latest[:SLOW_COMMANDS_MAX])
 
     async def time_ms(self) -> int:
-        """Return the clock of one of the servers."""
         [first, *_] = await self._servers()
         return await first.time_ms()
 

@@ -16,8 +16,6 @@
 
 from functools import lru_cache
 
-import msgspec
-
 from storage.domain.names import LogId
 
 LAYOUT = "3"
@@ -45,19 +43,6 @@ _QUEUE_PARTS = (
 _VIEW_PARTS = ("view", "view_meta", "prod", "prod_old")  # a view has no producers
 _EVERY_PART = tuple(dict.fromkeys(("meta", *_LOG_PARTS, *_QUEUE_PARTS)))
 _REMEMBERED_MAX = 20_000  # logs whose keys are cached, per process
-
-
-class LogAddress(msgspec.Struct, frozen=True, gc=False):
-    """Address of a log; a queue's stream view is stored next to its log."""
-
-    namespace: str
-    log_id: LogId
-    is_view: bool = False
-
-    @property
-    def channel(self) -> str:
-        """Name by which its readers are woken."""
-        return f"{self.log_id}:view" if self.is_view else self.log_id
 
 
 def key(namespace: str, log_id: LogId, part: str) -> str:

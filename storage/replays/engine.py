@@ -26,9 +26,9 @@ from storage.domain.replays.replay import (
     producer_of,
 )
 from storage.groups.engine import Groups
+from storage.hot_store.rates import PaceStore
 from storage.jobs import Jobs
 from storage.queues.engine import Queues
-from storage.redis.counters.shared_rate import SharedRate
 from storage.replays.planner import Plan, ReplayPlanner
 from storage.replays.window import WindowResolver
 from storage.streams.engine import Streams
@@ -61,7 +61,7 @@ class Replays:
         queues: Queues,
         groups: Groups,
         jobs: Jobs,
-        shared_rate: SharedRate,
+        shared_rate: PaceStore,
         clock: Clock,
         isolation: Isolation,
     ) -> None:

@@ -21,6 +21,7 @@ from storage.domain.errors import (
     StorageUnavailable,
 )
 from storage.domain.limits import Limits
+from storage.domain.log.address import LogAddress
 from storage.domain.log.record_batch import Record
 from storage.domain.names import StreamName
 from storage.domain.streams.lineage import ShardClosedTo, eldest
@@ -35,12 +36,11 @@ from storage.domain.streams.stream import (
     by_shard,
     hash_key,
 )
+from storage.hot_store.errors import LogOpen, ParentsRequired
+from storage.hot_store.log_store import AppendPart, LogStore, PartAppended
 from storage.log.provisioner import LogProvisioner
 from storage.log.stream_executor import StreamExecutor
 from storage.quotas.memory_guard import MemoryGuard
-from storage.redis.keys import LogAddress
-from storage.redis.streams.append import AppendPart, Appends, ParentsRequired, PartAppended
-from storage.redis.streams.logs import HotLogs, LogOpen
 from storage.streams.append_rules import check_records, check_unrouted, fingerprint, timed
 from storage.streams.reshard import Resharder
 
@@ -102,7 +102,7 @@ class Appender:
     def __init__(
         self,
         *,
-        hot: HotLogs,
+        hot: LogStore,
         executor: StreamExecutor,
         provisioner: LogProvisioner,
         resharder: Resharder,
@@ -316,9 +316,7 @@ class Appender:
         """
         log = LogAddress(stream.name.namespace, shard.log_id)
         indexed = stream.spec.key_index
-        done = await self._provisioner.with_repair(
-            log, lambda: self._hot.append(self._gatherer(log, indexed), part)
-        )
+        done = await self._provisioner.with_repair(log, lambda: self._begin(log, part, indexed))
         self.note(log, part, done)
         return done
 
@@ -329,16 +327,18 @@ class Appender:
 
         The result may be LogNotReady. Otherwise like `put`; pass the result to `note` once it has arrived.
         """
-        return self._hot.begin(self._gatherer(log, stream.spec.key_index), part)
+        return self._begin(log, part, stream.spec.key_index)
 
     def note(self, log: LogAddress, part: AppendPart, done: PartAppended) -> None:
         """Reserve offsets for the next append once fewer than half a reservation are left."""
         if done.left < self._limits.reservation_offsets_min // 2:
             self._provisioner.reserve_ahead(log, done.offset + len(part.records), done.left)
 
-    def _gatherer(self, log: LogAddress, indexed: bool) -> Appends:
+    def _begin(
+        self, log: LogAddress, part: AppendPart, indexed: bool
+    ) -> "asyncio.Future[PartAppended]":
         epoch, now = self._provisioner.store_epoch, self._clock.script_time()
-        return Appends(log, epoch, now, self._limits, indexed)
+        return self._hot.append(log, part, store_epoch=epoch, indexed=indexed, now=now)
 
 
 _UNANSWERED = StorageUnavailable()

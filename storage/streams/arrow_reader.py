@@ -20,12 +20,12 @@ from storage.domain.errors import (
     StorageUnavailable,
     ValidationFailed,
 )
+from storage.domain.log.address import LogAddress
 from storage.domain.log.entry import LogEntry
 from storage.domain.names import LogId, StreamName
 from storage.domain.streams.stream import Gap, Shard, Stream, Tier
+from storage.hot_store.log_store import EntryRange, LogRangeReader
 from storage.log.stream_executor import StreamExecutor
-from storage.redis.keys import LogAddress
-from storage.redis.streams.range_reader import EntryRange, HotRanges
 
 if TYPE_CHECKING:  # it imports pyarrow: see storage.archive.cache
     from storage.parquet.row_group_slice import RowGroupSlice
@@ -53,7 +53,7 @@ class ArrowReader:
     """Columnar reads of a deployment's shards."""
 
     def __init__(
-        self, ranges: HotRanges, executor: StreamExecutor, archive: TieredReader | None
+        self, ranges: LogRangeReader, executor: StreamExecutor, archive: TieredReader | None
     ) -> None:
         self._ranges = ranges
         self._executor = executor

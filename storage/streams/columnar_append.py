@@ -14,15 +14,15 @@ import msgspec
 from msgspec.structs import replace
 
 from storage.domain.errors import MessageTooLarge, MillstreamError, ValidationFailed
+from storage.domain.log.address import LogAddress
 from storage.domain.log.record_batch import Record
 from storage.domain.names import StreamName
 from storage.domain.streams.columnar_batch import Columns, PackedColumns
 from storage.domain.streams.lineage import ShardClosedTo
 from storage.domain.streams.stream import Appended, AppendedRange, EventTimes, Shard, Stream
+from storage.hot_store.errors import LogNotReady
+from storage.hot_store.log_store import AppendPart, PartAppended
 from storage.log.stream_executor import StreamExecutor
-from storage.redis.keys import LogAddress
-from storage.redis.streams.append import AppendPart, PartAppended
-from storage.redis.transport.script_status import LogNotReady
 from storage.streams.append import Appender
 
 Ranges = list[AppendedRange]

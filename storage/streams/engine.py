@@ -12,6 +12,7 @@ from storage.domain import limits
 from storage.domain.clock import Clock
 from storage.domain.errors import MillstreamError, OffsetOutOfRange, ValidationFailed
 from storage.domain.limits import Limits
+from storage.domain.log.address import LogAddress
 from storage.domain.log.record_batch import Record
 from storage.domain.names import LogId, StreamName
 from storage.domain.streams.columnar_batch import Columns
@@ -31,13 +32,11 @@ from storage.domain.streams.stream import (
     StreamMode,
     StreamRead,
 )
+from storage.hot_store.log_store import LogStore, WatermarkStore
+from storage.hot_store.wakeups import Wakeups
 from storage.log.provisioner import LogProvisioner
 from storage.log.stream_executor import StreamExecutor
 from storage.quotas.memory_guard import MemoryGuard
-from storage.redis.keys import LogAddress
-from storage.redis.streams.idempotence import HotWriterWatermarks
-from storage.redis.streams.logs import HotLogs
-from storage.redis.transport.wakeups import Wakeups
 from storage.streams.append import Appender
 from storage.streams.append_rules import OWN_HEADERS
 from storage.streams.columnar_append import ColumnarAppender
@@ -57,8 +56,8 @@ class Streams:
     def __init__(
         self,
         *,
-        hot: HotLogs,
-        watermarks: HotWriterWatermarks,
+        hot: LogStore,
+        watermarks: WatermarkStore,
         catalog: Catalog,
         provisioner: LogProvisioner,
         resharder: Resharder,

@@ -48,6 +48,7 @@ import msgspec
 from storage.domain import limits
 from storage.domain.clock import Clock
 from storage.domain.errors import ProducerFenced, StorageUnavailable, StreamNotFound
+from storage.domain.log.address import LogAddress
 from storage.domain.log.record_batch import Record
 from storage.domain.names import LogId, StreamName
 from storage.domain.streams.idempotence import (
@@ -62,12 +63,10 @@ from storage.domain.streams.idempotence import (
 )
 from storage.domain.streams.lineage import ShardClosedTo, eldest, needs_refresh
 from storage.domain.streams.stream import Shard, Stream, by_shard, hash_key
+from storage.hot_store.errors import LogNotReady
+from storage.hot_store.log_store import AppendPart, WatermarkStore, WriterWatermarks
 from storage.log.provisioner import LogDeleted
 from storage.log.stream_executor import StreamExecutor
-from storage.redis.keys import LogAddress
-from storage.redis.streams.append import AppendPart
-from storage.redis.streams.idempotence import HotWriterWatermarks, WriterWatermarks
-from storage.redis.transport.script_status import LogNotReady
 from storage.streams.append import Appender
 from storage.streams.append_rules import OWN_HEADERS, check_records, timed
 from storage.streams.reshard import Resharder
@@ -112,7 +111,7 @@ class IdempotentAppender:
 
     def __init__(
         self,
-        watermarks: HotWriterWatermarks,
+        watermarks: WatermarkStore,
         appending: Appender,
         executor: StreamExecutor,
         resharder: Resharder,

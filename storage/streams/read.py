@@ -10,6 +10,7 @@ from storage.archive.tiered_reader import ReadRequest, TieredReader, TierRead, a
 from storage.domain import limits
 from storage.domain.clock import Clock
 from storage.domain.errors import OffsetExpired, OffsetOutOfRange, RecordNotFound, ValidationFailed
+from storage.domain.log.address import LogAddress
 from storage.domain.names import LogId, StreamName
 from storage.domain.streams.lineage import (
     FULLY_READ,
@@ -29,10 +30,9 @@ from storage.domain.streams.stream import (
     StreamRead,
     hash_key,
 )
+from storage.hot_store.log_store import HotRead, LogStore
+from storage.hot_store.wakeups import Wakeups
 from storage.log.stream_executor import StreamExecutor
-from storage.redis.keys import LogAddress
-from storage.redis.streams.logs import HotLogs, HotRead
-from storage.redis.transport.wakeups import Wakeups
 from storage.streams.reshard import Resharder
 
 
@@ -42,7 +42,7 @@ class Reading:
     def __init__(
         self,
         *,
-        hot: HotLogs,
+        hot: LogStore,
         executor: StreamExecutor,
         resharder: Resharder,
         wakeups: Wakeups,

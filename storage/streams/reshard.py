@@ -31,15 +31,15 @@ from storage.domain.errors import (
     StreamReadOnly,
     ValidationFailed,
 )
+from storage.domain.log.address import LogAddress
 from storage.domain.names import StreamName
 from storage.domain.streams.reshard_plan import Change, merge_of, round_towards, split_of
 from storage.domain.streams.stream import Shard, Stream
+from storage.hot_store.errors import LogNotReady
+from storage.hot_store.log_store import LogStore
 from storage.log.provisioner import LogDeleted, LogProvisioner
 from storage.postgres.advisory_lock import try_advisory_lock
 from storage.postgres.database import Database
-from storage.redis.keys import LogAddress
-from storage.redis.streams.logs import HotLogs
-from storage.redis.transport.script_status import LogNotReady
 
 T = TypeVar("T")
 
@@ -66,7 +66,7 @@ class Resharder:
     """
 
     def __init__(
-        self, hot: HotLogs, catalog: Catalog, provisioner: LogProvisioner, database: Database
+        self, hot: LogStore, catalog: Catalog, provisioner: LogProvisioner, database: Database
     ) -> None:
         self._hot = hot
         self._catalog = catalog

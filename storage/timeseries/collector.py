@@ -9,8 +9,12 @@ from storage.concurrency.isolation import Isolation
 from storage.domain import limits
 from storage.domain.clock import Clock
 from storage.domain.groups.group import without_holes
+from storage.domain.log.address import LogAddress
 from storage.domain.names import LogId
 from storage.domain.timeseries.samples import QUEUE, GroupSample, QueueSample, StreamSample, Values
+from storage.hot_store.errors import LogNotReady
+from storage.hot_store.log_store import LogStore
+from storage.hot_store.time_series import HotShard, TimeSeriesStore
 from storage.postgres.repositories.sampled_resources import (
     Holes,
     MeasuredGroup,
@@ -20,10 +24,6 @@ from storage.postgres.repositories.sampled_resources import (
     MeasuredStream,
     SampledPosition,
 )
-from storage.redis.counters.timeseries import HotSeries, HotShard
-from storage.redis.keys import LogAddress
-from storage.redis.streams.logs import HotLogs
-from storage.redis.transport.script_status import LogNotReady
 
 T = TypeVar("T")
 A = TypeVar("A")
@@ -69,7 +69,12 @@ class ResourceCollector:
     """Collector that queries the stores, many logs concurrently."""
 
     def __init__(
-        self, hot: HotSeries, logs: HotLogs, rows: MeasuredRows, clock: Clock, isolation: Isolation
+        self,
+        hot: TimeSeriesStore,
+        logs: LogStore,
+        rows: MeasuredRows,
+        clock: Clock,
+        isolation: Isolation,
     ) -> None:
         self._isolation = isolation
         self._hot = hot

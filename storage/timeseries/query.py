@@ -42,7 +42,7 @@ from storage.domain.timeseries.samples import (
     ring_for,
 )
 from storage.groups.engine import Groups
-from storage.redis.counters.timeseries import HotSeries, LatestSample
+from storage.hot_store.time_series import LatestSample, TimeSeriesStore
 from storage.timeseries.sampler import Sampler
 from storage.timeseries.totals import DEPLOYMENT, NAMESPACE, ticks_of
 
@@ -81,7 +81,7 @@ class TimeSeriesQuery:
     """
 
     def __init__(
-        self, hot: HotSeries, sampler: Sampler, catalog: Catalog, groups: Groups, clock: Clock
+        self, hot: TimeSeriesStore, sampler: Sampler, catalog: Catalog, groups: Groups, clock: Clock
     ) -> None:
         self._hot = hot
         self._sampler = sampler

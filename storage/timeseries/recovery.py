@@ -6,7 +6,7 @@ from typing import Any
 from storage.domain.timeseries.changes import LONGER, ResourceState, SlotProgress
 from storage.domain.timeseries.rollup import Row, Tick, decode_row, read_chunk, rows_of, width
 from storage.domain.timeseries.samples import FINEST, GROUP, QUEUE, STREAM, TOTAL, Ring, Shape
-from storage.redis.counters.timeseries import HotSeries, LatestSample
+from storage.hot_store.time_series import LatestSample, TimeSeriesStore
 from storage.timeseries.collector import together
 from storage.timeseries.totals import DEPLOYMENT, ticks_of
 
@@ -36,7 +36,7 @@ class SamplerState:
         self.open[nth][id(resource)] = namespace, resource
 
 
-async def load_state(hot: HotSeries, slot: int, claimed: int) -> SamplerState:
+async def load_state(hot: TimeSeriesStore, slot: int, claimed: int) -> SamplerState:
     """Load the state as of a slot.
 
     `claimed`: a later slot that a process began and did not finish; what it had written already is reverted.
@@ -69,7 +69,7 @@ def _resource_state(shape: Shape[Any], latest: LatestSample, at_ms: int) -> Reso
     return resource
 
 
-async def _go_on(hot: HotSeries, memory: SamplerState, claimed: int) -> None:
+async def _go_on(hot: TimeSeriesStore, memory: SamplerState, claimed: int) -> None:
     """Restore the longer slots in progress, from the changes made in them."""
     longest = LONGER[-1]
     first = _begin(longest, memory.slot) // FINEST.step_ms

@@ -13,11 +13,11 @@ from storage.domain.timeseries.samples import (
     TotalSample,
     Values,
 )
+from storage.hot_store.time_series import LatestSample
 from storage.postgres.repositories.sampled_resources import (
     MeasuredQueue,
     MeasuredStream,
 )
-from storage.redis.counters.timeseries import LatestSample
 from storage.timeseries.collector import (
     Baseline,
     Observation,

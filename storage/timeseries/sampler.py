@@ -26,11 +26,11 @@ from storage.domain.timeseries.samples import (
     TOTAL,
     TotalSample,
 )
+from storage.hot_store.servers import HotServers
+from storage.hot_store.time_series import LatestSample, TimeSeriesStore
 from storage.postgres.repositories.sampled_resources import (
     MeasuredRows,
 )
-from storage.redis.cluster_store import HotStore
-from storage.redis.counters.timeseries import HotSeries, LatestSample
 from storage.timeseries.collector import (
     Observation,
     ResourceCollector,
@@ -61,10 +61,10 @@ class Sampler:
 
     def __init__(
         self,
-        hot: HotSeries,
+        hot: TimeSeriesStore,
         collector: ResourceCollector,
         rows: MeasuredRows,
-        store: HotStore,
+        store: HotServers,
         clock: Clock,
     ) -> None:
         self._hot = hot

@@ -11,6 +11,7 @@ import pytest
 
 from spark_worker.main import HANDLERS
 from storage.domain.jobs import WAITING_FOR, JobState
+from storage.domain.log.address import LogAddress
 from storage.domain.log.record_batch import Record
 from storage.domain.names import QueueName
 from storage.domain.queues.message import NewMessage
@@ -19,7 +20,6 @@ from storage.domain.replays.pacing import Pacing
 from storage.domain.replays.replay import Order, Target
 from storage.domain.streams.record_filter import Filter
 from storage.domain.streams.stream import RING_SIZE, StreamSpec
-from storage.redis.keys import LogAddress
 from tests.conditions import eventually
 from tests.replay_steps import SOURCE, TARGET, everything, replay_request
 from tests.spark.workers import worker_process

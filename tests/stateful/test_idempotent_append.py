@@ -29,9 +29,9 @@ from storage.domain.streams.idempotence import PartialDuplicate, SequencedBatch
 from storage.domain.streams.lineage import ShardClosedTo
 from storage.domain.streams.reshard_plan import merge_of
 from storage.domain.streams.stream import Shard, Stream, StreamSpec
+from storage.hot_store.errors import LogNotReady
+from storage.hot_store.log_store import AppendPart, PartAppended
 from storage.log.provisioner import LogDeleted
-from storage.redis.streams.append import AppendPart, PartAppended
-from storage.redis.transport.script_status import LogNotReady
 from storage.streams.idempotent_append import IdempotentAppender, _Batch, _hash_keys
 from storage.streams.reshard import _FenceTransfer
 from tests.stateful.conftest import Bench

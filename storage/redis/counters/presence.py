@@ -1,14 +1,13 @@
 """Presence of processes, in one hash per deployment, and close requests for their sockets."""
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import msgspec
 
 from storage.domain import limits
 from storage.domain.clock import ScriptTime
-from storage.domain.names import LogId
 from storage.domain.presence import ProcessSeen, SocketSeen
+from storage.hot_store.presence import PresenceStore, Seen, channel_of
 from storage.redis.keys import presence_keys
 from storage.redis.transport.pipeline import Pipeline
 
@@ -18,20 +17,8 @@ _sockets = msgspec.msgpack.Decoder(tuple[SocketSeen, ...])
 _GONE = b""
 
 
-class Seen(NamedTuple):
-    """A process and its sockets, as it last published them."""
-
-    process: ProcessSeen
-    sockets: tuple[SocketSeen, ...]
-
-
-def channel_of(process: str) -> LogId:
-    """Return the wake-up channel of this process."""
-    return LogId(f"presence/{process}")
-
-
-class HotPresence:
-    """Presence operations. Every method raises StorageUnavailable, and may be repeated."""
+class RedisPresenceStore(PresenceStore):
+    """Presence in one hash per deployment."""
 
     def __init__(self, pipeline: Pipeline) -> None:
         self._pipeline = pipeline
@@ -39,12 +26,10 @@ class HotPresence:
     async def beat(
         self, process: ProcessSeen, sockets: Sequence[SocketSeen], now: ScriptTime
     ) -> tuple[str, ...]:
-        """Publish the process; return the ids of sockets that it is asked to close, each once."""
         summary, packed_sockets = _encoder.encode(process), _encoder.encode(sockets)
         return await self._publish(process.id, summary, packed_sockets, now)
 
     async def leave(self, process: str, now: ScriptTime) -> None:
-        """Publish that the process ends."""
         await self._publish(process, _GONE, _GONE, now)
 
     async def _publish(
@@ -62,14 +47,12 @@ class HotPresence:
         return tuple(socket.decode() for socket in reply)
 
     async def see(self, now: ScriptTime, *, sockets: bool) -> list[Seen]:
-        """Return all processes with a recent heartbeat, with or without their sockets."""
         reply = await self._pipeline.read(
             "list_processes", presence_keys(), now, limits.PRESENCE_STALE_MS, int(sockets)
         )
         return [_seen(*row) for row in reply]
 
     async def request_close(self, process: str, socket: str, now: ScriptTime) -> None:
-        """Leave a close request for a process, and wake it."""
         await self._pipeline.write(
             "request_socket_close", presence_keys()[2:], now, process, socket, channel_of(process)
         )

@@ -2,40 +2,17 @@
 
 import secrets
 from collections.abc import Mapping
-from typing import NamedTuple
 
 from storage.domain import limits
 from storage.domain.clock import ScriptTime
+from storage.hot_store.rates import Granted, LeaseRequest, RateStore
 from storage.redis.keys import rate_key, slots_key
 from storage.redis.transport.command import Argument
 from storage.redis.transport.pipeline import Pipeline
 
 
-class LeaseRequest(NamedTuple):
-    """A process's request for units of one measure.
-
-    `unit_us` is the cost of a unit and `holds_us` the capacity of the bucket; `units` are requested, and none are
-    granted if fewer than `least` are available.
-    """
-
-    unit_us: float
-    holds_us: float
-    least: int
-    units: int
-
-
-class Granted(NamedTuple):
-    """Granted units, and the bucket's debt afterwards."""
-
-    units: int
-    debt_us: float
-
-
-class HotRates:
-    """Token buckets by name, and connection slots by namespace.
-
-    Every method raises StorageUnavailable, and may be repeated.
-    """
+class RedisRateStore(RateStore):
+    """Rate verbs as one script each."""
 
     def __init__(self, pipeline: Pipeline) -> None:
         self._pipeline = pipeline
@@ -44,7 +21,6 @@ class HotRates:
     async def lease(
         self, namespace: str, bucket: str, requests: Mapping[str, LeaseRequest], now: ScriptTime
     ) -> dict[str, Granted]:
-        """Lease as many of the requested units as the bucket has, by measure."""
         arguments: list[Argument] = []
         for measure, request in requests.items():
             arguments += (
@@ -63,10 +39,6 @@ class HotRates:
     async def publish_slots(
         self, namespace: str, slots: int, slots_max: int | None, now: ScriptTime
     ) -> bool:
-        """Publish the number of this process's connection slots.
-
-        False when the total would exceed `slots_max`; then nothing changed.
-        """
         reply = await self._pipeline.write(
             "renew_connection_slots",
             [slots_key(namespace)],

@@ -2,14 +2,15 @@
 
 from storage.domain import limits
 from storage.domain.replays.pacing import Pacing
+from storage.hot_store.rates import PaceStore
 from storage.redis.keys import pace_key
 from storage.redis.transport.pipeline import Pipeline
 
 _SECOND_US = 1_000_000
 
 
-class SharedRate:
-    """Reservations on shared rates, by name."""
+class RedisPaceStore(PaceStore):
+    """Paces as keys that expire by themselves."""
 
     def __init__(self, pipeline: Pipeline) -> None:
         self._pipeline = pipeline
@@ -17,7 +18,6 @@ class SharedRate:
     async def reserve(
         self, namespace: str, name: str, pacing: Pacing, records: int, size_bytes: int
     ) -> int:
-        """Reserve time for these records and bytes; return the delay before they are sent, in ms."""
         costs: list[str | int] = []
         if pacing.records_per_second is not None:
             costs += ("records", round(records / pacing.records_per_second * _SECOND_US))

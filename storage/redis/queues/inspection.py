@@ -4,7 +4,6 @@ Messages, dead letters and parked groups.
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 from storage.domain import limits
 from storage.domain.clock import ScriptTime
@@ -25,6 +24,7 @@ from storage.domain.queues.message import (
 from storage.domain.queues.policies import ParkedGroup
 from storage.domain.queues.queue import Queue
 from storage.domain.trace_context import with_noted
+from storage.hot_store.queue_contents import QueueContentStore, RedelayCursor
 from storage.redis.queues.script_args import fifo_arg, parse_headers, queue_keys_of
 from storage.redis.queues.stats import upkeep_arguments
 from storage.redis.transport.client import Reply
@@ -35,15 +35,8 @@ _GONE, _OUT = 1, 2  # the results of change_message.lua and replace_message.lua
 _REDELAY_PAGE = 1_000  # offsets that one call of redelay_messages.lua looks at
 
 
-class RedelayCursor(NamedTuple):
-    """Position of a redelay: the next offset, and the due time of the message before it."""
-
-    offset: int = -1
-    due_ms: int = 0
-
-
-class HotContents:
-    """Operations on a queue's contents. Raises LogNotReady where the log needs repair first."""
+class RedisQueueContentStore(QueueContentStore):
+    """Content verbs as one script each."""
 
     def __init__(self, pipeline: Pipeline, limits: Limits) -> None:
         self._pipeline = pipeline
@@ -57,7 +50,6 @@ class HotContents:
         state: MessageState | None,
         now: ScriptTime,
     ) -> tuple[list[BrowsedMessage], int | None]:
-        """Return messages in sending order, and the offset to continue after, None at the end."""
         reply = checked(
             await self._pipeline.write(
                 "browse_messages",
@@ -80,10 +72,6 @@ class HotContents:
         priority: int | None,
         now: ScriptTime,
     ) -> None:
-        """Change when a waiting message is due, or its priority.
-
-        Raises MessageNotFound, MessageInFlight.
-        """
         reply = checked(
             await self._pipeline.write(
                 "change_message",
@@ -99,7 +87,6 @@ class HotContents:
     async def redelay(
         self, queue: Queue, cursor: RedelayCursor, before_ms: int, now: ScriptTime
     ) -> RedelayCursor | None:
-        """Apply the queue's delay, until now `before_ms`, to a page of messages; None at the end."""
         reply = checked(
             await self._pipeline.write(
                 "redelay_messages",
@@ -115,17 +102,12 @@ class HotContents:
         return None if reply[1] < 0 else RedelayCursor(reply[1], reply[2])
 
     async def record(self, queue: Queue, offset: int) -> Record:
-        """Return the record of a message, dead-lettered or not. Raises MessageNotFound."""
         reply = checked(await self._pipeline.read("find_batch", queue_keys_of(queue), offset))
         if not reply[1]:
             raise MessageNotFound
         return decode_one(reply[1])
 
     async def replace(self, queue: Queue, offset: int, record: Record) -> None:
-        """Replace the record of a waiting or dead-lettered message.
-
-        Raises MessageNotFound, MessageInFlight.
-        """
         reply = checked(
             await self._pipeline.write(
                 "replace_message", queue_keys_of(queue), offset, encode_batch((record,))
@@ -134,7 +116,6 @@ class HotContents:
         _check_result(reply[1])
 
     async def drop(self, queue: Queue, offset: int, now: ScriptTime) -> bool:
-        """Drop one message; return whether it existed."""
         reply = checked(
             await self._pipeline.write(
                 "delete_message", queue_keys_of(queue), fifo_arg(queue), offset, now
@@ -145,10 +126,6 @@ class HotContents:
     async def history(
         self, queue: Queue, offset: int | None, after: str
     ) -> tuple[list[Noted], str]:
-        """Return events of one message, or of all.
-
-        At most HISTORY_SCANNED_MAX events are examined. The second value is the event to continue after, empty at the end.
-        """
         reply = checked(
             await self._pipeline.read(
                 "read_history",
@@ -163,7 +140,6 @@ class HotContents:
     async def dead_letters(
         self, queue: Queue, after_offset: int, messages_max: int
     ) -> tuple[list[DeadLetter], int | None]:
-        """Return dead letters in sending order, and the offset to continue after, None at the end."""
         reply = checked(
             await self._pipeline.read(
                 "list_dead_letters",
@@ -185,10 +161,6 @@ class HotContents:
         offsets: Sequence[int],
         now: ScriptTime,
     ) -> tuple[int, int | None]:
-        """Make dead letters ready again.
-
-        Returns their number, and the offset to continue after, None at the end.
-        """
         reply = checked(
             await self._pipeline.write(
                 "redrive_dead_letters",
@@ -208,10 +180,6 @@ class HotContents:
     async def death_reasons(
         self, queue: Queue, after_offset: int
     ) -> tuple[list[DeathReason], int | None]:
-        """Return a batch of dead letters by reason.
-
-        Also returns the offset to continue after, None at the end.
-        """
         reply = checked(
             await self._pipeline.read(
                 "sum_dead_letters", queue_keys_of(queue), after_offset, limits.BROWSE_SCANNED_MAX
@@ -221,14 +189,12 @@ class HotContents:
         return reasons, _more(reply[1])
 
     async def parked_groups(self, queue: Queue, after: str, groups_max: int) -> list[ParkedGroup]:
-        """Return parked groups by name, from the first after `after`."""
         reply = checked(
             await self._pipeline.read("list_parked_groups", queue_keys_of(queue), after, groups_max)
         )
         return [_parked(row) for row in reply[1:]]
 
     async def park(self, queue: Queue, group: str, reason: str, now: ScriptTime) -> None:
-        """Suspend the delivery of a group until it is resumed; a parked one is unchanged."""
         checked(
             await self._pipeline.write(
                 "park_group", queue_keys_of(queue), now, fifo_arg(queue), group, reason
@@ -236,10 +202,6 @@ class HotContents:
         )
 
     async def resume(self, queue: Queue, group: str) -> int | None:
-        """Resume the delivery of a parked group.
-
-        Returns how many messages waited, None when it was not parked.
-        """
         reply = checked(
             await self._pipeline.write("resume_group", queue_keys_of(queue), fifo_arg(queue), group)
         )

@@ -1,9 +1,7 @@
 """Receiving messages: coalesces the receives of one flush from one queue."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
-
-import msgspec
 
 from storage.domain import limits
 from storage.domain.clock import ScriptTime
@@ -13,6 +11,7 @@ from storage.domain.log.record_batch import decode_columns, decode_one
 from storage.domain.names import LogId
 from storage.domain.queues.message import ReceiptHandle, ReceivedMessage, message_id
 from storage.domain.queues.queue import Queue
+from storage.hot_store.queue_store import HotReceive, ReceivePart
 from storage.redis.queues.script_args import (
     QueueCoalescingKey,
     attempts_of,
@@ -26,32 +25,6 @@ from storage.redis.transport.client import Reply
 from storage.redis.transport.coalescing import runs_of
 from storage.redis.transport.command import Argument, Command, command_of
 from storage.redis.transport.script_status import refusal_in
-
-
-class HotReceive(msgspec.Struct, frozen=True):
-    """Result of a receive; `next_due_ms`: when to retry if it is empty, -1 for never.
-
-    `departed` messages are being transferred to the dead-letter queue. `served` is False if the parts before it received
-    as many messages as one call delivers: then the caller repeats the receive.
-    """
-
-    messages: list[ReceivedMessage]
-    now_ms: int
-    next_due_ms: int
-    departed: int
-    served: bool = True
-
-
-class ReceivePart(msgspec.Struct, frozen=True, gc=False):
-    """One caller's receive. `abandoned` gets the messages if the caller disconnects first."""
-
-    messages_max: int
-    visibility_timeout_ms: int
-    bytes_max: int
-    register_waiter: bool
-    attempt_id: str
-    strict_attempt: bool
-    abandoned: Callable[[list[ReceivedMessage]], None]
 
 
 class Receives(QueueCoalescingKey):

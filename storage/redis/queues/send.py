@@ -1,6 +1,5 @@
 """Sending messages: coalesces the sends of one flush to one queue."""
 
-import hashlib
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -15,18 +14,11 @@ from storage.domain.errors import (
     TooManyProducers,
 )
 from storage.domain.limits import Limits
-from storage.domain.log.record_batch import (
-    CONTENT_TYPE,
-    DEDUP_ID,
-    GROUP,
-    Header,
-    Record,
-    encode_batch,
-)
 from storage.domain.names import LogId
-from storage.domain.queues.message import NewMessage, SentMessage, message_id
-from storage.domain.queues.queue import DedupScope, Queue, QueueType
-from storage.domain.streams.idempotence import PartialDuplicate, SequenceRange
+from storage.domain.queues.message import SentMessage, message_id
+from storage.domain.queues.queue import Queue
+from storage.domain.streams.idempotence import PartialDuplicate
+from storage.hot_store.queue_store import PartSent, SendPart
 from storage.redis.queues.script_args import (
     QueueCoalescingKey,
     fifo_arg,
@@ -41,33 +33,6 @@ from storage.redis.transport.command import Argument, Command, command_of
 from storage.redis.transport.script_status import refusal_in
 
 _encoder = msgspec.msgpack.Encoder()
-
-
-class SendPart(msgspec.Struct, frozen=True, gc=False):
-    """One caller's messages, already encoded: (batch, options) for each.
-
-    `claims` are those of monotonic producers, without a key; then the result may be PartialDuplicate.
-    """
-
-    encoded: Sequence[tuple[bytes, bytes]]
-    idempotency_key: str = ""
-    fingerprint: str = ""
-    claims: tuple[SequenceRange, ...] = ()
-
-    @property
-    def size_bytes(self) -> int:
-        """Approximate size, as if all were like the first."""
-        return len(self.encoded) * len(self.encoded[0][0])
-
-
-class PartSent(msgspec.Struct, frozen=True, gc=False):
-    """Messages sent for a part; none for a part with claims that had all been sent before.
-
-    `left`: offsets that are reserved beyond the log's end.
-    """
-
-    messages: list[SentMessage]
-    left: int
 
 
 class Sends(QueueCoalescingKey):
@@ -150,27 +115,3 @@ def _sent(log_id: LogId, offset: int) -> SentMessage:
     if offset < 0:
         return SentMessage(message_id(log_id, -1 - offset), -1 - offset, duplicate=True)
     return SentMessage(message_id(log_id, offset), offset)
-
-
-def encode_message(message: NewMessage, queue: Queue) -> tuple[bytes, bytes]:
-    """Encode a message as the log stores it, and its options for the script."""
-    spec, dedup_id = queue.spec, message.dedup_id
-    if spec.deduplicate_by_content and not dedup_id:
-        dedup_id = hashlib.sha256(message.body).hexdigest()
-    reserved: list[Header] = list(message.system)
-    if message.content_type:
-        reserved.append((CONTENT_TYPE, "", message.content_type.encode()))
-    if message.group:
-        reserved.append((GROUP, "", message.group.encode()))
-    if dedup_id:
-        reserved.append((DEDUP_ID, "", dedup_id.encode()))
-    batch = encode_batch((Record(message.body, "", (*message.headers, *reserved)),))
-    delay_ms = spec.delay_ms if message.delay_ms is None else message.delay_ms
-    ttl_ms = message.ttl_ms or spec.ttl_ms
-    if spec.type is QueueType.FIFO:
-        scope = message.group if spec.dedup_scope is DedupScope.GROUP else ""
-        key = f"{scope}\0{dedup_id}" if dedup_id and scope else dedup_id
-        return batch, _encoder.encode((spec.delay_ms, message.group, key, ttl_ms, 0))
-    if not (delay_ms or message.group or ttl_ms or message.priority):
-        return batch, b""
-    return batch, _encoder.encode((delay_ms, message.group, "", ttl_ms, message.priority))

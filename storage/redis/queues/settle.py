@@ -13,6 +13,7 @@ from storage.domain.errors import ErrorCode
 from storage.domain.queues.backoff import Backoff
 from storage.domain.queues.message import ReceiptHandle, SettleAction, Settled, Settlement
 from storage.domain.queues.queue import Queue
+from storage.hot_store.queue_store import Verdict
 from storage.redis.queues.script_args import (
     QueueCoalescingKey,
     attempts_of,
@@ -26,8 +27,6 @@ from storage.redis.transport.command import Command, command_of
 from storage.redis.transport.script_status import refusal_in
 
 _encoder = msgspec.msgpack.Encoder()
-
-Verdict = tuple[Settlement, ReceiptHandle]
 
 
 class SettlePart(msgspec.Struct, frozen=True, gc=False):

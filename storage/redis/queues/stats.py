@@ -1,38 +1,24 @@
 """Counts, maintenance and purges of a queue: typed wrappers of those scripts."""
 
-import msgspec
-
 from storage.domain.clock import ScriptTime
 from storage.domain.errors import PurgeInProgress
 from storage.domain.limits import Limits
 from storage.domain.queues.queue import Queue, QueueStats
+from storage.hot_store.queue_store import QueueStateStore, SweepResult
 from storage.redis.queues.script_args import attempts_of, fifo_arg, history_arg, queue_keys_of
 from storage.redis.transport.command import Argument
 from storage.redis.transport.pipeline import Pipeline
 from storage.redis.transport.script_status import checked
 
 
-class SweepResult(msgspec.Struct, frozen=True):
-    """Result of a round of maintenance.
-
-    `work`: pieces of work done, 0 when there is none left; `moving`: messages in transfer to another queue; `has_view`:
-    the queue has a stream view.
-    """
-
-    work: int
-    moving: int
-    has_view: bool
-
-
-class HotQueueStates:
-    """Operations of an owner on a queue. Raises LogNotReady where the log needs repair first."""
+class RedisQueueStateStore(QueueStateStore):
+    """Counts, maintenance and purges as one script each."""
 
     def __init__(self, pipeline: Pipeline, limits: Limits) -> None:
         self._pipeline = pipeline
         self._limits = limits
 
     async def sweep(self, queue: Queue, now: ScriptTime) -> SweepResult:
-        """Run one bounded round of maintenance."""
         reply = checked(
             await self._pipeline.write(
                 "sweep_queue",
@@ -44,7 +30,6 @@ class HotQueueStates:
         return SweepResult(reply[1], reply[2], bool(reply[3]))
 
     async def stats(self, queue: Queue, now: ScriptTime) -> QueueStats:
-        """Return the current counts by state."""
         reply = checked(
             await self._pipeline.write(
                 "count_messages", queue_keys_of(queue), *upkeep_arguments(queue, self._limits, now)
@@ -69,7 +54,6 @@ class HotQueueStates:
         )
 
     async def purge(self, queue: Queue, at_most_every_ms: int, now: ScriptTime) -> int:
-        """Drop every message but the dead letters; return how many. Raises PurgeInProgress."""
         reply = checked(
             await self._pipeline.write("purge_queue", queue_keys_of(queue), now, at_most_every_ms)
         )

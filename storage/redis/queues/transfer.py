@@ -13,8 +13,9 @@ import msgspec
 from storage.domain import limits
 from storage.domain.clock import ScriptTime
 from storage.domain.limits import Limits
-from storage.domain.log.record_batch import Record, decode_one, encode_batch
+from storage.domain.log.record_batch import decode_one, encode_batch
 from storage.domain.queues.queue import Queue
+from storage.hot_store.transfers import Arriving, Moving, TransferStore
 from storage.redis.queues.script_args import attempts_of, fifo_arg, queue_keys_of, view_arg
 from storage.redis.transport.client import Reply
 from storage.redis.transport.command import Argument
@@ -24,62 +25,20 @@ from storage.redis.transport.script_status import checked
 _encoder = msgspec.msgpack.Encoder()
 
 
-class Moving(msgspec.Struct, frozen=True, gc=False):
-    """A message in transfer.
-
-    `move_id` is empty for one that was received too often, for `reason`.
-    """
-
-    offset: int
-    arrival_ms: int
-    group: str
-    receive_count: int
-    first_received_at_ms: int
-    record: Record
-    move_id: str
-    priority: int
-    failures: int
-    crash_count: int
-    reason: str
-    last_failure_reason: str
-    response: str
-
-
-class Arriving(msgspec.Struct, frozen=True, gc=False):
-    """A message as its target should accept it.
-
-    `source` identifies it in its source queue; counts continue from `receives`. `renewed`: its retention starts again.
-    """
-
-    source: str
-    record: Record
-    arrival_ms: int
-    renewed: bool
-    group: str
-    receive_count: int
-    first_received_at_ms: int
-    priority: int
-
-
-class HotMoves:
-    """Operations of a transfer. Raises LogNotReady where the log needs repair first."""
+class RedisTransferStore(TransferStore):
+    """Transfer verbs as one script each."""
 
     def __init__(self, pipeline: Pipeline, limits: Limits) -> None:
         self._pipeline = pipeline
         self._limits = limits
 
     async def moving(self, source: Queue, messages_max: int) -> list[Moving]:
-        """Return messages in transfer from `source`, in the order they were sent."""
         reply = checked(
             await self._pipeline.write("list_transfers", queue_keys_of(source), messages_max)
         )
         return [_moving(row) for row in reply[1:]]
 
     async def depart(self, source: Queue, messages_max: int, move_id: str, now: ScriptTime) -> int:
-        """Start the transfer of ready messages; return how many.
-
-        Fewer than `messages_max` means that no more are ready.
-        """
         spec = source.spec
         reply = checked(
             await self._pipeline.write(
@@ -99,7 +58,6 @@ class HotMoves:
     async def accept(
         self, target: Queue, arriving: Sequence[Arriving], store_epoch: int, now: ScriptTime
     ) -> tuple[int, int]:
-        """Deliver messages to `target`; return its next offset, and the offsets below its ceiling."""
         arguments: list[Argument] = []
         for message in arriving:
             facts = (
@@ -128,10 +86,6 @@ class HotMoves:
     async def clear(
         self, source: Queue, offsets: Sequence[int], now: ScriptTime, *, put_back: bool
     ) -> int:
-        """Remove messages that have arrived, or make them ready again.
-
-        Returns how many were still moving.
-        """
         back = "1" if put_back else "0"
         reply = checked(
             await self._pipeline.write(

@@ -19,51 +19,20 @@ from storage.domain.errors import (
     TooManyProducers,
 )
 from storage.domain.limits import Limits
+from storage.domain.log.address import LogAddress
 from storage.domain.log.record_batch import Record, encode_batch
 from storage.domain.streams.columnar_batch import PackedColumns, encode_columns
-from storage.domain.streams.idempotence import PartialDuplicate, SequenceRange
+from storage.domain.streams.idempotence import PartialDuplicate
 from storage.domain.streams.lineage import ShardClosedTo, unpack_children
-from storage.domain.streams.producers import Inherited
-from storage.domain.streams.stream import UNCONDITIONAL, AppendCondition
-from storage.redis.keys import LogAddress, log_keys
+from storage.hot_store.errors import ParentsRequired
+from storage.hot_store.log_store import AppendPart, PartAppended
+from storage.redis.keys import log_keys
 from storage.redis.scripts import script
 from storage.redis.transport.client import Reply
 from storage.redis.transport.command import Command, command_of
 from storage.redis.transport.script_status import refusal_in
 
 _condition_encoder = msgspec.msgpack.Encoder()
-
-
-class AppendPart(msgspec.Struct, frozen=True, gc=False):
-    """One caller's append to a log.
-
-    Columns are plain: without a condition and a key. `needs_parents`: if the log does not know the producer, the result is
-    ParentsRequired; `inherited` is the parents' state of it. `claims` are those of monotonic producers, instead of a
-    condition; the result may be PartialDuplicate.
-    """
-
-    records: Sequence[Record] | PackedColumns
-    condition: AppendCondition = UNCONDITIONAL
-    idempotency_key: str = ""
-    fingerprint: str = ""
-    size_bytes: int = 0
-    inherited: Inherited | None = None
-    needs_parents: bool = False
-    claims: tuple[SequenceRange, ...] = ()
-
-    @property
-    def is_plain(self) -> bool:
-        """True if the part can share a batch: only the log's own state decides about it."""
-        return self.condition is UNCONDITIONAL and not self.idempotency_key and not self.claims
-
-
-class PartAppended(msgspec.Struct, frozen=True, gc=False):
-    """Offset of a part's first record. `left`: offsets that are reserved beyond the log's end."""
-
-    offset: int
-    duplicate: bool
-    left: int
-    arrival_ms: int = 0
 
 
 class Appends:
@@ -207,10 +176,6 @@ def _inheritance_of(part: AppendPart) -> tuple[int, int]:
     if part.inherited is not None:
         return part.inherited.epoch, part.inherited.last
     return (-2 if part.needs_parents else -1), -1
-
-
-class ParentsRequired(Exception):
-    """Refusal: the log does not know this producer; its closed parents may. Nothing happened."""
 
 
 def _verdict(verdict: Reply, left: int, now_ms: int) -> PartAppended | Exception:

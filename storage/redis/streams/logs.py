@@ -12,74 +12,38 @@ from storage.domain.errors import (
     FenceMismatch,
     OffsetOutOfRange,
 )
+from storage.domain.limits import Limits
+from storage.domain.log.address import LogAddress
 from storage.domain.log.record_batch import decode_batches
 from storage.domain.streams.lineage import ShardClosedTo, pack_children, unpack_children
 from storage.domain.streams.load_scaler import Load
 from storage.domain.streams.stream import LogRecord, Shard
-from storage.redis.keys import LogAddress, every_key, key, log_keys, queue_keys, view_keys
+from storage.hot_store.errors import LogOpen
+from storage.hot_store.log_store import (
+    AppendPart,
+    Extent,
+    HotBacklog,
+    HotRead,
+    LogStore,
+    PartAppended,
+    ProducerState,
+)
+from storage.redis.keys import every_key, key, log_keys, queue_keys, view_keys
 from storage.redis.queues.script_args import as_stream_record
-from storage.redis.streams.append import AppendPart, Appends, PartAppended
+from storage.redis.streams.append import Appends
 from storage.redis.transport.client import Reply
 from storage.redis.transport.pipeline import Pipeline
 from storage.redis.transport.script_status import checked
 
 _state_decoder = msgspec.msgpack.Decoder(tuple[Any, ...])
 
-ProducerState = tuple[Any, ...]
-"""(epoch, last sequence, touched ms, (first sequence, records, offset)…), the newest batch last."""
 
+class RedisLogStore(LogStore):
+    """Log verbs as one script each."""
 
-class HotRead(msgspec.Struct, frozen=True):
-    """Result of `read_log`: records from `start_at` on, possibly after a hole.
-
-    A closed log has children.
-    """
-
-    now_ms: int
-    start: int
-    next: int
-    start_at: int
-    records: Sequence[LogRecord]
-    children: tuple[Shard, ...]
-
-
-class Extent(msgspec.Struct, frozen=True):
-    """A log's oldest readable offset, the next one to be written, and its size in bytes.
-
-    `knows_producers`: it remembers batches of producers, perhaps idle ones. `fenced`: only one writer may append.
-    `log_epoch` rises each time the hot store lost some of it.
-    """
-
-    start: int
-    next: int
-    bytes: int
-    knows_producers: bool
-    fenced: bool
-    log_epoch: int
-
-
-class HotBacklog(msgspec.Struct, frozen=True):
-    """A log's extent, and its backlog for the archive.
-
-    `bytes` of the backlog, and how long the oldest of it has waited by the store's clock, or -1 if it is empty.
-    """
-
-    start: int
-    next: int
-    closed: bool
-    bytes: int
-    waited_ms: int
-
-
-class LogOpen(Exception):
-    """Error: the log still accepts records, so its producer state is not final."""
-
-
-class HotLogs:
-    """Operations common to all logs. Raises LogNotReady where the log needs repair first."""
-
-    def __init__(self, pipeline: Pipeline) -> None:
+    def __init__(self, pipeline: Pipeline, limits: Limits) -> None:
         self._pipeline = pipeline
+        self._limits = limits
 
     async def create(
         self,
@@ -91,7 +55,6 @@ class HotLogs:
         log_epoch: int,
         closed: bytes = b"",
     ) -> bool:
-        """Create the log unless it exists, `closed` to these children. False when it was deleted."""
         result = await self._pipeline.write(
             "create_log", [_meta(log)], next_offset, ceiling, store_epoch, log_epoch, closed
         )
@@ -107,7 +70,6 @@ class HotLogs:
         log_epoch: int,
         closed: bytes = b"",
     ) -> None:
-        """Advance the log to a new store epoch, unless another process did."""
         await self._pipeline.write(
             "advance_log", [_meta(log)], next_offset, ceiling, store_epoch, log_epoch, closed
         )
@@ -115,11 +77,6 @@ class HotLogs:
     async def close(
         self, log: LogAddress, children: Sequence[Shard], fence: str, store_epoch: int
     ) -> tuple[bool, str]:
-        """Close the log to its children, which were given this fence.
-
-        Returns whether it is closed, and its fence. It stays open while its fence is a different one. Without children this
-        only reports.
-        """
         closed = pack_children(children)
         reply = checked(
             await self._pipeline.write("close_log", [_meta(log)], store_epoch, closed, fence)
@@ -129,10 +86,6 @@ class HotLogs:
     async def set_fence(
         self, log: LogAddress, token: str, expected: str | None, store_epoch: int
     ) -> None:
-        """Set the fencing token that appends must have; empty for none.
-
-        Raises FenceMismatch, ShardClosed.
-        """
         unless = ("0", "") if expected is None else ("1", expected)
         reply = checked(
             await self._pipeline.write("set_fence", [_meta(log)], store_epoch, token, *unless)
@@ -146,32 +99,25 @@ class HotLogs:
                 return
 
     async def raise_ceiling(self, log: LogAddress, ceiling: int, store_epoch: int) -> None:
-        """Allow the offsets below `ceiling`, which Postgres has reserved."""
         await self._pipeline.write("raise_ceiling", [_meta(log)], ceiling, store_epoch)
 
     async def tombstone(self, log: LogAddress) -> None:
-        """Delete everything in the log and leave a tombstone."""
         await self._pipeline.write("tombstone_log", every_key(log.namespace, log.log_id))
 
     async def delete_tombstone(self, log: LogAddress) -> None:
-        """Delete a tombstone."""
         await self._pipeline.write("delete_log", [_meta(log)])
 
-    async def append(self, gatherer: Appends, part: AppendPart) -> PartAppended:
-        """Append a part together with others of the same flush."""
-        return await self.begin(gatherer, part)
-
-    def begin(self, gatherer: Appends, part: AppendPart) -> "asyncio.Future[PartAppended]":
-        """Append a part like `append`, without waiting for the result."""
+    def append(
+        self, log: LogAddress, part: AppendPart, *, store_epoch: int, indexed: bool, now: ScriptTime
+    ) -> "asyncio.Future[PartAppended]":
+        gatherer = Appends(log, store_epoch, now, self._limits, indexed)
         return self._pipeline.gather(gatherer, part, part.size_bytes)
 
     async def switch_view(self, log: LogAddress, *, on: bool) -> None:
-        """Enable or disable a queue's stream view; no effect if it is in that state."""
         keys = queue_keys(log.namespace, log.log_id)
         checked(await self._pipeline.write("switch_view", keys, "1" if on else "0"))
 
     async def recall_producer(self, log: LogAddress, producer_id: str) -> ProducerState | None:
-        """Return a closed log's state of a producer, or None. Raises LogOpen if it is not closed."""
         keys = log_keys(log.namespace, log.log_id)[1:4]
         reply = checked(await self._pipeline.read("get_producer", keys, producer_id))
         if not reply[1]:
@@ -189,7 +135,6 @@ class HotLogs:
         register_waiter: bool = False,
         now: ScriptTime = SERVER_TIME,
     ) -> HotRead:
-        """Read from an 'offset', from a 'time' in ms, or the last records ('tail')."""
         keys = _readable(log)[:2]
         wake = "1" if register_waiter else "0"
         run = self._pipeline.write if register_waiter else self._pipeline.read
@@ -201,13 +146,11 @@ class HotLogs:
         return HotRead(reply[1], reply[2], reply[3], reply[4], records, children)
 
     async def extent(self, log: LogAddress) -> Extent:
-        """Return the extent of the log."""
         keys = _readable(log)[:4]
         reply = checked(await self._pipeline.read("measure_log", keys))
         return Extent(reply[1], reply[2], reply[3], bool(reply[4]), bool(reply[5]), reply[6])
 
     async def weigh(self, log: LogAddress) -> int:
-        """Return the size of the log in bytes; 0 for one that does not exist."""
         return int(await self._pipeline.read("measure_log_bytes", _readable(log)[:2]))
 
     async def trim(
@@ -222,11 +165,6 @@ class HotLogs:
         archived: int | None = None,
         unarchived_bytes_max: int | None = None,
     ) -> int:
-        """Delete records that retention no longer covers; return the entries freed, 0 at the end.
-
-        With an archive nothing from `archived` on is deleted. With `unarchived_bytes_max` the log rejects appends while more
-        of it waits for its archive.
-        """
         keys = _readable(log)[:2]
         options = (retention_ms, retention_bytes, retention_records, archived, unarchived_bytes_max)
         bounds = ["" if bound is None else bound for bound in options]
@@ -234,13 +172,11 @@ class HotLogs:
         return int(reply[2])
 
     async def backlog(self, log: LogAddress, archived: int, now: ScriptTime) -> HotBacklog:
-        """Return the log's backlog for the archive, given that it is archived up to `archived`."""
         keys = _readable(log)[:2]
         reply = checked(await self._pipeline.read("measure_backlog", keys, now, archived))
         return HotBacklog(reply[1], reply[2], bool(reply[3]), reply[4], reply[5])
 
     async def sample_load(self, log: LogAddress, now: ScriptTime) -> Load | None:
-        """Return the log's load over the last whole window; None before there was one."""
         quiet_records = int(limits.ON_DEMAND_MERGE_LOAD * limits.ON_DEMAND_SHARD_RECORDS)
         quiet_bytes = int(limits.ON_DEMAND_MERGE_LOAD * limits.ON_DEMAND_SHARD_BYTES)
         window_ms = limits.ON_DEMAND_WINDOW_MS
@@ -252,10 +188,6 @@ class HotLogs:
         return Load(*reply[2:]) if reply[1] else None
 
     async def latest_of_key(self, log: LogAddress, key: str) -> LogRecord | bool:
-        """Return the newest record of a key that the log's index knows.
-
-        False when the log never had one, True when it had one that has expired, or may have had one.
-        """
         keys = log_keys(log.namespace, log.log_id)
         names = [keys[0], keys[1], keys[6]]
         reply = checked(await self._pipeline.read("get_latest_of_key", names, key))
@@ -264,16 +196,11 @@ class HotLogs:
         return _records_from(reply[1], [reply[2]], 1)[0]
 
     async def sweep_key_index(self, log: LogAddress, keys_max: int) -> int:
-        """Remove some keys whose newest record has expired; return their number."""
         keys = log_keys(log.namespace, log.log_id)
         reply = checked(await self._pipeline.write("sweep_key_index", [keys[1], keys[6]], keys_max))
         return int(reply[1])
 
     async def truncate(self, log: LogAddress, before: int, entries_max: int) -> int:
-        """Delete the records before an offset; return the oldest readable one.
-
-        Raises OffsetOutOfRange.
-        """
         keys = log_keys(log.namespace, log.log_id)[:2]
         reply = checked(await self._pipeline.write("truncate_log", keys, before, entries_max))
         _, start, next_offset = reply

@@ -6,36 +6,21 @@ import msgspec
 
 from storage.domain import limits
 from storage.domain.clock import SERVER_TIME
+from storage.domain.log.address import LogAddress
 from storage.domain.log.entry import LogEntry
 from storage.domain.log.record_batch import decode_one, encode_batch
 from storage.domain.names import LogId
 from storage.domain.streams.stream import LogRecord
-from storage.redis.keys import LogAddress, log_keys, view_keys
+from storage.hot_store.log_store import EntryRange, LogRangeReader
+from storage.redis.keys import log_keys, view_keys
 from storage.redis.queues.script_args import as_stream_record
 from storage.redis.transport.client import Reply
 from storage.redis.transport.pipeline import Pipeline
 from storage.redis.transport.script_status import checked
 
 
-class EntryRange(msgspec.Struct, frozen=True):
-    """Entries of a log, in order.
-
-    The first and the last may reach beyond the requested range. `start` and `next` are the log's oldest readable offset
-    and the next one to be written. `go_on` is the offset to continue from: the one after the last entry, at most the end
-    of the range. Below `start` nothing is found, and `go_on` is `start`.
-    """
-
-    start: int
-    next: int
-    go_on: int
-    entries: Sequence[LogEntry]
-
-
-class HotRanges:
-    """Bulk reads of shards' logs and queues' views.
-
-    Raises LogNotReady where a log needs repair first.
-    """
+class RedisRangeReader(LogRangeReader):
+    """Bulk reads by the script of ordinary reads."""
 
     def __init__(self, pipeline: Pipeline) -> None:
         self._pipeline = pipeline
@@ -49,10 +34,6 @@ class HotRanges:
         records_max: int = limits.RANGE_RECORDS_MAX,
         bytes_max: int = limits.RANGE_BYTES_MAX,
     ) -> EntryRange:
-        """Return the entries with offsets of [first, end).
-
-        As many as one call returns, at least one if any exists.
-        """
         keys = (view_keys if log.is_view else log_keys)(log.namespace, log.log_id)[:2]
         count = min(records_max, max(1, end - first))
         reply = checked(

@@ -12,25 +12,19 @@ from collections.abc import Callable, Hashable, Sequence
 from typing import Any, Protocol, TypeVar
 
 from storage.concurrency.tasks import give
-from storage.domain.errors import StorageBusy, StorageUnavailable
+from storage.domain.errors import StorageBusy
 from storage.domain.limits import (
     COMMAND_WEIGHT,
     FLUSH_BYTES_MAX,
     FLUSH_CALLS_MAX,
     FLUSH_WEIGHT_MAX,
 )
+from storage.hot_store.errors import StoreChanged
 from storage.redis.transport.client import Reply
 from storage.redis.transport.command import Command
 
 Store = int | None
 P = TypeVar("P")
-
-
-class StoreChanged(StorageUnavailable):
-    """The store was replaced, or has lost data; nothing happened.
-
-    A caller that repeats the call makes it for the present store: engines do, so few callers see this.
-    """
 
 
 class Coalescer(Protocol):

@@ -35,17 +35,10 @@ from storage.domain.limits import (
     SECOND_WORKER_WEIGHT,
     Limits,
 )
+from storage.hot_store.errors import StoreChanged
 from storage.redis.scripts import script, script_names
 from storage.redis.transport.client import Reply, kind_of, make_connection, refused, unreachable
-from storage.redis.transport.coalescing import (
-    Coalescer,
-    Flush,
-    FlushQueue,
-    Redirected,
-    Store,
-    StoreChanged,
-    Work,
-)
+from storage.redis.transport.coalescing import Coalescer, Flush, FlushQueue, Redirected, Store, Work
 from storage.redis.transport.command import Command
 from storage.redis.transport.topology import Nodes
 

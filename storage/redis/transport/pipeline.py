@@ -19,9 +19,10 @@ from redis.asyncio import ConnectionPool
 from storage.domain.errors import OutcomeUnknown, StorageUnavailable
 from storage.domain.histogram import LatencyBuffer
 from storage.domain.limits import COMMAND_WEIGHT, PART_BYTES_SMALL, PART_WEIGHT, Limits
+from storage.hot_store.errors import StoreChanged
 from storage.redis.scripts import script
 from storage.redis.transport.client import Reply, open_pool
-from storage.redis.transport.coalescing import Coalescer, Store, StoreChanged
+from storage.redis.transport.coalescing import Coalescer, Store
 from storage.redis.transport.command import Argument, command_of
 from storage.redis.transport.connection_lane import Lane, StoreLink
 from storage.redis.transport.topology import Nodes

@@ -2,14 +2,15 @@
 
 import pytest
 
+from storage.domain.log.address import LogAddress
 from storage.domain.log.record_batch import Record
 from storage.domain.names import QueueName, StreamName
 from storage.domain.queues.message import NewMessage
 from storage.domain.queues.queue import QueueSpec
 from storage.domain.streams.stream import LogRecord, ReadFrom, StreamSpec
+from storage.hot_store.log_store import EntryRange
 from storage.parquet.record_schema import batch_of, records_of
-from storage.redis.keys import LogAddress
-from storage.redis.streams.range_reader import EntryRange, HotRanges
+from storage.redis.streams.range_reader import RedisRangeReader
 
 CLICKS = StreamName("clicks")
 ORDERS = QueueName("orders")
@@ -22,8 +23,8 @@ async def at(engines) -> LogAddress:
 
 
 @pytest.fixture
-def ranges(engines) -> HotRanges:
-    return HotRanges(engines.streams._hot._pipeline)
+def ranges(engines) -> RedisRangeReader:
+    return RedisRangeReader(engines.streams._hot._pipeline)
 
 
 async def fill(engines, *counts: int) -> list[LogRecord]:

@@ -17,16 +17,17 @@ from storage.domain.errors import (
     StorageUnavailable,
 )
 from storage.domain.limits import IDEMPOTENCY_WINDOW_MS, Limits
+from storage.domain.log.address import LogAddress
 from storage.domain.log.record_batch import Record
 from storage.domain.names import QueueName, StreamName
 from storage.domain.queues.message import NewMessage, SettleAction, Settlement
 from storage.domain.queues.queue import QueueSpec
 from storage.domain.streams.stream import ReadFrom, StreamSpec
-from storage.redis.keys import LogAddress, key
-from storage.redis.streams.logs import HotLogs
+from storage.hot_store.errors import StoreChanged
+from storage.hot_store.wakeups import Waiter
+from storage.redis.keys import key
+from storage.redis.streams.logs import RedisLogStore
 from storage.redis.transport.client import ScriptFailed
-from storage.redis.transport.coalescing import StoreChanged
-from storage.redis.transport.wakeups import Waiter
 from storage.settings import StorageSettings
 from tests.integration.fault_proxy import running_fault_proxy
 
@@ -295,16 +296,16 @@ async def test_store_change_while_creating_log_is_retried(storage, redis_url, mo
         "queue": lambda: storage.queues.send(ORDERS, [NewMessage(b"x")]),
         "stream": lambda: storage.streams.append(CLICKS, [Record(b"x")]),
     }[of]
-    create, changes = HotLogs.create, iter([True])
+    create, changes = RedisLogStore.create, iter([True])
 
-    async def changes_once(self: HotLogs, log: LogAddress, **arguments: Any) -> bool:
+    async def changes_once(self: RedisLogStore, log: LogAddress, **arguments: Any) -> bool:
         if next(changes, False):
             raise StoreChanged
         return await create(self, log, **arguments)
 
     with redis.Redis.from_url(redis_url) as client:
         client.flushall()
-    monkeypatch.setattr(HotLogs, "create", changes_once)
+    monkeypatch.setattr(RedisLogStore, "create", changes_once)
 
     assert len(await send()) == 1
     assert not next(changes, False)

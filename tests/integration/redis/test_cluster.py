@@ -14,7 +14,7 @@ from storage.domain.names import QueueName, StreamName
 from storage.domain.queues.message import NewMessage
 from storage.domain.queues.queue import QueueSpec
 from storage.domain.streams.stream import ReadFrom, StreamSpec
-from storage.redis.cluster_store import HotStore
+from storage.redis.cluster_store import RedisServers
 from storage.redis.keys import STORE_KEY, every_key, log_keys, queue_keys
 from storage.redis.transport.topology import Nodes
 from storage.settings import StorageSettings
@@ -137,7 +137,7 @@ async def test_store_is_found_when_one_server_has_stale_slot_map(masters):
     slot = key_slot(STORE_KEY.encode())
     owner = owner_of(masters, STORE_KEY.encode())
     nodes = Nodes(masters.url)
-    store = HotStore(nodes)
+    store = RedisServers(nodes)
     await asyncio.gather(*[store.run_id() for _ in range(MASTERS)])
     with masters.direct((owner + 1) % MASTERS) as behind:
         with masters.direct((owner + 2) % MASTERS) as another:

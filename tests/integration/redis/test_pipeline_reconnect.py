@@ -7,8 +7,8 @@ import pytest
 
 from storage.domain.errors import StorageUnavailable
 from storage.domain.limits import Limits
-from storage.redis.keys import LogAddress
-from storage.redis.streams.logs import HotLogs
+from storage.domain.log.address import LogAddress
+from storage.redis.streams.logs import RedisLogStore
 from storage.redis.transport.client import open_client
 from storage.redis.transport.pipeline import Pipeline
 from storage.redis.transport.topology import Nodes
@@ -45,7 +45,9 @@ async def pipeline(redis_url: str, stores: Stores) -> AsyncIterator[Pipeline]:
 
 
 async def make_log(pipeline: Pipeline) -> bool:
-    return await HotLogs(pipeline).create(AT, next_offset=0, ceiling=10, store_epoch=1, log_epoch=0)
+    return await RedisLogStore(pipeline, Limits()).create(
+        AT, next_offset=0, ceiling=10, store_epoch=1, log_epoch=0
+    )
 
 
 async def keys_in(redis_url: str) -> int:
@@ -60,7 +62,7 @@ async def all_connections_end(redis_url: str) -> None:
 
 async def test_calls_made_for_previous_store_are_not_sent_to_next(redis_url, pipeline, stores):
     """Appends waiting for a promoted replica had the old epoch, and assigned offsets twice."""
-    await HotLogs(pipeline).raise_ceiling(AT, 10, 1)
+    await RedisLogStore(pipeline, Limits()).raise_ceiling(AT, 10, 1)
     await all_connections_end(redis_url)
     stores.asked.clear()
     stores.may_tell.clear()
@@ -80,7 +82,7 @@ async def test_calls_made_for_previous_store_are_not_sent_to_next(redis_url, pip
 
 async def test_waiting_calls_are_sent_after_reconnect_to_same_store(redis_url, pipeline, stores):
     stores.names = [1]
-    await HotLogs(pipeline).raise_ceiling(AT, 10, 1)
+    await RedisLogStore(pipeline, Limits()).raise_ceiling(AT, 10, 1)
 
     await all_connections_end(redis_url)
 
@@ -89,7 +91,7 @@ async def test_waiting_calls_are_sent_after_reconnect_to_same_store(redis_url, p
 
 async def test_redirected_call_keeps_its_store_identity(pipeline, stores):
     stores.names = [2]
-    await HotLogs(pipeline).raise_ceiling(AT, 10, 1)
+    await RedisLogStore(pipeline, Limits()).raise_ceiling(AT, 10, 1)
     lane = pipeline._seed.writes
 
     with pytest.raises(StorageUnavailable):

@@ -17,6 +17,7 @@ from storage.domain.errors import (
 from storage.domain.groups.group import GroupSpec
 from storage.domain.jobs import JobState
 from storage.domain.limits import HOUR_MS
+from storage.domain.log.address import LogAddress
 from storage.domain.log.record_batch import Record
 from storage.domain.names import GroupName, QueueName, StreamName
 from storage.domain.queues.message import SettleAction, Settlement
@@ -25,7 +26,6 @@ from storage.domain.replays.pacing import Pacing
 from storage.domain.replays.replay import Bound, Order, ShardMode, Target
 from storage.domain.streams.record_filter import Condition, Filter, Sample
 from storage.domain.streams.stream import RING_SIZE, StreamSpec, Tier
-from storage.redis.keys import LogAddress
 from storage.settings import StorageSettings
 from tests.archive_steps import archive_stream
 from tests.replay_steps import (

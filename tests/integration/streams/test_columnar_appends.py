@@ -257,15 +257,15 @@ async def test_busy_store_is_reported_for_unaccepted_records_only(engines, monke
     before = columns(40, 1_000)
     there = placed(before, await engines.streams.append_columns(CLICKS, before))
     hot = engines.streams._appending._hot
-    begin, begun = hot.begin, []
+    append, parts = hot.append, []
 
-    def busy_after_two(gatherer, part):
-        begun.append(part)
-        if len(begun) > 2:
+    def busy_after_two(log, part, **options):
+        parts.append(part)
+        if len(parts) > 2:
             raise StorageBusy
-        return begin(gatherer, part)
+        return append(log, part, **options)
 
-    monkeypatch.setattr(hot, "begin", busy_after_two)
+    monkeypatch.setattr(hot, "append", busy_after_two)
     sent = columns(200)
 
     ranges = await engines.streams.append_columns(CLICKS, sent)

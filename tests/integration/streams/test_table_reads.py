@@ -19,13 +19,14 @@ from storage.domain.errors import (
     ValidationFailed,
 )
 from storage.domain.limits import Limits
+from storage.domain.log.address import LogAddress
 from storage.domain.log.record_batch import Record
 from storage.domain.names import QueueName, StreamName
 from storage.domain.queues.message import NewMessage
 from storage.domain.queues.queue import QueueSpec
 from storage.domain.streams.stream import RING_SIZE, Gap, LogRecord, ReadFrom, StreamSpec, Tier
 from storage.parquet.record_schema import RECORD_SCHEMA, records_of
-from storage.redis.keys import LogAddress, log_keys
+from storage.redis.keys import log_keys
 from storage.settings import StorageSettings
 from storage.streams.arrow_reader import ArrowPage
 from tests.archive_steps import archive_stream

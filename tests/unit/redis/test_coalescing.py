@@ -7,8 +7,9 @@ import pytest
 
 from storage.domain import limits
 from storage.domain.errors import StorageBusy
+from storage.hot_store.errors import StoreChanged
 from storage.redis.transport.client import Reply
-from storage.redis.transport.coalescing import FlushQueue, StoreChanged
+from storage.redis.transport.coalescing import FlushQueue
 from storage.redis.transport.command import Command
 
 STORE, OTHER_STORE = 1, 2

@@ -4,11 +4,11 @@ import pytest
 
 from storage.domain import limits
 from storage.domain.groups.group import GroupSpec, ResetSpec, ResetTo
+from storage.domain.log.address import LogAddress
 from storage.domain.names import QueueName, StreamName
 from storage.domain.queues.message import NewMessage
 from storage.domain.queues.queue import QueueSpec
 from storage.domain.streams.stream import RING_SIZE, ReadFrom, StreamSpec, Tier
-from storage.redis.keys import LogAddress
 from tests.archive_steps import archive_stream
 from tests.integration.archive.tiers.tier_reads import HOUR, READERS, fetch, offsets, read
 from tests.tiered_stream import CLICKS, append, move_to_archive

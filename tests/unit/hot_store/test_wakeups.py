@@ -5,8 +5,9 @@ from typing import Any, cast
 
 import uvloop
 
+from storage.domain.errors import StorageUnavailable
 from storage.domain.limits import Limits
-from storage.redis.transport.wakeups import Wakeups
+from storage.hot_store.wakeups import Wakeups
 
 LOG = "0123456789abcdef"
 
@@ -15,7 +16,7 @@ class Away:
     """A store that cannot be listened to."""
 
     def __call__(self) -> Any:
-        raise ConnectionError
+        raise StorageUnavailable
 
 
 def test_two_waiters_due_immediately_are_both_woken():

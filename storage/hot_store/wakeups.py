@@ -11,19 +11,21 @@ costs time, never a message.
 """
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable
 from math import inf
 
-from redis.asyncio import Redis
-from redis.exceptions import RedisError
-
 from storage.concurrency.tasks import end
-from storage.domain.errors import StorageBusy
+from storage.domain.errors import StorageBusy, StorageUnavailable
 from storage.domain.limits import SECOND_MS, Limits
 from storage.domain.names import LogId
-from storage.redis.keys import WAKE_CHANNEL
 
 _RESUBSCRIBE_S = 0.2
+
+Subscribe = Callable[[], AsyncIterator[LogId | None]]
+"""Subscribes to published wake-ups, with None first: earlier ones may have been missed.
+
+Each iteration is a subscription of its own, which ends by StorageUnavailable.
+"""
 
 
 class Waiter:
@@ -88,8 +90,8 @@ class Waiter:
 class Wakeups:
     """Registry of the waiting callers of each log, in this process."""
 
-    def __init__(self, listener: Callable[[], Redis], limits: Limits) -> None:
-        self._listener = listener  # another server each time, where there are several
+    def __init__(self, subscribe: Subscribe, limits: Limits) -> None:
+        self._subscribe = subscribe
         self._limits = limits
         self._waiters: dict[LogId, dict[Waiter, None]] = {}
         self._timers: dict[LogId, tuple[float, asyncio.Handle]] = {}  # by loop time
@@ -176,17 +178,12 @@ class Wakeups:
     async def _listen(self) -> None:
         while True:
             try:
-                async with self._listener().pubsub(ignore_subscribe_messages=False) as subscription:
-                    await subscription.subscribe(WAKE_CHANNEL)
-                    while True:
-                        message = await subscription.get_message(timeout=None)
-                        if message is None:
-                            continue
-                        if message["type"] == "subscribe":
-                            self.wake_all()
-                        elif message["type"] == "message":
-                            self.wake(message["data"])
-            except (RedisError, OSError):
+                async for log_id in self._subscribe():
+                    if log_id is None:
+                        self.wake_all()
+                    else:
+                        self.wake(log_id)
+            except StorageUnavailable:
                 await asyncio.sleep(_RESUBSCRIBE_S)
 
     async def _recheck(self) -> None:

@@ -1,0 +1,1 @@
+"""The hot store as its engines see it: verbs, values and exceptions, and no commands."""

@@ -1,0 +1,74 @@
+"""Verbs on the servers of the hot store as a whole."""
+
+from typing import Any, Protocol
+
+from storage.domain.log.store_epoch import StoreFacts, StoreIdentity
+from storage.domain.store_status import HotFigures, SlowCommand
+
+
+class HotServers(Protocol):
+    """Queries to all masters that do not concern a single log.
+
+    All raise StorageUnavailable, also when one master is unreachable.
+    """
+
+    async def run_id(self) -> str:
+        """Return the ids of the server processes.
+
+        They change after any restarted, or another one took its place.
+        """
+        ...
+
+    async def facts(self, remembered: StoreIdentity) -> StoreFacts:
+        """Return the store's state for `needs_new_epoch`: of a cluster, the worst of each fact."""
+        ...
+
+    async def check_layout(self) -> None:
+        """Mark empty servers with our layout.
+
+        Raises LayoutUnknown when one has another, RestoreUnfinished when a restore of a backup is not complete.
+        """
+        ...
+
+    async def is_restoring(self) -> bool:
+        """Return whether a backup is being restored into it, or was not restored completely."""
+        ...
+
+    async def write_epoch(self, epoch: int, beacon: int) -> None:
+        """Mark the store with its epoch."""
+        ...
+
+    async def beat(self) -> int:
+        """Increment the beacons, and return the lowest."""
+        ...
+
+    async def ping(self) -> str:
+        """Return 'ok', or the problem: a full disk makes even PING fail."""
+        ...
+
+    async def setting(self, name: str) -> str | None:
+        """Return a configuration value, or None where CONFIG is not allowed.
+
+        All values, if they differ.
+        """
+        ...
+
+    async def info(self, *sections: str) -> dict[str, Any]:
+        """Return sections of INFO, from one of the servers."""
+        ...
+
+    async def memory(self) -> tuple[int, int]:
+        """Return used and maximum bytes of the server nearest to its limit; 0 for no limit."""
+        ...
+
+    async def figures(self) -> HotFigures:
+        """Return the aggregated figures of the servers."""
+        ...
+
+    async def slow_commands(self) -> tuple[SlowCommand, ...] | None:
+        """Return the latest entries of the slow logs, or None where they may not be read."""
+        ...
+
+    async def time_ms(self) -> int:
+        """Return the clock of one of the servers."""
+        ...
