@@ -1,9 +1,10 @@
 """Storage bootstrap: composes and opens engines, tiers and settings, and closes them."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from storage.access.authorization import Authorizer
 from storage.access.credentials import Credentials
@@ -140,18 +141,33 @@ class Storage:
     isolation: Isolation
 
 
+class Stores(NamedTuple):
+    """Connections to the two stores, which a simulation replaces."""
+
+    database: Callable[[StorageSettings], AbstractAsyncContextManager[Database]] = open_database
+    listener: Callable[[str], Listener] = Listener
+    nodes: Callable[[str], Nodes] = Nodes
+
+
+_REAL_STORES = Stores()
+
+
 @asynccontextmanager
 async def open_storage(
-    settings: StorageSettings, *, clock: Clock = _DEFAULT_CLOCK, limits: Limits = _DEFAULT_LIMITS
+    settings: StorageSettings,
+    *,
+    clock: Clock = _DEFAULT_CLOCK,
+    limits: Limits = _DEFAULT_LIMITS,
+    stores: Stores = _REAL_STORES,
 ) -> AsyncGenerator[Storage]:
     """Open the engines over the two stores that `settings` name.
 
     Connects to the hot store at the first use. Raises StorageUnavailable when Postgres is unreachable.
     """
     async with _closing_in_time() as stack:
-        database = await stack.enter_async_context(open_database(settings))
+        database = await stack.enter_async_context(stores.database(settings))
         isolation = Isolation(clock)
-        nodes = Nodes(settings.redis_url)
+        nodes = stores.nodes(settings.redis_url)
         store, identities = RedisServers(nodes), StoreIdentities(database)
         epoch = StoreEpoch(store, identities)
         pipeline = Pipeline(nodes, limits, epoch.check)
@@ -160,7 +176,7 @@ async def open_storage(
         provisioner = LogProvisioner(logs, epoch, Reservations(database), clock, limits)
         stack.push_async_callback(provisioner.close)
         write_tombstones = _tombstone_writer(logs)
-        listener, box = Listener(settings.database_url), SecretBox(settings.secret_keys)
+        listener, box = stores.listener(settings.database_url), SecretBox(settings.secret_keys)
         credentials = Credentials(database, listener, clock, box)
         webhook_changes = WebhookChanges(listener)
         catalog = await stack.enter_async_context(

@@ -21,7 +21,7 @@ from storage.domain.histogram import LatencyBuffer
 from storage.domain.limits import COMMAND_WEIGHT, PART_BYTES_SMALL, PART_WEIGHT, Limits
 from storage.hot_store.errors import StoreChanged
 from storage.redis.scripts import script
-from storage.redis.transport.client import Reply, open_pool
+from storage.redis.transport.client import Reply
 from storage.redis.transport.coalescing import Coalescer, Store
 from storage.redis.transport.command import Argument, command_of
 from storage.redis.transport.connection_lane import Lane, StoreLink
@@ -71,7 +71,7 @@ class Pipeline:
     def _route(self, url: str) -> _Route:
         route = self._routes.get(url)
         if route is None:
-            pool, workers = open_pool(url), self.link.limits.write_workers
+            pool, workers = self.nodes.pool(url), self.link.limits.write_workers
             written, read = self.timings["write"], self.timings["read"]
             writes = Lane(self.link, pool, workers, written, self._writes_at, writes=True)
             reads = Lane(self.link, pool, 1, read, self._reads_at)

@@ -14,12 +14,12 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 from urllib.parse import quote, urlsplit, urlunsplit
 
-from redis.asyncio import Redis
+from redis.asyncio import ConnectionPool, Redis
 from redis.crc import key_slot
 from redis.exceptions import RedisError, ResponseError
 
 from storage.domain.errors import StorageUnavailable
-from storage.redis.transport.client import open_client, unreachable
+from storage.redis.transport.client import open_client, open_pool, unreachable
 
 _REFRESH_INTERVAL_S = 0.2
 
@@ -52,6 +52,10 @@ class Nodes:
             self._refreshing.cancel()
         for client in (*self._clients.values(), *self._listening.values()):
             await client.aclose()
+
+    def pool(self, url: str) -> ConnectionPool:
+        """Open a pool of connections to one server, which the caller closes."""
+        return open_pool(url)
 
     def client(self, url: str) -> Redis:
         """Return the client of one server."""

@@ -1,0 +1,194 @@
+"""Real Postgres under virtual time: each statement is one step of the simulation.
+
+Statements run on a synchronous connection, so that the simulated processes see no real time pass and the same seed takes
+the same course. Transactions of several processes interleave where their blocks wait for something else. A statement
+that meets a row lock is rolled back to its beginning and tried again later.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Iterable
+from contextlib import asynccontextmanager
+from random import Random
+from typing import Any
+
+import psycopg
+from sqlalchemy import Engine, create_engine, event, text
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.orm import Session
+
+from storage.domain.clock import Clock
+from storage.domain.histogram import LatencyBuffer
+from storage.postgres.database import Database, driver_url
+from storage.postgres.listener import Listener
+
+_LOCK_RETRY_S = 0.02
+_NOTICE_S = 0.05
+_LOCK_NOT_AVAILABLE = "55P03"
+_CLOCK = """
+    CREATE SCHEMA IF NOT EXISTS simulated;
+    CREATE OR REPLACE FUNCTION simulated.clock_timestamp() RETURNS timestamptz LANGUAGE sql VOLATILE
+    AS $$ SELECT to_timestamp(current_setting('simulated.now_s')::float8) $$;
+"""
+_SET_CLOCK = text("SELECT set_config('simulated.now_s', :now_s, false)")
+
+
+class Postgres:
+    """The database of all simulated processes, and the announcements on their way."""
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+        self.engine: Engine = create_engine(driver_url(url), pool_size=20, max_overflow=50)
+        event.listen(self.engine, "connect", _limit_lock_waits)
+        self.up = True
+        self.transactions = 0
+        """Number of open transactions."""
+        self._listening = psycopg.connect(url, autocommit=True)
+        self._listening.execute(_CLOCK)
+        self._listeners: list[SimulatedListener] = []
+
+    def close(self) -> None:
+        self._listening.close()
+        self.engine.dispose()
+
+    def run(self, statements: str) -> None:
+        """Run statements outside of the simulation."""
+        self._listening.execute(statements.encode())
+        self.announce()
+
+    def listen(self, listener: "SimulatedListener", channels: Iterable[str]) -> None:
+        for channel in channels:
+            self._listening.execute(f'LISTEN "{channel}"')  # type: ignore[call-overload]
+        self._listeners.append(listener)
+
+    def forget(self, listener: "SimulatedListener") -> None:
+        if listener in self._listeners:
+            self._listeners.remove(listener)
+
+    def announce(self) -> None:
+        """Send what commits have announced to every listener."""
+        for notice in self._listening.notifies(timeout=0):
+            for listener in self._listeners:
+                listener.receive(notice.channel, notice.payload)
+
+
+def _limit_lock_waits(connection: Any, _: Any) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute("SET lock_timeout = '5ms'; SET synchronous_commit = off")
+        cursor.execute("SET search_path = simulated, pg_catalog, public")
+    connection.commit()
+
+
+class SimulatedDatabase(Database):
+    """Transactions of one process. `fails` decides whether a commit's answer gets lost."""
+
+    def __init__(self, postgres: Postgres, clock: Clock, fails: Callable[[], bool]) -> None:
+        self._clock = clock
+        self.timings = {"read": LatencyBuffer(), "write": LatencyBuffer()}
+        self.open_transactions = 0
+        self._postgres = postgres
+        self._fails = fails
+        self._sessions = self._session  # type: ignore[assignment]
+
+    @property
+    def in_use(self) -> int:
+        return 0
+
+    @asynccontextmanager
+    async def _session(self) -> "AsyncGenerator[_Session]":
+        await asyncio.sleep(0)
+        if not self._postgres.up:
+            raise TimeoutError
+        with Session(self._postgres.engine, expire_on_commit=False) as session:
+            self._postgres.transactions += 1
+            try:
+                session.execute(_SET_CLOCK, {"now_s": str(self._clock.now_ms() / 1000)})
+                yield _Session(session, self._postgres, self._fails)
+            finally:
+                self._postgres.transactions -= 1
+
+    async def close(self) -> None:
+        return
+
+
+class _Session:
+    """The verbs of an `AsyncSession` that repositories use."""
+
+    def __init__(self, session: Session, postgres: Postgres, fails: Callable[[], bool]) -> None:
+        self._session = session
+        self._postgres = postgres
+        self._fails = fails
+
+    async def execute(self, *arguments: Any, **options: Any) -> Any:
+        return await self._step(self._session.execute, *arguments, **options)
+
+    async def scalar(self, *arguments: Any, **options: Any) -> Any:
+        return await self._step(self._session.scalar, *arguments, **options)
+
+    async def scalars(self, *arguments: Any, **options: Any) -> Any:
+        return await self._step(self._session.scalars, *arguments, **options)
+
+    async def get(self, *arguments: Any, **options: Any) -> Any:
+        return await self._step(self._session.get, *arguments, **options)
+
+    async def connection(self, **_: Any) -> None:
+        """Set nothing: no other transaction runs between statements that follow one another."""
+
+    async def flush(self) -> None:
+        await self._step(self._session.flush)
+
+    async def commit(self) -> None:
+        self._session.commit()
+        self._postgres.announce()
+        if self._fails():
+            raise TimeoutError
+
+    def add(self, row: Any) -> None:
+        self._session.add(row)
+
+    def add_all(self, rows: Iterable[Any]) -> None:
+        self._session.add_all(rows)
+
+    async def delete(self, row: Any) -> None:
+        self._session.delete(row)
+
+    async def _step(self, verb: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
+        if self._postgres.transactions == 1:
+            return verb(*arguments, **options)  # nobody holds a lock
+        while True:
+            savepoint = self._session.begin_nested()
+            try:
+                result = verb(*arguments, **options)
+            except DBAPIError as error:
+                savepoint.rollback()
+                if getattr(error.orig, "sqlstate", "") != _LOCK_NOT_AVAILABLE:
+                    raise
+                await asyncio.sleep(_LOCK_RETRY_S)
+            else:
+                savepoint.commit()
+                return result
+
+
+class SimulatedListener(Listener):
+    """Announcements that arrive some time after the commit."""
+
+    def __init__(self, postgres: Postgres, chance: Random) -> None:
+        super().__init__("postgresql://simulated/")
+        self._postgres = postgres
+        self._chance = chance
+
+    async def run(self) -> None:
+        self._postgres.listen(self, self._channels)
+        self._listening = True
+        self._attempted.set()
+        try:
+            await asyncio.get_running_loop().create_future()
+        finally:
+            self._postgres.forget(self)
+            self._lose()
+
+    def receive(self, channel: str, payload: str) -> None:
+        """Pass on an announcement after a delay, if this process subscribes to its channel."""
+        if channel in self._channels:
+            on_change, _ = self._channels[channel]
+            delay_s = self._chance.random() * _NOTICE_S
+            asyncio.get_running_loop().call_later(delay_s, on_change, payload)
