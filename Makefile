@@ -10,11 +10,12 @@ INSTALLED := .venv/.installed
 
 STORE ?= both        # which Valkey the tests use: plain, cluster, both; of chaos and soak: redis, the redis-server on PATH
 SPLIT ?= 3           # processes that share the tests, each with stores of its own
+SECONDS ?= 60        # how long make simulate runs schedules
 MINUTES ?= 6         # how long make chaos breaks things at random
 SEED ?=              # of what it breaks when; none: another one each time
 ARGS ?=              # more options: make up ARGS="--port 9000"
 
-.PHONY: help install up test check chaos faults soak chromium proxies faketime lint audit-deps bench scale compare openapi reference helm sdk sdk-go sdk-java
+.PHONY: help install up test check chaos faults simulate soak chromium proxies faketime lint audit-deps bench scale compare openapi reference helm sdk sdk-go sdk-java
 
 help:
 	@echo "make up       run Millstream on this machine (ARGS=\"--port 9000\" adds options)"
@@ -22,6 +23,7 @@ help:
 	@echo "make check    lint, and the tests that need no server"
 	@echo "make chaos    break everything at random for MINUTES (6), from SEED, on redis-server with STORE=redis; then what loses data, and kills at every step"
 	@echo "make faults   the first of these alone"
+	@echo "make simulate run the engines in virtual time for SECONDS (60), from SEED, with faults"
 	@echo "make soak     work for MINUTES (60) with nothing broken, and see what grows"
 	@echo "make audit-deps  look for known faults in what requirements.lock names; asks an advisory service"
 	@echo "make bench    measure against a reference in the same run"
@@ -119,6 +121,10 @@ chaos: faults
 
 faults: install faketime
 	$(BIN)/python -m tests.chaos.run --minutes $(strip $(MINUTES)) $(if $(strip $(SEED)),--seed $(strip $(SEED))) $(REDIS)
+
+# Engines in virtual time: thousands of schedules with faults, each repeatable by its seed.
+simulate: install
+	$(BIN)/python -m tests.simulator.run --seconds $(strip $(SECONDS)) $(if $(strip $(SEED)),--seed $(strip $(SEED)))
 
 # Nothing is broken: what a deployment uses must stay bounded. An hour says more than ten minutes, in which stores still fill.
 soak: install

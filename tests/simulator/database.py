@@ -6,12 +6,11 @@ that meets a row lock is rolled back to its beginning and tried again later.
 """
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Iterable
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 from random import Random
 from typing import Any
 
-import psycopg
 from sqlalchemy import Engine, create_engine, event, text
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.orm import Session
@@ -20,6 +19,7 @@ from storage.domain.clock import Clock
 from storage.domain.histogram import LatencyBuffer
 from storage.postgres.database import Database, driver_url
 from storage.postgres.listener import Listener
+from storage.postgres.queries import query
 
 _LOCK_RETRY_S = 0.02
 _NOTICE_S = 0.05
@@ -42,33 +42,32 @@ class Postgres:
         self.up = True
         self.transactions = 0
         """Number of open transactions."""
-        self._listening = psycopg.connect(url, autocommit=True)
-        self._listening.execute(_CLOCK)
+        self.run(_CLOCK)
         self._listeners: list[SimulatedListener] = []
 
     def close(self) -> None:
-        self._listening.close()
         self.engine.dispose()
 
     def run(self, statements: str) -> None:
         """Run statements outside of the simulation."""
-        self._listening.execute(statements.encode())
-        self.announce()
+        with self.engine.begin() as connection:
+            connection.execute(text(statements))
 
-    def listen(self, listener: "SimulatedListener", channels: Iterable[str]) -> None:
-        for channel in channels:
-            self._listening.execute(f'LISTEN "{channel}"')  # type: ignore[call-overload]
+    def listen(self, listener: "SimulatedListener") -> None:
         self._listeners.append(listener)
 
     def forget(self, listener: "SimulatedListener") -> None:
         if listener in self._listeners:
             self._listeners.remove(listener)
 
-    def announce(self) -> None:
-        """Send what commits have announced to every listener."""
-        for notice in self._listening.notifies(timeout=0):
+    def announce(self, announcements: Iterable[Mapping[str, str]]) -> None:
+        """Send what a commit has announced to every listener.
+
+        Postgres itself would send them at a time that no seed decides.
+        """
+        for announcement in announcements:
             for listener in self._listeners:
-                listener.receive(notice.channel, notice.payload)
+                listener.receive(announcement["channel"], announcement["payload"])
 
 
 def _limit_lock_waits(connection: Any, _: Any) -> None:
@@ -117,8 +116,12 @@ class _Session:
         self._session = session
         self._postgres = postgres
         self._fails = fails
+        self._announced: list[Mapping[str, str]] = []
 
     async def execute(self, *arguments: Any, **options: Any) -> Any:
+        if arguments[0] is query("notify"):
+            self._announced.append(arguments[1])
+            return None
         return await self._step(self._session.execute, *arguments, **options)
 
     async def scalar(self, *arguments: Any, **options: Any) -> Any:
@@ -138,7 +141,7 @@ class _Session:
 
     async def commit(self) -> None:
         self._session.commit()
-        self._postgres.announce()
+        self._postgres.announce(self._announced)
         if self._fails():
             raise TimeoutError
 
@@ -177,7 +180,7 @@ class SimulatedListener(Listener):
         self._chance = chance
 
     async def run(self) -> None:
-        self._postgres.listen(self, self._channels)
+        self._postgres.listen(self)
         self._listening = True
         self._attempted.set()
         try:

@@ -3,8 +3,8 @@
     client ──latency──▶ server: runs commands, then replies ──latency──▶ client
 
 A command and its fsync are one step: no reply shows what a crash can undo. A crash loses the commands that have not
-arrived and the replies on their way; `lose` also returns the data to an earlier snapshot, as a store does that was
-restored from a copy.
+arrived and the replies on their way; `fail_over` also returns the data to an earlier snapshot, as a replica does that
+was behind when it was promoted.
 """
 
 import asyncio
@@ -35,6 +35,8 @@ class HotServer:
         self.chance = chance
         self.clock_offset_ms = 0
         self.latency_max_s = LATENCY_S
+        self.replies_lost = 0.0
+        """Share of the commands after which the connection breaks, before the reply is sent."""
         self.keyspace = Keyspace(self.now_ms)
         self.up = True
         self._starts = 1
@@ -68,8 +70,8 @@ class HotServer:
         """Start it again with its own data."""
         self.up, self._starts = True, self._starts + 1
 
-    def lose(self, snapshot: Any) -> None:
-        """Start it with an earlier state of its data."""
+    def fail_over(self, snapshot: Any) -> None:
+        """Replace it by a replica that has an earlier state of its data."""
         self.crash()
         self.keyspace.restore(snapshot)
         self._lineage += 1
@@ -119,7 +121,7 @@ class HotServer:
             "run_id": f"{self._starts:040x}",
             "role": "master",
             "master_replid": f"{self._lineage:040x}",
-            "master_replid2": "0" * 40,
+            "master_replid2": f"{self._lineage - 1:040x}",
             "used_memory": 1,
             "maxmemory": 0,
             "cluster_enabled": 0,
@@ -199,6 +201,8 @@ class SimulatedConnection(AbstractConnection):
         for command in commands:
             self.deliver(self._answer(command))
         self._server.publish()
+        if self._server.chance.random() < self._server.replies_lost:
+            self.break_()
 
     def _answer(self, command: Sequence[bytes]) -> Reply | Exception:
         name = command[0].upper()
@@ -223,7 +227,9 @@ class SimulatedConnection(AbstractConnection):
     def deliver(self, reply: Reply | Exception) -> None:
         """Send a reply or a published message to the client."""
         loop = asyncio.get_running_loop()
-        at = self._answered_until = max(self._answered_until, loop.time() + self._server.latency_s())
+        at = self._answered_until = max(
+            self._answered_until, loop.time() + self._server.latency_s()
+        )
         self._replies.append((at, reply))
         loop.call_at(at, self._wake)
 
@@ -232,7 +238,10 @@ class SimulatedConnection(AbstractConnection):
             self._waiting.set_result(None)
 
     async def read_response(
-        self, disable_decoding: bool = False, timeout: float | None = None, **_: Any
+        self,
+        disable_decoding: bool = False,
+        timeout: float | None = None,  # noqa: ASYNC109  redis-py's interface
+        **__: Any,
     ) -> Any:
         loop = asyncio.get_running_loop()
         while self._alive and (not self._replies or self._replies[0][0] > loop.time()):
@@ -240,7 +249,7 @@ class SimulatedConnection(AbstractConnection):
             await self._waiting
         if not self._alive:
             raise ConnectionError("The connection was lost.")
-        _, reply = self._replies.popleft()
+        reply = self._replies.popleft()[1]
         if isinstance(reply, Exception):
             raise reply
         return reply if disable_decoding or not self.encoder.decode_responses else _decoded(reply)

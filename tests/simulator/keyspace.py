@@ -417,6 +417,8 @@ def _flat(entries: Sequence[tuple[float, bytes]], options: Sequence[bytes]) -> l
 
 
 def _in_lex(member: bytes, low: bytes, high: bytes) -> bool:
+    if low == b"+" or high == b"-":
+        return False
     after = low == b"-" or (member > low[1:] if low.startswith(b"(") else member >= low[1:])
     before = high == b"+" or (member < high[1:] if high.startswith(b"(") else member <= high[1:])
     return after and before

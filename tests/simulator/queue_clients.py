@@ -21,9 +21,7 @@ STANDSTILL_S = 120.0
 _FAILING = (FRAGILE, DOOMED)
 _SPECS = {
     WORK: QueueSpec(visibility_timeout_ms=VISIBILITY_MS, attempts_max=None),
-    LINE: QueueSpec(
-        type=QueueType.FIFO, visibility_timeout_ms=VISIBILITY_MS, attempts_max=None
-    ),
+    LINE: QueueSpec(type=QueueType.FIFO, visibility_timeout_ms=VISIBILITY_MS, attempts_max=None),
     FRAGILE: QueueSpec(visibility_timeout_ms=VISIBILITY_MS, attempts_max=2),
     MORGUE: QueueSpec(visibility_timeout_ms=VISIBILITY_MS, attempts_max=None),
     DOOMED: QueueSpec(
@@ -46,7 +44,9 @@ class QueueClient(SimulatedCaller):
         self._number += 1
         return f"{self.name}:{self._number}"
 
-    async def send(self, queue: str, value: str, *, group: str = "", delay_s: float = 0.0) -> Outcome:
+    async def send(
+        self, queue: str, value: str, *, group: str = "", delay_s: float = 0.0
+    ) -> Outcome:
         delay_ms = int(delay_s * 1000) or None
         message = NewMessage(
             value.encode(), group=group, dedup_id=value if group else "", delay_ms=delay_ms
@@ -57,7 +57,11 @@ class QueueClient(SimulatedCaller):
 
         about: dict[str, Any] = {"values": (value,), "group": group, "promised_s": delay_s}
         done = await self.call(
-            Kind.SEND, queue, lambda storage: storage.queues.send(QueueName(queue), [message]), read, **about
+            Kind.SEND,
+            queue,
+            lambda storage: storage.queues.send(QueueName(queue), [message]),
+            read,
+            **about,
         )
         return done.outcome
 
@@ -191,9 +195,13 @@ async def sweep(world: World, name: str) -> None:
         await _sweep_all(client)
 
 
+async def _sweep(name: QueueName, storage: Storage) -> int:
+    return await storage.queues.sweep(name)
+
+
 async def _sweep_all(client: QueueClient) -> None:
     for queue in _SPECS:
-        await client.attempt(lambda storage, name=queue: storage.queues.sweep(QueueName(name)))
+        await client.attempt(partial(_sweep, QueueName(queue)))
 
 
 async def drain(world: World) -> None:
@@ -219,8 +227,7 @@ async def _empty(client: QueueClient, queue: str) -> None:
 
 
 async def _counts(client: QueueClient, queue: str) -> dict[str, int]:
-    storage = await client.world.storage()
-    stats = await storage.queues.stats(QueueName(queue))
+    stats = await client.insist(lambda storage: storage.queues.stats(QueueName(queue)))
     counts = {name: getattr(stats, name) for name in stats.__struct_fields__}
     return {name: count for name, count in counts.items() if isinstance(count, int)}
 
@@ -238,8 +245,9 @@ async def _note_counts(client: QueueClient, queue: str) -> None:
 
 
 async def _list_dead_letters(client: QueueClient, queue: str) -> None:
-    storage = await client.world.storage()
-    letters, _ = await storage.dead_letters.browse(QueueName(queue), messages_max=1000)
+    letters, _ = await client.insist(
+        lambda storage: storage.dead_letters.browse(QueueName(queue), messages_max=1000)
+    )
     seen = tuple(Seen(value=one.body.decode(), id=one.message_id) for one in letters)
     client.note(Kind.DEAD_LETTERS, queue, seen=seen)
 

@@ -1,94 +1,69 @@
-"""One schedule: seeded clients and faults in virtual time, and the check of their history.
-
-    queues     Q1 to Q10       every seed whose remainder by two is 0
-    streams    S1, S2, S4, G1 to G3, R1    the others
-"""
+"""One schedule: seeded clients and faults in virtual time, and the check of their history."""
 
 import asyncio
 import logging
 import secrets
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
 from contextlib import contextmanager
 from random import Random
+from typing import Any, NamedTuple
 from unittest import mock
 
 from tests.chaos.checker import rejected_send_has_no_effect
 from tests.chaos.checking import groups, queues, streams
 from tests.chaos.checking.findings import Finding, Operations
+from tests.chaos.history import History
 from tests.simulator import queue_clients, stream_clients
 from tests.simulator.database import Postgres
 from tests.simulator.virtual_loop import VirtualLoop
 from tests.simulator.world import World
 
 FAULTS_S = 4.0
-"""How long clients run beside faults."""
+"""Duration of the clients' work beside faults."""
 
 Invariant = Callable[[Operations], Finding]
-
-QUEUE_INVARIANTS: tuple[Invariant, ...] = (
-    queues.delivery_is_returned_once,
-    queues.stale_delivery_cannot_be_acknowledged,
-    queues.receive_count_increases,
-    queues.acknowledged_message_is_not_redelivered,
-    queues.accepted_message_is_not_lost,
-    rejected_send_has_no_effect,
-    queues.message_groups_are_ordered,
-    queues.repeated_send_is_one_message,
-    queues.timeouts_are_respected,
-    queues.dead_letters_are_unique,
-    queues.dead_letter_queue_receives_once,
-    queues.counts_are_consistent,
-)
-STREAM_INVARIANTS: tuple[Invariant, ...] = (
-    rejected_send_has_no_effect,
-    streams.offset_has_one_value,
-    streams.appended_record_is_not_lost,
-    streams.offsets_increase,
-    streams.key_moves_from_parents_to_children,
-    streams.skipped_offsets_are_reported,
-    streams.repeated_append_is_idempotent,
-    streams.replay_sends_each_record_once,
-    groups.shard_has_one_owner,
-    groups.stale_generation_cannot_commit,
-    groups.groups_skip_no_record,
-    groups.groups_reach_the_end,
-    groups.committed_offsets_never_decrease,
-)
+Fault = Callable[[World, Random], Awaitable[None]]
 
 
-def run_schedule(postgres: Postgres, seed: int) -> tuple[list[Finding], World]:
-    """Run the schedule of a seed; return what its invariants found, and the world."""
+class Profile(NamedTuple):
+    """Clients of one kind, the faults beside them, and the invariants that must hold."""
+
+    name: str
+    create: Callable[[World], Awaitable[None]]
+    clients: tuple[Callable[[World, str], Coroutine[Any, Any, None]], ...]
+    drain: Callable[[World], Awaitable[object]]
+    faults: "tuple[Fault, ...]"
+    invariants: tuple[Invariant, ...]
+
+
+def run_schedule(postgres: Postgres, seed: int, profile: Profile) -> tuple[list[Finding], History]:
+    """Run the schedule of a seed; return what the invariants found, and the history."""
     with _seeded_secrets(seed), asyncio.Runner(loop_factory=VirtualLoop) as runner:
-        world = runner.run(_run(postgres, seed))
-    invariants = STREAM_INVARIANTS if seed % 2 else QUEUE_INVARIANTS
-    history = world.history.operations
-    return [invariant(history) for invariant in invariants], world
+        history = runner.run(_run(postgres, seed, profile))
+    return [invariant(history.operations) for invariant in profile.invariants], history
 
 
-async def _run(postgres: Postgres, seed: int) -> World:
-    world = World(postgres, seed)
-    async with world:
-        module = stream_clients if seed % 2 else queue_clients
-        create = stream_clients.create_stream if seed % 2 else queue_clients.create_queues
-        await create(world)
+async def _run(postgres: Postgres, seed: int, profile: Profile) -> History:
+    async with World(postgres, seed) as world:
+        await profile.create(world)
         clients = [
             asyncio.create_task(client(world, f"{client.__name__}-{nth}"))
-            for nth, client in enumerate(module.CLIENTS)
+            for nth, client in enumerate(profile.clients)
         ]
-        await _break_things(world)
+        await _break_things(world, profile.faults)
         world.over = True
         await asyncio.gather(*clients)
-        await module.drain(world)
-    return world
+        await profile.drain(world)
+    return world.history
 
 
-async def _break_things(world: World) -> None:
+async def _break_things(world: World, faults: Sequence[Fault]) -> None:
     """Break one thing after another, and repair all of them."""
     chance = Random(f"{world.seed} faults")
     until = world.history.now() + FAULTS_S
     while world.history.now() < until:
         await asyncio.sleep(chance.uniform(0.2, 2.0))
-        await chance.choice(FAULTS)(world, chance)
+        await chance.choice(faults)(world, chance)
 
 
 async def crash_store(world: World, chance: Random) -> None:
@@ -103,6 +78,13 @@ async def break_connections(world: World, chance: Random) -> None:
     for connection in [*world.hot.connections]:
         if chance.random() < 0.7:
             connection.break_()
+
+
+async def lose_replies(world: World, chance: Random) -> None:
+    """Break connections after many commands, whose outcomes are unknown then."""
+    world.hot.replies_lost = 0.3
+    await asyncio.sleep(chance.uniform(0.3, 1.5))
+    world.hot.replies_lost = 0.0
 
 
 async def slow_down(world: World, chance: Random) -> None:
@@ -131,15 +113,78 @@ async def lose_commits(world: World, chance: Random) -> None:
     world.commits_fail = 0.0
 
 
-FAULTS: tuple[Callable[[World, Random], Awaitable[None]], ...] = (
+async def fail_over(world: World, chance: Random) -> None:
+    """Promote a replica of the hot store that has missed the last writes."""
+    snapshot = world.hot.keyspace.copy()
+    await asyncio.sleep(chance.uniform(0.1, 1.0))
+    world.hot.fail_over(snapshot)
+
+
+_FAULTS: tuple[Fault, ...] = (
     crash_store,
     break_connections,
-    break_connections,
+    lose_replies,
+    lose_replies,
     slow_down,
     kill_process,
     stop_postgres,
     lose_commits,
 )
+QUEUES = Profile(
+    "queues",
+    queue_clients.create_queues,
+    queue_clients.CLIENTS,
+    queue_clients.drain,
+    _FAULTS,
+    (
+        queues.delivery_is_returned_once,
+        queues.stale_delivery_cannot_be_acknowledged,
+        queues.receive_count_increases,
+        queues.acknowledged_message_is_not_redelivered,
+        queues.accepted_message_is_not_lost,
+        rejected_send_has_no_effect,
+        queues.message_groups_are_ordered,
+        queues.repeated_send_is_one_message,
+        queues.timeouts_are_respected,
+        queues.dead_letters_are_unique,
+        queues.dead_letter_queue_receives_once,
+        queues.counts_are_consistent,
+    ),
+)
+_AFTER_LOSSES: tuple[Invariant, ...] = (
+    streams.offset_has_one_value,
+    streams.offsets_increase,
+    streams.skipped_offsets_are_reported,
+    groups.shard_has_one_owner,
+    groups.groups_reach_the_end,
+)
+STREAMS = Profile(
+    "streams",
+    stream_clients.create_stream,
+    stream_clients.CLIENTS,
+    stream_clients.drain,
+    _FAULTS,
+    (
+        *_AFTER_LOSSES,
+        rejected_send_has_no_effect,
+        streams.appended_record_is_not_lost,
+        streams.key_moves_from_parents_to_children,
+        streams.repeated_append_is_idempotent,
+        streams.replay_sends_each_record_once,
+        groups.stale_generation_cannot_commit,
+        groups.groups_skip_no_record,
+        groups.committed_offsets_never_decrease,
+    ),
+)
+LOSSES = Profile(
+    "losses",
+    stream_clients.create_stream,
+    stream_clients.CLIENTS,
+    stream_clients.read_all,
+    (*_FAULTS, fail_over, fail_over, fail_over),
+    _AFTER_LOSSES,
+)
+PROFILES = {profile.name: profile for profile in (QUEUES, STREAMS, LOSSES)}
 
 
 @contextmanager

@@ -1,7 +1,8 @@
 """Lua scripts on a simulated server: Lua 5.1 with `redis.call` and `cmsgpack`, as servers embed it."""
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
@@ -27,6 +28,7 @@ class Interpreter:
         self._keyspace: Keyspace | None = None
         self._lua = lua51.LuaRuntime(encoding=None, unpack_returned_tuples=True)
         self._scripts: dict[bytes, Any] = {}
+        self._edit: tuple[bytes, bytes] | None = None
         self._table = self._lua.table_from
         self._lua.execute(_PRELUDE)
         names = self._lua.globals()
@@ -40,8 +42,19 @@ class Interpreter:
         """Compile a script, unless that was done; return its SHA-1."""
         sha = sha1(text)
         if sha not in self._scripts:
-            self._scripts[sha] = self._wrap(self._lua.eval(b"function() " + text + b"\nend"))
+            edited = text.replace(*self._edit) if self._edit else text
+            self._scripts[sha] = self._wrap(self._lua.eval(b"function() " + edited + b"\nend"))
         return sha
+
+    @contextmanager
+    def edited(self, before: str, after: str) -> Iterator[None]:
+        """Run scripts with this change of their text, as a mutation test does."""
+        scripts, self._scripts = self._scripts, {}
+        self._edit = before.encode(), after.encode()
+        try:
+            yield
+        finally:
+            self._scripts, self._edit = scripts, None
 
     def run(
         self, keyspace: Keyspace, sha: bytes, keys: Sequence[bytes], arguments: Sequence[bytes]
@@ -80,7 +93,9 @@ class Interpreter:
         return [self._reply(value[nth]) for nth in range(1, len(value) + 1)]
 
     def _pack(self, *values: Any) -> bytes:
-        return b"".join(msgpack.packb(_plain(value), use_bin_type=False) for value in values)
+        return b"".join(
+            msgpack.packb(_plain(value), unicode_errors="surrogateescape") for value in values
+        )
 
     def _unpack(self, packed: bytes) -> Any:
         return self._nested(msgpack.unpackb(packed, raw=True, strict_map_key=False))
@@ -111,6 +126,8 @@ def _plain(value: Any) -> Any:
     """Convert a Lua value as cmsgpack does: tables with the keys 1 to n are arrays."""
     if isinstance(value, float) and value == int(value):
         return int(value)
+    if isinstance(value, bytes):
+        return value.decode(errors="surrogateescape")  # packed as a string of the same bytes
     if lua51.lua_type(value) != "table":
         return value
     items = dict(value.items())

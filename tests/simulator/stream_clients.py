@@ -1,6 +1,7 @@
 """Clients of a stream, its group and its replays, at the engines instead of over HTTP."""
 
 import asyncio
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -9,14 +10,17 @@ from storage.domain.errors import MillstreamError
 from storage.domain.groups.group import Commit, Fetched, GroupSpec
 from storage.domain.log.record_batch import Record
 from storage.domain.names import GroupName, StreamName
+from storage.domain.streams.idempotence import AppendCounts
 from storage.domain.streams.stream import (
     AppendCondition,
     Appended,
     Producer,
     ReadFrom,
     ShardRead,
+    Stream,
     StreamSpec,
 )
+from tests.chaos.drain import EXPIRED
 from tests.chaos.history import Gap, Kind, Operation, Outcome, Seen
 from tests.chaos.stage import EVENTS, READERS, SESSION_S, SHARDS, SHARDS_MAX, SHARDS_MIN
 from tests.chaos.stream_protocol import open_shards
@@ -84,7 +88,7 @@ class StreamClient(SimulatedCaller):
         return await self.call(
             Kind.READ,
             EVENTS,
-            partial(_read_shard, shard, offset),
+            partial(_read_shard, _STREAM, shard, offset),
             lambda page: _records(shard, page),
             first=offset,
         )
@@ -154,7 +158,7 @@ class StreamClient(SimulatedCaller):
 
 
 class Token:
-    """What a member knows after a read: its generation and positions."""
+    """Generation and positions of a member after a read."""
 
     def __init__(self, fetched: Fetched) -> None:
         self.generation = fetched.membership.generation
@@ -179,8 +183,23 @@ async def _fetch(member: str, token: Token | None, storage: Storage) -> Fetched:
     )
 
 
-async def _read_shard(shard: int, offset: int, storage: Storage) -> ShardRead:
-    return await storage.streams.read_shard(_STREAM, shard, ReadFrom(offset=offset))
+async def _read_shard(name: StreamName, shard: int, offset: int, storage: Storage) -> ShardRead:
+    return await storage.streams.read_shard(name, shard, ReadFrom(offset=offset))
+
+
+async def _set_shard_count(name: StreamName, count: int, storage: Storage) -> Stream:
+    return await storage.streams.set_shard_count(name, count)
+
+
+async def _finish_reshard(name: StreamName, storage: Storage) -> bool:
+    return await storage.streams.finish_reshard(name)
+
+
+async def _send(
+    producer_id: str, sequences: Sequence[int], records: Sequence[Record], storage: Storage
+) -> AppendCounts:
+    name = StreamName(TARGET)
+    return await storage.streams.append_idempotent(name, producer_id, sequences, records)
 
 
 def _appended(value: str, result: Appended) -> Seen:
@@ -259,26 +278,36 @@ async def reshard(world: World, name: str) -> None:
         if not shards:
             continue
         count = client.chance.randint(SHARDS_MIN, SHARDS_MAX)
-        await client.attempt(lambda storage, n=count: storage.streams.set_shard_count(_STREAM, n))
+        await client.attempt(partial(_set_shard_count, _STREAM, count))
 
 
 async def belong(world: World, name: str) -> None:
     """Read and commit as a member that leaves or lets its session expire."""
     client = StreamClient(world, name)
     while not world.over:
-        token: Token | None = None
-        until = world.history.now() + client.chance.uniform(1.5, 6.0)
-        while not world.over and world.history.now() < until:
-            read, token = await client.fetch(token)
-            if token is not None and read.seen and client.chance.random() < 0.9:
-                await client.commit(read, token)
-            await client.pause(PAUSE_S)
-        if client.chance.random() < 0.6:
+        last = await _read_and_commit(client)
+        if client.chance.random() < 0.8:
             await client.attempt(lambda storage: storage.groups.leave(_GROUP, name))
+            await client.pause(1.0)
         else:
             await asyncio.sleep(SESSION_S * 1.5)
-            if token is not None:
+        if last is not None:
+            await client.commit(*last)  # what another member may have read since
+
+
+async def _read_and_commit(client: StreamClient) -> tuple[Operation, Token] | None:
+    """Read and commit for a while; return the last read."""
+    token: Token | None = None
+    last: tuple[Operation, Token] | None = None
+    until = client.world.history.now() + client.chance.uniform(0.5, 3.0)
+    while not client.world.over and client.world.history.now() < until:
+        read, token = await client.fetch(token)
+        if token is not None:
+            last = read, token
+            if read.seen and client.chance.random() < 0.9:
                 await client.commit(read, token)
+        await client.pause(PAUSE_S)
+    return last
 
 
 async def maintain(world: World, name: str) -> None:
@@ -288,13 +317,16 @@ async def maintain(world: World, name: str) -> None:
         await asyncio.sleep(1.0)
         await client.attempt(lambda storage: storage.groups.rebalance_all())
         for stream in (EVENTS, TARGET):
-            await client.attempt(
-                lambda storage, one=stream: storage.streams.finish_reshard(StreamName(one))
-            )
+            await client.attempt(partial(_finish_reshard, StreamName(stream)))
 
 
 async def drain(world: World) -> None:
     """Read the stream and its group to their ends, then replay the stream."""
+    await replay(world, await read_all(world))
+
+
+async def read_all(world: World) -> dict[int, int]:
+    """Read the stream and its group to their ends; return the ends of the shards."""
     client = StreamClient(world, "drain")
     for number in range(3):
         await client.append(f"drain:{number}", f"drain-{number}")
@@ -302,17 +334,35 @@ async def drain(world: World) -> None:
     for shard in await client.shards():
         ends[shard] = await _read_to_the_end(client, shard)
     await _read_group_to(client, ends)
-    await replay(world, ends)
+    return ends
 
 
 async def _read_to_the_end(client: StreamClient, shard: int) -> int:
     offset = 0
     while True:
-        read = await client.read(shard, offset)
-        end = max([offset, *(seen.offset + 1 for seen in read.seen), *(gap.next for gap in read.gaps)])
+        end = _end_of(await _page(client, shard, offset), offset)
         if end == offset:
             return end
         offset = end
+
+
+async def _page(client: StreamClient, shard: int, offset: int) -> Operation:
+    """Read until the answer is a page, or that the shard begins behind the offset."""
+    while True:
+        read = await client.read(shard, offset)
+        if read.code == EXPIRED:
+            states = await client.insist(lambda storage: storage.streams.shards(_STREAM))
+            [start] = [state.start for state in states if state.shard.index == shard]
+            return client.note(
+                Kind.READ, EVENTS, first=offset, gaps=(Gap(shard, offset, start, "expired"),)
+            )
+        if read.outcome is Outcome.OK:
+            return read
+        await client.pause(PAUSE_S)
+
+
+def _end_of(read: Operation, offset: int) -> int:
+    return max([offset, *(seen.offset + 1 for seen in read.seen), *(gap.next for gap in read.gaps)])
 
 
 async def _read_group_to(client: StreamClient, ends: dict[int, int]) -> None:
@@ -342,44 +392,37 @@ async def replay(world: World, ends: dict[int, int]) -> None:
     await asyncio.wait([resharding])
     places = [Seen(shard=shard, offset=at) for shard, end in ends.items() for at in (0, end)]
     client.note(Kind.REPLAY, EVENTS, invoked=invoked, seen=tuple(places), target=TARGET)
-    storage = await world.storage()
-    seen: list[Seen] = []
-    for state in await storage.streams.shards(StreamName(TARGET)):
-        page = await storage.streams.read_shard(
-            StreamName(TARGET), state.shard.index, ReadFrom(offset=0)
-        )
-        seen += _records(state.shard.index, page)["seen"]
-    client.note(Kind.REPLAYED, TARGET, seen=tuple(seen))
+    client.note(Kind.REPLAYED, TARGET, seen=tuple(await _read_target(client)))
+
+
+async def _read_target(client: StreamClient) -> list[Seen]:
+    name, seen = StreamName(TARGET), list[Seen]()
+    for state in await client.insist(lambda storage: storage.streams.shards(name)):
+        shard = state.shard.index
+        page = await client.insist(partial(_read_shard, name, shard, 0))
+        seen += _records(shard, page)["seen"]
+    return seen
 
 
 async def _reshard_target(client: StreamClient) -> None:
     while True:
         await client.pause(0.3)
         count = client.chance.randint(1, 4)
-        await client.attempt(
-            lambda storage, n=count: storage.streams.set_shard_count(StreamName(TARGET), n)
-        )
+        await client.attempt(partial(_set_shard_count, StreamName(TARGET), count))
 
 
 async def _send_shard(client: StreamClient, shard: int, end: int) -> None:
     """Send one shard's records in batches of any size, each until it is accepted."""
     offset = 0
     while offset < end:
-        read = await client.read(shard, offset)
-        if read.outcome is not Outcome.OK:
-            await client.pause(PAUSE_S)
-            continue
+        read = await _page(client, shard, offset)
         seen = read.seen[: client.chance.randint(1, 20)]
         if not seen:
-            offset = max([offset + 1, *(gap.next for gap in read.gaps)])
+            offset = _end_of(read, offset)
             continue
         records = [Record(one.value.encode(), key=one.value) for one in seen]
         offsets = [one.offset for one in seen]
-        sent = await client.attempt(
-            lambda storage, n=offsets, r=records: storage.streams.append_idempotent(
-                StreamName(TARGET), f"replay/{shard}", n, r
-            )
-        )
+        sent = await client.attempt(partial(_send, f"replay/{shard}", offsets, records))
         if sent is None:
             await client.pause(PAUSE_S)
         else:

@@ -18,13 +18,17 @@ from tests.simulator.hot_server import HotServer, SimulatedNodes
 
 PROCESSES = 2
 ANSWER_S = 8.0
+RETRY_S = 0.2
 LIMITS = Limits(reservation_offsets_min=20)  # small, so that schedules reach the ceilings
 _SETTINGS = StorageSettings(
     redis_url="redis://simulated", database_url="postgresql://simulated/simulated"
 )
 _TABLES = ("moves", "groups", "log_holes", "shards", "streams", "queues", "logs")
 _EMPTY = "; ".join(
-    (*(f"DELETE FROM {table}" for table in _TABLES), "UPDATE attendance SET seen_ms = 0, back_since_ms = 0")
+    (
+        *(f"DELETE FROM {table}" for table in _TABLES),
+        "UPDATE attendance SET seen_ms = 0, back_since_ms = 0",
+    )
 )
 
 T = TypeVar("T")
@@ -115,9 +119,11 @@ class World:
 
     async def storage(self) -> Storage:
         """Return the engines of a process that is up, waiting for one if need be."""
-        while not (up := [one.storage for one in self._processes if one.storage is not None]):
-            await asyncio.sleep(0.05)
-        return self.chance.choice(up)
+        up = [one.storage for one in self._processes if one.storage is not None]
+        if up:
+            return self.chance.choice(up)
+        await asyncio.sleep(RETRY_S)
+        return await self.storage()
 
     async def restart_process(self) -> None:
         """Kill a process and start it again."""
@@ -200,21 +206,30 @@ class SimulatedCaller:
                 raise
             return None
 
-    def note(self, kind: Kind, log: str, *, invoked: float | None = None, **about: Any) -> None:
+    async def insist(self, verb: Callable[[Storage], Awaitable[T]]) -> T:
+        """Call a verb until it succeeds."""
+        while True:
+            result = await self.attempt(verb)
+            if result is not None:
+                return result
+            await self.pause(RETRY_S)
+
+    def note(
+        self, kind: Kind, log: str, *, invoked: float | None = None, **about: Any
+    ) -> Operation:
         """Record a fact that is true now."""
         now = self.world.history.now()
-        began = now if invoked is None else invoked
-        self.world.history.add(
-            Operation(
-                client=self.name,
-                kind=kind,
-                log=log,
-                invoked=began,
-                ended=now,
-                outcome=Outcome.OK,
-                **about,
-            )
+        operation = Operation(
+            client=self.name,
+            kind=kind,
+            log=log,
+            invoked=now if invoked is None else invoked,
+            ended=now,
+            outcome=Outcome.OK,
+            **about,
         )
+        self.world.history.add(operation)
+        return operation
 
     async def pause(self, seconds: float) -> None:
         """Wait for up to twice this time."""

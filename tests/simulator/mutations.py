@@ -1,0 +1,82 @@
+"""Faults put into the product on purpose: each must be found by the simulator.
+
+python -m tests.simulator.run --mutation commits_of_any_generation
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from functools import partial
+from typing import NamedTuple
+from unittest import mock
+
+from sqlalchemy import text
+
+from storage.domain.log import store_epoch as epoch_rules
+from storage.log import store_epoch
+from storage.postgres import queries
+from tests.simulator.schedule import LOSSES, QUEUES, STREAMS, Profile
+from tests.simulator.scripts import interpreter
+
+
+class Mutation(NamedTuple):
+    """A fault, and the profile in which it violates an invariant."""
+
+    profile: Profile
+    applied: Callable[[], AbstractContextManager[None]]
+
+
+def _in_lua(before: str, after: str) -> Callable[[], AbstractContextManager[None]]:
+    return partial(interpreter().edited, before, after)
+
+
+@contextmanager
+def _in_sql(name: str, before: str, after: str) -> Iterator[None]:
+    statement = queries.query(name).text
+    assert before in statement
+    changed = {name: text(statement.replace(before, after))}
+    with mock.patch.dict(queries._statements(), changed):
+        yield
+
+
+@contextmanager
+def _without_new_epochs() -> Iterator[None]:
+    def is_empty(_: object, facts: epoch_rules.StoreFacts) -> bool:
+        return facts.epoch == 0
+
+    with mock.patch.object(store_epoch, "needs_new_epoch", is_empty):
+        yield
+
+
+MUTATIONS = {
+    "any_receipt_handle": Mutation(
+        QUEUES,
+        _in_lua(
+            "if not any_delivery and (record[RECEIVES] ~= receives or record[RECEIVED] ~= received) then",
+            "if false then",
+        ),
+    ),
+    "leases_end_at_once": Mutation(
+        QUEUES,
+        _in_lua(
+            "leased[out + 1], leased[out + 2] = deadline, offset",
+            "leased[out + 1], leased[out + 2] = word(now + 1), offset",
+        ),
+    ),
+    "transfers_arrive_again": Mutation(
+        QUEUES, _in_lua("if not recall(K.arrived, K.arrived_old, ARGV[index]) then", "if true then")
+    ),
+    "idempotency_keys_forgotten": Mutation(
+        STREAMS, _in_lua("local known = key_verdict(key, fingerprint, count)", "local known = nil")
+    ),
+    "watermarks_not_written": Mutation(STREAMS, _in_lua("write_watermarks(rising)\n  if", "if")),
+    "commits_of_any_generation": Mutation(
+        STREAMS,
+        partial(
+            _in_sql,
+            "commit_offsets",
+            "else s.owner = a.member_id and a.generation >= s.generation and a.generation <= g.generation",
+            "else true",
+        ),
+    ),
+    "epoch_kept_after_loss": Mutation(LOSSES, _without_new_epochs),
+}
