@@ -1,0 +1,105 @@
+"""Wire behaviour of every error code: one row a code, one column a protocol."""
+
+import pytest
+
+from api.aws.kinesis.errors import as_kinesis_error
+from api.aws.kinesis.errors import translate as kinesis_error
+from api.aws.protocol.errors import AwsError
+from api.aws.sqs.errors import translate as sqs_error
+from api.aws.sts.service import translate as sts_error
+from api.native.problems import problem
+from storage.domain.access.audit import outcome_of
+from storage.domain.errors import ErrorCode, MillstreamError, error_types
+
+# code, REST status, retryable, SQS, Kinesis, STS, outcome in the audit log
+ANSWERS = """
+validation_failed        422  final      400:InvalidParameterValue      400:InvalidArgumentException                400:ValidationError     refused
+message_too_large        413  final      400:InvalidParameterValue      400:InvalidArgumentException                400:ValidationError     refused
+batch_too_large          413  final      400:InvalidParameterValue      400:InvalidArgumentException                400:ValidationError     refused
+invalid_cursor           400  final      400:InvalidParameterValue      400:InvalidArgumentException                400:ValidationError     refused
+receipt_handle_invalid   422  final      400:ReceiptHandleIsInvalid     400:ValidationException                     400:ValidationError     refused
+unauthenticated          401  final      403:AccessDenied               400:AccessDeniedException                   400:ValidationError     refused
+forbidden                403  final      403:AccessDenied               400:AccessDeniedException                   400:ValidationError     refused
+key_not_found            404  final      400:UnsupportedOperation       400:ValidationException                     400:ValidationError     refused
+key_refused              409  final      400:UnsupportedOperation       400:ValidationException                     400:ValidationError     refused
+queue_not_found          404  final      400:NonExistentQueue           400:ValidationException                     400:ValidationError     refused
+stream_not_found         404  final      400:UnsupportedOperation       400:ResourceNotFoundException               400:ValidationError     refused
+stream_recreated         410  final      400:UnsupportedOperation       400:ResourceNotFoundException               400:ValidationError     refused
+stream_read_only         409  final      400:UnsupportedOperation       400:AccessDeniedException                   400:ValidationError     refused
+shard_not_found          404  final      400:UnsupportedOperation       400:ResourceNotFoundException               400:ValidationError     refused
+message_not_found        404  final      400:InvalidParameterValue      400:ValidationException                     400:ValidationError     refused
+precondition_failed      412  final      400:UnsupportedOperation       400:ResourceInUseException                  400:ValidationError     refused
+receipt_handle_expired   409  final      400:InvalidParameterValue      400:ValidationException                     400:ValidationError     refused
+idempotency_key_reused   422  final      400:InvalidParameterValue      400:ValidationException                     400:ValidationError     refused
+in_flight_limit_reached  429  retryable  403:OverLimit                  400:ValidationException                     503:ServiceUnavailable  refused
+message_in_flight        409  final      400:UnsupportedOperation       400:ValidationException                     400:ValidationError     refused
+queue_full               429  retryable  403:RequestThrottled           400:ValidationException                     503:ServiceUnavailable  refused
+group_not_parked         404  final      400:UnsupportedOperation       400:ValidationException                     400:ValidationError     refused
+purge_in_progress        429  retryable  403:PurgeQueueInProgress       400:ValidationException                     503:ServiceUnavailable  refused
+move_refused             409  final      400:InvalidParameterValue      400:ValidationException                     400:ValidationError     refused
+move_not_found           404  final      404:ResourceNotFoundException  400:ValidationException                     400:ValidationError     refused
+stream_busy              409  final      400:UnsupportedOperation       400:ResourceInUseException                  400:ValidationError     refused
+record_not_found         404  final      400:UnsupportedOperation       400:ValidationException                     400:ValidationError     refused
+offset_expired           410  final      400:UnsupportedOperation       400:InvalidArgumentException                400:ValidationError     refused
+offset_out_of_range      416  final      400:UnsupportedOperation       400:InvalidArgumentException                400:ValidationError     refused
+offset_mismatch          412  final      400:UnsupportedOperation       400:ValidationException                     400:ValidationError     refused
+fence_mismatch           412  final      400:UnsupportedOperation       400:ValidationException                     400:ValidationError     refused
+shard_closed             409  final      400:UnsupportedOperation       400:ResourceInUseException                  400:ValidationError     refused
+producer_fenced          409  final      400:UnsupportedOperation       400:ValidationException                     400:ValidationError     refused
+sequence_out_of_order    409  final      400:UnsupportedOperation       400:ValidationException                     400:ValidationError     refused
+duplicate_forgotten      409  final      400:UnsupportedOperation       400:ValidationException                     400:ValidationError     refused
+too_many_producers       429  retryable  400:UnsupportedOperation       400:ValidationException                     503:ServiceUnavailable  refused
+group_not_found          404  final      400:UnsupportedOperation       400:ValidationException                     400:ValidationError     refused
+member_unknown           404  final      400:UnsupportedOperation       400:ValidationException                     400:ValidationError     refused
+stale_generation         409  final      400:UnsupportedOperation       400:ValidationException                     400:ValidationError     refused
+group_full               409  final      400:UnsupportedOperation       400:ValidationException                     400:ValidationError     refused
+bookmark_not_found       404  final      400:UnsupportedOperation       400:ValidationException                     400:ValidationError     refused
+archive_behind           429  retryable  400:UnsupportedOperation       400:ProvisionedThroughputExceededException  503:ServiceUnavailable  refused
+archive_damaged          500  final      400:UnsupportedOperation       500:InternalFailureException                400:ValidationError     failed
+archive_off              409  final      400:UnsupportedOperation       400:ValidationException                     400:ValidationError     refused
+job_not_found            404  final      400:UnsupportedOperation       400:ValidationException                     400:ValidationError     refused
+job_refused              409  final      400:UnsupportedOperation       400:ValidationException                     400:ValidationError     refused
+socket_not_found         404  final      400:UnsupportedOperation       400:ValidationException                     400:ValidationError     refused
+webhook_not_found        404  final      400:UnsupportedOperation       400:ValidationException                     400:ValidationError     refused
+delivery_not_found       404  final      400:UnsupportedOperation       400:ValidationException                     400:ValidationError     refused
+payload_gone             410  final      400:UnsupportedOperation       400:ValidationException                     400:ValidationError     refused
+webhook_busy             429  retryable  400:UnsupportedOperation       400:ValidationException                     503:ServiceUnavailable  refused
+namespace_not_found      404  final      403:AccessDenied               400:AccessDeniedException                   403:AccessDenied        refused
+namespace_in_use         409  final      400:UnsupportedOperation       400:ValidationException                     400:ValidationError     refused
+quota_exceeded           429  retryable  403:RequestThrottled           400:ProvisionedThroughputExceededException  503:ServiceUnavailable  refused
+quota_too_small          413  final      400:InvalidParameterValue      400:InvalidArgumentException                400:ValidationError     refused
+quota_reached            409  final      403:OverLimit                  400:LimitExceededException                  400:ValidationError     refused
+backlog_full             429  retryable  403:RequestThrottled           400:ProvisionedThroughputExceededException  503:ServiceUnavailable  refused
+secrets_off              409  final      400:UnsupportedOperation       400:ValidationException                     400:ValidationError     refused
+secret_unreadable        500  final      400:UnsupportedOperation       400:ValidationException                     400:ValidationError     failed
+storage_unavailable      503  retryable  503:ServiceUnavailable         503:ServiceUnavailableException             503:ServiceUnavailable  failed
+storage_full             503  retryable  503:ServiceUnavailable         503:ServiceUnavailableException             503:ServiceUnavailable  failed
+storage_busy             503  retryable  503:ServiceUnavailable         400:ProvisionedThroughputExceededException  503:ServiceUnavailable  failed
+storage_timeout          504  retryable  500:InternalFailure            500:InternalFailureException                500:InternalFailure     unknown
+"""
+ROWS = {row.split()[0]: tuple(row.split()[1:]) for row in ANSWERS.strip().splitlines()}
+
+
+def answers_of(error: MillstreamError) -> tuple[str, ...]:
+    return (
+        str(problem(error, instance="/", request_id="").status),
+        "retryable" if error.code.retryable else "final",
+        aws_answer(sqs_error(error)),
+        aws_answer(as_kinesis_error(kinesis_error(error))),
+        aws_answer(sts_error(error)),
+        outcome_of(error).split(":")[0],
+    )
+
+
+def aws_answer(error: AwsError) -> str:
+    name = error.fault.code.removeprefix("AWS.SimpleQueueService.")
+    return f"{error.fault.status}:{name}"
+
+
+def test_table_has_every_error_code():
+    assert ROWS.keys() == set(ErrorCode)
+
+
+@pytest.mark.parametrize("code", ErrorCode)
+def test_error_code_is_answered_as_documented(code):
+    assert answers_of(error_types()[code]()) == ROWS[code]
