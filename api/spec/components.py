@@ -6,7 +6,7 @@ from typing import Any
 
 import msgspec
 
-from api.native.problems import TABLE, is_retryable, nothing_happened
+from api.native.problems import CODES, status_of, title_of
 from api.spec.retry_semantics import GUARDS, Repeat, repeat_of
 
 Document = dict[str, Any]
@@ -74,8 +74,8 @@ lists. `unsafe`: the effect may be repeated.
 def description() -> str:
     """Return the document's description, with a row for each code."""
     rows = [
-        f"| `{code}` | {row.status} | {_yes(is_retryable(code))} | {_yes(nothing_happened(code))} |"
-        for code, row in TABLE.items()
+        f"| `{code}` | {status_of(code)} | {_yes(code.retryable)} | {_yes(code.nothing_happened)} |"
+        for code in CODES
     ]
     return DESCRIPTION + "\n".join(rows)
 
@@ -125,7 +125,7 @@ def problem_schema() -> Document:
             "status": {"type": "integer"},
             "detail": text,
             "instance": text,
-            "code": {"type": "string", "enum": [str(code) for code in TABLE]},
+            "code": {"type": "string", "enum": [str(code) for code in CODES]},
             "retryable": {"type": "boolean"},
             "request_id": text,
             "outcome": {
@@ -137,11 +137,11 @@ def problem_schema() -> Document:
         "required": ["type", "title", "status", "detail", "code", "retryable", "request_id"],
         "x-millstream-problems": {
             str(code): {
-                "status": row.status,
-                "title": row.title,
-                "retryable": is_retryable(code),
-                "nothing_happened": nothing_happened(code),
+                "status": status_of(code),
+                "title": title_of(code),
+                "retryable": code.retryable,
+                "nothing_happened": code.nothing_happened,
             }
-            for code, row in TABLE.items()
+            for code in CODES
         },
     }

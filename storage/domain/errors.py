@@ -1,23 +1,8 @@
-"""Errors of Millstream, by category.
-
-    MillstreamError
-    ├── not found      QueueNotFound, StreamNotFound (StreamRecreated), ShardNotFound, RecordNotFound, MessageNotFound,
-    │                  MoveNotFound, GroupNotFound, MemberUnknown, BookmarkNotFound, JobNotFound, WebhookNotFound,
-    │                  DeliveryNotFound, NamespaceNotFound, SocketNotFound
-    ├── bad input      ValidationFailed, MessageTooLarge, BatchTooLarge, InvalidCursor, ReceiptHandleInvalid
-    ├── credentials    Unauthenticated, Forbidden, KeyNotFound, KeyRefused
-    ├── state          MessageInFlight, InFlightLimitReached, PurgeInProgress, MoveRefused,
-    │                  StreamBusy, PreconditionFailed, ReceiptHandleExpired, IdempotencyKeyReused, OffsetExpired,
-    │                  OffsetOutOfRange, OffsetMismatch, FenceMismatch, ShardClosed,
-    │                  ProducerFenced, SequenceOutOfOrder, DuplicateForgotten, StaleGeneration, GroupFull
-    │                  JobRefused, PayloadGone, WebhookBusy, NamespaceInUse
-    ├── quotas         QuotaExceeded, QuotaTooSmall, QuotaReached, BacklogFull
-    ├── archive        ArchiveBehind, ArchiveDamaged, ArchiveOff
-    ├── secrets        SecretsOff, SecretUnreadable
-    └── storage        StorageUnavailable, StorageFull, StorageBusy, OutcomeUnknown
+"""Errors of Millstream: categories, codes, and one exception class for each code.
 
 The first line of a class's docstring is the sentence its caller reads unless a detail is given.
-`ErrorCode` is the stable code for programs; each protocol maps it to its own form.
+`ErrorCode` is the stable code for programs. Its category determines whether a retry makes sense and how each protocol
+answers; a protocol lists only the codes that it answers in another way.
 """
 
 from collections.abc import Sequence
@@ -27,72 +12,20 @@ from typing import Any, ClassVar
 import msgspec
 
 
-class ErrorCode(StrEnum):
-    """Stable error codes, which know whether a retry makes sense and whether nothing happened."""
+class ErrorCategory(StrEnum):
+    """Kinds of errors, by what the caller can do; each protocol has a default answer for each."""
 
-    VALIDATION_FAILED = "validation_failed"
-    MESSAGE_TOO_LARGE = "message_too_large"
-    BATCH_TOO_LARGE = "batch_too_large"
-    INVALID_CURSOR = "invalid_cursor"
-    RECEIPT_HANDLE_INVALID = "receipt_handle_invalid"
+    INVALID = "invalid"
     UNAUTHENTICATED = "unauthenticated"
     FORBIDDEN = "forbidden"
-    KEY_NOT_FOUND = "key_not_found"
-    KEY_REFUSED = "key_refused"
-    QUEUE_NOT_FOUND = "queue_not_found"
-    STREAM_NOT_FOUND = "stream_not_found"
-    STREAM_RECREATED = "stream_recreated"
-    STREAM_READ_ONLY = "stream_read_only"
-    SHARD_NOT_FOUND = "shard_not_found"
-    MESSAGE_NOT_FOUND = "message_not_found"
-    PRECONDITION_FAILED = "precondition_failed"
-    RECEIPT_HANDLE_EXPIRED = "receipt_handle_expired"
-    IDEMPOTENCY_KEY_REUSED = "idempotency_key_reused"
-    IN_FLIGHT_LIMIT_REACHED = "in_flight_limit_reached"
-    MESSAGE_IN_FLIGHT = "message_in_flight"
-    QUEUE_FULL = "queue_full"
-    GROUP_NOT_PARKED = "group_not_parked"
-    PURGE_IN_PROGRESS = "purge_in_progress"
-    MOVE_REFUSED = "move_refused"
-    MOVE_NOT_FOUND = "move_not_found"
-    STREAM_BUSY = "stream_busy"
-    RECORD_NOT_FOUND = "record_not_found"
-    OFFSET_EXPIRED = "offset_expired"
-    OFFSET_OUT_OF_RANGE = "offset_out_of_range"
-    OFFSET_MISMATCH = "offset_mismatch"
-    FENCE_MISMATCH = "fence_mismatch"
-    SHARD_CLOSED = "shard_closed"
-    PRODUCER_FENCED = "producer_fenced"
-    SEQUENCE_OUT_OF_ORDER = "sequence_out_of_order"
-    DUPLICATE_FORGOTTEN = "duplicate_forgotten"
-    TOO_MANY_PRODUCERS = "too_many_producers"
-    GROUP_NOT_FOUND = "group_not_found"
-    MEMBER_UNKNOWN = "member_unknown"
-    STALE_GENERATION = "stale_generation"
-    GROUP_FULL = "group_full"
-    BOOKMARK_NOT_FOUND = "bookmark_not_found"
-    ARCHIVE_BEHIND = "archive_behind"
-    ARCHIVE_DAMAGED = "archive_damaged"
-    ARCHIVE_OFF = "archive_off"
-    JOB_NOT_FOUND = "job_not_found"
-    JOB_REFUSED = "job_refused"
-    SOCKET_NOT_FOUND = "socket_not_found"
-    WEBHOOK_NOT_FOUND = "webhook_not_found"
-    DELIVERY_NOT_FOUND = "delivery_not_found"
-    PAYLOAD_GONE = "payload_gone"
-    WEBHOOK_BUSY = "webhook_busy"
-    NAMESPACE_NOT_FOUND = "namespace_not_found"
-    NAMESPACE_IN_USE = "namespace_in_use"
-    QUOTA_EXCEEDED = "quota_exceeded"
-    QUOTA_TOO_SMALL = "quota_too_small"
-    QUOTA_REACHED = "quota_reached"
-    BACKLOG_FULL = "backlog_full"
-    SECRETS_OFF = "secrets_off"
-    SECRET_UNREADABLE = "secret_unreadable"  # noqa: S105  a code
-    STORAGE_UNAVAILABLE = "storage_unavailable"
-    STORAGE_FULL = "storage_full"
-    STORAGE_BUSY = "storage_busy"
-    STORAGE_TIMEOUT = "storage_timeout"
+    NOT_FOUND = "not_found"
+    CONFLICT = "conflict"
+    GONE = "gone"
+    TOO_LARGE = "too_large"
+    THROTTLED = "throttled"
+    UNAVAILABLE = "unavailable"
+    UNKNOWN_OUTCOME = "unknown_outcome"
+    INTERNAL = "internal"
 
     @property
     def retryable(self) -> bool:
@@ -102,25 +35,99 @@ class ErrorCode(StrEnum):
     @property
     def nothing_happened(self) -> bool:
         """Return whether the call changed nothing for certain; false only for an unknown outcome."""
-        return self is not ErrorCode.STORAGE_TIMEOUT
+        return self is not ErrorCategory.UNKNOWN_OUTCOME
 
 
 _RETRYABLE = frozenset(
-    {
-        ErrorCode.STORAGE_UNAVAILABLE,
-        ErrorCode.STORAGE_FULL,
-        ErrorCode.STORAGE_BUSY,
-        ErrorCode.STORAGE_TIMEOUT,
-        ErrorCode.IN_FLIGHT_LIMIT_REACHED,
-        ErrorCode.PURGE_IN_PROGRESS,
-        ErrorCode.QUEUE_FULL,
-        ErrorCode.ARCHIVE_BEHIND,
-        ErrorCode.TOO_MANY_PRODUCERS,
-        ErrorCode.WEBHOOK_BUSY,
-        ErrorCode.QUOTA_EXCEEDED,
-        ErrorCode.BACKLOG_FULL,
-    }
+    {ErrorCategory.THROTTLED, ErrorCategory.UNAVAILABLE, ErrorCategory.UNKNOWN_OUTCOME}
 )
+
+
+class ErrorCode(StrEnum):
+    """Stable error codes, which know whether a retry makes sense and whether nothing happened."""
+
+    _value_: str
+    category: ErrorCategory
+
+    def __new__(cls, value: str, category: ErrorCategory) -> "ErrorCode":
+        code = str.__new__(cls, value)
+        code._value_ = value
+        code.category = category
+        return code
+
+    VALIDATION_FAILED = "validation_failed", ErrorCategory.INVALID
+    MESSAGE_TOO_LARGE = "message_too_large", ErrorCategory.TOO_LARGE
+    BATCH_TOO_LARGE = "batch_too_large", ErrorCategory.TOO_LARGE
+    INVALID_CURSOR = "invalid_cursor", ErrorCategory.INVALID
+    RECEIPT_HANDLE_INVALID = "receipt_handle_invalid", ErrorCategory.INVALID
+    UNAUTHENTICATED = "unauthenticated", ErrorCategory.UNAUTHENTICATED
+    FORBIDDEN = "forbidden", ErrorCategory.FORBIDDEN
+    KEY_NOT_FOUND = "key_not_found", ErrorCategory.NOT_FOUND
+    KEY_REFUSED = "key_refused", ErrorCategory.CONFLICT
+    QUEUE_NOT_FOUND = "queue_not_found", ErrorCategory.NOT_FOUND
+    STREAM_NOT_FOUND = "stream_not_found", ErrorCategory.NOT_FOUND
+    STREAM_RECREATED = "stream_recreated", ErrorCategory.GONE
+    STREAM_READ_ONLY = "stream_read_only", ErrorCategory.CONFLICT
+    SHARD_NOT_FOUND = "shard_not_found", ErrorCategory.NOT_FOUND
+    MESSAGE_NOT_FOUND = "message_not_found", ErrorCategory.NOT_FOUND
+    PRECONDITION_FAILED = "precondition_failed", ErrorCategory.CONFLICT
+    RECEIPT_HANDLE_EXPIRED = "receipt_handle_expired", ErrorCategory.GONE
+    IDEMPOTENCY_KEY_REUSED = "idempotency_key_reused", ErrorCategory.INVALID
+    IN_FLIGHT_LIMIT_REACHED = "in_flight_limit_reached", ErrorCategory.THROTTLED
+    MESSAGE_IN_FLIGHT = "message_in_flight", ErrorCategory.CONFLICT
+    QUEUE_FULL = "queue_full", ErrorCategory.THROTTLED
+    GROUP_NOT_PARKED = "group_not_parked", ErrorCategory.NOT_FOUND
+    PURGE_IN_PROGRESS = "purge_in_progress", ErrorCategory.THROTTLED
+    MOVE_REFUSED = "move_refused", ErrorCategory.CONFLICT
+    MOVE_NOT_FOUND = "move_not_found", ErrorCategory.NOT_FOUND
+    STREAM_BUSY = "stream_busy", ErrorCategory.CONFLICT
+    RECORD_NOT_FOUND = "record_not_found", ErrorCategory.NOT_FOUND
+    OFFSET_EXPIRED = "offset_expired", ErrorCategory.GONE
+    OFFSET_OUT_OF_RANGE = "offset_out_of_range", ErrorCategory.INVALID
+    OFFSET_MISMATCH = "offset_mismatch", ErrorCategory.CONFLICT
+    FENCE_MISMATCH = "fence_mismatch", ErrorCategory.CONFLICT
+    SHARD_CLOSED = "shard_closed", ErrorCategory.CONFLICT
+    PRODUCER_FENCED = "producer_fenced", ErrorCategory.CONFLICT
+    SEQUENCE_OUT_OF_ORDER = "sequence_out_of_order", ErrorCategory.CONFLICT
+    DUPLICATE_FORGOTTEN = "duplicate_forgotten", ErrorCategory.CONFLICT
+    TOO_MANY_PRODUCERS = "too_many_producers", ErrorCategory.THROTTLED
+    GROUP_NOT_FOUND = "group_not_found", ErrorCategory.NOT_FOUND
+    MEMBER_UNKNOWN = "member_unknown", ErrorCategory.NOT_FOUND
+    STALE_GENERATION = "stale_generation", ErrorCategory.CONFLICT
+    GROUP_FULL = "group_full", ErrorCategory.CONFLICT
+    BOOKMARK_NOT_FOUND = "bookmark_not_found", ErrorCategory.NOT_FOUND
+    ARCHIVE_BEHIND = "archive_behind", ErrorCategory.THROTTLED
+    ARCHIVE_DAMAGED = "archive_damaged", ErrorCategory.INTERNAL
+    ARCHIVE_OFF = "archive_off", ErrorCategory.CONFLICT
+    JOB_NOT_FOUND = "job_not_found", ErrorCategory.NOT_FOUND
+    SOCKET_NOT_FOUND = "socket_not_found", ErrorCategory.NOT_FOUND
+    JOB_REFUSED = "job_refused", ErrorCategory.CONFLICT
+    WEBHOOK_NOT_FOUND = "webhook_not_found", ErrorCategory.NOT_FOUND
+    DELIVERY_NOT_FOUND = "delivery_not_found", ErrorCategory.NOT_FOUND
+    PAYLOAD_GONE = "payload_gone", ErrorCategory.GONE
+    WEBHOOK_BUSY = "webhook_busy", ErrorCategory.THROTTLED
+    NAMESPACE_NOT_FOUND = "namespace_not_found", ErrorCategory.NOT_FOUND
+    NAMESPACE_IN_USE = "namespace_in_use", ErrorCategory.CONFLICT
+    QUOTA_EXCEEDED = "quota_exceeded", ErrorCategory.THROTTLED
+    QUOTA_TOO_SMALL = "quota_too_small", ErrorCategory.TOO_LARGE
+    QUOTA_REACHED = "quota_reached", ErrorCategory.CONFLICT
+    BACKLOG_FULL = "backlog_full", ErrorCategory.THROTTLED
+    SECRETS_OFF = "secrets_off", ErrorCategory.CONFLICT
+    SECRET_UNREADABLE = "secret_unreadable", ErrorCategory.INTERNAL
+    STORAGE_UNAVAILABLE = "storage_unavailable", ErrorCategory.UNAVAILABLE
+    STORAGE_FULL = "storage_full", ErrorCategory.UNAVAILABLE
+    STORAGE_BUSY = "storage_busy", ErrorCategory.UNAVAILABLE
+    STORAGE_TIMEOUT = "storage_timeout", ErrorCategory.UNKNOWN_OUTCOME
+
+    @property
+    def retryable(self) -> bool:
+        """Return whether the same call may succeed later, unchanged."""
+        return self.category.retryable
+
+    @property
+    def nothing_happened(self) -> bool:
+        """Return whether the call changed nothing for certain; false only for an unknown outcome."""
+        return self.category.nothing_happened
 
 
 class FieldFault(msgspec.Struct, frozen=True):

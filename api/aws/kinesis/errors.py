@@ -4,16 +4,16 @@ Every client fault is a 400, throttling included; messages are the ones that Ama
 recorded responses.
 """
 
-from typing import NoReturn, assert_never
+from typing import NoReturn
 
 from api.aws.protocol.errors import (
     ACCESS_DENIED,
     BAD_REQUEST,
-    SERVICE_UNAVAILABLE,
     AwsError,
     AwsFault,
+    ErrorTranslation,
 )
-from storage.domain.errors import ErrorCode, MillstreamError
+from storage.domain.errors import ErrorCategory, ErrorCode, MillstreamError
 
 
 def _fault(shape: str, status: int = 400) -> AwsFault:
@@ -93,81 +93,26 @@ def as_kinesis_error(error: AwsError) -> AwsError:
 
 def translate(error: MillstreamError) -> AwsError:
     """Translate an engine's error, unless its operation reports it in more detail."""
-    code = error.code
-    match code:
-        case ErrorCode.STREAM_NOT_FOUND | ErrorCode.STREAM_RECREATED | ErrorCode.SHARD_NOT_FOUND:
-            return AwsError(RESOURCE_NOT_FOUND, error.detail)
-        case (
-            ErrorCode.VALIDATION_FAILED
-            | ErrorCode.MESSAGE_TOO_LARGE
-            | ErrorCode.BATCH_TOO_LARGE
-            | ErrorCode.INVALID_CURSOR
-            | ErrorCode.OFFSET_EXPIRED
-            | ErrorCode.OFFSET_OUT_OF_RANGE
-            | ErrorCode.QUOTA_TOO_SMALL
-        ):
-            return invalid(error.detail)
-        case ErrorCode.STREAM_BUSY | ErrorCode.PRECONDITION_FAILED | ErrorCode.SHARD_CLOSED:
-            return AwsError(RESOURCE_IN_USE, error.detail)
-        case (
-            ErrorCode.FORBIDDEN
-            | ErrorCode.UNAUTHENTICATED
-            | ErrorCode.STREAM_READ_ONLY
-            | ErrorCode.NAMESPACE_NOT_FOUND
-        ):
-            return AwsError(ACCESS_DENIED, error.detail)
-        case ErrorCode.QUOTA_REACHED:
-            return AwsError(LIMIT_EXCEEDED, error.detail)
-        case (
-            ErrorCode.STORAGE_BUSY
-            | ErrorCode.ARCHIVE_BEHIND
-            | ErrorCode.QUOTA_EXCEEDED
-            | ErrorCode.BACKLOG_FULL
-        ):
-            return AwsError(THROUGHPUT_EXCEEDED, error.detail)
-        case ErrorCode.STORAGE_UNAVAILABLE | ErrorCode.STORAGE_FULL:
-            return AwsError(SERVICE_UNAVAILABLE, error.detail)
-        case ErrorCode.STORAGE_TIMEOUT | ErrorCode.ARCHIVE_DAMAGED:
-            return AwsError(INTERNAL_FAILURE, error.detail)
-        case (
-            ErrorCode.QUEUE_NOT_FOUND
-            | ErrorCode.MESSAGE_NOT_FOUND
-            | ErrorCode.RECEIPT_HANDLE_INVALID
-            | ErrorCode.RECEIPT_HANDLE_EXPIRED
-            | ErrorCode.IN_FLIGHT_LIMIT_REACHED
-            | ErrorCode.MESSAGE_IN_FLIGHT
-            | ErrorCode.PURGE_IN_PROGRESS
-            | ErrorCode.MOVE_REFUSED
-            | ErrorCode.MOVE_NOT_FOUND
-            | ErrorCode.IDEMPOTENCY_KEY_REUSED
-            | ErrorCode.RECORD_NOT_FOUND
-            | ErrorCode.OFFSET_MISMATCH
-            | ErrorCode.FENCE_MISMATCH
-            | ErrorCode.PRODUCER_FENCED
-            | ErrorCode.SEQUENCE_OUT_OF_ORDER
-            | ErrorCode.DUPLICATE_FORGOTTEN
-            | ErrorCode.TOO_MANY_PRODUCERS
-            | ErrorCode.QUEUE_FULL
-            | ErrorCode.GROUP_NOT_PARKED
-            | ErrorCode.GROUP_NOT_FOUND
-            | ErrorCode.GROUP_FULL
-            | ErrorCode.MEMBER_UNKNOWN
-            | ErrorCode.STALE_GENERATION
-            | ErrorCode.BOOKMARK_NOT_FOUND
-            | ErrorCode.ARCHIVE_OFF
-            | ErrorCode.JOB_NOT_FOUND
-            | ErrorCode.SOCKET_NOT_FOUND
-            | ErrorCode.JOB_REFUSED
-            | ErrorCode.WEBHOOK_NOT_FOUND
-            | ErrorCode.DELIVERY_NOT_FOUND
-            | ErrorCode.PAYLOAD_GONE
-            | ErrorCode.WEBHOOK_BUSY
-            | ErrorCode.NAMESPACE_IN_USE
-            | ErrorCode.SECRETS_OFF
-            | ErrorCode.SECRET_UNREADABLE
-            | ErrorCode.KEY_NOT_FOUND
-            | ErrorCode.KEY_REFUSED
-        ):  # never raised by plain appends and reads
-            return AwsError(BAD_REQUEST, error.detail)
-        case _:
-            assert_never(code)
+    return AwsError(TRANSLATION.fault_of(error.code), error.detail)
+
+
+TRANSLATION = ErrorTranslation(
+    categories={
+        ErrorCategory.INVALID: INVALID_ARGUMENT,
+        ErrorCategory.NOT_FOUND: RESOURCE_NOT_FOUND,
+        ErrorCategory.CONFLICT: RESOURCE_IN_USE,
+        ErrorCategory.GONE: INVALID_ARGUMENT,
+        ErrorCategory.TOO_LARGE: INVALID_ARGUMENT,
+        ErrorCategory.THROTTLED: THROUGHPUT_EXCEEDED,
+        ErrorCategory.UNKNOWN_OUTCOME: INTERNAL_FAILURE,
+        ErrorCategory.INTERNAL: INTERNAL_FAILURE,
+    },
+    codes={
+        ErrorCode.STREAM_RECREATED: RESOURCE_NOT_FOUND,
+        ErrorCode.STREAM_READ_ONLY: ACCESS_DENIED,
+        ErrorCode.FENCE_MISMATCH: BAD_REQUEST,
+        ErrorCode.NAMESPACE_NOT_FOUND: ACCESS_DENIED,
+        ErrorCode.QUOTA_REACHED: LIMIT_EXCEEDED,
+        ErrorCode.STORAGE_BUSY: THROUGHPUT_EXCEEDED,
+    },
+)

@@ -4,9 +4,13 @@ One fault has two names: the shape that JSON errors carry in `__type`, and the c
 SDKs of a query-compatible service still show to their users.
 """
 
+from collections.abc import Mapping
+from typing import assert_never
+
 import msgspec
 
 from api.errors import HttpError, HttpErrorCode
+from storage.domain.errors import ErrorCategory, ErrorCode
 
 
 class AwsFault(msgspec.Struct, frozen=True):
@@ -66,6 +70,42 @@ UNKNOWN = AwsError(UNKNOWN_CLIENT, "The security token included in the request i
 UNEXPECTED = AwsError(
     INTERNAL_FAILURE, "Internal error. The service's log contains the request id."
 )
+
+
+class ErrorTranslation(msgspec.Struct, frozen=True):
+    """Faults of a service by category, and by code where they differ; the rest are common."""
+
+    categories: Mapping[ErrorCategory, AwsFault] = {}
+    codes: Mapping[ErrorCode, AwsFault] = {}
+
+    def fault_of(self, code: ErrorCode) -> AwsFault:
+        """Return the fault of a code."""
+        return self.codes.get(code) or self.fault_of_category(code.category)
+
+    def fault_of_category(self, category: ErrorCategory) -> AwsFault:
+        """Return the fault of a category."""
+        return self.categories.get(category) or _common_fault(category)
+
+
+def _common_fault(category: ErrorCategory) -> AwsFault:
+    """Return the fault that every service has for a category."""
+    match category:
+        case ErrorCategory.UNAUTHENTICATED | ErrorCategory.FORBIDDEN:
+            return ACCESS_DENIED
+        case (
+            ErrorCategory.INVALID
+            | ErrorCategory.NOT_FOUND
+            | ErrorCategory.CONFLICT
+            | ErrorCategory.GONE
+            | ErrorCategory.TOO_LARGE
+        ):
+            return BAD_REQUEST
+        case ErrorCategory.THROTTLED | ErrorCategory.UNAVAILABLE:
+            return SERVICE_UNAVAILABLE
+        case ErrorCategory.UNKNOWN_OUTCOME | ErrorCategory.INTERNAL:
+            return INTERNAL_FAILURE
+        case _:
+            assert_never(category)
 
 
 def from_refusal(refusal: HttpError) -> AwsError:

@@ -3,16 +3,15 @@
 Messages are the ones that Amazon returns, as far as they are known from recorded responses.
 """
 
-from typing import NoReturn, assert_never
+from typing import NoReturn
 
 from api.aws.protocol.errors import (
     ACCESS_DENIED,
-    INTERNAL_FAILURE,
-    SERVICE_UNAVAILABLE,
     AwsError,
     AwsFault,
+    ErrorTranslation,
 )
-from storage.domain.errors import ErrorCode, MillstreamError
+from storage.domain.errors import ErrorCategory, ErrorCode, MillstreamError
 
 
 def _fault(shape: str, code: str = "", status: int = 400) -> AwsFault:
@@ -97,82 +96,37 @@ def refuse(fault: AwsFault, message: str) -> NoReturn:
 
 def translate(error: MillstreamError) -> AwsError:
     """Translate an engine's error, unless its operation reports it in more detail."""
-    code = error.code
-    match code:
-        case ErrorCode.QUEUE_NOT_FOUND:
-            return no_such_queue()
-        case (
-            ErrorCode.VALIDATION_FAILED
-            | ErrorCode.MESSAGE_TOO_LARGE
-            | ErrorCode.BATCH_TOO_LARGE
-            | ErrorCode.INVALID_CURSOR
-            | ErrorCode.RECEIPT_HANDLE_EXPIRED
-            | ErrorCode.MESSAGE_NOT_FOUND
-            | ErrorCode.IDEMPOTENCY_KEY_REUSED
-            | ErrorCode.MOVE_REFUSED
-            | ErrorCode.QUOTA_TOO_SMALL
-        ):
-            return invalid(f"One or more parameters are invalid. Reason: {error.detail}")
-        case ErrorCode.RECEIPT_HANDLE_INVALID:
-            return AwsError(RECEIPT_HANDLE_IS_INVALID, error.detail)
-        case ErrorCode.MOVE_NOT_FOUND:
-            return AwsError(RESOURCE_NOT_FOUND, "Task does not exist.")
-        case ErrorCode.FORBIDDEN | ErrorCode.UNAUTHENTICATED | ErrorCode.NAMESPACE_NOT_FOUND:
-            return AwsError(ACCESS_DENIED, error.detail)
-        case ErrorCode.IN_FLIGHT_LIMIT_REACHED | ErrorCode.QUOTA_REACHED:
-            return AwsError(OVER_LIMIT, error.detail)
-        case ErrorCode.QUEUE_FULL | ErrorCode.QUOTA_EXCEEDED | ErrorCode.BACKLOG_FULL:
-            return AwsError(REQUEST_THROTTLED, error.detail)
-        case ErrorCode.PURGE_IN_PROGRESS:
-            return AwsError(PURGE_QUEUE_IN_PROGRESS, error.detail)
-        case (
-            ErrorCode.PRECONDITION_FAILED | ErrorCode.MESSAGE_IN_FLIGHT | ErrorCode.GROUP_NOT_PARKED
-        ):
-            return AwsError(UNSUPPORTED_OPERATION, error.detail)
-        case ErrorCode.STORAGE_UNAVAILABLE | ErrorCode.STORAGE_FULL | ErrorCode.STORAGE_BUSY:
-            return AwsError(SERVICE_UNAVAILABLE, error.detail)
-        case ErrorCode.STORAGE_TIMEOUT:
-            return AwsError(INTERNAL_FAILURE, error.detail)
-        case (
-            ErrorCode.STREAM_NOT_FOUND
-            | ErrorCode.STREAM_RECREATED
-            | ErrorCode.STREAM_READ_ONLY
-            | ErrorCode.SHARD_NOT_FOUND
-            | ErrorCode.STREAM_BUSY
-            | ErrorCode.RECORD_NOT_FOUND
-            | ErrorCode.OFFSET_EXPIRED
-            | ErrorCode.OFFSET_OUT_OF_RANGE
-            | ErrorCode.OFFSET_MISMATCH
-            | ErrorCode.FENCE_MISMATCH
-            | ErrorCode.SHARD_CLOSED
-            | ErrorCode.PRODUCER_FENCED
-            | ErrorCode.SEQUENCE_OUT_OF_ORDER
-            | ErrorCode.DUPLICATE_FORGOTTEN
-            | ErrorCode.TOO_MANY_PRODUCERS
-            | ErrorCode.GROUP_NOT_FOUND
-            | ErrorCode.MEMBER_UNKNOWN
-            | ErrorCode.STALE_GENERATION
-            | ErrorCode.GROUP_FULL
-            | ErrorCode.BOOKMARK_NOT_FOUND
-            | ErrorCode.ARCHIVE_BEHIND
-            | ErrorCode.ARCHIVE_DAMAGED
-            | ErrorCode.ARCHIVE_OFF
-            | ErrorCode.JOB_NOT_FOUND
-            | ErrorCode.SOCKET_NOT_FOUND
-            | ErrorCode.JOB_REFUSED
-            | ErrorCode.WEBHOOK_NOT_FOUND
-            | ErrorCode.DELIVERY_NOT_FOUND
-            | ErrorCode.PAYLOAD_GONE
-            | ErrorCode.WEBHOOK_BUSY
-            | ErrorCode.NAMESPACE_IN_USE
-            | ErrorCode.SECRETS_OFF
-            | ErrorCode.SECRET_UNREADABLE
-            | ErrorCode.KEY_NOT_FOUND
-            | ErrorCode.KEY_REFUSED
-        ):  # never raised by queues
-            return AwsError(UNSUPPORTED_OPERATION, error.detail)
-        case _:
-            assert_never(code)
+    if error.code is ErrorCode.QUEUE_NOT_FOUND:
+        return no_such_queue()
+    if error.code is ErrorCode.MOVE_NOT_FOUND:
+        return AwsError(RESOURCE_NOT_FOUND, "Task does not exist.")
+    fault = TRANSLATION.fault_of(error.code)
+    if fault is INVALID_PARAMETER_VALUE:
+        return invalid(f"One or more parameters are invalid. Reason: {error.detail}")
+    return AwsError(fault, error.detail)
+
+
+TRANSLATION = ErrorTranslation(
+    categories={
+        ErrorCategory.INVALID: INVALID_PARAMETER_VALUE,
+        ErrorCategory.NOT_FOUND: RESOURCE_NOT_FOUND,
+        ErrorCategory.CONFLICT: UNSUPPORTED_OPERATION,
+        ErrorCategory.GONE: INVALID_PARAMETER_VALUE,
+        ErrorCategory.TOO_LARGE: INVALID_PARAMETER_VALUE,
+        ErrorCategory.THROTTLED: REQUEST_THROTTLED,
+    },
+    codes={
+        ErrorCode.QUEUE_NOT_FOUND: QUEUE_DOES_NOT_EXIST,
+        ErrorCode.RECEIPT_HANDLE_INVALID: RECEIPT_HANDLE_IS_INVALID,
+        ErrorCode.MESSAGE_NOT_FOUND: INVALID_PARAMETER_VALUE,
+        ErrorCode.MOVE_REFUSED: INVALID_PARAMETER_VALUE,
+        ErrorCode.GROUP_NOT_PARKED: UNSUPPORTED_OPERATION,
+        ErrorCode.NAMESPACE_NOT_FOUND: ACCESS_DENIED,
+        ErrorCode.IN_FLIGHT_LIMIT_REACHED: OVER_LIMIT,
+        ErrorCode.QUOTA_REACHED: OVER_LIMIT,
+        ErrorCode.PURGE_IN_PROGRESS: PURGE_QUEUE_IN_PROGRESS,
+    },
+)
 
 
 def bad_handle(handle: str) -> AwsError:

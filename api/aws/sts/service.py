@@ -9,17 +9,16 @@ from urllib.parse import quote
 
 from api.aws.protocol.errors import (
     ACCESS_DENIED,
-    BAD_REQUEST,
-    INTERNAL_FAILURE,
-    SERVICE_UNAVAILABLE,
     AwsError,
     AwsFault,
+    ErrorTranslation,
 )
 from api.aws.protocol.service import AwsCall, Operation, Operations, QuotaCost, Service
 from api.aws.protocol.shapes import Input, OperationOutput
 from storage.domain.errors import ErrorCode, MillstreamError, QuotaExceeded
 
 THROTTLING = AwsFault("Throttling", "Throttling")
+TRANSLATION = ErrorTranslation(codes={ErrorCode.NAMESPACE_NOT_FOUND: ACCESS_DENIED})
 
 operations = Operations()
 
@@ -51,12 +50,7 @@ async def get_caller_identity(call: AwsCall[GetCallerIdentity]) -> GetCallerIden
 
 def translate(error: MillstreamError) -> AwsError:
     """Translate an engine's error; a namespace lookup can raise few."""
-    if not error.code.nothing_happened:
-        return AwsError(INTERNAL_FAILURE, error.detail)
-    if error.code.retryable:
-        return AwsError(SERVICE_UNAVAILABLE, error.detail)
-    unknown = error.code is ErrorCode.NAMESPACE_NOT_FOUND
-    return AwsError(ACCESS_DENIED if unknown else BAD_REQUEST, error.detail)
+    return AwsError(TRANSLATION.fault_of(error.code), error.detail)
 
 
 def quota_cost_of(_: Operation, __: Any) -> QuotaCost:

@@ -20,7 +20,7 @@ import msgspec
 
 from storage.domain import limits
 from storage.domain.access.permissions import Action
-from storage.domain.errors import ErrorCode, MillstreamError
+from storage.domain.errors import ErrorCategory, MillstreamError
 
 FORMAT = 2
 """The members of an entry: 1 has `door`; 2 has `protocol`, its new name, as well."""
@@ -250,20 +250,13 @@ def outcome_of(error: Exception) -> str:
     """
     if not isinstance(error, MillstreamError):
         return outcome("failed", "internal_error")
-    if error.code is ErrorCode.STORAGE_TIMEOUT:
-        return UNKNOWN
-    return outcome("failed" if error.code in _OURS else "refused", error.code.value)
-
-
-_OURS = frozenset(
-    {
-        ErrorCode.STORAGE_UNAVAILABLE,
-        ErrorCode.STORAGE_FULL,
-        ErrorCode.STORAGE_BUSY,
-        ErrorCode.ARCHIVE_DAMAGED,
-        ErrorCode.SECRET_UNREADABLE,
-    }
-)
+    match error.code.category:
+        case ErrorCategory.UNKNOWN_OUTCOME:
+            return UNKNOWN
+        case ErrorCategory.UNAVAILABLE | ErrorCategory.INTERNAL:
+            return outcome("failed", error.code.value)
+        case _:
+            return outcome("refused", error.code.value)
 
 
 def outcome(word: str, code: str) -> str:

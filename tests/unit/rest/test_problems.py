@@ -5,7 +5,7 @@ import json
 import pytest
 
 from api.errors import HttpError, HttpErrorCode
-from api.native.problems import TABLE, code_of, is_retryable, item_error, nothing_happened, problem
+from api.native.problems import CODES, code_of, item_error, problem, status_of
 from storage.domain.errors import (
     ErrorCode,
     OffsetExpired,
@@ -23,24 +23,20 @@ def problem_body(error: Exception) -> dict[str, object]:
     return answer
 
 
-def test_every_code_is_in_the_table():
-    assert TABLE.keys() == {*ErrorCode, *HttpErrorCode}
-
-
 def test_every_error_has_a_sentence():
     for code in error_types():
         assert item_error(code).detail.endswith(".")
 
 
-@pytest.mark.parametrize("code", TABLE)
+@pytest.mark.parametrize("code", CODES)
 def test_status_agrees_with_retryable(code):
-    retry_later = TABLE[code].status in (429, 503, 504)
+    retry_later = status_of(code) in (429, 503, 504)
 
-    assert is_retryable(code) == retry_later
+    assert code.retryable == retry_later
 
 
 def test_outcome_is_unknown_only_for_timeout_and_internal_error():
-    unknown = [code for code in TABLE if not nothing_happened(code)]
+    unknown = [code for code in CODES if not code.nothing_happened]
 
     assert set(unknown) == {ErrorCode.STORAGE_TIMEOUT, HttpErrorCode.INTERNAL_ERROR}
 
