@@ -11,7 +11,6 @@ docs/internals/security-model.md explains what bounds a revocation when somethin
 
 from collections.abc import AsyncGenerator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
-from typing import Any
 
 from msgspec.structs import replace
 
@@ -28,19 +27,18 @@ from storage.domain.access.credentials import (
     NewSecret,
     Rights,
     could_be_id,
-    could_be_name,
     covers_rates,
     digest_of,
     new_secret,
 )
 from storage.domain.access.permissions import LOCAL_ADMINISTRATOR, Action, Principal, Role
 from storage.domain.clock import Clock
+from storage.domain.definitions import check_version, could_be_name, next_version, page_limit
 from storage.domain.errors import (
     Forbidden,
     InvalidCursor,
     KeyNotFound,
     KeyRefused,
-    PreconditionFailed,
     ValidationFailed,
 )
 from storage.domain.names import DEFAULT_NAMESPACE
@@ -205,7 +203,7 @@ class Credentials:
         self._access.authorise_list(by, Action.ADMIN_KEYS)
         if not all(could_be_name(token) for token in (name or "", *(after or ()))):
             raise InvalidCursor
-        limit = max(1, min(limit, limits.PAGE_ITEMS_MAX))
+        limit = page_limit(limit)
         credentials = await self._rows.page(
             by.namespace, all_namespaces=by.all_namespaces, name=name, after=after, limit=limit
         )
@@ -228,7 +226,7 @@ class Credentials:
         now_ms = self._clock.now_ms()
         with self._announcing(credential_id):
             async with self._family(by, credential_id) as (family, credential):
-                _check_version(credential, if_match)
+                check_version(credential, if_match)
                 _check_live(credential, now_ms)
                 _check_gives(by, credential.rights, credential.all_namespaces)
                 rights = change(credential.rights)
@@ -236,7 +234,7 @@ class Credentials:
                     return credential
                 rights.check(now_ms)
                 _check_gives(by, rights, credential.all_namespaces)
-                changed = _next(credential, now_ms, rights=rights)
+                changed = next_version(credential, now_ms, rights=rights)
                 await family.update(changed)
                 return changed
 
@@ -251,10 +249,10 @@ class Credentials:
         now_ms = self._clock.now_ms()
         with self._announcing(credential_id):
             async with self._family(by, credential_id) as (family, credential):
-                _check_version(credential, if_match)
+                check_version(credential, if_match)
                 if credential.revoked_at_ms is not None:
                     return credential
-                revoked = _next(credential, now_ms, revoked_at_ms=now_ms)
+                revoked = next_version(credential, now_ms, revoked_at_ms=now_ms)
                 await family.update(revoked)
                 return revoked
 
@@ -362,14 +360,6 @@ def _check_gives(by: Principal, rights: Rights, everywhere: bool) -> None:
         raise Forbidden(f"'{by.name}' does not have all permissions of this key.")
 
 
-def _check_version(credential: IssuedCredential, if_match: int | None) -> None:
-    if if_match is not None and credential.version != if_match:
-        raise PreconditionFailed(
-            f"The current version is {credential.version}, not {if_match}.",
-            version=credential.version,
-        )
-
-
 def _check_live(credential: IssuedCredential, now_ms: int) -> None:
     if credential.revoked_at_ms is not None:
         raise KeyRefused("The key is revoked.")
@@ -390,7 +380,9 @@ def _check_live_limit(family: LockedFamily, ending: IssuedCredential, now_ms: in
 def _ending(credential: IssuedCredential, now_ms: int, overlap_ms: int) -> IssuedCredential:
     until_ms = now_ms + overlap_ms
     sooner_ms = min(credential.rights.expires_at_ms or until_ms, until_ms)
-    return _next(credential, now_ms, rights=replace(credential.rights, expires_at_ms=sooner_ms))
+    return next_version(
+        credential, now_ms, rights=replace(credential.rights, expires_at_ms=sooner_ms)
+    )
 
 
 def _successor(
@@ -408,11 +400,4 @@ def _successor(
         changed_at_ms=now_ms,
         created_by=by.name,
         last_used_at_ms=None,
-    )
-
-
-def _next(credential: IssuedCredential, now_ms: int, **changes: Any) -> IssuedCredential:
-    changed_at_ms = max(now_ms, credential.changed_at_ms)
-    return replace(
-        credential, version=credential.version + 1, changed_at_ms=changed_at_ms, **changes
     )

@@ -14,15 +14,19 @@ from collections.abc import (
     Sequence,
 )
 from contextlib import asynccontextmanager
+from typing import TypeVar, cast
 
 from msgspec.structs import replace
 
-from storage.catalog.definition_store import DefinitionRules, DefinitionStore, Put
+from storage.catalog.cached_definitions import CachedDefinitions
+from storage.catalog.definition_store import DefinitionRules, DefinitionStore
 from storage.catalog.namespaces import Namespaces
 from storage.catalog.namespaces import running as up_to_date
 from storage.domain import limits
 from storage.domain.clock import Clock
+from storage.domain.definitions import Put, could_be_name, page_limit
 from storage.domain.errors import (
+    InvalidCursor,
     OutcomeUnknown,
     QueueNotFound,
     StorageBusy,
@@ -41,16 +45,20 @@ from storage.postgres.database import Database
 from storage.postgres.listener import Listener, running
 from storage.postgres.repositories import shard_lineage
 from storage.postgres.repositories.definitions import (
-    Definitions,
+    EVERY_ONE,
     DeletedDefinitions,
+    LogDefinitions,
     QueueRows,
     StreamRows,
     Which,
 )
-from storage.postgres.repositories.namespaces import CHANNEL, NamespaceRows
-from storage.postgres.repositories.namespaces import KIND as NAMESPACE
+from storage.postgres.repositories.namespaces import NamespaceRows
 
 logger = logging.getLogger(__name__)
+
+Annotated = TypeVar("Annotated", QueueSpec, StreamSpec)
+Named = TypeVar("Named", bound=QueueName | StreamName)
+Logged = TypeVar("Logged", bound=Queue | Stream)
 
 WriteTombstones = Callable[[str, Sequence[LogId]], Awaitable[None]]
 """Writes tombstones of a namespace's logs in the hot store."""
@@ -69,33 +77,33 @@ class Catalog:
     ) -> None:
         self._clock = clock
         self._write_tombstones = bury
-        self._queues = DefinitionStore(Definitions(database, QueueRows()), _QUEUES, listener, clock)
+        self._queue_rows, self._stream_rows = QueueRows(database), StreamRows(database)
+        self._queue_reader: CachedDefinitions[QueueName, Queue] = CachedDefinitions(
+            self._queue_rows, QueueName, _queue_not_found, listener, clock
+        )
+        self._stream_reader: CachedDefinitions[StreamName, Stream] = CachedDefinitions(
+            self._stream_rows, StreamName, _stream_not_found, listener, clock
+        )
+        self._queues = DefinitionStore(
+            self._queue_rows, _QUEUES, clock, self._queue_reader.invalidate
+        )
         self._streams = DefinitionStore(
-            Definitions(database, StreamRows()), _STREAMS, listener, clock
+            self._stream_rows, _STREAMS, clock, self._stream_reader.invalidate
         )
         self._deleted = DeletedDefinitions(database)
-        self.namespaces = Namespaces(NamespaceRows(database), clock)
-        listener.subscribe(CHANNEL, self._on_change, self._on_lost)
+        self.namespaces = Namespaces(NamespaceRows(database), listener, clock)
+        self.cached_queue = self._queue_reader.get_cached
+        """Return the queue if it is in the cache and young enough to act on."""
+        self.queue = self._queue_reader.get
+        """Return the queue, from the cache if possible. Raises QueueNotFound."""
+        self.fresh_queue = self._queue_reader.fresh
+        """Return the queue as Postgres has it now. Raises QueueNotFound."""
+        self.pause_queue = self._queues.pause
+        """Pause the queue's delivery, or resume it. Raises QueueNotFound."""
+        self.list_queues = self._queues.page
+        self.list_streams = self._streams.page
 
     # Queues
-
-    def cached_queue(self, name: QueueName) -> Queue | None:
-        """Return the queue if it is in the cache and young enough to act on."""
-        return self._queues.cache.get_cached(name)
-
-    async def queue(self, name: QueueName) -> Queue:
-        """Return the queue, from the cache if possible.
-
-        Raises QueueNotFound.
-        """
-        return await self._queues.cache.get(name)
-
-    async def fresh_queue(self, name: QueueName) -> Queue:
-        """Return the queue as Postgres has it now.
-
-        Raises QueueNotFound.
-        """
-        return await self._queues.cache.fresh(name)
 
     async def put_queue(
         self,
@@ -116,18 +124,14 @@ class Catalog:
         """
         await self._check_target(name, spec)
         await self._check_view(name, spec)
-
-        def merge(current: QueueSpec) -> QueueSpec:
-            paused = spec.paused if replace_pause else current.paused
-            return replace(spec, annotations=spec.annotations or current.annotations, paused=paused)
-
         return await self._queues.put(
-            name, spec, merge=merge, if_match=if_match, create_only=create_only, dry_run=dry_run
+            name,
+            spec,
+            if_match=if_match,
+            create_only=create_only,
+            dry_run=dry_run,
+            replace_pause=replace_pause,
         )
-
-    async def pause_queue(self, name: QueueName, *, paused: bool) -> Queue:
-        """Pause the queue's delivery, or resume it. Raises QueueNotFound."""
-        return await self._queues.change(name, lambda spec: replace(spec, paused=paused), None)
 
     async def change_queue(
         self,
@@ -143,7 +147,7 @@ class Catalog:
         changed = change((await self.fresh_queue(name)).spec)
         await self._check_target(name, changed)
         await self._check_view(name, changed)
-        return await self._queues.change(name, change, if_match)
+        return await self._queues.change(name, change, if_match=if_match)
 
     async def _check_target(self, name: QueueName, spec: QueueSpec) -> None:
         """Raise ValidationFailed for a dead-letter queue that cannot or may not take the letters."""
@@ -174,23 +178,9 @@ class Catalog:
 
         Raises QueueNotFound.
         """
-        queue = await self._queues.delete(name, if_match)
+        queue = await self._queues.delete(name, if_match=if_match)
         await self._tombstone_or_defer(name.namespace, [queue.log_id])
         return queue
-
-    async def list_queues(
-        self,
-        namespace: str,
-        *,
-        prefix: str = "",
-        after: str = "",
-        limit: int = limits.PAGE_ITEMS_DEFAULT,
-    ) -> list[Queue]:
-        """Return queues whose names begin with `prefix`, by name.
-
-        Strictly after `after`; at most 1000.
-        """
-        return await self._queues.page(namespace, prefix, after, limit)
 
     async def dead_letter_sources(
         self, target: QueueName, *, after: str = "", limit: int = limits.PAGE_ITEMS_DEFAULT
@@ -199,20 +189,22 @@ class Catalog:
 
         Strictly after `after`; at most 1000.
         """
-        return await self._queues.dead_letter_sources(target, after, limit)
+        if not could_be_name(after):
+            raise InvalidCursor
+        return await self._queue_rows.page_of_dead_letter_sources(target, after, page_limit(limit))
 
     def iter_queues(self) -> AsyncIterator[Queue]:
         """Yield every queue of every namespace, read page by page, for sweeps."""
-        return self._queues.every()
+        return _every(self._queue_rows)
 
     def queues_in_turn(self, nth: int, of: int) -> AsyncIterator[Queue]:
         """Yield the `nth` of `of` shares of all queues, and with each the recently changed ones."""
         since_ms = self._clock.now_ms() - limits.DEFINITION_NEW_MS
-        return self._queues.every(Which(share=(nth, of), or_changed_at_ms=since_ms))
+        return _every(self._queue_rows, Which(share=(nth, of), or_changed_at_ms=since_ms))
 
     def archived_queues(self) -> AsyncIterator[Queue]:
         """Yield every queue whose stream view is to be archived."""
-        return self._queues.every(Which(archived=True))
+        return _every(self._queue_rows, Which(archived=True))
 
     # Streams
 
@@ -223,7 +215,7 @@ class Catalog:
         Raises StreamNotFound, StreamRecreated.
         """
         try:
-            stream = await self._streams.cache.get(name)
+            stream = await self._stream_reader.get(name)
         except StreamNotFound:
             stream = _view(name, await self._queue_or_none(name, self.queue))
         if stream_id in (None, stream.stream_id):
@@ -236,7 +228,7 @@ class Catalog:
         With `stream_id`, only the stream of that id. Raises StreamNotFound, StreamRecreated.
         """
         try:
-            stream = await self._streams.cache.fresh(name)
+            stream = await self._stream_reader.fresh(name)
         except StreamNotFound:
             stream = _view(name, await self._queue_or_none(name, self.fresh_queue))
         if stream_id not in (None, stream.stream_id):
@@ -256,7 +248,7 @@ class Catalog:
         if not spec.stream_view:
             return
         try:
-            await self._streams.cache.fresh(StreamName(name.name, name.namespace))
+            await self._stream_reader.fresh(StreamName(name.name, name.namespace))
         except StreamNotFound:
             return
         raise ValidationFailed.at("/stream_view", "A stream with this name exists", "conflict")
@@ -277,12 +269,8 @@ class Catalog:
         queue = await self._queue_or_none(name, self.queue)
         if queue is not None and queue.spec.stream_view:
             raise StreamReadOnly
-
-        def merge(current: StreamSpec) -> StreamSpec:
-            return replace(spec, annotations=spec.annotations or current.annotations)
-
         return await self._streams.put(
-            name, spec, merge=merge, if_match=if_match, create_only=create_only, dry_run=dry_run
+            name, spec, if_match=if_match, create_only=create_only, dry_run=dry_run
         )
 
     async def change_stream(
@@ -296,14 +284,14 @@ class Catalog:
 
         Raises StreamNotFound, and what put_stream raises.
         """
-        return await self._streams.change(name, change, if_match)
+        return await self._streams.change(name, change, if_match=if_match)
 
     async def delete_stream(self, name: StreamName, *, if_match: int | None = None) -> Stream:
         """Delete the stream with all its records; return its last definition.
 
         Raises StreamNotFound.
         """
-        stream = await self._streams.delete(name, if_match)
+        stream = await self._streams.delete(name, if_match=if_match)
         logs = [shard.log_id for shard in (*stream.shards, *stream.opening)]
         await self._tombstone_or_defer(name.namespace, logs)
         return stream
@@ -360,23 +348,9 @@ class Catalog:
                 )
         await self._tombstone_or_defer(stream.name.namespace, [shard.log_id for shard in gone])
 
-    async def list_streams(
-        self,
-        namespace: str,
-        *,
-        prefix: str = "",
-        after: str = "",
-        limit: int = limits.PAGE_ITEMS_DEFAULT,
-    ) -> list[Stream]:
-        """Return streams whose names begin with `prefix`, by name.
-
-        Strictly after `after`; at most 1000.
-        """
-        return await self._streams.page(namespace, prefix, after, limit)
-
     def iter_streams(self) -> AsyncIterator[Stream]:
         """Yield every stream of every namespace, read page by page, for sweeps."""
-        return self._streams.every()
+        return _every(self._stream_rows)
 
     # Deletion
 
@@ -412,28 +386,10 @@ class Catalog:
             facts = {"count": len(log_ids), "reason": error.detail}
             logger.warning("tombstone_deferred", extra=facts)
 
-    # Announcements of other processes
-
-    def _on_change(self, payload: str) -> None:
-        """Drop what "queue:<namespace>/<name>", "stream:…" or "namespace:<name>" names."""
-        kind, _, path = payload.partition(":")
-        namespace, _, name = path.partition("/")
-        if kind == self._queues.kind:
-            self._queues.cache.invalidate(QueueName(name, namespace))
-        elif kind == self._streams.kind:
-            self._streams.cache.invalidate(StreamName(name, namespace))
-        elif kind == NAMESPACE:
-            self.namespaces.invalidate_all()
-
-    def _on_lost(self) -> None:
-        self._queues.cache.invalidate_all()
-        self._streams.cache.invalidate_all()
-        self.namespaces.invalidate_all()
-
     async def close(self) -> None:
         """Stop the reads in progress."""
-        await self._queues.close()
-        await self._streams.close()
+        await self._queue_reader.close()
+        await self._stream_reader.close()
 
 
 @asynccontextmanager
@@ -515,5 +471,31 @@ def _stream_not_found(name: StreamName) -> StreamNotFound:
     return StreamNotFound(f"Stream '{name.name}' does not exist.")
 
 
-_QUEUES = DefinitionRules(_new_queue, _refuse_queue_change, _queue_not_found)
-_STREAMS = DefinitionRules(_new_stream, _refuse_stream_change, _stream_not_found)
+def _keep_annotations(current: Annotated, spec: Annotated) -> Annotated:
+    return replace(spec, annotations=spec.annotations or current.annotations)
+
+
+async def _every(
+    rows: LogDefinitions[Named, Logged], which: Which = EVERY_ONE
+) -> AsyncIterator[Logged]:
+    """Yield the definitions of every namespace, read page by page."""
+    page = await rows.page_of_all(None, which)
+    while page:
+        for definition in page:
+            yield definition
+        page = await rows.page_of_all(cast("Named", page[-1].name), which)
+
+
+_QUEUES: DefinitionRules[QueueName, QueueSpec, Queue] = DefinitionRules(
+    create=_new_queue,
+    not_found=_queue_not_found,
+    check_change=_refuse_queue_change,
+    merge=_keep_annotations,
+    is_pausable=True,
+)
+_STREAMS: DefinitionRules[StreamName, StreamSpec, Stream] = DefinitionRules(
+    create=_new_stream,
+    not_found=_stream_not_found,
+    check_change=_refuse_stream_change,
+    merge=_keep_annotations,
+)

@@ -1,214 +1,193 @@
-"""Definition store shared by queues and streams: create, change, delete, list by name."""
+"""Definition store of every noun: create, replace, change, pause, delete, list."""
 
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
-from typing import Generic, NamedTuple, TypeVar, cast
+from typing import Any, Generic, NamedTuple, TypeVar
 
-import msgspec
-from msgspec.structs import replace
-
-from storage.concurrency.batcher import Batcher
-from storage.concurrency.definition_cache import DefinitionCache
 from storage.domain import limits
 from storage.domain.clock import Clock
-from storage.domain.errors import (
-    AlreadyExists,
-    InvalidCursor,
-    MillstreamError,
-    PreconditionFailed,
+from storage.domain.definitions import (
+    Put,
+    Spec,
+    StoredDefinition,
+    check_version,
+    could_be_name,
+    next_version,
+    page_limit,
+    with_changes,
 )
-from storage.domain.names import QueueName, StreamName
-from storage.domain.queues.queue import Queue, QueueSpec
-from storage.domain.streams.stream import Stream, StreamSpec
-from storage.postgres.listener import Listener
-from storage.postgres.repositories.definitions import (
-    EVERY_ONE,
-    Definitions,
-    LockedDefinition,
-    Which,
-)
+from storage.domain.errors import AlreadyExists, InvalidCursor, MillstreamError
+from storage.postgres.definition_table import DefinitionTable, LockedDefinition
 
-N = TypeVar("N", bound=QueueName | StreamName)
-S = TypeVar("S", bound=QueueSpec | StreamSpec)
-D = TypeVar("D", bound=Queue | Stream)
+N = TypeVar("N")
+S = TypeVar("S", bound=Spec)
+D = TypeVar("D", bound=StoredDefinition)
+L = TypeVar("L", bound=LockedDefinition[Any])
 
 
-P = TypeVar("P")
+def _requested(_: S, spec: S) -> S:
+    return spec
 
 
-class Put(NamedTuple, Generic[P]):
-    """Definition after a put, and the one that it replaced: None if it was created."""
+def _allow(*_: object) -> None:
+    """Allow every change."""
 
-    definition: P
-    created: bool
-    before: P | None
+
+def _with_spec(definition: D, spec: Any) -> D:
+    return with_changes(definition, spec=spec)
+
+
+def _text(name: object) -> str:
+    return str(getattr(name, "name", name))
 
 
 class DefinitionRules(NamedTuple, Generic[N, S, D]):
-    """Rules that differ between queues and streams."""
+    """Rules of a noun.
 
-    create: Callable[[N, S, int], D]
-    refuse_change: Callable[[S, S], None]
+    `create`: the first definition of a name, from its specification and the time; None if a put passes it. `merge`: what a put stores, from the current
+    specification and the requested one. `check_change`: raises ValidationFailed for a change of what is immutable. `is_pausable`:
+    specifications have `paused`, which a put leaves alone; `check_pause`: raises ValidationFailed for one that cannot be paused.
+    """
+
     not_found: Callable[[N], MillstreamError]
+    create: Callable[[N, S, int], D] | None = None
+    check_change: Callable[[S, S], None] = _allow
+    merge: Callable[[S, S], S] = _requested
+    with_spec: Callable[[D, S], D] = _with_spec
+    is_pausable: bool = False
+    check_pause: Callable[[S], None] = _allow
 
 
-class DefinitionStore(Generic[N, S, D]):
-    """Catalog operations that queues and streams have in common."""
+class DefinitionStore(Generic[N, S, D, L]):
+    """The definitions of one noun, and the one place that changes them.
+
+    `on_change` is called with the name when a change has ended, also if it failed. Each change is one transaction, and
+    raises OutcomeUnknown when it may have happened. `if_match` is the version that the caller has seen: PreconditionFailed is
+    raised when another one is current, or none exists.
+    """
 
     def __init__(
         self,
-        definitions: Definitions[N, D],
+        table: DefinitionTable[N, D, L],
         rules: DefinitionRules[N, S, D],
-        listener: Listener,
         clock: Clock,
+        on_change: Callable[[N], None] = lambda _: None,
     ) -> None:
-        self._definitions = definitions
+        self._table = table
         self._rules = rules
         self._clock = clock
-        self.kind = definitions.kind
-        self._reads: Batcher[N, D] = Batcher(
-            self._read_many,
-            batch_max=limits.DEFINITION_BATCH_NAMES_MAX,
-            backlog_max=limits.DEFINITION_BACKLOG_MAX,
-        )
-        self.cache = DefinitionCache(self._reads.submit, lambda: listener.listening, clock)
+        self._on_change = on_change
 
     async def put(
         self,
         name: N,
         spec: S,
         *,
-        merge: Callable[[S], S],
-        if_match: int | None,
-        create_only: bool,
-        dry_run: bool,
+        if_match: int | None = None,
+        create_only: bool = False,
+        dry_run: bool = False,
+        replace_pause: bool = False,
+        create: Callable[[N, S, int], D] | None = None,
+        insert: Callable[[L, D], Awaitable[None]] | None = None,
     ) -> Put[D]:
-        """Store `spec` for a new name, and `merge` of the current specification otherwise."""
+        """Create the object or replace its specification. An equal one changes nothing.
+
+        `paused` stays unless `replace_pause`. A dry run does all but keep the result. `create` replaces the rule of that name,
+        `insert` the statement that stores a new object. Raises ValidationFailed, PreconditionFailed, AlreadyExists for
+        `create_only` with an object that exists.
+        """
         spec.check()
-        with self._invalidating(name):
-            async with self._definitions.lock(name, dry_run=dry_run) as locked:
-                current = locked.definition
-                _check_version(current, if_match)
+        with self._notifying(name):
+            async with self._table.lock(name, dry_run=dry_run) as locked:
+                current: D | None = locked.definition
+                check_version(current, if_match)
                 if current is None:
-                    return Put(await self._insert(locked, name, spec), True, None)
+                    create = create or self._rules.create
+                    assert create is not None
+                    created = create(name, spec, self._clock.now_ms())
+                    await (insert(locked, created) if insert else locked.insert(created))
+                    return Put(created, True, None)
                 if create_only:
-                    raise AlreadyExists(self.kind, name.name, current)
-                merged = merge(cast("S", current.spec))
-                return Put(await self._update(locked, current, merged), False, current)
+                    raise AlreadyExists(self._table.kind, _text(name), current)
+                merged = self.merged(current, spec, replace_pause=replace_pause)
+                return Put(await self._replace(locked, current, merged), False, current)
 
-    async def change(self, name: N, change: Callable[[S], S], if_match: int | None) -> D:
-        with self._invalidating(name):
-            async with self._definitions.lock(name) as locked:
-                current = self._existing(locked, name)
-                _check_version(current, if_match)
-                return await self._update(locked, current, change(cast("S", current.spec)))
+    def merged(self, current: D, spec: S, *, replace_pause: bool = False) -> S:
+        """Return the specification that a put of `spec` stores in place of the current one."""
+        merged = self._rules.merge(current.spec, spec)
+        if replace_pause or not self._rules.is_pausable:
+            return merged
+        return with_changes(merged, paused=current.spec.paused)
 
-    async def delete(self, name: N, if_match: int | None) -> D:
-        with self._invalidating(name):
-            async with self._definitions.lock(name) as locked:
-                current = self._existing(locked, name)
-                _check_version(current, if_match)
-                await locked.delete(current, self._clock.now_ms())
+    async def change(self, name: N, change: Callable[[S], S], *, if_match: int | None = None) -> D:
+        """Replace the specification by the result of `change`, atomically."""
+        async with self.changing(name, if_match) as (locked, current):
+            return await self._replace(locked, current, change(current.spec))
+
+    async def pause(self, name: N, *, paused: bool, if_match: int | None = None) -> D:
+        """Pause the object, or resume it. Its other settings are not checked."""
+        async with self.changing(name, if_match) as (locked, current):
+            self._rules.check_pause(current.spec)
+            if current.spec.paused is paused:
                 return current
+            return await self._store(locked, current, with_changes(current.spec, paused=paused))
+
+    async def delete(self, name: N, *, if_match: int | None = None) -> D:
+        """Delete the object; return its last definition."""
+        async with self.changing(name, if_match) as (locked, current):
+            await locked.delete(current, self._clock.now_ms())
+            return current
 
     @asynccontextmanager
-    async def changing(self, name: N) -> AsyncGenerator[tuple[LockedDefinition[D], D]]:
-        """Lock a name and yield its definition, for changes beside the specification."""
-        with self._invalidating(name):
-            async with self._definitions.lock(name) as locked:
-                yield locked, self._existing(locked, name)
+    async def changing(self, name: N, if_match: int | None = None) -> AsyncGenerator[tuple[L, D]]:
+        """Lock a name and yield it with its definition, for changes beside the specification."""
+        with self._notifying(name):
+            async with self._table.lock(name) as locked:
+                current: D | None = locked.definition
+                if current is None:
+                    raise self._rules.not_found(name)
+                check_version(current, if_match)
+                yield locked, current
 
-    async def page(self, namespace: str, prefix: str, after: str, limit: int) -> list[D]:
-        if not _could_name(after):
-            raise InvalidCursor
-        if not _could_name(prefix):
-            return []
-        limit = max(1, min(limit, limits.PAGE_ITEMS_MAX))
-        return await self._definitions.page(namespace, prefix, after, limit)
-
-    async def dead_letter_sources(self, target: QueueName, after: str, limit: int) -> list[D]:
-        if not _could_name(after):
-            raise InvalidCursor
-        limit = max(1, min(limit, limits.PAGE_ITEMS_MAX))
-        return await self._definitions.page_of_dead_letter_sources(target, after, limit)
-
-    async def every(self, which: Which = EVERY_ONE) -> AsyncIterator[D]:
-        page = await self._definitions.page_of_all(None, which)
-        while page:
-            for definition in page:
-                yield definition
-            page = await self._definitions.page_of_all(cast("N", page[-1].name), which)
-
-    async def close(self) -> None:
-        """Stop the reads in progress."""
-        await self.cache.close()
-        await self._reads.close()
-
-    async def _read_many(self, names: Sequence[N]) -> list[D | MillstreamError]:
-        """Read the definitions that were requested during the previous statement.
-
-        If one of them cannot be decoded, such as that of a later version, the others are read without it.
-        """
-        try:
-            by_name = await self._definitions.find_many(names)
-        except msgspec.ValidationError:
-            if len(names) == 1:
-                raise
-            halves = names[: len(names) // 2], names[len(names) // 2 :]
-            return [one for half in halves for one in await self._read_half(half)]
-        return [by_name.get(name) or self._rules.not_found(name) for name in names]
-
-    async def _read_half(self, names: Sequence[N]) -> Sequence[D | MillstreamError]:
-        try:
-            return await self._read_many(names)
-        except msgspec.ValidationError as error:
-            return [error]  # type: ignore[list-item]
-
-    def _existing(self, locked: LockedDefinition[D], name: N) -> D:
-        if locked.definition is None:
+    async def get(self, name: N) -> D:
+        """Return the definition as Postgres has it now."""
+        definition = await self._table.find(name)
+        if definition is None:
             raise self._rules.not_found(name)
-        return locked.definition
+        return definition
 
-    async def _insert(self, locked: LockedDefinition[D], name: N, spec: S) -> D:
-        created = self._rules.create(name, spec, self._clock.now_ms())
-        await locked.insert(created)
-        return created
+    async def page(
+        self,
+        namespace: str,
+        *,
+        prefix: str = "",
+        after: str = "",
+        limit: int = limits.PAGE_ITEMS_DEFAULT,
+    ) -> list[D]:
+        """Return definitions of a namespace whose names begin with `prefix`, by name.
 
-    async def _update(self, locked: LockedDefinition[D], current: D, spec: S) -> D:
+        Strictly after `after`; at most PAGE_ITEMS_MAX. Raises InvalidCursor.
+        """
+        if not could_be_name(after):
+            raise InvalidCursor
+        if not could_be_name(prefix):
+            return []
+        return await self._table.page(namespace, prefix, after, page_limit(limit))
+
+    async def _replace(self, locked: L, current: D, spec: S) -> D:
         """Store the next version, unless it is equal to the current one."""
         spec.check()
-        self._rules.refuse_change(cast("S", current.spec), spec)
-        if spec == current.spec:
-            return current
-        now_ms = max(self._clock.now_ms(), current.changed_at_ms)
-        changed = replace(current, spec=spec, version=current.version + 1, changed_at_ms=now_ms)
+        self._rules.check_change(current.spec, spec)
+        return current if spec == current.spec else await self._store(locked, current, spec)
+
+    async def _store(self, locked: L, current: D, spec: S) -> D:
+        changed = next_version(self._rules.with_spec(current, spec), self._clock.now_ms())
         await locked.update(changed)
         return changed
 
     @contextmanager
-    def _invalidating(self, name: N) -> Iterator[None]:
-        """Invalidate the cached definition at the end, also if the change failed."""
+    def _notifying(self, name: N) -> Iterator[None]:
         try:
             yield
         finally:
-            self.cache.invalidate(name)
-
-
-def _check_version(definition: Queue | Stream | None, if_match: int | None) -> None:
-    if if_match is None:
-        return
-    if definition is None:
-        raise PreconditionFailed("Nothing with this version exists.")
-    if definition.version != if_match:
-        raise PreconditionFailed(
-            f"The current version is {definition.version}, not {if_match}.",
-            version=definition.version,
-        )
-
-
-def _could_name(part: str) -> bool:
-    """Return whether this could be a name: printable ASCII.
-
-    Other text is invalid in Postgres, or sorts elsewhere.
-    """
-    return part.isascii() and (part == "" or part.isprintable())
+            self._on_change(name)

@@ -13,22 +13,21 @@ from contextlib import asynccontextmanager, suppress
 
 from msgspec.structs import replace
 
-from storage.catalog.definition_store import Put
+from storage.catalog.definition_store import DefinitionRules, DefinitionStore
 from storage.concurrency.tasks import end
 from storage.domain import limits
 from storage.domain.clock import Clock
+from storage.domain.definitions import Put
 from storage.domain.errors import (
-    AlreadyExists,
-    InvalidCursor,
     MillstreamError,
     NamespaceInUse,
     NamespaceNotFound,
-    PreconditionFailed,
-    QuotaReached,
     ValidationFailed,
 )
 from storage.domain.names import DEFAULT_NAMESPACE, check_name
 from storage.domain.quotas import Namespace, Quotas
+from storage.postgres.definition_table import CHANNEL
+from storage.postgres.listener import Listener
 from storage.postgres.repositories.namespaces import NamespaceRows
 
 logger = logging.getLogger(__name__)
@@ -42,9 +41,11 @@ class Namespaces:
     OutcomeUnknown when it may have.
     """
 
-    def __init__(self, rows: NamespaceRows, clock: Clock) -> None:
+    def __init__(self, rows: NamespaceRows, listener: Listener, clock: Clock) -> None:
         self._rows = rows
         self._clock = clock
+        self._store = DefinitionStore(rows, _RULES, clock)
+        listener.subscribe(CHANNEL, self._on_change, self.invalidate_all)
         self.table: Mapping[str, Namespace] = {}
         """Every namespace, by name; replaced by another object whenever one has changed."""
         self.on_change: list[Callable[[], None]] = []
@@ -64,8 +65,12 @@ class Namespaces:
             await self.read_again()
         namespace = self.table.get(name)
         if namespace is None:
-            raise NamespaceNotFound(f"Namespace '{name}' does not exist.", namespace=name)
+            raise _not_found(name)
         return namespace
+
+    def _on_change(self, payload: str) -> None:
+        if payload.startswith(f"{self._rows.kind}:"):
+            self.invalidate_all()
 
     def invalidate_all(self) -> None:
         """Have the table read again soon: a namespace has changed, or may have."""
@@ -130,25 +135,12 @@ class Namespaces:
         can have in memory.
         """
         _check_namespace_name(name)
-        quotas.check()
-        async with self._rows.lock(name, dry_run=dry_run) as locked:
-            current = locked.namespace
-            _check_version(current, if_match)
-            if current is None:
-                stored = self._new(name, quotas)
-                if not await locked.insert(stored, limits.NAMESPACES_MAX):
-                    raise QuotaReached(
-                        f"The limit of {limits.NAMESPACES_MAX} namespaces is reached."
-                    )
-            elif create_only:
-                raise AlreadyExists("namespace", name, current)
-            else:
-                stored = self._changed(current, quotas)
-                if stored is not current:
-                    await locked.update(stored)
+        put = await self._store.put(
+            name, quotas, if_match=if_match, create_only=create_only, dry_run=dry_run
+        )
         if not dry_run:
             await self._apply_local_change()
-        return Put(stored, current is None, current)
+        return put
 
     async def get(self, name: str) -> Namespace:
         """Return the namespace as Postgres has it now.
@@ -165,16 +157,13 @@ class Namespaces:
         """
         if name == DEFAULT_NAMESPACE:
             raise NamespaceInUse("The namespace 'default' cannot be deleted.")
-        async with self._rows.lock(name) as locked:
-            if locked.namespace is None:
-                raise NamespaceNotFound(f"Namespace '{name}' does not exist.", namespace=name)
-            _check_version(locked.namespace, if_match)
+        async with self._store.changing(name, if_match) as (locked, namespace):
             if left := await locked.holds():
                 contents = ", ".join(
                     f"{count} {noun.replace('_', ' ')}" for noun, count in left.items()
                 )
                 raise NamespaceInUse(f"The namespace is not empty: {contents}.", holds=dict(left))
-            await locked.delete()
+            await locked.delete(namespace, self._clock.now_ms())
         await self._apply_local_change()
 
     async def list(
@@ -184,11 +173,7 @@ class Namespaces:
 
         Strictly after `after`; at most 1000.
         """
-        if not (after.isascii() and (not after or after.isprintable())):
-            raise InvalidCursor
-        if not (prefix.isascii() and (not prefix or prefix.isprintable())):
-            return []
-        return await self._rows.page(prefix, after, max(1, min(limit, limits.PAGE_ITEMS_MAX)))
+        return await self._store.page("", prefix=prefix, after=after, limit=limit)
 
     async def weigh(self, namespace: Namespace, stored_bytes: int) -> None:
         """Store a namespace's usage; once it is over its limit, nothing more may be added to it.
@@ -206,25 +191,31 @@ class Namespaces:
         except MillstreamError:
             self.invalidate_all()  # the change stands all the same
 
-    def _new(self, name: str, quotas: Quotas) -> Namespace:
-        now_ms = self._clock.now_ms()
-        account_id = str(10**11 + secrets.randbelow(9 * 10**11))
-        return Namespace(name, account_id, quotas, 1, now_ms, now_ms)
 
-    def _changed(self, before: Namespace, quotas: Quotas) -> Namespace:
-        if quotas == before.quotas:
-            return before
-        limited = quotas.stored_bytes_max is not None
-        stored_bytes = before.stored_bytes if limited else None
-        return replace(
-            before,
-            quotas=quotas,
-            version=before.version + 1,
-            changed_at_ms=max(self._clock.now_ms(), before.changed_at_ms),
-            stored_bytes=stored_bytes,
-            over_storage_quota=stored_bytes is not None
-            and stored_bytes > (quotas.stored_bytes_max or 0),
-        )
+def _new_namespace(name: str, quotas: Quotas, now_ms: int) -> Namespace:
+    account_id = str(10**11 + secrets.randbelow(9 * 10**11))
+    return Namespace(name, account_id, quotas, 1, now_ms, now_ms)
+
+
+def _with_quotas(before: Namespace, quotas: Quotas) -> Namespace:
+    limited = quotas.stored_bytes_max is not None
+    stored_bytes = before.stored_bytes if limited else None
+    return replace(
+        before,
+        quotas=quotas,
+        stored_bytes=stored_bytes,
+        over_storage_quota=stored_bytes is not None
+        and stored_bytes > (quotas.stored_bytes_max or 0),
+    )
+
+
+def _not_found(name: str) -> NamespaceNotFound:
+    return NamespaceNotFound(f"Namespace '{name}' does not exist.", namespace=name)
+
+
+_RULES: DefinitionRules[str, Quotas, Namespace] = DefinitionRules(
+    create=_new_namespace, not_found=_not_found, with_spec=_with_quotas
+)
 
 
 def _check_namespace_name(name: str) -> None:
@@ -250,15 +241,3 @@ async def running(namespaces: Namespaces) -> AsyncGenerator[Namespaces]:
     finally:
         await end(task)
         await namespaces.close()
-
-
-def _check_version(namespace: Namespace | None, if_match: int | None) -> None:
-    if if_match is None:
-        return
-    if namespace is None:
-        raise PreconditionFailed("Nothing with this version exists.")
-    if namespace.version != if_match:
-        raise PreconditionFailed(
-            f"The current version is {namespace.version}, not {if_match}.",
-            version=namespace.version,
-        )

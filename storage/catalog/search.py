@@ -3,11 +3,10 @@
 from collections.abc import Mapping, Sequence
 
 from storage.domain import limits
-from storage.domain.names import QueueName, StreamName
 from storage.domain.queues.queue import Queue
 from storage.domain.streams.stream import Stream
 from storage.postgres.database import Database
-from storage.postgres.repositories.definitions import Definitions, QueueRows, StreamRows
+from storage.postgres.repositories.definitions import QueueRows, StreamRows
 
 _NO_TAGS: Mapping[str, str] = {}
 
@@ -19,8 +18,8 @@ class CatalogSearch:
     """
 
     def __init__(self, database: Database) -> None:
-        self._queues: Definitions[QueueName, Queue] = Definitions(database, QueueRows())
-        self._streams: Definitions[StreamName, Stream] = Definitions(database, StreamRows())
+        self._queues = QueueRows(database)
+        self._streams = StreamRows(database)
 
     async def queue_names(
         self, namespace: str, part: str = "", tags: Mapping[str, str] = _NO_TAGS
@@ -29,7 +28,7 @@ class CatalogSearch:
 
         At most LISTED_NAMES_MAX.
         """
-        return await self._queues.names(namespace, part, tags, limits.LISTED_NAMES_MAX)
+        return await self._queues.names(namespace, part, limits.LISTED_NAMES_MAX, tags)
 
     async def stream_names(
         self, namespace: str, part: str = "", tags: Mapping[str, str] = _NO_TAGS
@@ -38,11 +37,11 @@ class CatalogSearch:
 
         At most LISTED_NAMES_MAX.
         """
-        return await self._streams.names(namespace, part, tags, limits.LISTED_NAMES_MAX)
+        return await self._streams.names(namespace, part, limits.LISTED_NAMES_MAX, tags)
 
     async def queues(self, namespace: str, names: Sequence[str]) -> dict[str, Queue]:
         """Return those of the named queues that exist; at most PAGE_ITEMS_MAX names."""
-        definitions = await self._queues.named(namespace, names[: limits.PAGE_ITEMS_MAX])
+        definitions = await self._queues.with_names(namespace, names[: limits.PAGE_ITEMS_MAX])
         return {queue.name.name: queue for queue in definitions}
 
     async def dead_letter_queues(self, namespace: str, names: Sequence[str]) -> frozenset[str]:
@@ -51,5 +50,5 @@ class CatalogSearch:
 
     async def streams(self, namespace: str, names: Sequence[str]) -> dict[str, Stream]:
         """Return those of the named streams that exist; at most PAGE_ITEMS_MAX names."""
-        definitions = await self._streams.named(namespace, names[: limits.PAGE_ITEMS_MAX])
+        definitions = await self._streams.with_names(namespace, names[: limits.PAGE_ITEMS_MAX])
         return {stream.name.name: stream for stream in definitions}

@@ -133,6 +133,11 @@ class Namespace(msgspec.Struct, frozen=True):
     stored_bytes: int | None = None
     over_storage_quota: bool = msgspec.field(default=False, name="over")
 
+    @property
+    def spec(self) -> Quotas:
+        """Its quotas, the part that an administrator sets."""
+        return self.quotas
+
 
 class QuotaStatus(msgspec.Struct, frozen=True):
     """A caller's remaining quota for one unit of one policy.

@@ -16,7 +16,6 @@ from storage.domain import limits
 from storage.domain.clock import Clock
 from storage.domain.errors import (
     GroupFull,
-    GroupNotFound,
     MemberUnknown,
     MillstreamError,
     StaleGeneration,
@@ -30,7 +29,7 @@ from storage.domain.groups.assignment import (
     leave,
     rebalance,
 )
-from storage.domain.groups.group import Membership
+from storage.domain.groups.group import Membership, group_not_found
 from storage.domain.limits import Limits
 from storage.domain.names import GroupName
 from storage.postgres.repositories.group_locks import LockedGroup
@@ -173,9 +172,9 @@ class GroupCoordinator:
         self, name: GroupName, changes: Sequence[MembershipChange]
     ) -> Sequence[ChangeResult | MillstreamError]:
         await self.record_database_heartbeat()
-        async with self._turns, self._rows.lock(name, self.now()) as locked:
+        async with self._turns, self._rows.lock_assignment(name, self.now()) as locked:
             if locked is None:
-                return [GroupNotFound(f"Group '{name.name}' does not exist.")] * len(changes)
+                return [group_not_found(name)] * len(changes)
             committed = locked.committed
             refusals = await _apply(locked, changes)
             return [

@@ -13,20 +13,16 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 
-from msgspec.structs import replace
-
 from storage.catalog.catalog import Catalog
-from storage.catalog.definition_store import Put
+from storage.catalog.definition_store import DefinitionRules, DefinitionStore
 from storage.concurrency.isolation import Isolation
 from storage.domain import limits
 from storage.domain.clock import Clock
+from storage.domain.definitions import Put
 from storage.domain.errors import (
-    AlreadyExists,
     GroupNotFound,
-    InvalidCursor,
     MillstreamError,
     OffsetOutOfRange,
-    PreconditionFailed,
     ShardNotFound,
     ValidationFailed,
 )
@@ -44,6 +40,7 @@ from storage.domain.groups.group import (
     ResetSpec,
     ShardLag,
     ShardReset,
+    group_not_found,
 )
 from storage.domain.limits import Limits
 from storage.domain.names import GroupName, StreamName, new_log_id
@@ -56,7 +53,6 @@ from storage.groups.offsets import OffsetCommitter
 from storage.groups.reset import OffsetResetter
 from storage.groups.start_offsets import StartOffsets
 from storage.postgres.database import Database
-from storage.postgres.repositories.group_locks import Named
 from storage.postgres.repositories.group_mapping import GroupShard
 from storage.postgres.repositories.groups import GroupRows
 from storage.streams.engine import Streams
@@ -84,6 +80,16 @@ class Groups:
     ) -> None:
         self._isolation = isolation
         self._rows = GroupRows(database)
+        self._store = DefinitionStore(self._rows, _RULES, clock)
+        self.pause = self._store.pause
+        """Pause delivery to the group's members, or resume it.
+
+        They notice at their next heartbeat; shards stay assigned, commits are accepted. Raises ValidationFailed for a simple
+        group.
+        """
+        self.delete = self._store.delete
+        """Delete the group, its offsets and bookmarks; return its last definition."""
+        self.list_groups = self._store.page
         self._streams = streams
         self._catalog = catalog
         self._clock = clock
@@ -132,74 +138,19 @@ class Groups:
             detail = "Consumer groups cannot read a queue's stream view; read it by offset"
             raise ValidationFailed.at("/stream", detail, "not_supported")
         shards = await self._starts.initial_offsets(stream, spec.start)
-        async with self._rows.named(name, dry_run=dry_run) as named:
-            current = named.group
-            _check_version(current, if_match)
-            if current is None:
-                created = _new_group(name, spec, stream.stream_id, self._clock.now_ms())
-                await named.insert(created, shards)
-                return Put(created, True, None)
-            if create_only:
-                raise AlreadyExists("group", name.name, current)
-            _refuse_change(current.spec, spec)
-            merged = replace(spec, paused=current.spec.paused)
-            return Put(await self._update(named, current, merged), False, current)
-
-    async def _update(self, named: Named, current: Group, spec: GroupSpec) -> Group:
-        """Store the next version, unless it is equal to the current one."""
-        if spec == current.spec:
-            return current
-        now_ms = max(self._clock.now_ms(), current.changed_at_ms)
-        changed = replace(current, spec=spec, version=current.version + 1, changed_at_ms=now_ms)
-        await named.update(changed)
-        return changed
-
-    async def pause(self, name: GroupName, *, paused: bool) -> Group:
-        """Pause delivery to the group's members, or resume it.
-
-        They notice at their next heartbeat; shards stay assigned, commits are accepted. Raises ValidationFailed for a simple group.
-        """
-        async with self._rows.named(name) as named:
-            if named.group is None:
-                raise GroupNotFound(f"Group '{name.name}' does not exist.")
-            if named.group.spec.kind is GroupKind.SIMPLE:
-                detail = "A simple group has no members; only ordered groups can be paused"
-                raise ValidationFailed.at("/kind", detail, "not_supported")
-            return await self._update(named, named.group, replace(named.group.spec, paused=paused))
+        return await self._store.put(
+            name,
+            spec,
+            if_match=if_match,
+            create_only=create_only,
+            dry_run=dry_run,
+            create=partial(_new_group, stream_id=stream.stream_id),
+            insert=lambda locked, group: locked.insert_with_shards(group, shards),
+        )
 
     async def get(self, name: GroupName) -> Group:
         """Return the group's definition."""
         return await self._offsets.find(name)
-
-    async def delete(self, name: GroupName, *, if_match: int | None = None) -> None:
-        """Delete the group, its offsets and bookmarks.
-
-        Raises PreconditionFailed.
-        """
-        async with self._rows.named(name) as named:
-            if named.group is None:
-                raise GroupNotFound(f"Group '{name.name}' does not exist.")
-            _check_version(named.group, if_match)
-            await named.delete()
-
-    async def list_groups(
-        self,
-        namespace: str,
-        *,
-        prefix: str = "",
-        after: str = "",
-        limit: int = limits.PAGE_ITEMS_DEFAULT,
-    ) -> list[Group]:
-        """Return groups whose names begin with `prefix`, by name.
-
-        Strictly after `after`; at most 1000.
-        """
-        if not _could_name(after):
-            raise InvalidCursor
-        if not _could_name(prefix):
-            return []
-        limit = max(1, min(limit, limits.PAGE_ITEMS_MAX))
-        return await self._rows.page(namespace, prefix, after, limit)
 
     async def of_stream(
         self, stream: Stream, limit: int = limits.PAGE_ITEMS_DEFAULT
@@ -432,7 +383,7 @@ class Groups:
             await self._rows.finish(name, shard, committed)
 
 
-def _new_group(name: GroupName, spec: GroupSpec, stream_id: str, now_ms: int) -> Group:
+def _new_group(name: GroupName, spec: GroupSpec, now_ms: int, stream_id: str) -> Group:
     """Return a new group, with generations above those of any earlier group of its name."""
     return Group(
         name=name,
@@ -455,10 +406,15 @@ def _refuse_change(old: GroupSpec, new: GroupSpec) -> None:
             )
 
 
-def _check_version(group: Group | None, if_match: int | None) -> None:
-    if if_match is not None and (group is None or group.version != if_match):
-        raise PreconditionFailed("The group has a different version.")
+def _check_pausable(spec: GroupSpec) -> None:
+    if spec.kind is GroupKind.SIMPLE:
+        detail = "A simple group has no members; only ordered groups can be paused"
+        raise ValidationFailed.at("/kind", detail, "not_supported")
 
 
-def _could_name(part: str) -> bool:
-    return part.isascii() and (part == "" or part.isprintable())
+_RULES: DefinitionRules[GroupName, GroupSpec, Group] = DefinitionRules(
+    not_found=group_not_found,
+    check_change=_refuse_change,
+    is_pausable=True,
+    check_pause=_check_pausable,
+)

@@ -5,14 +5,13 @@ from collections.abc import Collection, Sequence
 
 from storage.concurrency.batcher import Batcher
 from storage.domain.errors import (
-    GroupNotFound,
     MemberUnknown,
     MillstreamError,
     StaleGeneration,
     ValidationFailed,
 )
 from storage.domain.groups.assignment import MemberId
-from storage.domain.groups.group import Group, GroupKind, Membership
+from storage.domain.groups.group import Group, GroupKind, Membership, group_not_found
 from storage.domain.names import GroupName, check_name
 from storage.groups.coordinator import (
     FENCED,
@@ -81,7 +80,7 @@ class GroupMembership:
     ) -> HeartbeatResult:
         result = await self._beats.submit(MemberHeartbeat(name, member_id, generation))
         if result is None:
-            raise GroupNotFound(f"Group '{name.name}' does not exist.")
+            raise group_not_found(name)
         self._offsets.remember(result.group)
         _check_ordered(result.group)
         return result

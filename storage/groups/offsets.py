@@ -14,7 +14,6 @@ from storage.catalog.catalog import Catalog
 from storage.concurrency.batcher import Batcher
 from storage.domain import limits
 from storage.domain.errors import (
-    GroupNotFound,
     MemberUnknown,
     MillstreamError,
     ShardNotFound,
@@ -23,7 +22,7 @@ from storage.domain.errors import (
     StreamNotFound,
     ValidationFailed,
 )
-from storage.domain.groups.group import Commit, CommitResult, Group, GroupOffset
+from storage.domain.groups.group import Commit, CommitResult, Group, GroupOffset, group_not_found
 from storage.domain.names import GroupName, LogId
 from storage.domain.streams.stream import ReadFrom, Stream
 from storage.groups.coordinator import GroupCoordinator, MembershipChange, reevaluate
@@ -44,7 +43,7 @@ class OffsetCommitter:
         self._streams = streams
         self._catalog = catalog
         self._batcher = Batcher[PendingCommit, MovedTo | None](self._flush)
-        self._reads = Batcher[GroupName, Group | None](rows.find_many)
+        self._reads = Batcher[GroupName, Group | None](self._find_many)
         self._high_watermarks: dict[LogId, int] = {}
         self._groups: dict[GroupName, Group] = {}
 
@@ -99,9 +98,13 @@ class OffsetCommitter:
         group = await self._reads.submit(name)
         if group is None:
             self._groups.pop(name, None)
-            raise GroupNotFound(f"Group '{name.name}' does not exist.")
+            raise group_not_found(name)
         self.remember(group)
         return group
+
+    async def _find_many(self, names: Sequence[GroupName]) -> list[Group | None]:
+        groups = await self._rows.find_many(names)
+        return [groups.get(name) for name in names]
 
     async def stream(self, group: Group) -> Stream:
         """Return the group's stream.

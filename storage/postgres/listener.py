@@ -39,7 +39,7 @@ class Listener:
 
     def __init__(self, url: str) -> None:
         self._conninfo = conninfo(url)
-        self._channels: dict[str, tuple[OnChange, OnLost]] = {}
+        self._channels: dict[str, list[tuple[OnChange, OnLost]]] = {}
         self._listening = False
         self._loss_timer: asyncio.TimerHandle | None = None
         self._attempted = asyncio.Event()
@@ -49,7 +49,7 @@ class Listener:
 
         To be called before the listener runs.
         """
-        self._channels[channel] = (on_change, on_lost)
+        self._channels.setdefault(channel, []).append((on_change, on_lost))
 
     @property
     def listening(self) -> bool:
@@ -93,8 +93,8 @@ class Listener:
     async def _receive(self, connection: AsyncConnection[Any]) -> None:
         """Pass on announcements for a while, then query the server to detect a dead peer."""
         async for notice in connection.notifies(timeout=_CHECK_SECONDS):
-            on_change, _ = self._channels[notice.channel]
-            on_change(notice.payload)
+            for on_change, _ in self._channels[notice.channel]:
+                on_change(notice.payload)
         async with asyncio.timeout(_REPLY_SECONDS):
             await connection.execute("SELECT 1")
 
@@ -111,8 +111,9 @@ class Listener:
             return
         self._loss_timer.cancel()
         self._loss_timer = None
-        for _, on_lost in self._channels.values():
-            on_lost()
+        for subscribers in self._channels.values():
+            for _, on_lost in subscribers:
+                on_lost()
 
 
 @asynccontextmanager

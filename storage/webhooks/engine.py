@@ -6,20 +6,20 @@
 import asyncio
 import base64
 import os
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 from msgspec.structs import replace
 
 from storage.access.secret_box import SecretBox
 from storage.catalog.catalog import Catalog
+from storage.catalog.definition_store import DefinitionRules, DefinitionStore
 from storage.domain import limits
 from storage.domain.access.egress import Egress
 from storage.domain.clock import Clock
+from storage.domain.definitions import next_version
 from storage.domain.errors import (
     AlreadyExists,
     GroupNotFound,
-    InvalidCursor,
-    PreconditionFailed,
     QueueNotFound,
     ValidationFailed,
     WebhookNotFound,
@@ -29,11 +29,7 @@ from storage.domain.names import GroupName, QueueName, WebhookName, new_log_id
 from storage.domain.webhooks import LeasedWebhook, Secret, SourceKind, Webhook, WebhookSpec
 from storage.groups.engine import Groups
 from storage.postgres.database import Database
-from storage.postgres.repositories.webhooks import (
-    NamedWebhook,
-    StoredWebhook,
-    WebhookRows,
-)
+from storage.postgres.repositories.webhooks import LockedWebhook, WebhookRows
 from storage.webhooks.secrets import WebhookSecrets
 
 _SECRET_PREFIX = "whsec_"  # noqa: S105  what a secret begins with is none
@@ -44,11 +40,12 @@ OTHER_HIDDEN_VALUE = "(another secret)"
 
 
 class PutWebhook(NamedTuple):
-    """Webhook after a put, a new one's secret, and the webhook before, without header values."""
+    """Webhook after a put, the one before, without header values, and a new one's secret."""
 
-    webhook: Webhook
-    secret: Secret | None
+    definition: Webhook
+    created: bool
     before: Webhook | None
+    secret: Secret | None
 
 
 class RotatedSecret(NamedTuple):
@@ -80,6 +77,15 @@ class Webhooks:
         self._catalog = catalog
         self._groups = groups
         self._secrets = WebhookSecrets(box)
+        self._store = DefinitionStore(self._rows, _RULES, clock)
+        self._with_values = DefinitionStore(WebhookRows(database, self._secrets), _RULES, clock)
+        self.get = self._store.get
+        """Return the webhook and its health."""
+        self.pause = self._store.pause
+        """Pause deliveries, or resume them. A webhook that the service disabled stays disabled."""
+        self.delete = self._store.delete
+        """Delete the webhook, its secrets and its log; return its last definition."""
+        self.list_webhooks = self._store.page
         self._egress = egress
         self._clock = clock
 
@@ -101,72 +107,33 @@ class Webhooks:
         spec.check()
         self._egress.check_url(spec.url)
         await self._check_source(name, spec)
-        now_ms = self._clock.now_ms()
-        async with self._rows.named(name, dry_run=dry_run) as named:
-            if named.stored is None:
-                _check_version(None, if_match)
-                return PutWebhook(*await self._create(named, name, spec, now_ms), None)
-            before = self._secrets.decrypt_headers(named.stored)
-            _check_version(before, if_match)
-            merged = _merged(before.spec, spec, replace_pause=replace_pause)
-            if create_only:
-                raise AlreadyExists("webhook", name.name, _compared(before, merged))
-            after = await self._replace(named, before, merged, now_ms)
-            return PutWebhook(_without_values(after), None, _compared(before, merged))
+        secret = Secret(_new_secret(), self._clock.now_ms())
 
-    async def _create(
-        self, named: NamedWebhook, name: WebhookName, spec: WebhookSpec, now_ms: int
-    ) -> tuple[Webhook, Secret]:
-        webhook = Webhook(
-            name=name,
-            webhook_id=new_log_id(),
-            spec=replace(spec, headers=spec.headers or ()),
-            version=1,
-            created_at_ms=now_ms,
-            changed_at_ms=now_ms,
-        )
-        secret = Secret(_new_secret(), now_ms)
-        sealed = self._secrets.encrypt_secret(webhook.webhook_id, 1, secret)
-        await named.insert(webhook, self._secrets.encrypt_headers(webhook))
-        await named.put_secrets(webhook.webhook_id, [sealed])
-        return _without_values(webhook), secret
+        async def insert(locked: LockedWebhook, webhook: Webhook) -> None:
+            sealed = self._secrets.encrypt_secret(webhook.webhook_id, 1, secret)
+            await locked.insert(webhook)
+            await locked.put_secrets(webhook.webhook_id, [sealed])
 
-    async def _replace(
-        self, named: NamedWebhook, before: Webhook, spec: WebhookSpec, now_ms: int
-    ) -> Webhook:
-        if spec.source != before.spec.source:
-            detail = "The source of a webhook is immutable; create another webhook"
-            raise ValidationFailed.at("/source", detail, "immutable")
-        if spec == before.spec:
-            return before
-        changed = replace(
-            before,
-            spec=spec,
-            version=before.version + 1,
-            changed_at_ms=max(now_ms, before.changed_at_ms),
-        )
-        await named.update(changed, self._secrets.encrypt_headers(changed))
-        return changed
-
-    async def pause(
-        self, name: WebhookName, *, paused: bool, if_match: int | None = None
-    ) -> Webhook:
-        """Pause deliveries, or resume them. A webhook that the service disabled stays disabled.
-
-        Raises PreconditionFailed.
-        """
-        now_ms = self._clock.now_ms()
-        async with self._rows.named(name) as named:
-            stored = _required(named.stored, name)
-            webhook = stored.webhook
-            _check_version(webhook, if_match)
-            if webhook.spec.paused is paused:
-                return webhook
-            changed = replace(
-                _next_version(webhook, now_ms), spec=replace(webhook.spec, paused=paused)
+        try:
+            put = await self._with_values.put(
+                name,
+                spec,
+                if_match=if_match,
+                create_only=create_only,
+                dry_run=dry_run,
+                replace_pause=replace_pause,
+                insert=insert,
             )
-            await named.update(changed, stored.sealed_headers)
-            return changed
+        except AlreadyExists as error:
+            current = cast("Webhook", error.current)
+            error.current = _compared(current, self._with_values.merged(current, spec))
+            raise
+        return PutWebhook(
+            _without_values(put.definition),
+            put.created,
+            put.before and _compared(put.before, put.definition.spec),
+            secret if put.created else None,
+        )
 
     async def wait_until_in_force(self, webhook: Webhook) -> bool:
         """Wait until no deliverer sends by a version before this one; return whether that is so.
@@ -209,47 +176,14 @@ class Webhooks:
         except QueueNotFound as error:
             raise ValidationFailed.at(pointer, error.detail, "not_found") from None
 
-    async def get(self, name: WebhookName) -> Webhook:
-        """Return the webhook and its health."""
-        return (await self._find(name)).webhook
-
-    async def delete(self, name: WebhookName, *, if_match: int | None = None) -> None:
-        """Delete the webhook, its secrets and its log.
-
-        Raises PreconditionFailed.
-        """
-        async with self._rows.named(name) as named:
-            stored = _required(named.stored, name)
-            _check_version(stored.webhook, if_match)
-            await named.delete()
-
-    async def list_webhooks(
-        self,
-        namespace: str,
-        *,
-        prefix: str = "",
-        after: str = "",
-        limit: int = limits.PAGE_ITEMS_DEFAULT,
-    ) -> list[Webhook]:
-        """Return webhooks whose names begin with `prefix`, by name.
-
-        Strictly after `after`; at most 1000.
-        """
-        if not _could_name(after):
-            raise InvalidCursor
-        if not _could_name(prefix):
-            return []
-        return await self._rows.page(namespace, prefix, after, limit)
-
     async def rotate(self, name: WebhookName, overlap_ms: int) -> RotatedSecret:
         """Create a new secret; the previous one signs as well for `overlap_ms` from now."""
         if not 0 <= overlap_ms <= limits.WEBHOOK_OVERLAP_MS_MAX:
             most = limits.WEBHOOK_OVERLAP_MS_MAX // limits.SECOND_MS
             raise ValidationFailed.at("/overlap_seconds", f"must be 0 to {most}", "out_of_range")
         now_ms = self._clock.now_ms()
-        async with self._rows.named(name) as named:
-            stored = _required(named.stored, name)
-            webhook, old = stored.webhook, await named.secrets()
+        async with self._store.changing(name) as (locked, webhook):
+            old = await locked.secrets()
             secret, until_ms = Secret(_new_secret(), now_ms), now_ms + overlap_ms
             number = old[0].number + 1 if old else 1
             sealed = self._secrets.encrypt_secret(webhook.webhook_id, number, secret)
@@ -259,9 +193,9 @@ class Webhooks:
             ]
             living = [one for one in overlapping if (one.expires_at_ms or 0) > now_ms]
             secrets = [sealed, *living][: limits.WEBHOOK_SECRETS_MAX]
-            await named.put_secrets(webhook.webhook_id, secrets)
-            rotated = _next_version(webhook, now_ms)
-            await named.update(rotated, stored.sealed_headers)
+            await locked.put_secrets(webhook.webhook_id, secrets)
+            rotated = next_version(webhook, now_ms)
+            await locked.update(rotated)
             return RotatedSecret(secret, until_ms if living else None, rotated)
 
     async def enable(self, name: WebhookName) -> Webhook:
@@ -269,18 +203,16 @@ class Webhooks:
 
         Events that wait for their own retry are retried immediately.
         """
-        now_ms = self._clock.now_ms()
-        async with self._rows.named(name) as named:
-            stored = _required(named.stored, name)
-            webhook = stored.webhook
-            enabled = replace(
-                _next_version(webhook, now_ms),
+        async with self._store.changing(name) as (locked, webhook):
+            enabled = next_version(
+                webhook,
+                self._clock.now_ms(),
                 spec=replace(webhook.spec, paused=False),
                 disabled_at_ms=None,
                 disabled_reason=None,
                 health=replace(webhook.health, failing_since_ms=None, blocked={}),
             )
-            await named.update(enabled, stored.sealed_headers)
+            await locked.update(enabled)
             return enabled
 
     async def opened(self, name: WebhookName) -> LeasedWebhook:
@@ -288,26 +220,36 @@ class Webhooks:
 
         It has no lease.
         """
-        stored = await self._find(name)
+        stored = await self._rows.find_stored(name)
+        if stored is None:
+            raise _not_found(name)
         secrets = await self._rows.secrets(stored.webhook.webhook_id)
         return self._secrets.decrypt(stored, secrets)
-
-    async def _find(self, name: WebhookName) -> StoredWebhook:
-        return _required(await self._rows.find(name), name)
 
 
 def _new_secret() -> str:
     return _SECRET_PREFIX + base64.b64encode(os.urandom(limits.WEBHOOK_SECRET_BYTES)).decode()
 
 
-def _next_version(webhook: Webhook, now_ms: int) -> Webhook:
-    changed_at_ms = max(now_ms, webhook.changed_at_ms)
-    return replace(webhook, version=webhook.version + 1, changed_at_ms=changed_at_ms)
+def _new_webhook(name: WebhookName, spec: WebhookSpec, now_ms: int) -> Webhook:
+    return Webhook(
+        name=name,
+        webhook_id=new_log_id(),
+        spec=replace(spec, headers=spec.headers or ()),
+        version=1,
+        created_at_ms=now_ms,
+        changed_at_ms=now_ms,
+    )
 
 
-def _merged(before: WebhookSpec, spec: WebhookSpec, *, replace_pause: bool) -> WebhookSpec:
-    headers = before.headers if spec.headers is None else spec.headers
-    return replace(spec, headers=headers, paused=spec.paused if replace_pause else before.paused)
+def _keep_headers(current: WebhookSpec, spec: WebhookSpec) -> WebhookSpec:
+    return replace(spec, headers=current.headers) if spec.headers is None else spec
+
+
+def _refuse_change(old: WebhookSpec, new: WebhookSpec) -> None:
+    if new.source != old.source:
+        detail = "The source of a webhook is immutable; create another webhook"
+        raise ValidationFailed.at("/source", detail, "immutable")
 
 
 def _compared(before: Webhook, after: WebhookSpec) -> Webhook:
@@ -325,19 +267,17 @@ def _without_values(webhook: Webhook) -> Webhook:
     return replace(webhook, spec=replace(webhook.spec, headers=named))
 
 
-def _required(stored: StoredWebhook | None, name: WebhookName) -> StoredWebhook:
-    if stored is None:
-        raise WebhookNotFound(f"Webhook '{name.name}' does not exist.")
-    return stored
+def _not_found(name: WebhookName) -> WebhookNotFound:
+    return WebhookNotFound(f"Webhook '{name.name}' does not exist.")
 
 
-def _check_version(webhook: Webhook | None, if_match: int | None) -> None:
-    if if_match is not None and (webhook is None or webhook.version != if_match):
-        raise PreconditionFailed("The webhook has a different version.")
-
-
-def _could_name(part: str) -> bool:
-    return part.isascii() and (part == "" or part.isprintable())
+_RULES: DefinitionRules[WebhookName, WebhookSpec, Webhook] = DefinitionRules(
+    not_found=_not_found,
+    create=_new_webhook,
+    check_change=_refuse_change,
+    merge=_keep_headers,
+    is_pausable=True,
+)
 
 
 def _min_deadline(deadline_ms: int | None, other_ms: int) -> int:

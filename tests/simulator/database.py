@@ -191,7 +191,6 @@ class SimulatedListener(Listener):
 
     def receive(self, channel: str, payload: str) -> None:
         """Pass on an announcement after a delay, if this process subscribes to its channel."""
-        if channel in self._channels:
-            on_change, _ = self._channels[channel]
+        for on_change, _ in self._channels.get(channel, ()):
             delay_s = self._chance.random() * _NOTICE_S
             asyncio.get_running_loop().call_later(delay_s, on_change, payload)

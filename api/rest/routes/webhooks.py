@@ -91,8 +91,8 @@ async def put_webhook(
             replace_pause=config.enabled is not None,
         )
     note_former_members(response, config)
-    note_outcome(response, put.webhook.version, created=put.before is None and not dry_run)
-    in_force = not dry_run and await storage.webhooks.wait_until_in_force(put.webhook)
+    note_outcome(response, put.definition.version, created=put.created and not dry_run)
+    in_force = not dry_run and await storage.webhooks.wait_until_in_force(put.definition)
     return WebhookStored.of(put, dry_run=dry_run, in_force=in_force)
 
 

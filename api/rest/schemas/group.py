@@ -9,8 +9,8 @@ from api.native.fields import moment_ms, rfc3339, to_ms, to_seconds
 from api.native.former_names import former_name
 from api.rest.definition_changes import PutOutcome, put_outcome
 from api.rest.schema_base import Config, Seconds, Time, in_seconds
-from storage.catalog.definition_store import Put
 from storage.domain import limits
+from storage.domain.definitions import Put
 from storage.domain.errors import ValidationFailed
 from storage.domain.groups.assignment import Member, ShardLease
 from storage.domain.groups.group import (

@@ -8,8 +8,8 @@ from api.native.fields import rfc3339
 from api.native.former_names import former_name
 from api.rest.definition_changes import PutOutcome, put_outcome
 from api.rest.schema_base import Config, Time
-from storage.catalog.definition_store import Put
 from storage.domain import limits
+from storage.domain.definitions import Put
 from storage.domain.quotas import Namespace, Quotas, Rates, ResourceRates
 
 PerSecond = Annotated[

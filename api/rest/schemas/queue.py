@@ -25,8 +25,8 @@ from api.rest.schema_base import (
     merged,
     valid,
 )
-from storage.catalog.definition_store import Put
 from storage.domain import limits
+from storage.domain.definitions import Put
 from storage.domain.queues.policies import GroupWeight, Overflow, PoisonPolicy
 from storage.domain.queues.queue import (
     DeadLetterTarget,

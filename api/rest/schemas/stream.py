@@ -8,8 +8,8 @@ from pydantic import BaseModel, Field
 from api.native.fields import optional_ms, rfc3339, to_ms
 from api.rest.definition_changes import PutOutcome, put_outcome
 from api.rest.schema_base import Bytes, Config, Seconds, Tags, Time, in_seconds, merged, valid
-from storage.catalog.definition_store import Put
 from storage.domain import limits
+from storage.domain.definitions import Put
 from storage.domain.streams.stream import EventTimes, Stream, StreamMode, StreamSpec
 
 

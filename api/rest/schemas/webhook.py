@@ -239,9 +239,9 @@ class WebhookStored(PutOutcome, WebhookOut):
     def of(cls, put: PutWebhook, *, dry_run: bool, in_force: bool) -> Self:
         """Return the webhook with the outcome of the PUT. The secret of a dry run is not valid."""
         before = None if put.before is None else WebhookConfig.from_domain(put.before.spec)
-        after = WebhookConfig.from_domain(put.webhook.spec)
+        after = WebhookConfig.from_domain(put.definition.spec)
         return cls(
-            **_webhook_fields(put.webhook),
+            **_webhook_fields(put.definition),
             **put_outcome(before, after, dry_run=dry_run),
             secret=None if put.secret is None or dry_run else put.secret.value,
             in_force=in_force,

@@ -286,11 +286,6 @@ def could_be_id(text: str) -> bool:
     return is_key or _PAIR_ID.fullmatch(text) is not None
 
 
-def could_be_name(text: str) -> bool:
-    """Return whether the text is one that names sort among: printable ASCII."""
-    return text.isascii() and (text == "" or text.isprintable())
-
-
 def digest_of(secret: str) -> bytes:
     """Return the stored digest of a secret that is only ever compared."""
     return hashlib.sha256(secret.encode()).digest()

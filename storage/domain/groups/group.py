@@ -12,7 +12,7 @@ from enum import StrEnum
 import msgspec
 
 from storage.domain import limits
-from storage.domain.errors import FieldFault, MillstreamError, ValidationFailed
+from storage.domain.errors import FieldFault, GroupNotFound, MillstreamError, ValidationFailed
 from storage.domain.groups.assignment import MemberId, RevocationPolicy
 from storage.domain.names import GroupName, LogId, StreamName, check_name
 from storage.domain.streams.stream import Gap, Shard, ShardRead
@@ -34,6 +34,11 @@ class StartAt(StrEnum):
     EARLIEST = "earliest"
     LATEST = "latest"
     TIME = "time"
+
+
+def group_not_found(name: GroupName) -> GroupNotFound:
+    """Return the error for a group that does not exist."""
+    return GroupNotFound(f"Group '{name.name}' does not exist.")
 
 
 class GroupSpec(msgspec.Struct, frozen=True, kw_only=True):

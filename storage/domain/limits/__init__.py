@@ -5,6 +5,7 @@ Suffixes carry the unit. A limit that a queue or stream may lower is the ceiling
 
 import msgspec
 
+from storage.domain.limits._shared import *
 from storage.domain.limits.archive import *
 from storage.domain.limits.audit import *
 from storage.domain.limits.backups import *
@@ -30,7 +31,6 @@ from storage.domain.limits.timeseries import *
 from storage.domain.limits.tracing import *
 from storage.domain.limits.webhooks import *
 from storage.domain.limits.websocket import *
-from storage.domain.units import *
 
 
 class Limits(msgspec.Struct, frozen=True):

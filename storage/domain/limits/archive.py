@@ -1,6 +1,6 @@
 """Limits of the archive."""
 
-from storage.domain.units import DAY_MS, KIB, MIB, MINUTE_MS, SECOND_MS
+from storage.domain.limits._shared import DAY_MS, KIB, MIB, MINUTE_MS, SECOND_MS
 
 # Archive
 HOT_RETENTION_MS_DEFAULT = DAY_MS  # the lag of most readers is lower

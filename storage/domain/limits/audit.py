@@ -1,6 +1,6 @@
 """Limits of the audit log."""
 
-from storage.domain.units import KIB, MINUTE_MS
+from storage.domain.limits._shared import KIB, MINUTE_MS
 
 # Audit log
 AUDIT_TEXT_CHARACTERS_MAX = 512  # of text that callers supply about themselves or the resource

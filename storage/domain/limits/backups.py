@@ -1,6 +1,6 @@
 """Limits of backups."""
 
-from storage.domain.units import MINUTE_MS
+from storage.domain.limits._shared import MINUTE_MS
 
 # Backups
 SNAPSHOT_WAIT_MS_MAX = (

@@ -1,6 +1,6 @@
 """Limits of the catalog of definitions."""
 
-from storage.domain.units import MINUTE_MS
+from storage.domain.limits._shared import MINUTE_MS
 
 # Definitions of queues, streams and groups
 DEFINITION_AGE_MS_MAX = (

@@ -1,6 +1,6 @@
 """Limits of credentials, sessions and tokens."""
 
-from storage.domain.units import DAY_MS, HOUR_MS, KIB, MINUTE_MS, SECOND_MS
+from storage.domain.limits._shared import DAY_MS, HOUR_MS, KIB, MINUTE_MS, SECOND_MS
 
 # Authentication
 SIGNATURE_SKEW_MS_MAX = (

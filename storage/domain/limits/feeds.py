@@ -1,6 +1,6 @@
 """Limits of feeds and server-sent events."""
 
-from storage.domain.units import MIB, SECOND_MS
+from storage.domain.limits._shared import MIB, SECOND_MS
 
 # Feeds that readers share, and server-sent events
 FEED_READ_RECORDS = 1_000  # per read: encoded in one pass

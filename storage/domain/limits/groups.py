@@ -1,6 +1,6 @@
 """Limits of consumer groups."""
 
-from storage.domain.units import MINUTE_MS, SECOND_MS
+from storage.domain.limits._shared import MINUTE_MS, SECOND_MS
 
 # Consumer groups
 SESSION_TIMEOUT_MS_MIN = SECOND_MS

@@ -1,6 +1,6 @@
 """Limits of the hot store and its connections."""
 
-from storage.domain.units import KIB, MIB, SECOND_MS
+from storage.domain.limits._shared import KIB, MIB, SECOND_MS
 
 # Memory guard
 GUARD_POLL_MS = SECOND_MS

@@ -1,6 +1,6 @@
 """Limits of HTTP requests."""
 
-from storage.domain.units import KIB, MIB, SECOND_MS
+from storage.domain.limits._shared import KIB, MIB, SECOND_MS
 
 # HTTP requests, before their content is read
 HEAD_BYTES_MAX = 64 * KIB  # request line and headers; some tokens are long

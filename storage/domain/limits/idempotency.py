@@ -1,6 +1,6 @@
 """Limits of producers and idempotency keys."""
 
-from storage.domain.units import DAY_MS, MINUTE_MS
+from storage.domain.limits._shared import DAY_MS, MINUTE_MS
 
 # Idempotency and producer state, per log
 IDEMPOTENCY_WINDOW_MS = 10 * MINUTE_MS

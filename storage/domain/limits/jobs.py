@@ -1,6 +1,6 @@
 """Limits of jobs."""
 
-from storage.domain.units import DAY_MS, MINUTE_MS, SECOND_MS
+from storage.domain.limits._shared import DAY_MS, MINUTE_MS, SECOND_MS
 
 # Jobs
 JOB_LEASE_MS = 60 * SECOND_MS

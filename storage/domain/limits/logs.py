@@ -1,6 +1,6 @@
 """Limits of a log: its entries, offsets and the work of one script call."""
 
-from storage.domain.units import MIB, MINUTE_MS
+from storage.domain.limits._shared import MIB, MINUTE_MS
 
 # Entries of a log
 ENTRY_RECORDS_MAX = 1_000  # a reader that needs one record decodes at most this many

@@ -1,6 +1,6 @@
 """Limits of maintenance."""
 
-from storage.domain.units import MINUTE_MS, SECOND_MS
+from storage.domain.limits._shared import MINUTE_MS, SECOND_MS
 
 # Maintenance
 REPAIR_ATTEMPTS_MAX = 8  # times one call may find its log not ready before it fails

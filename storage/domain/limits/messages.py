@@ -1,6 +1,6 @@
 """Limits of a message or record, and of one call."""
 
-from storage.domain.units import MIB, SECOND_MS
+from storage.domain.limits._shared import MIB, SECOND_MS
 
 # Messages and records
 MESSAGE_BYTES_MAX = 1 * MIB  # body and headers together, as SQS since 2025

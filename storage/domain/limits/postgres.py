@@ -1,6 +1,6 @@
 """Limits of Postgres."""
 
-from storage.domain.units import MINUTE_MS, SECOND_MS
+from storage.domain.limits._shared import MINUTE_MS, SECOND_MS
 
 # Postgres
 POSTGRES_REPLY_MS_MAX = 5 * SECOND_MS  # one transaction, or its commit

@@ -1,6 +1,6 @@
 """Limits of process heartbeats."""
 
-from storage.domain.units import SECOND_MS
+from storage.domain.limits._shared import SECOND_MS
 
 # Processes and their connections
 PRESENCE_HEARTBEAT_MS = 3 * SECOND_MS

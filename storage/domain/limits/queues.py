@@ -1,6 +1,6 @@
 """Limits of queues."""
 
-from storage.domain.units import DAY_MS, HOUR_MS, MIB, MINUTE_MS, SECOND_MS
+from storage.domain.limits._shared import DAY_MS, HOUR_MS, MIB, MINUTE_MS, SECOND_MS
 
 # Queues
 RECEIVE_MESSAGES_MAX = 1_000

@@ -1,6 +1,6 @@
 """Limits of namespaces, rates and connections."""
 
-from storage.domain.units import MINUTE_MS, SECOND_MS
+from storage.domain.limits._shared import MINUTE_MS, SECOND_MS
 
 # Quotas, namespaces and connections
 NAMESPACES_MAX = 10_000  # every process caches all of them

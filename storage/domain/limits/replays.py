@@ -1,6 +1,6 @@
 """Limits of replays."""
 
-from storage.domain.units import DAY_MS, KIB, MIB, SECOND_MS
+from storage.domain.limits._shared import DAY_MS, KIB, MIB, SECOND_MS
 
 # Replays
 REPLAY_BATCH_RECORDS = 500  # of one part, in flight at the same time

@@ -1,6 +1,6 @@
 """Limits of streams."""
 
-from storage.domain.units import DAY_MS, HOUR_MS, MIB, MINUTE_MS
+from storage.domain.limits._shared import DAY_MS, HOUR_MS, MIB, MINUTE_MS
 
 # Streams
 READ_RECORDS_MAX = 10_000

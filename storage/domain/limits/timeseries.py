@@ -1,6 +1,6 @@
 """Limits of time series."""
 
-from storage.domain.units import DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS
+from storage.domain.limits._shared import DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS
 
 # Time series: 10 s for the last hour, 1 min for a day, 15 min for two weeks
 SERIES_COLUMNS_CHARACTERS_MAX = 2_000  # longer than the names of all existing columns

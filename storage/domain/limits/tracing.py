@@ -1,6 +1,6 @@
 """Limits of traces."""
 
-from storage.domain.units import SECOND_MS
+from storage.domain.limits._shared import SECOND_MS
 
 # Traces
 TRACE_LINKS_MAX = 128  # per span, as in the OpenTelemetry SDK

@@ -1,6 +1,6 @@
 """Limits of webhooks."""
 
-from storage.domain.units import DAY_MS, HOUR_MS, KIB, MIB, MINUTE_MS, SECOND_MS
+from storage.domain.limits._shared import DAY_MS, HOUR_MS, KIB, MIB, MINUTE_MS, SECOND_MS
 
 # Webhooks
 WEBHOOK_URL_CHARACTERS_MAX = 2_048

@@ -1,6 +1,6 @@
 """Limits of WebSocket sessions."""
 
-from storage.domain.units import KIB, MIB, SECOND_MS
+from storage.domain.limits._shared import KIB, MIB, SECOND_MS
 
 # WebSocket sessions
 PUSH_ID_CHARACTERS_MAX = 128

@@ -1,26 +1,11 @@
-"""Repository of the definitions of queues and streams, as domain values.
+"""Repository of the definitions of queues and streams, as domain values."""
 
-`Definitions` reads them, and `lock` gives one writer at a time the right to change the definition of a name. Changes
-are announced on `CHANNEL`, in the same transaction, as "queue:<namespace>/<name>".
-"""
-
-from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
-from contextlib import asynccontextmanager
-from typing import Any, Generic, NamedTuple, Protocol, TypeVar, cast
+from abc import abstractmethod
+from collections.abc import Iterable, Sequence
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import msgspec
-from sqlalchemy import (
-    ColumnElement,
-    Row,
-    Select,
-    delete,
-    func,
-    insert,
-    or_,
-    select,
-    tuple_,
-    update,
-)
+from sqlalchemy import ColumnElement, Row, Select, delete, func, insert, or_, select, tuple_
 from sqlalchemy.ext.asyncio import AsyncSession
 from sqlmodel import col
 
@@ -29,70 +14,150 @@ from storage.domain.names import LogId, QueueName, StreamName
 from storage.domain.queues.queue import Queue, QueueSpec
 from storage.domain.streams.stream import Shard, Stream, StreamSpec
 from storage.postgres.database import Database
+from storage.postgres.definition_table import DefinitionTable, LockedDefinition
 from storage.postgres.queries import query
-from storage.postgres.repositories.namespaces import CHANNEL, admit
+from storage.postgres.repositories.namespaces import admit
 from storage.postgres.tables import LogRow, QueueRow, ShardRow, StreamRow
 
 N = TypeVar("N", bound=QueueName | StreamName)
 D = TypeVar("D", bound=Queue | Stream)
 
-_AFTER_EVERY_CHARACTER = "\x7f"  # names are printable ASCII
 _POSITIVE = 0x7FFF_FFFF  # a hash of Postgres has a sign
 
 
-class Rows(Protocol[D]):
-    """Differences between the two kinds of definition."""
+class LockedLogs(LockedDefinition[D]):
+    """A locked name of a queue or stream, whose logs are opened and closed with it."""
 
-    @property
-    def kind(self) -> str:
-        """Prefix of announcements."""
+    def __init__(
+        self,
+        session: AsyncSession,
+        table: "LogDefinitions[Any, D]",
+        name: QueueName | StreamName,
+        row: Row[Any] | None,
+    ) -> None:
+        super().__init__(session, table, name, row)
+        self._logs_of = table.logs
+        self._namespace = name.namespace
 
-    @property
-    def table(self) -> type[QueueRow] | type[StreamRow]: ...
+    async def insert(self, definition: D) -> None:
+        """Store the name's first definition, and the rows of its logs.
+
+        Raises NamespaceNotFound; QuotaReached where the namespace has its maximum.
+        """
+        await admit(self.session, self._namespace, self._table.kind)
+        await super().insert(definition)
+        logs = [
+            {"log_id": log_id, "namespace": self._namespace} for log_id in self._logs_of(definition)
+        ]
+        await self.session.execute(insert(LogRow), logs)
+        if isinstance(definition, Stream):
+            await self.session.execute(
+                insert(ShardRow), shard_values(definition, definition.shards)
+            )
+
+    async def delete(self, definition: D, now_ms: int) -> None:
+        """Free the name. The logs cannot be opened any longer; the row stays for the sweeper."""
+        logs = self._logs_of(definition)
+        await self.session.execute(delete(LogRow).where(col(LogRow.log_id).in_(logs)))
+        await self._update(definition, deleted_at_ms=now_ms)
+
+
+class Which(NamedTuple):
+    """Filter of definitions for a maintenance task, so that Postgres sends no others.
+
+    `share`: (nth, of) of disjoint shares that together are all; recently changed ones are in each. `archived`: those with
+    archiving enabled, for a kind whose definitions mention it only then.
+    """
+
+    share: tuple[int, int] | None = None
+    or_changed_at_ms: int = 0
+    archived: bool = False
+
+
+EVERY_ONE = Which()
+
+
+class LogDefinitions(DefinitionTable[N, D, LockedLogs[D]], Generic[N, D]):
+    """Definitions with logs; deleted ones stay until the hot store has been swept."""
 
     def select(self) -> Select[Any]:
-        """Select the definitions that are not deleted, as rows that `definition` accepts."""
+        return super().select().where(col(self.table.deleted_at_ms).is_(None))
 
-    def definition(self, row: Row[Any]) -> D: ...
+    @abstractmethod
+    def logs(self, definition: D) -> list[LogId]:
+        """Return the logs of a definition."""
 
-    def row_of(self, definition: D) -> ColumnElement[bool]:
-        """Return the condition that selects its row."""
+    def values(self, definition: D) -> dict[str, Any]:
+        return self.changes(definition) | {
+            "namespace": definition.name.namespace,
+            "name": definition.name.name,
+            "created_at_ms": definition.created_at_ms,
+        }
 
-    def logs(self, definition: D) -> list[LogId]: ...
+    def locked(self, session: AsyncSession, name: N, row: Row[Any] | None) -> LockedLogs[D]:
+        return LockedLogs(session, self, name, row)
 
-    async def insert(self, session: AsyncSession, definition: D) -> None: ...
+    async def page_of_all(self, after: N | None, which: Which = EVERY_ONE) -> list[D]:
+        """Return a page over all namespaces, by namespace and name, strictly after `after`."""
+        table = self.table
+        position = tuple_(col(table.namespace), col(table.name))
+        statement = self.select().order_by(col(table.namespace), col(table.name))
+        if after is not None:
+            statement = statement.where(position > tuple_(after.namespace, after.name))
+        if which.share is not None:
+            nth, of = which.share
+            in_share = func.hashtext(col(table.name)).op("&")(_POSITIVE) % of == nth
+            statement = statement.where(
+                or_(in_share, col(table.changed_at_ms) >= which.or_changed_at_ms)
+            )
+        if which.archived:
+            statement = statement.where(col(table.spec)["archive"].as_boolean().is_(True))
+        return await self._read(statement.limit(limits.PAGE_ITEMS_MAX))
 
 
-class QueueRows:
+class QueueRows(LogDefinitions[QueueName, Queue]):
     """Queues: each is one row, with a single log."""
 
     kind = "queue"
     table = QueueRow
 
-    def select(self) -> Select[Any]:
-        return select(QueueRow).where(col(QueueRow.deleted_at_ms).is_(None))
-
-    def definition(self, row: Row[Any]) -> Queue:
-        record: QueueRow = row.QueueRow
+    def definition_of(self, row: Row[Any]) -> Queue:
         return Queue(
-            name=QueueName(record.name, record.namespace),
-            log_id=record.log_id,
-            spec=msgspec.convert(record.spec, QueueSpec),
-            version=record.version,
-            created_at_ms=record.created_at_ms,
-            changed_at_ms=record.changed_at_ms,
+            name=QueueName(row.name, row.namespace),
+            log_id=row.log_id,
+            spec=msgspec.convert(row.spec, QueueSpec),
+            version=row.version,
+            created_at_ms=row.created_at_ms,
+            changed_at_ms=row.changed_at_ms,
         )
 
     def row_of(self, definition: Queue) -> ColumnElement[bool]:
         return col(QueueRow.log_id) == definition.log_id
 
+    def values(self, definition: Queue) -> dict[str, Any]:
+        return super().values(definition) | {"log_id": definition.log_id}
+
     def logs(self, definition: Queue) -> list[LogId]:
         return [definition.log_id]
 
-    async def insert(self, session: AsyncSession, definition: Queue) -> None:
-        await session.execute(
-            insert(QueueRow).values(log_id=definition.log_id, **_values(definition))
+    async def page_of_dead_letter_sources(
+        self, target: QueueName, after: str, limit: int
+    ) -> list[Queue]:
+        """Return queues that name `target` as their dead-letter queue, by name, after `after`."""
+        statement = self.select().where(
+            self._is_in(target.namespace),
+            col(QueueRow.name) > after,
+            col(QueueRow.spec)["dead_letters"]["queue"].astext == target.name,
         )
+        return await self._read(statement.order_by(col(QueueRow.name)).limit(limit))
+
+    async def dead_letter_targets(self, namespace: str, names: Sequence[str]) -> frozenset[str]:
+        """Return those of the names that queues of the namespace have as dead-letter queue."""
+        target = col(QueueRow.spec)["dead_letters"]["queue"].astext
+        statement = self.select().where(self._is_in(namespace), target.in_(names))
+        async with self._database.reading() as session:
+            targets = await session.execute(statement.with_only_columns(target).distinct())
+            return frozenset(targets.scalars())
 
 
 _SHARDS = (
@@ -119,7 +184,7 @@ _SHARDS = (
 )
 
 
-class StreamRows:
+class StreamRows(LogDefinitions[StreamName, Stream]):
     """Streams: a row and those of its shards, read together by one statement.
 
     So they are always consistent.
@@ -129,34 +194,30 @@ class StreamRows:
     table = StreamRow
 
     def select(self) -> Select[Any]:
-        return select(StreamRow, _SHARDS).where(col(StreamRow.deleted_at_ms).is_(None))
+        return super().select().add_columns(_SHARDS)
 
-    def definition(self, row: Row[Any]) -> Stream:
-        record: StreamRow = row.StreamRow
+    def definition_of(self, row: Row[Any]) -> Stream:
         shards, opening = _apart(row.shards)
         return Stream(
-            name=StreamName(record.name, record.namespace),
-            stream_id=record.stream_id,
-            spec=msgspec.convert(record.spec, StreamSpec),
+            name=StreamName(row.name, row.namespace),
+            stream_id=row.stream_id,
+            spec=msgspec.convert(row.spec, StreamSpec),
             shards=shards,
             opening=opening,
-            shards_target=record.shards_target,
-            version=record.version,
-            created_at_ms=record.created_at_ms,
-            changed_at_ms=record.changed_at_ms,
+            shards_target=row.shards_target,
+            version=row.version,
+            created_at_ms=row.created_at_ms,
+            changed_at_ms=row.changed_at_ms,
         )
 
     def row_of(self, definition: Stream) -> ColumnElement[bool]:
         return col(StreamRow.stream_id) == definition.stream_id
 
+    def values(self, definition: Stream) -> dict[str, Any]:
+        return super().values(definition) | {"stream_id": definition.stream_id}
+
     def logs(self, definition: Stream) -> list[LogId]:
         return [shard.log_id for shard in (*definition.shards, *definition.opening)]
-
-    async def insert(self, session: AsyncSession, definition: Stream) -> None:
-        await session.execute(
-            insert(StreamRow).values(stream_id=definition.stream_id, **_values(definition))
-        )
-        await session.execute(insert(ShardRow), shard_values(definition, definition.shards))
 
 
 def _apart(rows: Sequence[Any]) -> tuple[tuple[Shard, ...], tuple[Shard, ...]]:
@@ -182,17 +243,6 @@ def _shard(  # noqa: PLR0917 - the columns of a row
     )
 
 
-def _values(definition: Queue | Stream) -> dict[str, Any]:
-    return {
-        "namespace": definition.name.namespace,
-        "name": definition.name.name,
-        "spec": msgspec.to_builtins(definition.spec),
-        "version": definition.version,
-        "created_at_ms": definition.created_at_ms,
-        "changed_at_ms": definition.changed_at_ms,
-    }
-
-
 def shard_values(stream: Stream, shards: Iterable[Shard]) -> list[dict[str, Any]]:
     """Return rows of the table `shards`."""
     return [
@@ -203,198 +253,6 @@ def shard_values(stream: Stream, shards: Iterable[Shard]) -> list[dict[str, Any]
         }
         for shard in shards
     ]
-
-
-class LockedDefinition(Generic[D]):
-    """A name locked against writes by others, and its present `definition`, or None.
-
-    `session` is the transaction that holds the lock.
-    """
-
-    def __init__(
-        self, session: AsyncSession, rows: Rows[D], name: QueueName | StreamName, now: D | None
-    ) -> None:
-        self.session = session
-        self._rows = rows
-        self._name = name
-        self.definition = now
-
-    async def insert(self, definition: D) -> None:
-        """Store the name's first definition, and the rows of its logs.
-
-        Raises NamespaceNotFound; QuotaReached where the namespace has its maximum.
-        """
-        await admit(self.session, self._name.namespace, self._rows.kind)
-        await self._rows.insert(self.session, definition)
-        logs = [
-            {"log_id": log_id, "namespace": self._name.namespace}
-            for log_id in self._rows.logs(definition)
-        ]
-        await self.session.execute(insert(LogRow), logs)
-        await self.announce()
-
-    async def update(self, definition: D) -> None:
-        """Store a later version; its logs stay the same."""
-        await self._change(
-            definition,
-            spec=msgspec.to_builtins(definition.spec),
-            version=definition.version,
-            changed_at_ms=definition.changed_at_ms,
-        )
-
-    async def delete(self, definition: D, now_ms: int) -> None:
-        """Free the name. The logs cannot be opened any longer; the row stays for the sweeper."""
-        logs = self._rows.logs(definition)
-        await self.session.execute(delete(LogRow).where(col(LogRow.log_id).in_(logs)))
-        await self._change(definition, deleted_at_ms=now_ms)
-
-    async def _change(self, definition: D, **values: Any) -> None:
-        row = self._rows.row_of(definition)
-        await self.session.execute(update(self._rows.table).where(row).values(**values))
-        await self.announce()
-
-    async def announce(self) -> None:
-        """Notify every process that the definition changed, once this transaction is committed."""
-        payload = f"{self._rows.kind}:{self._name}"
-        await self.session.execute(query("notify"), {"channel": CHANNEL, "payload": payload})
-
-
-class Which(NamedTuple):
-    """Filter of definitions for a maintenance task, so that Postgres sends no others.
-
-    `share`: (nth, of) of disjoint shares that together are all; recently changed ones are in each. `archived`: those with
-    archiving enabled, for a kind whose definitions mention it only then.
-    """
-
-    share: tuple[int, int] | None = None
-    or_changed_at_ms: int = 0
-    archived: bool = False
-
-
-EVERY_ONE = Which()
-
-
-class Definitions(Generic[N, D]):
-    """Definitions of one kind."""
-
-    def __init__(self, database: Database, rows: Rows[D]) -> None:
-        self._database = database
-        self._rows = rows
-
-    @property
-    def kind(self) -> str:
-        """`queue` or `stream`, as in announcements."""
-        return self._rows.kind
-
-    async def find_many(self, names: Sequence[N]) -> dict[N, D]:
-        """Return those of the named definitions that exist, read by one statement."""
-        table = self._rows.table
-        position = tuple_(col(table.namespace), col(table.name))
-        pairs = [(name.namespace, name.name) for name in names]
-        definitions = await self._read(self._rows.select().where(position.in_(pairs)))
-        return {cast("N", definition.name): definition for definition in definitions}
-
-    async def _find(self, session: AsyncSession, name: N) -> D | None:
-        table = self._rows.table
-        statement = self._rows.select().where(
-            col(table.namespace) == name.namespace, col(table.name) == name.name
-        )
-        row = (await session.execute(statement)).one_or_none()
-        return None if row is None else self._rows.definition(row)
-
-    async def page(self, namespace: str, prefix: str, after: str, limit: int) -> list[D]:
-        """Return the first `limit` definitions of a namespace with that prefix.
-
-        By name, strictly after `after`.
-        """
-        name = col(self._rows.table.name)
-        statement = self._rows.select().where(
-            col(self._rows.table.namespace) == namespace,
-            name > after,
-            name >= prefix,
-            name < prefix + _AFTER_EVERY_CHARACTER,
-        )
-        return await self._read(statement.order_by(name).limit(limit))
-
-    async def page_of_dead_letter_sources(
-        self, target: QueueName, after: str, limit: int
-    ) -> list[D]:
-        """Return queues that name `target` as their dead-letter queue, by name, after `after`."""
-        statement = self._rows.select().where(
-            col(QueueRow.namespace) == target.namespace,
-            col(QueueRow.name) > after,
-            col(QueueRow.spec)["dead_letters"]["queue"].astext == target.name,
-        )
-        return await self._read(statement.order_by(col(QueueRow.name)).limit(limit))
-
-    async def dead_letter_targets(self, namespace: str, names: Sequence[str]) -> frozenset[str]:
-        """Return those of the names that queues of the namespace have as dead-letter queue."""
-        target = col(QueueRow.spec)["dead_letters"]["queue"].astext
-        statement = select(target).where(
-            col(QueueRow.deleted_at_ms).is_(None),
-            col(QueueRow.namespace) == namespace,
-            target.in_(names),
-        )
-        async with self._database.reading() as session:
-            return frozenset((await session.execute(statement.distinct())).scalars())
-
-    async def names(
-        self, namespace: str, part: str, tags: Mapping[str, str], names_max: int
-    ) -> list[str]:
-        """Return names of a namespace that contain `part` and have all those tags, by name.
-
-        The case of `part` is ignored.
-        """
-        table = self._rows.table
-        statement = select(col(table.name)).where(
-            col(table.deleted_at_ms).is_(None),
-            col(table.namespace) == namespace,
-            func.strpos(func.lower(col(table.name)), part.lower()) > 0,
-        )
-        if tags:
-            statement = statement.where(col(table.spec).contains({"tags": dict(tags)}))
-        async with self._database.reading() as session:
-            rows = await session.execute(statement.order_by(col(table.name)).limit(names_max))
-            return list(rows.scalars())
-
-    async def named(self, namespace: str, names: Sequence[str]) -> list[D]:
-        """Return the definitions of a namespace that have one of these names, by name."""
-        table = self._rows.table
-        statement = self._rows.select().where(
-            col(table.namespace) == namespace, col(table.name).in_(names)
-        )
-        return await self._read(statement.order_by(col(table.name)))
-
-    async def page_of_all(self, after: N | None, which: Which = EVERY_ONE) -> list[D]:
-        """Return a page over all namespaces, by namespace and name, strictly after `after`."""
-        table = self._rows.table
-        position = tuple_(col(table.namespace), col(table.name))
-        statement = self._rows.select().order_by(col(table.namespace), col(table.name))
-        if after is not None:
-            statement = statement.where(position > tuple_(after.namespace, after.name))
-        if which.share is not None:
-            nth, of = which.share
-            in_share = func.hashtext(col(table.name)).op("&")(_POSITIVE) % of == nth
-            statement = statement.where(
-                or_(in_share, col(table.changed_at_ms) >= which.or_changed_at_ms)
-            )
-        if which.archived:
-            statement = statement.where(col(table.spec)["archive"].as_boolean().is_(True))
-        return await self._read(statement.limit(limits.PAGE_ITEMS_MAX))
-
-    async def _read(self, statement: Select[Any]) -> list[D]:
-        async with self._database.reading() as session:
-            return [self._rows.definition(row) for row in await session.execute(statement)]
-
-    @asynccontextmanager
-    async def lock(self, name: N, *, dry_run: bool = False) -> AsyncGenerator[LockedDefinition[D]]:
-        """Lock the name; the block commits at its end, unless it raises or is a dry run.
-
-        Raises OutcomeUnknown when the commit was not answered.
-        """
-        async with self._database.writing(dry_run=dry_run) as session:
-            await session.execute(query("hold_name"), {"name": f"{self.kind}:{name}"})
-            yield LockedDefinition(session, self._rows, name, await self._find(session, name))
 
 
 class DeletedDefinitions:

@@ -1,20 +1,18 @@
-"""Row locks on groups: one process at a time changes a definition, or an assignment."""
+"""Row locks on groups: one process at a time changes an assignment."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
-from sqlalchemy import Row, delete, insert, select, update
+from sqlalchemy import Row, select, update
 from sqlalchemy.ext.asyncio import AsyncSession
 from sqlmodel import col
 
 from storage.domain.groups.assignment import Assignment, Link, Member, MemberId, ShardLease
 from storage.domain.groups.group import Group, MemberShard
-from storage.domain.names import GroupName
 from storage.postgres.repositories.group_mapping import (
     GroupShard,
     group_of,
-    group_values,
     lineage_of,
     member_shard,
     members_of,
@@ -96,55 +94,6 @@ class LockedGroup:
             )
             group_shard = self._shards[shard]
             self._shards[shard] = msgspec.structs.replace(group_shard, committed=offset)
-
-
-class Named:
-    """A group's name locked against writes by others, and the group of that name, if any."""
-
-    def __init__(self, session: AsyncSession, name: GroupName, group: Group | None) -> None:
-        self._session = session
-        self._name = name
-        self.group = group
-
-    async def insert(self, group: Group, shards: Iterable[tuple[int, int | None, bool]]) -> None:
-        """Create the group, starting at these shards.
-
-        Each is (number, committed offset or None, finished).
-        """
-        await self._session.execute(
-            delete(GroupRow).where(  # of a deleted stream
-                col(GroupRow.namespace) == self._name.namespace,
-                col(GroupRow.name) == self._name.name,
-            )
-        )
-        await self._session.execute(insert(GroupRow).values(**group_values(group), lineage_mark=0))
-        rows = [
-            {
-                "group_id": group.group_id,
-                "shard": shard,
-                "generation": group.generation,
-                "committed": committed,
-                "committed_at_ms": None,
-                "finished": finished,
-            }
-            for shard, committed, finished in shards
-        ]
-        await self._session.execute(insert(GroupShardRow), rows)
-
-    async def update(self, group: Group) -> None:
-        """Store a later version."""
-        values = group_values(group)
-        del values["group_id"], values["generation"]
-        await self._session.execute(
-            update(GroupRow).where(col(GroupRow.group_id) == group.group_id).values(**values)
-        )
-
-    async def delete(self) -> None:
-        """Free the name; everything that belongs to the group is deleted."""
-        if self.group is not None:
-            await self._session.execute(
-                delete(GroupRow).where(col(GroupRow.group_id) == self.group.group_id)
-            )
 
 
 async def hold(session: AsyncSession, row: Row[Any]) -> LockedGroup:

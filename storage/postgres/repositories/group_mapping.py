@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import msgspec
-from sqlalchemy import Row, delete, select
+from sqlalchemy import Row, Select, delete, select
 from sqlalchemy.dialects.postgresql import insert as upsert
 from sqlalchemy.ext.asyncio import AsyncSession
 from sqlmodel import col
@@ -34,7 +34,7 @@ def member_shard(shard: GroupShard) -> MemberShard:
     return MemberShard(shard.lease.shard, shard.lease.generation, shard.committed, shard.start)
 
 
-def living() -> Any:
+def living() -> Select[Any]:
     """Select the groups whose stream exists."""
     return (
         select(GroupRow.__table__)  # type: ignore[attr-defined]

@@ -1,38 +1,38 @@
 """Repository of consumer groups; Postgres alone decides about them.
 
-`lock` gives one process at a time the right to change a group's assignment. Heartbeats and commits do not need it:
+`lock_assignment` gives one process at a time the right to change a group's assignment. Heartbeats and commits do not need it:
 each is one statement that many callers share, and returns what it found.
 """
 
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
 import msgspec
-from sqlalchemy import Row, delete, func, select, tuple_
+from sqlalchemy import ColumnElement, Row, Select, delete, insert, select
 from sqlalchemy.dialects.postgresql import insert as upsert
 from sqlalchemy.exc import IntegrityError
+from sqlalchemy.ext.asyncio import AsyncSession
 from sqlmodel import col
 
 from storage.domain import limits
-from storage.domain.errors import GroupNotFound, PreconditionFailed, StorageUnavailable
+from storage.domain.errors import PreconditionFailed, StorageUnavailable
 from storage.domain.groups.assignment import Member, MemberId
-from storage.domain.groups.group import Bookmark, Commit, Group, MemberShard
+from storage.domain.groups.group import Bookmark, Commit, Group, MemberShard, group_not_found
 from storage.domain.names import GroupName, LogId
-from storage.postgres.database import Database
+from storage.postgres.definition_table import DefinitionTable, LockedDefinition
 from storage.postgres.queries import query
-from storage.postgres.repositories.group_locks import LockedGroup, Named, hold
+from storage.postgres.repositories.group_locks import LockedGroup, hold
 from storage.postgres.repositories.group_mapping import (
     GroupShard,
     find_group,
     group_of,
+    group_values,
     living,
     members_of,
     shards_of,
 )
-from storage.postgres.tables import GroupBookmarkRow, GroupRow, LogHoleRow
-
-_AFTER_EVERY_CHARACTER = "\x7f"  # names are printable ASCII
+from storage.postgres.tables import GroupBookmarkRow, GroupRow, GroupShardRow, LogHoleRow
 
 
 class MemberHeartbeat(msgspec.Struct, frozen=True, gc=False):
@@ -77,82 +77,82 @@ class MovedTo(msgspec.Struct, frozen=True, kw_only=True):
     has_member: bool
 
 
-class GroupRows:
+class LockedGroupName(LockedDefinition[Group]):
+    """A group's name locked against writes by others, and the group of that name, if any."""
+
+    async def insert_with_shards(
+        self, group: Group, shards: Iterable[tuple[int, int | None, bool]]
+    ) -> None:
+        """Create the group, starting at these shards.
+
+        Each is (number, committed offset or None, finished).
+        """
+        await self.session.execute(
+            delete(GroupRow).where(  # of a deleted stream
+                col(GroupRow.namespace) == group.name.namespace,
+                col(GroupRow.name) == group.name.name,
+            )
+        )
+        await self.insert(group)
+        rows = [
+            {
+                "group_id": group.group_id,
+                "shard": shard,
+                "generation": group.generation,
+                "committed": committed,
+                "committed_at_ms": None,
+                "finished": finished,
+            }
+            for shard, committed, finished in shards
+        ]
+        await self.session.execute(insert(GroupShardRow), rows)
+
+
+class GroupRows(DefinitionTable[GroupName, Group, LockedGroupName]):
     """Groups of every namespace. `now_ms` None: the database's own clock.
 
     Every method raises StorageUnavailable or StorageBusy; one that changes something raises OutcomeUnknown
     when it may have, except where doing it twice is harmless.
     """
 
-    def __init__(self, database: Database) -> None:
-        self._database = database
+    kind = "group"
+    table = GroupRow
 
     # Definitions
 
-    @asynccontextmanager
-    async def named(self, name: GroupName, *, dry_run: bool = False) -> AsyncGenerator[Named]:
-        """Lock the name; the block commits at its end, unless it raises or is a dry run."""
-        async with self._database.writing(dry_run=dry_run) as session:
-            await session.execute(query("hold_name"), {"name": f"group:{name}"})
-            yield Named(session, name, await find_group(session, name))
+    def select(self) -> Select[Any]:
+        return living()
 
-    async def find_many(self, names: Sequence[GroupName]) -> list[Group | None]:
-        """Return the groups of these names, None for those that do not exist."""
-        position = tuple_(col(GroupRow.namespace), col(GroupRow.name))
-        pairs = [(name.namespace, name.name) for name in names]
-        async with self._database.reading() as session:
-            rows = await session.execute(living().where(position.in_(pairs)))
-            groups = {group.name: group for group in map(group_of, rows)}
-        return [groups.get(name) for name in names]
+    def definition_of(self, row: Row[Any]) -> Group:
+        return group_of(row)
 
-    async def page(self, namespace: str, prefix: str, after: str, limit: int) -> list[Group]:
-        """Return the first `limit` groups of a namespace with that prefix.
+    def row_of(self, definition: Group) -> ColumnElement[bool]:
+        return col(GroupRow.group_id) == definition.group_id
 
-        By name, strictly after `after`.
-        """
-        name = col(GroupRow.name)
-        statement = living().where(
-            col(GroupRow.namespace) == namespace,
-            name > after,
-            name >= prefix,
-            name < prefix + _AFTER_EVERY_CHARACTER,
-        )
-        async with self._database.reading() as session:
-            rows = await session.execute(statement.order_by(name).limit(limit))
-            return [group_of(row) for row in rows]
+    def values(self, definition: Group) -> dict[str, Any]:
+        return {**group_values(definition), "lineage_mark": 0}
+
+    def changes(self, definition: Group) -> dict[str, Any]:
+        spec = definition.spec
+        timeouts = {"session_ms": spec.session_timeout_ms, "static_ms": spec.static_timeout_ms}
+        return super().changes(definition) | timeouts
+
+    def locked(
+        self, session: AsyncSession, name: GroupName, row: Row[Any] | None
+    ) -> LockedGroupName:
+        return LockedGroupName(session, self, name, row)
 
     async def of_stream(self, stream_id: LogId, limit: int) -> list[Group]:
         """Return the first `limit` groups that read a stream, by name."""
         statement = living().where(col(GroupRow.stream_id) == stream_id)
-        async with self._database.reading() as session:
-            rows = await session.execute(statement.order_by(col(GroupRow.name)).limit(limit))
-            return [group_of(row) for row in rows]
-
-    async def names(self, namespace: str, part: str, names_max: int) -> list[str]:
-        """Return names of a namespace that contain `part`, ignoring case, by name."""
-        name = col(GroupRow.name)
-        statement = living().where(
-            col(GroupRow.namespace) == namespace,
-            func.strpos(func.lower(name), part.lower()) > 0,
-        )
-        async with self._database.reading() as session:
-            rows = await session.execute(
-                statement.with_only_columns(name).order_by(name).limit(names_max)
-            )
-            return list(rows.scalars())
-
-    async def with_names(self, namespace: str, names: Sequence[str]) -> list[Group]:
-        """Return the groups of a namespace that have one of these names, by name."""
-        statement = living().where(
-            col(GroupRow.namespace) == namespace, col(GroupRow.name).in_(names)
-        )
-        async with self._database.reading() as session:
-            return [group_of(row) for row in await session.execute(statement)]
+        return await self._read(statement.order_by(col(GroupRow.name)).limit(limit))
 
     # Assignment
 
     @asynccontextmanager
-    async def lock(self, name: GroupName, now_ms: int | None) -> AsyncGenerator[LockedGroup | None]:
+    async def lock_assignment(
+        self, name: GroupName, now_ms: int | None
+    ) -> AsyncGenerator[LockedGroup | None]:
         """Lock the group until the block ends, which commits unless it raises.
 
         Yields None when there is no such group.
@@ -180,7 +180,7 @@ class GroupRows:
         """Return the result of `assignment`. Raises GroupNotFound."""
         assignment = await self.assignment(name)
         if assignment is None:
-            raise GroupNotFound(f"Group '{name.name}' does not exist.")
+            raise group_not_found(name)
         return assignment
 
     async def heartbeat(
@@ -318,11 +318,11 @@ class GroupRows:
             "created_at_ms": bookmark.created_at_ms,
         }
         key = {"group_id": group.group_id, "name": bookmark.name}
-        insert = upsert(GroupBookmarkRow).values(**key, **values)
+        new = upsert(GroupBookmarkRow).values(**key, **values)
         statement = (
-            insert.on_conflict_do_nothing(index_elements=list(key))
+            new.on_conflict_do_nothing(index_elements=list(key))
             if create_only
-            else insert.on_conflict_do_update(index_elements=list(key), set_=values)
+            else new.on_conflict_do_update(index_elements=list(key), set_=values)
         )
         try:
             async with self._database.writing() as session:

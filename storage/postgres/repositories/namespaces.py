@@ -3,100 +3,84 @@
 Changes are announced on the catalog's channel, as "namespace:<name>".
 """
 
-from collections.abc import AsyncGenerator, Mapping
-from contextlib import asynccontextmanager
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
 
 import msgspec
-from sqlalchemy import Select, insert, select, update
+from sqlalchemy import ColumnElement, Row, select, true
 from sqlalchemy.ext.asyncio import AsyncSession
 from sqlmodel import col
 
+from storage.domain import limits
 from storage.domain.errors import NamespaceNotFound, QuotaReached
 from storage.domain.quotas import Namespace, Quotas
-from storage.postgres.database import Database
+from storage.postgres.definition_table import DefinitionTable, LockedDefinition, announce
 from storage.postgres.queries import query
 from storage.postgres.tables import NamespaceRow
 
-CHANNEL = "millstream_catalog"
-KIND = "namespace"
 
-
-class LockedNamespace:
+class LockedNamespace(LockedDefinition[Namespace]):
     """A name locked against writes by others, and its present namespace, or None."""
 
-    def __init__(self, session: AsyncSession, name: str, now: Namespace | None) -> None:
-        self._session = session
-        self._name = name
-        self.namespace = now
-
-    async def insert(self, namespace: Namespace, namespaces_max: int) -> bool:
-        """Store a new namespace; False when there are `namespaces_max` already."""
-        if int(await self._session.scalar(query("count_namespaces")) or 0) >= namespaces_max:
-            return False
-        await self._session.execute(insert(NamespaceRow).values(**msgspec.to_builtins(namespace)))
-        await announce(self._session, self._name)
-        return True
-
-    async def update(self, namespace: Namespace) -> None:
-        """Store a later version of its quotas."""
-        values = {
-            "quotas": msgspec.to_builtins(namespace.quotas),
-            "version": namespace.version,
-            "changed_at_ms": namespace.changed_at_ms,
-            "stored_bytes": namespace.stored_bytes,
-            "over": namespace.over_storage_quota,
-        }
-        row = col(NamespaceRow.name) == self._name
-        await self._session.execute(update(NamespaceRow).where(row).values(**values))
-        await announce(self._session, self._name)
+    async def insert(self, definition: Namespace) -> None:
+        """Store a new namespace. Raises QuotaReached if there are as many as a process can have."""
+        count = int(await self.session.scalar(query("count_namespaces")) or 0)
+        if count >= limits.NAMESPACES_MAX:
+            raise QuotaReached(f"The limit of {limits.NAMESPACES_MAX} namespaces is reached.")
+        await super().insert(definition)
 
     async def holds(self) -> Mapping[str, int]:
         """Return the contents that prevent its deletion, as counts by noun.
 
         From now on nothing can be added.
         """
-        await self._session.execute(query("lock_namespace"), {"name": self._name})
-        row = (await self._session.execute(query("namespace_holds"), {"name": self._name})).one()
+        await self.session.execute(query("lock_namespace"), {"name": self._name})
+        row = (await self.session.execute(query("namespace_holds"), {"name": self._name})).one()
         return {noun: count for noun, count in row._mapping.items() if count}
 
-    async def delete(self) -> None:
+    async def delete(self, definition: Namespace, now_ms: int) -> None:
         """Delete it, with its remaining rows."""
         for statement in _DELETIONS:
-            await self._session.execute(query(statement), {"name": self._name})
-        await announce(self._session, self._name)
+            await self.session.execute(query(statement), {"name": definition.name})
+        await self.announce()
 
 
-class NamespaceRows:
+class NamespaceRows(DefinitionTable[str, Namespace, LockedNamespace]):
     """Stored namespaces. Every method raises StorageUnavailable or StorageBusy."""
 
-    def __init__(self, database: Database) -> None:
-        self._database = database
+    kind = "namespace"
+    table = NamespaceRow
+
+    def definition_of(self, row: Row[Any]) -> Namespace:
+        return _namespace(row)
+
+    def row_of(self, definition: Namespace) -> ColumnElement[bool]:
+        return col(NamespaceRow.name) == definition.name
+
+    def values(self, definition: Namespace) -> dict[str, Any]:
+        return cast("dict[str, Any]", msgspec.to_builtins(definition))
+
+    def changes(self, definition: Namespace) -> dict[str, Any]:
+        return {
+            "quotas": msgspec.to_builtins(definition.quotas),
+            "version": definition.version,
+            "changed_at_ms": definition.changed_at_ms,
+            "stored_bytes": definition.stored_bytes,
+            "over": definition.over_storage_quota,
+        }
+
+    def locked(self, session: AsyncSession, name: str, row: Row[Any] | None) -> LockedNamespace:
+        return LockedNamespace(session, self, name, row)
+
+    def _is_in(self, namespace: str) -> ColumnElement[bool]:
+        return true()  # namespaces are in no namespace
+
+    def _is_one_of(self, names: Sequence[str]) -> ColumnElement[bool]:
+        return col(NamespaceRow.name).in_(names)
 
     async def all(self) -> list[Namespace]:
         """Return every namespace, by name."""
-        return await self._read(_ALL.order_by(col(NamespaceRow.name)))
-
-    async def page(self, prefix: str, after: str, limit: int) -> list[Namespace]:
-        """Return the first `limit` with that prefix, by name, strictly after `after`."""
-        name = col(NamespaceRow.name)
-        statement = _ALL.where(name > after, name >= prefix, name < prefix + "\x7f")
-        return await self._read(statement.order_by(name).limit(limit))
-
-    async def _read(self, statement: Select[Any]) -> list[Namespace]:
-        async with self._database.reading() as session:
-            return [_namespace(row) for row in await session.scalars(statement)]
-
-    @asynccontextmanager
-    async def lock(self, name: str, *, dry_run: bool = False) -> AsyncGenerator[LockedNamespace]:
-        """Lock the name; the block commits at its end, unless it raises or is a dry run.
-
-        Raises OutcomeUnknown.
-        """
-        async with self._database.writing(dry_run=dry_run) as session:
-            await session.execute(query("hold_name"), {"name": f"{KIND}:{name}"})
-            row = await session.scalar(_ALL.where(col(NamespaceRow.name) == name))
-            yield LockedNamespace(session, name, None if row is None else _namespace(row))
+        return await self._read(self.select().order_by(col(NamespaceRow.name)))
 
     async def weigh(self, name: str, stored_bytes: int, over: bool) -> None:
         """Store its size; announced when it starts or ceases to exceed the limit."""
@@ -104,7 +88,7 @@ class NamespaceRows:
         async with self._database.writing() as session:
             changed = await session.scalar(query("weigh_namespace"), values)
             if changed:
-                await announce(session, name)
+                await announce(session, self.kind, name)
 
 
 async def admit(session: AsyncSession, namespace: str, kind: str) -> None:
@@ -112,7 +96,8 @@ async def admit(session: AsyncSession, namespace: str, kind: str) -> None:
 
     Raises NamespaceNotFound, QuotaReached.
     """
-    row = await session.scalar(_ALL.where(col(NamespaceRow.name) == namespace))
+    named = select(NamespaceRow).where(col(NamespaceRow.name) == namespace)
+    row = await session.scalar(named)
     if row is None:
         raise NamespaceNotFound(f"Namespace '{namespace}' does not exist.", namespace=namespace)
     quotas = _namespace(row).quotas
@@ -129,14 +114,6 @@ async def admit(session: AsyncSession, namespace: str, kind: str) -> None:
         )
 
 
-async def announce(session: AsyncSession, name: str) -> None:
-    """Notify every process, once this transaction is committed."""
-    payload = f"{KIND}:{name}"
-    await session.execute(query("notify"), {"channel": CHANNEL, "payload": payload})
-
-
-_ALL: Select[Any] = select(NamespaceRow)
-
 _DELETIONS = (
     "delete_namespace_moves",
     "delete_namespace_jobs",
@@ -146,7 +123,7 @@ _DELETIONS = (
 )
 
 
-def _namespace(row: NamespaceRow) -> Namespace:
+def _namespace(row: NamespaceRow | Row[Any]) -> Namespace:
     return Namespace(
         name=row.name,
         account_id=row.account_id,

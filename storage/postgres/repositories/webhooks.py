@@ -3,24 +3,22 @@
 A change is announced on `CHANNEL`, in the same transaction, by the webhook's id.
 """
 
-from collections.abc import AsyncGenerator, Sequence
-from contextlib import asynccontextmanager
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, Protocol
 
 import msgspec
-from sqlalchemy import Row, Select, delete, insert, select, update
+from sqlalchemy import ColumnElement, Row, delete, insert, select
 from sqlalchemy.ext.asyncio import AsyncSession
 from sqlmodel import col
 
 from storage.domain.names import WebhookName
 from storage.domain.webhooks import DeliveryHealth, DisabledReason, Source, Webhook, WebhookSpec
 from storage.postgres.database import Database
+from storage.postgres.definition_table import DefinitionTable, LockedDefinition
 from storage.postgres.queries import query
 from storage.postgres.tables import WebhookRow, WebhookSecretRow
 
 CHANNEL = "millstream_webhooks"
-
-_AFTER_EVERY_CHARACTER = "\x7f"  # names are printable ASCII
 
 
 class SealedSecret(msgspec.Struct, frozen=True):
@@ -43,79 +41,100 @@ class StoredWebhook(msgspec.Struct, frozen=True):
     lease_epoch: int
 
 
-class NamedWebhook:
+class HeaderCodec(Protocol):
+    """Encryption of the values of a webhook's headers."""
+
+    def encrypt_headers(self, webhook: Webhook) -> bytes | None:
+        """Return the encrypted values; None without headers."""
+
+    def decrypt_headers(self, stored: StoredWebhook) -> Webhook:
+        """Return the webhook with the values of its headers."""
+
+
+class LockedWebhook(LockedDefinition[Webhook]):
     """A name locked against writes by others, and the webhook of that name, if any."""
 
-    def __init__(self, session: AsyncSession, stored: StoredWebhook | None) -> None:
-        self._session = session
-        self.stored = stored
-
-    async def insert(self, webhook: Webhook, sealed_headers: bytes | None) -> None:
-        """Create the webhook."""
-        values = webhook_values(webhook, sealed_headers)
-        lease = {"lease_epoch": 0, "lease_until_ms": 0}
-        await self._session.execute(insert(WebhookRow).values(**values, **lease))
-
-    async def update(self, webhook: Webhook, sealed_headers: bytes | None) -> None:
-        """Store a later version, and announce it to the deliverer that serves an earlier one.
+    async def announce(self) -> None:
+        """Notify the deliverer that serves an earlier version.
 
         The deliverer has the lease until it has stopped sending.
         """
-        values = webhook_values(webhook, sealed_headers)
-        await self._session.execute(
-            update(WebhookRow)
-            .where(col(WebhookRow.webhook_id) == webhook.webhook_id)
-            .values(**values)
-        )
-        announcement = {"channel": CHANNEL, "payload": webhook.webhook_id}
-        await self._session.execute(query("notify"), announcement)
-
-    async def delete(self) -> None:
-        """Free the name; secrets and log are deleted as well."""
-        if self.stored is not None:
-            webhook_id = self.stored.webhook.webhook_id
-            await self._session.execute(
-                delete(WebhookRow).where(col(WebhookRow.webhook_id) == webhook_id)
-            )
+        if self.definition is not None:
+            announcement = {"channel": CHANNEL, "payload": self.definition.webhook_id}
+            await self.session.execute(query("notify"), announcement)
 
     async def secrets(self) -> list[SealedSecret]:
         """Return the webhook's secrets, the newest first."""
-        assert self.stored is not None
-        secrets_by_id = await read_secrets(self._session, [self.stored.webhook.webhook_id])
-        return secrets_by_id[self.stored.webhook.webhook_id]
+        assert self.definition is not None
+        secrets_by_id = await read_secrets(self.session, [self.definition.webhook_id])
+        return secrets_by_id[self.definition.webhook_id]
 
     async def put_secrets(self, webhook_id: str, secrets: Sequence[SealedSecret]) -> None:
         """Replace the webhook's secrets."""
-        await self._session.execute(
+        await self.session.execute(
             delete(WebhookSecretRow).where(col(WebhookSecretRow.webhook_id) == webhook_id)
         )
         rows = [{"webhook_id": webhook_id, **msgspec.structs.asdict(secret)} for secret in secrets]
-        await self._session.execute(insert(WebhookSecretRow), rows)
+        await self.session.execute(insert(WebhookSecretRow), rows)
 
 
-class WebhookRows:
-    """Webhooks of every namespace. Every method raises StorageUnavailable or StorageBusy."""
+class WebhookRows(DefinitionTable[WebhookName, Webhook, LockedWebhook]):
+    """Webhooks of every namespace. Every method raises StorageUnavailable or StorageBusy.
 
-    def __init__(self, database: Database) -> None:
-        self._database = database
+    With a codec, definitions have the values of their headers; without one they have only the names, and changes leave the
+    values alone.
+    """
 
-    @asynccontextmanager
-    async def named(
-        self, name: WebhookName, *, dry_run: bool = False
-    ) -> AsyncGenerator[NamedWebhook]:
-        """Lock the name; the block commits at its end, unless it raises or is a dry run.
+    kind = "webhook"
+    table = WebhookRow
+    is_row_locked = True  # deliverers write the health
 
-        Raises OutcomeUnknown.
-        """
-        async with self._database.writing(dry_run=dry_run) as session:
-            await session.execute(query("hold_name"), {"name": f"webhook:{name}"})
-            row = (await session.execute(_of(name).with_for_update())).one_or_none()
-            yield NamedWebhook(session, None if row is None else stored_of(row))
+    def __init__(self, database: Database, codec: HeaderCodec | None = None) -> None:
+        super().__init__(database)
+        self._codec = codec
 
-    async def find(self, name: WebhookName) -> StoredWebhook | None:
-        """Return the webhook, or None."""
+    def definition_of(self, row: Row[Any]) -> Webhook:
+        stored = stored_of(row)
+        return stored.webhook if self._codec is None else self._codec.decrypt_headers(stored)
+
+    def row_of(self, definition: Webhook) -> ColumnElement[bool]:
+        return col(WebhookRow.webhook_id) == definition.webhook_id
+
+    def values(self, definition: Webhook) -> dict[str, Any]:
+        return self.changes(definition) | {
+            "webhook_id": definition.webhook_id,
+            "namespace": definition.name.namespace,
+            "name": definition.name.name,
+            "created_at_ms": definition.created_at_ms,
+            "lease_epoch": 0,
+            "lease_until_ms": 0,
+        }
+
+    def changes(self, definition: Webhook) -> dict[str, Any]:
+        reason = definition.disabled_reason
+        values = {
+            "spec": _stored_spec(definition.spec),
+            "version": definition.version,
+            "changed_at_ms": definition.changed_at_ms,
+            "active": definition.is_active,
+            "disabled_at_ms": definition.disabled_at_ms,
+            "disabled_because": None if reason is None else reason.value,
+            "health": msgspec.to_builtins(definition.health, str_keys=True),
+        }
+        if self._codec is not None:
+            values["sealed_headers"] = self._codec.encrypt_headers(definition)
+        return values
+
+    def locked(
+        self, session: AsyncSession, name: WebhookName, row: Row[Any] | None
+    ) -> LockedWebhook:
+        return LockedWebhook(session, self, name, row)
+
+    async def find_stored(self, name: WebhookName) -> StoredWebhook | None:
+        """Return the webhook with its encrypted headers, or None."""
         async with self._database.reading() as session:
-            row = (await session.execute(_of(name))).one_or_none()
+            statement = self.select().where(self._is_one_of([name]))
+            row = (await session.execute(statement)).one_or_none()
             return None if row is None else stored_of(row)
 
     async def is_in_force(self, webhook_id: str, version: int, now_ms: int | None) -> bool:
@@ -129,32 +148,6 @@ class WebhookRows:
         """Return a webhook's secrets, the newest first."""
         async with self._database.reading() as session:
             return (await read_secrets(session, [webhook_id]))[webhook_id]
-
-    async def page(self, namespace: str, prefix: str, after: str, limit: int) -> list[Webhook]:
-        """Return the first `limit` webhooks of a namespace with that prefix.
-
-        By name, strictly after `after`.
-        """
-        name = col(WebhookRow.name)
-        statement = _all().where(
-            col(WebhookRow.namespace) == namespace,
-            name > after,
-            name >= prefix,
-            name < prefix + _AFTER_EVERY_CHARACTER,
-        )
-        async with self._database.reading() as session:
-            rows = await session.execute(statement.order_by(name).limit(limit))
-            return [stored_of(row).webhook for row in rows]
-
-
-def _all() -> Select[Any]:
-    return select(WebhookRow.__table__)  # type: ignore[attr-defined]
-
-
-def _of(name: WebhookName) -> Select[Any]:
-    return _all().where(
-        col(WebhookRow.namespace) == name.namespace, col(WebhookRow.name) == name.name
-    )
 
 
 async def read_secrets(
@@ -174,28 +167,10 @@ async def read_secrets(
     return secrets
 
 
-def webhook_values(webhook: Webhook, sealed_headers: bytes | None) -> dict[str, Any]:
-    named = tuple((name, "") for name, _ in webhook.spec.headers or ())
-    spec = msgspec.structs.replace(webhook.spec, headers=named)
-    reason = webhook.disabled_reason
-    return {
-        "webhook_id": webhook.webhook_id,
-        "namespace": webhook.name.namespace,
-        "name": webhook.name.name,
-        "spec": _stored_spec(spec),
-        "sealed_headers": sealed_headers,
-        "version": webhook.version,
-        "created_at_ms": webhook.created_at_ms,
-        "changed_at_ms": webhook.changed_at_ms,
-        "active": webhook.is_active,
-        "disabled_at_ms": webhook.disabled_at_ms,
-        "disabled_because": None if reason is None else reason.value,
-        "health": msgspec.to_builtins(webhook.health, str_keys=True),
-    }
-
-
 def _stored_spec(spec: WebhookSpec) -> dict[str, Any]:
+    headers = tuple((name, "") for name, _ in spec.headers or ())
     stored: dict[str, Any] = msgspec.to_builtins(spec) | {
+        "headers": msgspec.to_builtins(headers),
         "source": str(spec.source),
         "enabled": not spec.paused,
     }

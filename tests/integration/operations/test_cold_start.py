@@ -86,9 +86,9 @@ async def test_process_without_announcements_serves_many_objects(proxied, monkey
     settings, faults = proxied
     async with open_storage(settings) as storage:
         await use_everything(storage)
-        for kind in (storage.catalog._queues, storage.catalog._streams):
-            monkeypatch.setattr(kind.cache, "_may_keep", lambda: False)
-            kind.cache.invalidate_all()
+        for reader in (storage.catalog._queue_reader, storage.catalog._stream_reader):
+            monkeypatch.setattr(reader._cache, "_may_keep", lambda: False)
+            reader._cache.invalidate_all()
         faults.delay_s = ANSWER_S
 
         for _ in range(3):

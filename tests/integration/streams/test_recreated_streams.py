@@ -131,7 +131,7 @@ async def test_position_of_deleted_stream_is_rejected(
     await storage.groups.put(READERS, GroupSpec(stream="clicks", kind=GroupKind.SIMPLE))
     await other.groups.fetch(READERS)
     if is_deaf:
-        monkeypatch.setattr(other.catalog._streams.cache, "invalidate", lambda name: None)
+        monkeypatch.setattr(other.catalog._stream_reader, "invalidate", lambda name: None)
     await recreate(storage, records)
     if not is_deaf:
         await caught_up(other, stream)
@@ -172,7 +172,7 @@ async def test_reader_without_position_reads_recreated_stream(storage, other, mo
     await storage.catalog.put_stream(CLICKS, StreamSpec())
     await append(storage, RECORDS)
     await other.catalog.stream(CLICKS)
-    monkeypatch.setattr(other.catalog._streams.cache, "invalidate", lambda name: None)
+    monkeypatch.setattr(other.catalog._stream_reader, "invalidate", lambda name: None)
     await recreate(storage, 2)
 
     one_shard = await other.streams.read_shard(CLICKS, 0, ReadFrom(time_ms=0))

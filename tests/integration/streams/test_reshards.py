@@ -114,12 +114,12 @@ async def test_append_with_stale_definition_is_redirected_to_children(
     async with open_storage(settings, clock=clock) as other:
         await append(other.streams)
         monkeypatch.setattr(
-            other.catalog._streams.cache, "invalidate", lambda _: None
+            other.catalog._stream_reader, "invalidate", lambda _: None
         )  # misses notifications
         await streams.set_shard_count(CLICKS, 4)
         await streams.merge(CLICKS, 3, 4)
         old = await other.catalog.stream(CLICKS)
-        monkeypatch.setattr(other.catalog._streams.cache, "fresh", None)  # and does not read again
+        monkeypatch.setattr(other.catalog._stream_reader, "fresh", None)  # and does not read again
 
         appended = await append(other.streams)
 
@@ -131,7 +131,7 @@ async def test_stale_process_can_address_child_by_index(engines, streams, monkey
     """A client may know the child from another process."""
     old = await engines.catalog.stream(CLICKS)
     await streams.split(CLICKS, 0, HALF)
-    monkeypatch.setattr(engines.catalog._streams.cache, "get_cached", lambda _: old)
+    monkeypatch.setattr(engines.catalog._stream_reader._cache, "get_cached", lambda _: old)
 
     appended = await streams.append_to_shard(CLICKS, 2, [Record(b"x")])
 

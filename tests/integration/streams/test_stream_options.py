@@ -152,7 +152,7 @@ async def test_record_can_specify_hash_key(streams, place, shard):
 async def test_hash_key_selects_child_when_definition_is_stale(streams, engines, monkeypatch):
     old = await engines.catalog.stream(CLICKS)
     await streams.split(CLICKS, 0, HALF)
-    monkeypatch.setattr(engines.catalog._streams.cache, "get_cached", lambda _: old)
+    monkeypatch.setattr(engines.catalog._stream_reader._cache, "get_cached", lambda _: old)
 
     records = [Record(b"x", "k", hash_key=place) for place in (HALF, 0, HALF - 1)]
     appended = await streams.append(CLICKS, records)

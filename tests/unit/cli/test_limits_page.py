@@ -3,7 +3,8 @@
 from collections import Counter
 
 from api.cli.reference.limits import all_limits
-from storage.domain import limits, units
+from storage.domain import limits
+from storage.domain.limits import _shared as units
 
 
 def test_limits_page_lists_every_limit_once():

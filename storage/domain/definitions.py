@@ -1,0 +1,86 @@
+"""Rules that all definitions share: names in lists, versions, outcome of a put."""
+
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar, cast
+
+from msgspec.structs import replace
+
+from storage.domain import limits
+from storage.domain.errors import PreconditionFailed
+
+
+class Spec(Protocol):
+    """Specification of an object, as requested by its owner."""
+
+    def check(self) -> None:
+        """Raise ValidationFailed with every fault of the specification."""
+
+
+class StoredDefinition(Protocol):
+    """A stored object: its name, its specification, and its version, which counts from 1."""
+
+    @property
+    def name(self) -> Any: ...
+    @property
+    def spec(self) -> Any: ...
+    @property
+    def version(self) -> int: ...
+    @property
+    def changed_at_ms(self) -> int: ...
+
+
+class _Versioned(Protocol):
+    @property
+    def version(self) -> int: ...
+    @property
+    def changed_at_ms(self) -> int: ...
+
+
+P = TypeVar("P")
+V = TypeVar("V", bound=_Versioned)
+
+
+class Put(NamedTuple, Generic[P]):
+    """Definition after a put, and the one that it replaced: None if it was created."""
+
+    definition: P
+    created: bool
+    before: P | None
+
+
+def check_version(definition: _Versioned | None, if_match: int | None) -> None:
+    """Raise PreconditionFailed if the caller has seen another version than the current one."""
+    if if_match is None:
+        return
+    if definition is None:
+        raise PreconditionFailed("Nothing with this version exists.")
+    if definition.version != if_match:
+        raise PreconditionFailed(
+            f"The current version is {definition.version}, not {if_match}.",
+            version=definition.version,
+        )
+
+
+def with_changes(value: P, **changes: Any) -> P:
+    """Return a definition or specification with other values of some fields."""
+    return cast("P", replace(cast("Any", value), **changes))
+
+
+def next_version(definition: V, now_ms: int, **changes: Any) -> V:
+    """Return the definition with changes, as its next version."""
+    changed_at_ms = max(now_ms, definition.changed_at_ms)
+    return with_changes(
+        definition, version=definition.version + 1, changed_at_ms=changed_at_ms, **changes
+    )
+
+
+def could_be_name(text: str) -> bool:
+    """Return whether names could sort beside the text: printable ASCII.
+
+    Other text is invalid in Postgres, or sorts elsewhere.
+    """
+    return text.isascii() and (text == "" or text.isprintable())
+
+
+def page_limit(limit: int) -> int:
+    """Return a page's size within what is allowed."""
+    return max(1, min(limit, limits.PAGE_ITEMS_MAX))
