@@ -5,6 +5,7 @@ from typing import Annotated
 
 from fastapi import Header, Response
 
+from storage.domain.definitions import ANY_VERSION
 from storage.domain.errors import ValidationFailed
 
 IfMatch = Annotated[
@@ -35,10 +36,12 @@ def note_outcome(response: Response, version: int, *, created: bool) -> None:
 def expected_version(if_match: str | None) -> int | None:
     """Return the version in If-Match.
 
-    None when it has none or `*`; NO_VERSION when no version can match.
+    ANY_VERSION for `*`; NO_VERSION when no version can match.
     """
-    if if_match is None or if_match.strip() == ANY:
+    if if_match is None:
         return None
+    if if_match.strip() == ANY:
+        return ANY_VERSION
     named = _ETAG.fullmatch(if_match.strip())
     return int(named[1]) if named else NO_VERSION
 

@@ -1,15 +1,16 @@
 """Outcome of a PUT: the fields that it changed, or would change."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
 from fastapi import Query
 from pydantic import BaseModel, Field
 
 from api.http.validation_errors import pointer_to
 from api.native.former_names import deprecated_members
-from api.rest.schema_base import Config
+from api.rest.schema_base import Config, DefinitionConfig
+from storage.domain.definitions import StoredDefinition
 from storage.domain.errors import AlreadyExists
 
 DryRun = Annotated[
@@ -46,22 +47,20 @@ def put_outcome(before: Config | None, after: Config, *, dry_run: bool) -> dict[
 
 
 @contextmanager
-def comparing(
-    requested: Config,
-    config_of: Callable[[Any], Config],
-    representation: Callable[[Any], BaseModel],
-) -> Iterator[None]:
+def comparing(requested: DefinitionConfig, schema: Any) -> Iterator[None]:
     """Add the object that exists, and the requested fields that differ, to AlreadyExists.
 
-    A field that the request leaves out does not differ: its default was not asked for.
+    `schema` is that of the object. A field that the request leaves out does not differ: its default was not
+    requested.
     """
     try:
         yield
     except AlreadyExists as error:
+        spec = cast("StoredDefinition", error.current).spec
         fields = _dumped(requested, exclude_unset=True)
-        changes = _changes((), fields, _dumped(config_of(error.current)), fields)
+        changes = _changes((), fields, _dumped(requested.from_domain(spec)), fields)
         error.facts["changes"] = [change.model_dump() for change in changes]
-        error.facts["current"] = representation(error.current).model_dump(mode="json")
+        error.facts["current"] = schema.from_domain(error.current).model_dump(mode="json")
         raise
 
 

@@ -1,6 +1,7 @@
 """Shared parts of configuration schemas. Unknown fields are rejected."""
 
-from typing import Annotated, Any, TypeVar
+from collections.abc import Mapping
+from typing import Annotated, Any, Self, TypeVar
 
 from fastapi.exceptions import RequestValidationError
 from pydantic import (
@@ -33,6 +34,27 @@ class Config(BaseModel):
     """Base of configuration schemas, strict about types and names."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
+
+
+class DefinitionConfig(Config):
+    """Base of the complete configuration of an object, the body of its PUT."""
+
+    @classmethod
+    def from_domain(cls, spec: Any) -> Self:
+        """Return the configuration of a specification."""
+        raise NotImplementedError
+
+    def to_domain(self) -> Any:
+        """Return the specification, which the engine validates."""
+        raise NotImplementedError
+
+    def comparable(self) -> Self:
+        """Return the configuration as `from_domain` returns it, for comparisons."""
+        return self
+
+    def put_options(self) -> Mapping[str, Any]:
+        """Return further arguments of the engine's put."""
+        return {}
 
 
 ConfigT = TypeVar("ConfigT", bound=Config)

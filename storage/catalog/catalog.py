@@ -144,9 +144,10 @@ class Catalog:
 
         Raises QueueNotFound, and what put_queue raises.
         """
-        changed = change((await self.fresh_queue(name)).spec)
-        await self._check_target(name, changed)
-        await self._check_view(name, changed)
+        if queue := await self._queue_or_none(name, self.fresh_queue):
+            changed = change(queue.spec)
+            await self._check_target(name, changed)
+            await self._check_view(name, changed)
         return await self._queues.change(name, change, if_match=if_match)
 
     async def _check_target(self, name: QueueName, spec: QueueSpec) -> None:
@@ -236,7 +237,7 @@ class Catalog:
         return stream
 
     async def _queue_or_none(
-        self, name: StreamName, find: Callable[[QueueName], Awaitable[Queue]]
+        self, name: QueueName | StreamName, find: Callable[[QueueName], Awaitable[Queue]]
     ) -> Queue | None:
         try:
             return await find(QueueName(name.name, name.namespace))

@@ -7,6 +7,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 from storage.domain import limits
 from storage.domain.clock import Clock
 from storage.domain.definitions import (
+    ANY_VERSION,
     Put,
     Spec,
     StoredDefinition,
@@ -144,9 +145,10 @@ class DefinitionStore(Generic[N, S, D, L]):
         with self._notifying(name):
             async with self._table.lock(name) as locked:
                 current: D | None = locked.definition
-                if current is None:
+                if current is None and if_match != ANY_VERSION:
                     raise self._rules.not_found(name)
                 check_version(current, if_match)
+                assert current is not None
                 yield locked, current
 
     async def get(self, name: N) -> D:

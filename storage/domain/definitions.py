@@ -7,6 +7,9 @@ from msgspec.structs import replace
 from storage.domain import limits
 from storage.domain.errors import PreconditionFailed
 
+ANY_VERSION = -1
+"""Version seen by a caller that only requires the object to exist."""
+
 
 class Spec(Protocol):
     """Specification of an object, as requested by its owner."""
@@ -52,8 +55,8 @@ def check_version(definition: _Versioned | None, if_match: int | None) -> None:
     if if_match is None:
         return
     if definition is None:
-        raise PreconditionFailed("Nothing with this version exists.")
-    if definition.version != if_match:
+        raise PreconditionFailed("The object does not exist.")
+    if if_match not in (ANY_VERSION, definition.version):
         raise PreconditionFailed(
             f"The current version is {definition.version}, not {if_match}.",
             version=definition.version,

@@ -1,32 +1,15 @@
 """Consumer groups: configuration, members, bookmarks and offsets."""
 
+from functools import partial
 from typing import Annotated
 
-from fastapi import APIRouter, Body, Depends, Query, Response
+from fastapi import Body, Depends, Query
 
-from api.native.audited_route import AuditedRoute
-from api.native.cursors import decode_cursor, page_of
-from api.native.dependencies import (
-    Cursor,
-    GroupPath,
-    Limit,
-    NamePart,
-    Prefix,
-    PrincipalDep,
-    StorageDep,
-    may,
-    require_json,
-)
+from api.native.dependencies import GroupPath, NamePart, StorageDep, may
 from api.native.examples import AT, CREATED, LATER, MEMBERSHIP, Example
-from api.rest.conditional_requests import (
-    IfMatch,
-    IfNoneMatch,
-    etag,
-    expected_version,
-    is_create_only,
-    note_outcome,
-)
-from api.rest.definition_changes import DryRun, comparing
+from api.rest.conditional_requests import IfNoneMatch, is_create_only
+from api.rest.definition_router import JSON_ONLY, definition_router
+from api.rest.noun import Noun, OperationDoc, Verbs
 from api.rest.schemas.group import (
     BookmarkIn,
     BookmarkList,
@@ -36,6 +19,7 @@ from api.rest.schemas.group import (
     GroupLag,
     GroupOut,
     GroupPage,
+    GroupSnapshot,
     GroupStored,
     JoinIn,
     MembershipOut,
@@ -44,140 +28,81 @@ from api.rest.schemas.group import (
     ShardResetOut,
     positions_from,
 )
+from storage.bootstrap import Storage
 from storage.domain import limits
-from storage.domain.access.permissions import Action
-from storage.domain.errors import GroupNotFound, PreconditionFailed
-from storage.domain.groups.group import Group
-
-router = APIRouter(prefix="/v1/groups", tags=["groups"], route_class=AuditedRoute)
+from storage.domain.access.permissions import Action, Principal
+from storage.domain.groups.group import GroupSpec
+from storage.domain.names import GroupName
+from storage.groups.engine import Groups
 
 MANAGE = Depends(may(Action.GROUP_MANAGE))
 CONSUME = Depends(may(Action.GROUP_COMMIT))
 RESET = Depends(may(Action.GROUP_RESET))
 SEE = Depends(may(Action.GROUP_LIST))
-JSON_ONLY = Depends(require_json)
 
 
-@router.put(
-    "/{group}",
-    dependencies=[MANAGE, JSON_ONLY],
-    responses={201: {"model": GroupStored, "description": "Created"}},
-)
-async def put_consumer_group(
-    group: GroupPath,
-    storage: StorageDep,
-    principal: PrincipalDep,
-    response: Response,
-    config: GroupConfig,
-    if_match: IfMatch = None,
-    if_none_match: IfNoneMatch = None,
-    dry_run: DryRun = False,
-) -> GroupStored:
-    """Create a group that reads a stream, or change its timeouts.
-
-    A paused group stays paused. With `If-None-Match: *`, an existing group is not changed: the response is 412,
-    with the group (`current`) and the requested fields that differ from it (`changes`).
-    """
-    stream = f"{principal.namespace}/{config.stream}"
+def _authorise(storage: Storage, principal: Principal, _: object, spec: GroupSpec) -> None:
+    """Require permission to read the stream. Raises Forbidden."""
+    stream = f"{principal.namespace}/{spec.stream}"
     storage.authorizer.authorise(principal, Action.STREAM_READ, stream)
-    if if_match == "*":
-        await _require_group(storage, group)
-    with comparing(
-        config, lambda definition: GroupConfig.from_domain(definition.spec), GroupOut.from_domain
-    ):
-        put = await storage.groups.put(
-            group,
-            config.to_domain(),
-            if_match=expected_version(if_match),
-            create_only=is_create_only(if_none_match),
-            dry_run=dry_run,
-        )
-    note_outcome(response, put.definition.version, created=put.created and not dry_run)
-    return GroupStored.of(put, dry_run=dry_run)
 
 
-async def _require_group(storage: StorageDep, group: GroupPath) -> None:
-    """Raise PreconditionFailed unless the group exists."""
-    try:
-        await storage.groups.get(group)
-    except GroupNotFound:
-        raise PreconditionFailed("If-Match: * requires an existing group.") from None
+async def _describe(groups: Groups, name: GroupName) -> GroupSnapshot:
+    group, members, shards = await groups.describe(name)
+    return GroupSnapshot(group, members, [(one.lease, one.committed) for one in shards.values()])
 
 
-@router.get(
-    "/{group}",
-    dependencies=[SEE],
-    response_model=GroupDetail,
+def _verbs(storage: Storage, _: Principal) -> Verbs:
+    groups = storage.groups
+    return Verbs(
+        put=groups.put,
+        get=partial(_describe, groups),
+        pause=groups.pause,
+        delete=groups.delete,
+        page=groups.list_groups,
+    )
+
+
+GROUPS = Noun(
+    name="group",
+    plural="groups",
+    path=GroupPath,
+    see=[SEE],
+    manage=[MANAGE],
+    listed=Action.GROUP_LIST,
+    verbs=_verbs,
+    authorise=_authorise,
+    schema=GroupOut,
+    detail=GroupDetail,
+    config=GroupConfig,
+    body_required=True,
+    stored=GroupStored,
+    page=GroupPage,
+    operations={
+        "put": OperationDoc(
+            "put_consumer_group",
+            """Create a group that reads a stream, or change its timeouts.
+
+            A paused group stays paused. With `If-None-Match: *`, an existing group is not changed: the response is 412,
+            with the group (`current`) and the requested fields that differ from it (`changes`).
+            """,
+        ),
+        "get": OperationDoc("get_consumer_group", "Show a group, its members and their shards."),
+        "pause": OperationDoc(
+            "pause_consumer_group",
+            """Pause a group: its members receive no records until it is resumed.
+
+            Members notice within one heartbeat, at most 5 seconds. They keep their shards, and may commit what they have received.
+            """,
+        ),
+        "resume": OperationDoc("resume_consumer_group", "Resume a group."),
+        "delete": OperationDoc(
+            "delete_consumer_group", "Delete a group, its offsets and its bookmarks."
+        ),
+        "list": OperationDoc("list_consumer_groups", "List groups by name."),
+    },
 )
-async def get_consumer_group(
-    group: GroupPath, storage: StorageDep, response: Response
-) -> GroupDetail:
-    """Show a group, its members and their shards."""
-    stored, members, shards = await storage.groups.describe(group)
-    response.headers["etag"] = etag(stored.version)
-    return GroupDetail.of(
-        stored, members, [(found.lease, found.committed) for found in shards.values()]
-    )
-
-
-@router.put("/{group}/pause", dependencies=[MANAGE])
-async def pause_consumer_group(
-    group: GroupPath, storage: StorageDep, response: Response
-) -> GroupOut:
-    """Pause a group: its members receive no records until it is resumed.
-
-    Members notice within one heartbeat, at most 5 seconds. They keep their shards, and may commit what they have received.
-    """
-    return _group_response(await storage.groups.pause(group, paused=True), response)
-
-
-@router.delete("/{group}/pause", dependencies=[MANAGE])
-async def resume_consumer_group(
-    group: GroupPath, storage: StorageDep, response: Response
-) -> GroupOut:
-    """Resume a group."""
-    return _group_response(await storage.groups.pause(group, paused=False), response)
-
-
-def _group_response(group: Group, response: Response) -> GroupOut:
-    response.headers["etag"] = etag(group.version)
-    return GroupOut.from_domain(group)
-
-
-@router.delete("/{group}", dependencies=[MANAGE], status_code=204)
-async def delete_consumer_group(
-    group: GroupPath, storage: StorageDep, if_match: IfMatch = None
-) -> None:
-    """Delete a group, its offsets and its bookmarks."""
-    if if_match == "*":
-        await _require_group(storage, group)
-    await storage.groups.delete(group, if_match=expected_version(if_match))
-
-
-@router.get("", dependencies=[SEE])
-async def list_consumer_groups(
-    storage: StorageDep,
-    principal: PrincipalDep,
-    prefix: Prefix = "",
-    limit: Limit = limits.PAGE_ITEMS_DEFAULT,
-    cursor: Cursor = "",
-) -> GroupPage:
-    """List groups by name."""
-    about = ("groups", principal.namespace, prefix)
-    after = decode_cursor(cursor, about, str) if cursor else ""
-    groups = await storage.groups.list_groups(
-        principal.namespace, prefix=prefix, after=after, limit=limit + 1
-    )
-    page = page_of(
-        groups,
-        limit,
-        about,
-        lambda group: group.name.name,
-        lambda group: principal.policy.allows(Action.GROUP_LIST, group.name.name),
-    )
-    return GroupPage(
-        items=[GroupOut.from_domain(group) for group in page.items], next_cursor=page.next_cursor
-    )
+router = definition_router(GROUPS)
 
 
 @router.post("/{group}/members", dependencies=[CONSUME, JSON_ONLY])

@@ -1,33 +1,65 @@
 """API keys and access key pairs. The engine enforces who can grant what."""
 
+from functools import partial
 from typing import Annotated
 
-from fastapi import APIRouter, Body, Depends, Path, Query, Response
+from fastapi import Body, Depends, Path, Query, Response
 
-from api.native.audited_route import AuditedRoute
 from api.native.cursors import decode_cursor, encode_cursor
-from api.native.dependencies import Cursor, Limit, PrincipalDep, StorageDep, may, require_json
+from api.native.dependencies import Cursor, Limit, PrincipalDep, StorageDep, may
 from api.native.examples import API_KEY, AT, GRANT, KEY_ID, LATER, RATES, Example
 from api.native.fields import to_ms
-from api.rest.conditional_requests import (
-    NO_STORE,
-    IfMatch,
-    IfNoneMatch,
-    etag,
-    expected_version,
-    is_unchanged,
-)
+from api.rest.conditional_requests import NO_STORE, etag
+from api.rest.definition_router import JSON_ONLY, definition_router
+from api.rest.noun import Noun, OperationDoc, Verbs
 from api.rest.schemas.key import KeyConfig, KeyCreated, KeyOut, KeyPage, KeyPatch, KeyRotation
+from storage.bootstrap import Storage
 from storage.domain import limits
 from storage.domain.access.credentials import IssuedCredential, NewSecret
-from storage.domain.access.permissions import Action
-
-router = APIRouter(prefix="/v1/keys", tags=["keys"], route_class=AuditedRoute)
+from storage.domain.access.permissions import Action, Principal
 
 MANAGE = Depends(may(Action.ADMIN_KEYS))
-JSON_ONLY = Depends(require_json)
 KeyId = Annotated[str, Path(description="Id of an API key or access key pair.")]
-"""Secrets are for who asked, and for nothing on the way."""
+
+
+def key_from_path(key: KeyId) -> str:
+    """Return the id that the path names."""
+    return key
+
+
+def _verbs(storage: Storage, principal: Principal) -> Verbs:
+    credentials = storage.credentials
+    return Verbs(
+        get=partial(credentials.get, principal),
+        change=partial(credentials.change, principal),
+        delete=partial(credentials.revoke, principal),
+    )
+
+
+KEYS = Noun(
+    name="key",
+    plural="keys",
+    path=Annotated[str, Depends(key_from_path)],
+    see=[MANAGE],
+    manage=[MANAGE],
+    verbs=_verbs,
+    schema=KeyOut,
+    patch=KeyPatch,
+    is_etag_complete=True,
+    operations={
+        "get": OperationDoc(
+            "get_key", "Show a credential without its secret, which cannot be retrieved."
+        ),
+        "change": OperationDoc(
+            "change_key", "Change permissions of a credential. They apply from its next call."
+        ),
+        "delete": OperationDoc(
+            "revoke_key",
+            "Revoke a credential permanently. All processes close its open connections.",
+        ),
+    },
+)
+router = definition_router(KEYS)
 
 
 @router.post("", dependencies=[MANAGE, JSON_ONLY], status_code=201)
@@ -62,50 +94,6 @@ async def list_keys(
     )
 
 
-@router.get(
-    "/{key}",
-    dependencies=[MANAGE],
-    response_model=KeyOut,
-    responses={304: {"description": "Not modified"}},
-)
-async def get_key(
-    key: KeyId,
-    storage: StorageDep,
-    principal: PrincipalDep,
-    response: Response,
-    if_none_match: IfNoneMatch = None,
-) -> KeyOut | Response:
-    """Show a credential without its secret, which cannot be retrieved."""
-    issued = await storage.credentials.get(principal, key)
-    if is_unchanged(if_none_match, issued.version):
-        return Response(status_code=304, headers={"etag": etag(issued.version)})
-    return _key_response(issued, response)
-
-
-@router.patch("/{key}", dependencies=[MANAGE, JSON_ONLY])
-async def change_key(
-    key: KeyId,
-    storage: StorageDep,
-    principal: PrincipalDep,
-    response: Response,
-    patch: KeyPatch,
-    if_match: IfMatch = None,
-) -> KeyOut:
-    """Change permissions of a credential. They apply from its next call."""
-    issued = await storage.credentials.change(
-        principal, key, patch.apply, if_match=expected_version(if_match)
-    )
-    return _key_response(issued, response)
-
-
-@router.delete("/{key}", dependencies=[MANAGE], status_code=204)
-async def revoke_key(
-    key: KeyId, storage: StorageDep, principal: PrincipalDep, if_match: IfMatch = None
-) -> None:
-    """Revoke a credential permanently. All processes close its open connections."""
-    await storage.credentials.revoke(principal, key, if_match=expected_version(if_match))
-
-
 @router.post("/{key}/rotations", dependencies=[MANAGE, JSON_ONLY], status_code=201)
 async def rotate_key(
     key: KeyId,
@@ -127,11 +115,6 @@ def _made(issued: IssuedCredential, secret: NewSecret, response: Response) -> Ke
     response.headers["etag"] = etag(issued.version)
     response.headers["cache-control"] = NO_STORE
     return KeyCreated.of(issued, secret.token)
-
-
-def _key_response(issued: IssuedCredential, response: Response) -> KeyOut:
-    response.headers["etag"] = etag(issued.version)
-    return KeyOut.from_domain(issued)
 
 
 # Examples of the OpenAPI document

@@ -1,33 +1,11 @@
 """Queues: configuration, counts and purges."""
 
-from typing import Annotated
+from fastapi import Depends, Request
 
-from fastapi import APIRouter, Body, Depends, Request, Response
-
-from api.native.audited_route import AuditedRoute
-from api.native.cursors import decode_cursor, page_of
-from api.native.dependencies import (
-    Cursor,
-    Limit,
-    Prefix,
-    PrincipalDep,
-    QueuePath,
-    StorageDep,
-    may,
-    require_json,
-)
+from api.native.dependencies import QueuePath, StorageDep, may
 from api.native.examples import AT, CREATED, LATER, Example
-from api.native.former_names import note_former_members
-from api.rest.conditional_requests import (
-    IfMatch,
-    IfNoneMatch,
-    etag,
-    expected_version,
-    is_create_only,
-    is_unchanged,
-    note_outcome,
-)
-from api.rest.definition_changes import DryRun, comparing
+from api.rest.definition_router import definition_router
+from api.rest.noun import Noun, OperationDoc, Verbs
 from api.rest.schemas.queue import (
     Purged,
     QueueConfig,
@@ -38,160 +16,72 @@ from api.rest.schemas.queue import (
     QueueStored,
 )
 from storage.bootstrap import Storage
-from storage.domain import limits
 from storage.domain.access.permissions import Action, Principal
-from storage.domain.errors import PreconditionFailed, QueueNotFound
-from storage.domain.queues.queue import Queue, QueueSpec
-
-router = APIRouter(prefix="/v1/queues", tags=["queues"], route_class=AuditedRoute)
+from storage.domain.queues.queue import QueueSpec
 
 MANAGE = Depends(may(Action.QUEUE_MANAGE))
 SEE = Depends(may(Action.QUEUE_LIST))
 PURGE = Depends(may(Action.QUEUE_PURGE))
-JSON_ONLY = Depends(require_json)
 
 
-@router.put(
-    "/{queue}",
-    dependencies=[MANAGE, JSON_ONLY],
-    responses={201: {"model": QueueStored, "description": "Created"}},
-)
-async def put_queue(
-    queue: QueuePath,
-    storage: StorageDep,
-    response: Response,
-    principal: PrincipalDep,
-    config: Annotated[QueueConfig, Body(default_factory=QueueConfig)],
-    if_match: IfMatch = None,
-    if_none_match: IfNoneMatch = None,
-    dry_run: DryRun = False,
-) -> QueueStored:
-    """Create a queue, or replace its configuration.
-
-    A paused queue stays paused. With `If-None-Match: *`, an existing queue is not changed: the response is 412,
-    with the queue (`current`) and the requested fields that differ from it (`changes`).
-    """
-    create_only = is_create_only(if_none_match)
-    spec = config.to_domain()
-    _authorise(storage, principal, spec)
-    if if_match == "*":
-        await _require_queue(storage, queue)
-    with comparing(
-        config, lambda definition: QueueConfig.from_domain(definition.spec), QueueOut.from_domain
-    ):
-        put = await storage.catalog.put_queue(
-            queue,
-            spec,
-            if_match=expected_version(if_match),
-            create_only=create_only,
-            dry_run=dry_run,
-            replace_pause=config.paused is not None,
-        )
-    note_former_members(response, config)
-    note_outcome(response, put.definition.version, created=put.created and not dry_run)
-    return QueueStored.of(put, dry_run=dry_run)
-
-
-def _authorise(storage: Storage, principal: Principal, spec: QueueSpec) -> None:
-    """Require permission to send to the dead-letter queue. Raises Forbidden."""
-    if spec.dead_letters is not None:
-        target = f"{principal.namespace}/{spec.dead_letters.queue}"
+def _authorise(
+    storage: Storage, principal: Principal, before: QueueSpec | None, after: QueueSpec
+) -> None:
+    """Require permission to send to a new dead-letter queue. Raises Forbidden."""
+    changes = before is None or before.dead_letters != after.dead_letters
+    if changes and after.dead_letters is not None:
+        target = f"{principal.namespace}/{after.dead_letters.queue}"
         storage.authorizer.authorise(principal, Action.QUEUE_SEND, target)
 
 
-async def _require_queue(storage: StorageDep, queue: QueuePath) -> None:
-    """Raise PreconditionFailed unless the queue exists."""
-    try:
-        await storage.catalog.fresh_queue(queue)
-    except QueueNotFound:
-        raise PreconditionFailed("If-Match: * requires an existing queue.") from None
+def _verbs(storage: Storage, _: Principal) -> Verbs:
+    catalog = storage.catalog
+    return Verbs(
+        put=catalog.put_queue,
+        get=catalog.fresh_queue,
+        change=catalog.change_queue,
+        pause=catalog.pause_queue,
+        delete=catalog.delete_queue,
+        page=catalog.list_queues,
+    )
 
 
-def _queue_response(queue: Queue, response: Response) -> QueueOut:
-    response.headers["etag"] = etag(queue.version)
-    return QueueOut.from_domain(queue)
+QUEUES = Noun(
+    name="queue",
+    plural="queues",
+    path=QueuePath,
+    see=[SEE],
+    manage=[MANAGE],
+    listed=Action.QUEUE_LIST,
+    verbs=_verbs,
+    authorise=_authorise,
+    schema=QueueOut,
+    config=QueueConfig,
+    stored=QueueStored,
+    patch=QueuePatch,
+    page=QueuePage,
+    is_etag_complete=True,
+    operations={
+        "put": OperationDoc(
+            "put_queue",
+            """Create a queue, or replace its configuration.
 
-
-@router.get(
-    "/{queue}",
-    dependencies=[SEE],
-    response_model=QueueOut,
-    responses={304: {"description": "Not modified"}},
+            A paused queue stays paused. With `If-None-Match: *`, an existing queue is not changed: the response is 412,
+            with the queue (`current`) and the requested fields that differ from it (`changes`).
+            """,
+        ),
+        "get": OperationDoc("get_queue", "Show a queue's configuration."),
+        "change": OperationDoc("change_queue", "Change fields of a queue's configuration."),
+        "pause": OperationDoc(
+            "pause_queue",
+            "Pause delivery: the queue accepts messages and delivers none until it is resumed.",
+        ),
+        "resume": OperationDoc("resume_queue", "Resume delivery."),
+        "delete": OperationDoc("delete_queue", "Delete a queue and its messages."),
+        "list": OperationDoc("list_queues", "List queues by name."),
+    },
 )
-async def get_queue(
-    queue: QueuePath, storage: StorageDep, response: Response, if_none_match: IfNoneMatch = None
-) -> QueueOut | Response:
-    """Show a queue's configuration."""
-    stored = await storage.catalog.fresh_queue(queue)
-    if is_unchanged(if_none_match, stored.version):
-        return Response(status_code=304, headers={"etag": etag(stored.version)})
-    return _queue_response(stored, response)
-
-
-@router.patch("/{queue}", dependencies=[MANAGE, JSON_ONLY])
-async def change_queue(
-    queue: QueuePath,
-    storage: StorageDep,
-    response: Response,
-    principal: PrincipalDep,
-    patch: QueuePatch,
-    if_match: IfMatch = None,
-) -> QueueOut:
-    """Change fields of a queue's configuration."""
-
-    def change(spec: QueueSpec) -> QueueSpec:
-        changed = patch.apply(spec)
-        if changed.dead_letters != spec.dead_letters:
-            _authorise(storage, principal, changed)
-        return changed
-
-    stored = await storage.catalog.change_queue(queue, change, if_match=expected_version(if_match))
-    note_former_members(response, patch)
-    return _queue_response(stored, response)
-
-
-@router.put("/{queue}/pause", dependencies=[MANAGE])
-async def pause_queue(queue: QueuePath, storage: StorageDep, response: Response) -> QueueOut:
-    """Pause delivery: the queue accepts messages and delivers none until it is resumed."""
-    return _queue_response(await storage.catalog.pause_queue(queue, paused=True), response)
-
-
-@router.delete("/{queue}/pause", dependencies=[MANAGE])
-async def resume_queue(queue: QueuePath, storage: StorageDep, response: Response) -> QueueOut:
-    """Resume delivery."""
-    return _queue_response(await storage.catalog.pause_queue(queue, paused=False), response)
-
-
-@router.delete("/{queue}", dependencies=[MANAGE], status_code=204)
-async def delete_queue(queue: QueuePath, storage: StorageDep, if_match: IfMatch = None) -> None:
-    """Delete a queue and its messages."""
-    await storage.catalog.delete_queue(queue, if_match=expected_version(if_match))
-
-
-@router.get("", dependencies=[SEE])
-async def list_queues(
-    storage: StorageDep,
-    principal: PrincipalDep,
-    prefix: Prefix = "",
-    limit: Limit = limits.PAGE_ITEMS_DEFAULT,
-    cursor: Cursor = "",
-) -> QueuePage:
-    """List queues by name."""
-    about = ("queues", principal.namespace, prefix)
-    after = decode_cursor(cursor, about, str) if cursor else ""
-    queues = await storage.catalog.list_queues(
-        principal.namespace, prefix=prefix, after=after, limit=limit + 1
-    )
-    page = page_of(
-        queues,
-        limit,
-        about,
-        lambda queue: queue.name.name,
-        lambda queue: principal.policy.allows(Action.QUEUE_LIST, queue.name.name),
-    )
-    return QueuePage(
-        items=[QueueOut.from_domain(queue) for queue in page.items], next_cursor=page.next_cursor
-    )
+router = definition_router(QUEUES)
 
 
 @router.get("/{queue}/stats", dependencies=[SEE])

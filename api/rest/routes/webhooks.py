@@ -1,35 +1,18 @@
 """Webhooks: configuration, secrets, and re-enabling."""
 
+from collections.abc import Mapping
+from functools import partial
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Body, Depends, Response
+from fastapi import Body, Depends, Response
 
-from api.native.audited_route import AuditedRoute
-from api.native.cursors import decode_cursor, page_of
-from api.native.dependencies import (
-    Cursor,
-    Limit,
-    Prefix,
-    PrincipalDep,
-    StorageDep,
-    WebhookPath,
-    may,
-    require_json,
-)
+from api.native.dependencies import StorageDep, WebhookPath, may
 from api.native.examples import AT, CREATED, LATER, Example
 from api.native.fields import rfc3339, to_ms
-from api.native.former_names import note_former_members
-from api.rest.conditional_requests import (
-    IfMatch,
-    IfNoneMatch,
-    etag,
-    expected_version,
-    is_create_only,
-    note_outcome,
-)
-from api.rest.definition_changes import DryRun, comparing
+from api.rest.conditional_requests import etag
+from api.rest.definition_router import JSON_ONLY, definition_router
+from api.rest.noun import Noun, OperationDoc, Verbs
 from api.rest.schemas.webhook import (
-    HIDDEN_VALUE,
     RotateIn,
     SecretOut,
     WebhookChanged,
@@ -39,71 +22,15 @@ from api.rest.schemas.webhook import (
     WebhookStored,
 )
 from storage.bootstrap import Storage
-from storage.domain import limits
 from storage.domain.access.permissions import Action, Principal
-from storage.domain.errors import PreconditionFailed, WebhookNotFound
+from storage.domain.names import WebhookName
 from storage.domain.webhooks import SourceKind, Webhook, WebhookSpec
-
-router = APIRouter(prefix="/v1/webhooks", tags=["webhooks"], route_class=AuditedRoute)
+from storage.webhooks.engine import PutWebhook, Webhooks
 
 MANAGE = Depends(may(Action.WEBHOOK_MANAGE))
-SEE = Depends(may(Action.WEBHOOK_LIST))
-JSON_ONLY = Depends(require_json)
 
 
-@router.put(
-    "/{webhook}",
-    dependencies=[MANAGE, JSON_ONLY],
-    responses={201: {"model": WebhookStored, "description": "Created"}},
-)
-async def put_webhook(
-    webhook: WebhookPath,
-    storage: StorageDep,
-    principal: PrincipalDep,
-    response: Response,
-    config: WebhookConfig,
-    if_match: IfMatch = None,
-    if_none_match: IfNoneMatch = None,
-    dry_run: DryRun = False,
-) -> WebhookStored:
-    """Create a webhook for a queue or a consumer group, or replace its configuration.
-
-    When the webhook is created, the response contains the signing secret, in the format of Standard Webhooks. Whether it is
-    paused or disabled does not change. With `If-None-Match: *`, an existing webhook is not changed: the response is 412,
-    with the webhook (`current`) and the requested fields that differ from it (`changes`). The response waits until no deliverer sends by the
-    former configuration (`in_force`).
-    """
-    spec = config.to_domain()
-    _authorise(storage, principal, spec)
-    if if_match == "*":
-        await _require_webhook(storage, webhook)
-    with comparing(
-        _without_values(config),
-        lambda definition: WebhookConfig.from_domain(definition.spec),
-        WebhookOut.from_domain,
-    ):
-        put = await storage.webhooks.put(
-            webhook,
-            spec,
-            if_match=expected_version(if_match),
-            create_only=is_create_only(if_none_match),
-            dry_run=dry_run,
-            replace_pause=config.enabled is not None,
-        )
-    note_former_members(response, config)
-    note_outcome(response, put.definition.version, created=put.created and not dry_run)
-    in_force = not dry_run and await storage.webhooks.wait_until_in_force(put.definition)
-    return WebhookStored.of(put, dry_run=dry_run, in_force=in_force)
-
-
-def _without_values(config: WebhookConfig) -> WebhookConfig:
-    """Return the configuration without header values, as the engine returns it."""
-    if config.headers is None:
-        return config
-    return config.model_copy(update={"headers": dict.fromkeys(config.headers, HIDDEN_VALUE)})
-
-
-def _authorise(storage: Storage, principal: Principal, spec: WebhookSpec) -> None:
+def _authorise(storage: Storage, principal: Principal, _: object, spec: WebhookSpec) -> None:
     """Require permission to consume the source and write to the target. Raises Forbidden."""
     consume = {
         SourceKind.QUEUE: Action.QUEUE_RECEIVE,
@@ -115,92 +42,90 @@ def _authorise(storage: Storage, principal: Principal, spec: WebhookSpec) -> Non
         authorise(principal, Action.QUEUE_SEND, f"{namespace}/{spec.dead_letter_queue}")
 
 
-async def _require_webhook(storage: Storage, webhook: WebhookPath) -> None:
-    """Raise PreconditionFailed unless the webhook exists."""
-    try:
-        await storage.webhooks.get(webhook)
-    except WebhookNotFound:
-        raise PreconditionFailed("If-Match: * requires an existing webhook.") from None
+async def _in_force(storage: Storage, webhook: Webhook) -> Mapping[str, Any]:
+    return {"in_force": await storage.webhooks.wait_until_in_force(webhook)}
 
 
-@router.get("/{webhook}", dependencies=[SEE])
-async def get_webhook(webhook: WebhookPath, storage: StorageDep, response: Response) -> WebhookOut:
-    """Show the configuration and health of a webhook. The ETag covers the configuration only."""
-    stored = await storage.webhooks.get(webhook)
-    response.headers["etag"] = etag(stored.version)
-    return WebhookOut.from_domain(stored)
+async def _put_fields(storage: Storage, put: PutWebhook, dry_run: bool) -> Mapping[str, Any]:
+    """Return the secret, which is not valid after a dry run, and whether it is in force."""
+    if dry_run:
+        return {"secret": None, "in_force": False}
+    secret = None if put.secret is None else put.secret.value
+    return {"secret": secret, **await _in_force(storage, put.definition)}
 
 
-@router.put("/{webhook}/pause", dependencies=[MANAGE])
-async def pause_webhook(
-    webhook: WebhookPath, storage: StorageDep, response: Response
-) -> WebhookChanged:
-    """Pause deliveries. Messages and records wait in their queue or stream.
-
-    The response waits until the requests in progress have ended (`in_force`).
-    """
-    paused = await storage.webhooks.pause(webhook, paused=True)
-    return await _changed_response(storage, paused, response)
+async def _delete(webhooks: Webhooks, name: WebhookName, if_match: int | None) -> None:
+    """Delete a webhook after its requests in progress have ended."""
+    paused = await webhooks.pause(name, paused=True, if_match=if_match)
+    await webhooks.wait_until_in_force(paused)
+    await webhooks.delete(name, if_match=None if if_match is None else paused.version)
 
 
-@router.delete("/{webhook}/pause", dependencies=[MANAGE])
-async def resume_webhook(
-    webhook: WebhookPath, storage: StorageDep, response: Response
-) -> WebhookChanged:
-    """Resume deliveries. A webhook that the service has disabled stays disabled."""
-    resumed = await storage.webhooks.pause(webhook, paused=False)
-    return await _changed_response(storage, resumed, response)
-
-
-async def _changed_response(
-    storage: Storage, webhook: Webhook, response: Response
-) -> WebhookChanged:
-    in_force = await storage.webhooks.wait_until_in_force(webhook)
-    response.headers["etag"] = etag(webhook.version)
-    return WebhookChanged.of(webhook, in_force=in_force)
-
-
-@router.delete("/{webhook}", dependencies=[MANAGE], status_code=204)
-async def delete_webhook(
-    webhook: WebhookPath, storage: StorageDep, if_match: IfMatch = None
-) -> None:
-    """Delete a webhook, its secrets and its log. The queue or group is kept.
-
-    It is paused first, until its requests in progress have ended.
-    """
-    if if_match == "*":
-        await _require_webhook(storage, webhook)
-    seen = expected_version(if_match)
-    paused = await storage.webhooks.pause(webhook, paused=True, if_match=seen)
-    await storage.webhooks.wait_until_in_force(paused)
-    await storage.webhooks.delete(webhook, if_match=None if seen is None else paused.version)
-
-
-@router.get("", dependencies=[SEE])
-async def list_webhooks(
-    storage: StorageDep,
-    principal: PrincipalDep,
-    prefix: Prefix = "",
-    limit: Limit = limits.PAGE_ITEMS_DEFAULT,
-    cursor: Cursor = "",
-) -> WebhookPage:
-    """List webhooks by name."""
-    about = ("webhooks", principal.namespace, prefix)
-    after = decode_cursor(cursor, about, str) if cursor else ""
-    webhooks = await storage.webhooks.list_webhooks(
-        principal.namespace, prefix=prefix, after=after, limit=limit + 1
+def _verbs(storage: Storage, _: Principal) -> Verbs:
+    webhooks = storage.webhooks
+    return Verbs(
+        put=webhooks.put,
+        get=webhooks.get,
+        pause=webhooks.pause,
+        delete=partial(_delete, webhooks),
+        page=webhooks.list_webhooks,
     )
-    page = page_of(
-        webhooks,
-        limit,
-        about,
-        lambda webhook: webhook.name.name,
-        lambda webhook: principal.policy.allows(Action.WEBHOOK_LIST, webhook.name.name),
-    )
-    return WebhookPage(
-        items=[WebhookOut.from_domain(webhook) for webhook in page.items],
-        next_cursor=page.next_cursor,
-    )
+
+
+WEBHOOKS = Noun(
+    name="webhook",
+    plural="webhooks",
+    path=WebhookPath,
+    see=[Depends(may(Action.WEBHOOK_LIST))],
+    manage=[MANAGE],
+    listed=Action.WEBHOOK_LIST,
+    verbs=_verbs,
+    authorise=_authorise,
+    schema=WebhookOut,
+    config=WebhookConfig,
+    body_required=True,
+    stored=WebhookStored,
+    changed=WebhookChanged,
+    page=WebhookPage,
+    put_fields=_put_fields,
+    pause_fields=_in_force,
+    operations={
+        "put": OperationDoc(
+            "put_webhook",
+            """Create a webhook for a queue or a consumer group, or replace its configuration.
+
+            When the webhook is created, the response contains the signing secret, in the format of Standard Webhooks. Whether it is
+            paused or disabled does not change. With `If-None-Match: *`, an existing webhook is not changed: the response is 412,
+            with the webhook (`current`) and the requested fields that differ from it (`changes`). The response waits until no deliverer sends by the
+            former configuration (`in_force`).
+            """,
+        ),
+        "get": OperationDoc(
+            "get_webhook",
+            "Show the configuration and health of a webhook. The ETag covers the configuration only.",
+        ),
+        "pause": OperationDoc(
+            "pause_webhook",
+            """Pause deliveries. Messages and records wait in their queue or stream.
+
+            The response waits until the requests in progress have ended (`in_force`).
+            """,
+        ),
+        "resume": OperationDoc(
+            "resume_webhook",
+            "Resume deliveries. A webhook that the service has disabled stays disabled.",
+        ),
+        "delete": OperationDoc(
+            "delete_webhook",
+            """Delete a webhook, its secrets and its log. The queue or group is kept.
+
+            It is paused first, until its requests in progress have ended.
+            """,
+        ),
+        "list": OperationDoc("list_webhooks", "List webhooks by name."),
+    },
+)
+router = definition_router(WEBHOOKS)
 
 
 @router.post("/{webhook}/secret", dependencies=[MANAGE, JSON_ONLY])
@@ -233,7 +158,9 @@ async def enable_webhook(
 
     Shards waiting for a retry are retried immediately.
     """
-    return await _changed_response(storage, await storage.webhooks.enable(webhook), response)
+    enabled = await storage.webhooks.enable(webhook)
+    response.headers["etag"] = etag(enabled.version)
+    return WebhookChanged.from_domain(enabled, **await _in_force(storage, enabled))
 
 
 # Examples of the OpenAPI document

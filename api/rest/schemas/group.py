@@ -1,16 +1,16 @@
 """Consumer group schemas: configuration, members, offsets."""
 
+from collections.abc import Sequence
 from datetime import datetime
-from typing import Annotated, Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar, NamedTuple, Self
 
 from pydantic import AwareDatetime, BaseModel, Field
 
 from api.native.fields import moment_ms, rfc3339, to_ms, to_seconds
 from api.native.former_names import former_name
-from api.rest.definition_changes import PutOutcome, put_outcome
-from api.rest.schema_base import Config, Seconds, Time, in_seconds
+from api.rest.definition_changes import PutOutcome
+from api.rest.schema_base import Config, DefinitionConfig, Seconds, Time, in_seconds
 from storage.domain import limits
-from storage.domain.definitions import Put
 from storage.domain.errors import ValidationFailed
 from storage.domain.groups.assignment import Member, ShardLease
 from storage.domain.groups.group import (
@@ -36,7 +36,7 @@ Positions = Annotated[
 ]
 
 
-class GroupConfig(Config):
+class GroupConfig(DefinitionConfig):
     """The complete configuration of a group. Stream, kind and start are immutable."""
 
     stream: Name
@@ -116,13 +116,6 @@ class GroupOut(BaseModel):
 class GroupStored(PutOutcome, GroupOut):
     """A group after a PUT, and what the PUT changed."""
 
-    @classmethod
-    def of(cls, put: Put[Group], *, dry_run: bool) -> Self:
-        """Return the group with the outcome of the PUT."""
-        before = None if put.before is None else GroupConfig.from_domain(put.before.spec)
-        after = GroupConfig.from_domain(put.definition.spec)
-        return cls.from_domain(put.definition, **put_outcome(before, after, dry_run=dry_run))
-
 
 def _group_fields(group: Group) -> dict[str, Any]:
     return {
@@ -182,6 +175,19 @@ class GroupShardOut(BaseModel):
     finished: bool
 
 
+class GroupSnapshot(NamedTuple):
+    """A group, its members, and its shards with their committed offsets."""
+
+    group: Group
+    members: tuple[Member, ...]
+    shards: Sequence[tuple[ShardLease, int | None]]
+
+    @property
+    def version(self) -> int:
+        """The group's version."""
+        return self.group.version
+
+
 class GroupDetail(GroupOut):
     """A group with its members and shards, as one consistent snapshot."""
 
@@ -190,15 +196,14 @@ class GroupDetail(GroupOut):
     shards: list[GroupShardOut]
 
     @classmethod
-    def of(
-        cls, group: Group, members: tuple[Member, ...], shards: list[tuple[ShardLease, int | None]]
-    ) -> Self:
-        """Return the group with its members, and its shards with their committed offsets."""
-        leases = [lease for lease, _ in shards]
+    def from_domain(cls, group: Group | GroupSnapshot, **outcome: Any) -> Self:
+        assert isinstance(group, GroupSnapshot)
+        leases = [lease for lease, _ in group.shards]
         return cls(
-            **_group_fields(group),
-            generation=group.generation,
-            members=[MemberOut.from_domain(member, leases) for member in members],
+            **_group_fields(group.group),
+            **outcome,
+            generation=group.group.generation,
+            members=[MemberOut.from_domain(member, leases) for member in group.members],
             shards=[
                 GroupShardOut(
                     shard=lease.shard,
@@ -206,7 +211,7 @@ class GroupDetail(GroupOut):
                     committed=committed,
                     finished=lease.finished,
                 )
-                for lease, committed in shards
+                for lease, committed in group.shards
             ],
         )
 

@@ -6,10 +6,9 @@ from pydantic import BaseModel, Field
 
 from api.native.fields import rfc3339
 from api.native.former_names import former_name
-from api.rest.definition_changes import PutOutcome, put_outcome
-from api.rest.schema_base import Config, Time
+from api.rest.definition_changes import PutOutcome
+from api.rest.schema_base import Config, DefinitionConfig, Time
 from storage.domain import limits
-from storage.domain.definitions import Put
 from storage.domain.quotas import Namespace, Quotas, Rates, ResourceRates
 
 PerSecond = Annotated[
@@ -67,8 +66,8 @@ class ResourceRatesConfig(Config):
     rates: RatesConfig
 
 
-class NamespaceConfig(Config):
-    """The quotas of a namespace; omitted quotas have no limit."""
+class QuotaFields(Config):
+    """The quotas of a namespace."""
 
     rates: Annotated[
         RatesConfig | None, Field(description="Limits for all calls in the namespace together.")
@@ -90,10 +89,14 @@ class NamespaceConfig(Config):
         ),
     ] = None
 
+
+class NamespaceConfig(QuotaFields, DefinitionConfig):
+    """The quotas of a namespace; omitted quotas have no limit."""
+
     @classmethod
-    def of(cls, quotas: Quotas) -> Self:
+    def from_domain(cls, spec: Quotas) -> Self:
         """Return the stored quotas."""
-        return cls(**_quota_fields(quotas))
+        return cls(**_quota_fields(spec))
 
     def to_domain(self) -> Quotas:
         """Return the quotas."""
@@ -109,7 +112,7 @@ class NamespaceConfig(Config):
         )
 
 
-class NamespaceOut(NamespaceConfig):
+class NamespaceOut(QuotaFields):
     """A namespace."""
 
     name: str
@@ -150,13 +153,6 @@ class NamespaceOut(NamespaceConfig):
 
 class NamespaceStored(PutOutcome, NamespaceOut):
     """A namespace after a PUT, and what the PUT changed."""
-
-    @classmethod
-    def of_put(cls, put: Put[Namespace], *, dry_run: bool) -> Self:
-        """Return the namespace with the outcome of the PUT."""
-        before = None if put.before is None else NamespaceConfig.of(put.before.quotas)
-        after = NamespaceConfig.of(put.definition.quotas)
-        return cls.from_domain(put.definition, **put_outcome(before, after, dry_run=dry_run))
 
 
 def _quota_fields(quotas: Quotas) -> dict[str, Any]:

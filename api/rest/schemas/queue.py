@@ -1,5 +1,6 @@
 """Queue schemas: configuration and counts."""
 
+from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Self
 
 import msgspec
@@ -7,7 +8,7 @@ from pydantic import BaseModel, Field
 
 from api.native.fields import rfc3339, to_ms
 from api.native.former_names import PAUSE_INSTEAD, deprecated_member, former_name
-from api.rest.definition_changes import PutOutcome, put_outcome
+from api.rest.definition_changes import PutOutcome
 from api.rest.queue_policies import (
     BackoffConfig,
     BackoffOut,
@@ -18,6 +19,7 @@ from api.rest.queue_policies import (
 from api.rest.schema_base import (
     Bytes,
     Config,
+    DefinitionConfig,
     Seconds,
     Tags,
     Time,
@@ -26,7 +28,6 @@ from api.rest.schema_base import (
     valid,
 )
 from storage.domain import limits
-from storage.domain.definitions import Put
 from storage.domain.queues.policies import GroupWeight, Overflow, PoisonPolicy
 from storage.domain.queues.queue import (
     DeadLetterTarget,
@@ -39,7 +40,7 @@ from storage.domain.queues.queue import (
 )
 
 
-class QueueConfig(Config):
+class QueueConfig(DefinitionConfig):
     """The complete configuration of a queue; omitted fields take their default."""
 
     type: Annotated[QueueType, Field(strict=False, description="Immutable.")] = QueueType.STANDARD
@@ -137,6 +138,9 @@ class QueueConfig(Config):
     def from_domain(cls, spec: QueueSpec) -> Self:
         """Return the configuration of `spec`."""
         return cls(**_queue_fields(spec))
+
+    def put_options(self) -> Mapping[str, Any]:
+        return {"replace_pause": self.paused is not None}
 
 
 def _queue_fields(spec: QueueSpec) -> dict[str, Any]:
@@ -267,13 +271,6 @@ class QueueOut(BaseModel):
 
 class QueueStored(PutOutcome, QueueOut):
     """A queue after a PUT, and what the PUT changed."""
-
-    @classmethod
-    def of(cls, put: Put[Queue], *, dry_run: bool) -> Self:
-        """Return the queue with the outcome of the PUT."""
-        before = None if put.before is None else QueueConfig.from_domain(put.before.spec)
-        after = QueueConfig.from_domain(put.definition.spec)
-        return cls.from_domain(put.definition, **put_outcome(before, after, dry_run=dry_run))
 
 
 class QueuePage(BaseModel):

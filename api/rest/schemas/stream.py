@@ -6,14 +6,23 @@ import msgspec
 from pydantic import BaseModel, Field
 
 from api.native.fields import optional_ms, rfc3339, to_ms
-from api.rest.definition_changes import PutOutcome, put_outcome
-from api.rest.schema_base import Bytes, Config, Seconds, Tags, Time, in_seconds, merged, valid
+from api.rest.definition_changes import PutOutcome
+from api.rest.schema_base import (
+    Bytes,
+    Config,
+    DefinitionConfig,
+    Seconds,
+    Tags,
+    Time,
+    in_seconds,
+    merged,
+    valid,
+)
 from storage.domain import limits
-from storage.domain.definitions import Put
 from storage.domain.streams.stream import EventTimes, Stream, StreamMode, StreamSpec
 
 
-class StreamConfig(Config):
+class StreamConfig(DefinitionConfig):
     """The complete configuration of a stream; omitted fields take their default."""
 
     shards: Annotated[
@@ -200,13 +209,6 @@ class StreamOut(BaseModel):
 
 class StreamStored(PutOutcome, StreamOut):
     """A stream after a PUT, and what the PUT changed."""
-
-    @classmethod
-    def of(cls, put: Put[Stream], *, dry_run: bool) -> Self:
-        """Return the stream with the outcome of the PUT."""
-        before = None if put.before is None else StreamConfig.from_domain(put.before.spec)
-        after = StreamConfig.from_domain(put.definition.spec)
-        return cls.from_domain(put.definition, **put_outcome(before, after, dry_run=dry_run))
 
 
 class StreamPage(BaseModel):

@@ -1,13 +1,14 @@
 """Webhook schemas: configuration, health, secrets, and the delivery log."""
 
+from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Self
 
 from pydantic import BaseModel, Field
 
 from api.native.fields import rfc3339, to_ms
 from api.native.former_names import PAUSE_INSTEAD, deprecated_member, former_name
-from api.rest.definition_changes import PutOutcome, put_outcome
-from api.rest.schema_base import Config, Seconds, Time, in_seconds
+from api.rest.definition_changes import PutOutcome
+from api.rest.schema_base import Config, DefinitionConfig, Seconds, Time, in_seconds
 from storage.domain import limits
 from storage.domain.webhooks import (
     Attempt,
@@ -22,7 +23,6 @@ from storage.domain.webhooks import (
     WebhookDelivery,
     WebhookSpec,
 )
-from storage.webhooks.engine import PutWebhook
 
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9_.-]{1,80}$")]
 _RETRIES = [in_seconds(delay) for delay in limits.WEBHOOK_RETRY_DELAYS_MS]
@@ -32,7 +32,7 @@ HIDDEN_VALUE = "(secret)"
 """Stands for a header's value in comparisons of configurations."""
 
 
-class WebhookConfig(Config):
+class WebhookConfig(DefinitionConfig):
     """The complete configuration of a webhook. The source is immutable."""
 
     source: Annotated[
@@ -122,6 +122,15 @@ class WebhookConfig(Config):
             paused=self.enabled is False,
         )
 
+    def comparable(self) -> Self:
+        """Return the configuration without header values, as the engine returns it."""
+        if self.headers is None:
+            return self
+        return self.model_copy(update={"headers": dict.fromkeys(self.headers, HIDDEN_VALUE)})
+
+    def put_options(self) -> Mapping[str, Any]:
+        return {"replace_pause": self.enabled is not None}
+
 
 class BlockedShard(BaseModel):
     """A shard that is blocked by its first record, and the last error of that record."""
@@ -205,8 +214,8 @@ class WebhookOut(BaseModel):
     health: WebhookHealth
 
     @classmethod
-    def from_domain(cls, webhook: Webhook) -> Self:
-        return cls(**_webhook_fields(webhook))
+    def from_domain(cls, webhook: Webhook, **outcome: Any) -> Self:
+        return cls(**_webhook_fields(webhook), **outcome)
 
 
 InForce = Annotated[
@@ -223,29 +232,12 @@ class WebhookChanged(WebhookOut):
 
     in_force: InForce
 
-    @classmethod
-    def of(cls, webhook: Webhook, *, in_force: bool) -> Self:
-        """Return the webhook after a change."""
-        return cls(**_webhook_fields(webhook), in_force=in_force)
-
 
 class WebhookStored(PutOutcome, WebhookOut):
     """A webhook after a PUT; its signing secret, if it was created, is not returned again."""
 
     secret: str | None
     in_force: InForce
-
-    @classmethod
-    def of(cls, put: PutWebhook, *, dry_run: bool, in_force: bool) -> Self:
-        """Return the webhook with the outcome of the PUT. The secret of a dry run is not valid."""
-        before = None if put.before is None else WebhookConfig.from_domain(put.before.spec)
-        after = WebhookConfig.from_domain(put.definition.spec)
-        return cls(
-            **_webhook_fields(put.definition),
-            **put_outcome(before, after, dry_run=dry_run),
-            secret=None if put.secret is None or dry_run else put.secret.value,
-            in_force=in_force,
-        )
 
 
 def _webhook_fields(webhook: Webhook) -> dict[str, Any]:

@@ -92,6 +92,26 @@ def test_dry_run_rejects_what_put_rejects(put, noun):
 
 
 @pytest.mark.parametrize("noun", NOUNS)
+def test_if_match_any_requires_existing_object(client, name, put, noun):
+    path, anything = f"/v1/{NOUNS[noun].path}/{name}", {"If-Match": "*"}
+
+    missing = [put(noun, headers=anything), client.delete(path, headers=anything)]
+    put(noun).raise_for_status()
+    existing = [put(noun, headers=anything), client.delete(path, headers=anything)]
+
+    assert [answer.status_code for answer in missing] == [412, 412]
+    assert [answer.status_code for answer in existing] == [200, 204]
+
+
+@pytest.mark.parametrize("noun", ["queue", "stream"])
+def test_patch_if_match_any_requires_existing_object(client, name, noun):
+    path = f"/v1/{NOUNS[noun].path}/{name}"
+
+    assert client.patch(path, json={}, headers={"If-Match": "*"}).status_code == 412
+    assert client.patch(path, json={}, headers={"If-Match": '"v1"'}).status_code == 404
+
+
+@pytest.mark.parametrize("noun", NOUNS)
 def test_put_returns_what_it_changed(put, noun):
     field, other = NOUNS[noun].field, NOUNS[noun].other
     created = put(noun).json()

@@ -1,0 +1,254 @@
+"""Routes of the definitions of a noun: put, show, change, pause, resume, delete and list.
+
+A noun declares its schemas, the verbs of its engine and the operations that it has. The operations have conditions
+(RFC 9110), dry runs, audit, permissions and pages in common.
+"""
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from inspect import cleandoc
+from typing import Annotated, Any, cast
+
+from fastapi import APIRouter, Body, Depends, Response
+from pydantic import BaseModel
+
+from api.native.audited_route import AuditedRoute
+from api.native.cursors import decode_cursor, page_of
+from api.native.dependencies import Cursor, Limit, Prefix, PrincipalDep, StorageDep, require_json
+from api.native.former_names import note_former_members
+from api.rest.conditional_requests import (
+    IfMatch,
+    IfNoneMatch,
+    etag,
+    expected_version,
+    is_create_only,
+    is_unchanged,
+    note_outcome,
+)
+from api.rest.definition_changes import DryRun, comparing, put_outcome
+from api.rest.noun import Noun, OperationDoc
+from api.rest.schema_base import DefinitionConfig
+from storage.domain import limits
+from storage.domain.access.permissions import Principal
+
+JSON_ONLY = Depends(require_json)
+
+
+def definition_router(noun: Noun) -> APIRouter:
+    """Return the router of a noun with its operations, to which it adds its own."""
+    router = APIRouter(prefix=f"/v1/{noun.plural}", tags=[noun.plural], route_class=AuditedRoute)
+    for name, operation in noun.operations.items():
+        _ROUTES[name](noun, partial(_add, router, operation))
+    return router
+
+
+def _add(
+    router: APIRouter,
+    operation: OperationDoc,
+    method: str,
+    path: str,
+    endpoint: Callable[..., Any],
+    *,
+    annotations: Mapping[str, Any],
+    **options: Any,
+) -> None:
+    """Add a route whose endpoint has the noun's types."""
+    endpoint.__annotations__ = {**endpoint.__annotations__, **annotations}
+    router.add_api_route(
+        path,
+        endpoint,
+        methods=[method],
+        name=operation.id,
+        description=cleandoc(operation.description),
+        **options,
+    )
+
+
+def _add_put(noun: Noun, add: Callable[..., None]) -> None:
+    async def put(
+        *,
+        name: Any,
+        storage: StorageDep,
+        principal: PrincipalDep,
+        response: Response,
+        config: DefinitionConfig,
+        if_match: IfMatch = None,
+        if_none_match: IfNoneMatch = None,
+        dry_run: DryRun = False,
+    ) -> Any:
+        create_only = is_create_only(if_none_match)
+        spec = config.to_domain()
+        noun.authorise(storage, principal, None, spec)
+        with comparing(config.comparable(), noun.schema):
+            outcome = await noun.verbs(storage, principal).put(
+                name,
+                spec,
+                if_match=expected_version(if_match),
+                create_only=create_only,
+                dry_run=dry_run,
+                **config.put_options(),
+            )
+        note_former_members(response, config)
+        definition = outcome.definition
+        note_outcome(response, definition.version, created=outcome.created and not dry_run)
+        before = outcome.before and noun.config.from_domain(outcome.before.spec)
+        after = noun.config.from_domain(definition.spec)
+        fields = await noun.put_fields(storage, outcome, dry_run)
+        return noun.stored.from_domain(
+            definition, **put_outcome(before, after, dry_run=dry_run), **fields
+        )
+
+    body = Body() if noun.body_required else Body(default_factory=noun.config)
+    add(
+        "PUT",
+        f"/{{{noun.name}}}",
+        put,
+        annotations={"name": noun.path, "config": Annotated[noun.config, body]},
+        dependencies=[*noun.manage, JSON_ONLY],
+        response_model=noun.stored,
+        responses={201: {"model": noun.stored, "description": "Created"}},
+    )
+
+
+def _add_get(noun: Noun, add: Callable[..., None]) -> None:
+    async def get(
+        *, name: Any, storage: StorageDep, principal: PrincipalDep, response: Response
+    ) -> Any:
+        definition = await noun.verbs(storage, principal).get(name)
+        return _response(schema, definition, response)
+
+    async def get_if_changed(
+        *,
+        name: Any,
+        storage: StorageDep,
+        principal: PrincipalDep,
+        response: Response,
+        if_none_match: IfNoneMatch = None,
+    ) -> Any:
+        definition = await noun.verbs(storage, principal).get(name)
+        if is_unchanged(if_none_match, definition.version):
+            return Response(status_code=304, headers={"etag": etag(definition.version)})
+        return _response(schema, definition, response)
+
+    schema = noun.detail or noun.schema
+    add(
+        "GET",
+        f"/{{{noun.name}}}",
+        get_if_changed if noun.is_etag_complete else get,
+        annotations={"name": noun.path},
+        dependencies=[*noun.see],
+        response_model=schema,
+        responses={304: {"description": "Not modified"}} if noun.is_etag_complete else {},
+    )
+
+
+def _add_change(noun: Noun, add: Callable[..., None]) -> None:
+    async def change(
+        *,
+        name: Any,
+        storage: StorageDep,
+        principal: PrincipalDep,
+        response: Response,
+        patch: Any,
+        if_match: IfMatch = None,
+    ) -> Any:
+        def apply(before: Any) -> Any:
+            after = patch.apply(before)
+            noun.authorise(storage, principal, before, after)
+            return after
+
+        definition = await noun.verbs(storage, principal).change(
+            name, apply, if_match=expected_version(if_match)
+        )
+        note_former_members(response, patch)
+        return _response(noun.schema, definition, response)
+
+    add(
+        "PATCH",
+        f"/{{{noun.name}}}",
+        change,
+        annotations={"name": noun.path, "patch": noun.patch},
+        dependencies=[*noun.manage, JSON_ONLY],
+        response_model=noun.schema,
+    )
+
+
+def _add_pausing(method: str, paused: bool, noun: Noun, add: Callable[..., None]) -> None:
+    async def set_paused(
+        *, name: Any, storage: StorageDep, principal: PrincipalDep, response: Response
+    ) -> Any:
+        definition = await noun.verbs(storage, principal).pause(name, paused=paused)
+        fields = await noun.pause_fields(storage, definition)
+        return _response(schema, definition, response, **fields)
+
+    schema = noun.changed or noun.schema
+    add(
+        method,
+        f"/{{{noun.name}}}/pause",
+        set_paused,
+        annotations={"name": noun.path},
+        dependencies=[*noun.manage],
+        response_model=schema,
+    )
+
+
+def _add_delete(noun: Noun, add: Callable[..., None]) -> None:
+    async def delete(
+        *, name: Any, storage: StorageDep, principal: PrincipalDep, if_match: IfMatch = None
+    ) -> None:
+        await noun.verbs(storage, principal).delete(name, if_match=expected_version(if_match))
+
+    add(
+        "DELETE",
+        f"/{{{noun.name}}}",
+        delete,
+        annotations={"name": noun.path},
+        dependencies=[*noun.manage],
+        status_code=204,
+    )
+
+
+def _add_list(noun: Noun, add: Callable[..., None]) -> None:
+    async def list_page(
+        *,
+        storage: StorageDep,
+        principal: PrincipalDep,
+        prefix: Prefix = "",
+        limit: Limit = limits.PAGE_ITEMS_DEFAULT,
+        cursor: Cursor = "",
+    ) -> Any:
+        scope = (noun.plural, principal.namespace) if noun.listed else (noun.plural,)
+        about = (*scope, prefix)
+        after = decode_cursor(cursor, about, str) if cursor else ""
+        definitions = await noun.verbs(storage, principal).page(
+            principal.namespace, prefix=prefix, after=after, limit=limit + 1
+        )
+        page = page_of(definitions, limit, about, _text, partial(_may_list, noun, principal))
+        items = [noun.schema.from_domain(definition) for definition in page.items]
+        return noun.page(items=items, next_cursor=page.next_cursor)
+
+    add("GET", "", list_page, annotations={}, dependencies=[*noun.see], response_model=noun.page)
+
+
+_ROUTES: dict[str, Callable[[Noun, Callable[..., None]], None]] = {
+    "put": _add_put,
+    "get": _add_get,
+    "change": _add_change,
+    "pause": partial(_add_pausing, "PUT", True),
+    "resume": partial(_add_pausing, "DELETE", False),
+    "delete": _add_delete,
+    "list": _add_list,
+}
+
+
+def _response(schema: Any, definition: Any, response: Response, **fields: Any) -> BaseModel:
+    response.headers["etag"] = etag(definition.version)
+    return cast("BaseModel", schema.from_domain(definition, **fields))
+
+
+def _text(definition: Any) -> str:
+    return str(getattr(definition.name, "name", definition.name))
+
+
+def _may_list(noun: Noun, principal: Principal, definition: Any) -> bool:
+    return noun.listed is None or principal.policy.allows(noun.listed, _text(definition))
