@@ -40,7 +40,7 @@ class DefinitionConfig(Config):
     """Base of the complete configuration of an object, the body of its PUT."""
 
     @classmethod
-    def from_domain(cls, spec: Any) -> Self:
+    def from_domain(cls, value: Any) -> Self:
         """Return the configuration of a specification."""
         raise NotImplementedError
 

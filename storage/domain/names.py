@@ -32,7 +32,7 @@ def check_name(name: str) -> None:
         )
 
 
-class _Scoped(msgspec.Struct, frozen=True, gc=False):
+class ScopedName(msgspec.Struct, frozen=True, gc=False):
     """A name within its namespace. Names of different kinds are never equal."""
 
     name: str
@@ -45,17 +45,17 @@ class _Scoped(msgspec.Struct, frozen=True, gc=False):
         return f"{self.namespace}/{self.name}"
 
 
-class QueueName(_Scoped, frozen=True, gc=False):
+class QueueName(ScopedName, frozen=True, gc=False):
     """A queue within its namespace."""
 
 
-class StreamName(_Scoped, frozen=True, gc=False):
+class StreamName(ScopedName, frozen=True, gc=False):
     """A stream within its namespace."""
 
 
-class GroupName(_Scoped, frozen=True, gc=False):
+class GroupName(ScopedName, frozen=True, gc=False):
     """A consumer group within its namespace."""
 
 
-class WebhookName(_Scoped, frozen=True, gc=False):
+class WebhookName(ScopedName, frozen=True, gc=False):
     """A webhook within its namespace."""

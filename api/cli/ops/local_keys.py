@@ -45,7 +45,7 @@ def create(config: dict[str, Any], data: Path | None) -> Row:
                 await audit.commit(intent, outcome_of(error), None)
                 raise
             await audit.commit(intent, DONE, None, {"id": issued.id, "name": issued.name})
-            return KeyCreated.of(issued, secret.token).model_dump(mode="json")
+            return KeyCreated.from_domain(issued, secret=secret.token).model_dump(mode="json")
 
     return asyncio.run(make())
 

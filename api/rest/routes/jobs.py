@@ -8,7 +8,7 @@ from api.native.audited_route import AuditedRoute
 from api.native.cursors import decode_cursor, page_of
 from api.native.dependencies import Cursor, Limit, PrincipalDep, StorageDep, may_all
 from api.native.examples import AT, LATER, Example
-from api.rest.schemas.job import JobDetail, JobOut, JobPage
+from api.rest.schemas.job import JobDetail, JobOut, JobPage, JobPartOut
 from storage.domain import limits
 from storage.domain.access.permissions import Action, Principal
 from storage.domain.errors import JobNotFound
@@ -40,7 +40,7 @@ async def list_jobs(
     page = page_of(jobs, limit, about, lambda job: (job.created_at_ms, job.job_id))
     waits = await wait_reasons(storage.presence, *page.items)
     return JobPage(
-        items=[JobOut.from_domain(job, waits.get(job.job_id)) for job in page.items],
+        items=[JobOut.of(job, waits.get(job.job_id)) for job in page.items],
         next_cursor=page.next_cursor,
     )
 
@@ -51,7 +51,11 @@ async def get_job(job: JobId, storage: StorageDep, principal: PrincipalDep) -> J
     stored = await _job_of(storage, principal, job)
     waits = await wait_reasons(storage.presence, stored)
     parts = await storage.jobs.parts(stored.job_id)
-    return JobDetail.of(stored, parts, waits.get(stored.job_id))
+    return JobDetail.of(
+        stored,
+        waits.get(stored.job_id),
+        parts=[JobPartOut.from_domain(part) for part in parts.values()],
+    )
 
 
 @router.post("/{job}/cancel", dependencies=[MANAGE])
@@ -72,7 +76,7 @@ async def retry_job(job: JobId, storage: StorageDep, principal: PrincipalDep) ->
 
 
 async def _answer(storage: StorageDep, job: Job) -> JobOut:
-    return JobOut.from_domain(job, (await wait_reasons(storage.presence, job)).get(job.job_id))
+    return JobOut.of(job, (await wait_reasons(storage.presence, job)).get(job.job_id))
 
 
 async def _job_of(storage: StorageDep, principal: Principal, job_id: str) -> Job:

@@ -114,7 +114,7 @@ async def rotate_key(
 def _made(issued: IssuedCredential, secret: NewSecret, response: Response) -> KeyCreated:
     response.headers["etag"] = etag(issued.version)
     response.headers["cache-control"] = NO_STORE
-    return KeyCreated.of(issued, secret.token)
+    return KeyCreated.from_domain(issued, secret=secret.token)
 
 
 # Examples of the OpenAPI document

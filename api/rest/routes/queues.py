@@ -88,7 +88,7 @@ router = definition_router(QUEUES)
 async def get_queue_stats(queue: QueuePath, storage: StorageDep, request: Request) -> QueueStatsOut:
     """Return exact message counts of a queue by state."""
     stats = await storage.queues.stats(queue)
-    return QueueStatsOut.from_domain(stats, request.app.state.durability)
+    return QueueStatsOut.from_domain(stats, durability=request.app.state.durability)
 
 
 @router.post("/{queue}/purges", dependencies=[PURGE])

@@ -57,7 +57,7 @@ async def start_replay(
 
 async def _answer(storage: Storage, replay: Replay) -> ReplayOut:
     waits = await wait_reasons(storage.presence, replay.job)
-    return ReplayOut.from_domain(replay, waits.get(replay.job.job_id))
+    return ReplayOut.of(replay, waits.get(replay.job.job_id))
 
 
 def _authorise(storage: Storage, principal: Principal, request: ReplayRequest) -> None:
@@ -94,9 +94,7 @@ async def list_replays(
     )
     waits = await wait_reasons(storage.presence, *(replay.job for replay in page.items))
     return ReplayPage(
-        items=[
-            ReplayOut.from_domain(replay, waits.get(replay.job.job_id)) for replay in page.items
-        ],
+        items=[ReplayOut.of(replay, waits.get(replay.job.job_id)) for replay in page.items],
         next_cursor=page.next_cursor,
     )
 
@@ -108,7 +106,7 @@ async def get_replay(
     """Show the progress of a replay, by shard."""
     stored = await _named(storage, principal, replay, Action.REPLAY_LIST)
     waits = await wait_reasons(storage.presence, stored.job)
-    return ReplayDetail.from_domain(stored, waits.get(stored.job.job_id))
+    return ReplayDetail.of(stored, waits.get(stored.job.job_id))
 
 
 @router.post("/{replay}/pause", dependencies=[MANAGE])

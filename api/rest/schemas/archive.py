@@ -5,9 +5,9 @@ from typing import Annotated, Self
 from pydantic import BaseModel, Field
 
 from api.native.fields import rfc3339, to_seconds
+from api.rest.field_map import Mapped
 from api.rest.schema_base import Time
 from storage.archive.admin import ShardArchive, StreamArchive
-from storage.domain.archive import ArchivedFile
 from storage.domain.jobs import WaitReason
 
 
@@ -71,8 +71,10 @@ class ArchiveOut(BaseModel):
         )
 
 
-class ArchivedFileOut(BaseModel):
+class ArchivedFileOut(Mapped):
     """One Parquet file: records with offsets from `first_offset` to below `next_offset`."""
+
+    renamed = {"id": "file_id", "record_bytes": "log_bytes"}
 
     id: str
     shard: int
@@ -84,21 +86,6 @@ class ArchivedFileOut(BaseModel):
     first_arrival: Time
     last_arrival: Time
     path: Annotated[str, Field(description="Path relative to the archive root.")]
-
-    @classmethod
-    def from_domain(cls, file: ArchivedFile) -> Self:
-        return cls(
-            id=file.file_id,
-            shard=file.shard,
-            first_offset=file.first_offset,
-            next_offset=file.next_offset,
-            records=file.records,
-            file_bytes=file.file_bytes,
-            record_bytes=file.log_bytes,
-            first_arrival=rfc3339(file.first_arrival_ms),
-            last_arrival=rfc3339(file.last_arrival_ms),
-            path=file.path,
-        )
 
 
 class ArchivedFilePage(BaseModel):

@@ -1,15 +1,19 @@
 """Consumer group schemas: configuration, members, offsets."""
 
 from collections.abc import Sequence
-from datetime import datetime
 from typing import Annotated, Any, ClassVar, NamedTuple, Self
 
 from pydantic import AwareDatetime, BaseModel, Field
 
-from api.native.fields import moment_ms, rfc3339, to_ms, to_seconds
+from api.native.fields import moment_ms, to_seconds
 from api.native.former_names import former_name
 from api.rest.definition_changes import PutOutcome
-from api.rest.schema_base import Config, DefinitionConfig, Seconds, Time, in_seconds
+from api.rest.field_map import (
+    Mapped,
+    MappedDefinition,
+    MappedDefinitionConfig,
+)
+from api.rest.schema_base import Config, Seconds, Time, in_seconds
 from storage.domain import limits
 from storage.domain.errors import ValidationFailed
 from storage.domain.groups.assignment import Member, ShardLease
@@ -18,12 +22,10 @@ from storage.domain.groups.group import (
     Group,
     GroupKind,
     GroupSpec,
-    MemberShard,
     Membership,
     ResetSpec,
     ResetTo,
     ShardLag,
-    ShardReset,
     StartAt,
 )
 
@@ -36,8 +38,10 @@ Positions = Annotated[
 ]
 
 
-class GroupConfig(DefinitionConfig):
+class GroupConfig(MappedDefinitionConfig):
     """The complete configuration of a group. Stream, kind and start are immutable."""
+
+    domain = GroupSpec
 
     stream: Name
     kind: Annotated[
@@ -66,33 +70,8 @@ class GroupConfig(DefinitionConfig):
         Field(description="A revoked shard that is not released within this time is reassigned."),
     ] = in_seconds(limits.REVOKE_TIMEOUT_MS_DEFAULT)
 
-    @classmethod
-    def from_domain(cls, spec: GroupSpec) -> Self:
-        """Return the configuration of `spec`."""
-        return cls.model_validate(_group_config(spec), strict=False)
 
-    def to_domain(self) -> GroupSpec:
-        """Return the specification, which the engine validates."""
-        return GroupSpec(
-            stream=self.stream,
-            kind=self.kind,
-            start=self.start,
-            start_time_ms=_optional_moment_ms(self.start_time),
-            session_timeout_ms=to_ms(self.session_timeout_seconds),
-            static_timeout_ms=to_ms(self.static_timeout_seconds),
-            revoke_timeout_ms=to_ms(self.revoke_timeout_seconds),
-        )
-
-
-def _optional_moment_ms(moment: datetime | None) -> int | None:
-    return None if moment is None else moment_ms(moment)
-
-
-def _optional_time(ms: int | None) -> str | None:
-    return None if ms is None else rfc3339(ms)
-
-
-class GroupOut(BaseModel):
+class GroupOut(MappedDefinition):
     """A group: its configuration, and its version, which is its ETag."""
 
     name: str
@@ -108,40 +87,15 @@ class GroupOut(BaseModel):
     created_at: Time
     changed_at: Time
 
-    @classmethod
-    def from_domain(cls, group: Group, **outcome: Any) -> Self:
-        return cls(**_group_fields(group), **outcome)
-
 
 class GroupStored(PutOutcome, GroupOut):
     """A group after a PUT, and what the PUT changed."""
 
 
-def _group_fields(group: Group) -> dict[str, Any]:
-    return {
-        "name": group.name.name,
-        **_group_config(group.spec),
-        "paused": group.spec.paused,
-        "version": group.version,
-        "created_at": rfc3339(group.created_at_ms),
-        "changed_at": rfc3339(group.changed_at_ms),
-    }
-
-
-def _group_config(spec: GroupSpec) -> dict[str, Any]:
-    return {
-        "stream": spec.stream,
-        "kind": spec.kind,
-        "start": spec.start,
-        "start_time": _optional_time(spec.start_time_ms),
-        "session_timeout_seconds": in_seconds(spec.session_timeout_ms),
-        "static_timeout_seconds": in_seconds(spec.static_timeout_ms),
-        "revoke_timeout_seconds": in_seconds(spec.revoke_timeout_ms),
-    }
-
-
-class MemberOut(BaseModel):
+class MemberOut(Mapped):
     """A member. `disconnected`: it left and keeps its shards. `revoked`: shards to release."""
+
+    renamed = {"member": "member_id", "heartbeat_at": "heartbeat_ms"}
 
     member: str
     static: bool
@@ -153,20 +107,17 @@ class MemberOut(BaseModel):
     revoked: list[int]
 
     @classmethod
-    def from_domain(cls, member: Member, leases: list[ShardLease]) -> Self:
+    def of(cls, member: Member, leases: list[ShardLease]) -> Self:
+        """Return the member with its shards among the leases."""
         own = [lease for lease in leases if lease.owner == member.member_id]
-        return cls(
-            member=member.member_id,
-            static=member.static,
-            disconnected=member.disconnected,
-            joined_at=rfc3339(member.joined_at_ms),
-            heartbeat_at=rfc3339(member.heartbeat_ms),
+        return cls.from_domain(
+            member,
             assigned=[lease.shard for lease in own if lease.revoke_by_ms is None],
             revoked=[lease.shard for lease in own if lease.revoke_by_ms is not None],
         )
 
 
-class GroupShardOut(BaseModel):
+class GroupShardOut(Mapped):
     """A shard of the group. `finished`: the shard is closed and fully read."""
 
     shard: int
@@ -196,23 +147,18 @@ class GroupDetail(GroupOut):
     shards: list[GroupShardOut]
 
     @classmethod
-    def from_domain(cls, group: Group | GroupSnapshot, **outcome: Any) -> Self:
-        assert isinstance(group, GroupSnapshot)
-        leases = [lease for lease, _ in group.shards]
-        return cls(
-            **_group_fields(group.group),
-            **outcome,
-            generation=group.group.generation,
-            members=[MemberOut.from_domain(member, leases) for member in group.members],
+    def from_domain(cls, value: Group | GroupSnapshot, **others: Any) -> Self:
+        assert isinstance(value, GroupSnapshot)
+        group, members, shards = value
+        leases = [lease for lease, _ in shards]
+        return super().from_domain(
+            group,
+            members=[MemberOut.of(member, leases) for member in members],
             shards=[
-                GroupShardOut(
-                    shard=lease.shard,
-                    member=lease.owner,
-                    committed=committed,
-                    finished=lease.finished,
-                )
-                for lease, committed in group.shards
+                GroupShardOut.from_domain(lease, member=lease.owner, committed=committed)
+                for lease, committed in shards
             ],
+            **others,
         )
 
 
@@ -235,7 +181,7 @@ class JoinIn(Config):
     ] = None
 
 
-class PlaceOut(BaseModel):
+class PlaceOut(Mapped):
     """A shard assigned to a member, and the group's next offset in it."""
 
     shard: int
@@ -245,12 +191,8 @@ class PlaceOut(BaseModel):
         Field(description="Next offset to read; null if it could not be determined yet."),
     ]
 
-    @classmethod
-    def from_domain(cls, place: MemberShard) -> Self:
-        return cls(shard=place.shard, committed=place.committed, position=place.position)
 
-
-class MembershipOut(BaseModel):
+class MembershipOut(Mapped):
     """The member's shards, the shards to release, and the generation for commits."""
 
     member: str
@@ -261,15 +203,15 @@ class MembershipOut(BaseModel):
     session_timeout_seconds: Seconds
 
     @classmethod
-    def from_domain(cls, membership: Membership) -> Self:
-        spec = membership.group.spec
-        return cls(
-            member=membership.member_id,
-            generation=membership.generation,
-            assigned=[PlaceOut.from_domain(place) for place in membership.assigned],
-            revoked=[PlaceOut.from_domain(place) for place in membership.revoked],
-            heartbeat_seconds=to_seconds(spec.heartbeat_ms),
-            session_timeout_seconds=in_seconds(spec.session_timeout_ms),
+    def from_domain(cls, value: Membership, **others: Any) -> Self:
+        spec = value.group.spec
+        heartbeat_seconds = to_seconds(spec.heartbeat_ms)
+        return cls.mapped(
+            value,
+            spec,
+            member=value.member_id,
+            heartbeat_seconds=heartbeat_seconds,
+            **others,
         )
 
 
@@ -293,13 +235,13 @@ class ResetIn(Config):
         return ResetSpec(
             to=self.to,
             shards=None if self.shards is None else tuple(self.shards),
-            time_ms=_optional_moment_ms(self.time),
+            time_ms=None if self.time is None else moment_ms(self.time),
             offsets=None if self.offsets is None else positions_from(self.offsets, "/offsets"),
             bookmark=self.bookmark,
         )
 
 
-class ShardResetOut(BaseModel):
+class ShardResetOut(Mapped):
     """The effect of a reset on a shard.
 
     `expired`: records after the new offset that have already expired.
@@ -309,10 +251,6 @@ class ShardResetOut(BaseModel):
     before: int | None
     after: int
     expired: int
-
-    @classmethod
-    def from_domain(cls, done: ShardReset) -> Self:
-        return cls(shard=done.shard, before=done.before, after=done.after, expired=done.expired)
 
 
 class ResetOut(BaseModel):
@@ -328,7 +266,7 @@ class BookmarkIn(Config):
     positions: Positions | None = None
 
 
-class BookmarkOut(BaseModel):
+class BookmarkOut(Mapped):
     """Named offsets of a group."""
 
     name: str
@@ -336,12 +274,9 @@ class BookmarkOut(BaseModel):
     created_at: Time
 
     @classmethod
-    def from_domain(cls, bookmark: Bookmark) -> Self:
-        return cls(
-            name=bookmark.name,
-            positions={str(shard): offset for shard, offset in bookmark.positions.items()},
-            created_at=rfc3339(bookmark.created_at_ms),
-        )
+    def from_domain(cls, value: Bookmark, **others: Any) -> Self:
+        positions = {str(shard): offset for shard, offset in value.positions.items()}
+        return super().from_domain(value, positions=positions, **others)
 
 
 class BookmarkList(BaseModel):
@@ -350,8 +285,10 @@ class BookmarkList(BaseModel):
     items: list[BookmarkOut]
 
 
-class ShardLagOut(BaseModel):
+class ShardLagOut(Mapped):
     """Lag of the group in one shard."""
+
+    renamed = {"member": "owner"}
 
     shard: int
     member: str | None
@@ -372,22 +309,6 @@ class ShardLagOut(BaseModel):
         ),
     ]
     finished: bool
-
-    @classmethod
-    def from_domain(cls, lag: ShardLag) -> Self:
-        return cls(
-            shard=lag.shard,
-            member=lag.owner,
-            committed=lag.committed,
-            position=lag.position,
-            start=lag.start,
-            tip=lag.tip,
-            records=lag.records,
-            expired=lag.expired,
-            lag_seconds=to_seconds(lag.lag_ms),
-            loss_in_seconds=None if lag.loss_in_ms is None else to_seconds(lag.loss_in_ms),
-            finished=lag.finished,
-        )
 
 
 class GroupLag(BaseModel):

@@ -1,26 +1,26 @@
 """Job schemas."""
 
-from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Self
 
 from pydantic import BaseModel, Field
 
-from api.native.fields import rfc3339
 from api.native.former_names import former_name
+from api.rest.field_map import Mapped
 from api.rest.schema_base import Time
 from storage.domain.jobs import (
     WAITING_FOR,
     Job,
     JobKind,
-    JobPart,
     JobState,
     RequestedState,
     WaitReason,
 )
 
 
-class JobOut(BaseModel):
+class JobOut(Mapped):
     """A job and its progress."""
+
+    renamed = {"id": "job_id"}
 
     id: str
     kind: JobKind
@@ -49,11 +49,13 @@ class JobOut(BaseModel):
     ended_at: Time | None
 
     @classmethod
-    def from_domain(cls, job: Job, waiting_for: WaitReason | None) -> Self:
-        return cls(**_fields(job), waiting_for=waiting_for)
+    def of(cls, job: Job, waiting_for: WaitReason | None, **others: Any) -> Self:
+        """Return the job with its state."""
+        progress = {name: value for name, value in job.progress.items() if name != WAITING_FOR}
+        return cls.from_domain(job, progress=progress, waiting_for=waiting_for, **others)
 
 
-class JobPartOut(BaseModel):
+class JobPartOut(Mapped):
     """Progress of a part of a job."""
 
     part: str
@@ -67,41 +69,9 @@ class JobDetail(JobOut):
 
     parts: list[JobPartOut]
 
-    @classmethod
-    def of(cls, job: Job, parts: Mapping[str, JobPart], waiting_for: WaitReason | None) -> Self:
-        """Return the job with its parts."""
-        shown = [
-            JobPartOut(part=part.part, position=part.position, done=part.done, counts=part.counts)
-            for part in parts.values()
-        ]
-        return cls(**_fields(job), waiting_for=waiting_for, parts=shown)
-
 
 class JobPage(BaseModel):
     """Jobs, newest first."""
 
     items: list[JobOut]
     next_cursor: str | None
-
-
-def _fields(job: Job) -> dict[str, Any]:
-    return {
-        "id": job.job_id,
-        "kind": job.kind,
-        "subject": job.subject,
-        "state": job.state,
-        "requested_state": job.requested_state,
-        "attempt": job.attempt,
-        "failures": job.failures,
-        "attempts_max": job.attempts_max,
-        "progress": {name: value for name, value in job.progress.items() if name != WAITING_FOR},
-        "failure": job.failure,
-        "created_at": rfc3339(job.created_at_ms),
-        "run_after": rfc3339(job.run_after_ms),
-        "started_at": _time(job.started_at_ms),
-        "ended_at": _time(job.ended_at_ms),
-    }
-
-
-def _time(at_ms: int | None) -> str | None:
-    return None if at_ms is None else rfc3339(at_ms)

@@ -1,14 +1,13 @@
 """Credential schemas. Secrets are returned only when they are created."""
 
-from datetime import datetime
 from enum import StrEnum
 from typing import Annotated, Any, ClassVar, Self
 
-import msgspec
 from pydantic import AwareDatetime, BaseModel, Field, model_validator
 
 from api.native.fields import moment_ms, rfc3339
 from api.native.former_names import former_field, former_name
+from api.rest.field_map import Mapped, MappedConfig, wire_fields
 from api.rest.schema_base import Config, Seconds, Time, in_seconds, merged
 from storage.access.sessions import NewSession
 from storage.domain import limits
@@ -34,8 +33,10 @@ Expiry = Annotated[
 ]
 
 
-class GrantConfig(Config):
+class GrantConfig(MappedConfig):
     """Allows or denies actions on resource names. A deny overrides every allow."""
+
+    domain = Grant
 
     effect: Annotated[Effect, Field(strict=False)]
     actions: Annotated[
@@ -46,18 +47,8 @@ class GrantConfig(Config):
         Field(description="Names of queues, streams and other resources, such as `orders-*`."),
     ] = ["*"]
 
-    def to_domain(self) -> Grant:
-        """Return the grant, which the engine validates."""
-        return Grant(self.effect, tuple(self.actions), tuple(self.resources))
 
-    @classmethod
-    def from_domain(cls, grant: Grant) -> Self:
-        return cls(
-            effect=grant.effect, actions=list(grant.actions), resources=list(grant.resources)
-        )
-
-
-class KeyRates(Config):
+class KeyRates(MappedConfig):
     """Rate limits of this credential, per second; null: no limit of its own."""
 
     calls_per_second: float | None = None
@@ -71,10 +62,6 @@ class KeyRates(Config):
         """Return the rates, which the engine validates."""
         given = self.model_dump()
         return Rates(**{name: value for name, value in given.items() if value is not None})
-
-    @classmethod
-    def from_domain(cls, rates: Rates) -> Self:
-        return cls(**msgspec.structs.asdict(rates))
 
 
 class KeyRights(Config):
@@ -153,24 +140,11 @@ class KeyPatch(Config):
 
     def apply(self, rights: Rights) -> Rights:
         """Return the permissions after the change."""
-        before = KeyRights(**rights_fields(rights)).model_dump()
+        before = KeyRights(**wire_fields(KeyRights, rights)).model_dump()
         return KeyRights(**merged(before, self.model_dump(exclude_unset=True))).rights()
 
 
-def rights_fields(rights: Rights) -> dict[str, Any]:
-    """Return permissions as their fields on the wire."""
-    expires_at_ms, rates = rights.expires_at_ms, rights.rates
-    return {
-        "roles": list(rights.roles),
-        "grants": [GrantConfig.from_domain(grant) for grant in rights.grants],
-        "rates": None if rates is None else KeyRates.from_domain(rates),
-        "expires_at": None
-        if expires_at_ms is None
-        else datetime.fromisoformat(rfc3339(expires_at_ms)),
-    }
-
-
-class KeyOut(BaseModel):
+class KeyOut(Mapped):
     """A credential without its secret.
 
     `version` is its ETag; `family` is the first of its rotations. `last_used_at` can lag by up to one minute.
@@ -195,8 +169,9 @@ class KeyOut(BaseModel):
     revoked_at: Time | None
 
     @classmethod
-    def from_domain(cls, issued: IssuedCredential) -> Self:
-        return cls(**_key_fields(issued))
+    def from_domain(cls, value: IssuedCredential, **others: Any) -> Self:
+        kind = KeyKind(value.kind)
+        return cls.mapped(value.rights, value, kind=kind, **others)
 
 
 class KeyCreated(KeyOut):
@@ -206,32 +181,6 @@ class KeyCreated(KeyOut):
     """
 
     secret: str
-
-    @classmethod
-    def of(cls, issued: IssuedCredential, secret: str) -> Self:
-        return cls(**_key_fields(issued), secret=secret)
-
-
-def _key_fields(issued: IssuedCredential) -> dict[str, Any]:
-    return rights_fields(issued.rights) | {
-        "id": issued.id,
-        "kind": KeyKind(issued.kind),
-        "name": issued.name,
-        "namespace": issued.namespace,
-        "all_namespaces": issued.all_namespaces,
-        "family": issued.family,
-        "version": issued.version,
-        "created_by": issued.created_by,
-        "created_at": rfc3339(issued.created_at_ms),
-        "changed_at": rfc3339(issued.changed_at_ms),
-        "expires_at": _optional_time(issued.rights.expires_at_ms),
-        "last_used_at": _optional_time(issued.last_used_at_ms),
-        "revoked_at": _optional_time(issued.revoked_at_ms),
-    }
-
-
-def _optional_time(ms: int | None) -> str | None:
-    return None if ms is None else rfc3339(ms)
 
 
 class KeyPage(BaseModel):
@@ -268,7 +217,7 @@ class LogIn(Config):
     ] = None
 
 
-class LoggedInOut(BaseModel):
+class LoggedInOut(Mapped):
     """A session, carried by the cookie of the response. It ends early after 8 idle hours."""
 
     name: str
@@ -276,16 +225,12 @@ class LoggedInOut(BaseModel):
     expires_at: Time
 
     @classmethod
-    def from_domain(cls, session: NewSession) -> Self:
-        credential = session.credential
-        return cls(
-            name=credential.name,
-            namespace=credential.namespace,
-            expires_at=rfc3339(session.ends_at_ms),
-        )
+    def from_domain(cls, value: NewSession, **others: Any) -> Self:
+        expires_at = rfc3339(value.ends_at_ms)
+        return cls.mapped(value.credential, expires_at=expires_at, **others)
 
 
-class WhoamiOut(BaseModel):
+class WhoamiOut(Mapped):
     """The caller's identity, and its permissions in the namespace.
 
     `credential` is null if no stored credential is involved.
@@ -301,13 +246,11 @@ class WhoamiOut(BaseModel):
     expires_at: Time | None
 
     @classmethod
-    def from_domain(cls, caller: Principal) -> Self:
-        return cls(
-            name=caller.name,
-            namespace=caller.namespace,
-            all_namespaces=caller.all_namespaces,
-            credential=caller.credential or None,
-            grants=[GrantConfig.from_domain(grant) for grant in caller.policy.grants],
-            rates=None if caller.rates is None else KeyRates.from_domain(caller.rates),
-            expires_at=_optional_time(caller.expires_ms or None),
+    def from_domain(cls, value: Principal, **others: Any) -> Self:
+        return cls.mapped(
+            value,
+            credential=value.credential or None,
+            grants=[GrantConfig.from_domain(grant) for grant in value.policy.grants],
+            expires_at=rfc3339(value.expires_ms) if value.expires_ms else None,
+            **others,
         )

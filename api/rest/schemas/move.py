@@ -1,10 +1,10 @@
 """Move schemas."""
 
-from typing import Annotated, Self
+from typing import Annotated, Any, Self
 
 from pydantic import BaseModel, Field
 
-from api.native.fields import rfc3339
+from api.rest.field_map import Mapped
 from api.rest.schema_base import Config, Time
 from storage.domain import limits
 from storage.domain.queues.moves import Move, MoveState
@@ -25,8 +25,10 @@ class MoveChange(Config):
     state: Annotated[MoveState, Field(strict=False)]
 
 
-class MoveOut(BaseModel):
+class MoveOut(Mapped):
     """A move and its progress."""
+
+    renamed = {"id": "move_id"}
 
     id: str
     source: str
@@ -48,18 +50,12 @@ class MoveOut(BaseModel):
     started_at: Time
 
     @classmethod
-    def from_domain(cls, move: Move) -> Self:
-        return cls(
-            id=move.move_id,
-            source=move.source.name,
-            destination=None if move.destination is None else move.destination.name,
-            per_second=move.per_second or None,
-            state=move.state,
-            moved=move.moved,
-            to_move=move.to_move,
-            redrive=move.which_dead is not None,
-            failure=move.failure,
-            started_at=rfc3339(move.started_at_ms),
+    def from_domain(cls, value: Move, **others: Any) -> Self:
+        return super().from_domain(
+            value,
+            per_second=value.per_second or None,
+            redrive=value.which_dead is not None,
+            **others,
         )
 
 

@@ -1,15 +1,15 @@
 """Namespace schemas: quotas and usage."""
 
-from typing import Annotated, Any, ClassVar, Self
+from typing import Annotated, Any, ClassVar
 
 from pydantic import BaseModel, Field
 
-from api.native.fields import rfc3339
 from api.native.former_names import former_name
 from api.rest.definition_changes import PutOutcome
-from api.rest.schema_base import Config, DefinitionConfig, Time
+from api.rest.field_map import MappedConfig, MappedDefinition, MappedDefinitionConfig
+from api.rest.schema_base import Config, Time
 from storage.domain import limits
-from storage.domain.quotas import Namespace, Quotas, Rates, ResourceRates
+from storage.domain.quotas import Quotas, Rates, ResourceRates
 
 PerSecond = Annotated[
     float | None, Field(ge=limits.RATE_MIN, le=limits.RATE_MAX, description="null: no limit.")
@@ -17,8 +17,10 @@ PerSecond = Annotated[
 Most = Annotated[int | None, Field(ge=0, le=limits.OFFSET_MAX, description="null: no limit.")]
 
 
-class RatesConfig(Config):
+class RatesConfig(MappedConfig):
     """Rate limits per second. Messages and bytes count sends and appends."""
+
+    domain = Rates
 
     calls_per_second: PerSecond = None
     messages_per_second: PerSecond = None
@@ -32,28 +34,11 @@ class RatesConfig(Config):
         ),
     ] = 1.0
 
-    @classmethod
-    def of(cls, rates: Rates) -> Self:
-        """Return the stored rates."""
-        return cls(
-            calls_per_second=rates.calls_per_second,
-            messages_per_second=rates.messages_per_second,
-            bytes_per_second=rates.bytes_per_second,
-            burst_seconds=rates.burst_seconds,
-        )
 
-    def to_domain(self) -> Rates:
-        """Return the rates."""
-        return Rates(
-            calls_per_second=self.calls_per_second,
-            messages_per_second=self.messages_per_second,
-            bytes_per_second=self.bytes_per_second,
-            burst_seconds=self.burst_seconds,
-        )
-
-
-class ResourceRatesConfig(Config):
+class ResourceRatesConfig(MappedConfig):
     """Rate limits for each resource that matches a glob, counted per resource."""
+
+    domain = ResourceRates
 
     resources: Annotated[
         str,
@@ -90,29 +75,13 @@ class QuotaFields(Config):
     ] = None
 
 
-class NamespaceConfig(QuotaFields, DefinitionConfig):
+class NamespaceConfig(QuotaFields, MappedDefinitionConfig):
     """The quotas of a namespace; omitted quotas have no limit."""
 
-    @classmethod
-    def from_domain(cls, spec: Quotas) -> Self:
-        """Return the stored quotas."""
-        return cls(**_quota_fields(spec))
-
-    def to_domain(self) -> Quotas:
-        """Return the quotas."""
-        return Quotas(
-            rates=None if self.rates is None else self.rates.to_domain(),
-            resources=tuple(
-                ResourceRates(one.resources, one.rates.to_domain()) for one in self.resources
-            ),
-            connections_max=self.connections_max,
-            queues_max=self.queues_max,
-            streams_max=self.streams_max,
-            stored_bytes_max=self.stored_bytes_max,
-        )
+    domain = Quotas
 
 
-class NamespaceOut(QuotaFields):
+class NamespaceOut(MappedDefinition, QuotaFields):
     """A namespace."""
 
     name: str
@@ -135,38 +104,9 @@ class NamespaceOut(QuotaFields):
     changed_at: Time
     stores_too_much: ClassVar[Any] = former_name("over_storage_quota", bool)
 
-    @classmethod
-    def from_domain(cls, namespace: Namespace, **outcome: Any) -> Self:
-        """Return the stored namespace."""
-        return cls(
-            **_quota_fields(namespace.quotas),
-            **outcome,
-            name=namespace.name,
-            account_id=namespace.account_id,
-            stored_bytes=namespace.stored_bytes,
-            over_storage_quota=namespace.over_storage_quota,
-            version=namespace.version,
-            created_at=rfc3339(namespace.created_at_ms),
-            changed_at=rfc3339(namespace.changed_at_ms),
-        )
-
 
 class NamespaceStored(PutOutcome, NamespaceOut):
     """A namespace after a PUT, and what the PUT changed."""
-
-
-def _quota_fields(quotas: Quotas) -> dict[str, Any]:
-    return {
-        "rates": None if quotas.rates is None else RatesConfig.of(quotas.rates),
-        "resources": [
-            ResourceRatesConfig(resources=one.resources, rates=RatesConfig.of(one.rates))
-            for one in quotas.resources
-        ],
-        "connections_max": quotas.connections_max,
-        "queues_max": quotas.queues_max,
-        "streams_max": quotas.streams_max,
-        "stored_bytes_max": quotas.stored_bytes_max,
-    }
 
 
 class NamespacePage(BaseModel):

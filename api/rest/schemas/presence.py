@@ -1,22 +1,21 @@
 """Process and WebSocket schemas."""
 
-from typing import Annotated, Self
+from typing import Annotated, Any, Self
 
 from pydantic import BaseModel, Field
 
-from api.native.fields import rfc3339
+from api.rest.field_map import Mapped
 from api.rest.schema_base import Time, in_seconds
 from storage.domain.presence import (
-    FailingObject,
     ProcessRole,
     ProcessSeen,
-    SocketSeen,
-    SubscriptionSeen,
 )
 
 
-class FailingObjectOut(BaseModel):
+class FailingObjectOut(Mapped):
     """An object that a process could not serve. It serves the others, and retries this one."""
+
+    renamed = {"failing_since": "since_ms"}
 
     task: Annotated[str, Field(description="The task: `queues`, `archive`, `deliver` and so on.")]
     object: Annotated[str, Field(description="The object, as in `queues/default/orders`.")]
@@ -24,18 +23,8 @@ class FailingObjectOut(BaseModel):
     failing_since: Time
     failures: Annotated[int, Field(description="Failed attempts since then.")]
 
-    @classmethod
-    def from_domain(cls, failing: FailingObject) -> Self:
-        return cls(
-            task=failing.task,
-            object=failing.object,
-            reason=failing.reason,
-            failing_since=rfc3339(failing.since_ms),
-            failures=failing.failures,
-        )
 
-
-class ProcessOut(BaseModel):
+class ProcessOut(Mapped):
     """A process, as of its last heartbeat (every three seconds)."""
 
     id: Annotated[
@@ -63,20 +52,9 @@ class ProcessOut(BaseModel):
     ]
 
     @classmethod
-    def from_domain(cls, seen: ProcessSeen) -> Self:
-        return cls(
-            id=seen.id,
-            role=seen.role,
-            host=seen.host,
-            pid=seen.pid,
-            version=seen.version,
-            started_at=rfc3339(seen.started_at_ms),
-            seen_at=rfc3339(seen.seen_at_ms),
-            event_loop_lag_seconds=in_seconds(round(seen.event_loop_lag_ms)),
-            sockets=seen.sockets,
-            sessions=seen.sessions,
-            failing=[FailingObjectOut.from_domain(failing) for failing in seen.failing],
-        )
+    def from_domain(cls, value: ProcessSeen, **others: Any) -> Self:
+        lag_seconds = in_seconds(round(value.event_loop_lag_ms))
+        return super().from_domain(value, event_loop_lag_seconds=lag_seconds, **others)
 
 
 class ProcessList(BaseModel):
@@ -85,7 +63,7 @@ class ProcessList(BaseModel):
     items: list[ProcessOut]
 
 
-class SubscriptionOut(BaseModel):
+class SubscriptionOut(Mapped):
     """A subscription of a client."""
 
     name: Annotated[str, Field(description="Name chosen by the client: `sub` in its frames.")]
@@ -95,19 +73,8 @@ class SubscriptionOut(BaseModel):
     credit_messages: Annotated[int, Field(description="Remaining credit.")]
     credit_bytes: int
 
-    @classmethod
-    def from_domain(cls, seen: SubscriptionSeen) -> Self:
-        return cls(
-            name=seen.name,
-            source=seen.source,
-            mode=seen.mode,
-            group=seen.group,
-            credit_messages=seen.credit_messages,
-            credit_bytes=seen.credit_bytes,
-        )
 
-
-class SocketOut(BaseModel):
+class SocketOut(Mapped):
     """A client session and its connection."""
 
     id: str
@@ -125,20 +92,6 @@ class SocketOut(BaseModel):
         int, Field(description="Sent but not yet confirmed: kept for retransmission.")
     ]
     subscriptions: list[SubscriptionOut]
-
-    @classmethod
-    def from_domain(cls, seen: SocketSeen) -> Self:
-        since_ms = seen.connected_at_ms
-        return cls(
-            id=seen.id,
-            process=seen.process,
-            principal=seen.principal,
-            address=seen.address,
-            protocol=seen.protocol,
-            connected_at=None if since_ms is None else rfc3339(since_ms),
-            queued_bytes=seen.queued_bytes,
-            subscriptions=[SubscriptionOut.from_domain(one) for one in seen.subscriptions],
-        )
 
 
 class SocketPage(BaseModel):

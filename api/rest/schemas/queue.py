@@ -6,9 +6,15 @@ from typing import Annotated, Any, ClassVar, Self
 import msgspec
 from pydantic import BaseModel, Field
 
-from api.native.fields import rfc3339, to_ms
+from api.native.fields import to_ms
 from api.native.former_names import PAUSE_INSTEAD, deprecated_member, former_name
 from api.rest.definition_changes import PutOutcome
+from api.rest.field_map import (
+    Mapped,
+    MappedDefinition,
+    MappedDefinitionConfig,
+    domain_value,
+)
 from api.rest.queue_policies import (
     BackoffConfig,
     BackoffOut,
@@ -19,7 +25,6 @@ from api.rest.queue_policies import (
 from api.rest.schema_base import (
     Bytes,
     Config,
-    DefinitionConfig,
     Seconds,
     Tags,
     Time,
@@ -28,19 +33,16 @@ from api.rest.schema_base import (
     valid,
 )
 from storage.domain import limits
-from storage.domain.queues.policies import GroupWeight, Overflow, PoisonPolicy
+from storage.domain.queues.policies import Overflow, PoisonPolicy
 from storage.domain.queues.queue import (
-    DeadLetterTarget,
     DedupScope,
     Queue,
     QueueSpec,
-    QueueStats,
     QueueType,
-    RedriveAllow,
 )
 
 
-class QueueConfig(DefinitionConfig):
+class QueueConfig(MappedDefinitionConfig):
     """The complete configuration of a queue; omitted fields take their default."""
 
     type: Annotated[QueueType, Field(strict=False, description="Immutable.")] = QueueType.STANDARD
@@ -100,87 +102,21 @@ class QueueConfig(DefinitionConfig):
 
     def to_domain(self) -> QueueSpec:
         """Return the specification, which the catalog validates."""
-        return QueueSpec(
-            type=self.type,
-            visibility_timeout_ms=to_ms(self.visibility_timeout_seconds),
-            delay_ms=to_ms(self.delay_seconds),
-            ttl_ms=to_ms(self.ttl_seconds or 0),
-            retention_ms=to_ms(self.retention_seconds),
-            dead_letter_retention_ms=to_ms(self.dead_letter_retention_seconds),
-            message_bytes_max=self.message_bytes_max,
-            attempts_max=self.attempts_max,
-            receive_wait_ms=to_ms(self.receive_wait_seconds),
-            in_flight_max=self.in_flight_max,
-            deduplicate_by_content=self.deduplicate_by_content,
-            dedup_scope=self.dedup_scope,
-            dead_letters=(
-                None
-                if self.dead_letters is None
-                else DeadLetterTarget(self.dead_letters.queue, self.dead_letters.receives_max)
-            ),
-            redrive_allow=RedriveAllow(
-                self.redrive_allow.permission, tuple(self.redrive_allow.sources)
-            ),
-            backoff=None if self.backoff is None else self.backoff.to_domain(),
-            paused=bool(self.paused),
-            messages_max=self.messages_max,
-            bytes_max=self.bytes_max,
-            overflow=self.overflow,
-            on_poison=self.on_poison,
-            group_weights=tuple(GroupWeight(one.match, one.weight) for one in self.group_weights),
-            stream_view=self.stream_view,
-            archive=self.archive,
-            history=self.history,
-            tags=self.tags,
+        return domain_value(
+            QueueSpec, self, ttl_ms=to_ms(self.ttl_seconds or 0), paused=bool(self.paused)
         )
 
     @classmethod
-    def from_domain(cls, spec: QueueSpec) -> Self:
-        """Return the configuration of `spec`."""
-        return cls(**_queue_fields(spec))
+    def from_domain(cls, value: QueueSpec, **others: Any) -> Self:
+        """Return the configuration of a specification."""
+        return cls.mapped(value, ttl_seconds=_ttl_seconds(value))
 
     def put_options(self) -> Mapping[str, Any]:
         return {"replace_pause": self.paused is not None}
 
 
-def _queue_fields(spec: QueueSpec) -> dict[str, Any]:
-    return {
-        "type": spec.type,
-        "visibility_timeout_seconds": in_seconds(spec.visibility_timeout_ms),
-        "delay_seconds": in_seconds(spec.delay_ms),
-        "ttl_seconds": in_seconds(spec.ttl_ms) if spec.ttl_ms else None,
-        "retention_seconds": in_seconds(spec.retention_ms),
-        "dead_letter_retention_seconds": in_seconds(spec.dead_letter_retention_ms),
-        "message_bytes_max": spec.message_bytes_max,
-        "attempts_max": spec.attempts_max,
-        "receive_wait_seconds": in_seconds(spec.receive_wait_ms),
-        "in_flight_max": spec.in_flight_max,
-        "deduplicate_by_content": spec.deduplicate_by_content,
-        "dedup_scope": spec.dedup_scope,
-        "dead_letters": (
-            None
-            if spec.dead_letters is None
-            else DeadLettersConfig(
-                queue=spec.dead_letters.queue, receives_max=spec.dead_letters.receives_max
-            )
-        ),
-        "redrive_allow": RedriveAllowConfig(
-            permission=spec.redrive_allow.permission, sources=list(spec.redrive_allow.sources)
-        ),
-        "backoff": None if spec.backoff is None else BackoffOut.from_domain(spec.backoff),
-        "paused": spec.paused,
-        "messages_max": spec.messages_max,
-        "bytes_max": spec.bytes_max,
-        "overflow": spec.overflow,
-        "on_poison": spec.on_poison,
-        "group_weights": [
-            GroupWeightConfig(match=one.match, weight=one.weight) for one in spec.group_weights
-        ],
-        "stream_view": spec.stream_view,
-        "archive": spec.archive,
-        "history": spec.history,
-        "tags": spec.tags,
-    }
+def _ttl_seconds(spec: QueueSpec) -> float | None:
+    return in_seconds(spec.ttl_ms) if spec.ttl_ms else None
 
 
 class QueuePatch(Config):
@@ -224,7 +160,7 @@ class QueuePatch(Config):
         return msgspec.structs.replace(changed, annotations=spec.annotations)
 
 
-class QueueOut(BaseModel):
+class QueueOut(MappedDefinition):
     """A queue: its configuration, and its version, which is its ETag."""
 
     name: str
@@ -258,15 +194,8 @@ class QueueOut(BaseModel):
     changed_at: Time
 
     @classmethod
-    def from_domain(cls, queue: Queue, **outcome: Any) -> Self:
-        return cls(
-            name=queue.name.name,
-            version=queue.version,
-            created_at=rfc3339(queue.created_at_ms),
-            changed_at=rfc3339(queue.changed_at_ms),
-            **_queue_fields(queue.spec),
-            **outcome,
-        )
+    def from_domain(cls, value: Queue, **others: Any) -> Self:
+        return super().from_domain(value, ttl_seconds=_ttl_seconds(value.spec), **others)
 
 
 class QueueStored(PutOutcome, QueueOut):
@@ -280,7 +209,7 @@ class QueuePage(BaseModel):
     next_cursor: str | None
 
 
-class QueueStatsOut(BaseModel):
+class QueueStatsOut(Mapped):
     """Exact current counts.
 
     sent + moved_in = ready + delayed + in_flight + parked + dead_lettered + moving
@@ -316,31 +245,6 @@ class QueueStatsOut(BaseModel):
             " written shortly after."
         ),
     ]
-
-    @classmethod
-    def from_domain(cls, stats: QueueStats, durability: str) -> Self:
-        oldest_ms = stats.oldest_ready_at_ms
-        return cls(
-            ready=stats.ready,
-            delayed=stats.delayed,
-            in_flight=stats.in_flight,
-            dead_lettered=stats.dead_lettered,
-            sent=stats.sent,
-            deduplicated=stats.deduplicated,
-            acknowledged=stats.acknowledged,
-            expired=stats.expired,
-            purged=stats.purged,
-            receive_count=stats.receive_count,
-            bytes_sent=stats.bytes_sent,
-            moving=stats.moving,
-            moved_in=stats.moved_in,
-            moved_out=stats.moved_out,
-            parked=stats.parked,
-            dropped=stats.dropped,
-            bytes_held=stats.bytes_held,
-            oldest_ready_at=None if oldest_ms is None else rfc3339(oldest_ms),
-            durability=durability,
-        )
 
 
 class Purged(BaseModel):

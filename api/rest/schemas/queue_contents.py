@@ -6,13 +6,12 @@ import msgspec
 from msgspec import UNSET
 from pydantic import BaseModel, Field, model_validator
 
-from api.native.fields import body_from_json, rfc3339
+from api.native.fields import body_from_json
 from api.native.former_names import former_name
+from api.rest.field_map import Mapped
 from api.rest.schema_base import Config, Seconds, Time
 from storage.domain import limits
-from storage.domain.queues.history import MessageEvent, MessageEventType, MessageHistory
-from storage.domain.queues.message import DeathReason
-from storage.domain.queues.policies import ParkedGroup
+from storage.domain.queues.history import MessageEventType, MessageHistory
 
 
 class Redriven(BaseModel):
@@ -80,22 +79,13 @@ class RedriveConfig(Config):
         return self
 
 
-class DeathReasonOut(BaseModel):
+class DeathReasonOut(Mapped):
     """Dead letters with the same reason."""
 
     reason: str
     count: int
     first_died_at: Time
     last_died_at: Time
-
-    @classmethod
-    def from_domain(cls, reason: DeathReason) -> Self:
-        return cls(
-            reason=reason.reason,
-            count=reason.count,
-            first_died_at=rfc3339(reason.first_died_at_ms),
-            last_died_at=rfc3339(reason.last_died_at_ms),
-        )
 
 
 class DeathReasons(BaseModel):
@@ -104,7 +94,7 @@ class DeathReasons(BaseModel):
     items: list[DeathReasonOut]
 
 
-class ParkedGroupOut(BaseModel):
+class ParkedGroupOut(Mapped):
     """A group whose messages are not delivered until it is resumed."""
 
     group: str
@@ -117,17 +107,6 @@ class ParkedGroupOut(BaseModel):
     ]
     messages: Annotated[int, Field(description="Number of waiting messages.")]
     first_offset: Annotated[int | None, Field(description="The first of the waiting messages.")]
-
-    @classmethod
-    def from_domain(cls, group: ParkedGroup) -> Self:
-        return cls(
-            group=group.group,
-            parked_at=rfc3339(group.parked_at_ms),
-            reason=group.reason,
-            poison_offset=group.poison_offset,
-            messages=group.messages,
-            first_offset=group.first_offset,
-        )
 
 
 class ParkedGroups(BaseModel):
@@ -149,7 +128,7 @@ class Resumed(BaseModel):
     resumed: int
 
 
-class MessageEventOut(BaseModel):
+class MessageEventOut(Mapped):
     """One state change of a message."""
 
     type: MessageEventType
@@ -166,16 +145,6 @@ class MessageEventOut(BaseModel):
         ),
     ]
     reason: str
-
-    @classmethod
-    def from_domain(cls, event: MessageEvent) -> Self:
-        return cls(
-            type=event.type,
-            at=rfc3339(event.at_ms),
-            until=None if event.until_ms is None else rfc3339(event.until_ms),
-            number=event.number,
-            reason=event.reason,
-        )
 
 
 class MessageHistoryOut(BaseModel):

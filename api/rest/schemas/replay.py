@@ -9,6 +9,7 @@ from pydantic import AwareDatetime, BaseModel, BeforeValidator, ConfigDict, Fiel
 from api.native.fields import moment_ms, rfc3339
 from api.native.former_names import former_name
 from api.native.records import RecordOut
+from api.rest.field_map import Mapped, MappedConfig
 from api.rest.schema_base import Config, Time
 from storage.domain import limits
 from storage.domain.jobs import JobState, RequestedState, WaitReason
@@ -24,7 +25,7 @@ from storage.domain.replays.replay import (
 )
 from storage.domain.streams.record_filter import Condition, Filter, Sample, SampleBy
 from storage.replays.engine import Replay
-from storage.replays.planner import Estimate, Plan
+from storage.replays.planner import Plan
 
 _NAME = Field(pattern=r"^[A-Za-z0-9_.-]{1,80}$")
 Name = Annotated[str, _NAME]
@@ -147,8 +148,10 @@ class FilterConfig(Config):
         )
 
 
-class TargetConfig(Config):
+class TargetConfig(MappedConfig):
     """Target of the records: exactly one of the two."""
+
+    domain = Target
 
     stream: Name | None = None
     queue: Name | None = None
@@ -161,8 +164,10 @@ class TargetConfig(Config):
     ] = ShardMode.REHASH
 
 
-class PacingConfig(Config):
+class PacingConfig(MappedConfig):
     """Speed of the whole replay."""
+
+    domain = Pacing
 
     records_per_second: Annotated[float, Field(gt=0)] | None = None
     bytes_per_second: Annotated[float, Field(gt=0)] | None = None
@@ -209,33 +214,28 @@ class ReplayConfig(Config):
 
     def to_domain(self) -> ReplayRequest:
         """Return the request."""
-        target = self.target
         return ReplayRequest(
             stream=self.stream,
-            target=Target(stream=target.stream, queue=target.queue, shard_mode=target.shard_mode),
+            target=self.target.to_domain(),
             shards=self.shards,
             start=None if self.start is None else self.start.to_domain(),
             end=None if self.end is None else self.end.to_domain(),
             filter=self.filter.to_domain(),
             order=self.order,
-            pacing=Pacing(**self.pacing.model_dump()),
+            pacing=self.pacing.to_domain(),
             max_records=self.max_records,
             allow_same_stream=self.allow_same_stream,
         )
 
 
-class EstimateOut(BaseModel):
+class EstimateOut(Mapped):
     """A number, and whether it is exact or estimated from samples."""
 
     count: int
     exact: bool
 
-    @classmethod
-    def from_domain(cls, estimate: Estimate) -> Self:
-        return cls(count=estimate.count, exact=estimate.exact)
 
-
-class ReachOut(BaseModel):
+class ReachOut(Mapped):
     """Offsets of a shard, from `first` to before `end`."""
 
     shard: int
@@ -243,7 +243,7 @@ class ReachOut(BaseModel):
     end: int
 
 
-class PlanOut(BaseModel):
+class PlanOut(Mapped):
     """Preview of a replay."""
 
     records: EstimateOut
@@ -258,25 +258,22 @@ class PlanOut(BaseModel):
     ]
 
     @classmethod
-    def from_domain(cls, plan: Plan) -> Self:
-        return cls(
-            records=EstimateOut.from_domain(plan.records),
-            bytes=EstimateOut.from_domain(plan.bytes),
-            expired=plan.expired,
-            seconds=round(plan.seconds, 3),
-            shards=[
-                ReachOut(shard=one.shard, first=one.first, end=one.end) for one in plan.reaches
-            ],
+    def from_domain(cls, value: Plan, **others: Any) -> Self:
+        return super().from_domain(
+            value,
+            seconds=round(value.seconds, 3),
+            shards=[ReachOut.from_domain(reach) for reach in value.reaches],
             sample=[
                 msgspec.json.decode(
                     msgspec.json.encode(RecordOut.from_domain(one.log_record, False, one.shard))
                 )
-                for one in plan.sample
+                for one in value.sample
             ],
+            **others,
         )
 
 
-class CountsOut(BaseModel):
+class CountsOut(Mapped):
     """Progress of a replay: records `read`, `selected`, newly sent, and duplicates.
 
     Duplicates had been sent by an earlier attempt.
@@ -305,24 +302,11 @@ class ReplayShardOut(CountsOut):
     done: bool
 
     @classmethod
-    def from_domain(cls, part: PartProgress) -> Self:
-        reach = part.reach
-        return cls(
-            shard=reach.shard,
-            first=reach.first,
-            end=reach.end,
-            position=part.position,
-            done=part.done,
-            read=part.read,
-            selected=part.selected,
-            sent=part.sent,
-            duplicates=part.duplicates,
-            bytes=part.bytes,
-            expired=part.expired,
-        )
+    def from_domain(cls, value: PartProgress, **others: Any) -> Self:
+        return cls.mapped(value, value.reach, **others)
 
 
-class ReplayOut(BaseModel):
+class ReplayOut(Mapped):
     """A replay."""
 
     id: str
@@ -345,8 +329,11 @@ class ReplayOut(BaseModel):
     ended_at: Time | None
 
     @classmethod
-    def from_domain(cls, replay: Replay, waiting_for: WaitReason | None) -> Self:
-        return cls(**_fields(replay), waiting_for=waiting_for)
+    def of(cls, replay: Replay, waiting_for: WaitReason | None, **others: Any) -> Self:
+        """Return the replay with its state."""
+        job, request = replay.job, replay.spec.request
+        replay_id = replay.spec.replay_id
+        return cls.mapped(request, job, id=replay_id, waiting_for=waiting_for, **others)
 
 
 class ReplayProgressOut(CountsOut):
@@ -365,13 +352,15 @@ class ReplayDetail(ReplayOut):
     shards: list[ReplayShardOut]
 
     @classmethod
-    def from_domain(cls, replay: Replay, waiting_for: WaitReason | None) -> Self:
-        return cls(
-            **_fields(replay),
-            waiting_for=waiting_for,
+    def of(cls, replay: Replay, waiting_for: WaitReason | None, **others: Any) -> Self:
+        """Return the replay with its state, request and progress."""
+        return super().of(
+            replay,
+            waiting_for,
             request=_request(replay.spec.request),
             progress=ReplayProgressOut(**progress_of(replay.parts)),
             shards=[ReplayShardOut.from_domain(part) for part in replay.parts],
+            **others,
         )
 
 
@@ -380,26 +369,6 @@ class ReplayPage(BaseModel):
 
     items: list[ReplayOut]
     next_cursor: str | None
-
-
-def _fields(replay: Replay) -> dict[str, Any]:
-    job, request = replay.job, replay.spec.request
-    target = request.target
-    return {
-        "id": replay.spec.replay_id,
-        "stream": request.stream,
-        "target": TargetConfig(
-            stream=target.stream, queue=target.queue, shard_mode=target.shard_mode
-        ),
-        "order": request.order,
-        "state": job.state,
-        "requested_state": job.requested_state,
-        "attempt": job.attempt,
-        "failure": job.failure,
-        "created_at": rfc3339(job.created_at_ms),
-        "started_at": _time(job.started_at_ms),
-        "ended_at": _time(job.ended_at_ms),
-    }
 
 
 def _request(request: ReplayRequest) -> dict[str, Any]:
@@ -418,7 +387,3 @@ def _request(request: ReplayRequest) -> dict[str, Any]:
         if "equals" in condition:
             condition["equal_to"] = condition["equals"]
     return fields
-
-
-def _time(at_ms: int | None) -> str | None:
-    return None if at_ms is None else rfc3339(at_ms)

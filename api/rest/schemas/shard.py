@@ -1,10 +1,10 @@
 """Shard schemas. Hash keys are decimal strings, since JSON numbers are exact up to 2^53."""
 
-from typing import Annotated, Self
+from typing import Annotated, Any, Self
 
 from pydantic import BaseModel, Field
 
-from api.native.fields import rfc3339
+from api.rest.field_map import Mapped
 from api.rest.schema_base import Config, Time
 from storage.domain import limits
 from storage.domain.streams.stream import ShardState
@@ -70,7 +70,7 @@ class TruncatedOut(BaseModel):
     start: int
 
 
-class ShardOut(BaseModel):
+class ShardOut(Mapped):
     """A shard: its hash-key range (decimal, inclusive), its lineage, and its extent."""
 
     index: int
@@ -89,24 +89,16 @@ class ShardOut(BaseModel):
     fenced: Annotated[bool, Field(description="Whether appends require the shard's fencing token.")]
 
     @classmethod
-    def from_domain(cls, state: ShardState) -> Self:
-        return cls(
-            index=state.shard.index,
-            open=state.shard.is_open,
-            parents=list(state.shard.parents),
-            opened_at=rfc3339(state.shard.opened_at_ms),
-            closed_at=_moment(state.shard.closed_at_ms),
-            first_hash_key=str(state.shard.first_hash_key),
-            last_hash_key=str(state.shard.last_hash_key),
-            start=state.start,
-            next=state.next,
-            bytes=state.bytes,
-            fenced=state.fenced,
+    def from_domain(cls, value: ShardState, **others: Any) -> Self:
+        shard = value.shard
+        return cls.mapped(
+            value,
+            shard,
+            open=shard.is_open,
+            first_hash_key=str(shard.first_hash_key),
+            last_hash_key=str(shard.last_hash_key),
+            **others,
         )
-
-
-def _moment(at_ms: int | None) -> str | None:
-    return None if at_ms is None else rfc3339(at_ms)
 
 
 class Shards(BaseModel):

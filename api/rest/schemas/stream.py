@@ -5,12 +5,11 @@ from typing import Annotated, Any, Self
 import msgspec
 from pydantic import BaseModel, Field
 
-from api.native.fields import optional_ms, rfc3339, to_ms
 from api.rest.definition_changes import PutOutcome
+from api.rest.field_map import MappedDefinition, MappedDefinitionConfig
 from api.rest.schema_base import (
     Bytes,
     Config,
-    DefinitionConfig,
     Seconds,
     Tags,
     Time,
@@ -22,8 +21,10 @@ from storage.domain import limits
 from storage.domain.streams.stream import EventTimes, Stream, StreamMode, StreamSpec
 
 
-class StreamConfig(DefinitionConfig):
+class StreamConfig(MappedDefinitionConfig):
     """The complete configuration of a stream; omitted fields take their default."""
+
+    domain = StreamSpec
 
     shards: Annotated[
         int,
@@ -86,55 +87,6 @@ class StreamConfig(DefinitionConfig):
     ] = limits.HOT_BYTES_MAX_DEFAULT
     tags: Tags = {}
 
-    def to_domain(self) -> StreamSpec:
-        """Return the specification, which the catalog validates."""
-        return StreamSpec(
-            shards=self.shards,
-            mode=self.mode,
-            retention_ms=optional_ms(self.retention_seconds),
-            retention_bytes=self.retention_bytes,
-            retention_records=self.retention_records,
-            drop_when_read=self.drop_when_read,
-            record_bytes_max=self.record_bytes_max,
-            event_times=self.event_times,
-            event_time_skew_ms_max=optional_ms(self.event_time_skew_seconds_max),
-            key_index=self.key_index,
-            archive=self.archive,
-            archive_lag_ms=to_ms(self.archive_lag_seconds),
-            hot_retention_ms=optional_ms(self.hot_retention_seconds),
-            hot_bytes_max=self.hot_bytes_max,
-            tags=self.tags,
-        )
-
-    @classmethod
-    def from_domain(cls, spec: StreamSpec) -> Self:
-        """Return the configuration of `spec`."""
-        return cls(**_stream_fields(spec))
-
-
-def _stream_fields(spec: StreamSpec) -> dict[str, Any]:
-    return {
-        "shards": spec.shards,
-        "mode": spec.mode,
-        "retention_seconds": _optional_seconds(spec.retention_ms),
-        "retention_bytes": spec.retention_bytes,
-        "retention_records": spec.retention_records,
-        "drop_when_read": spec.drop_when_read,
-        "record_bytes_max": spec.record_bytes_max,
-        "event_times": spec.event_times,
-        "event_time_skew_seconds_max": _optional_seconds(spec.event_time_skew_ms_max),
-        "key_index": spec.key_index,
-        "archive": spec.archive,
-        "archive_lag_seconds": in_seconds(spec.archive_lag_ms),
-        "hot_retention_seconds": _optional_seconds(spec.hot_retention_ms),
-        "hot_bytes_max": spec.hot_bytes_max,
-        "tags": spec.tags,
-    }
-
-
-def _optional_seconds(ms: int | None) -> float | None:
-    return None if ms is None else in_seconds(ms)
-
 
 _NULL_IS_NONE = ("retention_seconds", "hot_retention_seconds", "hot_bytes_max")
 
@@ -166,11 +118,11 @@ class StreamPatch(Config):
         patch = self.model_dump(exclude_unset=True)
         after = merged(before, patch)
         after |= {name: patch[name] for name in _NULL_IS_NONE if name in patch}
-        changed = valid(StreamConfig, after).to_domain()
+        changed: StreamSpec = valid(StreamConfig, after).to_domain()
         return msgspec.structs.replace(changed, annotations=spec.annotations)
 
 
-class StreamOut(BaseModel):
+class StreamOut(MappedDefinition):
     """A stream: its configuration, and its version, which is its ETag."""
 
     name: str
@@ -195,16 +147,8 @@ class StreamOut(BaseModel):
     changed_at: Time
 
     @classmethod
-    def from_domain(cls, stream: Stream, **outcome: Any) -> Self:
-        return cls(
-            name=stream.name.name,
-            open_shards=len(stream.open_shards),
-            version=stream.version,
-            created_at=rfc3339(stream.created_at_ms),
-            changed_at=rfc3339(stream.changed_at_ms),
-            **_stream_fields(stream.spec),
-            **outcome,
-        )
+    def from_domain(cls, value: Stream, **others: Any) -> Self:
+        return super().from_domain(value, open_shards=len(value.open_shards), **others)
 
 
 class StreamStored(PutOutcome, StreamOut):

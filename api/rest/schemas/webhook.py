@@ -5,13 +5,17 @@ from typing import Annotated, Any, ClassVar, Self
 
 from pydantic import BaseModel, Field
 
-from api.native.fields import rfc3339, to_ms
 from api.native.former_names import PAUSE_INSTEAD, deprecated_member, former_name
 from api.rest.definition_changes import PutOutcome
-from api.rest.schema_base import Config, DefinitionConfig, Seconds, Time, in_seconds
+from api.rest.field_map import (
+    Mapped,
+    MappedDefinition,
+    MappedDefinitionConfig,
+    domain_value,
+)
+from api.rest.schema_base import Config, Seconds, Time, in_seconds
 from storage.domain import limits
 from storage.domain.webhooks import (
-    Attempt,
     AttemptOutcome,
     BodyFormat,
     DeliveryHealth,
@@ -32,8 +36,13 @@ HIDDEN_VALUE = "(secret)"
 """Stands for a header's value in comparisons of configurations."""
 
 
-class WebhookConfig(DefinitionConfig):
+_RENAMED = {"retry_seconds": "retry_delays_ms", "log_retention_seconds": "log_ms"}
+
+
+class WebhookConfig(MappedDefinitionConfig):
     """The complete configuration of a webhook. The source is immutable."""
+
+    renamed = _RENAMED
 
     source: Annotated[
         str,
@@ -97,28 +106,18 @@ class WebhookConfig(DefinitionConfig):
     enabled: Annotated[bool | None, deprecated_member(PAUSE_INSTEAD)] = None
 
     @classmethod
-    def from_domain(cls, spec: WebhookSpec) -> Self:
-        """Return the configuration of `spec`, without header values."""
-        fields = _webhook_config(spec)
-        del fields["header_names"]
-        headers = {name: value or HIDDEN_VALUE for name, value in spec.headers or ()}
-        return cls.model_validate(fields | {"headers": headers})
+    def from_domain(cls, value: WebhookSpec, **others: Any) -> Self:
+        """Return the configuration of a specification, without header values."""
+        headers = {name: text or HIDDEN_VALUE for name, text in value.headers or ()}
+        return cls.mapped(value, headers=headers, enabled=None, source=str(value.source))
 
     def to_domain(self) -> WebhookSpec:
         """Return the specification, which the engine validates."""
-        return WebhookSpec(
+        return domain_value(
+            WebhookSpec,
+            self,
             source=Source.of(self.source),
-            url=self.url,
             headers=None if self.headers is None else tuple(sorted(self.headers.items())),
-            format=self.format,
-            timeout_ms=to_ms(self.timeout_seconds),
-            rate=self.rate,
-            in_flight_max=self.in_flight_max,
-            retry_delays_ms=tuple(to_ms(delay) for delay in self.retry_seconds),
-            on_failure=self.on_failure,
-            dead_letter_queue=self.dead_letter_queue,
-            disable_after_ms=to_ms(self.disable_after_seconds),
-            log_ms=to_ms(self.log_retention_seconds),
             paused=self.enabled is False,
         )
 
@@ -139,7 +138,7 @@ class BlockedShard(BaseModel):
     failure: str
 
 
-class WebhookHealth(BaseModel):
+class WebhookHealth(Mapped):
     """Health of a webhook, as reported by its deliverer within the last seconds.
 
     `state`: `active`, `failing` since its last success, `paused` by its owner, or `disabled` by the service, for the
@@ -159,23 +158,14 @@ class WebhookHealth(BaseModel):
     blocked: list[BlockedShard]
 
     @classmethod
-    def from_domain(cls, webhook: Webhook) -> Self:
-        health = webhook.health
-        return cls(
-            state=_state(webhook, health),
-            disabled_reason=webhook.disabled_reason,
-            disabled_at=_optional_time(webhook.disabled_at_ms),
-            failing_since=_optional_time(health.failing_since_ms),
-            last_success_at=_optional_time(health.last_success_at_ms),
-            last_failure_at=_optional_time(health.last_failure_at_ms),
-            last_failure=health.last_failure,
-            delivered=health.delivered,
-            failed=health.failed,
-            blocked=[
-                BlockedShard(shard=shard, failure=failure)
-                for shard, failure in sorted(health.blocked.items())
-            ],
-        )
+    def from_domain(cls, value: Webhook, **others: Any) -> Self:
+        health = value.health
+        blocked = [
+            BlockedShard(shard=shard, failure=failure)
+            for shard, failure in sorted(health.blocked.items())
+        ]
+        state = _state(value, health)
+        return cls.mapped(health, value, state=state, blocked=blocked, **others)
 
 
 def _state(webhook: Webhook, health: DeliveryHealth) -> str:
@@ -186,12 +176,10 @@ def _state(webhook: Webhook, health: DeliveryHealth) -> str:
     return "active" if health.failing_since_ms is None else "failing"
 
 
-def _optional_time(ms: int | None) -> str | None:
-    return None if ms is None else rfc3339(ms)
-
-
-class WebhookOut(BaseModel):
+class WebhookOut(MappedDefinition):
     """A webhook: its configuration, its version (the ETag) and its health."""
+
+    renamed = _RENAMED
 
     name: str
     source: str
@@ -214,8 +202,16 @@ class WebhookOut(BaseModel):
     health: WebhookHealth
 
     @classmethod
-    def from_domain(cls, webhook: Webhook, **outcome: Any) -> Self:
-        return cls(**_webhook_fields(webhook), **outcome)
+    def from_domain(cls, value: Webhook, **others: Any) -> Self:
+        spec = value.spec
+        return super().from_domain(
+            value,
+            header_names=[name for name, _ in spec.headers or ()],
+            enabled=not spec.paused,
+            health=WebhookHealth.from_domain(value),
+            source=str(spec.source),
+            **others,
+        )
 
 
 InForce = Annotated[
@@ -238,36 +234,6 @@ class WebhookStored(PutOutcome, WebhookOut):
 
     secret: str | None
     in_force: InForce
-
-
-def _webhook_fields(webhook: Webhook) -> dict[str, Any]:
-    return {
-        "name": webhook.name.name,
-        **_webhook_config(webhook.spec),
-        "paused": webhook.spec.paused,
-        "enabled": not webhook.spec.paused,
-        "version": webhook.version,
-        "created_at": rfc3339(webhook.created_at_ms),
-        "changed_at": rfc3339(webhook.changed_at_ms),
-        "health": WebhookHealth.from_domain(webhook),
-    }
-
-
-def _webhook_config(spec: WebhookSpec) -> dict[str, Any]:
-    return {
-        "source": str(spec.source),
-        "url": spec.url,
-        "header_names": [name for name, _ in spec.headers or ()],
-        "format": spec.format,
-        "timeout_seconds": in_seconds(spec.timeout_ms),
-        "rate": spec.rate,
-        "in_flight_max": spec.in_flight_max,
-        "retry_seconds": [in_seconds(delay) for delay in spec.retry_delays_ms],
-        "on_failure": spec.on_failure,
-        "dead_letter_queue": spec.dead_letter_queue,
-        "disable_after_seconds": in_seconds(spec.disable_after_ms),
-        "log_retention_seconds": in_seconds(spec.log_ms),
-    }
 
 
 class WebhookPage(BaseModel):
@@ -294,7 +260,7 @@ class SecretOut(BaseModel):
     in_force: InForce
 
 
-class AttemptOut(BaseModel):
+class AttemptOut(Mapped):
     """One request to the receiver.
 
     `status` is null if there was no response. `resent`: the attempt is a manual resend.
@@ -308,24 +274,14 @@ class AttemptOut(BaseModel):
     response: Annotated[str, Field(description="Response body, truncated to 4 KiB.")]
     resent: bool
 
-    @classmethod
-    def from_domain(cls, attempt: Attempt) -> Self:
-        return cls(
-            at=rfc3339(attempt.at_ms),
-            outcome=attempt.outcome,
-            status=attempt.status,
-            duration_seconds=in_seconds(attempt.duration_ms),
-            error=attempt.error,
-            response=attempt.response,
-            resent=attempt.resent,
-        )
 
-
-class DeliveryOut(BaseModel):
+class DeliveryOut(Mapped):
     """A delivery of a message or record.
 
     `attempts` counts all attempts; `last_attempts` has the latest 20.
     """
+
+    renamed = {"id": "event_id", "sent_at": "event_at_ms"}
 
     id: Annotated[str, Field(description="`webhook-id` header sent to the receiver.")]
     status: DeliveryStatus
@@ -339,19 +295,13 @@ class DeliveryOut(BaseModel):
     offset: int | None
 
     @classmethod
-    def from_domain(cls, delivery: WebhookDelivery) -> Self:
-        place = delivery.location
-        return cls(
-            id=delivery.event_id,
-            status=delivery.status,
-            attempts=delivery.attempts,
-            last_attempts=[AttemptOut.from_domain(attempt) for attempt in delivery.last_attempts],
-            first_at=rfc3339(delivery.first_at_ms),
-            last_at=rfc3339(delivery.last_at_ms),
-            next_at=_optional_time(delivery.next_at_ms),
-            sent_at=rfc3339(delivery.event_at_ms),
+    def from_domain(cls, value: WebhookDelivery, **others: Any) -> Self:
+        place = value.location
+        return super().from_domain(
+            value,
             shard=None if place is None else place.shard,
             offset=None if place is None else place.offset,
+            **others,
         )
 
 

@@ -66,7 +66,7 @@ async def test_job_waits_for_spark_to_start(engines):
 
     using = asyncio.create_task(asyncio.to_thread(lambda: work.spark))
     await until_it_waits(engines, job)
-    shown = JobOut.from_domain(await engines.jobs.get(job.job_id), WaitReason.SPARK)
+    shown = JobOut.of(await engines.jobs.get(job.job_id), WaitReason.SPARK)
     sparks.go.set()
     await using
 
