@@ -1,17 +1,33 @@
-"""Form of the OpenAPI document's examples, and values that several of them share.
+"""Facts of an operation beside its route: an example, and the effect of a second call.
 
-The module that declares an operation has its example; `api.spec.examples` collects them.
+The module that declares an operation has them in its `EXAMPLES`, which `api.spec.examples` collects. Values that several
+examples share are here.
 """
 
+from enum import StrEnum
 from typing import Any
 
 import msgspec
 
 
+class Repeat(StrEnum):
+    """Effect of a second call.
+
+    safe: changes nothing more. keyed: none, if both calls have the same Idempotency-Key.
+    guarded: none, if the body has the field that identifies the call. unsafe: may do it twice.
+    """
+
+    SAFE = "safe"
+    KEYED = "keyed"
+    GUARDED = "guarded"
+    UNSAFE = "unsafe"
+
+
 class Example(msgspec.Struct, frozen=True):
     """Request at `path`, and its response.
 
-    `before`: (method, path, body) of the requests it needs first.
+    `before`: (method, path, body) of the requests it needs first. `repeat`: the effect of a second call of the operation,
+    where its method does not determine it: a POST is unsafe. `guards`: fields of which one guards a repeat.
     """
 
     path: str
@@ -19,6 +35,14 @@ class Example(msgspec.Struct, frozen=True):
     status: int = 200
     answer: Any = None
     before: tuple[tuple[str, str, Any], ...] = ()
+    repeat: Repeat | None = None
+    guards: tuple[str, ...] = ()
+
+    def repeat_by(self, method: str) -> Repeat:
+        """Return the effect of a second call of the operation, which has this method."""
+        if self.guards:
+            return Repeat.GUARDED
+        return self.repeat or (Repeat.UNSAFE if method == "post" else Repeat.SAFE)
 
 
 MESSAGE_ID = "1c7e4a90-5b3d-8f21-a6c0-000000000007"

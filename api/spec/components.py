@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from api.native.problems import CODES, status_of, title_of
-from api.spec.retry_semantics import GUARDS, Repeat, repeat_of
+from api.spec.examples import EXAMPLES
 
 Document = dict[str, Any]
 
@@ -85,14 +85,17 @@ def _yes(fact: bool) -> str:
 
 
 def mark_repeats(document: Document) -> None:
-    """Mark each operation with the effect of a second call."""
+    """Mark each operation with the effect of a second call.
+
+    Clients retry by it where the first call's outcome is unknown: its response was lost, or reported that. A rejected call did
+    nothing, and the problem's `retryable` has whether it is worth repeating.
+    """
     for methods in document["paths"].values():
         for method, operation in methods.items():
-            name = operation["operationId"]
-            repeat = repeat_of(name, method)
-            operation["x-millstream-repeat"] = str(repeat)
-            if repeat is Repeat.GUARDED:
-                operation["x-millstream-guards"] = list(GUARDS[name])
+            example = EXAMPLES[operation["operationId"]]
+            operation["x-millstream-repeat"] = str(example.repeat_by(method))
+            if example.guards:
+                operation["x-millstream-guards"] = list(example.guards)
 
 
 def schemas_of(kinds: Iterable[Any], references: str) -> dict[str, Document]:

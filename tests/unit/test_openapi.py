@@ -11,7 +11,6 @@ import pytest
 from api.app import create_app
 from api.native.problems import CODES
 from api.spec.examples import EXAMPLES
-from api.spec.retry_semantics import GUARDS, KEYED, SAFE_POSTS
 
 ROOT = Path(__file__).parents[2]
 COMMITTED = ROOT / "openapi" / "openapi.json"
@@ -97,12 +96,6 @@ def test_unclassified_operation_is_unsafe_to_repeat(document):
 
     assert repeats["rotate_webhook_secret"] == repeats["purge_queue"] == "unsafe"
     assert repeats["settle_messages"] == repeats["delete_queue"] == "safe"
-
-
-def test_repeat_table_names_existing_operations(document):
-    named = {operation["operationId"] for _, _, operation in operations(document)}
-
-    assert KEYED | SAFE_POSTS | GUARDS.keys() <= named
 
 
 def test_every_tag_is_described_and_used(document):

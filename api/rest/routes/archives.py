@@ -7,7 +7,7 @@ from fastapi import APIRouter, Depends, Query, Response
 from api.native.audited_route import AuditedRoute
 from api.native.cursors import decode_cursor, encode_cursor
 from api.native.dependencies import Cursor, Limit, StorageDep, StreamPath, may
-from api.native.examples import AT, LATER, Example
+from api.native.examples import AT, LATER, Example, Repeat
 from api.rest.schemas.archive import ArchivedFileOut, ArchivedFilePage, ArchiveOut, FlushOut
 from storage.domain import limits
 from storage.domain.access.permissions import Action
@@ -106,5 +106,6 @@ EXAMPLES = {
         "/v1/archives/clicks/flushes",
         status=202,
         answer={"job": "0f1e2d3c4b5a69788796a5b4c3d2e1f0", "waiting_for": "worker"},
+        repeat=Repeat.SAFE,
     ),
 }

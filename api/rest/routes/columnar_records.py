@@ -6,7 +6,7 @@ from msgspec import UNSET, UnsetType
 from api.http.codecs import StructBody
 from api.http.request import Call
 from api.http.routing import FastRouter
-from api.native.examples import Example
+from api.native.examples import Example, Repeat
 from api.native.fields import idempotency_key, total_bytes
 from api.native.problems import ItemError, item_error
 from api.observability.metric_buffers import count_rejected
@@ -100,5 +100,6 @@ EXAMPLES = {
         "/v1/streams/clicks/columns",
         {"data": ["b25l", "dHdv"], "keys": ["user-7", "user-7"]},
         answer={"ranges": [{"shard": 0, "offset": 3}], "failed": 0},
+        repeat=Repeat.KEYED,
     ),
 }

@@ -16,7 +16,7 @@ from api.http.request import Call
 from api.http.request_spans import contexts_of_records
 from api.http.routing import FastRouter
 from api.native.cursors import decode_cursor, encode_cursor
-from api.native.examples import MEMBERSHIP, RECORD, Example
+from api.native.examples import MEMBERSHIP, RECORD, Example, Repeat
 from api.native.fields import to_ms, to_seconds
 from api.native.messages import WaitSeconds
 from api.native.problems import ItemError, item_error
@@ -341,8 +341,12 @@ EXAMPLES = {
         "/v1/groups/readers/commit",
         {"token": READ_MARK},
         answer={"offsets": [{"shard": 0, "offset": 2}], "failed": 0},
+        repeat=Repeat.SAFE,
     ),
     "send_heartbeat": Example(
-        "/v1/groups/readers/members/bob/heartbeat", {"owned": [1]}, answer=MEMBERSHIP
+        "/v1/groups/readers/members/bob/heartbeat",
+        {"owned": [1]},
+        answer=MEMBERSHIP,
+        repeat=Repeat.SAFE,
     ),
 }

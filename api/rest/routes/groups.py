@@ -276,6 +276,7 @@ EXAMPLES = {
         "/v1/groups/readers/members",
         {"member": "bob"},
         answer={**MEMBERSHIP, "session_timeout_seconds": 30},
+        guards=("member", "instance_id"),
     ),
     "leave_group": Example("/v1/groups/readers/members/bob", status=204),
     "delete_consumer_group": Example("/v1/groups/readers", status=204),

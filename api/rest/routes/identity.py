@@ -6,7 +6,7 @@ from fastapi import APIRouter, Body, Depends, Request, Response
 
 from api.auth.cookies import session_token, set_cookie
 from api.native.dependencies import PrincipalDep, StorageDep, require_json
-from api.native.examples import API_KEY, GRANT, KEY_ID, LATER, RATES, Example
+from api.native.examples import API_KEY, GRANT, KEY_ID, LATER, RATES, Example, Repeat
 from api.native.fields import rfc3339
 from api.native.native_route import NativeRoute
 from api.rest.conditional_requests import NO_STORE
@@ -103,6 +103,7 @@ EXAMPLES = {
             "ticket": "mst_0123456789abcdefghijklmnopqrstuvwxyzABCDEFGxxxxxx",
             "expires_at": LATER,
         },
+        repeat=Repeat.SAFE,  # another one is good as well
     ),
     "whoami": Example(
         "/v1/whoami",

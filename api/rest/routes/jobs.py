@@ -7,7 +7,7 @@ from fastapi import APIRouter, Depends, Path, Query
 from api.native.audited_route import AuditedRoute
 from api.native.cursors import decode_cursor, page_of
 from api.native.dependencies import Cursor, Limit, PrincipalDep, StorageDep, may_all
-from api.native.examples import AT, LATER, Example
+from api.native.examples import AT, LATER, Example, Repeat
 from api.rest.schemas.job import JobDetail, JobOut, JobPage, JobPartOut
 from storage.domain import limits
 from storage.domain.access.permissions import Action, Principal
@@ -129,6 +129,9 @@ EXAMPLES = {
             "failure": "",
             "ended_at": None,
         },
+        repeat=Repeat.SAFE,
     ),
-    "cancel_job": Example(f"/v1/jobs/{JOB_ID}/cancel", answer={**_JOB, "state": "cancelled"}),
+    "cancel_job": Example(
+        f"/v1/jobs/{JOB_ID}/cancel", answer={**_JOB, "state": "cancelled"}, repeat=Repeat.SAFE
+    ),
 }

@@ -11,7 +11,7 @@ from api.http.request import Call
 from api.http.request_spans import with_span_context
 from api.http.routing import FastRouter
 from api.native.cursors import decode_cursor, encode_cursor
-from api.native.examples import AT, BROWSED, LATER, MESSAGE_ID, Example
+from api.native.examples import AT, BROWSED, LATER, MESSAGE_ID, Example, Repeat
 from api.native.fields import (
     idempotency_key,
     optional_ms,
@@ -274,6 +274,7 @@ EXAMPLES = {
                 {"id": MESSAGE_ID[:-1] + "8", "offset": 8, "duplicate": False},
             ]
         },
+        repeat=Repeat.KEYED,
     ),
     "send_raw_message": Example(
         "/v1/queues/hooks/messages/raw?keep_headers=webhook-",
@@ -281,12 +282,14 @@ EXAMPLES = {
         201,
         {"id": MESSAGE_ID, "offset": 0, "duplicate": False},
         before=(("PUT", "/v1/queues/hooks", {}),),
+        repeat=Repeat.KEYED,
     ),
     "receive_messages": Example(
         "/v1/queues/orders/receive",
         {"messages_max": 10, "wait_seconds": 1},
         200,
         {"messages": [_RECEIVED]},
+        guards=("attempt_id",),  # of a fifo queue
     ),
     "settle_messages": Example(
         "/v1/queues/orders/settle",
@@ -304,6 +307,7 @@ EXAMPLES = {
                 }
             ]
         },
+        repeat=Repeat.SAFE,  # an acknowledgement may be given twice; other verdicts end the delivery
     ),
     "browse_messages": Example(
         "/v1/queues/orders/messages?state=ready&limit=10",

@@ -11,7 +11,7 @@ from api.http.request_spans import contexts_of_records, records_with_span_contex
 from api.http.routing import FastRouter
 from api.native.append_results import appended_out, count_appended
 from api.native.cursors import decode_records_cursor, encode_records_cursor
-from api.native.examples import RECORD, STREAM_ID, Example
+from api.native.examples import RECORD, STREAM_ID, Example, Repeat
 from api.native.fields import (
     idempotency_key,
     moment_ms,
@@ -336,6 +336,7 @@ EXAMPLES = {
         {"records": [{"data": {"page": "/"}, "key": "user-1"}]},
         200,
         {"records": [{"shard": 0, "offset": 0, "duplicate": False}], "failed": 0},
+        repeat=Repeat.KEYED,
     ),
     "append_raw_record": Example(
         "/v1/streams/hooks/records/raw?key=user-1",
@@ -343,6 +344,7 @@ EXAMPLES = {
         201,
         {"shard": 0, "offset": 0, "duplicate": False},
         before=(("PUT", "/v1/streams/hooks", {}),),
+        repeat=Repeat.KEYED,
     ),
     "append_records_to_shard": Example(
         "/v1/streams/clicks/shards/0/records",
@@ -352,6 +354,7 @@ EXAMPLES = {
         },
         200,
         {"records": [{"shard": 0, "offset": 1, "duplicate": False}], "failed": 0},
+        guards=("producer", "expected_offset"),
     ),
     "read_shard": Example(
         "/v1/streams/clicks/shards/0/records?offset=0&limit=100",

@@ -14,7 +14,7 @@ from api.native.dependencies import (
     may,
     require_json,
 )
-from api.native.examples import AT, LATER, Example
+from api.native.examples import AT, LATER, Example, Repeat
 from api.rest.schemas.replay import PlanOut, ReplayConfig, ReplayDetail, ReplayOut, ReplayPage
 from storage.bootstrap import Storage
 from storage.domain import limits
@@ -195,6 +195,7 @@ EXAMPLES = {
         status=202,
         answer=_REPLAY,
         before=(("PUT", "/v1/queues/web", {}),),
+        guards=("id",),
     ),
     "list_replays": Example(
         "/v1/replays?limit=1", answer={"items": [_REPLAY], "next_cursor": None}
@@ -228,12 +229,15 @@ EXAMPLES = {
         },
     ),
     "pause_replay": Example(
-        "/v1/replays/again/pause", answer={**_REPLAY, "state": "paused", "waiting_for": None}
+        "/v1/replays/again/pause",
+        answer={**_REPLAY, "state": "paused", "waiting_for": None},
+        repeat=Repeat.SAFE,
     ),
-    "resume_replay": Example("/v1/replays/again/resume", answer=_REPLAY),
-    "retry_replay": Example("/v1/replays/again/retry", answer=_REPLAY),
+    "resume_replay": Example("/v1/replays/again/resume", answer=_REPLAY, repeat=Repeat.SAFE),
+    "retry_replay": Example("/v1/replays/again/retry", answer=_REPLAY, repeat=Repeat.SAFE),
     "cancel_replay": Example(
         "/v1/replays/again/cancel",
         answer={**_REPLAY, "state": "cancelled", "waiting_for": None, "ended_at": LATER},
+        repeat=Repeat.SAFE,
     ),
 }

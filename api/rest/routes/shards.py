@@ -8,7 +8,7 @@ from fastapi import APIRouter, Depends, Path, Response
 from api.http.codecs import JSON
 from api.native.audited_route import AuditedRoute
 from api.native.dependencies import ShardPath, StorageDep, StreamPath, may, require_json
-from api.native.examples import AT, LATER, RECORD, STREAM_ID, Example
+from api.native.examples import AT, LATER, RECORD, STREAM_ID, Example, Repeat
 from api.native.records import RecordOut
 from api.rest.schemas.shard import (
     FenceConfig,
@@ -157,7 +157,10 @@ EXAMPLES = {
         ),
     ),
     "truncate_shard": Example(
-        "/v1/streams/clicks/shards/0/truncate", {"before": 1}, answer={"shard": 0, "start": 1}
+        "/v1/streams/clicks/shards/0/truncate",
+        {"before": 1},
+        answer={"shard": 0, "start": 1},
+        repeat=Repeat.SAFE,
     ),
     "put_fence": Example(
         "/v1/streams/clicks/shards/1/fence",
@@ -171,5 +174,6 @@ EXAMPLES = {
             "stream_id": STREAM_ID,
             "items": [{**_SHARD, "open": False, "closed_at": LATER}, _CHILD],
         },
+        repeat=Repeat.SAFE,  # what was split or merged is closed, and refused
     ),
 }

@@ -8,7 +8,7 @@ from pydantic import BaseModel, Field
 from api.http.body import read_body
 from api.http.codecs import ARROW, media_type, unsupported
 from api.native.dependencies import PrincipalDep, StorageDep, StreamPath, may, require_json
-from api.native.examples import Example
+from api.native.examples import Example, Repeat
 from api.native.native_route import NativeRoute
 from api.rest.schema_base import Config
 from storage.domain import limits
@@ -95,11 +95,17 @@ async def commit_staged(
 STAGED_ID = "9a8b7c6d5e4f30211203f4e5d6c7b8a9"
 
 EXAMPLES = {
-    "stage_records": Example("/v1/streams/clicks/staged", status=201, answer={"id": STAGED_ID}),
+    "stage_records": Example(
+        "/v1/streams/clicks/staged",
+        status=201,
+        answer={"id": STAGED_ID},
+        repeat=Repeat.SAFE,  # what is not committed is forgotten
+    ),
     "discard_staged": Example(f"/v1/streams/clicks/staged/{STAGED_ID}", status=204),
     "commit_staged": Example(
         "/v1/streams/clicks/commits",
         {"writer_id": "hourly-load", "batch_id": 7, "staged": []},
         answer={"done": True, "records": 0, "staged": []},
+        repeat=Repeat.SAFE,
     ),
 }

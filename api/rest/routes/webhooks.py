@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from fastapi import Body, Depends, Response
 
 from api.native.dependencies import StorageDep, WebhookPath, may
-from api.native.examples import AT, CREATED, LATER, Example
+from api.native.examples import AT, CREATED, LATER, Example, Repeat
 from api.native.fields import rfc3339, to_ms
 from api.rest.conditional_requests import etag
 from api.rest.definition_router import JSON_ONLY, definition_router
@@ -243,7 +243,9 @@ EXAMPLES = {
         answer={**_HOOK, "version": 4, "changed_at": LATER, "in_force": True},
     ),
     "enable_webhook": Example(
-        "/v1/webhooks/shop/enable", answer={**_HOOK, "version": 3, "in_force": True}
+        "/v1/webhooks/shop/enable",
+        answer={**_HOOK, "version": 3, "in_force": True},
+        repeat=Repeat.SAFE,
     ),
     "delete_webhook": Example("/v1/webhooks/shop", status=204),
 }
