@@ -6,6 +6,7 @@ password.
 """
 
 import hashlib
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -17,15 +18,8 @@ from storage.domain import limits
 from storage.domain.access.audit import Snapshot, canonical
 from storage.domain.access.credentials import IssuedCredential
 from storage.domain.access.permissions import Principal
-from storage.domain.errors import (
-    GroupNotFound,
-    KeyNotFound,
-    NamespaceNotFound,
-    QueueNotFound,
-    StreamNotFound,
-    ValidationFailed,
-    WebhookNotFound,
-)
+from storage.domain.definitions import StoredDefinition
+from storage.domain.errors import ErrorCategory, MillstreamError
 from storage.domain.names import GroupName, QueueName, StreamName, WebhookName
 from storage.domain.webhooks import WebhookSpec
 from storage.groups.engine import Groups
@@ -41,15 +35,10 @@ _OF_KEY = (
     "created_by",
     "revoked_at_ms",
 )
-_ABSENT = (
-    KeyNotFound,
-    QueueNotFound,
-    StreamNotFound,
-    GroupNotFound,
-    WebhookNotFound,
-    NamespaceNotFound,
-    ValidationFailed,
-)
+_ABSENT = (ErrorCategory.NOT_FOUND, ErrorCategory.INVALID)
+
+Read = Callable[[str, str], Awaitable[StoredDefinition]]
+"""Reads the definition of a namespace and a name."""
 
 
 class AuditSnapshots:
@@ -58,39 +47,29 @@ class AuditSnapshots:
     def __init__(
         self, catalog: Catalog, groups: Groups, webhooks: Webhooks, credentials: Credentials
     ) -> None:
-        self._catalog = catalog
-        self._groups = groups
-        self._webhooks = webhooks
         self._credentials = credentials
+        self._nouns: Mapping[str, Read] = {
+            "queues": lambda namespace, name: catalog.fresh_queue(QueueName(name, namespace)),
+            "streams": lambda namespace, name: catalog.fresh_stream(StreamName(name, namespace)),
+            "groups": lambda namespace, name: groups.get(GroupName(name, namespace)),
+            "webhooks": lambda namespace, name: webhooks.get(WebhookName(name, namespace)),
+            "namespaces": lambda _, name: catalog.namespaces.get(name),
+        }
 
     async def of(self, by: Principal, noun: str, name: str) -> Snapshot | None:
         """Return the snapshot of a resource, as `by` may see it; None if it does not exist.
 
-        `noun` is `queues`, `streams`, `groups`, `webhooks`, `keys` or `namespaces`; None for other nouns. Raises
-        StorageUnavailable.
+        `noun` is `keys` or one of the nouns with definitions; None for other nouns. Raises StorageUnavailable.
         """
         try:
             if noun == "keys":
                 return _of_key(await self._credentials.get(by, name))
-            spec = await self._spec(noun, by.namespace, name)
-        except _ABSENT:
-            return None
-        return None if spec is None else definition_snapshot(spec)
-
-    async def _spec(self, noun: str, namespace: str, name: str) -> msgspec.Struct | None:
-        match noun:
-            case "queues":
-                return (await self._catalog.fresh_queue(QueueName(name, namespace))).spec
-            case "streams":
-                return (await self._catalog.fresh_stream(StreamName(name, namespace))).spec
-            case "groups":
-                return (await self._groups.get(GroupName(name, namespace))).spec
-            case "webhooks":
-                return (await self._webhooks.get(WebhookName(name, namespace))).spec
-            case "namespaces":
-                return (await self._catalog.namespaces.get(name)).quotas
-            case _:
-                return None
+            if read := self._nouns.get(noun):
+                return definition_snapshot((await read(by.namespace, name)).spec)
+        except MillstreamError as error:
+            if error.code.category not in _ABSENT:
+                raise
+        return None
 
 
 def definition_snapshot(spec: msgspec.Struct) -> Snapshot:
