@@ -24,7 +24,7 @@ from storage.catalog.namespaces import Namespaces
 from storage.catalog.namespaces import running as up_to_date
 from storage.domain import limits
 from storage.domain.clock import Clock
-from storage.domain.definitions import Put, could_be_name, page_limit
+from storage.domain.definitions import could_be_name, page_limit
 from storage.domain.errors import (
     InvalidCursor,
     OutcomeUnknown,
@@ -85,10 +85,18 @@ class Catalog:
             self._stream_rows, StreamName, _stream_not_found, listener, clock
         )
         self._queues = DefinitionStore(
-            self._queue_rows, _QUEUES, clock, self._queue_reader.invalidate
+            self._queue_rows,
+            _QUEUES,
+            clock,
+            check=self._check_queue,
+            on_change=self._queue_reader.invalidate,
         )
         self._streams = DefinitionStore(
-            self._stream_rows, _STREAMS, clock, self._stream_reader.invalidate
+            self._stream_rows,
+            _STREAMS,
+            clock,
+            check=self._check_stream,
+            on_change=self._stream_reader.invalidate,
         )
         self._deleted = DeletedDefinitions(database)
         self.namespaces = Namespaces(NamespaceRows(database), listener, clock)
@@ -98,63 +106,32 @@ class Catalog:
         """Return the queue, from the cache if possible. Raises QueueNotFound."""
         self.fresh_queue = self._queue_reader.fresh
         """Return the queue as Postgres has it now. Raises QueueNotFound."""
+        self.put_queue = self._queues.put
+        """Create the queue or replace its specification; annotations stay unless it has its own."""
+        self.change_queue = self._queues.change
+        """Replace the specification by the result of a function, atomically."""
         self.pause_queue = self._queues.pause
-        """Pause the queue's delivery, or resume it. Raises QueueNotFound."""
+        """Pause the queue's delivery, or resume it."""
         self.list_queues = self._queues.page
+        """Return queues whose names begin with a prefix, by name."""
+        self.put_stream = self._streams.put
+        """Create the stream or replace its specification; its number of shards cannot change."""
+        self.change_stream = self._streams.change
+        """Replace the specification by the result of a function, atomically."""
         self.list_streams = self._streams.page
+        """Return streams whose names begin with a prefix, by name."""
 
     # Queues
 
-    async def put_queue(
-        self,
-        name: QueueName,
-        spec: QueueSpec,
-        *,
-        if_match: int | None = None,
-        create_only: bool = False,
-        dry_run: bool = False,
-        replace_pause: bool = False,
-    ) -> Put[Queue]:
-        """Create the queue or replace its specification.
-
-        An equal specification changes nothing, the version included. Annotations, which protocol endpoints keep with it, stay
-        unless the specification has its own; `paused` stays unless `replace_pause`. A dry run does all but keep the result.
-        Raises ValidationFailed when the specification is not valid or has another type, PreconditionFailed when `if_match` does
-        not hold, AlreadyExists for `create_only` with a queue that exists.
-        """
+    async def _check_queue(self, name: QueueName, spec: QueueSpec) -> None:
+        """Raise ValidationFailed for a specification that another queue or stream prevents."""
         await self._check_target(name, spec)
         await self._check_view(name, spec)
-        return await self._queues.put(
-            name,
-            spec,
-            if_match=if_match,
-            create_only=create_only,
-            dry_run=dry_run,
-            replace_pause=replace_pause,
-        )
-
-    async def change_queue(
-        self,
-        name: QueueName,
-        change: Callable[[QueueSpec], QueueSpec],
-        *,
-        if_match: int | None = None,
-    ) -> Queue:
-        """Replace the specification by the result of `change`, atomically.
-
-        Raises QueueNotFound, and what put_queue raises.
-        """
-        if queue := await self._queue_or_none(name, self.fresh_queue):
-            changed = change(queue.spec)
-            await self._check_target(name, changed)
-            await self._check_view(name, changed)
-        return await self._queues.change(name, change, if_match=if_match)
 
     async def _check_target(self, name: QueueName, spec: QueueSpec) -> None:
         """Raise ValidationFailed for a dead-letter queue that cannot or may not take the letters."""
         if spec.dead_letters is None:
             return
-        spec.check()
         target = QueueName(spec.dead_letters.queue, name.namespace)
         try:
             definition = await self.fresh_queue(target)
@@ -237,7 +214,7 @@ class Catalog:
         return stream
 
     async def _queue_or_none(
-        self, name: QueueName | StreamName, find: Callable[[QueueName], Awaitable[Queue]]
+        self, name: StreamName, find: Callable[[QueueName], Awaitable[Queue]]
     ) -> Queue | None:
         try:
             return await find(QueueName(name.name, name.namespace))
@@ -254,38 +231,11 @@ class Catalog:
             return
         raise ValidationFailed.at("/stream_view", "A stream with this name exists", "conflict")
 
-    async def put_stream(
-        self,
-        name: StreamName,
-        spec: StreamSpec,
-        *,
-        if_match: int | None = None,
-        create_only: bool = False,
-        dry_run: bool = False,
-    ) -> Put[Stream]:
-        """Create the stream or replace its specification.
-
-        Otherwise like `put_queue`; the number of shards cannot change. Raises StreamReadOnly for a queue's view.
-        """
+    async def _check_stream(self, name: StreamName, _: StreamSpec) -> None:
+        """Raise StreamReadOnly for the name of a queue's view."""
         queue = await self._queue_or_none(name, self.queue)
         if queue is not None and queue.spec.stream_view:
             raise StreamReadOnly
-        return await self._streams.put(
-            name, spec, if_match=if_match, create_only=create_only, dry_run=dry_run
-        )
-
-    async def change_stream(
-        self,
-        name: StreamName,
-        change: Callable[[StreamSpec], StreamSpec],
-        *,
-        if_match: int | None = None,
-    ) -> Stream:
-        """Replace the specification by the result of `change`, atomically.
-
-        Raises StreamNotFound, and what put_stream raises.
-        """
-        return await self._streams.change(name, change, if_match=if_match)
 
     async def delete_stream(self, name: StreamName, *, if_match: int | None = None) -> Stream:
         """Delete the stream with all its records; return its last definition.

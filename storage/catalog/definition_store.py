@@ -62,7 +62,8 @@ class DefinitionRules(NamedTuple, Generic[N, S, D]):
 class DefinitionStore(Generic[N, S, D, L]):
     """The definitions of one noun, and the one place that changes them.
 
-    `on_change` is called with the name when a change has ended, also if it failed. Each change is one transaction, and
+    `check` raises for a specification that other objects do not allow; it runs before the lock on the name. `on_change` is called
+    with the name when a change has ended, also if it failed. Each change is one transaction, and
     raises OutcomeUnknown when it may have happened. `if_match` is the version that the caller has seen: PreconditionFailed is
     raised when another one is current, or none exists.
     """
@@ -72,11 +73,14 @@ class DefinitionStore(Generic[N, S, D, L]):
         table: DefinitionTable[N, D, L],
         rules: DefinitionRules[N, S, D],
         clock: Clock,
+        *,
+        check: Callable[[N, S], Awaitable[None]] | None = None,
         on_change: Callable[[N], None] = lambda _: None,
     ) -> None:
         self._table = table
         self._rules = rules
         self._clock = clock
+        self._check = check
         self._on_change = on_change
 
     async def put(
@@ -98,6 +102,8 @@ class DefinitionStore(Generic[N, S, D, L]):
         `create_only` with an object that exists.
         """
         spec.check()
+        if self._check is not None:
+            await self._check(name, spec)
         with self._notifying(name):
             async with self._table.lock(name, dry_run=dry_run) as locked:
                 current: D | None = locked.definition
@@ -122,6 +128,10 @@ class DefinitionStore(Generic[N, S, D, L]):
 
     async def change(self, name: N, change: Callable[[S], S], *, if_match: int | None = None) -> D:
         """Replace the specification by the result of `change`, atomically."""
+        if self._check is not None and (definition := await self._table.find(name)):
+            changed = change(definition.spec)
+            changed.check()
+            await self._check(name, changed)
         async with self.changing(name, if_match) as (locked, current):
             return await self._replace(locked, current, change(current.spec))
 

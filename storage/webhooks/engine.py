@@ -78,7 +78,9 @@ class Webhooks:
         self._groups = groups
         self._secrets = WebhookSecrets(box)
         self._store = DefinitionStore(self._rows, _RULES, clock)
-        self._with_values = DefinitionStore(WebhookRows(database, self._secrets), _RULES, clock)
+        self._with_values = DefinitionStore(
+            WebhookRows(database, self._secrets), _RULES, clock, check=self._check
+        )
         self.get = self._store.get
         """Return the webhook and its health."""
         self.pause = self._store.pause
@@ -104,9 +106,6 @@ class Webhooks:
         An equal configuration changes nothing; `paused` stays unless `replace_pause`. A dry run does all but keep the result.
         Raises ValidationFailed, PreconditionFailed, SecretsOff, AlreadyExists for `create_only` with a webhook that exists.
         """
-        spec.check()
-        self._egress.check_url(spec.url)
-        await self._check_source(name, spec)
         secret = Secret(_new_secret(), self._clock.now_ms())
 
         async def insert(locked: LockedWebhook, webhook: Webhook) -> None:
@@ -152,6 +151,11 @@ class Webhooks:
         script_time = self._clock.script_time()
         now_ms = int(script_time) if script_time else None
         return await self._rows.is_in_force(webhook.webhook_id, webhook.version, now_ms)
+
+    async def _check(self, name: WebhookName, spec: WebhookSpec) -> None:
+        """Raise ValidationFailed for a URL, source or dead-letter queue that it cannot have."""
+        self._egress.check_url(spec.url)
+        await self._check_source(name, spec)
 
     async def _check_source(self, name: WebhookName, spec: WebhookSpec) -> None:
         """Raise ValidationFailed unless the source and the dead-letter queue exist."""

@@ -198,6 +198,24 @@ async def test_put_leaves_pause_alone(notes):
     assert (resumed.spec, resumed.version) == (NoteSpec("two"), 4)
 
 
+async def test_other_objects_are_checked_before_put_and_change(notes):
+    checked = []
+
+    async def check(name: QueueName, spec: NoteSpec) -> None:
+        checked.append(spec.text)
+        if spec.text == "refused":
+            raise ValidationFailed.at("/text", "Not allowed")
+
+    store = DefinitionStore(notes.store._table, RULES, ManualClock(), check=check)
+    await store.put(NOTE, NoteSpec("one"))
+
+    with pytest.raises(ValidationFailed):
+        await store.change(NOTE, lambda _: NoteSpec("refused"))
+
+    assert checked == ["one", "refused"]
+    assert (await store.get(NOTE)).spec == NoteSpec("one")
+
+
 async def test_deleted_name_is_free(notes):
     await notes.store.put(NOTE, NoteSpec("one"))
 
