@@ -2,69 +2,71 @@
 
 PYTHON ?= $(shell for python in python3 python3.14 python3.13 python3.12 python3.11; do \
 	$$python -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 15))' 2>/dev/null && echo $$python && break; done)
-UV := $(shell command -v uv 2>/dev/null)
 BIN := .venv/bin
-export PIP_DISABLE_PIP_VERSION_CHECK := 1
 unexport PYTHONDONTWRITEBYTECODE  # otherwise every process compiles all modules at each start
-INSTALLED := .venv/.installed
 
 STORE ?= both        # which Valkey the tests use: plain, cluster, both; of chaos and soak: redis, the redis-server on PATH
 SPLIT ?= 3           # processes that share the tests, each with stores of its own
 SECONDS ?= 60        # how long make simulate runs schedules
 MINUTES ?= 6         # how long make chaos breaks things at random
 SEED ?=              # of what it breaks when; none: another one each time
+SPARK ?= 1           # 0: make up without Spark
 ARGS ?=              # more options: make up ARGS="--port 9000"
 
-.PHONY: help install up test check chaos faults simulate soak chromium proxies faketime lint audit-deps bench scale compare openapi reference helm sdk sdk-go sdk-java
+.PHONY: help install install-dev up test check chaos faults simulate soak chromium proxies faketime lint audit-deps bench scale compare openapi reference helm sdk sdk-go sdk-java
 
 help:
-	@echo "make up       run Millstream on this machine (ARGS=\"--port 9000\" adds options)"
+	@echo "make up       run Millstream on this machine (ARGS=\"--port 9000\" adds options, SPARK=0 leaves Spark out)"
+	@echo "make install  what that needs into .venv; make install-dev: what tests and linters need"
 	@echo "make test     run every test; NOUN=groups runs those of one noun"
 	@echo "make check    lint, and the tests that need no server"
 	@echo "make chaos    break everything at random for MINUTES (6), from SEED, on redis-server with STORE=redis; then what loses data, and kills at every step"
 	@echo "make faults   the first of these alone"
 	@echo "make simulate run the engines in virtual time for SECONDS (60), from SEED, with faults"
 	@echo "make soak     work for MINUTES (60) with nothing broken, and see what grows"
-	@echo "make audit-deps  look for known faults in what requirements.lock names; asks an advisory service"
+	@echo "make audit-deps  look for known faults in what the locks name; asks an advisory service"
 	@echo "make bench    measure against a reference in the same run"
 	@echo "make scale    measure how cost grows with size (ARGS=\"--full\": up to 10 and 100 million)"
 	@echo "make compare  the same work for what a user would pick instead"
+	@echo "make lock     derive the locks from pyproject.toml (ARGS=\"--upgrade-package NAME\" renews one)"
 	@echo "make openapi  regenerate openapi/openapi.json and openapi/asyncapi.json"
 	@echo "make reference  write the pages of docs/reference that are made of the code"
 	@echo "make helm     lint the Helm chart, and render it for the tests"
 	@echo "make sdk      regenerate the SDKs from openapi/openapi.json (sdk-go, sdk-java: clients for those)"
 
-install: $(INSTALLED)
+# What requirements.lock names, and what requirements-dev.lock names, which is more: the tools, and Spark.
+install: .venv/.runtime
+install-dev: .venv/.dev
+.venv/.runtime: requirements.lock pyproject.toml
+	@PYTHON="$(PYTHON)" deploy/install.sh runtime
+.venv/.dev: requirements-dev.lock pyproject.toml
+	@PYTHON="$(PYTHON)" deploy/install.sh dev
 
-# Exactly what requirements.lock names, checked by hash; then this project, in place.
-$(INSTALLED): requirements.lock pyproject.toml
-ifdef UV
-	@echo "Installing into .venv what requirements.lock names: some 600 MB, a minute or less"
-	@test -x $(BIN)/python || $(UV) venv --quiet .venv
-	@$(UV) pip install --quiet --python $(BIN)/python --require-hashes -r requirements.lock
-	@$(UV) pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation -e .
-else
-	@echo "Installing into .venv what requirements.lock names: some 600 MB, a minute or two"
-	@test -n "$(PYTHON)" || { echo "Millstream needs Python 3.11 to 3.14, or uv" >&2; exit 1; }
-	@test -x $(BIN)/pip || $(PYTHON) -m venv .venv || \
-		{ echo "python3 -m venv does not work here: install python3-venv, or uv" >&2; exit 1; }
-	@$(BIN)/pip install --quiet --require-hashes -r requirements.lock
-	@$(BIN)/pip install --quiet --no-deps --no-build-isolation -e .
-endif
-	@touch $@
-
+# Spark is installed while the service runs already, which starts the worker afterwards.
 up: install
-	@$(BIN)/millstream up $(ARGS)
+ifeq ($(strip $(SPARK)),0)
+	@MILLSTREAM_SPARK=off exec $(BIN)/millstream up $(ARGS)
+else
+	@PYTHON="$(PYTHON)" deploy/install.sh spark $$$$; MILLSTREAM_SPARK=wait exec $(BIN)/millstream up $(ARGS)
+endif
+
+# Of the present versions in the locks those stay that still satisfy pyproject.toml; ARGS="--upgrade-package NAME" renews one.
+LOCK = $(BIN)/uv pip compile --quiet --python-version 3.11 --generate-hashes
+.PHONY: lock
+lock: install-dev
+	$(LOCK) --group dev --extra spark --extra otel pyproject.toml -o requirements-dev.lock $(ARGS)
+	$(LOCK) --group build pyproject.toml -c requirements-dev.lock -o requirements.lock
+	$(LOCK) --group build --group spark-build --extra spark pyproject.toml -c requirements-dev.lock -o requirements-spark.lock
 
 LINTERS := format-check ruff-check import-contracts types
 .PHONY: $(LINTERS) unit
-lint: install
+lint: install-dev
 	@$(MAKE) --no-print-directory -j4 --output-sync $(LINTERS)
 
-check: install
+check: install-dev
 	@$(MAKE) --no-print-directory -j4 --output-sync $(LINTERS) unit
 
-$(LINTERS) unit: install
+$(LINTERS) unit: install-dev
 format-check:
 	$(BIN)/ruff format --check .
 ruff-check:
@@ -93,7 +95,7 @@ faketime:
 
 # Debian's proxies, for the tests of the page that configures them: unpacked only, because once installed they serve.
 PROXIES := nginx haproxy
-proxies: install
+proxies: install-dev
 	@test -e .venv/.debian/.unpacked || ! command -v apt-get >/dev/null || \
 	{ sudo=; [ "$$(id -u)" = 0 ] || sudo="sudo -n"; $$sudo apt-get update -qq; mkdir -p .venv/.debian && cd .venv/.debian && \
 	planned=$$(apt-get install --simulate --no-install-recommends $(PROXIES)) && \
@@ -106,11 +108,11 @@ proxies: install
 NOUN_TESTS = $(sort $(wildcard $(foreach kind,unit integration contract stateful,tests/$(kind)/$(NOUN) \
 	tests/$(kind)/test_$(NOUN)*.py tests/$(kind)/test_$(NOUN:s=).py tests/$(kind)/test_$(NOUN:s=)_*.py)))
 ifdef NOUN
-test: install
+test: install-dev
 	@test -n "$(NOUN_TESTS)" || { echo "No tests of $(NOUN): see tests/unit for the nouns" >&2; exit 1; }
 	$(BIN)/pytest --store=plain -n 2 --dist loadgroup $(NOUN_TESTS)
 else
-test: install chromium proxies
+test: install-dev chromium proxies
 	$(BIN)/pytest --store=$(strip $(STORE)) -m 'not chaos' -n $(strip $(SPLIT)) --dist loadgroup --ignore=tests/bench tests
 endif
 
@@ -119,34 +121,34 @@ chaos: faults
 	$(BIN)/python -m tests.chaos.data_loss $(if $(strip $(SEED)),--seed $(strip $(SEED))) $(REDIS)
 	$(BIN)/pytest -m chaos tests
 
-faults: install faketime
+faults: install-dev faketime
 	$(BIN)/python -m tests.chaos.run --minutes $(strip $(MINUTES)) $(if $(strip $(SEED)),--seed $(strip $(SEED))) $(REDIS)
 
 # Engines in virtual time: thousands of schedules with faults, each repeatable by its seed.
-simulate: install
+simulate: install-dev
 	$(BIN)/python -m tests.simulator.run --seconds $(strip $(SECONDS)) $(if $(strip $(SEED)),--seed $(strip $(SEED)))
 
 # Nothing is broken: what a deployment uses must stay bounded. An hour says more than ten minutes, in which stores still fill.
-soak: install
+soak: install-dev
 	$(BIN)/python -m tests.chaos.soak --minutes $(if $(filter file,$(origin MINUTES)),60,$(strip $(MINUTES))) $(REDIS)
 
 # Not part of the suite: it needs the network, and what it says changes while nothing here does.
-audit-deps: install
-	@$(BIN)/uv tool run pip-audit --strict --disable-pip --require-hashes -r requirements.lock || { \
+audit-deps: install-dev
+	@$(BIN)/uv tool run pip-audit --strict --disable-pip --require-hashes -r requirements-dev.lock || { \
 		echo "Either something above is known to be faulty, or the advisory service could not be asked: then nothing is known." >&2; \
 		exit 1; }
 
-bench: install
+bench: install-dev
 	$(BIN)/python -m tests.bench $(ARGS)
 
-scale: install
+scale: install-dev
 	$(BIN)/python -m tests.bench.scale $(ARGS)
 
 # Installs the others: Debian packages as root, the rest into .venv/.compare. What cannot be had is named, and left out.
-compare: install
+compare: install-dev
 	$(BIN)/python -m tests.bench.compare $(ARGS)
 
-openapi: install
+openapi: install-dev
 	$(BIN)/millstream openapi > openapi/openapi.json.new
 	mv openapi/openapi.json.new openapi/openapi.json
 	$(BIN)/millstream asyncapi > openapi/asyncapi.json.new
@@ -157,7 +159,7 @@ reference: openapi
 
 # Helm is built by Go where it is not installed: no package index that is used here has it.
 HELM ?= $(shell command -v helm || echo "go run helm.sh/helm/v3/cmd/helm@v3.22.0")
-helm: install
+helm: install-dev
 	$(HELM) lint --strict deploy/helm/millstream
 	$(HELM) lint --strict deploy/helm/millstream --values tests/unit/helm/everything.yaml
 	$(BIN)/python -m tests.unit.helm.rendering "$(HELM)"
@@ -167,5 +169,5 @@ sdk: openapi
 	cd openapi/sdk/typescript && npm ci --no-audit --no-fund --ignore-scripts
 	$(BIN)/python openapi/generate.py typescript
 
-sdk-go sdk-java: sdk-%: install
+sdk-go sdk-java: sdk-%: install-dev
 	$(BIN)/python openapi/generate.py $*

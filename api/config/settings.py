@@ -111,6 +111,11 @@ class Settings(BaseSettings):
         "half of the available memory (cgroup-aware); 0: no limit. Writes are"
         " rejected from 85 % of it.",
     )
+    spark: Literal["auto", "wait", "off"] = Field(
+        default="auto",
+        description="Spark worker of `millstream up`. auto: runs if PySpark is installed. wait: runs "
+        "as soon as PySpark is installed. off: does not run.",
+    )
     spark_master: str = Field(
         default="local[*]", description="Spark master: local[N], spark://host:port, k8s://…"
     )

@@ -2,9 +2,8 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
-from alembic import command
-from alembic.config import Config
 from sqlalchemy import Connection, NullPool, create_engine, text
 from sqlalchemy.exc import DBAPIError
 
@@ -12,6 +11,9 @@ from storage.domain import limits
 from storage.domain.backup_manifest import RESTORING, RestoreUnfinished
 from storage.postgres.database import connection_options, driver_url, refusal
 from storage.postgres.schema_revision import MIGRATIONS, head, is_supported, revision_of
+
+if TYPE_CHECKING:
+    from alembic.config import Config
 
 _LOCK = 0x6D69677261746521  # "migrate!"
 
@@ -40,7 +42,16 @@ def migrate(url: str) -> None:
         refuse_newer(revision)
         if revision is not None:
             _refuse_unfinished(connection)
-        command.upgrade(config_of(connection), "head")
+        if revision != head():
+            _upgrade(connection)
+
+
+def _upgrade(connection: Connection) -> None:
+    from alembic import (
+        command,
+    )  # takes as long to load as the rest, and most starts migrate nothing
+
+    command.upgrade(config_of(connection), "head")
 
 
 def _refuse_unfinished(connection: Connection) -> None:
@@ -81,8 +92,10 @@ def connected(url: str) -> Iterator[Connection]:
         raise refusal(error.orig) or error from error.orig
 
 
-def config_of(connection: Connection) -> Config:
+def config_of(connection: Connection) -> "Config":
     """Return the configuration for alembic's commands in this connection's transaction."""
+    from alembic.config import Config
+
     config = Config(attributes={"connection": connection})
     config.set_main_option("script_location", str(MIGRATIONS).replace("%", "%%"))
     return config

@@ -1,6 +1,7 @@
 """`millstream up`: it starts, keeps acknowledged data, and ends without leftovers."""
 
 import json
+import os
 import re
 import signal
 import socket
@@ -115,6 +116,39 @@ def test_stop_and_kill_lose_nothing_and_leave_no_process(tmp_path):
     with deployed(log, "--data", data) as third:
         assert drain(third.url, "orders") == sent
         assert read(third.url, "clicks") == ["a", "b", "c"]
+
+
+def test_parts_are_reported_as_they_become_ready(millstream):
+    lines = millstream.log.read_text().splitlines()
+
+    ready = [line.partition(" is ready after ")[0] for line in lines if " is ready after " in line]
+    assert sorted(ready[:2]) == ["Postgres", "Valkey"]
+    assert ready[2:] == ["Database schema", "API"]
+
+
+def test_worker_starts_when_spark_is_installed(tmp_path):
+    """`make up` installs Spark beside the running service."""
+    metadata = tmp_path / "path" / "pyspark-4.3.0.dist-info"
+    metadata.mkdir(parents=True)
+    path = os.pathsep.join([str(metadata.parent), *filter(None, [os.environ.get("PYTHONPATH")])])
+    awaiting = {"MILLSTREAM_SPARK": "wait", "PYTHONPATH": path}
+
+    with deployed(tmp_path / "log", "--ephemeral", environment=awaiting) as deployment:
+        append(deployment.url, "clicks", ["a"])
+        append(deployment.url, "copies", ["b"])
+        replay = httpx.post(
+            f"{deployment.url}/v1/replays",
+            json={"id": "again", "stream": "clicks", "target": {"stream": "copies"}},
+        )
+        assert (replay.status_code, replay.json()["waiting_for"]) == (202, "worker")
+        assert "worker" not in deployment.children()
+
+        (metadata / "INSTALLER").write_text("uv\n")
+
+        give_up_at = time.monotonic() + GONE_S
+        while "worker" not in deployment.children() and time.monotonic() < give_up_at:
+            time.sleep(0.1)
+        assert "worker" in deployment.children()
 
 
 def test_port_in_use_is_reported_in_one_line(tmp_path):

@@ -30,7 +30,6 @@ def test_first_start_prints_key_and_local_user_can_create_more(tmp_path, monkeyp
         assert httpx.get(f"{url}/v1/queues").status_code == 401
         assert httpx.get(f"{url}/v1/whoami", headers=with_key).json()["all_namespaces"] is True
         assert key not in (tmp_path / "log").read_text()
-        assert millstream("first-key").out == ""
 
         lost = millstream("key", "create", "root", "--role=admin", "--everywhere", "--local")
         assert lost.code == 0, lost.err
@@ -40,3 +39,6 @@ def test_first_start_prints_key_and_local_user_can_create_more(tmp_path, monkeyp
         looked = millstream("doctor", *beyond, "--port", url.rsplit(":")[-1])
         assert "requires keys" in looked.out
         assert "2 active keys of administrators of all namespaces" in looked.out
+
+    with deployed(tmp_path / "log", *beyond, environment=NO_WORKER) as restarted:
+        assert KEY.search(restarted.announcement) is None

@@ -16,8 +16,8 @@ import redis
 
 from api.cli.up.listener import listening
 from api.cli.up.programs import APPLICATION, api_programs
+from api.cli.up.readiness import readiness
 from api.cli.up.supervisor import ProcessSpec
-from api.cli.up.up import readiness
 from api.config.settings import Settings, read_settings
 from storage.embedded.postgres import running_postgres
 from storage.embedded.processes import child_setup, open_log

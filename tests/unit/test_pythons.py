@@ -24,7 +24,7 @@ def test_documented_pythons_agree() -> None:
     for page in (
         "README.md",
         "docs/tutorials/first-ten-minutes.md",
-        "Makefile",
+        "deploy/install.sh",
         "api/cli/ops/doctor.py",
     ):
         assert f"Python {FIRST} to {LAST}" in (ROOT / page).read_text(), page

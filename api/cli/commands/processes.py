@@ -136,9 +136,10 @@ def migrate() -> None:
         raise CliError(str(error)) from None
 
 
-@processes.command("first-key", hidden=True)
-def first_key() -> None:
-    """Print the administrator key of a new deployment once; print nothing for an existing one."""
+@processes.command(hidden=True)
+def initialize() -> None:
+    """Migrate the database; print the administrator key of a new deployment, once."""
+    migrate()
     from api.cli.ops.local_keys import create_first
 
     token = create_first()

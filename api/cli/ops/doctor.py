@@ -18,8 +18,8 @@ from api.cli.shell.output import Column, Output, OutputFormat, Row, table, to_ro
 from api.cli.up.archive_mode import NO_SPARK, OFF, has_pyspark, own_archive
 from api.cli.up.data_directory import LAYOUT_VERSION
 from api.cli.up.listener import listening
+from api.cli.up.readiness import readiness
 from api.cli.up.running_stores import with_running_stores
-from api.cli.up.up import readiness
 from api.config.settings import Settings
 from spark_worker.runtime.java import JavaMissing, find_java
 from storage.bootstrap import Storage, open_storage

@@ -1,4 +1,4 @@
-"""Programs of a deployment: API, sweeper, deliverer, worker, migration, first key."""
+"""Programs of a deployment: API, sweeper, deliverer, worker, migration."""
 
 import socket
 import sys
@@ -13,6 +13,7 @@ from api.cli.config.process_settings import METRICS_DIRECTORY, child_environment
 from api.cli.up.supervisor import ProcessSpec
 from api.cli.up.tls import uvicorn_environment, uvicorn_options
 from api.config.settings import Settings
+from api.config.startup_settings import START_BARRIER
 from storage.domain import limits
 
 PACKAGES = Path(api.__file__).parents[1]
@@ -39,10 +40,17 @@ WORKER_GRACE_S = 15.0  # its handlers stop, its jobs are released, its JVM ends
 
 
 def api_programs(
-    settings: Settings, listener: socket.socket, metrics: Path, keep_open: tuple[int, ...] = ()
+    settings: Settings,
+    listener: socket.socket,
+    metrics: Path,
+    keep_open: tuple[int, ...] = (),
+    barrier: int | None = None,
 ) -> list[ProcessSpec]:
-    """Return `settings.workers` API processes, all serving `listener`."""
+    """Return `settings.workers` API processes, all serving `listener` once `barrier` is open."""
     extra = {METRICS_DIRECTORY: str(metrics), **uvicorn_environment(settings)}
+    if barrier is not None:
+        extra[START_BARRIER] = str(barrier)
+        keep_open = (barrier, *keep_open)
     environment = child_environment(settings, extra)
     command = [
         *_uvicorn(listener.fileno()),
@@ -144,23 +152,14 @@ def deliverer_program(
 
 
 def migrate_program(settings: Settings, keep_open: tuple[int, ...] = ()) -> ProcessSpec:
-    """Return `millstream migrate` as a separate process, so that ours stays small."""
+    """Return the migration as a separate process, so that ours stays small.
+
+    Where keys are required it also prints the administrator's key of a new deployment.
+    """
+    verb = "initialize" if settings.wants_credentials else "migrate"
     return ProcessSpec(
         name="migrate",
-        command=[*PYTHON, "-m", "api.cli", "migrate"],
-        environment=child_environment(settings),
-        keep_open=keep_open,
-    )
-
-
-def first_key_program(settings: Settings, keep_open: tuple[int, ...] = ()) -> ProcessSpec:
-    """Return `millstream first-key`: prints the administrator's key of a new deployment.
-
-    It prints nothing in an old one.
-    """
-    return ProcessSpec(
-        name="first key",
-        command=[*PYTHON, "-m", "api.cli", "first-key"],
+        command=[*PYTHON, "-m", "api.cli", verb],
         environment=child_environment(settings),
         keep_open=keep_open,
     )

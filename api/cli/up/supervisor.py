@@ -177,16 +177,19 @@ async def _end(process: asyncio.subprocess.Process, program: ProcessSpec) -> Non
 
 
 class Supervisor:
-    """Programs in starting order; they stop group by group, last group first."""
+    """Programs in groups, which stop one after another: last started, first stopped."""
 
     def __init__(self, report: Report = _nothing) -> None:
         self._report = report
         self._groups: list[list[ProcessMonitor]] = []
 
-    async def start(self, *programs: ProcessSpec) -> list[ProcessMonitor]:
-        """Start a group. Raises OSError when a program cannot be started at all."""
+    async def start(self, *programs: ProcessSpec, stops_last: bool = False) -> list[ProcessMonitor]:
+        """Start a group. Raises OSError when a program cannot be started at all.
+
+        `stops_last`: stop it after all groups that were started before.
+        """
         monitors = [ProcessMonitor(program, self._report) for program in programs]
-        self._groups.append(monitors)
+        self._groups.insert(0 if stops_last else len(self._groups), monitors)
         for monitor in monitors:
             await monitor.start()
         return monitors

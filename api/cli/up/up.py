@@ -1,21 +1,17 @@
 """Commands `millstream up`, everything on one machine, and `millstream serve`, the API.
 
-    up     lock ▸ version ▸ port ▸ valkey + postgres ▸ migrate ▸ api x N ▸ /readyz ▸ sweeper, deliverer ▸ worker ▸
-           first key, where keys are required ▸ announce ▸ wait
-    serve                   port ▸                               api x N ▸ /readyz ▸ wait
+    up     lock ▸ version ▸ port ▸ deployment (see there) ▸ announce ▸ worker ▸ wait
+    serve                   port ▸ api x N ▸ /readyz      ▸ announce ▸          wait
 
 SIGINT, SIGTERM or SIGHUP ends it, in reverse order.
 """
 
 import asyncio
-import http.client
 import socket
 import tempfile
-import time
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 import typer
 from pydantic import SecretStr
@@ -30,18 +26,12 @@ from api.cli.up.data_directory import (
     own_secret_keys,
     wiped_metrics_directory,
 )
+from api.cli.up.deployment import LocalDeployment, await_api
 from api.cli.up.listener import check_host, listening, url_of
-from api.cli.up.programs import (
-    api_programs,
-    deliverer_program,
-    first_key_program,
-    migrate_program,
-    sweeper_program,
-    worker_program,
-)
+from api.cli.up.programs import api_programs
 from api.cli.up.signals import run_until_stopped
-from api.cli.up.supervisor import ProcessMonitor, ProcessSpec, Supervisor, server_process
-from api.cli.up.tls import check_tls, own_context
+from api.cli.up.supervisor import Supervisor
+from api.cli.up.tls import check_tls
 from api.config.settings import Settings
 from api.observability.logging import configure_logs, get_logger
 from storage.domain import limits
@@ -50,10 +40,6 @@ from storage.embedded.memory import granted_bytes
 from storage.embedded.postgres import PostgresServer
 from storage.embedded.servers import EmbeddedServer
 from storage.embedded.valkey import ValkeyServer
-
-READY_S = 60.0
-READY_POLL_S = 0.05
-READY_REPLY_S = 2.0
 
 FIRST_STEPS = """\
 Millstream is ready at {url}
@@ -66,7 +52,8 @@ Millstream is ready at {url}
 """
 WITH_KEY = ' -H "authorization: Bearer $MILLSTREAM_API_KEY"'
 
-Startup = Callable[[Supervisor], Coroutine[Any, Any, None]]
+Step = Callable[[Supervisor], Coroutine[Any, Any, None]]
+"""Part of the life of a service: `start`, until it is ready, or what follows then."""
 
 
 def up(settings: Settings) -> None:
@@ -82,9 +69,8 @@ def up(settings: Settings) -> None:
             servers = _private_servers(settings, data)
             archiving = resolve_archive_mode(settings, data)
             resolved = with_stores(_child_settings(settings, data, listener, servers, archiving))
-            start = _everything(resolved, servers, listener, lock, works=archiving.works)
-            first = [first_key_program(resolved, (lock,))] if resolved.wants_credentials else []
-            _run(resolved, listener, start, archiving.notice, first)
+            deployment = LocalDeployment(resolved, servers, listener, lock, archiving)
+            _run(resolved, listener, deployment.start, deployment.start_worker, archiving.notice)
 
 
 def serve(settings: Settings) -> None:
@@ -96,11 +82,16 @@ def serve(settings: Settings) -> None:
         listening(settings.host, settings.port) as listener,
     ):
         metrics = wiped_metrics_directory(Path(scratch))
-        _run(settings, listener, _api_alone(settings, listener, metrics))
+
+        async def start(supervisor: Supervisor) -> None:
+            programs = api_programs(settings, listener, metrics)
+            await await_api(settings, listener, await supervisor.start(*programs))
+
+        _run(settings, listener, start)
 
 
 def _private_servers(settings: Settings, data: Path) -> list[EmbeddedServer]:
-    """Return the stores without a URL, prepared."""
+    """Return the stores without a URL."""
     servers: list[EmbeddedServer] = []
     try:
         if settings.redis_url is None:
@@ -114,12 +105,8 @@ def _private_servers(settings: Settings, data: Path) -> list[EmbeddedServer]:
             )
         if settings.database_url is None:
             servers.append(PostgresServer(data))
-        for server in servers:
-            server.prepare()
     except EmbeddedServerError as error:
         raise CliError(str(error), ExitCode.UNAVAILABLE) from None
-    except OSError as error:
-        raise CliError(f"cannot prepare {data}: {error}") from None
     return servers
 
 
@@ -155,142 +142,33 @@ def _child_settings(
     )
 
 
-def _everything(
-    settings: Settings,
-    servers: list[EmbeddedServer],
-    listener: socket.socket,
-    lock: int,
-    *,
-    works: bool,
-) -> Startup:
-    async def start(supervisor: Supervisor) -> None:
-        await _start_servers(supervisor, servers, lock)
-        await _migrate(supervisor, migrate_program(settings, (lock,)))
-        metrics = wiped_metrics_directory(settings.data)
-        await _start_api(
-            supervisor, settings, listener, api_programs(settings, listener, metrics, (lock,))
-        )
-        await supervisor.start(
-            sweeper_program(settings, (lock,)), deliverer_program(settings, metrics, (lock,))
-        )
-        if works:
-            await supervisor.start(worker_program(settings, metrics, (lock,)))
-
-    return start
-
-
-def _api_alone(settings: Settings, listener: socket.socket, metrics: Path) -> Startup:
-    async def start(supervisor: Supervisor) -> None:
-        await _start_api(supervisor, settings, listener, api_programs(settings, listener, metrics))
-
-    return start
-
-
-async def _start_servers(supervisor: Supervisor, servers: list[EmbeddedServer], lock: int) -> None:
-    monitors = await supervisor.start(*(server_process(server, (lock,)) for server in servers))
-    waits = [
-        asyncio.to_thread(server.wait_ready, alive=_in_its_first_life(monitor))
-        for server, monitor in zip(servers, monitors, strict=True)
-    ]
-    try:
-        await asyncio.gather(*waits)
-    except EmbeddedServerError as error:
-        raise CliError(str(error), ExitCode.UNAVAILABLE) from None
-
-
-def _in_its_first_life(monitor: ProcessMonitor) -> Callable[[], bool]:
-    return lambda: monitor.alive and monitor.restarts == 0
-
-
-async def _migrate(supervisor: Supervisor, program: ProcessSpec) -> None:
-    code = await supervisor.run_once(program)
-    if code != 0:
-        raise CliError("the database migration failed (see above)", ExitCode.UNAVAILABLE)
-
-
-async def _start_api(
-    supervisor: Supervisor, settings: Settings, listener: socket.socket, programs: list[ProcessSpec]
-) -> None:
-    """Start the programs and wait until /readyz is 200."""
-    url = url_of(listener, settings.scheme)
-    monitors = await supervisor.start(*programs)
-    deadline = time.monotonic() + READY_S
-    check = _tls_readiness if settings.ssl_cert_reqs == "required" else readiness
-    while (answer := await asyncio.to_thread(check, url)) != "":
-        if ended := [monitor.program.name for monitor in monitors if monitor.restarts]:
-            raise CliError(f"{ended[0]} exited during startup (see above)")
-        if time.monotonic() > deadline:
-            raise CliError(f"not ready after {READY_S:.0f} s: {answer}", ExitCode.UNAVAILABLE)
-        await asyncio.sleep(READY_POLL_S)
-
-
-def _tls_readiness(url: str) -> str:
-    """Return the reason why the service does not speak TLS; empty if it does.
-
-    More requires a client certificate, which we do not have.
-    """
-    address = urlsplit(url)
-    try:
-        with (
-            socket.create_connection((address.hostname, address.port), READY_REPLY_S) as plain,
-            own_context().wrap_socket(plain),
-        ):
-            return ""
-    except OSError as error:
-        return f"no response ({error})"
-
-
-def readiness(url: str) -> str:
-    """Return the reason why the service is not ready; empty if it is."""
-    address = urlsplit(url)
-    connection = _connection(address.scheme, address.hostname or "", address.port)
-    try:
-        connection.request("GET", "/readyz")
-        answer = connection.getresponse()
-        body = answer.read().decode(errors="replace")
-    except (OSError, http.client.HTTPException) as error:
-        return f"no response ({error})"
-    finally:
-        connection.close()
-    return "" if answer.status == http.HTTPStatus.OK else body
-
-
-def _connection(scheme: str, host: str, port: int | None) -> http.client.HTTPConnection:
-    if scheme == "https":
-        return http.client.HTTPSConnection(host, port, timeout=READY_REPLY_S, context=own_context())
-    return http.client.HTTPConnection(host, port, timeout=READY_REPLY_S)
-
-
 def _run(
     settings: Settings,
     listener: socket.socket,
-    start: Startup,
+    start: Step,
+    afterwards: Step | None = None,
     notice: str = "",
-    first: Sequence[ProcessSpec] = (),
 ) -> None:
-    """Start the service and keep it running.
-
-    `first`: programs that run once the service is ready and before that is announced; they print their own output.
-    """
+    """Start the service, announce it, and keep it running."""
     configure_logs(settings.log_level)
     key = WITH_KEY if settings.wants_credentials else ""
     steps = FIRST_STEPS.format(url=url_of(listener, settings.scheme), key=key)
-    asyncio.run(_supervise(start, steps + notice, first))
+    asyncio.run(_supervise(start, steps + notice, afterwards))
 
 
-async def _supervise(start: Startup, announcement: str, first: Sequence[ProcessSpec]) -> None:
+async def _supervise(start: Step, announcement: str, afterwards: Step | None) -> None:
     supervisor = Supervisor(get_logger("millstream.supervisor").warning)
     try:
-        await run_until_stopped(_start_and_stay(supervisor, start, announcement, first))
+        await run_until_stopped(_start_and_stay(supervisor, start, announcement, afterwards))
     finally:
         await supervisor.stop()
 
 
 async def _start_and_stay(
-    supervisor: Supervisor, start: Startup, announcement: str, first: Sequence[ProcessSpec]
+    supervisor: Supervisor, start: Step, announcement: str, afterwards: Step | None
 ) -> None:
     await start(supervisor)
-    for program in first:
-        await supervisor.run_once(program)
     typer.echo(announcement)
+    if afterwards is not None:
+        await afterwards(supervisor)
     await asyncio.Event().wait()

@@ -1,14 +1,32 @@
 """Archive selection by `millstream up`, and the message when it is off."""
 
+import asyncio
+
 import pytest
 
 from api.cli.up import archive_mode
-from api.cli.up.archive_mode import NO_SPARK, resolve_archive_mode
+from api.cli.up.archive_mode import (
+    AWAITED,
+    NO_SPARK,
+    SWITCHED_OFF,
+    has_pyspark,
+    resolve_archive_mode,
+    wait_until_installed,
+)
 from api.config.settings import Settings
 
 
-def settings(archive_url=None) -> Settings:
-    return Settings(archive_url=archive_url)
+def settings(archive_url=None, spark="auto") -> Settings:
+    return Settings(archive_url=archive_url, spark=spark)
+
+
+@pytest.fixture
+def unpacking(tmp_path, monkeypatch):
+    """A PySpark that is found first on the path and whose installation has not finished."""
+    metadata = tmp_path / "path" / "pyspark-4.3.0.dist-info"
+    metadata.mkdir(parents=True)
+    monkeypatch.syspath_prepend(str(metadata.parent))
+    return metadata
 
 
 @pytest.fixture
@@ -23,34 +41,67 @@ def with_spark(monkeypatch):
 
 def test_archive_defaults_to_data_directory(tmp_path, with_spark):
     own = resolve_archive_mode(settings(), tmp_path)
-    returned_resolve_archive_mode = resolve_archive_mode(settings("s3://bucket/prefix"), tmp_path)
+    elsewhere = resolve_archive_mode(settings("s3://bucket/prefix"), tmp_path)
 
-    assert (own.url, own.works, own.notice) == (f"file://{tmp_path}/archive", True, "")
-    assert (returned_resolve_archive_mode.url, returned_resolve_archive_mode.works) == (
-        "s3://bucket/prefix",
-        True,
-    )
+    assert (own.url, own.worker, own.notice) == (f"file://{tmp_path}/archive", "now", "")
+    assert (elsewhere.url, elsewhere.worker) == ("s3://bucket/prefix", "now")
 
 
 def test_archive_off_is_reported(tmp_path, with_spark):
     decided = resolve_archive_mode(settings("off"), tmp_path)
 
-    assert (decided.url, decided.works) == ("off", False)
+    assert (decided.url, decided.worker) == ("off", "never")
     assert decided.notice.startswith("The archive is disabled")
 
 
 def test_archive_is_off_without_spark_and_says_why(tmp_path, without_spark):
     decided = resolve_archive_mode(settings(), tmp_path)
 
-    assert (decided.url, decided.works) == ("off", False)
+    assert (decided.url, decided.worker) == ("off", "never")
     assert decided.notice == f"The archive is disabled: {NO_SPARK}.\n"
 
 
-@pytest.mark.parametrize("told", [None, "s3://bucket/prefix"])
-def test_existing_archive_stays_readable_without_spark(tmp_path, without_spark, told):
+@pytest.mark.parametrize("url", [None, "s3://bucket/prefix"])
+def test_existing_archive_stays_readable_without_spark(tmp_path, without_spark, url):
     (tmp_path / "archive").mkdir()
 
-    decided = resolve_archive_mode(settings(told), tmp_path)
+    decided = resolve_archive_mode(settings(url), tmp_path)
 
-    assert (decided.url, decided.works) == (told or f"file://{tmp_path}/archive", False)
+    assert (decided.url, decided.worker) == (url or f"file://{tmp_path}/archive", "never")
     assert NO_SPARK in decided.notice
+
+
+def test_worker_is_left_out_when_spark_is_off(tmp_path, with_spark):
+    decided = resolve_archive_mode(settings(spark="off"), tmp_path)
+
+    assert (decided.url, decided.worker) == ("off", "never")
+    assert SWITCHED_OFF in decided.notice
+
+
+def test_archive_is_on_while_spark_is_awaited(tmp_path, without_spark):
+    decided = resolve_archive_mode(settings(spark="wait"), tmp_path)
+
+    assert (decided.url, decided.worker, decided.notice) == (
+        f"file://{tmp_path}/archive",
+        "when installed",
+        AWAITED,
+    )
+
+
+def test_pyspark_is_missing_while_it_is_unpacked(unpacking):
+    assert not has_pyspark()
+
+    (unpacking / "INSTALLER").write_text("uv\n")
+
+    assert has_pyspark()
+
+
+async def test_waiting_ends_when_pyspark_is_complete(unpacking, monkeypatch):
+    monkeypatch.setattr(archive_mode, "INSTALLED_POLL_S", 0)
+    waiting = asyncio.create_task(wait_until_installed())
+    await asyncio.sleep(0)
+    assert not waiting.done()
+
+    (unpacking / "INSTALLER").write_text("uv\n")
+
+    assert await waiting is None
