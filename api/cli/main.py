@@ -1,6 +1,6 @@
-"""The `millstream` command: its nouns and exit codes.
+"""The `millstream` command: its exit codes.
 
-Imports that a command needs are inside the command, so that `millstream version` loads no database library.
+Imports that a command needs are inside the command, so that `millstream --version` loads no database library.
 """
 
 import os
@@ -11,61 +11,13 @@ from contextlib import suppress
 import typer
 from typer import Abort, TyperException
 
-from api.cli.commands.archive import archive
-from api.cli.commands.audit import audit
-from api.cli.commands.backups import backups
-from api.cli.commands.bench import bench
-from api.cli.commands.config import config
-from api.cli.commands.dead_letters import letters
-from api.cli.commands.documents import documents
-from api.cli.commands.group import group
-from api.cli.commands.job import job
-from api.cli.commands.key import key
-from api.cli.commands.messages import messages
-from api.cli.commands.namespace import namespace
-from api.cli.commands.processes import processes
-from api.cli.commands.queue import queue
-from api.cli.commands.records import records
-from api.cli.commands.replay import replay
-from api.cli.commands.socket import process, socket
-from api.cli.commands.stream import stream
-from api.cli.commands.webhook import webhook
+from api.cli.command_tree import command_tree
 from api.cli.errors import CliError, ExitCode, PipeClosed, Terminated
-from api.cli.shell.terminal import CONTEXT
 from api.server import gc_tuning
-from storage.domain.errors import MillstreamError, StorageUnavailable
-from storage.settings import InvalidUrl
 
-app = typer.Typer(
-    help="Millstream: queues and streams over HTTP.",
-    no_args_is_help=True,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
-    context_settings=CONTEXT,
-)
-queue.add_typer(messages)
-queue.add_typer(letters)
-stream.add_typer(records)
-app.add_typer(processes)
-NOUNS = {
-    "queue": queue,
-    "stream": stream,
-    "group": group,
-    "replay": replay,
-    "archive": archive,
-    "webhook": webhook,
-    "job": job,
-    "socket": socket,
-    "process": process,
-    "namespace": namespace,
-    "key": key,
-    "audit": audit,
-    "config": config,
-}
-for word, verbs in NOUNS.items():
-    app.add_typer(verbs, name=word)
-for verbs in (bench, backups, documents):
-    app.add_typer(verbs)
+app = command_tree()
+# httpx imports this for a command of its own, which would load Rich and Pygments for every call.
+sys.modules.setdefault("httpx._main", None)  # type: ignore[arg-type]
 
 
 def main() -> None:
@@ -88,18 +40,31 @@ def run(words: Sequence[str]) -> int:
         return _refused(error)
     except CliError as trouble:
         return _print_error(str(trouble), trouble.code)
-    except StorageUnavailable as error:
-        return _print_error(error.detail, ExitCode.UNAVAILABLE)
-    except MillstreamError as error:
-        return _print_error(error.detail, ExitCode.ERROR)
-    except InvalidUrl as error:
-        return _print_error(f"setting {error}", ExitCode.USAGE)
     except PipeClosed:
         return _without_reader()
     except (KeyboardInterrupt, Abort):
         return ExitCode.INTERRUPTED
     except Terminated:
         return ExitCode.TERMINATED
+    except Exception as error:
+        if (code := _code_of(error)) is None:
+            raise
+        return code
+
+
+def _code_of(error: Exception) -> ExitCode | int | None:
+    """Print an error of a local command as one line and return its code; None for a defect.
+
+    Its class is compared by what has been loaded, because most commands load no storage.
+    """
+    errors, settings = sys.modules.get("storage.domain.errors"), sys.modules.get("storage.settings")
+    if errors and isinstance(error, errors.StorageUnavailable):
+        return _print_error(error.detail, ExitCode.UNAVAILABLE)
+    if errors and isinstance(error, errors.MillstreamError):
+        return _print_error(error.detail, ExitCode.ERROR)
+    if settings and isinstance(error, settings.InvalidUrl):
+        return _print_error(f"setting {error}", ExitCode.USAGE)
+    return None
 
 
 def _code(result: object) -> int:

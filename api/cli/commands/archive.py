@@ -15,7 +15,7 @@ from api.cli.shell.output import Row, table, to_row
 from api.cli.shell.progress import JobNotices, progress
 from api.cli.shell.terminal import LONG_S, Terminal, noun, verb
 
-archive = noun("Archived streams (Parquet files).")
+archive = noun()
 
 STREAMS = table("stream", "files", "records", "file_bytes", "waiting_records", "waiting_seconds")
 SHARDS = table(

@@ -16,7 +16,7 @@ from api.cli.shell.terminal import Terminal, noun, parsed_by, verb
 from storage.domain import limits
 from storage.domain.access.audit import AuditFault, AuditFilter, Chain
 
-audit = noun("Audit log of administrative calls.")
+audit = noun()
 
 ENTRIES = table("seq", "called_at", "principal", "address", "operation", "resource", "outcome")
 

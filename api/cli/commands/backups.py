@@ -1,17 +1,18 @@
 """`millstream backup` and `millstream restore`: both stores as files, without a service."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
-import msgspec
 import typer
 
 from api.cli.config.process_settings import settings_from_cli
 from api.cli.shell.options import DataOption, ServerOption
 from api.cli.shell.terminal import noun
-from storage.domain.backup_manifest import Manifest
 
-backups = noun("Backups.")
+if TYPE_CHECKING:
+    from storage.domain.backup_manifest import Manifest
+
+backups = noun()
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 
@@ -71,7 +72,9 @@ def restore(
     _report(sentence, source, manifest, as_json=as_json)
 
 
-def _report(sentence: str, place: Path, manifest: Manifest, *, as_json: bool) -> None:
+def _report(sentence: str, place: Path, manifest: "Manifest", *, as_json: bool) -> None:
+    import msgspec
+
     if as_json:
         result = {
             "path": str(place),

@@ -1,6 +1,5 @@
 """`millstream bench`: latency of a service at a fixed rate of calls."""
 
-import asyncio
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -15,7 +14,7 @@ from api.cli.shell.terminal import Terminal, noun, verb
 if TYPE_CHECKING:
     from api.cli.bench.loads import BenchLoad
 
-bench = noun("Benchmark a service.")
+bench = noun()
 
 
 @verb(
@@ -76,6 +75,8 @@ def measure(
 
 
 def _run(cli: Terminal, load: "BenchLoad") -> Row:
+    import asyncio
+
     from api.cli.bench.loads import run_load
     from api.cli.bench.report import result
     from api.cli.bench.schedule import LoopClock

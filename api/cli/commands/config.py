@@ -12,7 +12,7 @@ from api.cli.errors import CliError, ExitCode
 from api.cli.shell.output import Row, table
 from api.cli.shell.terminal import Terminal, noun, verb
 
-config = noun("Effective settings and their sources.")
+config = noun()
 
 PLAIN = table("name", "value")
 WITH_ORIGIN = table("name", "value", "origin")

@@ -16,7 +16,7 @@ from api.cli.shell.terminal import LONG_S, Terminal, noun, verb
 if TYPE_CHECKING:
     from millstream_client.core.models.move_out import MoveOut
 
-letters = noun("Dead letters of a queue.")
+letters = noun()
 
 POLL_S = 0.5
 IN_PROGRESS = frozenset({"running", "cancelling"})

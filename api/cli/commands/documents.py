@@ -1,7 +1,6 @@
 """API documents and version."""
 
 import json
-from importlib import metadata
 from pathlib import Path
 from typing import Annotated
 
@@ -9,7 +8,7 @@ import typer
 
 from api.cli.shell.terminal import noun
 
-documents = noun("API documents of the service.")
+documents = noun()
 
 
 @documents.command()
@@ -42,4 +41,6 @@ def reference(
 @documents.command()
 def version() -> None:
     """Print the version."""
-    typer.echo(metadata.version("millstream"))
+    from importlib.metadata import version as version_of
+
+    typer.echo(version_of("millstream"))

@@ -21,7 +21,7 @@ from api.cli.shell.parsers import EARLIEST, LATEST, parse_offsets, parse_time
 from api.cli.shell.prompts import confirm
 from api.cli.shell.terminal import Terminal, noun, parsed_by, verb
 
-group = noun("Consumer groups.")
+group = noun()
 
 GROUPS = table("name", "stream", "kind", "start", Column("created_at", "created"))
 MEMBERS = table("member", "assigned", "disconnected", "static", "heartbeat_at")

@@ -10,7 +10,7 @@ from api.cli.shell.options import JobStateOption, Limit
 from api.cli.shell.output import Column, table, to_row
 from api.cli.shell.terminal import Terminal, noun, verb
 
-job = noun("Spark jobs.")
+job = noun()
 
 JOBS = table(
     "id", "kind", "subject", "state", "attempt", "failure", Column("created_at", "created")

@@ -14,7 +14,7 @@ from api.cli.shell.output import Row, table, to_row
 from api.cli.shell.prompts import confirm
 from api.cli.shell.terminal import Terminal, noun, parsed_by, verb
 
-key = noun("API keys and permissions.")
+key = noun()
 
 KEYS = table(
     "id", "kind", "name", "roles", "all_namespaces", "expires_at", "last_used_at", "revoked_at"

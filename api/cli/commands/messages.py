@@ -13,7 +13,7 @@ from api.cli.shell.options import ContentType, Headers, Limit, QueueName, durati
 from api.cli.shell.output import Row, table
 from api.cli.shell.terminal import FOR_EVER_S, LONG_S, Terminal, noun, verb
 
-messages = noun("Messages of a queue.")
+messages = noun()
 
 STDIN = "-"
 

@@ -11,7 +11,7 @@ from api.cli.shell.output import Row, table, to_row
 from api.cli.shell.prompts import confirm
 from api.cli.shell.terminal import Terminal, noun, verb
 
-namespace = noun("Namespaces (tenants) and their quotas.")
+namespace = noun()
 
 NAMESPACES = table(
     "name",

@@ -10,7 +10,7 @@ from api.cli.errors import CliError, ExitCode
 from api.cli.shell.options import DataOption, ServerOption
 from api.cli.shell.terminal import noun
 
-processes = noun("The service.")
+processes = noun()
 
 Host = Annotated[str | None, typer.Option(help="Address to listen on.")]
 Port = Annotated[int | None, typer.Option(help="Port to listen on; 0 selects a free port.")]

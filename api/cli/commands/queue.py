@@ -18,7 +18,7 @@ from api.cli.shell.output import Column, Row, table, to_row
 from api.cli.shell.prompts import confirm
 from api.cli.shell.terminal import Terminal, noun, verb
 
-queue = noun("Queues.")
+queue = noun()
 
 QUEUES = table(
     "name",

@@ -9,7 +9,7 @@ from api.cli.shell.options import ContentType, Headers, Limit, StreamName, posit
 from api.cli.shell.parsers import StreamPosition
 from api.cli.shell.terminal import FOR_EVER_S, LONG_S, Terminal, noun, verb
 
-records = noun("Records of a stream.")
+records = noun()
 
 STDIN = "-"
 EARLIEST = StreamPosition(end="earliest")

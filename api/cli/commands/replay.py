@@ -16,7 +16,7 @@ from api.cli.shell.terminal import LONG_S, Terminal, noun, verb
 if TYPE_CHECKING:
     from millstream_client import Replay
 
-replay = noun("Replays of stream records.")
+replay = noun()
 
 REPLAYS = table("id", "stream", "to", "state", "failure", Column("created_at", "created"))
 PARTS = table("shard", "first", "end", "position", "read", "sent", "expired", "done")

@@ -9,8 +9,8 @@ from api.cli.shell.options import Limit
 from api.cli.shell.output import Column, table, to_row
 from api.cli.shell.terminal import Terminal, noun, verb
 
-socket = noun("WebSocket connections.")
-process = noun("Processes of the deployment.")
+socket = noun()
+process = noun()
 
 
 def _sources(subscriptions: list[dict[str, Any]]) -> str:

@@ -19,7 +19,7 @@ from api.cli.shell.output import Column, table, to_row
 from api.cli.shell.prompts import confirm
 from api.cli.shell.terminal import Terminal, noun, verb
 
-stream = noun("Streams.")
+stream = noun()
 
 STREAMS = table(
     "name",

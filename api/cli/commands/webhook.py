@@ -14,7 +14,7 @@ from api.cli.shell.output import Row, table, to_row
 from api.cli.shell.prompts import confirm
 from api.cli.shell.terminal import Terminal, noun, verb
 
-webhook = noun("Webhooks that deliver queues and groups to a URL.")
+webhook = noun()
 
 WEBHOOKS = table("name", "source", "url", "health.state", "health.delivered", "health.failed")
 DELIVERIES = table("id", "status", "attempts", "first_at", "last_at", "next_at", "sent_at")

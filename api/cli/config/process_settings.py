@@ -2,22 +2,28 @@
 
 import json
 import os
-import tomllib
 from collections.abc import Mapping
-from typing import Any
-
-from pydantic import SecretStr, ValidationError
+from typing import TYPE_CHECKING, Any
 
 from api.cli.errors import CliError, ExitCode
-from api.config.settings import Settings, read_settings
-from api.config.sources import with_origins
+
+if TYPE_CHECKING:
+    from pydantic import ValidationError
+
+    from api.config.settings import Settings
 
 METRICS_DIRECTORY = "PROMETHEUS_MULTIPROC_DIR"
 STORES = ("redis_url", "database_url")  # also read from variables without our prefix
 
 
-def settings_from_cli(**options: Any) -> Settings:
+def settings_from_cli(**options: Any) -> "Settings":
     """Read the settings in force, with the given options. Raises CliError for an invalid one."""
+    import tomllib
+
+    from pydantic import ValidationError
+
+    from api.config.settings import read_settings
+
     try:
         return read_settings(**options)
     except ValidationError as error:
@@ -28,7 +34,7 @@ def settings_from_cli(**options: Any) -> Settings:
         raise CliError(f"cannot read .env or millstream.toml: {error}", ExitCode.USAGE) from None
 
 
-def wrong_values(error: ValidationError) -> list[str]:
+def wrong_values(error: "ValidationError") -> list[str]:
     """Return a sentence for each invalid setting."""
     sentences = []
     for fault in error.errors():
@@ -38,7 +44,7 @@ def wrong_values(error: ValidationError) -> list[str]:
     return sentences
 
 
-def with_stores(settings: Settings) -> Settings:
+def with_stores(settings: "Settings") -> "Settings":
     """Return the settings if they name both stores. Raises CliError."""
     try:
         settings.storage()
@@ -47,8 +53,12 @@ def with_stores(settings: Settings) -> Settings:
     return settings
 
 
-def child_environment(settings: Settings, extra: Mapping[str, str] | None = None) -> dict[str, str]:
+def child_environment(
+    settings: "Settings", extra: Mapping[str, str] | None = None
+) -> dict[str, str]:
     """Return our environment with `settings` written over it, and `extra` over that."""
+    from api.config.sources import with_origins
+
     environment = dict(os.environ)
     for name, value in settings:
         if value is None:
@@ -60,6 +70,8 @@ def child_environment(settings: Settings, extra: Mapping[str, str] | None = None
 
 
 def _encode_value(value: object) -> str:
+    from pydantic import SecretStr
+
     if isinstance(value, SecretStr):
         return value.get_secret_value()
     if isinstance(value, bool | list | dict):

@@ -13,10 +13,8 @@
     ca_file = "/etc/ssl/ours.pem"
 """
 
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -112,6 +110,8 @@ def read_config(path: Path) -> dict[str, Any]:
 
     Raises CliError for invalid content.
     """
+    import tomllib
+
     try:
         config = tomllib.loads(path.read_text())
     except FileNotFoundError:
@@ -154,5 +154,7 @@ def _faults_of_profile(name: str, values: Any) -> list[str]:
 
 def did_you_mean(name: str, candidates: Any) -> str:
     """Return the end of a sentence about an unknown name: a suggestion, or nothing."""
+    from difflib import get_close_matches
+
     near = get_close_matches(name, list(candidates), n=1)
     return f": did you mean {near[0]!r}?" if near else ""

@@ -3,8 +3,6 @@
 from collections.abc import Container, Iterator
 from typing import Any
 
-import typer
-
 from api.cli.reference.markdown import code, page, table
 from api.cli.shell.terminal import COMMON
 
@@ -22,9 +20,8 @@ METAVARS = {
 HEAD = ("", "description")
 
 
-def commands_page(app: typer.Typer | Any) -> str:
-    """Return the page of every command below `app`, the whole command line."""
-    group = typer.main.get_group(app) if isinstance(app, typer.Typer) else app
+def commands_page(group: Any) -> str:
+    """Return the page of every command below `group`, the whole command line."""
     common_rows: list[tuple[str, str]] = []
     parts = []
     for path, command in _leaves(group, ("millstream",)):

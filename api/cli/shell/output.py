@@ -16,8 +16,6 @@ from enum import StrEnum
 from io import StringIO
 from typing import Any, BinaryIO
 
-import msgspec
-
 from api.cli.shell.parsers import show_duration
 
 Row = dict[str, Any]
@@ -73,7 +71,7 @@ def table(*columns: str | Column) -> OutputTable:
 
 def to_row(thing: Any) -> Row:
     """Convert an object of the SDK to the form of the REST API."""
-    row = thing.to_dict() if hasattr(thing, "to_dict") else msgspec.to_builtins(thing)
+    row = thing.to_dict() if hasattr(thing, "to_dict") else _to_builtins(thing)
     assert isinstance(row, dict), "results are objects"
     return {name: _as_sent(name, value) for name, value in row.items()}
 
@@ -109,6 +107,12 @@ def show_value(value: Any) -> str:
     return strip_control_characters(str(value))
 
 
+def _to_builtins(thing: Any) -> Any:
+    import msgspec
+
+    return msgspec.to_builtins(thing)
+
+
 def strip_control_characters(text: str) -> str:
     """Escape control characters, which could rewrite what a terminal shows."""
     return "".join(
@@ -119,6 +123,8 @@ def strip_control_characters(text: str) -> str:
 
 def encode(value: Any) -> bytes:
     """Encode a value as one line of JSON."""
+    import msgspec
+
     return msgspec.json.encode(value)
 
 

@@ -1,6 +1,6 @@
 """Context of every command: a client of the service, an output, and the common options.
 
-queue = noun("queue", "Work to be done once.")
+queue = noun()
 
 @verb(queue, "ls", examples=["millstream queue ls"])
 def list_queues(cli: Terminal, prefix: Prefix = "") -> None:
@@ -192,10 +192,9 @@ def _troubles() -> Iterator[None]:
 # ── Composing ──
 
 
-def noun(help_text: str) -> typer.Typer:
-    """Create a command group without commands."""
+def noun() -> typer.Typer:
+    """Create a command group without commands; the command tree has its help."""
     return typer.Typer(
-        help=help_text,
         no_args_is_help=True,
         rich_markup_mode=None,
         context_settings=CONTEXT,

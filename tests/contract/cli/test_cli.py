@@ -17,8 +17,8 @@ from typing import Any
 import httpx
 import pytest
 
-from api.cli.commands.bench import bench
-from api.cli.main import NOUNS
+from api.cli.command_tree import NOUNS, NounGroup
+from api.cli.main import app
 from api.cli.shell.completion import queue_names
 from api.cli.shell.terminal import Terminal
 from tests.cli_commands import CommandResult, millstream
@@ -421,17 +421,24 @@ def test_signal_ends_tail_quietly(clicks, number, code):
 # ── Examples of the help ──
 
 
+def group_of(word: str) -> dict[str, Any]:
+    """Commands of a noun by verb."""
+    noun = app.commands[word]
+    assert isinstance(noun, NounGroup)
+    return noun.commands
+
+
 def verbs() -> Iterator[tuple[str, tuple[str, ...]]]:
     """Collect each verb and its examples in the order of the help; deletions last."""
     last = []
-    for word, app in {**NOUNS, "": bench}.items():
-        parts = [app, *(one.typer_instance or app for one in app.registered_groups)]
-        for command in (one for part in parts for one in part.registered_commands):
+    groups = {**{word: group_of(word) for word in NOUNS}, "": {"bench": app.commands["bench"]}}
+    for word, group in groups.items():
+        for name, command in group.items():
             examples = tuple(getattr(command.callback, "examples", ()))
-            if command.name == "rm":
-                last.append((f"{word} {command.name}", examples))
+            if name == "rm":
+                last.append((f"{word} {name}", examples))
             elif examples:
-                yield f"{word} {command.name}", examples
+                yield f"{word} {name}", examples
     yield from last[::-1]  # groups go before their streams
 
 
@@ -517,13 +524,7 @@ def test_reference_page_runs(name):
 
 def test_every_verb_is_on_reference_page():
     page = PAGE.read_text()
-    for word, app in NOUNS.items():
-        parts = [app, *(one.typer_instance or app for one in app.registered_groups)]
+    for word in NOUNS:
         [row] = [line for line in page.splitlines() if line.startswith(f"| `{word}` |")]
 
-        names = {
-            one.name or one.callback.__name__  # type: ignore[union-attr]
-            for part in parts
-            for one in part.registered_commands
-        }
-        assert names == set(re.findall(r"`(\S+)`", row)[1:])
+        assert set(group_of(word)) == set(re.findall(r"`(\S+)`", row)[1:])

@@ -10,14 +10,13 @@ from importlib.resources import files
 from pathlib import Path
 
 import pytest
-import typer
 import yaml
 from jsonschema import Draft7Validator
 
 from api.cli.main import app
 
 ROOT = Path(__file__).parents[3]
-COMMANDS = set(typer.main.get_group(app).commands)
+COMMANDS = set(app.commands)
 
 
 COMPOSE = yaml.safe_load((ROOT / "deploy" / "compose.yaml").read_text())
@@ -45,11 +44,7 @@ def test_valkey_is_configured_for_durability(services):
 def test_services_run_existing_commands_and_options(services, service):
     command, *options = services[service]["command"]
 
-    known = {
-        option
-        for parameter in typer.main.get_group(app).commands[command].params
-        for option in parameter.opts
-    }
+    known = {option for parameter in app.commands[command].params for option in parameter.opts}
     assert command in COMMANDS
     assert {option for option in options if option.startswith("--")} <= known
 

@@ -14,7 +14,6 @@ from typing import Any
 
 import kubernetes_validate
 import pytest
-import typer
 import yaml
 from jsonschema import Draft7Validator
 
@@ -22,7 +21,7 @@ from api.cli.main import app
 from api.config.settings import Settings
 from tests.unit.helm.rendering import CHART, RENDERED, VALUES, digest_of, render
 
-COMMANDS = typer.main.get_group(app).commands
+COMMANDS = app.commands
 VERSIONS = ("1.25", "1.31", kubernetes_validate.latest_version())
 SCHEMA = json.loads((CHART / "values.schema.json").read_text())
 DEFAULTS = yaml.safe_load((CHART / "values.yaml").read_text())
