@@ -11,14 +11,16 @@ SECONDS ?= 60        # how long make simulate runs schedules
 MINUTES ?= 6         # how long make chaos breaks things at random
 SEED ?=              # of what it breaks when; none: another one each time
 SPARK ?= 1           # 0: make up without Spark
+SINCE ?= HEAD        # what make fast compares with
 ARGS ?=              # more options: make up ARGS="--port 9000"
 
-.PHONY: help install install-dev up test check chaos faults simulate soak chromium proxies faketime lint audit-deps bench scale compare openapi reference helm sdk sdk-go sdk-java
+.PHONY: help install install-dev up test fast check chaos faults simulate soak chromium proxies faketime lint audit-deps bench scale compare openapi reference helm sdk sdk-go sdk-java
 
 help:
 	@echo "make up       run Millstream on this machine (ARGS=\"--port 9000\" adds options, SPARK=0 leaves Spark out)"
 	@echo "make install  what that needs into .venv; make install-dev: what tests and linters need"
 	@echo "make test     run every test; NOUN=groups runs those of one noun"
+	@echo "make fast     lint, and the unit tests of what changed since the last commit (SINCE=main: since that)"
 	@echo "make check    lint, and the tests that need no server"
 	@echo "make chaos    break everything at random for MINUTES (6), from SEED, on redis-server with STORE=redis; then what loses data, and kills at every step"
 	@echo "make faults   the first of these alone"
@@ -63,10 +65,17 @@ LINTERS := format-check ruff-check import-contracts types
 lint: install-dev
 	@$(MAKE) --no-print-directory -j4 --output-sync $(LINTERS)
 
+# Seconds: what a change breaks most often. SINCE=main compares with that rather than with the last commit.
+fast: install-dev
+	@$(MAKE) --no-print-directory -j4 --output-sync $(LINTERS) unit-changed
+.PHONY: unit-changed
+unit-changed:
+	$(BIN)/python -m tests.changed $(SINCE)
+
 check: install-dev
 	@$(MAKE) --no-print-directory -j4 --output-sync $(LINTERS) unit
 
-$(LINTERS) unit: install-dev
+$(LINTERS) unit unit-changed: install-dev
 format-check:
 	$(BIN)/ruff format --check .
 ruff-check:
