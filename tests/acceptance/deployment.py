@@ -6,10 +6,11 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+PROGRAM = (sys.executable, "-m", "api.cli")
 READY_S = 120.0
 END_S = 60.0
 MARKS = {
@@ -66,10 +67,18 @@ def deployed(
     log: Path,
     *options: str,
     command: str = "up",
+    program: Sequence[str] = PROGRAM,
+    folder: Path | None = None,
     environment: Mapping[str, str] | None = None,
 ) -> Iterator[Deployment]:
-    """Run `millstream up --port 0` with these options, and terminate it afterwards."""
-    process = _start([command, "--port", "0", *options], log, environment)
+    """Run `millstream up --port 0` with these options, and terminate it afterwards.
+
+    `program` is another installation of it, which is independent of this one's path.
+    """
+    own = {} if program is PROGRAM else {"PYTHONPATH": ""}
+    process = _start(
+        [*program, command, "--port", "0", *options], log, folder, {**own, **(environment or {})}
+    )
     try:
         yield Deployment(process, log)
     finally:
@@ -81,14 +90,15 @@ def deployed(
 
 
 def _start(
-    words: list[str], log: Path, environment: Mapping[str, str] | None
+    command: list[str], log: Path, folder: Path | None, environment: Mapping[str, str]
 ) -> subprocess.Popen[bytes]:
     with log.open("a") as stderr:
         return subprocess.Popen(
-            [sys.executable, "-m", "api.cli", *words],
+            command,
+            cwd=folder,
             stdout=subprocess.PIPE,
             stderr=stderr,
-            env={**_without_settings(), **(environment or {})},
+            env={**_without_settings(), **environment},
         )
 
 
@@ -103,7 +113,7 @@ def command(
 ) -> subprocess.CompletedProcess[str]:
     """Run `millstream` with these arguments to its end."""
     return subprocess.run(
-        [sys.executable, "-m", "api.cli", *words],
+        [*PROGRAM, *words],
         capture_output=True,
         text=True,
         timeout=END_S,
