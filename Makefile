@@ -6,7 +6,7 @@ BIN := .venv/bin
 unexport PYTHONDONTWRITEBYTECODE  # otherwise every process compiles all modules at each start
 
 STORE ?= both        # which Valkey the tests use: plain, cluster, both; of chaos and soak: redis, the redis-server on PATH
-SPLIT ?= 3           # processes that share the tests, each with stores of its own
+SPLIT ?= 4           # processes that share the tests, each with stores of its own
 SECONDS ?= 60        # how long make simulate runs schedules
 MINUTES ?= 6         # how long make chaos breaks things at random
 SEED ?=              # of what it breaks when; none: another one each time

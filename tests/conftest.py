@@ -4,6 +4,7 @@ Every server ends with the run, also when the run is killed: see `child_setup` i
 `storage.embedded.processes`.
 """
 
+import gc
 import os
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,6 +15,7 @@ import redis
 from hypothesis import HealthCheck, settings
 from xdist.scheduler import LoadScopeScheduling
 
+from api.server import gc_tuning
 from storage.embedded.postgres import running_postgres
 from storage.embedded.servers import running
 from storage.embedded.valkey import running_valkey
@@ -63,6 +65,16 @@ def _without_threads_in_children() -> None:
 
 
 _without_threads_in_children()
+
+
+# Nothing is garbage while tests are collected, and they stay to the end: a full collection would visit hundreds of
+# thousands of objects again and again.
+gc.disable()
+
+
+def pytest_collection_finish() -> None:
+    gc_tuning.freeze_startup_heap()
+    gc.enable()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -211,9 +223,11 @@ def migrated_template(postgres_server_url: str) -> str:
 
 
 @pytest.fixture(scope="session")
-def reused_database(postgres_server_url: str, migrated_template: str) -> ReusedDatabase:
+def reused_database(postgres_server_url: str, migrated_template: str) -> Iterator[ReusedDatabase]:
     """One database for all tests that need one."""
-    return ReusedDatabase(postgres_server_url)
+    database = ReusedDatabase(postgres_server_url)
+    yield database
+    database.close()
 
 
 @pytest.fixture

@@ -80,6 +80,7 @@ class ReusedDatabase:
         self._server_url = server_url
         self._name = f"reused_{next(_numbers)}"
         self.url = database(server_url, self._name)
+        self._connection: psycopg.Connection | None = None
         self._copy()
         with psycopg.connect(self.url, autocommit=True) as connection:
             self._schema = self._schema_of(connection)
@@ -87,15 +88,36 @@ class ReusedDatabase:
             self._rows = {name: rows for name in tables if (rows := _copied(connection, name))}
 
     def clean(self) -> None:
-        """Restore the initial state, and end all other connections."""
-        with psycopg.connect(self.url, autocommit=True) as connection:
-            connection.execute(_OTHERS.encode())
-            is_same = self._schema_of(connection) == self._schema
-            if is_same:
-                self._empty(connection)
+        """Restore the initial state, and end all other connections.
+
+        One connection does that for all tests: another one would spend most of its time on loading the catalog.
+        """
+        try:
+            is_same = self._restore(self._connected())
+        except psycopg.OperationalError:  # a test ended it, or the server
+            is_same = self._restore(self._connected())
         if not is_same:
+            self.close()
             execute(self._server_url, f'DROP DATABASE "{self._name}" WITH (FORCE)')
             self._copy()
+
+    def close(self) -> None:
+        """Close the connection, if one is open."""
+        if self._connection is not None:
+            self._connection.close()
+
+    def _connected(self) -> psycopg.Connection:
+        if self._connection is None or self._connection.closed:
+            self._connection = psycopg.connect(self.url, autocommit=True, prepare_threshold=None)
+        return self._connection
+
+    def _restore(self, connection: psycopg.Connection) -> bool:
+        """Empty the tables, unless the schema has changed: then return False."""
+        connection.execute(_OTHERS.encode())
+        if self._schema_of(connection) != self._schema:
+            return False
+        self._empty(connection)
+        return True
 
     def _copy(self) -> None:
         execute(self._server_url, f'CREATE DATABASE "{self._name}" TEMPLATE "{TEMPLATE}"')

@@ -403,11 +403,21 @@ def test_closed_pipe_is_noticed_while_idle(orders):
     assert (ran.stdout, ran.stderr) == ("1\n141 0\n", "")
 
 
+def _with_interrupts() -> None:
+    """Let SIGINT end the process, also where the tests run in the background, which ignores it."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_signal_ends_tail_quietly(clicks, number, code):
     millstream("stream", "put", clicks, "a")
     command = [sys.executable, "-m", "api.cli", "stream", "tail", "-f", clicks]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+    with subprocess.Popen(
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        preexec_fn=_with_interrupts,
+    ) as process:
         assert process.stdout is not None
         assert process.stderr is not None
         assert process.stdout.readline() == b"a\n"

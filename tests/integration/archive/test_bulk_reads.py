@@ -12,6 +12,8 @@ from storage.hot_store.log_store import EntryRange
 from storage.parquet.record_schema import batch_of, records_of
 from storage.redis.streams.range_reader import RedisRangeReader
 
+pytestmark = pytest.mark.one_store
+
 CLICKS = StreamName("clicks")
 ORDERS = QueueName("orders")
 

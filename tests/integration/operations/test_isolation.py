@@ -18,6 +18,8 @@ from storage.domain.quotas import Quotas
 from storage.domain.streams.stream import StreamMode, StreamSpec
 from tests.conditions import eventually
 
+pytestmark = pytest.mark.one_store
+
 NAMES = ("a", "bad", "c")
 SPEC = StreamSpec(archive=True, drop_when_read=True, mode=StreamMode.ON_DEMAND)
 

@@ -2,9 +2,13 @@
 
 from collections import Counter
 
+import pytest
+
 from storage.domain.queues.message import SettleAction
 from storage.domain.queues.policies import GroupWeight
 from tests.queue_operations import WORK, create_queue, receive, send, settle
+
+pytestmark = pytest.mark.one_store
 
 
 async def test_groups_of_standard_queue_take_turns(engines):

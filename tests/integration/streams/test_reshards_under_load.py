@@ -4,12 +4,16 @@ import asyncio
 import itertools
 import random
 
+import pytest
+
 from storage.bootstrap import open_storage
 from storage.domain.errors import ShardClosed
 from storage.domain.log.record_batch import Record
 from storage.domain.streams.stream import AppendCondition, Appended, Producer
 from storage.settings import StorageSettings
 from tests.integration.streams.records import CLICKS, KEYS, read_everything
+
+pytestmark = pytest.mark.one_store
 
 
 async def test_no_record_is_lost_and_key_order_is_kept(streams, redis_url, database_url):

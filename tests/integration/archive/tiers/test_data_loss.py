@@ -12,6 +12,8 @@ from tests.archive_steps import archive_stream
 from tests.integration.archive.tiers.tier_reads import ALL_HOT, READERS, offsets, read, read_on
 from tests.tiered_stream import CLICKS, append, lose_hot_store, move_to_archive, restored_older_copy
 
+pytestmark = pytest.mark.one_store
+
 
 async def test_offset_below_both_tiers_is_expired(engines, settings):
     await append(engines, 10, 10)

@@ -16,6 +16,8 @@ from storage.settings import StorageSettings
 from tests.integration.archive.tiers.tier_reads import HOUR, NOTHING_HOT, offsets, read, read_on
 from tests.tiered_stream import CLICKS, append, move_to_archive
 
+pytestmark = pytest.mark.one_store
+
 
 def only_file(settings: StorageSettings) -> Path:
     [path] = Path((settings.archive_url or "").removeprefix("file://")).rglob("*.parquet")

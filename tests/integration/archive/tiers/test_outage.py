@@ -10,6 +10,8 @@ from storage.postgres.repositories.manifest_reads import ManifestRows
 from tests.integration.archive.tiers.tier_reads import offsets, read
 from tests.tiered_stream import CLICKS, append, move_to_archive
 
+pytestmark = pytest.mark.one_store
+
 
 async def test_hot_reads_continue_during_postgres_outage(engines, settings, clock, monkeypatch):
     await append(engines, 10)

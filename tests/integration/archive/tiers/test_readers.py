@@ -13,6 +13,8 @@ from tests.archive_steps import archive_stream
 from tests.integration.archive.tiers.tier_reads import HOUR, READERS, fetch, offsets, read
 from tests.tiered_stream import CLICKS, append, move_to_archive
 
+pytestmark = pytest.mark.one_store
+
 
 async def test_group_reads_from_archive_into_hot_store(engines, settings):
     await append(engines, 10)

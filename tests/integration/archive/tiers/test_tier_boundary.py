@@ -24,6 +24,8 @@ from tests.integration.archive.tiers.tier_reads import (
 )
 from tests.tiered_stream import CLICKS, append, move_to_archive
 
+pytestmark = pytest.mark.one_store
+
 
 def records_of(reads: list[ShardRead]) -> list[LogRecord]:
     return [record for each_read in reads for record in each_read.records]
