@@ -25,12 +25,15 @@ from tests.bench import (
     rows_records,
     rows_source,
     rows_sqs,
+    rows_start,
     rows_state,
     rows_webhooks,
 )
 from tests.bench.load import missing_packages
 from tests.bench.plan import (
     ARCHIVE,
+    CLI_CALL,
+    CLI_HELP,
     COMMIT_GROUPS,
     DEEP_BACKLOG,
     DEEP_BACKLOG_ROW,
@@ -64,6 +67,7 @@ from tests.bench.plan import (
     SOURCE_HOT,
     SQS_SEND,
     SQS_WORK,
+    START,
     WAKE_UP,
     WEBHOOKS,
     Plan,
@@ -85,6 +89,8 @@ def _alone(measure: Callable[[House, Plan], list[Measured]]) -> Part:
 # Idle rows come first, so that they do not include leftovers of a load. The deep backlog is last:
 # its leftovers end with the store.
 PARTS: tuple[tuple[tuple[Row, ...], Part], ...] = (
+    ((START,), _alone(rows_start.measure_start)),
+    ((CLI_HELP, CLI_CALL), _alone(rows_start.measure_commands)),
     ((IDLE_POLLS,), _alone(rows_idle.measure_long_polls)),
     ((IDLE_SOCKETS,), _alone(rows_push.measure_idle_sockets)),
     ((WAKE_UP,), _alone(rows_idle.measure_wake_up)),

@@ -159,6 +159,27 @@ WAKE_UP = Row(
     reference="echo + 2 scripts",
     bar=Bar(2, at_most=True),
 )
+START = Row(
+    name="start",
+    what="a new deployment without Spark, until it is ready: processor time of all its processes",
+    unit="s",
+    reference="10 s",
+    bar=Bar(1, at_most=True),
+)
+CLI_HELP = Row(
+    name="cli-help",
+    what="`millstream --help`: processor time",
+    unit="s",
+    reference="0.15 s",
+    bar=Bar(1, at_most=True),
+)
+CLI_CALL = Row(
+    name="cli-call",
+    what="`millstream queue ls`: processor time",
+    unit="s",
+    reference="0.3 s",
+    bar=Bar(1, at_most=True),
+)
 IDLE_POLLS = Row(
     name="idle-polls",
     what="memory of the API process for each idle long poll, beyond its connection's",
@@ -289,6 +310,9 @@ ROWS = (
     FAN_OUT,
     WAKE_UP,
     PUSH_WAKE_UP,
+    START,
+    CLI_HELP,
+    CLI_CALL,
     IDLE_POLLS,
     IDLE_SOCKETS,
     IDLE_QUEUES,
