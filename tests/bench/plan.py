@@ -163,7 +163,7 @@ START = Row(
     name="start",
     what="a new deployment without Spark, until it is ready: processor time of all its processes",
     unit="s",
-    reference="10 s",
+    reference="6 s",
     bar=Bar(1, at_most=True),
 )
 CLI_HELP = Row(

@@ -16,7 +16,7 @@ from tests.bench.ratios import Measured, Round, Unmeasurable
 from tests.bench.servers import House
 
 COMMAND = (sys.executable, "-m", "api.cli")
-START_CPU_S, HELP_CPU_S, CALL_CPU_S = 10.0, 0.15, 0.3
+START_CPU_S, HELP_CPU_S, CALL_CPU_S = 6.0, 0.15, 0.3
 READY = b"Millstream is ready"
 REPEATS = 5  # of a command in one round: its time is a few ticks of the processor's clock
 TICKS = os.sysconf("SC_CLK_TCK")

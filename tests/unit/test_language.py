@@ -8,7 +8,7 @@ import json
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator
-from functools import cache
+from functools import cache, lru_cache
 from pathlib import Path
 
 from tests.documentation import ROOT
@@ -103,8 +103,14 @@ def _parsed() -> Iterator[tuple[str, ast.Module]]:
             yield str(path.relative_to(ROOT)), ast.parse(path.read_text())
 
 
+@lru_cache(maxsize=1)
+def _nodes(tree: ast.AST) -> tuple[ast.AST, ...]:
+    """Return all nodes of a file's tree, which is walked once for all rules."""
+    return tuple(ast.walk(tree))
+
+
 def _docstring_faults(tree: ast.Module) -> Iterator[str]:
-    for node in ast.walk(tree):
+    for node in _nodes(tree):
         if not isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             continue
         if docstring := ast.get_docstring(node):
@@ -119,7 +125,7 @@ def _docstring_faults(tree: ast.Module) -> Iterator[str]:
 
 def _attribute_docstring_faults(tree: ast.Module) -> Iterator[str]:
     """Check the strings below constants and fields, which document them."""
-    for node in ast.walk(tree):
+    for node in _nodes(tree):
         body = getattr(node, "body", None)
         for statement in body[1:] if isinstance(body, list) else ():
             match statement:
@@ -130,19 +136,19 @@ def _attribute_docstring_faults(tree: ast.Module) -> Iterator[str]:
 def _vague_names(file: str, tree: ast.Module) -> Iterator[str]:
     allowed = {
         id(name)
-        for node in ast.walk(tree)
+        for node in _nodes(tree)
         if isinstance(node, ast.comprehension)
         for name in ast.walk(node.target)
     }
     if file.startswith(NAMED_ELSEWHERE):
         allowed |= {
             id(node.target)
-            for struct in ast.walk(tree)
+            for struct in _nodes(tree)
             if isinstance(struct, ast.ClassDef)
             for node in struct.body
             if isinstance(node, ast.AnnAssign)
         }
-    for node in ast.walk(tree):
+    for node in _nodes(tree):
         match node:
             case ast.Name(id=name, ctx=ast.Store()) if name in VAGUE and id(node) not in allowed:
                 yield "vague-name"
@@ -163,7 +169,7 @@ def _gestures(file: str, tree: ast.Module) -> Iterator[str]:
 
 def _defined_names(tree: ast.Module) -> Iterator[str]:
     """Yield names of functions, classes, fields, attributes and constants."""
-    for node in ast.walk(tree):
+    for node in _nodes(tree):
         match node:
             case (
                 ast.FunctionDef(name=name)
@@ -220,7 +226,7 @@ def _catalogue_imports(file: str, tree: ast.Module) -> Iterator[str]:
     folder, stem = Path(file).parent, Path(file).stem
     if folder.name in CATALOGUES and stem != "__init__":  # it gathers the others
         package = ".".join(folder.parts) + "."
-        for node in ast.walk(tree):
+        for node in _nodes(tree):
             if isinstance(node, ast.ImportFrom) and (node.module or "").startswith(package):
                 imported = (node.module or "").removeprefix(package)
                 if imported != "_shared" and (stem, imported) not in SHARED_IN_CATALOGUE:
@@ -261,7 +267,7 @@ def test_docstrings_cite_existing_constants():
     used: set[str] = set()
     for file, tree in _parsed():
         source = (ROOT / file).read_text()
-        for node in ast.walk(tree):
+        for node in _nodes(tree):
             match node:
                 case ast.Expr(value=ast.Constant(value=str(text))):
                     cited |= dict.fromkeys(CONSTANT.findall(text), file)
