@@ -38,7 +38,7 @@ install_runtime() {
 }
 
 install_dev() {
-    say "Installing into .venv what requirements-dev.lock names: some 1.8 GB, two minutes"
+    say "Installing into .venv what requirements-dev.lock names: some 1.8 GB, up to two minutes"
     prepare
     install_with_pyspark requirements-dev.lock
     install --no-deps --no-build-isolation -e .
