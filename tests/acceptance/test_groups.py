@@ -16,7 +16,8 @@ PAGE = Path(__file__).parents[2] / "docs" / "how-to" / "groups.md"
 def url(tmp_path_factory):
     """A deployment with two API processes, so that calls of one member meet both."""
     log = tmp_path_factory.mktemp("groups") / "log"
-    with deployed(log, "--ephemeral", "--workers", "2") as deployment:
+    without_spark = {"MILLSTREAM_SPARK": "off"}
+    with deployed(log, "--ephemeral", "--workers", "2", environment=without_spark) as deployment:
         yield deployment.url
 
 

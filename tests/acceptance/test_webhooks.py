@@ -23,7 +23,7 @@ NOW = 1_700_000_000
 def url(tmp_path_factory):
     """A deployment that may deliver to this machine."""
     log = tmp_path_factory.mktemp("webhooks") / "log"
-    allow = {"MILLSTREAM_WEBHOOK_ALLOW": "127.0.0.1"}
+    allow = {"MILLSTREAM_WEBHOOK_ALLOW": "127.0.0.1", "MILLSTREAM_SPARK": "off"}
     with deployed(log, "--ephemeral", environment=allow) as deployment:
         yield deployment.url
 
