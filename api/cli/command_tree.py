@@ -18,7 +18,7 @@ from api.cli.commands.processes import processes
 from api.cli.shell.terminal import CONTEXT, noun
 
 
-class Noun(NamedTuple):
+class NounEntry(NamedTuple):
     """Help of a noun, and its groups of verbs as `module:name` in `api.cli.commands`."""
 
     help: str
@@ -26,26 +26,26 @@ class Noun(NamedTuple):
 
 
 NOUNS = {
-    "queue": Noun("Queues.", ("queue:queue", "messages:messages", "dead_letters:letters")),
-    "stream": Noun("Streams.", ("stream:stream", "records:records")),
-    "group": Noun("Consumer groups.", ("group:group",)),
-    "replay": Noun("Replays of stream records.", ("replay:replay",)),
-    "archive": Noun("Archived streams (Parquet files).", ("archive:archive",)),
-    "webhook": Noun("Webhooks that deliver queues and groups to a URL.", ("webhook:webhook",)),
-    "job": Noun("Spark jobs.", ("job:job",)),
-    "socket": Noun("WebSocket connections.", ("socket:socket",)),
-    "process": Noun("Processes of the deployment.", ("socket:process",)),
-    "namespace": Noun("Namespaces (tenants) and their quotas.", ("namespace:namespace",)),
-    "key": Noun("API keys and permissions.", ("key:key",)),
-    "audit": Noun("Audit log of administrative calls.", ("audit:audit",)),
-    "config": Noun("Effective settings and their sources.", ("config:config",)),
+    "queue": NounEntry("Queues.", ("queue:queue", "messages:messages", "dead_letters:letters")),
+    "stream": NounEntry("Streams.", ("stream:stream", "records:records")),
+    "group": NounEntry("Consumer groups.", ("group:group",)),
+    "replay": NounEntry("Replays of stream records.", ("replay:replay",)),
+    "archive": NounEntry("Archived streams (Parquet files).", ("archive:archive",)),
+    "webhook": NounEntry("Webhooks that deliver queues and groups to a URL.", ("webhook:webhook",)),
+    "job": NounEntry("Spark jobs.", ("job:job",)),
+    "socket": NounEntry("WebSocket connections.", ("socket:socket",)),
+    "process": NounEntry("Processes of the deployment.", ("socket:process",)),
+    "namespace": NounEntry("Namespaces (tenants) and their quotas.", ("namespace:namespace",)),
+    "key": NounEntry("API keys and permissions.", ("key:key",)),
+    "audit": NounEntry("Audit log of administrative calls.", ("audit:audit",)),
+    "config": NounEntry("Effective settings and their sources.", ("config:config",)),
 }
 
 
 class NounGroup(TyperGroup):
     """Verbs of a noun, loaded when they are used."""
 
-    def __init__(self, name: str, noun: Noun) -> None:
+    def __init__(self, name: str, noun: NounEntry) -> None:
         super().__init__(
             name=name,
             help=noun.help,
