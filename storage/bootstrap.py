@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from storage.access.authorization import Authorizer
 from storage.access.credentials import Credentials
@@ -12,7 +12,6 @@ from storage.access.secret_box import SecretBox
 from storage.access.token_secret import TokenSecret
 from storage.archive.admin import ArchiveAdmin
 from storage.archive.commit import ArchiveCommitter
-from storage.archive.copy_task import ArchiveCopyTask
 from storage.archive.garbage_collection import ArchiveGarbageCollector
 from storage.archive.manifest_cache import ManifestCache
 from storage.archive.planner import ArchivePlanner
@@ -92,6 +91,9 @@ from storage.webhooks.changes import WebhookChanges
 from storage.webhooks.deliveries import WebhookDeliveries
 from storage.webhooks.engine import Webhooks
 from storage.webhooks.secrets import WebhookSecrets
+
+if TYPE_CHECKING:
+    from storage.archive.copy_task import ArchiveCopyTask
 
 _CLOSE_S = 10.0
 _DEFAULT_LIMITS = Limits()
@@ -364,11 +366,13 @@ async def open_storage(
 
 
 @asynccontextmanager
-async def open_copy_task(settings: StorageSettings) -> AsyncGenerator[ArchiveCopyTask]:
+async def open_copy_task(settings: StorageSettings) -> AsyncGenerator["ArchiveCopyTask"]:
     """Open a copy task with its own connections to the hot store.
 
     Raises ValueError if the archive's URL is invalid.
     """
+    from storage.archive.copy_task import ArchiveCopyTask  # Arrow, which only a worker needs
+
     root = open_root(settings.archive_url or "")
     pipeline = Pipeline(Nodes(settings.redis_url), _DEFAULT_LIMITS, _nothing)
     try:
