@@ -1,15 +1,9 @@
-"""Two-phase transfer of messages between queues, across slots, without loss or duplicates.
+"""Outbox of a queue: messages in transfer to its dead-letter queue, or by a move.
 
-    1 the source puts a message among its `moving` ones     (receive, depart)
-    2 the target adds it, and remembers where it came from
-    3 the source clears it
-
-A process that finds messages at step 1 does steps 2 and 3: the caller that moved them there, or a sweep. A step may be
-done twice, also by two processes concurrently. The target's memory by far outlasts the age up to which a list of
-moving messages is acted on, so a process that was stopped in between delivers nothing again.
+`storage.log.outbox` has the steps. A target remembers for ARRIVAL_WINDOW_MS what arrived, and from where: by far longer than the
+age up to which a list of moving messages is acted on.
 """
 
-import asyncio
 from collections.abc import Sequence
 
 import msgspec
@@ -31,6 +25,7 @@ from storage.domain.queues.message import message_id
 from storage.domain.queues.moves import MESSAGE_SOURCE_UNKNOWN, QUEUE_NOT_FOUND, Move
 from storage.domain.queues.queue import Queue, QueueType
 from storage.hot_store.transfers import Arriving, Moving, TransferStore
+from storage.log.outbox import PendingEntries, transfer
 from storage.log.provisioner import LogProvisioner
 from storage.log.queue_executor import QueueExecutor, address_of
 from storage.postgres.repositories.moves import MoveRows
@@ -47,7 +42,7 @@ class TransferResult(msgspec.Struct):
 
 
 class MessageTransfer:
-    """Executor of steps 2 and 3 for the messages in transfer from a queue."""
+    """Transfers of messages between queues."""
 
     def __init__(
         self,
@@ -65,34 +60,13 @@ class MessageTransfer:
 
     async def complete(self, source: QueueName) -> TransferResult:
         """Transfer all `moving` messages of `source` to their target."""
-        result = TransferResult()
-        while batch := await self._complete_batch(source, result):
-            if batch < limits.MOVE_BATCH_MESSAGES:
-                break
-        return result
+        outbox = _QueueOutbox(self, source)
+        await transfer(outbox)
+        return outbox.result
 
-    async def _complete_batch(self, name: QueueName, result: TransferResult) -> int:
-        loop = asyncio.get_running_loop()
-        until = loop.time() + limits.MOVE_STEP_MS_MAX / limits.SECOND_MS
-        source, moving = await self._executor.run(name, self._pending)
-        for target, batch in (await self._by_target(source, moving)).items():
-            if loop.time() > until:
-                break  # too old to act on: what is still moving is listed again
-            arrived = target is not None and await self._deliver(source, target, batch)
-            cleared = await self._acknowledge(source, batch, put_back=not arrived)
-            if arrived:
-                result.moved += cleared
-            elif cleared:
-                is_unknown = target is None and batch[0].move_id
-                result.failure = MESSAGE_SOURCE_UNKNOWN if is_unknown else QUEUE_NOT_FOUND
-        return len(moving)
-
-    async def _pending(self, source: Queue) -> tuple[Queue, list[Moving]]:
-        return source, await self._hot.moving(source, limits.MOVE_BATCH_MESSAGES)
-
-    async def _by_target(
-        self, source: Queue, moving: Sequence[Moving]
-    ) -> dict[QueueName | None, list[Moving]]:
+    async def pending(self, name: QueueName) -> tuple[Queue, PendingEntries[Moving, QueueName]]:
+        """Return a queue with its moving messages by target."""
+        source, moving = await self._executor.run(name, self._moving)
         moves: dict[str, Move | None] = {}
         grouped: dict[QueueName | None, list[Moving]] = {}
         for message in moving:
@@ -100,10 +74,13 @@ class MessageTransfer:
                 moves[message.move_id] = await self._rows.find(message.move_id)
             target = _target_of(source, message, moves.get(message.move_id))
             grouped.setdefault(target, []).append(message)
-        return grouped
+        return source, PendingEntries(grouped, len(moving) < limits.MOVE_BATCH_MESSAGES)
 
-    async def _deliver(self, source: Queue, target: QueueName, batch: Sequence[Moving]) -> bool:
-        """Deliver messages to the target (step 2); return False if there is no such queue."""
+    async def _moving(self, source: Queue) -> tuple[Queue, list[Moving]]:
+        return source, await self._hot.moving(source, limits.MOVE_BATCH_MESSAGES)
+
+    async def deliver(self, source: Queue, target: QueueName, batch: Sequence[Moving]) -> bool:
+        """Deliver messages to the target; return False if there is no such queue."""
 
         async def accept(queue: Queue) -> None:
             now_ms = self._clock.now_ms()
@@ -119,7 +96,8 @@ class MessageTransfer:
             return False
         return True
 
-    async def _acknowledge(self, source: Queue, batch: Sequence[Moving], *, put_back: bool) -> int:
+    async def clear(self, source: Queue, batch: Sequence[Moving], *, put_back: bool) -> int:
+        """Remove messages that have arrived, or put them back; return how many were still moving."""
         offsets = [one.offset for one in batch]
         return await self._executor.run(
             source.name,
@@ -127,6 +105,35 @@ class MessageTransfer:
                 queue, offsets, self._clock.script_time(), put_back=put_back
             ),
         )
+
+
+class _QueueOutbox:
+    """The moving messages of one queue, and the result of their transfer."""
+
+    def __init__(self, messages: MessageTransfer, name: QueueName) -> None:
+        self._messages = messages
+        self._name = name
+        self._source: Queue | None = None
+        self.result = TransferResult()
+
+    async def pending(self) -> PendingEntries[Moving, QueueName]:
+        self._source, pending = await self._messages.pending(self._name)
+        return pending
+
+    async def deliver(self, target: QueueName, entries: Sequence[Moving]) -> bool:
+        assert self._source is not None
+        return await self._messages.deliver(self._source, target, entries)
+
+    async def clear(
+        self, target: QueueName | None, entries: Sequence[Moving], *, delivered: bool
+    ) -> None:
+        assert self._source is not None
+        cleared = await self._messages.clear(self._source, entries, put_back=not delivered)
+        if delivered:
+            self.result.moved += cleared
+        elif cleared:
+            is_unknown = target is None and entries[0].move_id
+            self.result.failure = MESSAGE_SOURCE_UNKNOWN if is_unknown else QUEUE_NOT_FOUND
 
 
 def _target_of(source: Queue, moving: Moving, move: Move | None) -> QueueName | None:
