@@ -65,6 +65,7 @@ from storage.redis.counters.presence import RedisPresenceStore
 from storage.redis.counters.rate_limits import RedisRateStore
 from storage.redis.counters.shared_rate import RedisPaceStore
 from storage.redis.counters.timeseries import RedisTimeSeriesStore
+from storage.redis.outbox.outboxes import RedisOutboxStore
 from storage.redis.queues.inspection import RedisQueueContentStore
 from storage.redis.queues.messages import RedisQueueStore
 from storage.redis.queues.stats import RedisQueueStateStore
@@ -79,6 +80,9 @@ from storage.replays.engine import Replays
 from storage.replays.planner import ReplayPlanner
 from storage.replays.window import WindowResolver
 from storage.settings import StorageSettings
+from storage.sources.engine import Sources
+from storage.sources.receiver import SourceReceiver
+from storage.sources.transfer import SourceTransfer
 from storage.streams.arrow_reader import ArrowReader
 from storage.streams.engine import Streams
 from storage.streams.registered_consumers import RegisteredConsumers
@@ -114,6 +118,9 @@ class Storage:
     groups: Groups
     webhooks: Webhooks
     deliveries: WebhookDeliveries
+    sources: Sources
+    source_receiver: SourceReceiver
+    source_transfer: SourceTransfer
     catalog: Catalog
     search: CatalogSearch
     namespaces: Namespaces
@@ -276,6 +283,25 @@ async def open_storage(
         webhooks = Webhooks(
             database=database, catalog=catalog, groups=groups, box=box, egress=egress, clock=clock
         )
+        quotas = QuotaEnforcer(hot_rates, namespaces, clock)
+        outboxes = RedisOutboxStore(pipeline)
+        sources = Sources(
+            database=database,
+            listener=listener,
+            catalog=catalog,
+            outboxes=outboxes,
+            box=box,
+            clock=clock,
+        )
+        stack.push_async_callback(sources.close)
+        source_transfer = SourceTransfer(
+            sources=sources,
+            outboxes=outboxes,
+            queues=queues,
+            streams=streams,
+            isolation=isolation,
+        )
+        stack.push_async_callback(source_transfer.close)
         windows = WindowResolver(streams, groups, catalog)
         replays = Replays(
             windows=windows,
@@ -309,17 +335,33 @@ async def open_storage(
                 isolation=isolation,
                 changes=webhook_changes,
             ),
+            sources=sources,
+            source_receiver=SourceReceiver(
+                sources=sources,
+                outboxes=outboxes,
+                transfer=source_transfer,
+                quotas=quotas,
+                memory_guard=memory_guard,
+                clock=clock,
+            ),
+            source_transfer=source_transfer,
             catalog=catalog,
             search=CatalogSearch(database),
             namespaces=namespaces,
-            quotas=QuotaEnforcer(hot_rates, namespaces, clock),
+            quotas=quotas,
             connection_slots=connection_slots,
             presence=ProcessRegistry(RedisPresenceStore(pipeline), wakeups, clock, isolation),
             memory_guard=memory_guard,
             usage=StorageUsage(logs, catalog, isolation),
             authorizer=Authorizer(),
             audit_log=AuditLog(database, clock, isolation),
-            audit_snapshots=AuditSnapshots(catalog, groups, webhooks, credentials),
+            audit_snapshots=AuditSnapshots(
+                catalog=catalog,
+                groups=groups,
+                webhooks=webhooks,
+                sources=sources,
+                credentials=credentials,
+            ),
             credentials=credentials,
             registered_consumers=RegisteredConsumers(database, clock),
             account_settings=AccountSettingsStore(database),

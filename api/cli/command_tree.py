@@ -32,6 +32,7 @@ NOUNS = {
     "replay": NounEntry("Replays of stream records.", ("replay:replay",)),
     "archive": NounEntry("Archived streams (Parquet files).", ("archive:archive",)),
     "webhook": NounEntry("Webhooks that deliver queues and groups to a URL.", ("webhook:webhook",)),
+    "source": NounEntry("Sources that receive webhooks of other services.", ("source:source",)),
     "job": NounEntry("Spark jobs.", ("job:job",)),
     "socket": NounEntry("WebSocket connections.", ("socket:socket",)),
     "process": NounEntry("Processes of the deployment.", ("socket:process",)),

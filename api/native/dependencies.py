@@ -9,7 +9,7 @@ from api.http.codecs import UNNAMED, media_type, unsupported
 from storage.bootstrap import Storage
 from storage.domain import limits
 from storage.domain.access.permissions import Action, Principal
-from storage.domain.names import GroupName, QueueName, StreamName, WebhookName
+from storage.domain.names import GroupName, QueueName, SourceName, StreamName, WebhookName
 
 PRINCIPAL_KEY = "millstream.principal"
 """Key of the caller in the ASGI scope, set by the gateway."""
@@ -63,10 +63,16 @@ def webhook_from_path(webhook: NamePart, principal: PrincipalDep) -> WebhookName
     return WebhookName(webhook, principal.namespace)
 
 
+def source_from_path(source: NamePart, principal: PrincipalDep) -> SourceName:
+    """Return the source that the path names. Raises ValidationFailed."""
+    return SourceName(source, principal.namespace)
+
+
 GroupPath = Annotated[GroupName, Depends(group_from_path)]
 QueuePath = Annotated[QueueName, Depends(queue_from_path)]
 ShardPath = Annotated[int, Path(description="Number of the shard.")]
 StreamPath = Annotated[StreamName, Depends(stream_from_path)]
+SourcePath = Annotated[SourceName, Depends(source_from_path)]
 WebhookPath = Annotated[WebhookName, Depends(webhook_from_path)]
 
 
@@ -83,7 +89,7 @@ class Right(NamedTuple):
     everything: bool = False
 
 
-_NOUNS = ("queue", "stream", "group", "webhook")
+_NOUNS = ("queue", "stream", "group", "webhook", "source")
 
 
 def may(action: Action) -> Callable[..., None]:

@@ -105,6 +105,9 @@ WEBSOCKET_SLOW_CONSUMERS = Counter(
     "WebSocket connections closed because the client stopped reading",
 )
 WEBHOOK_ATTEMPTS = Counter("millstream_webhook_attempts_total", "Webhook requests", ["outcome"])
+SOURCE_REQUESTS = Counter(
+    "millstream_source_requests_total", "Requests to sources, by outcome", ["outcome"]
+)
 WEBHOOK_ENDPOINTS_DISABLED = Gauge(
     "millstream_webhook_endpoints_disabled",
     "Webhooks disabled because every delivery failed or the receiver returned 410",
@@ -169,6 +172,7 @@ METRICS: tuple[Counter | Gauge | Histogram, ...] = (
     WEBSOCKET_SUBSCRIPTIONS,
     WEBSOCKET_CLOSED,
     WEBSOCKET_RESUMED,
+    SOURCE_REQUESTS,
     WEBHOOK_ATTEMPTS,
     WEBHOOK_ENDPOINTS_DISABLED,
     RATE_LIMITED,

@@ -46,7 +46,7 @@ from api.native.dependencies import PRINCIPAL_KEY, REQUEST_ID_KEY
 from api.native.problems import PROBLEM_JSON, problem
 from api.observability.metric_buffers import MetricBuffers, RequestMetrics
 from api.observability.tracing import Tracing, failure_of
-from api.rest.routes import health, identity
+from api.rest.routes import health, identity, sources
 from api.server.asgi_messages import NO_STORE, ResponseObserver, bounded, coded_answer
 from api.server.cors import with_cors
 from api.server.slow_requests import SlowRequestMonitor
@@ -65,9 +65,12 @@ _COUNTED = frozenset({"queues", "streams", "groups"})
 _PUBLIC_PATHS = frozenset({"/", *health.PATHS, identity.SESSIONS_PATH})
 
 
-def _is_public(path: str) -> bool:
-    """Return whether the path needs no authentication. A login still needs credentials."""
-    return path in _PUBLIC_PATHS or dashboard.is_public(path)
+def _is_public(method: str, path: str) -> bool:
+    """Return whether the request needs no credentials of ours.
+
+    A login has its own, and an event of a source its URL and the provider's signature.
+    """
+    return path in _PUBLIC_PATHS or dashboard.is_public(path) or sources.is_event(method, path)
 
 
 class Gateway:
@@ -241,7 +244,7 @@ class Gateway:
         app: ASGIApp = self.control
         path: str = scope["path"]
         try:
-            if not _is_public(path):
+            if not _is_public(scope["method"], path):
                 if dashboard.is_page(path):
                     headers = dashboard.in_namespace(headers, scope["query_string"])
                 principal = scope[PRINCIPAL_KEY] = await self._authenticator.authenticate(headers)

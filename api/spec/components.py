@@ -15,6 +15,7 @@ TAGS = (
     {"name": "queues", "description": "Queues with at-least-once delivery."},
     {"name": "streams", "description": "Ordered, replayable logs of records."},
     {"name": "groups", "description": "Consumer groups: members, assignments and offsets."},
+    {"name": "sources", "description": "Reception of webhooks of other services."},
     {"name": "webhooks", "description": "Delivery of messages and records to a URL."},
     {"name": "writes", "description": "Two-phase writes: stage records, then commit."},
     {"name": "archives", "description": "Streams in Parquet files."},

@@ -18,6 +18,7 @@ from consumers.maintenance.tasks import (
     namespaces,
     queues,
     replays,
+    sources,
     store,
     streams,
     timeseries,
@@ -46,6 +47,7 @@ TASKS = (
     *namespaces.TASKS,
     *audit.TASKS,
     *replays.TASKS,
+    *sources.TASKS,
 )
 
 

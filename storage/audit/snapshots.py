@@ -20,9 +20,11 @@ from storage.domain.access.credentials import IssuedCredential
 from storage.domain.access.permissions import Principal
 from storage.domain.definitions import StoredDefinition
 from storage.domain.errors import ErrorCategory, MillstreamError
-from storage.domain.names import GroupName, QueueName, StreamName, WebhookName
+from storage.domain.names import GroupName, QueueName, SourceName, StreamName, WebhookName
+from storage.domain.sources.source import SourceSpec
 from storage.domain.webhooks import WebhookSpec
 from storage.groups.engine import Groups
+from storage.sources.engine import Sources
 from storage.webhooks.engine import Webhooks
 
 _DIGEST_CHARACTERS = 16
@@ -45,7 +47,13 @@ class AuditSnapshots:
     """Reader of definitions by the nouns of native paths."""
 
     def __init__(
-        self, catalog: Catalog, groups: Groups, webhooks: Webhooks, credentials: Credentials
+        self,
+        *,
+        catalog: Catalog,
+        groups: Groups,
+        webhooks: Webhooks,
+        sources: Sources,
+        credentials: Credentials,
     ) -> None:
         self._credentials = credentials
         self._nouns: Mapping[str, Read] = {
@@ -53,6 +61,7 @@ class AuditSnapshots:
             "streams": lambda namespace, name: catalog.fresh_stream(StreamName(name, namespace)),
             "groups": lambda namespace, name: groups.get(GroupName(name, namespace)),
             "webhooks": lambda namespace, name: webhooks.get(WebhookName(name, namespace)),
+            "sources": lambda namespace, name: sources.get(SourceName(name, namespace)),
             "namespaces": lambda _, name: catalog.namespaces.get(name),
         }
 
@@ -77,6 +86,8 @@ def definition_snapshot(spec: msgspec.Struct) -> Snapshot:
     values: Snapshot = msgspec.to_builtins(spec)
     if isinstance(spec, WebhookSpec):
         values |= _of_webhook(spec)
+    if isinstance(spec, SourceSpec):
+        del values["secrets"]
     encoded = canonical(values).encode()
     if len(encoded) > limits.AUDIT_VALUE_BYTES_MAX:
         return {"bytes": len(encoded), "sha256": hashlib.sha256(encoded).hexdigest()}

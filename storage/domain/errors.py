@@ -106,6 +106,10 @@ class ErrorCode(StrEnum):
     DELIVERY_NOT_FOUND = "delivery_not_found", ErrorCategory.NOT_FOUND
     PAYLOAD_GONE = "payload_gone", ErrorCategory.GONE
     WEBHOOK_BUSY = "webhook_busy", ErrorCategory.THROTTLED
+    SOURCE_NOT_FOUND = "source_not_found", ErrorCategory.NOT_FOUND
+    SOURCE_PAUSED = "source_paused", ErrorCategory.UNAVAILABLE
+    SIGNATURE_REJECTED = "signature_rejected", ErrorCategory.UNAUTHENTICATED
+    OUTBOX_FULL = "outbox_full", ErrorCategory.THROTTLED
     NAMESPACE_NOT_FOUND = "namespace_not_found", ErrorCategory.NOT_FOUND
     NAMESPACE_IN_USE = "namespace_in_use", ErrorCategory.CONFLICT
     QUOTA_EXCEEDED = "quota_exceeded", ErrorCategory.THROTTLED
@@ -470,6 +474,30 @@ class WebhookBusy(MillstreamError):
     """Too many concurrent manual sends in this process."""
 
     code = ErrorCode.WEBHOOK_BUSY
+
+
+class SourceNotFound(MillstreamError):
+    """The source does not exist, or the URL's token is not valid."""
+
+    code = ErrorCode.SOURCE_NOT_FOUND
+
+
+class SourcePaused(MillstreamError):
+    """The source is paused; send the event again later."""
+
+    code = ErrorCode.SOURCE_PAUSED
+
+
+class SignatureRejected(MillstreamError):
+    """The request is not signed by the provider, or is too old."""
+
+    code = ErrorCode.SIGNATURE_REJECTED
+
+
+class OutboxFull(MillstreamError):
+    """Too many events of this source wait for their target."""
+
+    code = ErrorCode.OUTBOX_FULL
 
 
 class NamespaceNotFound(MillstreamError):

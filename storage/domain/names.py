@@ -59,3 +59,7 @@ class GroupName(ScopedName, frozen=True, gc=False):
 
 class WebhookName(ScopedName, frozen=True, gc=False):
     """A webhook within its namespace."""
+
+
+class SourceName(ScopedName, frozen=True, gc=False):
+    """A source within its namespace."""

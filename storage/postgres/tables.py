@@ -497,6 +497,25 @@ class WebhookSecretRow(SQLModel, table=True):
     expires_at_ms: int | None = Field(default=None, sa_type=BigInteger)
 
 
+class SourceRow(SQLModel, table=True):
+    """A `storage.domain.sources.source.InboundSource`.
+
+    Its secrets and tokens are in `sealed`, encrypted.
+    """
+
+    __tablename__ = "sources"
+    __table_args__ = (Index("sources_name", "namespace", "name", unique=True),)
+
+    source_id: str = Field(primary_key=True, sa_type=NAME)
+    namespace: str = Field(foreign_key="namespaces.name", sa_type=NAME)
+    name: str = Field(sa_type=NAME)
+    spec: dict[str, Any] = Field(sa_type=JSONB)
+    sealed: bytes
+    version: int = Field(sa_type=BigInteger)
+    created_at_ms: int = Field(sa_type=BigInteger)
+    changed_at_ms: int = Field(sa_type=BigInteger)
+
+
 class WebhookDeliveryRow(SQLModel, table=True):
     """A `storage.domain.webhooks.WebhookDelivery`; `payload` is a `Payload` in MessagePack."""
 

@@ -9,6 +9,7 @@
     ms:{presence}:<part>              running processes, and their sockets (storage.redis.counters.presence)
     ms:<namespace>:{series}:<kind>    last samples: a hash by name (storage.domain.timeseries)
     ms:<namespace>:{<id>}:series:<ring>:<chunk>   samples of a queue, stream or group over time; they expire by themselves
+    ms:<namespace>:{<source id>}:<part>   the outbox of a source
     ms::{deployment}:tick             the last sampled step of all series, and the process that sampled it
 
 `storage/redis/scripts/lib/queue.lua` describes the parts of a queue.
@@ -41,6 +42,7 @@ _QUEUE_PARTS = (
     *("parked", "parked_why", "view", "view_meta", *_WRITER_WATERMARK_PARTS, "history"),
 )
 _VIEW_PARTS = ("view", "view_meta", "prod", "prod_old")  # a view has no producers
+_OUTBOX_PARTS = ("outbox_meta", "outbox", "seen", "seen_old", "rejected")
 _EVERY_PART = tuple(dict.fromkeys(("meta", *_LOG_PARTS, *_QUEUE_PARTS)))
 _REMEMBERED_MAX = 20_000  # logs whose keys are cached, per process
 
@@ -97,6 +99,11 @@ def slots_key(namespace: str) -> bytes:
 def presence_keys() -> tuple[bytes, ...]:
     """Return the keys of presence: the processes, their sockets, and the close requests."""
     return tuple(b"ms:{presence}:%s" % part for part in (b"seen", b"sockets", b"asked"))
+
+
+def outbox_keys(namespace: str, owner_id: str) -> tuple[bytes, ...]:
+    """Return the keys of an outbox, in the scripts' order."""
+    return _encode_keys(namespace, owner_id, _OUTBOX_PARTS)
 
 
 def latest_key(namespace: str, kind: str) -> bytes:

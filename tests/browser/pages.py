@@ -26,6 +26,8 @@ PAGES = [
     At("queue-empty", "/ui/queues/quiet"),
     At("webhooks", "/ui/webhooks"),
     At("webhook", "/ui/webhooks/crm"),
+    At("sources", "/ui/sources"),
+    At("source", "/ui/sources/github"),
     At("sockets", "/ui/sockets"),
     At("keys", "/ui/keys"),
     At("namespaces", "/ui/namespaces"),

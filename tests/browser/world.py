@@ -16,6 +16,7 @@ The past is written with a manual clock. `crowd` is another namespace, with ten 
 import json
 import random
 from collections.abc import Sequence
+from contextlib import suppress
 
 import msgspec
 import psycopg
@@ -23,15 +24,17 @@ import psycopg
 from spark_worker.jobs.replay_sender import SendParts, TaskEnd, send_parts
 from storage.bootstrap import Storage, open_storage
 from storage.domain.clock import ManualClock, SystemClock
+from storage.domain.errors import SignatureRejected
 from storage.domain.groups.group import Commit, GroupKind, GroupSpec, StartAt
 from storage.domain.jobs import Job, JobKind
 from storage.domain.limits import HOUR_MS, MINUTE_MS, SECOND_MS
 from storage.domain.log.record_batch import Record
-from storage.domain.names import GroupName, QueueName, StreamName, WebhookName
+from storage.domain.names import GroupName, QueueName, SourceName, StreamName, WebhookName
 from storage.domain.queues.message import NewMessage, SettleAction, Settlement
 from storage.domain.queues.policies import PoisonPolicy
 from storage.domain.queues.queue import QueueSpec, QueueType
 from storage.domain.replays.replay import ReplayRequest, Target
+from storage.domain.sources.source import SourceSpec, SourceTarget, WebhookProvider
 from storage.domain.streams.stream import StreamSpec
 from storage.domain.webhooks import Payload, Source, SourceKind, WebhookSpec
 from storage.settings import StorageSettings
@@ -48,6 +51,7 @@ CLICKS, READINGS = StreamName("clicks"), StreamName("readings")
 LEDGER, SILENT, COPIES = StreamName("ledger"), StreamName("silent"), StreamName("copies")
 ANALYTICS, BILLING = GroupName("analytics"), GroupName("billing")
 CRM = WebhookName("crm")
+GITHUB = SourceName("github")
 REPLAYS = ("replay-done", "replay-running", "replay-failed", "replay-paused")
 
 MARKER = "window.pwned=1"
@@ -77,6 +81,7 @@ async def make_world(settings: StorageSettings) -> None:
     async with open_storage(settings) as storage:
         await archive_stream(storage, settings, LEDGER)
         await _make_webhook(storage, settings.database_url)
+        await _make_source(storage)
         await _set_about(storage)
         await storage.time_series.sample()
 
@@ -274,6 +279,23 @@ async def _fail(database_url: str, job_id: str) -> None:
             "update jobs set state = 'failed', failure = %s, ended_at_ms = created_at_ms + 90000 where job_id = %s",
             ("StreamNotFound: the target <copies> was deleted", job_id),
         )
+
+
+async def _make_source(storage: Storage) -> None:
+    """Create a source that has accepted an event, and rejected two requests."""
+    spec = SourceSpec(
+        provider=WebhookProvider.GITHUB,
+        secrets=("a secret of the provider",),
+        headers=("X-GitHub-Event",),
+        into=SourceTarget(stream="clicks", key="/sender/login"),
+    )
+    source = (await storage.sources.put(GITHUB, spec)).definition
+    headers, body = storage.source_receiver.test_request(source)
+    await storage.source_receiver.receive(source, headers, body)
+    await storage.source_receiver.receive(source, headers, body)
+    for changes in ({"x-hub-signature-256": "sha256=" + "0" * 64}, {"x-hub-signature-256": "x"}):
+        with suppress(SignatureRejected):
+            await storage.source_receiver.receive(source, {**headers, **changes}, body)
 
 
 async def _make_webhook(storage: Storage, database_url: str) -> None:

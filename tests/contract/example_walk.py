@@ -17,7 +17,7 @@ from tests.arrow import arrow_stream
 
 STAGED = arrow_stream([b"one", b"two"])
 _NAMED = re.compile(
-    r"queues/orders|queues/web|(?:streams|archives)/clicks|groups/readers|replays/again|webhooks/shop|namespaces/acme|queue:orders"
+    r"queues/orders|queues/web|(?:streams|archives)/clicks|groups/readers|replays/again|webhooks/shop|sources/github|namespaces/acme|queue:orders"
 )
 _TOLD = {
     "start_move": {"id": MOVE_ID},

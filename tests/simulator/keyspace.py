@@ -289,6 +289,12 @@ class Keyspace:
         self._drop_empty(key, items)
         return len(places)
 
+    def ltrim(self, key: bytes, first: bytes, last: bytes) -> bytes:
+        items: list[bytes] = self._get(key, list) or []
+        items[:] = _slice(items, int(first), int(last))
+        self._drop_empty(key, items)
+        return b"OK"
+
     # Sorted sets
 
     def zadd(self, key: bytes, *arguments: bytes) -> int:

@@ -6,7 +6,7 @@ python -m tests.simulator.run --mutation commits_of_any_generation
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from unittest import mock
 
 from sqlalchemy import text
@@ -14,7 +14,8 @@ from sqlalchemy import text
 from storage.domain.log import store_epoch as epoch_rules
 from storage.log import store_epoch
 from storage.postgres import queries
-from tests.simulator.schedule import LOSSES, QUEUES, STREAMS, Profile
+from storage.sources import transfer as source_transfer
+from tests.simulator.schedule import LOSSES, QUEUES, SOURCES, STREAMS, Profile
 from tests.simulator.scripts import interpreter
 
 
@@ -44,6 +45,18 @@ def _without_new_epochs() -> Iterator[None]:
         return facts.epoch == 0
 
     with mock.patch.object(store_epoch, "needs_new_epoch", is_empty):
+        yield
+
+
+@contextmanager
+def _cleared_before_delivery() -> Iterator[None]:
+    deliver = source_transfer._SourceOutbox.deliver
+
+    async def clear_and_deliver(self: Any, target: Any, entries: Any) -> bool:
+        await self.clear(target, entries, delivered=True)
+        return await deliver(self, target, entries)
+
+    with mock.patch.object(source_transfer._SourceOutbox, "deliver", clear_and_deliver):
         yield
 
 
@@ -78,5 +91,9 @@ MUTATIONS = {
             "else true",
         ),
     ),
+    "event_ids_forgotten": Mutation(
+        SOURCES, _in_lua("if accepted_ms and now - tonumber(accepted_ms)", "if false and now")
+    ),
+    "outbox_cleared_first": Mutation(SOURCES, _cleared_before_delivery),
     "epoch_kept_after_loss": Mutation(LOSSES, _without_new_epochs),
 }

@@ -8,6 +8,7 @@ from storage.bootstrap import Storage
 from storage.domain.names import QueueName
 from storage.domain.queues.message import NewMessage, ReceivedMessage, SettleAction, Settlement
 from storage.domain.queues.queue import DeadLetterTarget, QueueSpec, QueueType
+from storage.sources.events import EVENT_ID_HEADER
 from tests.chaos.checking.queues import STAYING
 from tests.chaos.history import Kind, Outcome, Seen
 from tests.chaos.queue_protocols import Delivery
@@ -96,8 +97,9 @@ def _deliveries(messages: list[ReceivedMessage]) -> dict[str, Any]:
 
 
 def _delivery(message: ReceivedMessage) -> Delivery:
+    event_ids = [value for name, _, value in message.headers if name == EVENT_ID_HEADER]
     return Delivery(
-        value=message.body.decode(),
+        value=(*event_ids, message.body)[0].decode(),
         id=message.message_id,
         offset=message.offset,
         group=message.group,

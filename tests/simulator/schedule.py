@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 from unittest import mock
 
 from tests.chaos.checker import rejected_send_has_no_effect
-from tests.chaos.checking import groups, queues, streams
+from tests.chaos.checking import groups, queues, sources, streams
 from tests.chaos.checking.findings import Finding, Operations
 from tests.chaos.history import History
-from tests.simulator import queue_clients, stream_clients
+from tests.simulator import queue_clients, source_clients, stream_clients
 from tests.simulator.database import Postgres
 from tests.simulator.virtual_loop import VirtualLoop
 from tests.simulator.world import World
@@ -184,7 +184,15 @@ LOSSES = Profile(
     (*_FAULTS, fail_over, fail_over, fail_over),
     _AFTER_LOSSES,
 )
-PROFILES = {profile.name: profile for profile in (QUEUES, STREAMS, LOSSES)}
+SOURCES = Profile(
+    "sources",
+    source_clients.create_sources,
+    source_clients.CLIENTS,
+    source_clients.drain,
+    _FAULTS,
+    (sources.event_is_in_its_target_once,),
+)
+PROFILES = {profile.name: profile for profile in (QUEUES, STREAMS, LOSSES, SOURCES)}
 
 
 @contextmanager

@@ -399,7 +399,7 @@ async def _read_target(client: StreamClient) -> list[Seen]:
     name, seen = StreamName(TARGET), list[Seen]()
     for state in await client.insist(lambda storage: storage.streams.shards(name)):
         shard = state.shard.index
-        page = await client.insist(partial(_read_shard, name, shard, 0))
+        page = await client.insist(partial(_read_shard, name, shard, state.start))
         seen += _records(shard, page)["seen"]
     return seen
 

@@ -47,6 +47,7 @@ _CALLS = st.one_of(
     _call(b"LINDEX", _LIST, _INDEXES),
     _call(b"LRANGE", _LIST, _INDEXES, _INDEXES),
     _call(b"LREM", _LIST, st.sampled_from([b"0", b"1", b"-1", b"2"]), _WORDS),
+    _call(b"LTRIM", _LIST, _INDEXES, _INDEXES),
     _call(b"ZADD", _SET, _SCORES, _WORDS),
     _call(b"ZADD", _SET, b"NX", _SCORES, _WORDS),
     _call(b"ZADD", _SET, _SCORES, _WORDS, _SCORES, _WORDS),

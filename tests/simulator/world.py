@@ -7,6 +7,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from random import Random
 from typing import Any, TypeVar
 
+from storage.access.secret_box import new_key
 from storage.bootstrap import Storage, Stores, open_storage
 from storage.domain.errors import ErrorCode, MillstreamError, OutcomeUnknown
 from storage.domain.limits import Limits
@@ -21,9 +22,11 @@ ANSWER_S = 8.0
 RETRY_S = 0.2
 LIMITS = Limits(reservation_offsets_min=20)  # small, so that schedules reach the ceilings
 _SETTINGS = StorageSettings(
-    redis_url="redis://simulated", database_url="postgresql://simulated/simulated"
+    redis_url="redis://simulated",
+    database_url="postgresql://simulated/simulated",
+    secret_keys=(new_key(),),
 )
-_TABLES = ("moves", "groups", "log_holes", "shards", "streams", "queues", "logs")
+_TABLES = ("sources", "moves", "groups", "log_holes", "shards", "streams", "queues", "logs")
 _EMPTY = "; ".join(
     (
         *(f"DELETE FROM {table}" for table in _TABLES),

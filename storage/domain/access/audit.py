@@ -49,6 +49,7 @@ _ADMINISTRATIVE = frozenset(
         Action.REPLAY_RUN,
         Action.JOB_MANAGE,
         Action.WEBHOOK_MANAGE,
+        Action.SOURCE_MANAGE,
         Action.SOCKET_CLOSE,
         Action.ADMIN_KEYS,
         Action.ADMIN_NAMESPACES,

@@ -46,6 +46,8 @@ class Action(StrEnum):
     JOB_MANAGE = "job:manage"
     WEBHOOK_LIST = "webhook:list"
     WEBHOOK_MANAGE = "webhook:manage"
+    SOURCE_LIST = "source:list"
+    SOURCE_MANAGE = "source:manage"
     SOCKET_LIST = "socket:list"
     SOCKET_CLOSE = "socket:close"
     METRICS_READ = "metrics:read"
@@ -104,6 +106,7 @@ def _allow(*actions: str) -> Grant:
 
 _SEES = (
     *("queue:list", "stream:list", "group:list", "replay:list", "job:list", "webhook:list"),
+    "source:list",
     "socket:list",
 )
 GRANTS_OF: dict[Role, Grant] = {
@@ -113,6 +116,7 @@ GRANTS_OF: dict[Role, Grant] = {
         "metrics:read",
         *("queue:peek", "queue:purge", "queue:redrive", "queue:manage"),
         *("stream:read", "stream:manage", "group:*", "replay:run", "job:manage", "webhook:manage"),
+        "source:manage",
         "socket:close",
     ),
     Role.PRODUCER: _allow("queue:send", "queue:list", "stream:put", "stream:list"),

@@ -984,7 +984,7 @@ export type Effect = 'allow' | 'deny';
  *
  * Stable error codes, which know whether a retry makes sense and whether nothing happened.
  */
-export type ErrorCode = 'archive_behind' | 'archive_damaged' | 'archive_off' | 'backlog_full' | 'batch_too_large' | 'bookmark_not_found' | 'delivery_not_found' | 'duplicate_forgotten' | 'fence_mismatch' | 'forbidden' | 'group_full' | 'group_not_found' | 'group_not_parked' | 'idempotency_key_reused' | 'in_flight_limit_reached' | 'invalid_cursor' | 'job_not_found' | 'job_refused' | 'key_not_found' | 'key_refused' | 'member_unknown' | 'message_in_flight' | 'message_not_found' | 'message_too_large' | 'move_not_found' | 'move_refused' | 'namespace_in_use' | 'namespace_not_found' | 'offset_expired' | 'offset_mismatch' | 'offset_out_of_range' | 'payload_gone' | 'precondition_failed' | 'producer_fenced' | 'purge_in_progress' | 'queue_full' | 'queue_not_found' | 'quota_exceeded' | 'quota_reached' | 'quota_too_small' | 'receipt_handle_expired' | 'receipt_handle_invalid' | 'record_not_found' | 'secret_unreadable' | 'secrets_off' | 'sequence_out_of_order' | 'shard_closed' | 'shard_not_found' | 'socket_not_found' | 'stale_generation' | 'storage_busy' | 'storage_full' | 'storage_timeout' | 'storage_unavailable' | 'stream_busy' | 'stream_not_found' | 'stream_read_only' | 'stream_recreated' | 'too_many_producers' | 'unauthenticated' | 'validation_failed' | 'webhook_busy' | 'webhook_not_found';
+export type ErrorCode = 'archive_behind' | 'archive_damaged' | 'archive_off' | 'backlog_full' | 'batch_too_large' | 'bookmark_not_found' | 'delivery_not_found' | 'duplicate_forgotten' | 'fence_mismatch' | 'forbidden' | 'group_full' | 'group_not_found' | 'group_not_parked' | 'idempotency_key_reused' | 'in_flight_limit_reached' | 'invalid_cursor' | 'job_not_found' | 'job_refused' | 'key_not_found' | 'key_refused' | 'member_unknown' | 'message_in_flight' | 'message_not_found' | 'message_too_large' | 'move_not_found' | 'move_refused' | 'namespace_in_use' | 'namespace_not_found' | 'offset_expired' | 'offset_mismatch' | 'offset_out_of_range' | 'outbox_full' | 'payload_gone' | 'precondition_failed' | 'producer_fenced' | 'purge_in_progress' | 'queue_full' | 'queue_not_found' | 'quota_exceeded' | 'quota_reached' | 'quota_too_small' | 'receipt_handle_expired' | 'receipt_handle_invalid' | 'record_not_found' | 'secret_unreadable' | 'secrets_off' | 'sequence_out_of_order' | 'shard_closed' | 'shard_not_found' | 'signature_rejected' | 'socket_not_found' | 'source_not_found' | 'source_paused' | 'stale_generation' | 'storage_busy' | 'storage_full' | 'storage_timeout' | 'storage_unavailable' | 'stream_busy' | 'stream_not_found' | 'stream_read_only' | 'stream_recreated' | 'too_many_producers' | 'unauthenticated' | 'validation_failed' | 'webhook_busy' | 'webhook_not_found';
 
 /**
  * EstimateOut
@@ -1546,6 +1546,13 @@ export type HeartbeatIn = {
     generation?: number | null;
     owned?: Array<number> | null;
 };
+
+/**
+ * HmacAlgorithm
+ *
+ * Hash function of an HMAC.
+ */
+export type HmacAlgorithm = 'sha256' | 'sha512' | 'sha1';
 
 /**
  * ItemError
@@ -2928,7 +2935,7 @@ export type Problem = {
     status: number;
     detail: string;
     instance?: string;
-    code: 'bad_request' | 'malformed_json' | 'malformed_msgpack' | 'not_found' | 'method_not_allowed' | 'request_too_large' | 'headers_too_large' | 'url_too_long' | 'request_too_slow' | 'unsupported_media_type' | 'upgrade_required' | 'subprotocol_unknown' | 'internal_error' | 'validation_failed' | 'message_too_large' | 'batch_too_large' | 'invalid_cursor' | 'receipt_handle_invalid' | 'unauthenticated' | 'forbidden' | 'key_not_found' | 'key_refused' | 'queue_not_found' | 'stream_not_found' | 'stream_recreated' | 'stream_read_only' | 'shard_not_found' | 'message_not_found' | 'precondition_failed' | 'receipt_handle_expired' | 'idempotency_key_reused' | 'in_flight_limit_reached' | 'message_in_flight' | 'queue_full' | 'group_not_parked' | 'purge_in_progress' | 'move_refused' | 'move_not_found' | 'stream_busy' | 'record_not_found' | 'offset_expired' | 'offset_out_of_range' | 'offset_mismatch' | 'fence_mismatch' | 'shard_closed' | 'producer_fenced' | 'sequence_out_of_order' | 'duplicate_forgotten' | 'too_many_producers' | 'group_not_found' | 'member_unknown' | 'stale_generation' | 'group_full' | 'bookmark_not_found' | 'archive_behind' | 'archive_damaged' | 'archive_off' | 'job_not_found' | 'socket_not_found' | 'job_refused' | 'webhook_not_found' | 'delivery_not_found' | 'payload_gone' | 'webhook_busy' | 'namespace_not_found' | 'namespace_in_use' | 'quota_exceeded' | 'quota_too_small' | 'quota_reached' | 'backlog_full' | 'secrets_off' | 'secret_unreadable' | 'storage_unavailable' | 'storage_full' | 'storage_busy' | 'storage_timeout';
+    code: 'bad_request' | 'malformed_json' | 'malformed_msgpack' | 'not_found' | 'method_not_allowed' | 'request_too_large' | 'headers_too_large' | 'url_too_long' | 'request_too_slow' | 'unsupported_media_type' | 'upgrade_required' | 'subprotocol_unknown' | 'internal_error' | 'validation_failed' | 'message_too_large' | 'batch_too_large' | 'invalid_cursor' | 'receipt_handle_invalid' | 'unauthenticated' | 'forbidden' | 'key_not_found' | 'key_refused' | 'queue_not_found' | 'stream_not_found' | 'stream_recreated' | 'stream_read_only' | 'shard_not_found' | 'message_not_found' | 'precondition_failed' | 'receipt_handle_expired' | 'idempotency_key_reused' | 'in_flight_limit_reached' | 'message_in_flight' | 'queue_full' | 'group_not_parked' | 'purge_in_progress' | 'move_refused' | 'move_not_found' | 'stream_busy' | 'record_not_found' | 'offset_expired' | 'offset_out_of_range' | 'offset_mismatch' | 'fence_mismatch' | 'shard_closed' | 'producer_fenced' | 'sequence_out_of_order' | 'duplicate_forgotten' | 'too_many_producers' | 'group_not_found' | 'member_unknown' | 'stale_generation' | 'group_full' | 'bookmark_not_found' | 'archive_behind' | 'archive_damaged' | 'archive_off' | 'job_not_found' | 'socket_not_found' | 'job_refused' | 'webhook_not_found' | 'delivery_not_found' | 'payload_gone' | 'webhook_busy' | 'source_not_found' | 'source_paused' | 'signature_rejected' | 'outbox_full' | 'namespace_not_found' | 'namespace_in_use' | 'quota_exceeded' | 'quota_too_small' | 'quota_reached' | 'backlog_full' | 'secrets_off' | 'secret_unreadable' | 'storage_unavailable' | 'storage_full' | 'storage_busy' | 'storage_timeout';
     retryable: boolean;
     request_id: string;
     /**
@@ -3706,6 +3713,26 @@ export type Receive = {
 };
 
 /**
+ * ReceivedEvent
+ *
+ * An event that is on disk.
+ *
+ * `duplicate`: it had been accepted before, and is not delivered again.
+ */
+export type ReceivedEvent = {
+    /**
+     * Id
+     *
+     * The provider's event id; empty if it gave none.
+     */
+    id: string;
+    /**
+     * Duplicate
+     */
+    duplicate: boolean;
+};
+
+/**
  * ReceivedMessageOut
  *
  * One delivery, leased to the consumer until `visible_at`.
@@ -4325,6 +4352,20 @@ export type RotateIn = {
 };
 
 /**
+ * RotateTokenIn
+ *
+ * Overlap period in which the previous path is also valid.
+ */
+export type RotateTokenIn = {
+    /**
+     * Overlap Seconds
+     *
+     * 0 to 30 days; 0: the old path is invalid immediately.
+     */
+    overlap_seconds?: number;
+};
+
+/**
  * SampleBy
  *
  * Sampling unit: a key is selected with all of its records.
@@ -4759,6 +4800,13 @@ export type Shards = {
 };
 
 /**
+ * SignatureEncoding
+ *
+ * Text encoding of a signature.
+ */
+export type SignatureEncoding = 'hex' | 'base64';
+
+/**
  * SocketOut
  *
  * A client session and its connection.
@@ -4822,6 +4870,375 @@ export type SocketPage = {
      * Next Cursor
      */
     next_cursor: string | null;
+};
+
+/**
+ * SourceConfig
+ *
+ * The complete configuration of a source.
+ */
+export type SourceConfig = {
+    webhook: SourceWebhook;
+    into: SourceInto;
+    /**
+     * Dedup Seconds
+     *
+     * Period in which an event that is sent again is recognized by its id.
+     */
+    dedup_seconds?: number;
+};
+
+/**
+ * SourceFailureOut
+ *
+ * A request that was rejected.
+ *
+ * `reason` is a stable code. Nothing of the body is kept.
+ */
+export type SourceFailureOut = {
+    /**
+     * At
+     */
+    at: string;
+    /**
+     * Reason
+     */
+    reason: string;
+    /**
+     * Detail
+     */
+    detail: string;
+    /**
+     * Body Bytes
+     */
+    body_bytes: number;
+};
+
+/**
+ * SourceFailures
+ *
+ * The last 100 rejected requests, the newest first.
+ */
+export type SourceFailures = {
+    /**
+     * Items
+     */
+    items: Array<SourceFailureOut>;
+};
+
+/**
+ * SourceInto
+ *
+ * Queue or stream that receives the events.
+ */
+export type SourceInto = {
+    /**
+     * Queue
+     */
+    queue?: string | null;
+    /**
+     * Stream
+     */
+    stream?: string | null;
+    /**
+     * Key
+     *
+     * JSON Pointer into the body, such as `/data/customer`. Its value is the record key, or in a queue the message group.
+     */
+    key?: string | null;
+};
+
+/**
+ * SourceIntoOut
+ *
+ * Queue or stream that receives the events.
+ */
+export type SourceIntoOut = {
+    /**
+     * Queue
+     */
+    queue: string | null;
+    /**
+     * Stream
+     */
+    stream: string | null;
+    /**
+     * Key
+     */
+    key: string | null;
+};
+
+/**
+ * SourceOut
+ *
+ * A source: its configuration and its version, which is the ETag.
+ */
+export type SourceOut = {
+    /**
+     * Name
+     */
+    name: string;
+    webhook: SourceWebhookOut;
+    into: SourceIntoOut;
+    /**
+     * Dedup Seconds
+     */
+    dedup_seconds: number;
+    /**
+     * Paused
+     */
+    paused: boolean;
+    /**
+     * Version
+     */
+    version: number;
+    /**
+     * Created At
+     */
+    created_at: string;
+    /**
+     * Changed At
+     */
+    changed_at: string;
+};
+
+/**
+ * SourcePage
+ *
+ * Sources by name.
+ */
+export type SourcePage = {
+    /**
+     * Items
+     */
+    items: Array<SourceOut>;
+    /**
+     * Next Cursor
+     */
+    next_cursor: string | null;
+};
+
+/**
+ * SourceStats
+ *
+ * Numbers of requests since the source was created, and the waiting events.
+ *
+ * `failure`: why events are not delivered to the target, as this process last saw it.
+ */
+export type SourceStats = {
+    /**
+     * Accepted
+     */
+    accepted: number;
+    /**
+     * Duplicates
+     */
+    duplicates: number;
+    /**
+     * Rejected
+     */
+    rejected: number;
+    /**
+     * Handshakes
+     */
+    handshakes: number;
+    /**
+     * Waiting
+     */
+    waiting: number;
+    /**
+     * Waiting Bytes
+     */
+    waiting_bytes: number;
+    /**
+     * Last Accepted At
+     */
+    last_accepted_at: string | null;
+    /**
+     * Last Rejected At
+     */
+    last_rejected_at: string | null;
+    /**
+     * Failure
+     */
+    failure: string;
+};
+
+/**
+ * SourceStored
+ *
+ * A source after a PUT, and the path that receives its events; null after a dry run.
+ */
+export type SourceStored = {
+    /**
+     * Name
+     */
+    name: string;
+    webhook: SourceWebhookOut;
+    into: SourceIntoOut;
+    /**
+     * Dedup Seconds
+     */
+    dedup_seconds: number;
+    /**
+     * Paused
+     */
+    paused: boolean;
+    /**
+     * Version
+     */
+    version: number;
+    /**
+     * Created At
+     */
+    created_at: string;
+    /**
+     * Changed At
+     */
+    changed_at: string;
+    /**
+     * Created
+     *
+     * False if the object existed.
+     */
+    created: boolean;
+    /**
+     * Dry Run
+     *
+     * True if nothing was stored.
+     */
+    dry_run: boolean;
+    /**
+     * Changes
+     *
+     * Fields that differ from those before.
+     */
+    changes: Array<FieldChange>;
+    /**
+     * Path
+     *
+     * Path of the URL that the provider posts to, behind the address of this service. It is a credential: requests to it need no key, only the provider's signature.
+     */
+    path: string | null;
+};
+
+/**
+ * SourceUrl
+ *
+ * Path that receives the events of a source.
+ */
+export type SourceUrl = {
+    /**
+     * Path
+     *
+     * Path of the URL that the provider posts to, behind the address of this service. It is a credential: requests to it need no key, only the provider's signature.
+     */
+    path: string;
+    /**
+     * Old Path Expires At
+     */
+    old_path_expires_at?: string | null;
+};
+
+/**
+ * SourceWebhook
+ *
+ * Provider of the events, and how its requests are verified.
+ */
+export type SourceWebhook = {
+    /**
+     * `standard_webhooks`, `stripe`, `github`, `slack`, or `hmac` for any other provider that signs the body.
+     */
+    provider: WebhookProvider;
+    /**
+     * Secrets
+     *
+     * Secrets that the provider signs with: one, or two during a rotation. They are stored encrypted and never returned; if omitted, they are unchanged.
+     */
+    secrets?: Array<string> | null;
+    /**
+     * Tolerance Seconds
+     *
+     * Maximum age of a signature, for providers that sign the time.
+     */
+    tolerance_seconds?: number;
+    /**
+     * Headers
+     *
+     * Request headers that are stored with each event, such as `X-GitHub-Event`.
+     */
+    headers?: Array<string>;
+    /**
+     * Signature Header
+     *
+     * `hmac` only: header with the signature.
+     */
+    signature_header?: string | null;
+    /**
+     * `hmac` only: hash function of the HMAC.
+     */
+    algorithm?: HmacAlgorithm;
+    /**
+     * `hmac` only: encoding of the signature.
+     */
+    encoding?: SignatureEncoding;
+    /**
+     * Prefix
+     *
+     * `hmac` only: text before the signature, such as `sha256=`.
+     */
+    prefix?: string;
+    /**
+     * Timestamp Header
+     *
+     * `hmac` only: header with the time in seconds; the signature then covers `<time>.<body>`.
+     */
+    timestamp_header?: string | null;
+    /**
+     * Id Header
+     *
+     * `hmac` only: header with the event's id, for deduplication.
+     */
+    id_header?: string | null;
+};
+
+/**
+ * SourceWebhookOut
+ *
+ * Provider of the events; `secrets` shows how many there are.
+ */
+export type SourceWebhookOut = {
+    provider: WebhookProvider;
+    /**
+     * Secrets
+     */
+    secrets: Array<string>;
+    /**
+     * Tolerance Seconds
+     */
+    tolerance_seconds: number;
+    /**
+     * Headers
+     */
+    headers: Array<string>;
+    /**
+     * Signature Header
+     */
+    signature_header: string | null;
+    algorithm: HmacAlgorithm;
+    encoding: SignatureEncoding;
+    /**
+     * Prefix
+     */
+    prefix: string;
+    /**
+     * Timestamp Header
+     */
+    timestamp_header: string | null;
+    /**
+     * Id Header
+     */
+    id_header: string | null;
 };
 
 /**
@@ -5719,6 +6136,13 @@ export type WebhookPage = {
      */
     next_cursor: string | null;
 };
+
+/**
+ * WebhookProvider
+ *
+ * Service whose signatures are verified; `hmac` is any other that signs with a secret.
+ */
+export type WebhookProvider = 'standard_webhooks' | 'stripe' | 'github' | 'slack' | 'hmac';
 
 /**
  * WebhookStored
@@ -9778,6 +10202,369 @@ export type CloseSocketResponses = {
 };
 
 export type CloseSocketResponse = CloseSocketResponses[keyof CloseSocketResponses];
+
+export type ListSourcesData = {
+    body?: never;
+    path?: never;
+    query?: {
+        prefix?: string;
+        limit?: number;
+        /**
+         * `next_cursor` of the previous page.
+         */
+        cursor?: string;
+    };
+    url: '/v1/sources';
+};
+
+export type ListSourcesErrors = {
+    /**
+     * A problem
+     */
+    default: Problem;
+};
+
+export type ListSourcesError = ListSourcesErrors[keyof ListSourcesErrors];
+
+export type ListSourcesResponses = {
+    /**
+     * Successful Response
+     */
+    200: SourcePage;
+};
+
+export type ListSourcesResponse = ListSourcesResponses[keyof ListSourcesResponses];
+
+export type DeleteSourceData = {
+    body?: never;
+    headers?: {
+        /**
+         * Apply only to this version, given by its ETag, such as `"v3"`.
+         */
+        'if-match'?: string;
+    };
+    path: {
+        /**
+         * 1 to 80 of A-Z a-z 0-9 _ . -
+         */
+        source: string;
+    };
+    query?: never;
+    url: '/v1/sources/{source}';
+};
+
+export type DeleteSourceErrors = {
+    /**
+     * A problem
+     */
+    default: Problem;
+};
+
+export type DeleteSourceError = DeleteSourceErrors[keyof DeleteSourceErrors];
+
+export type DeleteSourceResponses = {
+    /**
+     * Successful Response
+     */
+    204: void;
+};
+
+export type DeleteSourceResponse = DeleteSourceResponses[keyof DeleteSourceResponses];
+
+export type GetSourceData = {
+    body?: never;
+    headers?: {
+        /**
+         * `*` on PUT: create only, never replace.
+         */
+        'if-none-match'?: string;
+    };
+    path: {
+        /**
+         * 1 to 80 of A-Z a-z 0-9 _ . -
+         */
+        source: string;
+    };
+    query?: never;
+    url: '/v1/sources/{source}';
+};
+
+export type GetSourceErrors = {
+    /**
+     * A problem
+     */
+    default: Problem;
+};
+
+export type GetSourceError = GetSourceErrors[keyof GetSourceErrors];
+
+export type GetSourceResponses = {
+    /**
+     * Successful Response
+     */
+    200: SourceOut;
+};
+
+export type GetSourceResponse = GetSourceResponses[keyof GetSourceResponses];
+
+export type PutSourceData = {
+    body: SourceConfig;
+    headers?: {
+        /**
+         * Apply only to this version, given by its ETag, such as `"v3"`.
+         */
+        'if-match'?: string;
+        /**
+         * `*` on PUT: create only, never replace.
+         */
+        'if-none-match'?: string;
+    };
+    path: {
+        /**
+         * 1 to 80 of A-Z a-z 0-9 _ . -
+         */
+        source: string;
+    };
+    query?: {
+        /**
+         * Check the request and return what it would change, without changing it.
+         */
+        dry_run?: boolean;
+    };
+    url: '/v1/sources/{source}';
+};
+
+export type PutSourceErrors = {
+    /**
+     * A problem
+     */
+    default: Problem;
+};
+
+export type PutSourceError = PutSourceErrors[keyof PutSourceErrors];
+
+export type PutSourceResponses = {
+    /**
+     * Successful Response
+     */
+    200: SourceStored;
+    /**
+     * Created
+     */
+    201: SourceStored;
+};
+
+export type PutSourceResponse = PutSourceResponses[keyof PutSourceResponses];
+
+export type ListSourceFailuresData = {
+    body?: never;
+    path: {
+        /**
+         * 1 to 80 of A-Z a-z 0-9 _ . -
+         */
+        source: string;
+    };
+    query?: never;
+    url: '/v1/sources/{source}/failures';
+};
+
+export type ListSourceFailuresErrors = {
+    /**
+     * A problem
+     */
+    default: Problem;
+};
+
+export type ListSourceFailuresError = ListSourceFailuresErrors[keyof ListSourceFailuresErrors];
+
+export type ListSourceFailuresResponses = {
+    /**
+     * Successful Response
+     */
+    200: SourceFailures;
+};
+
+export type ListSourceFailuresResponse = ListSourceFailuresResponses[keyof ListSourceFailuresResponses];
+
+export type ResumeSourceData = {
+    body?: never;
+    path: {
+        /**
+         * 1 to 80 of A-Z a-z 0-9 _ . -
+         */
+        source: string;
+    };
+    query?: never;
+    url: '/v1/sources/{source}/pause';
+};
+
+export type ResumeSourceErrors = {
+    /**
+     * A problem
+     */
+    default: Problem;
+};
+
+export type ResumeSourceError = ResumeSourceErrors[keyof ResumeSourceErrors];
+
+export type ResumeSourceResponses = {
+    /**
+     * Successful Response
+     */
+    200: SourceOut;
+};
+
+export type ResumeSourceResponse = ResumeSourceResponses[keyof ResumeSourceResponses];
+
+export type PauseSourceData = {
+    body?: never;
+    path: {
+        /**
+         * 1 to 80 of A-Z a-z 0-9 _ . -
+         */
+        source: string;
+    };
+    query?: never;
+    url: '/v1/sources/{source}/pause';
+};
+
+export type PauseSourceErrors = {
+    /**
+     * A problem
+     */
+    default: Problem;
+};
+
+export type PauseSourceError = PauseSourceErrors[keyof PauseSourceErrors];
+
+export type PauseSourceResponses = {
+    /**
+     * Successful Response
+     */
+    200: SourceOut;
+};
+
+export type PauseSourceResponse = PauseSourceResponses[keyof PauseSourceResponses];
+
+export type RotateSourceUrlData = {
+    body?: RotateTokenIn;
+    path: {
+        /**
+         * 1 to 80 of A-Z a-z 0-9 _ . -
+         */
+        source: string;
+    };
+    query?: never;
+    url: '/v1/sources/{source}/rotate-url';
+};
+
+export type RotateSourceUrlErrors = {
+    /**
+     * A problem
+     */
+    default: Problem;
+};
+
+export type RotateSourceUrlError = RotateSourceUrlErrors[keyof RotateSourceUrlErrors];
+
+export type RotateSourceUrlResponses = {
+    /**
+     * Successful Response
+     */
+    200: SourceUrl;
+};
+
+export type RotateSourceUrlResponse = RotateSourceUrlResponses[keyof RotateSourceUrlResponses];
+
+export type GetSourceStatsData = {
+    body?: never;
+    path: {
+        /**
+         * 1 to 80 of A-Z a-z 0-9 _ . -
+         */
+        source: string;
+    };
+    query?: never;
+    url: '/v1/sources/{source}/stats';
+};
+
+export type GetSourceStatsErrors = {
+    /**
+     * A problem
+     */
+    default: Problem;
+};
+
+export type GetSourceStatsError = GetSourceStatsErrors[keyof GetSourceStatsErrors];
+
+export type GetSourceStatsResponses = {
+    /**
+     * Successful Response
+     */
+    200: SourceStats;
+};
+
+export type GetSourceStatsResponse = GetSourceStatsResponses[keyof GetSourceStatsResponses];
+
+export type TestSourceData = {
+    body?: never;
+    path: {
+        /**
+         * 1 to 80 of A-Z a-z 0-9 _ . -
+         */
+        source: string;
+    };
+    query?: never;
+    url: '/v1/sources/{source}/test';
+};
+
+export type TestSourceErrors = {
+    /**
+     * A problem
+     */
+    default: Problem;
+};
+
+export type TestSourceError = TestSourceErrors[keyof TestSourceErrors];
+
+export type TestSourceResponses = {
+    /**
+     * Successful Response
+     */
+    200: ReceivedEvent;
+};
+
+export type TestSourceResponse = TestSourceResponses[keyof TestSourceResponses];
+
+export type GetSourceUrlData = {
+    body?: never;
+    path: {
+        /**
+         * 1 to 80 of A-Z a-z 0-9 _ . -
+         */
+        source: string;
+    };
+    query?: never;
+    url: '/v1/sources/{source}/url';
+};
+
+export type GetSourceUrlErrors = {
+    /**
+     * A problem
+     */
+    default: Problem;
+};
+
+export type GetSourceUrlError = GetSourceUrlErrors[keyof GetSourceUrlErrors];
+
+export type GetSourceUrlResponses = {
+    /**
+     * Successful Response
+     */
+    200: SourceUrl;
+};
+
+export type GetSourceUrlResponse = GetSourceUrlResponses[keyof GetSourceUrlResponses];
 
 export type ListStreamsData = {
     body?: never;

@@ -1,0 +1,77 @@
+"""Pages of sources: counters, what waits for the target, and rejected requests."""
+
+from fastapi import APIRouter, Depends, Request, Response
+
+from api.admin.error_pages import PageRoute
+from api.admin.lists import PAGE_ROWS, Words
+from api.admin.rendering import render
+from api.native.dependencies import PrincipalDep, SourcePath, StorageDep, may
+from storage.domain.access.permissions import Action
+from storage.domain.sources.source import InboundSource, SourceCounts, WebhookProvider
+
+router = APIRouter(prefix="/ui/sources", include_in_schema=False, route_class=PageRoute)
+
+SEE = Depends(may(Action.SOURCE_LIST))
+
+
+def state_of(source: InboundSource, counts: SourceCounts, failure: str) -> tuple[str, str]:
+    """Return a source's state: the level to show it in, and its label."""
+    if failure and counts.waiting:
+        return "bad", "Blocked"
+    if source.spec.paused:
+        return "quiet", "Paused"
+    rejected, accepted = counts.last_rejected_at_ms or 0, counts.last_accepted_at_ms or 0
+    return ("warn", "Rejecting") if rejected > accepted else ("ok", "Active")
+
+
+@router.get("", dependencies=[SEE])
+async def list_sources(
+    request: Request,
+    storage: StorageDep,
+    principal: PrincipalDep,
+    q: Words = "",
+    after: Words = "",
+) -> Response:
+    """List the sources of the namespace that the caller may see."""
+    sources = await storage.sources.list_sources(
+        principal.namespace, prefix=q, after=after, limit=PAGE_ROWS + 1
+    )
+    rows = []
+    for source in sources[:PAGE_ROWS]:
+        if principal.policy.allows(Action.SOURCE_LIST, source.name.name):
+            counts, _ = await storage.source_transfer.measure(source)
+            failure = storage.source_transfer.failure_of(source)
+            rows.append((source, counts, state_of(source, counts, failure)))
+    next_name = sources[PAGE_ROWS - 1].name.name if len(sources) > PAGE_ROWS else None
+    return render(
+        request,
+        "sources.html",
+        live=True,
+        rows=rows,
+        q=q,
+        after=after,
+        more=next_name,
+        providers=list(WebhookProvider),
+    )
+
+
+@router.get("/{source}", dependencies=[SEE])
+async def show_source(
+    request: Request, source: SourcePath, storage: StorageDep, principal: PrincipalDep
+) -> Response:
+    """Show a source, and the last requests that it rejected."""
+    stored = await storage.sources.get(source)
+    counts, failures = await storage.source_transfer.measure(stored)
+    failure = storage.source_transfer.failure_of(stored)
+    is_manager = principal.policy.allows(Action.SOURCE_MANAGE, source.name)
+    return render(
+        request,
+        "source.html",
+        live=True,
+        source=stored,
+        counts=counts,
+        failures=failures,
+        failure=failure,
+        state=state_of(stored, counts, failure),
+        token=stored.tokens[0].value if is_manager else None,
+    )

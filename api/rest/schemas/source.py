@@ -1,0 +1,322 @@
+"""Source schemas: configuration, counters, rejected requests, received events."""
+
+from typing import Annotated, Any, Self
+
+from pydantic import BaseModel, Field
+
+from api.native.fields import rfc3339, to_ms
+from api.rest.definition_changes import PutOutcome
+from api.rest.schema_base import Config, DefinitionConfig, Seconds, Time, in_seconds
+from storage.domain import limits
+from storage.domain.sources.source import (
+    HmacAlgorithm,
+    HmacScheme,
+    InboundSource,
+    SignatureEncoding,
+    SourceCounts,
+    SourceFailure,
+    SourceSpec,
+    SourceTarget,
+    WebhookProvider,
+)
+
+HIDDEN_SECRET = "(secret)"  # noqa: S105  stands for one
+HeaderName = Annotated[str, Field(max_length=128)]
+
+
+class SourceWebhook(Config):
+    """Provider of the events, and how its requests are verified."""
+
+    provider: Annotated[
+        WebhookProvider,
+        Field(
+            strict=False,
+            description="`standard_webhooks`, `stripe`, `github`, `slack`, or `hmac` for any other provider that signs the body.",
+        ),
+    ]
+    secrets: Annotated[
+        list[str] | None,
+        Field(
+            description="Secrets that the provider signs with: one, or two during a rotation. They are stored "
+            "encrypted and never returned; if omitted, they are unchanged."
+        ),
+    ] = None
+    tolerance_seconds: Annotated[
+        Seconds,
+        Field(description="Maximum age of a signature, for providers that sign the time."),
+    ] = in_seconds(limits.SOURCE_TOLERANCE_MS_DEFAULT)
+    headers: Annotated[
+        list[HeaderName],
+        Field(
+            description="Request headers that are stored with each event, such as `X-GitHub-Event`."
+        ),
+    ] = []
+    signature_header: Annotated[
+        HeaderName | None, Field(description="`hmac` only: header with the signature.")
+    ] = None
+    algorithm: Annotated[
+        HmacAlgorithm, Field(strict=False, description="`hmac` only: hash function of the HMAC.")
+    ] = HmacAlgorithm.SHA256
+    encoding: Annotated[
+        SignatureEncoding,
+        Field(strict=False, description="`hmac` only: encoding of the signature."),
+    ] = SignatureEncoding.HEX
+    prefix: Annotated[
+        str,
+        Field(
+            max_length=32, description="`hmac` only: text before the signature, such as `sha256=`."
+        ),
+    ] = ""
+    timestamp_header: Annotated[
+        HeaderName | None,
+        Field(
+            description="`hmac` only: header with the time in seconds; the signature then covers `<time>.<body>`."
+        ),
+    ] = None
+    id_header: Annotated[
+        HeaderName | None,
+        Field(description="`hmac` only: header with the event's id, for deduplication."),
+    ] = None
+
+    @classmethod
+    def from_domain(cls, spec: SourceSpec) -> Self:
+        scheme = spec.hmac or HmacScheme()
+        return cls(
+            provider=spec.provider,
+            secrets=[HIDDEN_SECRET for _ in spec.secrets or ()],
+            tolerance_seconds=in_seconds(spec.tolerance_ms),
+            headers=list(spec.headers),
+            signature_header=scheme.signature_header if spec.hmac else None,
+            algorithm=scheme.algorithm,
+            encoding=scheme.encoding,
+            prefix=scheme.prefix,
+            timestamp_header=scheme.timestamp_header,
+            id_header=scheme.id_header,
+        )
+
+    def scheme(self) -> HmacScheme | None:
+        """Return the scheme of the provider `hmac`; None where nothing of it is given."""
+        if self.signature_header is None:
+            return None
+        return HmacScheme(
+            signature_header=self.signature_header,
+            algorithm=self.algorithm,
+            encoding=self.encoding,
+            prefix=self.prefix,
+            timestamp_header=self.timestamp_header,
+            id_header=self.id_header,
+        )
+
+
+class SourceInto(Config):
+    """Queue or stream that receives the events."""
+
+    queue: str | None = None
+    stream: str | None = None
+    key: Annotated[
+        str | None,
+        Field(
+            description="JSON Pointer into the body, such as `/data/customer`. Its value is the record key, or in "
+            "a queue the message group."
+        ),
+    ] = None
+
+    @classmethod
+    def from_domain(cls, into: SourceTarget) -> Self:
+        return cls(queue=into.queue, stream=into.stream, key=into.key)
+
+
+class SourceConfig(DefinitionConfig):
+    """The complete configuration of a source."""
+
+    webhook: SourceWebhook
+    into: SourceInto
+    dedup_seconds: Annotated[
+        Seconds,
+        Field(description="Period in which an event that is sent again is recognized by its id."),
+    ] = in_seconds(limits.SOURCE_DEDUP_MS_DEFAULT)
+
+    @classmethod
+    def from_domain(cls, spec: SourceSpec) -> Self:
+        return cls(
+            webhook=SourceWebhook.from_domain(spec),
+            into=SourceInto.from_domain(spec.into),
+            dedup_seconds=in_seconds(spec.dedup_ms),
+        )
+
+    def to_domain(self) -> SourceSpec:
+        webhook = self.webhook
+        return SourceSpec(
+            provider=webhook.provider,
+            secrets=None if webhook.secrets is None else tuple(webhook.secrets),
+            tolerance_ms=to_ms(webhook.tolerance_seconds),
+            headers=tuple(webhook.headers),
+            hmac=webhook.scheme(),
+            into=SourceTarget(queue=self.into.queue, stream=self.into.stream, key=self.into.key),
+            dedup_ms=to_ms(self.dedup_seconds),
+        )
+
+    def comparable(self) -> Self:
+        secrets = self.webhook.secrets
+        hidden = None if secrets is None else [HIDDEN_SECRET for _ in secrets]
+        webhook = self.webhook.model_copy(update={"secrets": hidden})
+        return self.model_copy(update={"webhook": webhook})
+
+
+class SourceWebhookOut(BaseModel):
+    """Provider of the events; `secrets` shows how many there are."""
+
+    provider: WebhookProvider
+    secrets: list[str]
+    tolerance_seconds: Seconds
+    headers: list[str]
+    signature_header: str | None
+    algorithm: HmacAlgorithm
+    encoding: SignatureEncoding
+    prefix: str
+    timestamp_header: str | None
+    id_header: str | None
+
+
+class SourceIntoOut(BaseModel):
+    """Queue or stream that receives the events."""
+
+    queue: str | None
+    stream: str | None
+    key: str | None
+
+
+class SourceOut(BaseModel):
+    """A source: its configuration and its version, which is the ETag."""
+
+    name: str
+    webhook: SourceWebhookOut
+    into: SourceIntoOut
+    dedup_seconds: Seconds
+    paused: bool
+    version: int
+    created_at: Time
+    changed_at: Time
+
+    @classmethod
+    def from_domain(cls, source: InboundSource, **fields: Any) -> Self:
+        return cls(
+            name=source.name.name,
+            webhook=SourceWebhookOut(**SourceWebhook.from_domain(source.spec).model_dump()),
+            into=SourceIntoOut(**SourceInto.from_domain(source.spec.into).model_dump()),
+            dedup_seconds=in_seconds(source.spec.dedup_ms),
+            paused=source.spec.paused,
+            version=source.version,
+            created_at=rfc3339(source.created_at_ms),
+            changed_at=rfc3339(source.changed_at_ms),
+            **fields,
+        )
+
+
+SourcePath = Annotated[
+    str,
+    Field(
+        description="Path of the URL that the provider posts to, behind the address of this service. It is a "
+        "credential: requests to it need no key, only the provider's signature."
+    ),
+]
+
+
+class SourceStored(PutOutcome, SourceOut):
+    """A source after a PUT, and the path that receives its events; null after a dry run."""
+
+    path: SourcePath | None
+
+
+class SourcePage(BaseModel):
+    """Sources by name."""
+
+    items: list[SourceOut]
+    next_cursor: str | None
+
+
+class SourceUrl(BaseModel):
+    """Path that receives the events of a source."""
+
+    path: SourcePath
+    old_path_expires_at: Time | None = None
+
+
+class RotateTokenIn(Config):
+    """Overlap period in which the previous path is also valid."""
+
+    overlap_seconds: Annotated[
+        Seconds, Field(description="0 to 30 days; 0: the old path is invalid immediately.")
+    ] = in_seconds(limits.DAY_MS)
+
+
+class SourceStats(BaseModel):
+    """Numbers of requests since the source was created, and the waiting events.
+
+    `failure`: why events are not delivered to the target, as this process last saw it.
+    """
+
+    accepted: int
+    duplicates: int
+    rejected: int
+    handshakes: int
+    waiting: int
+    waiting_bytes: int
+    last_accepted_at: Time | None
+    last_rejected_at: Time | None
+    failure: str
+
+    @classmethod
+    def from_domain(cls, counts: SourceCounts, failure: str) -> Self:
+        return cls(
+            accepted=counts.accepted,
+            duplicates=counts.duplicates,
+            rejected=counts.rejected,
+            handshakes=counts.handshakes,
+            waiting=counts.waiting,
+            waiting_bytes=counts.waiting_bytes,
+            last_accepted_at=_time(counts.last_accepted_at_ms),
+            last_rejected_at=_time(counts.last_rejected_at_ms),
+            failure=failure,
+        )
+
+
+def _time(ms: int | None) -> str | None:
+    return None if ms is None else rfc3339(ms)
+
+
+class SourceFailureOut(BaseModel):
+    """A request that was rejected.
+
+    `reason` is a stable code. Nothing of the body is kept.
+    """
+
+    at: Time
+    reason: str
+    detail: str
+    body_bytes: int
+
+    @classmethod
+    def from_domain(cls, failure: SourceFailure) -> Self:
+        return cls(
+            at=rfc3339(failure.at_ms),
+            reason=failure.reason,
+            detail=failure.detail,
+            body_bytes=failure.body_bytes,
+        )
+
+
+class SourceFailures(BaseModel):
+    """The last 100 rejected requests, the newest first."""
+
+    items: list[SourceFailureOut]
+
+
+class ReceivedEvent(BaseModel):
+    """An event that is on disk.
+
+    `duplicate`: it had been accepted before, and is not delivered again.
+    """
+
+    id: Annotated[str, Field(description="The provider's event id; empty if it gave none.")]
+    duplicate: bool

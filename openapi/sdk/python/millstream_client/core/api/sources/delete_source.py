@@ -1,0 +1,37 @@
+from typing import Any
+from urllib.parse import quote
+
+import httpx
+
+from ....calls import Call
+from ...types import UNSET, Unset
+
+
+def delete_source(
+    source: str,
+    *,
+    if_match: str | Unset = UNSET,
+) -> Call[None]:
+    """Delete a source, and the events that have not reached its target. The target is kept."""
+    headers: dict[str, Any] = {}
+    if not isinstance(if_match, Unset):
+        headers["if-match"] = if_match
+
+    _kwargs: dict[str, Any] = {}
+
+    return Call(
+        "delete_source",
+        "DELETE",
+        "/v1/sources/{source}".format(
+            source=quote(str(source), safe=""),
+        ),
+        _read,
+        headers=headers,
+        **_kwargs,
+    )
+
+
+def _read(response: httpx.Response) -> None:
+    if response.status_code == 204:
+        return None
+    raise AssertionError(f"{response.status_code} was not read")

@@ -1,0 +1,46 @@
+from typing import Any
+
+import httpx
+
+from ....calls import Call
+from ...models.source_page import SourcePage
+from ...types import UNSET, Unset
+
+
+def list_sources(
+    *,
+    prefix: str | Unset = "",
+    limit: int | Unset = 100,
+    cursor: str | Unset = "",
+) -> Call[SourcePage]:
+    """List sources by name."""
+
+    params: dict[str, Any] = {}
+
+    params["prefix"] = prefix
+
+    params["limit"] = limit
+
+    params["cursor"] = cursor
+
+    params = {k: v for k, v in params.items() if v is not UNSET and v is not None}
+
+    _kwargs: dict[str, Any] = {}
+
+    return Call(
+        "list_sources",
+        "GET",
+        "/v1/sources",
+        _read,
+        params=params,
+        **_kwargs,
+    )
+
+
+def _read(response: httpx.Response) -> SourcePage:
+    if response.status_code == 200:
+        response_200 = SourcePage.from_dict(response.json())
+
+        return response_200
+
+    raise AssertionError(f"{response.status_code} was not read")

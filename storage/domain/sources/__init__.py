@@ -1,0 +1,1 @@
+"""Sources: events that other services send to this one, and their signatures."""

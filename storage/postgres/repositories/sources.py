@@ -1,0 +1,77 @@
+"""Repository of sources; their secrets and tokens are passed encrypted."""
+
+from typing import Any, Protocol
+
+import msgspec
+from sqlalchemy import ColumnElement, Row
+from sqlalchemy.ext.asyncio import AsyncSession
+from sqlmodel import col
+
+from storage.domain.names import SourceName
+from storage.domain.sources.source import InboundSource, SourceSpec
+from storage.postgres.database import Database
+from storage.postgres.definition_table import DefinitionTable, LockedDefinition
+from storage.postgres.tables import SourceRow
+
+
+class SourceCodec(Protocol):
+    """Encryption of a source's secrets and tokens."""
+
+    def encrypt(self, source: InboundSource) -> bytes:
+        """Return the encrypted secrets and tokens."""
+
+    def decrypt(self, source: InboundSource, sealed: bytes) -> InboundSource:
+        """Return the source with its secrets and tokens."""
+
+
+LockedSource = LockedDefinition[InboundSource]
+
+
+class SourceRows(DefinitionTable[SourceName, InboundSource, LockedSource]):
+    """Sources of every namespace. Every method raises StorageUnavailable or StorageBusy."""
+
+    kind = "source"
+    table = SourceRow
+
+    def __init__(self, database: Database, codec: SourceCodec) -> None:
+        super().__init__(database)
+        self._codec = codec
+
+    def definition_of(self, row: Row[Any]) -> InboundSource:
+        source = InboundSource(
+            name=SourceName(row.name, row.namespace),
+            source_id=row.source_id,
+            spec=msgspec.convert(row.spec, SourceSpec),
+            tokens=(),
+            version=row.version,
+            created_at_ms=row.created_at_ms,
+            changed_at_ms=row.changed_at_ms,
+        )
+        return self._codec.decrypt(source, row.sealed)
+
+    def row_of(self, definition: InboundSource) -> ColumnElement[bool]:
+        return col(SourceRow.source_id) == definition.source_id
+
+    def values(self, definition: InboundSource) -> dict[str, Any]:
+        return self.changes(definition) | {
+            "source_id": definition.source_id,
+            "namespace": definition.name.namespace,
+            "name": definition.name.name,
+            "created_at_ms": definition.created_at_ms,
+        }
+
+    def changes(self, definition: InboundSource) -> dict[str, Any]:
+        public = msgspec.structs.replace(definition.spec, secrets=None)
+        return {
+            "spec": msgspec.to_builtins(public),
+            "sealed": self._codec.encrypt(definition),
+            "version": definition.version,
+            "changed_at_ms": definition.changed_at_ms,
+        }
+
+    def locked(self, session: AsyncSession, name: SourceName, row: Row[Any] | None) -> LockedSource:
+        return LockedDefinition(session, self, name, row)
+
+    async def all(self) -> list[InboundSource]:
+        """Return the sources of every namespace."""
+        return await self._read(self.select().order_by(col(SourceRow.source_id)))

@@ -1,0 +1,1 @@
+"""Typed wrappers of the outbox scripts."""

@@ -1,0 +1,102 @@
+"""Outboxes: typed wrappers of their scripts."""
+
+from collections.abc import Sequence
+
+import msgspec
+
+from storage.domain import limits
+from storage.domain.clock import ScriptTime
+from storage.domain.sources.source import SourceCounts, SourceFailure
+from storage.hot_store.outbox import Acceptance, OutboxAddress, OutboxEntry, OutboxStore
+from storage.redis.keys import outbox_keys
+from storage.redis.transport.pipeline import Pipeline
+
+_encoder = msgspec.msgpack.Encoder()
+_failure = msgspec.msgpack.Decoder(SourceFailure)
+
+
+class RedisOutboxStore(OutboxStore):
+    """Outboxes as one stream each, beside their counters and the ids of their events."""
+
+    def __init__(self, pipeline: Pipeline) -> None:
+        self._pipeline = pipeline
+
+    async def accept(
+        self,
+        outbox: OutboxAddress,
+        payload: bytes,
+        *,
+        event_id: str,
+        dedup_ms: int,
+        bytes_max: int,
+        now: ScriptTime,
+    ) -> Acceptance:
+        keys = outbox_keys(*outbox)
+        reply = await self._pipeline.write(
+            "accept_event",
+            keys[:4],
+            now,
+            event_id,
+            dedup_ms,
+            limits.SOURCE_EVENT_IDS_MAX,
+            bytes_max,
+            payload,
+        )
+        return Acceptance(reply[0])
+
+    async def pending(self, outbox: OutboxAddress, entries_max: int) -> list[OutboxEntry]:
+        keys = outbox_keys(*outbox)[:2]
+        rows = await self._pipeline.read(
+            "read_outbox", keys, entries_max, limits.OUTBOX_BATCH_BYTES
+        )
+        return [OutboxEntry(int(sequence), payload) for sequence, payload in rows]
+
+    async def clear(self, outbox: OutboxAddress, sequences: Sequence[int]) -> int:
+        keys = outbox_keys(*outbox)[:2]
+        return int(await self._pipeline.write("clear_outbox", keys, *sequences))
+
+    async def note_rejected(
+        self, outbox: OutboxAddress, failure: SourceFailure, now: ScriptTime
+    ) -> None:
+        await self._note(outbox, "rejected", _encoder.encode(failure), now)
+
+    async def note_handshake(self, outbox: OutboxAddress, now: ScriptTime) -> None:
+        await self._note(outbox, "handshakes", b"", now)
+
+    async def _note(
+        self, outbox: OutboxAddress, counter: str, failure: bytes, now: ScriptTime
+    ) -> None:
+        keys = outbox_keys(*outbox)
+        await self._pipeline.write(
+            "note_outbox",
+            (keys[0], keys[4]),
+            now,
+            counter,
+            failure,
+            limits.SOURCE_FAILURES_MAX,
+            limits.SOURCE_FAILURE_MS,
+        )
+
+    async def measure(self, outbox: OutboxAddress) -> tuple[SourceCounts, list[SourceFailure]]:
+        keys = outbox_keys(*outbox)
+        fields, entries, failures = await self._pipeline.read(
+            "measure_outbox", (keys[0], keys[1], keys[4])
+        )
+        values = {
+            name.decode(): int(number)
+            for name, number in zip(fields[::2], fields[1::2], strict=True)
+        }
+        counts = SourceCounts(
+            accepted=values.get("accepted", 0),
+            duplicates=values.get("duplicates", 0),
+            rejected=values.get("rejected", 0),
+            handshakes=values.get("handshakes", 0),
+            waiting=entries,
+            waiting_bytes=values.get("bytes", 0),
+            last_accepted_at_ms=values.get("accepted_ms"),
+            last_rejected_at_ms=values.get("rejected_ms"),
+        )
+        return counts, [_failure.decode(one) for one in failures]
+
+    async def delete(self, outbox: OutboxAddress) -> None:
+        await self._pipeline.write("delete_outbox", outbox_keys(*outbox))

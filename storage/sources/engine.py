@@ -1,0 +1,174 @@
+"""Source engine: definitions and the tokens of their URLs.
+
+`storage.sources.receiver` takes the events.
+"""
+
+import secrets
+from collections.abc import Awaitable
+from typing import NamedTuple
+
+from msgspec.structs import replace
+
+from storage.access.secret_box import SecretBox
+from storage.catalog.cached_definitions import CachedDefinitions
+from storage.catalog.catalog import Catalog
+from storage.catalog.definition_store import DefinitionRules, DefinitionStore
+from storage.domain import limits
+from storage.domain.clock import Clock
+from storage.domain.definitions import next_version
+from storage.domain.errors import (
+    MillstreamError,
+    QueueNotFound,
+    SourceNotFound,
+    StreamNotFound,
+    ValidationFailed,
+)
+from storage.domain.names import DEFAULT_NAMESPACE, QueueName, SourceName, StreamName, new_log_id
+from storage.domain.sources.source import InboundSource, SourceSpec, SourceToken
+from storage.hot_store.outbox import OutboxAddress, OutboxStore
+from storage.postgres.database import Database
+from storage.postgres.listener import Listener
+from storage.postgres.repositories.sources import LockedSource, SourceRows
+from storage.sources.secrets import SourceSecrets
+
+
+class RotatedToken(NamedTuple):
+    """The source with its new token, and until when the previous one is valid."""
+
+    source: InboundSource
+    old_until_ms: int | None
+
+
+class Sources:
+    """The sources of a deployment.
+
+    Every verb raises SourceNotFound for a source that does not exist, and SecretsOff in a deployment that cannot store
+    secrets.
+    """
+
+    def __init__(
+        self,
+        *,
+        database: Database,
+        listener: Listener,
+        catalog: Catalog,
+        outboxes: OutboxStore,
+        box: SecretBox,
+        clock: Clock,
+    ) -> None:
+        self._rows = SourceRows(database, SourceSecrets(box))
+        self._cached: CachedDefinitions[SourceName, InboundSource] = CachedDefinitions(
+            self._rows, SourceName, _not_found, listener, clock
+        )
+        self._store: DefinitionStore[SourceName, SourceSpec, InboundSource, LockedSource] = (
+            DefinitionStore(
+                self._rows,
+                _RULES,
+                clock,
+                check=self._check_target,
+                on_change=self._cached.invalidate,
+            )
+        )
+        self._catalog = catalog
+        self._outboxes = outboxes
+        self._clock = clock
+        self.current = self._cached.get
+        """Return the source, from the cache if possible."""
+        self.put = self._store.put
+        """Create the source or replace its configuration; its tokens and its outbox stay."""
+        self.get = self._store.get
+        """Return the source with its secrets and tokens."""
+        self.pause = self._store.pause
+        """Pause the source, or resume it. A paused one refuses events with 503, and providers send them again."""
+        self.list_sources = self._store.page
+        self.close = self._cached.close
+
+    async def _check_target(self, name: SourceName, spec: SourceSpec) -> None:
+        """Raise ValidationFailed if the queue or stream does not exist."""
+        into, namespace = spec.into, name.namespace
+        if into.queue is not None:
+            target = self._catalog.queue(QueueName(into.queue, namespace))
+            await _required("/into/queue", target, QueueNotFound)
+        elif into.stream is not None:
+            stream = self._catalog.stream(StreamName(into.stream, namespace))
+            await _required("/into/stream", stream, StreamNotFound)
+
+    async def delete(self, name: SourceName, *, if_match: int | None = None) -> InboundSource:
+        """Delete the source and the events that wait in its outbox; return its last definition."""
+        deleted = await self._store.delete(name, if_match=if_match)
+        await self._outboxes.delete(outbox_of(deleted))
+        return deleted
+
+    async def rotate_token(self, name: SourceName, overlap_ms: int) -> RotatedToken:
+        """Replace the token of the URL; the previous one stays valid for `overlap_ms`.
+
+        Raises ValidationFailed.
+        """
+        if not 0 <= overlap_ms <= limits.SOURCE_TOKEN_OVERLAP_MS_MAX:
+            most = limits.SOURCE_TOKEN_OVERLAP_MS_MAX // limits.SECOND_MS
+            raise ValidationFailed.at("/overlap_seconds", f"must be 0 to {most}", "out_of_range")
+        async with self._store.changing(name) as (locked, current):
+            now_ms = self._clock.now_ms()
+            until_ms = now_ms + overlap_ms if overlap_ms else None
+            old = (SourceToken(current.tokens[0].value, until_ms),) if until_ms else ()
+            tokens = (_new_token(name.namespace), *old)
+            changed = next_version(current, now_ms, tokens=tokens)
+            await locked.update(changed)
+            return RotatedToken(changed, until_ms)
+
+    async def all(self) -> list[InboundSource]:
+        """Return the sources of every namespace."""
+        return await self._rows.all()
+
+
+async def _required(
+    pointer: str, target: Awaitable[object], missing: type[MillstreamError]
+) -> None:
+    try:
+        await target
+    except missing as error:
+        raise ValidationFailed.at(pointer, error.detail, "not_found") from None
+
+
+def outbox_of(source: InboundSource) -> OutboxAddress:
+    """Return the address of a source's outbox."""
+    return OutboxAddress(source.name.namespace, source.source_id)
+
+
+def namespace_of(token: str) -> str:
+    """Return the namespace that a token names: it stands before the random part."""
+    return token.rpartition(".")[0] or DEFAULT_NAMESPACE
+
+
+def _new_token(namespace: str) -> SourceToken:
+    random = secrets.token_hex(limits.SOURCE_TOKEN_BYTES)
+    return SourceToken(random if namespace == DEFAULT_NAMESPACE else f"{namespace}.{random}")
+
+
+def _not_found(name: SourceName) -> MillstreamError:
+    return SourceNotFound(f"Source '{name.name}' does not exist.")
+
+
+def _create(name: SourceName, spec: SourceSpec, now_ms: int) -> InboundSource:
+    if not spec.secrets:
+        detail = "Specify the secret that the provider signs with"
+        raise ValidationFailed.at("/webhook/secrets", detail, "missing")
+    return InboundSource(
+        name=name,
+        source_id=new_log_id(),
+        spec=spec,
+        tokens=(_new_token(name.namespace),),
+        version=1,
+        created_at_ms=now_ms,
+        changed_at_ms=now_ms,
+    )
+
+
+def _merge(current: SourceSpec, spec: SourceSpec) -> SourceSpec:
+    """Keep the present secrets where none are given."""
+    return spec if spec.secrets is not None else replace(spec, secrets=current.secrets)
+
+
+_RULES: DefinitionRules[SourceName, SourceSpec, InboundSource] = DefinitionRules(
+    not_found=_not_found, create=_create, merge=_merge, is_pausable=True
+)

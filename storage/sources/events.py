@@ -1,0 +1,70 @@
+"""Events of sources: encoding in an outbox, and conversion to messages and records."""
+
+from typing import Any
+
+import msgspec
+
+from storage.domain import limits
+from storage.domain.log.record_batch import CONTENT_TYPE, Header, Record
+from storage.domain.queues.message import NewMessage
+from storage.domain.sources.source import SourceEvent, SourceTarget
+
+_encoder = msgspec.msgpack.Encoder()
+_decoder = msgspec.msgpack.Decoder(SourceEvent)
+EVENT_ID_HEADER = "event-id"
+
+
+def encode_event(event: SourceEvent) -> bytes:
+    """Encode an event for its outbox."""
+    return _encoder.encode(event)
+
+
+def decode_event(payload: bytes) -> SourceEvent:
+    """Decode an event of an outbox."""
+    return _decoder.decode(payload)
+
+
+def message_of(event: SourceEvent, into: SourceTarget) -> NewMessage:
+    """Return an event as a message: raw body, content type, chosen headers and id."""
+    return NewMessage(
+        event.body,
+        headers=_headers(event),
+        content_type=event.content_type,
+        group=_key_of(event, into)[: limits.GROUP_CHARACTERS_MAX],
+    )
+
+
+def record_of(event: SourceEvent, into: SourceTarget) -> Record:
+    """Return an event as a record."""
+    headers = _headers(event)
+    if event.content_type:
+        headers = (*headers, (CONTENT_TYPE, "", event.content_type.encode()))
+    return Record(event.body, _key_of(event, into)[: limits.KEY_CHARACTERS_MAX], headers)
+
+
+def _headers(event: SourceEvent) -> tuple[Header, ...]:
+    chosen = tuple((name, "", value.encode()) for name, value in event.headers)
+    return (*chosen, (EVENT_ID_HEADER, "", event.event_id.encode())) if event.event_id else chosen
+
+
+def _key_of(event: SourceEvent, into: SourceTarget) -> str:
+    """Return the text at the target's pointer in a JSON body; empty if there is none."""
+    if into.key is None:
+        return ""
+    try:
+        value: Any = msgspec.json.decode(event.body)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return ""
+    for part in into.key[1:].split("/"):
+        value = _member(value, part.replace("~1", "/").replace("~0", "~"))
+    if isinstance(value, str):
+        return value
+    return str(value) if isinstance(value, int) and not isinstance(value, bool) else ""
+
+
+def _member(value: Any, name: str) -> Any:
+    if isinstance(value, dict):
+        return value.get(name)
+    if isinstance(value, list) and name.isascii() and name.isdigit() and int(name) < len(value):
+        return value[int(name)]
+    return None

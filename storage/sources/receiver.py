@@ -1,0 +1,163 @@
+"""Reception of events: token, quota, signature, age, event id; then the event is on disk.
+
+The cheap checks come first: who does not know the URL costs no HMAC, and who exceeds a quota neither.
+"""
+
+import hmac
+import secrets
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import msgspec
+
+from storage.domain import limits
+from storage.domain.access.permissions import Principal
+from storage.domain.clock import Clock
+from storage.domain.errors import (
+    MessageTooLarge,
+    OutboxFull,
+    SignatureRejected,
+    SourceNotFound,
+    SourcePaused,
+)
+from storage.domain.names import SourceName
+from storage.domain.sources.signatures import Handshake, deduplication_id, sign, verify
+from storage.domain.sources.source import (
+    InboundSource,
+    SourceEvent,
+    SourceFailure,
+)
+from storage.hot_store.outbox import Acceptance, OutboxStore
+from storage.quotas.enforcer import QuotaEnforcer
+from storage.quotas.memory_guard import MemoryGuard
+from storage.sources.engine import Sources, namespace_of, outbox_of
+from storage.sources.events import encode_event
+from storage.sources.transfer import SourceTransfer
+
+_TEST_ID_BYTES = 8
+
+
+class Reception(NamedTuple):
+    """Outcome of a request: a handshake's response, or an event, perhaps accepted before."""
+
+    event_id: str
+    duplicate: bool
+    handshake: Handshake | None = None
+
+    @property
+    def outcome(self) -> str:
+        """Label under which the request is counted."""
+        if self.handshake is not None:
+            return "handshake"
+        return "duplicate" if self.duplicate else "accepted"
+
+
+class SourceReceiver:
+    """Receiver of the events of all sources."""
+
+    def __init__(
+        self,
+        *,
+        sources: Sources,
+        outboxes: OutboxStore,
+        transfer: SourceTransfer,
+        quotas: QuotaEnforcer,
+        memory_guard: MemoryGuard,
+        clock: Clock,
+    ) -> None:
+        self._sources = sources
+        self._outboxes = outboxes
+        self._transfer = transfer
+        self._quotas = quotas
+        self._memory_guard = memory_guard
+        self._clock = clock
+
+    async def find(self, name: str, token: str) -> InboundSource:
+        """Return the source of a URL. Raises SourceNotFound, also if only the token is wrong."""
+        source = await self._sources.current(SourceName(name, namespace_of(token)))
+        now_ms = self._clock.now_ms()
+        matches = [
+            hmac.compare_digest(known.value.encode(), token.encode())
+            for known in source.tokens
+            if known.expires_at_ms is None or known.expires_at_ms > now_ms
+        ]
+        if not any(matches):
+            raise SourceNotFound
+        return source
+
+    async def receive(
+        self, source: InboundSource, headers: Mapping[str, str], body: bytes
+    ) -> Reception:
+        """Verify a request and put its event into the source's outbox, on disk.
+
+        `headers` have names in lower case. Raises SourcePaused, QuotaExceeded, MessageTooLarge, SignatureRejected, OutboxFull.
+        """
+        if source.spec.paused:
+            raise SourcePaused
+        if len(body) > limits.SOURCE_BODY_BYTES_MAX:
+            raise MessageTooLarge(f"An event may have {limits.SOURCE_BODY_BYTES_MAX} bytes.")
+        await self._charge(source, len(body))
+        now_ms = self._clock.now_ms()
+        try:
+            event = verify(source.spec, source.spec.secrets or (), headers, body, now_ms)
+        except SignatureRejected as rejected:
+            await self._note_rejected(source, rejected, len(body))
+            raise
+        if event.handshake is not None:
+            await self._outboxes.note_handshake(outbox_of(source), self._clock.script_time())
+            return Reception("", False, event.handshake)
+        return await self._accept(source, _event(source, headers, body, event.event_id, now_ms))
+
+    async def _charge(self, source: InboundSource, size_bytes: int) -> None:
+        """Spend the quotas of the namespace and of the target. Raises QuotaExceeded, BacklogFull."""
+        namespace, into = source.name.namespace, source.spec.into
+        if self._memory_guard.is_shedding:
+            self._memory_guard.check(namespace)
+        resource = f"queue/{into.queue}" if into.queue is not None else f"stream/{into.stream}"
+        sender = Principal(f"source:{source.name.name}", namespace)
+        waiting = self._quotas.acquire(sender, resource, messages=1, size_bytes=size_bytes)
+        if waiting is not None:
+            await waiting
+
+    def test_request(self, source: InboundSource) -> tuple[dict[str, str], bytes]:
+        """Return headers and body of a test event, signed as the provider does."""
+        event_id = f"test-{secrets.token_hex(_TEST_ID_BYTES)}"
+        body = msgspec.json.encode({"id": event_id, "event_id": event_id, "type": "test"})
+        [secret, *_] = source.spec.secrets or ("",)
+        timestamp = self._clock.now_ms() // limits.SECOND_MS
+        headers = sign(source.spec, secret, body, event_id=event_id, timestamp=timestamp)
+        return {"content-type": "application/json", **headers}, body
+
+    async def _accept(self, source: InboundSource, event: SourceEvent) -> Reception:
+        acceptance = await self._outboxes.accept(
+            outbox_of(source),
+            encode_event(event),
+            event_id=deduplication_id(event.event_id),
+            dedup_ms=source.spec.dedup_ms,
+            bytes_max=limits.OUTBOX_BYTES_MAX,
+            now=self._clock.script_time(),
+        )
+        self._transfer.begin(source)
+        if acceptance is Acceptance.FULL:
+            raise OutboxFull
+        return Reception(event.event_id, acceptance is Acceptance.DUPLICATE)
+
+    async def _note_rejected(
+        self, source: InboundSource, rejected: SignatureRejected, size_bytes: int
+    ) -> None:
+        reason = str(rejected.facts["reason"])
+        failure = SourceFailure(self._clock.now_ms(), reason, rejected.detail, size_bytes)
+        await self._outboxes.note_rejected(outbox_of(source), failure, self._clock.script_time())
+
+
+def _event(
+    source: InboundSource, headers: Mapping[str, str], body: bytes, event_id: str, now_ms: int
+) -> SourceEvent:
+    """Return what is stored of a request; header values that are too long are left out."""
+    chosen = [(name, headers.get(name.lower())) for name in source.spec.headers]
+    stored = tuple(
+        (name, value)
+        for name, value in chosen
+        if value is not None and len(value.encode()) <= limits.SOURCE_HEADER_BYTES_MAX
+    )
+    return SourceEvent(body, headers.get("content-type", ""), stored, event_id, now_ms)

@@ -1,0 +1,135 @@
+"""Outbox of a source: its events on their way to a queue or stream, each once."""
+
+import asyncio
+from collections.abc import Sequence
+
+from storage.concurrency.isolation import Isolation
+from storage.domain import limits
+from storage.domain.names import QueueName, StreamName
+from storage.domain.sources.source import InboundSource, SourceCounts, SourceFailure
+from storage.hot_store.outbox import OutboxEntry, OutboxStore
+from storage.log.outbox import PendingEntries, transfer
+from storage.queues.engine import Queues
+from storage.sources.engine import Sources, outbox_of
+from storage.sources.events import decode_event, message_of, record_of
+from storage.streams.engine import Streams
+
+Target = QueueName | StreamName
+
+
+class SourceTransfer:
+    """Transfers of the events of sources, at most one at a time for each source in a process."""
+
+    def __init__(
+        self,
+        *,
+        sources: Sources,
+        outboxes: OutboxStore,
+        queues: Queues,
+        streams: Streams,
+        isolation: Isolation,
+    ) -> None:
+        self._sources = sources
+        self._outboxes = outboxes
+        self._queues = queues
+        self._streams = streams
+        self._isolation = isolation
+        self._running: dict[str, asyncio.Task[None]] = {}
+        self._again: set[str] = set()
+
+    def begin(self, source: InboundSource) -> None:
+        """Transfer what waits in a source's outbox, without waiting for it."""
+        if source.source_id in self._running:
+            self._again.add(source.source_id)  # its last read may have come before this event
+            return
+        task = asyncio.create_task(self._run(source))
+        self._running[source.source_id] = task
+        task.add_done_callback(lambda _: self._running.pop(source.source_id, None))
+
+    async def close(self) -> None:
+        """Stop the transfers in progress; a sweep continues them."""
+        for task in self._running.values():
+            task.cancel()
+        await asyncio.gather(*self._running.values(), return_exceptions=True)
+
+    async def _run(self, source: InboundSource) -> None:
+        while True:
+            self._again.discard(source.source_id)
+            await self._visit(source)
+            if source.source_id not in self._again:
+                return
+
+    async def _visit(self, source: InboundSource) -> bool:
+        async def visit() -> bool:
+            await self.complete(source)
+            return True
+
+        return await self._isolation.visit(
+            "sources", f"sources/{source.name}", visit, skipped=False
+        )
+
+    async def complete(self, source: InboundSource) -> None:
+        """Transfer everything that waits in a source's outbox. Raises what its target raises."""
+        await transfer(_SourceOutbox(source, self._outboxes, self._queues, self._streams))
+
+    async def sweep(self) -> int:
+        """Transfer what waits in the outboxes of all sources; return the number of sources."""
+        visited = 0
+        for source in await self._sources.all():
+            counts, _ = await self.measure(source)
+            if counts.waiting and source.source_id not in self._running:
+                visited += await self._visit(source)
+        return visited
+
+    def failure_of(self, source: InboundSource) -> str:
+        """Return why the last transfer of a source failed in this process; empty if it did not."""
+        subject = f"sources/{source.name}"
+        failing = {entry.object: entry.reason for entry in self._isolation.failing}
+        return failing.get(subject, "")
+
+    async def measure(self, source: InboundSource) -> tuple[SourceCounts, list[SourceFailure]]:
+        """Return the counters of a source and its last rejected requests, the newest first."""
+        return await self._outboxes.measure(outbox_of(source))
+
+
+class _SourceOutbox:
+    """The waiting events of one source, which go to its target through the idempotent append."""
+
+    def __init__(
+        self, source: InboundSource, outboxes: OutboxStore, queues: Queues, streams: Streams
+    ) -> None:
+        self._source = source
+        self._address = outbox_of(source)
+        self._outboxes = outboxes
+        self._queues = queues
+        self._streams = streams
+
+    async def pending(self) -> PendingEntries[OutboxEntry, Target]:
+        entries = await self._outboxes.pending(self._address, limits.OUTBOX_BATCH_ENTRIES)
+        return PendingEntries({self._target(): entries} if entries else {}, not entries)
+
+    def _target(self) -> Target:
+        into, namespace = self._source.spec.into, self._source.name.namespace
+        if into.queue is not None:
+            return QueueName(into.queue, namespace)
+        assert into.stream is not None
+        return StreamName(into.stream, namespace)
+
+    async def deliver(self, target: Target, entries: Sequence[OutboxEntry]) -> bool:
+        producer_id = f"source/{self._source.source_id}"
+        sequences = [entry.sequence for entry in entries]
+        events = [decode_event(entry.payload) for entry in entries]
+        into = self._source.spec.into
+        if isinstance(target, QueueName):
+            messages = [message_of(event, into) for event in events]
+            await self._queues.send_idempotent(target, producer_id, sequences, messages)
+        else:
+            records = [record_of(event, into) for event in events]
+            await self._streams.append_idempotent(target, producer_id, sequences, records)
+        return True
+
+    async def clear(
+        self, target: Target | None, entries: Sequence[OutboxEntry], *, delivered: bool
+    ) -> None:
+        if delivered:
+            await self._outboxes.clear(self._address, [entry.sequence for entry in entries])

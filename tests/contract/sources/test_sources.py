@@ -1,0 +1,294 @@
+"""Sources over HTTP: configuration, reception by the providers' rules, failures, rotation."""
+
+import hashlib
+import hmac
+import time
+from datetime import UTC, datetime
+from typing import Any
+
+import httpx
+import pytest
+import standardwebhooks
+
+SECRET = "It's a Secret to Everybody"
+GITHUB = {"provider": "github", "secrets": [SECRET], "headers": ["X-GitHub-Event"]}
+
+
+def github_headers(body: bytes, delivery: str, secret: str = SECRET) -> dict[str, str]:
+    digest = hmac.new(secret.encode(), body, hashlib.sha256).hexdigest()
+    return {
+        "x-hub-signature-256": f"sha256={digest}",
+        "x-github-delivery": delivery,
+        "x-github-event": "push",
+        "content-type": "application/json",
+    }
+
+
+def receive_all(client: httpx.Client, queue: str, count: int) -> list[dict[str, Any]]:
+    """Receive and acknowledge until that many messages have come."""
+    messages: list[dict[str, Any]] = []
+    while len(messages) < count:
+        received = client.post(f"{queue}/receive", json={"messages_max": 10, "wait_seconds": 5})
+        batch = received.raise_for_status().json()["messages"]
+        assert batch, f"only {len(messages)} of {count} messages came"
+        settlements = [{"receipt_handle": one["receipt_handle"], "action": "ack"} for one in batch]
+        client.post(f"{queue}/settle", json={"settlements": settlements}).raise_for_status()
+        messages += batch
+    return messages
+
+
+@pytest.fixture
+def put(client: httpx.Client, queue: str, name: str):
+    """Create the test's source, which sends to its queue; return the answer."""
+
+    def put(webhook: dict[str, Any] = GITHUB, **fields: Any) -> dict[str, Any]:
+        into = fields.pop("into", {"queue": queue.rpartition("/")[2]})
+        body = {"webhook": webhook, "into": into, **fields}
+        return dict(client.put(f"/v1/sources/{name}", json=body).raise_for_status().json())
+
+    return put
+
+
+def test_source_is_created_shown_listed_changed_and_deleted(client, put, name):
+    path = f"/v1/sources/{name}"
+
+    made = put()
+    changed = put({**GITHUB, "secrets": None, "tolerance_seconds": 60})
+    shown = client.get(path)
+    unchanged = client.get(path, headers={"if-none-match": shown.headers["etag"]})
+    listed = client.get("/v1/sources", params={"prefix": name}).json()["items"]
+    url = client.get(f"{path}/url").json()["path"]
+    deleted = client.delete(path)
+
+    assert made["path"] == changed["path"] == url
+    assert changed["changes"] == [
+        {"pointer": "/webhook/tolerance_seconds", "before": 300, "after": 60}
+    ]
+    assert shown.json()["webhook"]["secrets"] == ["(secret)"]
+    assert SECRET not in shown.text
+    assert url not in shown.text
+    assert unchanged.status_code == 304
+    assert listed == [shown.json()]
+    assert deleted.status_code == 204
+    assert client.post(url, content=b"x").status_code == 404
+
+
+def test_event_reaches_the_queue_with_body_and_headers(client, put, queue):
+    path, body = put()["path"], b'{"ref": "refs/heads/main"}'
+
+    headers = {**github_headers(body, "d-1"), "group": "a header of the provider", "if-match": "*"}
+    answer = client.post(f"{path}?source=ci", content=body, headers=headers)
+
+    [message] = receive_all(client, queue, 1)
+    assert (answer.status_code, answer.json()) == (200, {"id": "d-1", "duplicate": False})
+    assert message["body"] == {"ref": "refs/heads/main"}
+    assert message["headers"] == {"X-GitHub-Event": "push", "event-id": "d-1"}
+
+
+def test_repeated_event_is_delivered_once(client, put, queue):
+    path, body = put()["path"], b"{}"
+
+    answers = [
+        client.post(path, content=body, headers=github_headers(body, "again")) for _ in range(3)
+    ]
+    other = client.post(path, content=body, headers=github_headers(body, "other"))
+
+    received = receive_all(client, queue, 2)
+    assert [answer.json()["duplicate"] for answer in (*answers, other)] == [
+        False,
+        True,
+        True,
+        False,
+    ]
+    assert [message["headers"]["event-id"] for message in received] == ["again", "other"]
+
+
+def test_event_reaches_a_stream_with_the_key_of_its_body(client, put, stream):
+    into = {"stream": stream.rpartition("/")[2], "key": "/data/customer"}
+    path, body = put(into=into)["path"], b'{"data": {"customer": "ada"}}'
+
+    client.post(path, content=body, headers=github_headers(body, "s-1")).raise_for_status()
+
+    records: list[dict[str, Any]] = []
+    until = time.monotonic() + 10
+    while not records and time.monotonic() < until:
+        records = client.get(f"{stream}/records?from=earliest").json()["records"]
+    assert [record["key"] for record in records] == ["ada"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"x-hub-signature-256": "sha256=" + "0" * 64}, "signature_mismatch"),
+        ({"x-hub-signature-256": "nothing"}, "signature_malformed"),
+        ({"x-hub-signature-256": None}, "header_missing"),
+    ],
+)
+def test_bad_signature_is_401_and_stores_nothing(client, put, queue, name, changes, reason):
+    path, body = put()["path"], b"{}"
+    headers = {**github_headers(body, "bad"), **changes}
+    headers = {name: value for name, value in headers.items() if value is not None}
+
+    answer = client.post(path, content=body, headers=headers)
+
+    stats = client.get(f"/v1/sources/{name}/stats").json()
+    [failure] = client.get(f"/v1/sources/{name}/failures").json()["items"]
+    assert (answer.status_code, answer.json()["code"]) == (401, "signature_rejected")
+    assert (stats["accepted"], stats["rejected"]) == (0, 1)
+    assert failure["reason"] == reason
+    assert client.get(f"{queue}/stats").json()["sent"] == 0
+
+
+def test_old_signature_is_401(client, put):
+    secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
+    path = put({"provider": "stripe", "secrets": [secret]})["path"]
+    body, at = b'{"id": "evt_1"}', int(time.time())
+
+    def send(timestamp: int) -> Any:
+        signed = f"{timestamp}.".encode() + body
+        digest = hmac.new(secret.encode(), signed, hashlib.sha256).hexdigest()
+        return client.post(
+            path, content=body, headers={"stripe-signature": f"t={timestamp},v1={digest}"}
+        )
+
+    assert send(at - 301).status_code == 401
+    assert send(at).json() == {"id": "evt_1", "duplicate": False}
+
+
+def test_event_of_the_standard_webhooks_library_is_accepted(client, put):
+    secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
+    path = put({"provider": "standard_webhooks", "secrets": [secret]})["path"]
+    body, now = '{"type": "user.created"}', datetime.now(UTC)
+    signature = standardwebhooks.Webhook(secret).sign("msg_1", now, body)
+
+    answer = client.post(
+        path,
+        content=body,
+        headers={
+            "webhook-id": "msg_1",
+            "webhook-timestamp": str(int(now.timestamp())),
+            "webhook-signature": signature,
+        },
+    )
+
+    assert (answer.status_code, answer.json()["id"]) == (200, "msg_1")
+
+
+def test_slack_challenge_is_answered(client, put, name):
+    path = put({"provider": "slack", "secrets": ["8f742231b10e8888"]})["path"]
+    body, at = b'{"type": "url_verification", "challenge": "3eZbrw1aB"}', str(int(time.time()))
+    digest = hmac.new(b"8f742231b10e8888", f"v0:{at}:".encode() + body, hashlib.sha256).hexdigest()
+    headers = {"x-slack-request-timestamp": at, "x-slack-signature": f"v0={digest}"}
+
+    answer = client.post(path, content=body, headers=headers)
+
+    stats = client.get(f"/v1/sources/{name}/stats").json()
+    assert answer.json() == {"challenge": "3eZbrw1aB"}
+    assert (stats["handshakes"], stats["accepted"]) == (1, 0)
+
+
+def test_paused_source_refuses_events_until_resumed(client, put, name):
+    path, body = put()["path"], b"{}"
+
+    client.put(f"/v1/sources/{name}/pause").raise_for_status()
+    refused = client.post(path, content=body, headers=github_headers(body, "p"))
+    client.delete(f"/v1/sources/{name}/pause").raise_for_status()
+    accepted = client.post(path, content=body, headers=github_headers(body, "p"))
+
+    assert (refused.status_code, refused.json()["code"]) == (503, "source_paused")
+    assert "retry-after" in refused.headers
+    assert accepted.json()["duplicate"] is False
+
+
+def test_rotated_url_is_valid_for_the_overlap(client, put, name):
+    first, body = put()["path"], b"{}"
+
+    overlapping = client.post(f"/v1/sources/{name}/rotate-url", json={"overlap_seconds": 60})
+    old = client.post(first, content=body, headers=github_headers(body, "1"))
+    final = client.post(f"/v1/sources/{name}/rotate-url", json={"overlap_seconds": 0}).json()
+    gone = client.post(first, content=body, headers=github_headers(body, "2"))
+    second = overlapping.json()["path"]
+    replaced = client.post(second, content=body, headers=github_headers(body, "3"))
+    current = client.post(final["path"], content=body, headers=github_headers(body, "4"))
+
+    assert overlapping.json()["old_path_expires_at"] is not None
+    assert [one.status_code for one in (old, gone, replaced, current)] == [200, 404, 404, 200]
+
+
+def test_events_wait_while_the_target_refuses_them(client, put, queue, name):
+    """They are on disk, so that they are accepted; `failure` says what they wait for."""
+    path, body = put()["path"], b"{}"
+    client.delete(queue).raise_for_status()
+
+    answer = client.post(path, content=body, headers=github_headers(body, "w"))
+
+    assert answer.status_code == 200
+    until = time.monotonic() + 10
+    while time.monotonic() < until:
+        stats = client.get(f"/v1/sources/{name}/stats").json()
+        if stats["failure"]:
+            break
+    assert stats["waiting"] == 1
+    assert "does not exist" in stats["failure"]
+
+
+@pytest.mark.parametrize("provider", ["standard_webhooks", "stripe", "github", "slack", "hmac"])
+def test_test_event_of_each_provider_reaches_the_queue(client, put, queue, name, provider):
+    scheme = {"signature_header": "x-sum", "id_header": "x-id"} if provider == "hmac" else {}
+    put({"provider": provider, "secrets": ["whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"], **scheme})
+
+    answer = client.post(f"/v1/sources/{name}/test").raise_for_status().json()
+
+    [message] = receive_all(client, queue, 1)
+    assert answer["id"].startswith("test-")
+    assert message["headers"]["event-id"] == answer["id"]
+
+
+@pytest.mark.parametrize(
+    ("fields", "pointer"),
+    [
+        ({"into": {}}, "/into"),
+        ({"into": {"queue": "a", "stream": "b"}}, "/into"),
+        ({"into": {"queue": "no-such-queue"}}, "/into/queue"),
+        ({"webhook": {"provider": "github"}}, "/webhook/secrets"),
+        ({"webhook": {**GITHUB, "secrets": []}}, "/webhook/secrets"),
+        ({"webhook": {**GITHUB, "secrets": ["short"]}}, "/webhook/secrets/0"),
+        ({"webhook": {**GITHUB, "headers": ["Authorization"]}}, "/webhook/headers/0"),
+        ({"webhook": {**GITHUB, "signature_header": "x"}}, "/webhook/provider"),
+        ({"webhook": {"provider": "hmac", "secrets": [SECRET]}}, "/webhook/signature_header"),
+        ({"webhook": {**GITHUB, "tolerance_seconds": 0}}, "/webhook/tolerance_seconds"),
+        ({"dedup_seconds": 1}, "/dedup_seconds"),
+        ({"into": {"queue": "q", "key": "customer"}}, "/into/key"),
+    ],
+)
+def test_invalid_source_is_rejected_at_its_field(client, queue, name, fields, pointer):
+    body = {"webhook": GITHUB, "into": {"queue": queue.rpartition("/")[2]}, **fields}
+
+    answer = client.put(f"/v1/sources/{name}", json=body)
+
+    assert answer.status_code == 422
+    assert pointer in [fault["pointer"] for fault in answer.json()["errors"]]
+
+
+def test_unknown_url_is_404_without_a_hint(client, put, name):
+    path = put()["path"]
+    wrong = path[:-1] + ("0" if path[-1] != "0" else "1")
+
+    answers = [
+        client.post(url, content=b"{}") for url in (wrong, "/v1/sources/nothing/" + "0" * 64)
+    ]
+
+    assert [answer.json()["code"] for answer in answers] == ["source_not_found"] * 2
+
+
+def test_create_compares_and_changes_nothing(client, put, queue, name):
+    put()
+    body = {
+        "webhook": {**GITHUB, "tolerance_seconds": 9},
+        "into": {"queue": queue.rpartition("/")[2]},
+    }
+
+    answer = client.put(f"/v1/sources/{name}", json=body, headers={"if-none-match": "*"})
+
+    assert answer.status_code == 412
+    assert SECRET not in answer.text
