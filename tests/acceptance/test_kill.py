@@ -35,9 +35,9 @@ async def test_killed_process_restarts_without_losing_messages(millstream, clien
     load = Load(client, queue)
 
     acknowledged = await load.run(when_warm=lambda: os.kill(before, signal.SIGKILL))
-    received = await drain(client, queue)
     after = await new_process(millstream, victim, before)
     await ready(millstream, client)
+    received = await drain(client, queue)
 
     assert len(acknowledged) >= SENDS, (
         f"refused: {load.refusals}\n{millstream.log.read_text()[-4_000:]}"
