@@ -1,7 +1,8 @@
 """Outbox of a source: its events on their way to a queue or stream, each once."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 
 from storage.concurrency.isolation import Isolation
 from storage.domain import limits
@@ -15,6 +16,7 @@ from storage.sources.events import decode_event, message_of, record_of
 from storage.streams.engine import Streams
 
 Target = QueueName | StreamName
+Work = Callable[[InboundSource], Awaitable[int]]
 
 
 class SourceTransfer:
@@ -55,17 +57,13 @@ class SourceTransfer:
     async def _run(self, source: InboundSource) -> None:
         while True:
             self._again.discard(source.source_id)
-            await self._visit(source)
+            await self._visit(source, self._transfer)
             if source.source_id not in self._again:
                 return
 
-    async def _visit(self, source: InboundSource) -> bool:
-        async def visit() -> bool:
-            await self.complete(source)
-            return True
-
+    async def _visit(self, source: InboundSource, work: Work) -> int:
         return await self._isolation.visit(
-            "sources", f"sources/{source.name}", visit, skipped=False
+            "sources", f"sources/{source.name}", partial(work, source), skipped=0
         )
 
     async def complete(self, source: InboundSource) -> None:
@@ -76,10 +74,18 @@ class SourceTransfer:
         """Transfer what waits in the outboxes of all sources; return the number of sources."""
         visited = 0
         for source in await self._sources.all():
-            counts, _ = await self.measure(source)
-            if counts.waiting and source.source_id not in self._running:
-                visited += await self._visit(source)
+            visited += await self._visit(source, self._transfer_waiting)
         return visited
+
+    async def _transfer(self, source: InboundSource) -> int:
+        await self.complete(source)
+        return 1
+
+    async def _transfer_waiting(self, source: InboundSource) -> int:
+        counts, _ = await self.measure(source)
+        if not counts.waiting or source.source_id in self._running:
+            return 0
+        return await self._transfer(source)
 
     def failure_of(self, source: InboundSource) -> str:
         """Return why the last transfer of a source failed in this process; empty if it did not."""

@@ -12,9 +12,10 @@ from consumers.maintenance.tasks.queues import sweep_queues
 from consumers.maintenance.tasks.streams import finish_reshards, scale_streams, trim_streams
 from storage.archive.garbage_collection import ArchiveGarbageCollector
 from storage.bootstrap import Storage
-from storage.domain.names import GroupName, QueueName, StreamName
+from storage.domain.names import GroupName, QueueName, SourceName, StreamName
 from storage.domain.queues.queue import QueueSpec
 from storage.domain.quotas import Quotas
+from storage.domain.sources.source import SourceCounts
 from storage.domain.streams.stream import StreamMode, StreamSpec
 from tests.conditions import eventually
 
@@ -92,6 +93,10 @@ def jobs() -> list[Any]:
     return [SimpleNamespace(job_id=name, namespace="default", spec={}) for name in NAMES]
 
 
+def sources() -> list[Any]:
+    return [SimpleNamespace(source_id=name, name=SourceName(name)) for name in NAMES]
+
+
 LOOPS = [
     Loop("queues", lambda s: s.queues, "sweep", sweep_queues),
     Loop("streams", lambda s: s.streams, "trim", trim_streams),
@@ -141,6 +146,14 @@ LOOPS = [
         "give_up",
         lambda s: s.audit_log.close_abandoned(),
         objects=("audit_log._rows", "abandoned", NAMES),
+    ),
+    Loop(
+        "sources",
+        lambda s: s.source_transfer,
+        "measure",
+        lambda s: s.source_transfer.sweep(),
+        objects=("source_transfer._sources", "all", sources()),
+        result=(SourceCounts(), []),
     ),
     Loop(
         "moves",
