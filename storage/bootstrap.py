@@ -297,6 +297,7 @@ async def open_storage(
         source_transfer = SourceTransfer(
             sources=sources,
             outboxes=outboxes,
+            catalog=catalog,
             queues=queues,
             streams=streams,
             isolation=isolation,
@@ -339,6 +340,7 @@ async def open_storage(
             source_receiver=SourceReceiver(
                 sources=sources,
                 outboxes=outboxes,
+                catalog=catalog,
                 transfer=source_transfer,
                 quotas=quotas,
                 memory_guard=memory_guard,

@@ -130,6 +130,15 @@ async def _required(
         raise ValidationFailed.at(pointer, error.detail, "not_found") from None
 
 
+def target_of(source: InboundSource) -> QueueName | StreamName:
+    """Return the name of the queue or stream that receives the source's events."""
+    into, namespace = source.spec.into, source.name.namespace
+    if into.queue is not None:
+        return QueueName(into.queue, namespace)
+    assert into.stream is not None
+    return StreamName(into.stream, namespace)
+
+
 def outbox_of(source: InboundSource) -> OutboxAddress:
     """Return the address of a source's outbox."""
     return OutboxAddress(source.name.namespace, source.source_id)

@@ -7,7 +7,8 @@ import msgspec
 from storage.domain import limits
 from storage.domain.log.record_batch import CONTENT_TYPE, Header, Record
 from storage.domain.queues.message import NewMessage
-from storage.domain.sources.source import SourceEvent, SourceTarget
+from storage.domain.queues.queue import Queue, QueueType
+from storage.domain.sources.source import InboundSource, SourceEvent, SourceTarget
 
 _encoder = msgspec.msgpack.Encoder()
 _decoder = msgspec.msgpack.Decoder(SourceEvent)
@@ -24,13 +25,16 @@ def decode_event(payload: bytes) -> SourceEvent:
     return _decoder.decode(payload)
 
 
-def message_of(event: SourceEvent, into: SourceTarget) -> NewMessage:
-    """Return an event as a message: raw body, content type, chosen headers and id."""
+def message_of(event: SourceEvent, source: InboundSource, queue: Queue) -> NewMessage:
+    """Return an event as a message: raw body, content type, chosen headers and id.
+
+    In a FIFO queue the group of an event without a key is the name of the source.
+    """
+    group = _key_of(event, source.spec.into)[: limits.GROUP_CHARACTERS_MAX]
+    if not group and queue.spec.type is QueueType.FIFO:
+        group = source.name.name
     return NewMessage(
-        event.body,
-        headers=_headers(event),
-        content_type=event.content_type,
-        group=_key_of(event, into)[: limits.GROUP_CHARACTERS_MAX],
+        event.body, headers=_headers(event), content_type=event.content_type, group=group
     )
 
 

@@ -6,21 +6,28 @@ The cheap checks come first: who does not know the URL costs no HMAC, and who ex
 import hmac
 import secrets
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import NamedTuple
 
 import msgspec
 
+from storage.catalog.catalog import Catalog
 from storage.domain import limits
 from storage.domain.access.permissions import Principal
 from storage.domain.clock import Clock
 from storage.domain.errors import (
     MessageTooLarge,
     OutboxFull,
+    QueueNotFound,
     SignatureRejected,
     SourceNotFound,
     SourcePaused,
+    StorageBusy,
+    StorageUnavailable,
+    StreamNotFound,
+    ValidationFailed,
 )
-from storage.domain.names import SourceName
+from storage.domain.names import QueueName, SourceName
 from storage.domain.sources.signatures import Handshake, deduplication_id, sign, verify
 from storage.domain.sources.source import (
     InboundSource,
@@ -30,9 +37,10 @@ from storage.domain.sources.source import (
 from storage.hot_store.outbox import Acceptance, OutboxStore
 from storage.quotas.enforcer import QuotaEnforcer
 from storage.quotas.memory_guard import MemoryGuard
-from storage.sources.engine import Sources, namespace_of, outbox_of
-from storage.sources.events import encode_event
+from storage.sources.engine import Sources, namespace_of, outbox_of, target_of
+from storage.sources.events import encode_event, message_of, record_of
 from storage.sources.transfer import SourceTransfer
+from storage.streams.append_rules import check_records
 
 _TEST_ID_BYTES = 8
 
@@ -60,6 +68,7 @@ class SourceReceiver:
         *,
         sources: Sources,
         outboxes: OutboxStore,
+        catalog: Catalog,
         transfer: SourceTransfer,
         quotas: QuotaEnforcer,
         memory_guard: MemoryGuard,
@@ -67,6 +76,7 @@ class SourceReceiver:
     ) -> None:
         self._sources = sources
         self._outboxes = outboxes
+        self._catalog = catalog
         self._transfer = transfer
         self._quotas = quotas
         self._memory_guard = memory_guard
@@ -90,7 +100,8 @@ class SourceReceiver:
     ) -> Reception:
         """Verify a request and put its event into the source's outbox, on disk.
 
-        `headers` have names in lower case. Raises SourcePaused, QuotaExceeded, MessageTooLarge, SignatureRejected, OutboxFull.
+        `headers` have names in lower case. Raises SourcePaused, QuotaExceeded, MessageTooLarge, SignatureRejected, OutboxFull;
+        ValidationFailed for an event that its target never accepts.
         """
         if source.spec.paused:
             raise SourcePaused
@@ -101,12 +112,19 @@ class SourceReceiver:
         try:
             event = verify(source.spec, source.spec.secrets or (), headers, body, now_ms)
         except SignatureRejected as rejected:
-            await self._note_rejected(source, rejected, len(body))
+            reason = str(rejected.facts["reason"])
+            await self._note_rejected(source, reason, rejected.detail, len(body))
             raise
         if event.handshake is not None:
             await self._outboxes.note_handshake(outbox_of(source), self._clock.script_time())
             return Reception("", False, event.handshake)
-        return await self._accept(source, _event(source, headers, body, event.event_id, now_ms))
+        stored = _event(source, headers, body, event.event_id, now_ms)
+        try:
+            await self._check_target(source, stored)
+        except (MessageTooLarge, ValidationFailed) as refused:
+            await self._note_rejected(source, refused.code.value, refused.detail, len(body))
+            raise
+        return await self._accept(source, stored)
 
     async def _charge(self, source: InboundSource, size_bytes: int) -> None:
         """Spend the quotas of the namespace and of the target. Raises QuotaExceeded, BacklogFull."""
@@ -142,11 +160,24 @@ class SourceReceiver:
             raise OutboxFull
         return Reception(event.event_id, acceptance is Acceptance.DUPLICATE)
 
+    async def _check_target(self, source: InboundSource, event: SourceEvent) -> None:
+        """Raise MessageTooLarge or ValidationFailed for an event that its target never accepts.
+
+        It would stop those behind it. If the target is missing or unknown, the event waits for it.
+        """
+        target = target_of(source)
+        with suppress(QueueNotFound, StreamNotFound, StorageUnavailable, StorageBusy):
+            if isinstance(target, QueueName):
+                queue = await self._catalog.queue(target)
+                queue.check_message(message_of(event, source, queue))
+            else:
+                stream = await self._catalog.stream(target)
+                check_records(stream, [record_of(event, source.spec.into)])
+
     async def _note_rejected(
-        self, source: InboundSource, rejected: SignatureRejected, size_bytes: int
+        self, source: InboundSource, reason: str, detail: str, size_bytes: int
     ) -> None:
-        reason = str(rejected.facts["reason"])
-        failure = SourceFailure(self._clock.now_ms(), reason, rejected.detail, size_bytes)
+        failure = SourceFailure(self._clock.now_ms(), reason, detail, size_bytes)
         await self._outboxes.note_rejected(outbox_of(source), failure, self._clock.script_time())
 
 

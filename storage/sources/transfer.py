@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 
+from storage.catalog.catalog import Catalog
 from storage.concurrency.isolation import Isolation
 from storage.domain import limits
 from storage.domain.names import QueueName, StreamName
@@ -11,7 +12,7 @@ from storage.domain.sources.source import InboundSource, SourceCounts, SourceFai
 from storage.hot_store.outbox import OutboxEntry, OutboxStore
 from storage.log.outbox import PendingEntries, transfer
 from storage.queues.engine import Queues
-from storage.sources.engine import Sources, outbox_of
+from storage.sources.engine import Sources, outbox_of, target_of
 from storage.sources.events import decode_event, message_of, record_of
 from storage.streams.engine import Streams
 
@@ -27,12 +28,14 @@ class SourceTransfer:
         *,
         sources: Sources,
         outboxes: OutboxStore,
+        catalog: Catalog,
         queues: Queues,
         streams: Streams,
         isolation: Isolation,
     ) -> None:
         self._sources = sources
         self._outboxes = outboxes
+        self._catalog = catalog
         self._queues = queues
         self._streams = streams
         self._isolation = isolation
@@ -68,7 +71,8 @@ class SourceTransfer:
 
     async def complete(self, source: InboundSource) -> None:
         """Transfer everything that waits in a source's outbox. Raises what its target raises."""
-        await transfer(_SourceOutbox(source, self._outboxes, self._queues, self._streams))
+        outbox = _SourceOutbox(source, self._outboxes, self._catalog, self._queues, self._streams)
+        await transfer(outbox)
 
     async def sweep(self) -> int:
         """Transfer what waits in the outboxes of all sources; return the number of sources."""
@@ -102,35 +106,34 @@ class _SourceOutbox:
     """The waiting events of one source, which go to its target through the idempotent append."""
 
     def __init__(
-        self, source: InboundSource, outboxes: OutboxStore, queues: Queues, streams: Streams
+        self,
+        source: InboundSource,
+        outboxes: OutboxStore,
+        catalog: Catalog,
+        queues: Queues,
+        streams: Streams,
     ) -> None:
         self._source = source
         self._address = outbox_of(source)
         self._outboxes = outboxes
+        self._catalog = catalog
         self._queues = queues
         self._streams = streams
 
     async def pending(self) -> PendingEntries[OutboxEntry, Target]:
         entries = await self._outboxes.pending(self._address, limits.OUTBOX_BATCH_ENTRIES)
-        return PendingEntries({self._target(): entries} if entries else {}, not entries)
-
-    def _target(self) -> Target:
-        into, namespace = self._source.spec.into, self._source.name.namespace
-        if into.queue is not None:
-            return QueueName(into.queue, namespace)
-        assert into.stream is not None
-        return StreamName(into.stream, namespace)
+        return PendingEntries({target_of(self._source): entries} if entries else {}, not entries)
 
     async def deliver(self, target: Target, entries: Sequence[OutboxEntry]) -> bool:
         producer_id = f"source/{self._source.source_id}"
         sequences = [entry.sequence for entry in entries]
         events = [decode_event(entry.payload) for entry in entries]
-        into = self._source.spec.into
         if isinstance(target, QueueName):
-            messages = [message_of(event, into) for event in events]
+            queue = await self._catalog.queue(target)
+            messages = [message_of(event, self._source, queue) for event in events]
             await self._queues.send_idempotent(target, producer_id, sequences, messages)
         else:
-            records = [record_of(event, into) for event in events]
+            records = [record_of(event, self._source.spec.into) for event in events]
             await self._streams.append_idempotent(target, producer_id, sequences, records)
         return True
 

@@ -37,6 +37,16 @@ def receive_all(client: httpx.Client, queue: str, count: int) -> list[dict[str, 
     return messages
 
 
+def eventually_waiting(client: httpx.Client, source: str) -> int:
+    """Return the number of events in the outbox, once it is empty or five seconds have passed."""
+    for _ in range(50):
+        waiting = int(client.get(f"{source}/stats").json()["waiting"])
+        if not waiting:
+            break
+        time.sleep(0.1)
+    return waiting
+
+
 @pytest.fixture
 def put(client: httpx.Client, queue: str, name: str):
     """Create the test's source, which sends to its queue; return the answer."""
@@ -101,6 +111,37 @@ def test_repeated_event_is_delivered_once(client, put, queue):
         False,
     ]
     assert [message["headers"]["event-id"] for message in received] == ["again", "other"]
+
+
+def test_event_without_the_value_of_its_key_reaches_a_fifo_queue(client, put, fifo_queue):
+    path = put(into={"queue": fifo_queue.rpartition("/")[2], "key": "/customer"})["path"]
+
+    for number, body in enumerate([b"{}", b'{"customer": "ada"}', b"no JSON"]):
+        headers = github_headers(body, f"f-{number}")
+        client.post(path, content=body, headers=headers).raise_for_status()
+
+    received = receive_all(client, fifo_queue, 3)
+    assert {message["headers"]["event-id"] for message in received} == {"f-0", "f-1", "f-2"}
+
+
+@pytest.mark.parametrize("kind", ["queue", "stream"])
+def test_event_that_its_target_never_accepts_stops_no_other(client, put, queue, stream, kind):
+    """It was accepted, and the events behind it waited for as long as the target refused it."""
+    target = {"queue": queue, "stream": stream}[kind]
+    limit = {"queue": "message_bytes_max", "stream": "record_bytes_max"}[kind]
+    client.patch(target, json={limit: 1024}).raise_for_status()
+    made = put(into={kind: target.rpartition("/")[2]})
+    large = b"x" * 2000
+
+    refused = client.post(made["path"], content=large, headers=github_headers(large, "large"))
+    accepted = client.post(made["path"], content=b"{}", headers=github_headers(b"{}", "small"))
+
+    source = f"/v1/sources/{made['name']}"
+    failures = client.get(f"{source}/failures").json()["items"]
+    assert refused.status_code == 413, refused.text
+    assert accepted.status_code == 200
+    assert [failure["reason"] for failure in failures] == ["message_too_large"]
+    assert eventually_waiting(client, source) == 0
 
 
 def test_event_reaches_a_stream_with_the_key_of_its_body(client, put, stream):
