@@ -126,7 +126,7 @@ def test_event_without_the_value_of_its_key_reaches_a_fifo_queue(client, put, fi
 
 @pytest.mark.parametrize("kind", ["queue", "stream"])
 def test_event_that_its_target_never_accepts_stops_no_other(client, put, queue, stream, kind):
-    """It was accepted, and the events behind it waited for as long as the target refused it."""
+    """Events behind one that the target refused waited for as long as it did."""
     target = {"queue": queue, "stream": stream}[kind]
     limit = {"queue": "message_bytes_max", "stream": "record_bytes_max"}[kind]
     client.patch(target, json={limit: 1024}).raise_for_status()
