@@ -293,6 +293,8 @@ async def _make_source(storage: Storage) -> None:
     headers, body = storage.source_receiver.test_request(source)
     await storage.source_receiver.receive(source, headers, body)
     await storage.source_receiver.receive(source, headers, body)
+    await storage.source_transfer.complete(source)
+    await _commit(storage, BILLING)
     for changes in ({"x-hub-signature-256": "sha256=" + "0" * 64}, {"x-hub-signature-256": "x"}):
         with suppress(SignatureRejected):
             await storage.source_receiver.receive(source, {**headers, **changes}, body)

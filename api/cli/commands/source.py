@@ -110,7 +110,7 @@ put_verbs(
     Definition("Source", Name, _put, _configuration, _path_note),
     create=[
         "millstream source create github github queue:orders --secret-file github.secret --keep-header X-GitHub-Event",
-        "millstream source create stripe stripe stream:payments --secret-file - --key /data/object/customer",
+        "echo whsec_8fKQ2rGq | millstream source create stripe stripe queue:orders --secret-file - --key /data/object/customer",
     ],
     apply=["millstream source apply github github queue:orders --tolerance 10m --dry-run"],
 )

@@ -459,8 +459,9 @@ def renamed(text: str, suffix: str, names: Sequence[str] = NAMES) -> str:
 
 @pytest.fixture
 def folder(monkeypatch, tmp_path):
-    """A working directory; where jq is missing, with a replacement for the examples."""
+    """A working directory with a secret; where jq is missing, with a replacement for the examples."""
     monkeypatch.chdir(tmp_path)
+    (tmp_path / "github.secret").write_text("It's a Secret to Everybody\n")
     if shutil.which("jq") is None:
         (tmp_path / "bin").mkdir()
         program = tmp_path / "bin" / "jq"
