@@ -79,7 +79,7 @@ build_pyspark() {
 
 # The installation ends with the process that it accompanies; the next one completes it.
 beside_companion() {
-    setsid "$0" spark &
+    setsid deploy/install.sh spark &
     while kill -0 $! 2>/dev/null && kill -0 "$companion" 2>/dev/null; do sleep 1; done
     kill -- -$! 2>/dev/null || wait $! || say "Spark could not be installed (see above): the archive and replays wait for it"
 }

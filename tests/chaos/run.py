@@ -13,7 +13,7 @@ from random import SystemRandom
 
 import msgspec
 
-from api.cli.up.archive_mode import why_not
+from api.cli.up.archive_mode import missing_requirement
 from tests.chaos.checker import ARCHIVE_INVARIANTS, check
 from tests.chaos.checking.findings import Finding
 from tests.chaos.damage import flip_bytes
@@ -176,7 +176,7 @@ def main() -> int:
     place = Path(tempfile.mkdtemp(prefix="millstream-chaos-"))
     place.chmod(0o755)  # Postgres may have to run as another user
     sys.stdout.write(f"seed {seed}, in {place}\n")
-    archives = why_not() is None
+    archives = missing_requirement() is None
     tools = found_tools(store)
     verdict = asyncio.run(run(seed, arguments.minutes * 60, place, tools, archives=archives))
     sys.stdout.write("\n".join([*verdict.timeline, "", verdict.report(), ""]))

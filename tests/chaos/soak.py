@@ -13,7 +13,7 @@ from pathlib import Path
 
 import msgspec
 
-from api.cli.up.archive_mode import why_not
+from api.cli.up.archive_mode import missing_requirement
 from tests.chaos.bounds import Judged, judge
 from tests.chaos.history import Outcome
 from tests.chaos.run import complaints_in
@@ -144,7 +144,9 @@ def main() -> int:
     place = Path(tempfile.mkdtemp(prefix="millstream-soak-"))
     place.chmod(0o755)  # Postgres may have to run as another user
     sys.stdout.write(f"in {place}\n")
-    soaked = asyncio.run(soak(arguments.minutes, place, tools, archives=why_not() is None))
+    soaked = asyncio.run(
+        soak(arguments.minutes, place, tools, archives=missing_requirement() is None)
+    )
     sys.stdout.write(f"{soaked.report()}\n")
     return 0 if soaked.holds else 1
 

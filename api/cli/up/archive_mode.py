@@ -44,10 +44,10 @@ def resolve_archive_mode(settings: Settings, data: Path) -> ArchiveMode:
             OFF, worker="never", notice="The archive is disabled by MILLSTREAM_ARCHIVE_URL.\n"
         )
     url = settings.archive_url or own_archive(data)
-    reason = SWITCHED_OFF if settings.spark == OFF else why_not()
+    reason = SWITCHED_OFF if settings.spark == OFF else missing_requirement()
     if reason is None:
         return ArchiveMode(url, worker="now")
-    if settings.spark == "wait":
+    if settings.spark == "wait" and not has_pyspark():
         return ArchiveMode(url, worker="when installed", notice=AWAITED)
     if settings.archive_url is not None or Path(data, _FOLDER).is_dir():
         notice = f"The archive is readable, but no worker writes to it: {reason}.\n"
@@ -60,7 +60,7 @@ async def wait_until_installed() -> str | None:
     while not _installer():
         await asyncio.sleep(INSTALLED_POLL_S)
         importlib.invalidate_caches()
-    return await asyncio.to_thread(why_not)
+    return await asyncio.to_thread(missing_requirement)
 
 
 def own_archive(data: Path) -> str:
@@ -68,7 +68,7 @@ def own_archive(data: Path) -> str:
     return (data / _FOLDER).as_uri()
 
 
-def why_not() -> str | None:
+def missing_requirement() -> str | None:
     """Return the reason why no worker can run on this machine; None where one can."""
     if not has_pyspark():
         return NO_SPARK

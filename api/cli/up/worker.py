@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from api.cli.errors import CliError, ExitCode
-from api.cli.up.archive_mode import why_not
+from api.cli.up.archive_mode import missing_requirement
 from api.cli.up.signals import run_until_stopped
 from api.config.settings import Settings
 from api.observability.logging import configure_logs
@@ -25,7 +25,7 @@ from storage.domain.jobs import JobKind, JobState
 def run(settings: Settings) -> None:
     """Work until SIGINT or SIGTERM. Raises CliError without Spark or Java."""
     configure_logs(settings.log_level)
-    if (reason := why_not()) is not None:
+    if (reason := missing_requirement()) is not None:
         raise CliError(reason, ExitCode.UNAVAILABLE)
     try:
         asyncio.run(run_until_stopped(work(_worker_settings(settings), on_end=_count)))

@@ -36,7 +36,7 @@ def without_spark(monkeypatch):
 
 @pytest.fixture
 def with_spark(monkeypatch):
-    monkeypatch.setattr(archive_mode, "why_not", lambda: None)
+    monkeypatch.setattr(archive_mode, "missing_requirement", lambda: None)
 
 
 def test_archive_defaults_to_data_directory(tmp_path, with_spark):
@@ -59,6 +59,17 @@ def test_archive_is_off_without_spark_and_says_why(tmp_path, without_spark):
 
     assert (decided.url, decided.worker) == ("off", "never")
     assert decided.notice == f"The archive is disabled: {NO_SPARK}.\n"
+
+
+def test_missing_java_is_not_waited_for(tmp_path, monkeypatch):
+    """The archive was on without a worker, until appends were refused because it was behind."""
+    monkeypatch.setattr(archive_mode, "has_pyspark", lambda: True)
+    monkeypatch.setattr(archive_mode, "missing_requirement", lambda: "Java 17 is missing")
+
+    decided = resolve_archive_mode(settings(spark="wait"), tmp_path)
+
+    assert (decided.url, decided.worker) == ("off", "never")
+    assert "Java 17 is missing" in decided.notice
 
 
 @pytest.mark.parametrize("url", [None, "s3://bucket/prefix"])
