@@ -9,12 +9,14 @@ from storage.concurrency.batcher import Batcher
 from storage.concurrency.definition_cache import DefinitionCache
 from storage.domain import limits
 from storage.domain.clock import Clock
-from storage.domain.errors import MillstreamError
+from storage.domain.errors import MillstreamError, SecretUnreadable
 from storage.postgres.definition_table import CHANNEL, DefinitionTable
 from storage.postgres.listener import Listener
 
 N = TypeVar("N", bound=Hashable)
 D = TypeVar("D", bound=msgspec.Struct)
+
+_UNREADABLE = (msgspec.ValidationError, SecretUnreadable)
 
 
 class CachedDefinitions(Generic[N, D]):
@@ -65,11 +67,11 @@ class CachedDefinitions(Generic[N, D]):
     async def _read_many(self, names: Sequence[N]) -> list[D | MillstreamError]:
         """Read the definitions that were requested during the previous statement.
 
-        If one of them cannot be decoded, such as that of a later version, the others are read without it.
+        If one of them cannot be decoded, such as that of a later version, or decrypted, the others are read without it.
         """
         try:
             by_name = await self._table.find_many(names)
-        except msgspec.ValidationError:
+        except _UNREADABLE:
             if len(names) == 1:
                 raise
             halves = names[: len(names) // 2], names[len(names) // 2 :]
@@ -79,5 +81,5 @@ class CachedDefinitions(Generic[N, D]):
     async def _read_half(self, names: Sequence[N]) -> Sequence[D | MillstreamError]:
         try:
             return await self._read_many(names)
-        except msgspec.ValidationError as error:
+        except _UNREADABLE as error:
             return [error]  # type: ignore[list-item]

@@ -96,6 +96,7 @@ class Catalog:
             _STREAMS,
             clock,
             check=self._check_stream,
+            checks_changes=False,  # a view cannot take the name of a stream that exists
             on_change=self._stream_reader.invalidate,
         )
         self._deleted = DeletedDefinitions(database)

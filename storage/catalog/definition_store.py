@@ -26,6 +26,10 @@ D = TypeVar("D", bound=StoredDefinition)
 L = TypeVar("L", bound=LockedDefinition[Any])
 
 
+def _unchanged(before: D, _: object) -> D:
+    return before
+
+
 def _requested(_: S, spec: S) -> S:
     return spec
 
@@ -48,6 +52,7 @@ class DefinitionRules(NamedTuple, Generic[N, S, D]):
     `create`: the first definition of a name, from its specification and the time; None if a put passes it. `merge`: what a put stores, from the current
     specification and the requested one. `check_change`: raises ValidationFailed for a change of what is immutable. `is_pausable`:
     specifications have `paused`, which a put leaves alone; `check_pause`: raises ValidationFailed for one that cannot be paused.
+    `redact`: the definition before a put with markers for its secrets, given what the put stores.
     """
 
     not_found: Callable[[N], MillstreamError]
@@ -57,12 +62,14 @@ class DefinitionRules(NamedTuple, Generic[N, S, D]):
     with_spec: Callable[[D, S], D] = _with_spec
     is_pausable: bool = False
     check_pause: Callable[[S], None] = _allow
+    redact: Callable[[D, S], D] = _unchanged
 
 
 class DefinitionStore(Generic[N, S, D, L]):
     """The definitions of one noun, and the one place that changes them.
 
-    `check` raises for a specification that other objects do not allow; it runs before the lock on the name. `on_change` is called
+    `check` raises for a specification that other objects do not allow; it runs before the lock on the name, for a change only with
+    `checks_changes`. `on_change` is called
     with the name when a change has ended, also if it failed. Each change is one transaction, and
     raises OutcomeUnknown when it may have happened. `if_match` is the version that the caller has seen: PreconditionFailed is
     raised when another one is current, or none exists.
@@ -75,12 +82,14 @@ class DefinitionStore(Generic[N, S, D, L]):
         clock: Clock,
         *,
         check: Callable[[N, S], Awaitable[None]] | None = None,
+        checks_changes: bool = True,
         on_change: Callable[[N], None] = lambda _: None,
     ) -> None:
         self._table = table
         self._rules = rules
         self._clock = clock
         self._check = check
+        self._checks_changes = checks_changes
         self._on_change = on_change
 
     async def put(
@@ -114,13 +123,13 @@ class DefinitionStore(Generic[N, S, D, L]):
                     created = create(name, spec, self._clock.now_ms())
                     await (insert(locked, created) if insert else locked.insert(created))
                     return Put(created, True, None)
+                merged = self._merged(current, spec, replace_pause=replace_pause)
+                before = self._rules.redact(current, merged)
                 if create_only:
-                    raise AlreadyExists(self._table.kind, _text(name), current)
-                merged = self.merged(current, spec, replace_pause=replace_pause)
-                return Put(await self._replace(locked, current, merged), False, current)
+                    raise AlreadyExists(self._table.kind, _text(name), before)
+                return Put(await self._replace(locked, current, merged), False, before)
 
-    def merged(self, current: D, spec: S, *, replace_pause: bool = False) -> S:
-        """Return the specification that a put of `spec` stores in place of the current one."""
+    def _merged(self, current: D, spec: S, *, replace_pause: bool = False) -> S:
         merged = self._rules.merge(current.spec, spec)
         if replace_pause or not self._rules.is_pausable:
             return merged
@@ -128,10 +137,12 @@ class DefinitionStore(Generic[N, S, D, L]):
 
     async def change(self, name: N, change: Callable[[S], S], *, if_match: int | None = None) -> D:
         """Replace the specification by the result of `change`, atomically."""
-        if self._check is not None and (definition := await self._table.find(name)):
-            changed = change(definition.spec)
-            changed.check()
-            await self._check(name, changed)
+        if self._check is not None and self._checks_changes:
+            definition: D | None = await self._table.find(name)
+            if definition is not None:
+                changed = change(definition.spec)
+                changed.check()
+                await self._check(name, changed)
         async with self.changing(name, if_match) as (locked, current):
             return await self._replace(locked, current, change(current.spec))
 

@@ -9,6 +9,9 @@ from storage.domain.errors import PreconditionFailed
 
 ANY_VERSION = -1
 """Version seen by a caller that only requires the object to exist."""
+HIDDEN_VALUE = "(secret)"
+OTHER_HIDDEN_VALUE = "(another secret)"
+"""Placeholders of a secret, and of one that a put replaces."""
 
 
 class Spec(Protocol):

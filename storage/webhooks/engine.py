@@ -6,7 +6,7 @@
 import asyncio
 import base64
 import os
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
 from msgspec.structs import replace
 
@@ -16,9 +16,8 @@ from storage.catalog.definition_store import DefinitionRules, DefinitionStore
 from storage.domain import limits
 from storage.domain.access.egress import Egress
 from storage.domain.clock import Clock
-from storage.domain.definitions import next_version
+from storage.domain.definitions import OTHER_HIDDEN_VALUE, next_version
 from storage.domain.errors import (
-    AlreadyExists,
     GroupNotFound,
     QueueNotFound,
     ValidationFailed,
@@ -33,10 +32,6 @@ from storage.postgres.repositories.webhooks import LockedWebhook, WebhookRows
 from storage.webhooks.secrets import WebhookSecrets
 
 _SECRET_PREFIX = "whsec_"  # noqa: S105  what a secret begins with is none
-
-
-OTHER_HIDDEN_VALUE = "(another secret)"
-"""Stands for the former value of a header that a PUT changes: values are secret."""
 
 
 class PutWebhook(NamedTuple):
@@ -113,24 +108,19 @@ class Webhooks:
             await locked.insert(webhook)
             await locked.put_secrets(webhook.webhook_id, [sealed])
 
-        try:
-            put = await self._with_values.put(
-                name,
-                spec,
-                if_match=if_match,
-                create_only=create_only,
-                dry_run=dry_run,
-                replace_pause=replace_pause,
-                insert=insert,
-            )
-        except AlreadyExists as error:
-            current = cast("Webhook", error.current)
-            error.current = _compared(current, self._with_values.merged(current, spec))
-            raise
+        put = await self._with_values.put(
+            name,
+            spec,
+            if_match=if_match,
+            create_only=create_only,
+            dry_run=dry_run,
+            replace_pause=replace_pause,
+            insert=insert,
+        )
         return PutWebhook(
             _without_values(put.definition),
             put.created,
-            put.before and _compared(put.before, put.definition.spec),
+            put.before,
             secret if put.created else None,
         )
 
@@ -256,7 +246,7 @@ def _refuse_change(old: WebhookSpec, new: WebhookSpec) -> None:
         raise ValidationFailed.at("/source", detail, "immutable")
 
 
-def _compared(before: Webhook, after: WebhookSpec) -> Webhook:
+def _redact(before: Webhook, after: WebhookSpec) -> Webhook:
     """Return `before` with a marker in place of each header value that `after` changes."""
     new = dict(after.headers or ())
     headers = tuple(
@@ -281,6 +271,7 @@ _RULES: DefinitionRules[WebhookName, WebhookSpec, Webhook] = DefinitionRules(
     check_change=_refuse_change,
     merge=_keep_headers,
     is_pausable=True,
+    redact=_redact,
 )
 
 

@@ -11,7 +11,7 @@ from api.native.examples import AT, CREATED, LATER, Example, Repeat
 from api.native.fields import rfc3339, to_ms
 from api.rest.conditional_requests import etag
 from api.rest.definition_router import JSON_ONLY, definition_router
-from api.rest.noun import Noun, OperationDoc, Verbs
+from api.rest.noun import Noun, ResourceOperation
 from api.rest.schemas.webhook import (
     RotateIn,
     SecretOut,
@@ -23,6 +23,7 @@ from api.rest.schemas.webhook import (
 )
 from storage.bootstrap import Storage
 from storage.domain.access.permissions import Action, Principal
+from storage.domain.definitions import ANY_VERSION
 from storage.domain.names import WebhookName
 from storage.domain.webhooks import SourceKind, Webhook, WebhookSpec
 from storage.webhooks.engine import PutWebhook, Webhooks
@@ -58,18 +59,8 @@ async def _delete(webhooks: Webhooks, name: WebhookName, if_match: int | None) -
     """Delete a webhook after its requests in progress have ended."""
     paused = await webhooks.pause(name, paused=True, if_match=if_match)
     await webhooks.wait_until_in_force(paused)
-    await webhooks.delete(name, if_match=None if if_match is None else paused.version)
-
-
-def _verbs(storage: Storage, _: Principal) -> Verbs:
-    webhooks = storage.webhooks
-    return Verbs(
-        put=webhooks.put,
-        get=webhooks.get,
-        pause=webhooks.pause,
-        delete=partial(_delete, webhooks),
-        page=webhooks.list_webhooks,
-    )
+    is_version = if_match not in (None, ANY_VERSION)
+    await webhooks.delete(name, if_match=paused.version if is_version else if_match)
 
 
 WEBHOOKS = Noun(
@@ -79,7 +70,6 @@ WEBHOOKS = Noun(
     see=[Depends(may(Action.WEBHOOK_LIST))],
     manage=[MANAGE],
     listed=Action.WEBHOOK_LIST,
-    verbs=_verbs,
     authorise=_authorise,
     schema=WebhookOut,
     config=WebhookConfig,
@@ -90,7 +80,7 @@ WEBHOOKS = Noun(
     put_fields=_put_fields,
     pause_fields=_in_force,
     operations={
-        "put": OperationDoc(
+        "put": ResourceOperation(
             "put_webhook",
             """Create a webhook for a queue or a consumer group, or replace its configuration.
 
@@ -99,30 +89,39 @@ WEBHOOKS = Noun(
             with the webhook (`current`) and the requested fields that differ from it (`changes`). The response waits until no deliverer sends by the
             former configuration (`in_force`).
             """,
+            lambda storage, _: storage.webhooks.put,
         ),
-        "get": OperationDoc(
+        "get": ResourceOperation(
             "get_webhook",
             "Show the configuration and health of a webhook. The ETag covers the configuration only.",
+            lambda storage, _: storage.webhooks.get,
         ),
-        "pause": OperationDoc(
+        "pause": ResourceOperation(
             "pause_webhook",
             """Pause deliveries. Messages and records wait in their queue or stream.
 
             The response waits until the requests in progress have ended (`in_force`).
             """,
+            lambda storage, _: storage.webhooks.pause,
         ),
-        "resume": OperationDoc(
+        "resume": ResourceOperation(
             "resume_webhook",
             "Resume deliveries. A webhook that the service has disabled stays disabled.",
+            lambda storage, _: storage.webhooks.pause,
         ),
-        "delete": OperationDoc(
+        "delete": ResourceOperation(
             "delete_webhook",
             """Delete a webhook, its secrets and its log. The queue or group is kept.
 
             It is paused first, until its requests in progress have ended.
             """,
+            lambda storage, _: partial(_delete, storage.webhooks),
         ),
-        "list": OperationDoc("list_webhooks", "List webhooks by name."),
+        "list": ResourceOperation(
+            "list_webhooks",
+            "List webhooks by name.",
+            lambda storage, _: storage.webhooks.list_webhooks,
+        ),
     },
 )
 router = definition_router(WEBHOOKS)

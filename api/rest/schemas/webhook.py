@@ -15,6 +15,7 @@ from api.rest.field_map import (
 )
 from api.rest.schema_base import Config, Seconds, Time, in_seconds
 from storage.domain import limits
+from storage.domain.definitions import HIDDEN_VALUE
 from storage.domain.webhooks import (
     AttemptOutcome,
     BodyFormat,
@@ -30,10 +31,6 @@ from storage.domain.webhooks import (
 
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9_.-]{1,80}$")]
 _RETRIES = [in_seconds(delay) for delay in limits.WEBHOOK_RETRY_DELAYS_MS]
-
-
-HIDDEN_VALUE = "(secret)"
-"""Stands for a header's value in comparisons of configurations."""
 
 
 _RENAMED = {"retry_seconds": "retry_delays_ms", "log_retention_seconds": "log_ms"}
@@ -109,7 +106,7 @@ class WebhookConfig(MappedDefinitionConfig):
     def from_domain(cls, value: WebhookSpec, **others: Any) -> Self:
         """Return the configuration of a specification, without header values."""
         headers = {name: text or HIDDEN_VALUE for name, text in value.headers or ()}
-        return cls.mapped(value, headers=headers, enabled=None, source=str(value.source))
+        return cls.mapped(value, headers=headers, enabled=None, source=str(value.source), **others)
 
     def to_domain(self) -> WebhookSpec:
         """Return the specification, which the engine validates."""

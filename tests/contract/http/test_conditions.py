@@ -17,6 +17,17 @@ NOUNS: dict[str, Callable[[str], tuple[str, dict[str, Any]]]] = {
     "stream": lambda name: (f"/v1/streams/{name}", {}),
     "group": lambda name: (f"/v1/groups/{name}", {"stream": f"{name}-source"}),
     "namespace": lambda name: (f"/v1/namespaces/{name}", {"queues_max": 3}),
+    "webhook": lambda name: (
+        f"/v1/webhooks/{name}",
+        {"source": f"group:{name}-group", "url": "https://example.com/hook"},
+    ),
+    "source": lambda name: (
+        f"/v1/sources/{name}",
+        {
+            "webhook": {"provider": "github", "secrets": ["It's a Secret"]},
+            "into": {"stream": f"{name}-source"},
+        },
+    ),
     "bookmark": lambda name: (f"/v1/groups/{name}-group/bookmarks/{name}", {}),
 }
 VERSIONED = [noun for noun in NOUNS if noun != "bookmark"]
