@@ -1,6 +1,6 @@
 """Routes of the definitions of a noun: put, show, change, pause, resume, delete and list.
 
-A noun declares its schemas, the verbs of its engine and the operations that it has. The operations have conditions
+A noun declares its schemas and its operations, each with the verb of its engine. The operations have conditions
 (RFC 9110), dry runs, audit, permissions and pages in common.
 """
 
@@ -26,7 +26,7 @@ from api.rest.conditional_requests import (
     note_outcome,
 )
 from api.rest.definition_changes import DryRun, comparing, put_outcome
-from api.rest.noun import Noun, OperationDoc
+from api.rest.noun import Noun, ResourceOperation, VerbOf
 from api.rest.schema_base import DefinitionConfig
 from storage.domain import limits
 from storage.domain.access.permissions import Principal
@@ -38,13 +38,13 @@ def definition_router(noun: Noun) -> APIRouter:
     """Return the router of a noun with its operations, to which it adds its own."""
     router = APIRouter(prefix=f"/v1/{noun.plural}", tags=[noun.plural], route_class=AuditedRoute)
     for name, operation in noun.operations.items():
-        _ROUTES[name](noun, partial(_add, router, operation))
+        _ROUTES[name](noun, operation.verb, partial(_add, router, operation))
     return router
 
 
 def _add(
     router: APIRouter,
-    operation: OperationDoc,
+    operation: ResourceOperation,
     method: str,
     path: str,
     endpoint: Callable[..., Any],
@@ -64,7 +64,7 @@ def _add(
     )
 
 
-def _add_put(noun: Noun, add: Callable[..., None]) -> None:
+def _add_put(noun: Noun, verb: VerbOf, add: Callable[..., None]) -> None:
     async def put(
         *,
         name: Any,
@@ -80,7 +80,7 @@ def _add_put(noun: Noun, add: Callable[..., None]) -> None:
         spec = config.to_domain()
         noun.authorise(storage, principal, None, spec)
         with comparing(config.comparable(), noun.schema):
-            outcome = await noun.verbs(storage, principal).put(
+            outcome = await verb(storage, principal)(
                 name,
                 spec,
                 if_match=expected_version(if_match),
@@ -110,11 +110,11 @@ def _add_put(noun: Noun, add: Callable[..., None]) -> None:
     )
 
 
-def _add_get(noun: Noun, add: Callable[..., None]) -> None:
+def _add_get(noun: Noun, verb: VerbOf, add: Callable[..., None]) -> None:
     async def get(
         *, name: Any, storage: StorageDep, principal: PrincipalDep, response: Response
     ) -> Any:
-        definition = await noun.verbs(storage, principal).get(name)
+        definition = await verb(storage, principal)(name)
         return _response(schema, definition, response)
 
     async def get_if_changed(
@@ -125,7 +125,7 @@ def _add_get(noun: Noun, add: Callable[..., None]) -> None:
         response: Response,
         if_none_match: IfNoneMatch = None,
     ) -> Any:
-        definition = await noun.verbs(storage, principal).get(name)
+        definition = await verb(storage, principal)(name)
         if is_unchanged(if_none_match, definition.version):
             return Response(status_code=304, headers={"etag": etag(definition.version)})
         return _response(schema, definition, response)
@@ -142,7 +142,7 @@ def _add_get(noun: Noun, add: Callable[..., None]) -> None:
     )
 
 
-def _add_change(noun: Noun, add: Callable[..., None]) -> None:
+def _add_change(noun: Noun, verb: VerbOf, add: Callable[..., None]) -> None:
     async def change(
         *,
         name: Any,
@@ -157,7 +157,7 @@ def _add_change(noun: Noun, add: Callable[..., None]) -> None:
             noun.authorise(storage, principal, before, after)
             return after
 
-        definition = await noun.verbs(storage, principal).change(
+        definition = await verb(storage, principal)(
             name, apply, if_match=expected_version(if_match)
         )
         note_former_members(response, patch)
@@ -173,11 +173,13 @@ def _add_change(noun: Noun, add: Callable[..., None]) -> None:
     )
 
 
-def _add_pausing(method: str, paused: bool, noun: Noun, add: Callable[..., None]) -> None:
+def _add_pausing(
+    method: str, paused: bool, noun: Noun, verb: VerbOf, add: Callable[..., None]
+) -> None:
     async def set_paused(
         *, name: Any, storage: StorageDep, principal: PrincipalDep, response: Response
     ) -> Any:
-        definition = await noun.verbs(storage, principal).pause(name, paused=paused)
+        definition = await verb(storage, principal)(name, paused=paused)
         fields = await noun.pause_fields(storage, definition)
         return _response(schema, definition, response, **fields)
 
@@ -192,11 +194,11 @@ def _add_pausing(method: str, paused: bool, noun: Noun, add: Callable[..., None]
     )
 
 
-def _add_delete(noun: Noun, add: Callable[..., None]) -> None:
+def _add_delete(noun: Noun, verb: VerbOf, add: Callable[..., None]) -> None:
     async def delete(
         *, name: Any, storage: StorageDep, principal: PrincipalDep, if_match: IfMatch = None
     ) -> None:
-        await noun.verbs(storage, principal).delete(name, if_match=expected_version(if_match))
+        await verb(storage, principal)(name, if_match=expected_version(if_match))
 
     add(
         "DELETE",
@@ -208,7 +210,7 @@ def _add_delete(noun: Noun, add: Callable[..., None]) -> None:
     )
 
 
-def _add_list(noun: Noun, add: Callable[..., None]) -> None:
+def _add_list(noun: Noun, verb: VerbOf, add: Callable[..., None]) -> None:
     async def list_page(
         *,
         storage: StorageDep,
@@ -220,7 +222,7 @@ def _add_list(noun: Noun, add: Callable[..., None]) -> None:
         scope = (noun.plural, principal.namespace) if noun.listed else (noun.plural,)
         about = (*scope, prefix)
         after = decode_cursor(cursor, about, str) if cursor else ""
-        definitions = await noun.verbs(storage, principal).page(
+        definitions = await verb(storage, principal)(
             principal.namespace, prefix=prefix, after=after, limit=limit + 1
         )
         page = page_of(definitions, limit, about, _text, partial(_may_list, noun, principal))
@@ -230,7 +232,7 @@ def _add_list(noun: Noun, add: Callable[..., None]) -> None:
     add("GET", "", list_page, annotations={}, dependencies=[*noun.see], response_model=noun.page)
 
 
-_ROUTES: dict[str, Callable[[Noun, Callable[..., None]], None]] = {
+_ROUTES: dict[str, Callable[[Noun, VerbOf, Callable[..., None]], None]] = {
     "put": _add_put,
     "get": _add_get,
     "change": _add_change,

@@ -8,30 +8,18 @@ from fastapi import params
 from storage.bootstrap import Storage
 from storage.domain.access.permissions import Action, Principal
 
+Verb = Callable[..., Awaitable[Any]]
+"""A method of an engine, as `storage.catalog.definition_store` has it."""
+VerbOf = Callable[[Storage, Principal], Verb]
+"""Returns the engine's method for a caller."""
 
-class OperationDoc(NamedTuple):
-    """Id of an operation and its description, whose first line is the summary."""
+
+class ResourceOperation(NamedTuple):
+    """An operation: its id, its description, whose first line is the summary, and its verb."""
 
     id: str
     description: str
-
-
-Verb = Callable[..., Awaitable[Any]]
-
-
-async def _not_supported(*_: object, **__: object) -> Any:
-    raise NotImplementedError("The noun has the operation, but not the verb.")
-
-
-class Verbs(NamedTuple):
-    """The verbs of a noun's engine, as `storage.catalog.definition_store` has them."""
-
-    put: Verb = _not_supported
-    get: Verb = _not_supported
-    change: Verb = _not_supported
-    pause: Verb = _not_supported
-    delete: Verb = _not_supported
-    page: Verb = _not_supported
+    verb: VerbOf
 
 
 async def _no_fields(*_: object) -> Mapping[str, Any]:
@@ -46,10 +34,10 @@ class Noun(NamedTuple):
     """A noun as its routes need it.
 
     `name` and `plural`: as in paths. `path`: annotation of the name, a dependency. `see`, `manage`: permissions of reading and
-    of changing. `verbs`: the engine's, for a caller. `listed`: permission by name of what a list shows; None shows
+    of changing. `listed`: permission by name of what a list shows; None shows
     everything, in no namespace. `schema`: that of the object.
 
-    `detail`: the schema of what the verb `get` returns, if it is another one. `config`, `stored`: schemas of a put's body and
+    `detail`: the schema of what `get` returns, if it is another one. `config`, `stored`: schemas of a put's body and
     answer. `body_required`: a put without a body is invalid. `changed`: the schema after a pause. `patch`: the schema of a
     change. `page`: the schema of a list.
 
@@ -63,8 +51,7 @@ class Noun(NamedTuple):
     path: Any
     see: Sequence[params.Depends]
     manage: Sequence[params.Depends]
-    verbs: Callable[[Storage, Principal], Verbs]
-    operations: Mapping[str, OperationDoc]
+    operations: Mapping[str, ResourceOperation]
     schema: Any
     listed: Action | None = None
     detail: Any = None

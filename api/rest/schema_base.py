@@ -1,5 +1,6 @@
 """Shared parts of configuration schemas. Unknown fields are rejected."""
 
+from abc import abstractmethod
 from collections.abc import Mapping
 from typing import Annotated, Any, Self, TypeVar
 
@@ -40,13 +41,13 @@ class DefinitionConfig(Config):
     """Base of the complete configuration of an object, the body of its PUT."""
 
     @classmethod
+    @abstractmethod
     def from_domain(cls, value: Any) -> Self:
         """Return the configuration of a specification."""
-        raise NotImplementedError
 
+    @abstractmethod
     def to_domain(self) -> Any:
         """Return the specification, which the engine validates."""
-        raise NotImplementedError
 
     def comparable(self) -> Self:
         """Return the configuration as `from_domain` returns it, for comparisons."""

@@ -9,7 +9,7 @@ from api.native.dependencies import GroupPath, NamePart, StorageDep, may
 from api.native.examples import AT, CREATED, LATER, MEMBERSHIP, Example
 from api.rest.conditional_requests import IfNoneMatch, is_create_only
 from api.rest.definition_router import JSON_ONLY, definition_router
-from api.rest.noun import Noun, OperationDoc, Verbs
+from api.rest.noun import Noun, ResourceOperation
 from api.rest.schemas.group import (
     BookmarkIn,
     BookmarkList,
@@ -52,17 +52,6 @@ async def _describe(groups: Groups, name: GroupName) -> GroupSnapshot:
     return GroupSnapshot(group, members, [(one.lease, one.committed) for one in shards.values()])
 
 
-def _verbs(storage: Storage, _: Principal) -> Verbs:
-    groups = storage.groups
-    return Verbs(
-        put=groups.put,
-        get=partial(_describe, groups),
-        pause=groups.pause,
-        delete=groups.delete,
-        page=groups.list_groups,
-    )
-
-
 GROUPS = Noun(
     name="group",
     plural="groups",
@@ -70,7 +59,6 @@ GROUPS = Noun(
     see=[SEE],
     manage=[MANAGE],
     listed=Action.GROUP_LIST,
-    verbs=_verbs,
     authorise=_authorise,
     schema=GroupOut,
     detail=GroupDetail,
@@ -79,27 +67,41 @@ GROUPS = Noun(
     stored=GroupStored,
     page=GroupPage,
     operations={
-        "put": OperationDoc(
+        "put": ResourceOperation(
             "put_consumer_group",
             """Create a group that reads a stream, or change its timeouts.
 
             A paused group stays paused. With `If-None-Match: *`, an existing group is not changed: the response is 412,
             with the group (`current`) and the requested fields that differ from it (`changes`).
             """,
+            lambda storage, _: storage.groups.put,
         ),
-        "get": OperationDoc("get_consumer_group", "Show a group, its members and their shards."),
-        "pause": OperationDoc(
+        "get": ResourceOperation(
+            "get_consumer_group",
+            "Show a group, its members and their shards.",
+            lambda storage, _: partial(_describe, storage.groups),
+        ),
+        "pause": ResourceOperation(
             "pause_consumer_group",
             """Pause a group: its members receive no records until it is resumed.
 
             Members notice within one heartbeat, at most 5 seconds. They keep their shards, and may commit what they have received.
             """,
+            lambda storage, _: storage.groups.pause,
         ),
-        "resume": OperationDoc("resume_consumer_group", "Resume a group."),
-        "delete": OperationDoc(
-            "delete_consumer_group", "Delete a group, its offsets and its bookmarks."
+        "resume": ResourceOperation(
+            "resume_consumer_group", "Resume a group.", lambda storage, _: storage.groups.pause
         ),
-        "list": OperationDoc("list_consumer_groups", "List groups by name."),
+        "delete": ResourceOperation(
+            "delete_consumer_group",
+            "Delete a group, its offsets and its bookmarks.",
+            lambda storage, _: storage.groups.delete,
+        ),
+        "list": ResourceOperation(
+            "list_consumer_groups",
+            "List groups by name.",
+            lambda storage, _: storage.groups.list_groups,
+        ),
     },
 )
 router = definition_router(GROUPS)

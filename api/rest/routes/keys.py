@@ -11,12 +11,11 @@ from api.native.examples import API_KEY, AT, GRANT, KEY_ID, LATER, RATES, Exampl
 from api.native.fields import to_ms
 from api.rest.conditional_requests import NO_STORE, etag
 from api.rest.definition_router import JSON_ONLY, definition_router
-from api.rest.noun import Noun, OperationDoc, Verbs
+from api.rest.noun import Noun, ResourceOperation
 from api.rest.schemas.key import KeyConfig, KeyCreated, KeyOut, KeyPage, KeyPatch, KeyRotation
-from storage.bootstrap import Storage
 from storage.domain import limits
 from storage.domain.access.credentials import IssuedCredential, NewSecret
-from storage.domain.access.permissions import Action, Principal
+from storage.domain.access.permissions import Action
 
 MANAGE = Depends(may(Action.ADMIN_KEYS))
 KeyId = Annotated[str, Path(description="Id of an API key or access key pair.")]
@@ -27,35 +26,30 @@ def key_from_path(key: KeyId) -> str:
     return key
 
 
-def _verbs(storage: Storage, principal: Principal) -> Verbs:
-    credentials = storage.credentials
-    return Verbs(
-        get=partial(credentials.get, principal),
-        change=partial(credentials.change, principal),
-        delete=partial(credentials.revoke, principal),
-    )
-
-
 KEYS = Noun(
     name="key",
     plural="keys",
     path=Annotated[str, Depends(key_from_path)],
     see=[MANAGE],
     manage=[MANAGE],
-    verbs=_verbs,
     schema=KeyOut,
     patch=KeyPatch,
     is_etag_complete=True,
     operations={
-        "get": OperationDoc(
-            "get_key", "Show a credential without its secret, which cannot be retrieved."
+        "get": ResourceOperation(
+            "get_key",
+            "Show a credential without its secret, which cannot be retrieved.",
+            lambda storage, caller: partial(storage.credentials.get, caller),
         ),
-        "change": OperationDoc(
-            "change_key", "Change permissions of a credential. They apply from its next call."
+        "change": ResourceOperation(
+            "change_key",
+            "Change permissions of a credential. They apply from its next call.",
+            lambda storage, caller: partial(storage.credentials.change, caller),
         ),
-        "delete": OperationDoc(
+        "delete": ResourceOperation(
             "revoke_key",
             "Revoke a credential permanently. All processes close its open connections.",
+            lambda storage, caller: partial(storage.credentials.revoke, caller),
         ),
     },
 )

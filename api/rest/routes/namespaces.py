@@ -7,10 +7,9 @@ from fastapi import Depends
 from api.native.dependencies import NamePart, PrincipalDep, may_all
 from api.native.examples import AT, CREATED, Example
 from api.rest.definition_router import definition_router
-from api.rest.noun import Noun, OperationDoc, Verbs
+from api.rest.noun import Noun, ResourceOperation
 from api.rest.schemas.namespace import NamespaceConfig, NamespaceOut, NamespacePage, NamespaceStored
-from storage.bootstrap import Storage
-from storage.domain.access.permissions import Action, Principal
+from storage.domain.access.permissions import Action
 from storage.domain.errors import Forbidden
 from storage.domain.names import check_name
 
@@ -30,43 +29,40 @@ def namespace_from_path(namespace: NamePart) -> str:
 MANAGE = [Depends(may_all(Action.ADMIN_NAMESPACES)), Depends(acts_everywhere)]
 
 
-def _verbs(storage: Storage, _: Principal) -> Verbs:
-    namespaces = storage.namespaces
-    return Verbs(
-        put=namespaces.put,
-        get=namespaces.get,
-        delete=namespaces.delete,
-        page=lambda _, **page: namespaces.list(**page),
-    )
-
-
 NAMESPACES = Noun(
     name="namespace",
     plural="namespaces",
     path=Annotated[str, Depends(namespace_from_path)],
     see=MANAGE,
     manage=MANAGE,
-    verbs=_verbs,
     schema=NamespaceOut,
     config=NamespaceConfig,
     stored=NamespaceStored,
     page=NamespacePage,
     operations={
-        "put": OperationDoc(
+        "put": ResourceOperation(
             "put_namespace",
             "Create a namespace, or replace its quotas. They apply in all processes within a second.",
+            lambda storage, _: storage.namespaces.put,
         ),
-        "get": OperationDoc(
-            "get_namespace", "Show a namespace and its quotas. The ETag covers the quotas only."
+        "get": ResourceOperation(
+            "get_namespace",
+            "Show a namespace and its quotas. The ETag covers the quotas only.",
+            lambda storage, _: storage.namespaces.get,
         ),
-        "delete": OperationDoc(
+        "delete": ResourceOperation(
             "delete_namespace",
             """Delete an empty namespace, including its finished jobs and ended keys.
 
             Queues and streams that were deleted within the last ten minutes, and archives, count as content.
             """,
+            lambda storage, _: storage.namespaces.delete,
         ),
-        "list": OperationDoc("list_namespaces", "List namespaces by name."),
+        "list": ResourceOperation(
+            "list_namespaces",
+            "List namespaces by name.",
+            lambda storage, _: lambda _, **page: storage.namespaces.list(**page),
+        ),
     },
 )
 router = definition_router(NAMESPACES)

@@ -5,7 +5,7 @@ from fastapi import Depends, Request
 from api.native.dependencies import QueuePath, StorageDep, may
 from api.native.examples import AT, CREATED, LATER, Example
 from api.rest.definition_router import definition_router
-from api.rest.noun import Noun, OperationDoc, Verbs
+from api.rest.noun import Noun, ResourceOperation
 from api.rest.schemas.queue import (
     Purged,
     QueueConfig,
@@ -34,18 +34,6 @@ def _authorise(
         storage.authorizer.authorise(principal, Action.QUEUE_SEND, target)
 
 
-def _verbs(storage: Storage, _: Principal) -> Verbs:
-    catalog = storage.catalog
-    return Verbs(
-        put=catalog.put_queue,
-        get=catalog.fresh_queue,
-        change=catalog.change_queue,
-        pause=catalog.pause_queue,
-        delete=catalog.delete_queue,
-        page=catalog.list_queues,
-    )
-
-
 QUEUES = Noun(
     name="queue",
     plural="queues",
@@ -53,7 +41,6 @@ QUEUES = Noun(
     see=[SEE],
     manage=[MANAGE],
     listed=Action.QUEUE_LIST,
-    verbs=_verbs,
     authorise=_authorise,
     schema=QueueOut,
     config=QueueConfig,
@@ -62,23 +49,41 @@ QUEUES = Noun(
     page=QueuePage,
     is_etag_complete=True,
     operations={
-        "put": OperationDoc(
+        "put": ResourceOperation(
             "put_queue",
             """Create a queue, or replace its configuration.
 
             A paused queue stays paused. With `If-None-Match: *`, an existing queue is not changed: the response is 412,
             with the queue (`current`) and the requested fields that differ from it (`changes`).
             """,
+            lambda storage, _: storage.catalog.put_queue,
         ),
-        "get": OperationDoc("get_queue", "Show a queue's configuration."),
-        "change": OperationDoc("change_queue", "Change fields of a queue's configuration."),
-        "pause": OperationDoc(
+        "get": ResourceOperation(
+            "get_queue",
+            "Show a queue's configuration.",
+            lambda storage, _: storage.catalog.fresh_queue,
+        ),
+        "change": ResourceOperation(
+            "change_queue",
+            "Change fields of a queue's configuration.",
+            lambda storage, _: storage.catalog.change_queue,
+        ),
+        "pause": ResourceOperation(
             "pause_queue",
             "Pause delivery: the queue accepts messages and delivers none until it is resumed.",
+            lambda storage, _: storage.catalog.pause_queue,
         ),
-        "resume": OperationDoc("resume_queue", "Resume delivery."),
-        "delete": OperationDoc("delete_queue", "Delete a queue and its messages."),
-        "list": OperationDoc("list_queues", "List queues by name."),
+        "resume": ResourceOperation(
+            "resume_queue", "Resume delivery.", lambda storage, _: storage.catalog.pause_queue
+        ),
+        "delete": ResourceOperation(
+            "delete_queue",
+            "Delete a queue and its messages.",
+            lambda storage, _: storage.catalog.delete_queue,
+        ),
+        "list": ResourceOperation(
+            "list_queues", "List queues by name.", lambda storage, _: storage.catalog.list_queues
+        ),
     },
 )
 router = definition_router(QUEUES)

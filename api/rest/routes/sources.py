@@ -11,7 +11,7 @@ from api.native.examples import AT, CREATED, LATER, Example
 from api.native.fields import rfc3339, to_ms
 from api.observability.metric_definitions import SOURCE_REQUESTS
 from api.rest.definition_router import JSON_ONLY, definition_router
-from api.rest.noun import Noun, OperationDoc, Verbs
+from api.rest.noun import Noun, ResourceOperation
 from api.rest.schemas.source import (
     ReceivedEvent,
     RotateTokenIn,
@@ -60,17 +60,6 @@ def is_event(method: str, path: str) -> bool:
             return False
 
 
-def _verbs(storage: Storage, _: Principal) -> Verbs:
-    sources = storage.sources
-    return Verbs(
-        put=sources.put,
-        get=sources.get,
-        pause=sources.pause,
-        delete=sources.delete,
-        page=sources.list_sources,
-    )
-
-
 SOURCES = Noun(
     name="source",
     plural="sources",
@@ -78,7 +67,6 @@ SOURCES = Noun(
     see=[SEE],
     manage=[MANAGE],
     listed=Action.SOURCE_LIST,
-    verbs=_verbs,
     authorise=_authorise,
     schema=SourceOut,
     config=SourceConfig,
@@ -88,7 +76,7 @@ SOURCES = Noun(
     put_fields=_path,
     is_etag_complete=True,
     operations={
-        "put": OperationDoc(
+        "put": ResourceOperation(
             "put_source",
             """Create a source that receives webhooks of another service, or replace its configuration.
 
@@ -98,18 +86,29 @@ SOURCES = Noun(
             change. With `If-None-Match: *`, an existing source is not changed: the response is 412, with the source (`current`) and the
             requested fields that differ from it (`changes`).
             """,
+            lambda storage, _: storage.sources.put,
         ),
-        "get": OperationDoc("get_source", "Show the configuration of a source, without secrets."),
-        "pause": OperationDoc(
+        "get": ResourceOperation(
+            "get_source",
+            "Show the configuration of a source, without secrets.",
+            lambda storage, _: storage.sources.get,
+        ),
+        "pause": ResourceOperation(
             "pause_source",
             "Pause a source. Its events are refused with 503, and providers send them again later.",
+            lambda storage, _: storage.sources.pause,
         ),
-        "resume": OperationDoc("resume_source", "Resume a paused source."),
-        "delete": OperationDoc(
+        "resume": ResourceOperation(
+            "resume_source", "Resume a paused source.", lambda storage, _: storage.sources.pause
+        ),
+        "delete": ResourceOperation(
             "delete_source",
             "Delete a source, and the events that have not reached its target. The target is kept.",
+            lambda storage, _: storage.sources.delete,
         ),
-        "list": OperationDoc("list_sources", "List sources by name."),
+        "list": ResourceOperation(
+            "list_sources", "List sources by name.", lambda storage, _: storage.sources.list_sources
+        ),
     },
 )
 router = definition_router(SOURCES)
@@ -118,28 +117,28 @@ router = definition_router(SOURCES)
 @router.get("/{source}/url", dependencies=[MANAGE])
 async def get_source_url(source: SourcePath, storage: StorageDep) -> SourceUrl:
     """Show the path that receives the events of a source."""
-    return SourceUrl(path=path_of(await storage.sources.get(source)))
+    return SourceUrl(path=path_of(await storage.sources.get_with_secrets(source)))
 
 
 @router.get("/{source}/stats", dependencies=[SEE])
 async def get_source_stats(source: SourcePath, storage: StorageDep) -> SourceStats:
     """Show the numbers of accepted, repeated and rejected requests, and what waits."""
     definition = await storage.sources.get(source)
-    counts, _ = await storage.source_transfer.measure(definition)
+    counts = await storage.source_transfer.counts(definition)
     return SourceStats.from_domain(counts, storage.source_transfer.failure_of(definition))
 
 
 @router.get("/{source}/failures", dependencies=[SEE])
 async def list_source_failures(source: SourcePath, storage: StorageDep) -> SourceFailures:
     """List the last 100 requests that were rejected, the newest first, with reasons."""
-    _, failures = await storage.source_transfer.measure(await storage.sources.get(source))
+    failures = await storage.source_transfer.failures(await storage.sources.get(source))
     return SourceFailures(items=[SourceFailureOut.from_domain(failure) for failure in failures])
 
 
 @router.post("/{source}/test", dependencies=[MANAGE])
 async def test_source(source: SourcePath, storage: StorageDep) -> ReceivedEvent:
     """Send a test event, signed as the provider does, through the source to its target."""
-    definition = await storage.sources.get(source)
+    definition = await storage.sources.get_with_secrets(source)
     headers, body = storage.source_receiver.test_request(definition)
     reception = await storage.source_receiver.receive(definition, headers, body)
     return ReceivedEvent(id=reception.event_id, duplicate=reception.duplicate)
@@ -151,7 +150,7 @@ async def rotate_source_url(
     storage: StorageDep,
     rotation: Annotated[RotateTokenIn, Body(default_factory=RotateTokenIn)],
 ) -> SourceUrl:
-    """Replace the path of a source, for one that others may have learned.
+    """Replace the path of a source, for example after it leaked.
 
     The previous path is valid for the overlap period, so that no event is refused meanwhile.
     """

@@ -5,22 +5,9 @@ from fastapi import Depends
 from api.native.dependencies import StreamPath, may
 from api.native.examples import AT, CREATED, LATER, Example
 from api.rest.definition_router import definition_router
-from api.rest.noun import Noun, OperationDoc, Verbs
+from api.rest.noun import Noun, ResourceOperation
 from api.rest.schemas.stream import StreamConfig, StreamOut, StreamPage, StreamPatch, StreamStored
-from storage.bootstrap import Storage
-from storage.domain.access.permissions import Action, Principal
-
-
-def _verbs(storage: Storage, _: Principal) -> Verbs:
-    catalog = storage.catalog
-    return Verbs(
-        put=catalog.put_stream,
-        get=catalog.fresh_stream,
-        change=catalog.change_stream,
-        delete=catalog.delete_stream,
-        page=catalog.list_streams,
-    )
-
+from storage.domain.access.permissions import Action
 
 STREAMS = Noun(
     name="stream",
@@ -29,7 +16,6 @@ STREAMS = Noun(
     see=[Depends(may(Action.STREAM_LIST))],
     manage=[Depends(may(Action.STREAM_MANAGE))],
     listed=Action.STREAM_LIST,
-    verbs=_verbs,
     schema=StreamOut,
     config=StreamConfig,
     stored=StreamStored,
@@ -37,18 +23,33 @@ STREAMS = Noun(
     page=StreamPage,
     is_etag_complete=True,
     operations={
-        "put": OperationDoc(
+        "put": ResourceOperation(
             "put_stream",
             """Create a stream, or replace its configuration.
 
             With `If-None-Match: *`, an existing stream is not changed: the response is 412,
             with the stream (`current`) and the requested fields that differ from it (`changes`).
             """,
+            lambda storage, _: storage.catalog.put_stream,
         ),
-        "get": OperationDoc("get_stream", "Show a stream's configuration."),
-        "change": OperationDoc("change_stream", "Change fields of a stream's configuration."),
-        "delete": OperationDoc("delete_stream", "Delete a stream and its records."),
-        "list": OperationDoc("list_streams", "List streams by name."),
+        "get": ResourceOperation(
+            "get_stream",
+            "Show a stream's configuration.",
+            lambda storage, _: storage.catalog.fresh_stream,
+        ),
+        "change": ResourceOperation(
+            "change_stream",
+            "Change fields of a stream's configuration.",
+            lambda storage, _: storage.catalog.change_stream,
+        ),
+        "delete": ResourceOperation(
+            "delete_stream",
+            "Delete a stream and its records.",
+            lambda storage, _: storage.catalog.delete_stream,
+        ),
+        "list": ResourceOperation(
+            "list_streams", "List streams by name.", lambda storage, _: storage.catalog.list_streams
+        ),
     },
 )
 router = definition_router(STREAMS)

@@ -109,7 +109,7 @@ class QueueConfig(MappedDefinitionConfig):
     @classmethod
     def from_domain(cls, value: QueueSpec, **others: Any) -> Self:
         """Return the configuration of a specification."""
-        return cls.mapped(value, ttl_seconds=_ttl_seconds(value))
+        return cls.mapped(value, ttl_seconds=_ttl_seconds(value), **others)
 
     def put_options(self) -> Mapping[str, Any]:
         return {"replace_pause": self.paused is not None}

@@ -8,6 +8,7 @@ from api.native.fields import rfc3339, to_ms
 from api.rest.definition_changes import PutOutcome
 from api.rest.schema_base import Config, DefinitionConfig, Seconds, Time, in_seconds
 from storage.domain import limits
+from storage.domain.definitions import HIDDEN_VALUE, OTHER_HIDDEN_VALUE
 from storage.domain.sources.source import (
     HmacAlgorithm,
     HmacScheme,
@@ -20,8 +21,9 @@ from storage.domain.sources.source import (
     WebhookProvider,
 )
 
-HIDDEN_SECRET = "(secret)"  # noqa: S105  stands for one
 HeaderName = Annotated[str, Field(max_length=128)]
+
+_SCHEME_FIELDS = HmacScheme.__struct_fields__
 
 
 class SourceWebhook(Config):
@@ -83,7 +85,10 @@ class SourceWebhook(Config):
         scheme = spec.hmac or HmacScheme()
         return cls(
             provider=spec.provider,
-            secrets=[HIDDEN_SECRET for _ in spec.secrets or ()],
+            secrets=[
+                OTHER_HIDDEN_VALUE if secret == OTHER_HIDDEN_VALUE else HIDDEN_VALUE
+                for secret in spec.secrets or ()
+            ],
             tolerance_seconds=in_seconds(spec.tolerance_ms),
             headers=list(spec.headers),
             signature_header=scheme.signature_header if spec.hmac else None,
@@ -95,17 +100,12 @@ class SourceWebhook(Config):
         )
 
     def scheme(self) -> HmacScheme | None:
-        """Return the scheme of the provider `hmac`; None where nothing of it is given."""
-        if self.signature_header is None:
+        """Return the scheme of the fields for `hmac`, also for a provider that has none."""
+        fields = {name: getattr(self, name) for name in _SCHEME_FIELDS}
+        is_default = all(fields[name] == type(self).model_fields[name].default for name in fields)
+        if is_default or (self.provider is WebhookProvider.HMAC and self.signature_header is None):
             return None
-        return HmacScheme(
-            signature_header=self.signature_header,
-            algorithm=self.algorithm,
-            encoding=self.encoding,
-            prefix=self.prefix,
-            timestamp_header=self.timestamp_header,
-            id_header=self.id_header,
-        )
+        return HmacScheme(**{name: value for name, value in fields.items() if value is not None})
 
 
 class SourceInto(Config):
@@ -157,8 +157,9 @@ class SourceConfig(DefinitionConfig):
         )
 
     def comparable(self) -> Self:
-        secrets = self.webhook.secrets
-        hidden = None if secrets is None else [HIDDEN_SECRET for _ in secrets]
+        if self.webhook.secrets is None:
+            return self
+        hidden = [HIDDEN_VALUE for _ in self.webhook.secrets]
         webhook = self.webhook.model_copy(update={"secrets": hidden})
         return self.model_copy(update={"webhook": webhook})
 

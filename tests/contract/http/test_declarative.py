@@ -1,11 +1,11 @@
 """Creating, replacing and pausing are three things, and mean the same for every noun."""
 
+import json
 from typing import Any, NamedTuple
 
 import pytest
 
-from api.rest.schemas.webhook import HIDDEN_VALUE
-from storage.webhooks.engine import OTHER_HIDDEN_VALUE
+from storage.domain.definitions import HIDDEN_VALUE, OTHER_HIDDEN_VALUE
 
 
 class Noun(NamedTuple):
@@ -29,9 +29,19 @@ NOUNS = {
         "timeout_seconds",
         9,
     ),
+    "source": Noun(
+        "sources",
+        {
+            "webhook": {"provider": "github", "secrets": ["It's a Secret"]},
+            "into": {"queue": "SOURCE"},
+            "dedup_seconds": 3600,
+        },
+        "dedup_seconds",
+        7200,
+    ),
     "namespace": Noun("namespaces", {"queues_max": 3}, "queues_max", 4),
 }
-PAUSED = ("queue", "group", "webhook")
+PAUSED = ("queue", "group", "webhook", "source")
 CREATE = {"If-None-Match": "*"}
 
 
@@ -42,10 +52,8 @@ def put(client, name):
     client.put(f"/v1/queues/{name}-source", json={}).raise_for_status()
 
     def call(noun, *, headers=None, dry_run=False, **fields):
-        path, config = NOUNS[noun].path, dict(NOUNS[noun].config)
-        for key, value in config.items():
-            if isinstance(value, str):
-                config[key] = value.replace("SOURCE", f"{name}-source")
+        path, text = NOUNS[noun].path, json.dumps(NOUNS[noun].config)
+        config = json.loads(text.replace("SOURCE", f"{name}-source"))
         query = {"dry_run": "true"} if dry_run else {}
         return client.put(
             f"/v1/{path}/{name}", json=config | fields, headers=headers or {}, params=query
@@ -175,6 +183,37 @@ def test_comparison_shows_no_header_value(client, name):
     }
     assert [answer.json()["changes"] for answer in answers] == [[change], [change]]
     assert not any("Bearer" in answer.text for answer in answers)
+
+
+def test_comparison_shows_no_secret_of_a_source(client, name):
+    """A provider's other secret was no difference, so that its events were rejected from then on."""
+    client.put(f"/v1/queues/{name}").raise_for_status()
+    path, old, new = f"/v1/sources/{name}", "the old secret", "the new secret"
+    config = {"webhook": {"provider": "github", "secrets": [old]}, "into": {"queue": name}}
+    client.put(path, json=config).raise_for_status()
+
+    def put(secrets, **options):
+        webhook = {"provider": "github", **({} if secrets is None else {"secrets": secrets})}
+        return client.put(path, json=config | {"webhook": webhook}, **options)
+
+    answers = {
+        (step, number): put(secrets, **options)
+        for number, secrets in enumerate([None, [old], [new], [new, old]])
+        for step, options in [
+            ("create", {"headers": CREATE}),
+            ("dry", {"params": {"dry_run": "true"}}),
+        ]
+    }
+    change = {
+        "pointer": "/webhook/secrets",
+        "before": [OTHER_HIDDEN_VALUE],
+        "after": [HIDDEN_VALUE],
+    }
+    both = change | {"after": [HIDDEN_VALUE, HIDDEN_VALUE]}
+    for step in ("create", "dry"):
+        changes = [answers[step, number].json()["changes"] for number in range(4)]
+        assert changes == [[], [], [change], [both]], step
+    assert not any(word in answer.text for answer in answers.values() for word in (old, new))
 
 
 @pytest.mark.parametrize("noun", PAUSED)

@@ -12,7 +12,7 @@ from api.native.dependencies import NamePart, principal_of, storage_of
 from api.rest.definition_changes import PutOutcome
 from api.rest.definition_router import definition_router
 from api.rest.exception_handlers import install_handlers
-from api.rest.noun import Noun, OperationDoc, Verbs
+from api.rest.noun import Noun, ResourceOperation, Verb, VerbOf
 from api.rest.schema_base import DefinitionConfig
 from storage.domain.definitions import Put
 from storage.domain.errors import AlreadyExists, Forbidden, PreconditionFailed
@@ -103,6 +103,10 @@ def refuse_secrets(_: object, __: object, before: str | None, after: str) -> Non
         raise Forbidden(f"{before} to {after}")
 
 
+def _returning(verb: Verb) -> VerbOf:
+    return lambda *_: verb
+
+
 @pytest.fixture
 def engine() -> NoteEngine:
     return NoteEngine()
@@ -110,14 +114,21 @@ def engine() -> NoteEngine:
 
 @pytest.fixture
 def app(engine: NoteEngine) -> FastAPI:
-    verbs = ("put", "get", "change", "pause", "delete", "page")
+    verbs: dict[str, Verb] = {
+        "put": engine.put,
+        "get": engine.get,
+        "change": engine.change,
+        "pause": engine.pause,
+        "resume": engine.pause,
+        "delete": engine.delete,
+        "list": engine.page,
+    }
     noun = Noun(
         name="note",
         plural="notes",
         path=Annotated[str, Depends(note_from_path)],
         see=[],
         manage=[],
-        verbs=lambda *_: Verbs(**{verb: getattr(engine, verb) for verb in verbs}),
         schema=NoteOut,
         config=NoteConfig,
         stored=NoteStored,
@@ -126,8 +137,8 @@ def app(engine: NoteEngine) -> FastAPI:
         authorise=refuse_secrets,
         is_etag_complete=True,
         operations={
-            name: OperationDoc(f"{name}_note", f"{name.title()} a note.")
-            for name in ("put", "get", "change", "pause", "resume", "delete", "list")
+            name: ResourceOperation(f"{name}_note", f"{name.title()} a note.", _returning(verb))
+            for name, verb in verbs.items()
         },
     )
     app = FastAPI()
