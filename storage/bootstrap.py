@@ -289,6 +289,8 @@ async def open_storage(
             database=database,
             listener=listener,
             catalog=catalog,
+            queues=queues,
+            streams=streams,
             outboxes=outboxes,
             box=box,
             clock=clock,

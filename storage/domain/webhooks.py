@@ -21,7 +21,7 @@ from storage.domain.errors import FieldFault, ValidationFailed
 from storage.domain.log.record_batch import Headers
 from storage.domain.names import WebhookName, check_name
 
-_HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,128}")
+HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,128}")
 _HEADER_VALUE = re.compile(r"[\x21-\x7e]([\x20-\x7e]*[\x21-\x7e])?")
 _OURS = ("webhook-", "millstream-", "proxy-")
 _NOT_TO_SET = frozenset(
@@ -196,7 +196,7 @@ def _header_faults(headers: tuple[tuple[str, str], ...]) -> list[FieldFault]:
         faults.append(FieldFault("/headers", detail, "too_many"))
     for name, value in headers:
         lower = name.lower()
-        if not _HEADER_NAME.fullmatch(name):
+        if not HEADER_NAME.fullmatch(name):
             faults.append(FieldFault("/headers", "Invalid HTTP header name"))
         elif lower in _NOT_TO_SET or lower.startswith(_OURS):
             faults.append(

@@ -1,4 +1,4 @@
-"""Verbs of an outbox: events that are on disk, and leave once their target has them."""
+"""Operations of an outbox of events, which leave it once their target has them."""
 
 from collections.abc import Sequence
 from enum import IntEnum
@@ -49,12 +49,14 @@ class OutboxStore(Protocol):
         """Put an event into the outbox, unless its id was accepted within `dedup_ms`."""
         ...
 
-    async def pending(self, outbox: OutboxAddress, entries_max: int) -> list[OutboxEntry]:
-        """Return the first entries, in the order of their sequences."""
+    async def pending(
+        self, outbox: OutboxAddress, entries_max: int
+    ) -> tuple[list[OutboxEntry], bool]:
+        """Return the first entries, by sequence, and whether none is behind them."""
         ...
 
-    async def clear(self, outbox: OutboxAddress, sequences: Sequence[int]) -> int:
-        """Remove entries that are in their target; return how many were there."""
+    async def clear(self, outbox: OutboxAddress, sequences: Sequence[int]) -> None:
+        """Remove entries that are in their target."""
         ...
 
     async def note_rejected(
@@ -67,8 +69,12 @@ class OutboxStore(Protocol):
         """Count a request that tested the URL."""
         ...
 
-    async def measure(self, outbox: OutboxAddress) -> tuple[SourceCounts, list[SourceFailure]]:
-        """Return the counters, and the last rejected requests, the newest first."""
+    async def counts(self, outbox: OutboxAddress) -> SourceCounts:
+        """Return the counters."""
+        ...
+
+    async def failures(self, outbox: OutboxAddress) -> list[SourceFailure]:
+        """Return the last rejected requests, the newest first."""
         ...
 
     async def delete(self, outbox: OutboxAddress) -> None:

@@ -41,13 +41,14 @@ class Outbox(Protocol[E, T]):
         ...
 
 
-async def transfer(outbox: Outbox[E, T]) -> None:
-    """Deliver and clear all pending entries of an outbox.
+async def transfer(outbox: Outbox[E, T]) -> int:
+    """Deliver and clear all pending entries of an outbox; return how many were cleared.
 
     Entries that were read too long ago are read again, because a target may have forgotten by now that it has them. Raises
     what the target raises; the entries stay pending.
     """
     loop = asyncio.get_running_loop()
+    cleared = 0
     while True:
         until = loop.time() + limits.MOVE_STEP_MS_MAX / limits.SECOND_MS
         pending = await outbox.pending()
@@ -56,6 +57,7 @@ async def transfer(outbox: Outbox[E, T]) -> None:
                 break
             delivered = target is not None and await outbox.deliver(target, entries)
             await outbox.clear(target, entries, delivered=delivered)
+            cleared += len(entries)
         else:
             if pending.is_last:
-                return
+                return cleared

@@ -5,7 +5,7 @@
 
 import secrets
 from collections.abc import Awaitable
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from msgspec.structs import replace
 
@@ -15,7 +15,7 @@ from storage.catalog.catalog import Catalog
 from storage.catalog.definition_store import DefinitionRules, DefinitionStore
 from storage.domain import limits
 from storage.domain.clock import Clock
-from storage.domain.definitions import next_version
+from storage.domain.definitions import HIDDEN_VALUE, OTHER_HIDDEN_VALUE, next_version
 from storage.domain.errors import (
     MillstreamError,
     QueueNotFound,
@@ -25,11 +25,17 @@ from storage.domain.errors import (
 )
 from storage.domain.names import DEFAULT_NAMESPACE, QueueName, SourceName, StreamName, new_log_id
 from storage.domain.sources.source import InboundSource, SourceSpec, SourceToken
+from storage.domain.streams.stream import EventTimes
 from storage.hot_store.outbox import OutboxAddress, OutboxStore
 from storage.postgres.database import Database
 from storage.postgres.listener import Listener
 from storage.postgres.repositories.sources import LockedSource, SourceRows
+from storage.queues.engine import Queues
 from storage.sources.secrets import SourceSecrets
+from storage.streams.engine import Streams
+
+T = TypeVar("T")
+SourceStore = DefinitionStore[SourceName, SourceSpec, InboundSource, LockedSource]
 
 
 class RotatedToken(NamedTuple):
@@ -52,31 +58,39 @@ class Sources:
         database: Database,
         listener: Listener,
         catalog: Catalog,
+        queues: Queues,
+        streams: Streams,
         outboxes: OutboxStore,
         box: SecretBox,
         clock: Clock,
     ) -> None:
-        self._rows = SourceRows(database, SourceSecrets(box))
+        self._rows = SourceRows(database)
+        rows_with_secrets = SourceRows(database, SourceSecrets(box))
         self._cached: CachedDefinitions[SourceName, InboundSource] = CachedDefinitions(
-            self._rows, SourceName, _not_found, listener, clock
+            rows_with_secrets, SourceName, _not_found, listener, clock
         )
-        self._store: DefinitionStore[SourceName, SourceSpec, InboundSource, LockedSource] = (
-            DefinitionStore(
-                self._rows,
-                _RULES,
-                clock,
-                check=self._check_target,
-                on_change=self._cached.invalidate,
-            )
+        self._store: SourceStore = DefinitionStore(
+            self._rows, _RULES, clock, on_change=self._cached.invalidate
+        )
+        self._with_secrets: SourceStore = DefinitionStore(
+            rows_with_secrets,
+            _RULES,
+            clock,
+            check=self._check_target,
+            on_change=self._cached.invalidate,
         )
         self._catalog = catalog
+        self._queues = queues
+        self._streams = streams
         self._outboxes = outboxes
         self._clock = clock
         self.current = self._cached.get
-        """Return the source, from the cache if possible."""
-        self.put = self._store.put
+        """Return the source with its secrets and tokens, from the cache if possible."""
+        self.put = self._with_secrets.put
         """Create the source or replace its configuration; its tokens and its outbox stay."""
         self.get = self._store.get
+        """Return the source without secrets and tokens."""
+        self.get_with_secrets = self._with_secrets.get
         """Return the source with its secrets and tokens."""
         self.pause = self._store.pause
         """Pause the source, or resume it. A paused one refuses events with 503, and providers send them again."""
@@ -84,20 +98,34 @@ class Sources:
         self.close = self._cached.close
 
     async def _check_target(self, name: SourceName, spec: SourceSpec) -> None:
-        """Raise ValidationFailed if the queue or stream does not exist."""
+        """Raise ValidationFailed if the target does not exist, or never accepts an event."""
         into, namespace = spec.into, name.namespace
         if into.queue is not None:
-            target = self._catalog.queue(QueueName(into.queue, namespace))
-            await _required("/into/queue", target, QueueNotFound)
+            queue = self._catalog.queue(QueueName(into.queue, namespace))
+            await _required("/into/queue", queue, QueueNotFound)
         elif into.stream is not None:
-            stream = self._catalog.stream(StreamName(into.stream, namespace))
-            await _required("/into/stream", stream, StreamNotFound)
+            finding = self._catalog.stream(StreamName(into.stream, namespace))
+            stream = await _required("/into/stream", finding, StreamNotFound)
+            if stream.spec.event_times is EventTimes.CLIENT_REQUIRE:
+                detail = "The stream requires event times, which webhooks do not have"
+                raise ValidationFailed.at("/into/stream", detail, "conflict")
 
     async def delete(self, name: SourceName, *, if_match: int | None = None) -> InboundSource:
         """Delete the source and the events that wait in its outbox; return its last definition."""
-        deleted = await self._store.delete(name, if_match=if_match)
-        await self._outboxes.delete(outbox_of(deleted))
-        return deleted
+        async with self._store.changing(name, if_match) as (locked, source):
+            await self._outboxes.delete(outbox_of(source))  # while a retry still finds its name
+            await locked.delete(source, self._clock.now_ms())
+        await self._outboxes.delete(outbox_of(source))  # what was accepted meanwhile
+        await self._retire_producer(source)
+        return source
+
+    async def _retire_producer(self, source: InboundSource) -> None:
+        """Let the target forget up to where it has the events of a deleted source."""
+        target = target_of(source)
+        if isinstance(target, QueueName):
+            await self._queues.retire_writers(target, [producer_of(source)])
+        else:
+            await self._streams.retire_writers(target, [producer_of(source)])
 
     async def rotate_token(self, name: SourceName, overlap_ms: int) -> RotatedToken:
         """Replace the token of the URL; the previous one stays valid for `overlap_ms`.
@@ -107,7 +135,7 @@ class Sources:
         if not 0 <= overlap_ms <= limits.SOURCE_TOKEN_OVERLAP_MS_MAX:
             most = limits.SOURCE_TOKEN_OVERLAP_MS_MAX // limits.SECOND_MS
             raise ValidationFailed.at("/overlap_seconds", f"must be 0 to {most}", "out_of_range")
-        async with self._store.changing(name) as (locked, current):
+        async with self._with_secrets.changing(name) as (locked, current):
             now_ms = self._clock.now_ms()
             until_ms = now_ms + overlap_ms if overlap_ms else None
             old = (SourceToken(current.tokens[0].value, until_ms),) if until_ms else ()
@@ -117,15 +145,13 @@ class Sources:
             return RotatedToken(changed, until_ms)
 
     async def all(self) -> list[InboundSource]:
-        """Return the sources of every namespace."""
+        """Return the sources of every namespace, without secrets and tokens."""
         return await self._rows.all()
 
 
-async def _required(
-    pointer: str, target: Awaitable[object], missing: type[MillstreamError]
-) -> None:
+async def _required(pointer: str, target: Awaitable[T], missing: type[MillstreamError]) -> T:
     try:
-        await target
+        return await target
     except missing as error:
         raise ValidationFailed.at(pointer, error.detail, "not_found") from None
 
@@ -137,6 +163,11 @@ def target_of(source: InboundSource) -> QueueName | StreamName:
         return QueueName(into.queue, namespace)
     assert into.stream is not None
     return StreamName(into.stream, namespace)
+
+
+def producer_of(source: InboundSource) -> str:
+    """Return the id under which the target knows the source, whatever its name."""
+    return f"source/{source.source_id}"
 
 
 def outbox_of(source: InboundSource) -> OutboxAddress:
@@ -178,6 +209,16 @@ def _merge(current: SourceSpec, spec: SourceSpec) -> SourceSpec:
     return spec if spec.secrets is not None else replace(spec, secrets=current.secrets)
 
 
+def _redact(before: InboundSource, after: SourceSpec) -> InboundSource:
+    """Return `before` with markers in place of its secrets."""
+    new = after.secrets or ()
+    markers = tuple(
+        HIDDEN_VALUE if secret in new[nth : nth + 1] else OTHER_HIDDEN_VALUE
+        for nth, secret in enumerate(before.spec.secrets or ())
+    )
+    return replace(before, spec=replace(before.spec, secrets=markers))
+
+
 _RULES: DefinitionRules[SourceName, SourceSpec, InboundSource] = DefinitionRules(
-    not_found=_not_found, create=_create, merge=_merge, is_pausable=True
+    not_found=_not_found, create=_create, merge=_merge, is_pausable=True, redact=_redact
 )

@@ -1,7 +1,5 @@
 """Events of sources: encoding in an outbox, and conversion to messages and records."""
 
-from typing import Any
-
 import msgspec
 
 from storage.domain import limits
@@ -9,6 +7,7 @@ from storage.domain.log.record_batch import CONTENT_TYPE, Header, Record
 from storage.domain.queues.message import NewMessage
 from storage.domain.queues.queue import Queue, QueueType
 from storage.domain.sources.source import InboundSource, SourceEvent, SourceTarget
+from storage.domain.streams.record_filter import at_pointer
 
 _encoder = msgspec.msgpack.Encoder()
 _decoder = msgspec.msgpack.Decoder(SourceEvent)
@@ -30,7 +29,7 @@ def message_of(event: SourceEvent, source: InboundSource, queue: Queue) -> NewMe
 
     In a FIFO queue the group of an event without a key is the name of the source.
     """
-    group = _key_of(event, source.spec.into)[: limits.GROUP_CHARACTERS_MAX]
+    group = event.key[: limits.GROUP_CHARACTERS_MAX]
     if not group and queue.spec.type is QueueType.FIFO:
         group = source.name.name
     return NewMessage(
@@ -38,12 +37,12 @@ def message_of(event: SourceEvent, source: InboundSource, queue: Queue) -> NewMe
     )
 
 
-def record_of(event: SourceEvent, into: SourceTarget) -> Record:
+def record_of(event: SourceEvent) -> Record:
     """Return an event as a record."""
     headers = _headers(event)
     if event.content_type:
         headers = (*headers, (CONTENT_TYPE, "", event.content_type.encode()))
-    return Record(event.body, _key_of(event, into)[: limits.KEY_CHARACTERS_MAX], headers)
+    return Record(event.body, event.key[: limits.KEY_CHARACTERS_MAX], headers)
 
 
 def _headers(event: SourceEvent) -> tuple[Header, ...]:
@@ -51,24 +50,14 @@ def _headers(event: SourceEvent) -> tuple[Header, ...]:
     return (*chosen, (EVENT_ID_HEADER, "", event.event_id.encode())) if event.event_id else chosen
 
 
-def _key_of(event: SourceEvent, into: SourceTarget) -> str:
+def key_of(body: bytes, into: SourceTarget) -> str:
     """Return the text at the target's pointer in a JSON body; empty if there is none."""
     if into.key is None:
         return ""
     try:
-        value: Any = msgspec.json.decode(event.body)
+        value = at_pointer(msgspec.json.decode(body), into.key)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return ""
-    for part in into.key[1:].split("/"):
-        value = _member(value, part.replace("~1", "/").replace("~0", "~"))
     if isinstance(value, str):
         return value
     return str(value) if isinstance(value, int) and not isinstance(value, bool) else ""
-
-
-def _member(value: Any, name: str) -> Any:
-    if isinstance(value, dict):
-        return value.get(name)
-    if isinstance(value, list) and name.isascii() and name.isdigit() and int(name) < len(value):
-        return value[int(name)]
-    return None

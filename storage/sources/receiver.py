@@ -1,6 +1,6 @@
 """Reception of events: token, quota, signature, age, event id; then the event is on disk.
 
-The cheap checks come first: who does not know the URL costs no HMAC, and who exceeds a quota neither.
+The token is checked before the quota, and the quota before the HMAC.
 """
 
 import hmac
@@ -27,7 +27,7 @@ from storage.domain.errors import (
     StreamNotFound,
     ValidationFailed,
 )
-from storage.domain.names import QueueName, SourceName
+from storage.domain.names import QueueName, SourceName, check_name
 from storage.domain.sources.signatures import Handshake, deduplication_id, sign, verify
 from storage.domain.sources.source import (
     InboundSource,
@@ -38,9 +38,9 @@ from storage.hot_store.outbox import Acceptance, OutboxStore
 from storage.quotas.enforcer import QuotaEnforcer
 from storage.quotas.memory_guard import MemoryGuard
 from storage.sources.engine import Sources, namespace_of, outbox_of, target_of
-from storage.sources.events import encode_event, message_of, record_of
+from storage.sources.events import encode_event, key_of, message_of, record_of
 from storage.sources.transfer import SourceTransfer
-from storage.streams.append_rules import check_records
+from storage.streams.append_rules import check_records, timed
 
 _TEST_ID_BYTES = 8
 
@@ -83,8 +83,16 @@ class SourceReceiver:
         self._clock = clock
 
     async def find(self, name: str, token: str) -> InboundSource:
-        """Return the source of a URL. Raises SourceNotFound, also if only the token is wrong."""
-        source = await self._sources.current(SourceName(name, namespace_of(token)))
+        """Return the source of a URL.
+
+        Raises SourceNotFound, the same for an unknown name and a wrong token.
+        """
+        try:
+            namespace = namespace_of(token)
+            check_name(namespace)
+            source = await self._sources.current(SourceName(name, namespace))
+        except (ValidationFailed, SourceNotFound):
+            raise SourceNotFound from None
         now_ms = self._clock.now_ms()
         matches = [
             hmac.compare_digest(known.value.encode(), token.encode())
@@ -172,7 +180,9 @@ class SourceReceiver:
                 queue.check_message(message_of(event, source, queue))
             else:
                 stream = await self._catalog.stream(target)
-                check_records(stream, [record_of(event, source.spec.into)])
+                records = [record_of(event)]
+                check_records(stream, records)
+                timed(stream.spec, records, self._clock.now_ms)
 
     async def _note_rejected(
         self, source: InboundSource, reason: str, detail: str, size_bytes: int
@@ -191,4 +201,11 @@ def _event(
         for name, value in chosen
         if value is not None and len(value.encode()) <= limits.SOURCE_HEADER_BYTES_MAX
     )
-    return SourceEvent(body, headers.get("content-type", ""), stored, event_id, now_ms)
+    return SourceEvent(
+        body,
+        headers.get("content-type", ""),
+        stored,
+        event_id,
+        now_ms,
+        key_of(body, source.spec.into),
+    )

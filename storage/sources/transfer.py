@@ -1,23 +1,24 @@
 """Outbox of a source: its events on their way to a queue or stream, each once."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 
 from storage.catalog.catalog import Catalog
 from storage.concurrency.isolation import Isolation
+from storage.concurrency.tasks import end
 from storage.domain import limits
+from storage.domain.errors import MillstreamError
 from storage.domain.names import QueueName, StreamName
 from storage.domain.sources.source import InboundSource, SourceCounts, SourceFailure
 from storage.hot_store.outbox import OutboxEntry, OutboxStore
 from storage.log.outbox import PendingEntries, transfer
 from storage.queues.engine import Queues
-from storage.sources.engine import Sources, outbox_of, target_of
+from storage.sources.engine import Sources, outbox_of, producer_of, target_of
 from storage.sources.events import decode_event, message_of, record_of
 from storage.streams.engine import Streams
 
 Target = QueueName | StreamName
-Work = Callable[[InboundSource], Awaitable[int]]
 
 
 class SourceTransfer:
@@ -40,56 +41,53 @@ class SourceTransfer:
         self._streams = streams
         self._isolation = isolation
         self._running: dict[str, asyncio.Task[None]] = {}
-        self._again: set[str] = set()
+        self._rerun_requested: set[str] = set()
 
     def begin(self, source: InboundSource) -> None:
         """Transfer what waits in a source's outbox, without waiting for it."""
         if source.source_id in self._running:
-            self._again.add(source.source_id)  # its last read may have come before this event
-            return
-        task = asyncio.create_task(self._run(source))
-        self._running[source.source_id] = task
-        task.add_done_callback(lambda _: self._running.pop(source.source_id, None))
+            self._rerun_requested.add(source.source_id)  # its last read may precede this event
+        else:
+            self._running[source.source_id] = asyncio.create_task(self._run(source))
 
     async def close(self) -> None:
         """Stop the transfers in progress; a sweep continues them."""
-        for task in self._running.values():
-            task.cancel()
-        await asyncio.gather(*self._running.values(), return_exceptions=True)
+        await end(*self._running.values())
 
     async def _run(self, source: InboundSource) -> None:
-        while True:
-            self._again.discard(source.source_id)
-            await self._visit(source, self._transfer)
-            if source.source_id not in self._again:
-                return
+        """Transfer until nothing was accepted meanwhile.
 
-    async def _visit(self, source: InboundSource, work: Work) -> int:
-        return await self._isolation.visit(
-            "sources", f"sources/{source.name}", partial(work, source), skipped=0
-        )
-
-    async def complete(self, source: InboundSource) -> None:
-        """Transfer everything that waits in a source's outbox. Raises what its target raises."""
-        outbox = _SourceOutbox(source, self._outboxes, self._catalog, self._queues, self._streams)
-        await transfer(outbox)
+        No await is between the last look at the requests and the end, so none is missed.
+        """
+        try:
+            self._rerun_requested.add(source.source_id)
+            while source.source_id in self._rerun_requested:
+                self._rerun_requested.discard(source.source_id)
+                await self._visit(source)
+        except MillstreamError:
+            pass  # the store is down; a sweep continues
+        finally:
+            del self._running[source.source_id]
 
     async def sweep(self) -> int:
-        """Transfer what waits in the outboxes of all sources; return the number of sources."""
-        visited = 0
+        """Transfer what waits in the outboxes of all sources; return the number of events."""
+        transferred = 0
         for source in await self._sources.all():
-            visited += await self._visit(source, self._transfer_waiting)
-        return visited
+            if source.source_id not in self._running:
+                transferred += await self._visit(source)
+        return transferred
 
-    async def _transfer(self, source: InboundSource) -> int:
-        await self.complete(source)
-        return 1
+    async def _visit(self, source: InboundSource) -> int:
+        work = partial(self.complete, source)
+        return await self._isolation.visit("sources", f"sources/{source.name}", work, skipped=0)
 
-    async def _transfer_waiting(self, source: InboundSource) -> int:
-        counts, _ = await self.measure(source)
-        if not counts.waiting or source.source_id in self._running:
-            return 0
-        return await self._transfer(source)
+    async def complete(self, source: InboundSource) -> int:
+        """Transfer everything that waits in a source's outbox; return the number of events.
+
+        Raises what its target raises.
+        """
+        outbox = _SourceOutbox(source, self._outboxes, self._catalog, self._queues, self._streams)
+        return await transfer(outbox)
 
     def failure_of(self, source: InboundSource) -> str:
         """Return why the last transfer of a source failed in this process; empty if it did not."""
@@ -97,9 +95,13 @@ class SourceTransfer:
         failing = {entry.object: entry.reason for entry in self._isolation.failing}
         return failing.get(subject, "")
 
-    async def measure(self, source: InboundSource) -> tuple[SourceCounts, list[SourceFailure]]:
-        """Return the counters of a source and its last rejected requests, the newest first."""
-        return await self._outboxes.measure(outbox_of(source))
+    async def counts(self, source: InboundSource) -> SourceCounts:
+        """Return the counters of a source."""
+        return await self._outboxes.counts(outbox_of(source))
+
+    async def failures(self, source: InboundSource) -> list[SourceFailure]:
+        """Return the last rejected requests, the newest first."""
+        return await self._outboxes.failures(outbox_of(source))
 
 
 class _SourceOutbox:
@@ -121,11 +123,11 @@ class _SourceOutbox:
         self._streams = streams
 
     async def pending(self) -> PendingEntries[OutboxEntry, Target]:
-        entries = await self._outboxes.pending(self._address, limits.OUTBOX_BATCH_ENTRIES)
-        return PendingEntries({target_of(self._source): entries} if entries else {}, not entries)
+        entries, is_last = await self._outboxes.pending(self._address, limits.OUTBOX_BATCH_ENTRIES)
+        return PendingEntries({target_of(self._source): entries} if entries else {}, is_last)
 
     async def deliver(self, target: Target, entries: Sequence[OutboxEntry]) -> bool:
-        producer_id = f"source/{self._source.source_id}"
+        producer_id = producer_of(self._source)
         sequences = [entry.sequence for entry in entries]
         events = [decode_event(entry.payload) for entry in entries]
         if isinstance(target, QueueName):
@@ -133,7 +135,7 @@ class _SourceOutbox:
             messages = [message_of(event, self._source, queue) for event in events]
             await self._queues.send_idempotent(target, producer_id, sequences, messages)
         else:
-            records = [record_of(event, self._source.spec.into) for event in events]
+            records = [record_of(event) for event in events]
             await self._streams.append_idempotent(target, producer_id, sequences, records)
         return True
 

@@ -103,8 +103,10 @@ async def drain(world: World) -> None:
 
 
 async def _waiting(storage: Storage) -> int:
-    counts = [await storage.source_transfer.measure(one) for one in await storage.sources.all()]
-    return sum(count.waiting for count, _ in counts)
+    counts = [
+        await storage.source_transfer.counts(source) for source in await storage.sources.all()
+    ]
+    return sum(count.waiting for count in counts)
 
 
 async def _left(storage: Storage) -> int:

@@ -1,5 +1,7 @@
 """Pages of sources: counters, what waits for the target, and rejected requests."""
 
+import asyncio
+
 from fastapi import APIRouter, Depends, Request, Response
 
 from api.admin.error_pages import PageRoute
@@ -36,12 +38,16 @@ async def list_sources(
     sources = await storage.sources.list_sources(
         principal.namespace, prefix=q, after=after, limit=PAGE_ROWS + 1
     )
-    rows = []
-    for source in sources[:PAGE_ROWS]:
-        if principal.policy.allows(Action.SOURCE_LIST, source.name.name):
-            counts, _ = await storage.source_transfer.measure(source)
-            failure = storage.source_transfer.failure_of(source)
-            rows.append((source, counts, state_of(source, counts, failure)))
+    shown = [
+        source
+        for source in sources[:PAGE_ROWS]
+        if principal.policy.allows(Action.SOURCE_LIST, source.name.name)
+    ]
+    counted = await asyncio.gather(*map(storage.source_transfer.counts, shown))
+    rows = [
+        (source, counts, state_of(source, counts, storage.source_transfer.failure_of(source)))
+        for source, counts in zip(shown, counted, strict=True)
+    ]
     next_name = sources[PAGE_ROWS - 1].name.name if len(sources) > PAGE_ROWS else None
     return render(
         request,
@@ -60,10 +66,11 @@ async def show_source(
     request: Request, source: SourcePath, storage: StorageDep, principal: PrincipalDep
 ) -> Response:
     """Show a source, and the last requests that it rejected."""
-    stored = await storage.sources.get(source)
-    counts, failures = await storage.source_transfer.measure(stored)
-    failure = storage.source_transfer.failure_of(stored)
     is_manager = principal.policy.allows(Action.SOURCE_MANAGE, source.name)
+    stored = await (storage.sources.get_with_secrets if is_manager else storage.sources.get)(source)
+    counts = await storage.source_transfer.counts(stored)
+    failures = await storage.source_transfer.failures(stored)
+    failure = storage.source_transfer.failure_of(stored)
     return render(
         request,
         "source.html",

@@ -6,6 +6,7 @@ from storage.domain.limits._shared import DAY_MS, KIB, MIB, MINUTE_MS, SECOND_MS
 SOURCE_SECRETS_MAX = 2  # the second one during a rotation
 SOURCE_SECRET_CHARACTERS_MIN = 8
 SOURCE_SECRET_CHARACTERS_MAX = 512
+SOURCE_SIGNATURES_MAX = 8  # of a request; Standard Webhooks and Stripe send one for each secret
 SOURCE_HEADERS_MAX = 16  # that are stored with an event
 SOURCE_HEADER_BYTES_MAX = 4 * KIB  # per value; a longer one is not stored
 SOURCE_BODY_BYTES_MAX = MIB  # GitHub sends up to 25 MB, but seldom more than this

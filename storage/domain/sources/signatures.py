@@ -69,10 +69,9 @@ def verify(
     signed = provider.parse(spec.hmac or HmacScheme(), headers, body)
     algorithm = spec.hmac.algorithm.value if spec.hmac else "sha256"
     keys = [provider.key_of(secret) for secret in secrets]
+    macs = [hmac.digest(key, signed.content, algorithm) for key in keys]
     matches = [
-        hmac.compare_digest(hmac.digest(key, signed.content, algorithm), signature)
-        for key in keys
-        for signature in signed.signatures
+        hmac.compare_digest(mac, signature) for mac in macs for signature in signed.signatures
     ]
     if not any(matches):
         raise _rejected("signature_mismatch", "The signature does not match the body.")
@@ -116,19 +115,34 @@ def _base64(text: str) -> bytes:
         return b""
 
 
-def _some(signatures: Sequence[bytes]) -> Sequence[bytes]:
+def _require_signatures(signatures: Sequence[bytes]) -> Sequence[bytes]:
     decoded = [signature for signature in signatures if signature]
     if not decoded:
         raise _rejected("signature_malformed", "The signature header has no signature.")
+    if len(decoded) > limits.SOURCE_SIGNATURES_MAX:
+        detail = f"The signature header has more than {limits.SOURCE_SIGNATURES_MAX} signatures."
+        raise _rejected("signature_malformed", detail)
     return decoded
+
+
+def _standard_content(event_id: str, time: str, body: bytes) -> bytes:
+    return f"{event_id}.{time}.".encode() + body
+
+
+def _timed_content(time: str, body: bytes) -> bytes:
+    return f"{time}.".encode() + body
+
+
+def _slack_content(time: str, body: bytes) -> bytes:
+    return f"v0:{time}:".encode() + body
 
 
 def _parse_standard(_: HmacScheme, headers: RequestHeaders, body: bytes) -> SignatureParts:
     event_id, time = _header(headers, "webhook-id"), _header(headers, "webhook-timestamp")
     parts = [word.partition(",") for word in _header(headers, "webhook-signature").split()]
     signatures = [_base64(text) for version, _, text in parts if version == "v1"]
-    content = f"{event_id}.{time}.".encode() + body
-    return SignatureParts(content, _some(signatures), _timestamp(time))
+    content = _standard_content(event_id, time, body)
+    return SignatureParts(content, _require_signatures(signatures), _timestamp(time))
 
 
 def _parse_stripe(_: HmacScheme, headers: RequestHeaders, body: bytes) -> SignatureParts:
@@ -136,30 +150,34 @@ def _parse_stripe(_: HmacScheme, headers: RequestHeaders, body: bytes) -> Signat
     times = [text for name, _, text in items if name.strip() == "t"]
     time = times[0] if times else ""
     signatures = [_hex(text) for name, _, text in items if name.strip() == "v1"]
-    return SignatureParts(f"{time}.".encode() + body, _some(signatures), _timestamp(time))
+    return SignatureParts(
+        _timed_content(time, body), _require_signatures(signatures), _timestamp(time)
+    )
 
 
 def _parse_github(_: HmacScheme, headers: RequestHeaders, body: bytes) -> SignatureParts:
     version, _sep, text = _header(headers, "x-hub-signature-256").partition("=")
-    return SignatureParts(body, _some([_hex(text) if version == "sha256" else b""]))
+    return SignatureParts(body, _require_signatures([_hex(text) if version == "sha256" else b""]))
 
 
 def _parse_slack(_: HmacScheme, headers: RequestHeaders, body: bytes) -> SignatureParts:
     time = _header(headers, "x-slack-request-timestamp")
     version, _sep, text = _header(headers, "x-slack-signature").partition("=")
-    signatures = _some([_hex(text) if version == "v0" else b""])
-    return SignatureParts(f"v0:{time}:".encode() + body, signatures, _timestamp(time))
+    signatures = _require_signatures([_hex(text) if version == "v0" else b""])
+    return SignatureParts(_slack_content(time, body), signatures, _timestamp(time))
 
 
 def _parse_hmac(scheme: HmacScheme, headers: RequestHeaders, body: bytes) -> SignatureParts:
     text = _header(headers, scheme.signature_header)
     decode = _hex if scheme.encoding is SignatureEncoding.HEX else _base64
     has_prefix = text.startswith(scheme.prefix)
-    signatures = _some([decode(text.removeprefix(scheme.prefix)) if has_prefix else b""])
+    signatures = _require_signatures(
+        [decode(text.removeprefix(scheme.prefix)) if has_prefix else b""]
+    )
     if scheme.timestamp_header is None:
         return SignatureParts(body, signatures)
     time = _header(headers, scheme.timestamp_header)
-    return SignatureParts(f"{time}.".encode() + body, signatures, _timestamp(time))
+    return SignatureParts(_timed_content(time, body), signatures, _timestamp(time))
 
 
 def _standard_event(_: HmacScheme, headers: RequestHeaders, __: bytes) -> VerifiedEvent:
@@ -231,7 +249,7 @@ def sign(
     key, algorithm = _PROVIDERS[spec.provider].key_of(secret), scheme.algorithm.value
     match spec.provider:
         case WebhookProvider.STANDARD_WEBHOOKS:
-            mac = hmac.digest(key, f"{event_id}.{time}.".encode() + body, algorithm)
+            mac = hmac.digest(key, _standard_content(event_id, time, body), algorithm)
             signature = f"v1,{base64.b64encode(mac).decode()}"
             return {
                 "webhook-id": event_id,
@@ -239,7 +257,7 @@ def sign(
                 "webhook-signature": signature,
             }
         case WebhookProvider.STRIPE:
-            mac = hmac.digest(key, f"{time}.".encode() + body, algorithm)
+            mac = hmac.digest(key, _timed_content(time, body), algorithm)
             return {"stripe-signature": f"t={time},v1={mac.hex()}"}
         case WebhookProvider.GITHUB:
             signature = f"sha256={hmac.digest(key, body, algorithm).hex()}"
@@ -249,7 +267,7 @@ def sign(
                 "x-github-event": "test",
             }
         case WebhookProvider.SLACK:
-            mac = hmac.digest(key, f"v0:{time}:".encode() + body, algorithm)
+            mac = hmac.digest(key, _slack_content(time, body), algorithm)
             return {"x-slack-request-timestamp": time, "x-slack-signature": f"v0={mac.hex()}"}
         case WebhookProvider.HMAC:
             return _signed_by(scheme, key, body, event_id, time)
@@ -258,7 +276,7 @@ def sign(
 def _signed_by(
     scheme: HmacScheme, key: bytes, body: bytes, event_id: str, time: str
 ) -> dict[str, str]:
-    content = body if scheme.timestamp_header is None else f"{time}.".encode() + body
+    content = body if scheme.timestamp_header is None else _timed_content(time, body)
     mac = hmac.digest(key, content, scheme.algorithm.value)
     is_hex = scheme.encoding is SignatureEncoding.HEX
     text = mac.hex() if is_hex else base64.b64encode(mac).decode()

@@ -7,7 +7,6 @@ An event is acknowledged when it is on disk in the source's outbox. It is in its
 provider sends it.
 """
 
-import re
 from enum import StrEnum
 
 import msgspec
@@ -15,8 +14,9 @@ import msgspec
 from storage.domain import limits
 from storage.domain.errors import FieldFault, ValidationFailed
 from storage.domain.names import SourceName, check_name
+from storage.domain.streams.record_filter import JSON_POINTER
+from storage.domain.webhooks import HEADER_NAME
 
-_HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,128}")
 _NEVER_STORED = frozenset({"authorization", "cookie", "proxy-authorization"})
 
 
@@ -68,7 +68,7 @@ class HmacScheme(msgspec.Struct, frozen=True, kw_only=True):
         return [
             FieldFault(f"/webhook/{field}", "Invalid HTTP header name")
             for field, name in names.items()
-            if name is not None and not _HEADER_NAME.fullmatch(name)
+            if name is not None and not HEADER_NAME.fullmatch(name)
         ]
 
 
@@ -98,7 +98,8 @@ class SourceTarget(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def _is_pointer(text: str) -> bool:
-    return text.startswith("/") and len(text) <= limits.SOURCE_KEY_POINTER_CHARACTERS_MAX
+    is_short = len(text) <= limits.SOURCE_KEY_POINTER_CHARACTERS_MAX
+    return text != "" and is_short and JSON_POINTER.fullmatch(text) is not None
 
 
 class SourceSpec(msgspec.Struct, frozen=True, kw_only=True):
@@ -159,7 +160,7 @@ class SourceSpec(msgspec.Struct, frozen=True, kw_only=True):
             return [FieldFault("/webhook/headers", detail, "too_many")]
         faults = []
         for nth, name in enumerate(self.headers):
-            if not _HEADER_NAME.fullmatch(name):
+            if not HEADER_NAME.fullmatch(name):
                 faults.append(FieldFault(f"/webhook/headers/{nth}", "Invalid HTTP header name"))
             elif name.lower() in _NEVER_STORED:
                 detail = f"{name} contains credentials and is never stored"
@@ -207,13 +208,18 @@ class InboundSource(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SourceEvent(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """An accepted event as its outbox keeps it: the raw body and the chosen headers."""
+    """An accepted event as its outbox keeps it: the raw body and the chosen headers.
+
+    `key` is that of the configuration at acceptance: a later one must not route the event elsewhere when its transfer is
+    repeated, since the target recognizes it by its shard.
+    """
 
     body: bytes
     content_type: str = ""
     headers: tuple[tuple[str, str], ...] = ()
     event_id: str = ""
     received_at_ms: int = 0
+    key: str = ""
 
 
 class SourceFailure(msgspec.Struct, frozen=True, array_like=True):

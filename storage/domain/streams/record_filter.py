@@ -23,7 +23,7 @@ from storage.domain.errors import FieldFault
 from storage.domain.streams.stream import LogRecord
 
 _SAMPLES = 2**64
-_JSON_POINTER = re.compile(r"(?:/(?:[^~/]|~[01])*)*")
+JSON_POINTER = re.compile(r"(?:/(?:[^~/]|~[01])*)*")
 
 
 class SampleBy(StrEnum):
@@ -60,7 +60,7 @@ class Condition(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
             field_faults.append(
                 FieldFault(pointer, "Specify exactly one of equal_to and exists", "exclusive")
             )
-        if not _JSON_POINTER.fullmatch(self.path):
+        if not JSON_POINTER.fullmatch(self.path):
             detail = "A JSON Pointer must be empty or start with '/'; '~' is followed by 0 or 1"
             field_faults.append(FieldFault(f"{pointer}/path", detail))
         return field_faults

@@ -1,4 +1,4 @@
-"""Repository of sources; their secrets and tokens are passed encrypted."""
+"""Repository of sources; their secrets and tokens are stored encrypted."""
 
 from typing import Any, Protocol
 
@@ -28,12 +28,16 @@ LockedSource = LockedDefinition[InboundSource]
 
 
 class SourceRows(DefinitionTable[SourceName, InboundSource, LockedSource]):
-    """Sources of every namespace. Every method raises StorageUnavailable or StorageBusy."""
+    """Sources of every namespace. Every method raises StorageUnavailable or StorageBusy.
+
+    Without a codec, sources have no tokens and empty secrets, and changes leave both alone: a source whose secrets cannot be
+    decrypted can be listed, paused and deleted.
+    """
 
     kind = "source"
     table = SourceRow
 
-    def __init__(self, database: Database, codec: SourceCodec) -> None:
+    def __init__(self, database: Database, codec: SourceCodec | None = None) -> None:
         super().__init__(database)
         self._codec = codec
 
@@ -47,7 +51,7 @@ class SourceRows(DefinitionTable[SourceName, InboundSource, LockedSource]):
             created_at_ms=row.created_at_ms,
             changed_at_ms=row.changed_at_ms,
         )
-        return self._codec.decrypt(source, row.sealed)
+        return source if self._codec is None else self._codec.decrypt(source, row.sealed)
 
     def row_of(self, definition: InboundSource) -> ColumnElement[bool]:
         return col(SourceRow.source_id) == definition.source_id
@@ -61,13 +65,12 @@ class SourceRows(DefinitionTable[SourceName, InboundSource, LockedSource]):
         }
 
     def changes(self, definition: InboundSource) -> dict[str, Any]:
-        public = msgspec.structs.replace(definition.spec, secrets=None)
-        return {
-            "spec": msgspec.to_builtins(public),
-            "sealed": self._codec.encrypt(definition),
-            "version": definition.version,
-            "changed_at_ms": definition.changed_at_ms,
-        }
+        empty = ("",) * len(definition.spec.secrets or ())
+        public = msgspec.structs.replace(definition.spec, secrets=empty)
+        changes = super().changes(msgspec.structs.replace(definition, spec=public))
+        if self._codec is not None:
+            changes["sealed"] = self._codec.encrypt(definition)
+        return changes
 
     def locked(self, session: AsyncSession, name: SourceName, row: Row[Any] | None) -> LockedSource:
         return LockedDefinition(session, self, name, row)

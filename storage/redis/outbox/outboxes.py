@@ -1,6 +1,7 @@
 """Outboxes: typed wrappers of their scripts."""
 
 from collections.abc import Sequence
+from typing import Any
 
 import msgspec
 
@@ -32,7 +33,7 @@ class RedisOutboxStore(OutboxStore):
         now: ScriptTime,
     ) -> Acceptance:
         keys = outbox_keys(*outbox)
-        reply = await self._pipeline.write(
+        status = await self._pipeline.write(
             "accept_event",
             keys[:4],
             now,
@@ -42,18 +43,20 @@ class RedisOutboxStore(OutboxStore):
             bytes_max,
             payload,
         )
-        return Acceptance(reply[0])
+        return Acceptance(status)
 
-    async def pending(self, outbox: OutboxAddress, entries_max: int) -> list[OutboxEntry]:
-        keys = outbox_keys(*outbox)[:2]
-        rows = await self._pipeline.read(
+    async def pending(
+        self, outbox: OutboxAddress, entries_max: int
+    ) -> tuple[list[OutboxEntry], bool]:
+        keys = outbox_keys(*outbox)[1:2]
+        rows, is_last = await self._pipeline.read(
             "read_outbox", keys, entries_max, limits.OUTBOX_BATCH_BYTES
         )
-        return [OutboxEntry(int(sequence), payload) for sequence, payload in rows]
+        return [OutboxEntry(int(sequence), payload) for sequence, payload in rows], bool(is_last)
 
-    async def clear(self, outbox: OutboxAddress, sequences: Sequence[int]) -> int:
+    async def clear(self, outbox: OutboxAddress, sequences: Sequence[int]) -> None:
         keys = outbox_keys(*outbox)[:2]
-        return int(await self._pipeline.write("clear_outbox", keys, *sequences))
+        await self._pipeline.write("clear_outbox", keys, *sequences)
 
     async def note_rejected(
         self, outbox: OutboxAddress, failure: SourceFailure, now: ScriptTime
@@ -77,16 +80,13 @@ class RedisOutboxStore(OutboxStore):
             limits.SOURCE_FAILURE_MS,
         )
 
-    async def measure(self, outbox: OutboxAddress) -> tuple[SourceCounts, list[SourceFailure]]:
-        keys = outbox_keys(*outbox)
-        fields, entries, failures = await self._pipeline.read(
-            "measure_outbox", (keys[0], keys[1], keys[4])
-        )
+    async def counts(self, outbox: OutboxAddress) -> SourceCounts:
+        fields, entries, _ = await self._measure(outbox, 0)
         values = {
             name.decode(): int(number)
             for name, number in zip(fields[::2], fields[1::2], strict=True)
         }
-        counts = SourceCounts(
+        return SourceCounts(
             accepted=values.get("accepted", 0),
             duplicates=values.get("duplicates", 0),
             rejected=values.get("rejected", 0),
@@ -96,7 +96,17 @@ class RedisOutboxStore(OutboxStore):
             last_accepted_at_ms=values.get("accepted_ms"),
             last_rejected_at_ms=values.get("rejected_ms"),
         )
-        return counts, [_failure.decode(one) for one in failures]
+
+    async def failures(self, outbox: OutboxAddress) -> list[SourceFailure]:
+        *_, failures = await self._measure(outbox, limits.SOURCE_FAILURES_MAX)
+        return [_failure.decode(failure) for failure in failures]
+
+    async def _measure(self, outbox: OutboxAddress, failures_max: int) -> Sequence[Any]:
+        keys = outbox_keys(*outbox)
+        reply: Sequence[Any] = await self._pipeline.read(
+            "measure_outbox", (keys[0], keys[1], keys[4]), failures_max
+        )
+        return reply
 
     async def delete(self, outbox: OutboxAddress) -> None:
         await self._pipeline.write("delete_outbox", outbox_keys(*outbox))

@@ -312,14 +312,31 @@ def test_invalid_source_is_rejected_at_its_field(client, queue, name, fields, po
 
 
 def test_unknown_url_is_404_without_a_hint(client, put, name):
+    """The detail of an unknown name differed from that of a wrong token."""
     path = put()["path"]
     wrong = path[:-1] + ("0" if path[-1] != "0" else "1")
+    urls = (
+        wrong,
+        "/v1/sources/nothing/" + "0" * 64,
+        f"/v1/sources/{name}/%00.{'0' * 64}",  # a namespace that Postgres cannot be asked for
+        f"/v1/sources/{name}/{'n' * 5000}.{'0' * 64}",
+    )
 
-    answers = [
-        client.post(url, content=b"{}") for url in (wrong, "/v1/sources/nothing/" + "0" * 64)
-    ]
+    answers = [client.post(url, content=b"{}").json() for url in urls]
 
-    assert [answer.json()["code"] for answer in answers] == ["source_not_found"] * 2
+    assert {answer["code"] for answer in answers} == {"source_not_found"}
+    assert len({answer["detail"] for answer in answers}) == 1
+
+
+def test_fields_of_another_provider_are_refused(client, queue, name):
+    """They were accepted and had no effect, unless signature_header was among them."""
+    into = {"queue": queue.rpartition("/")[2]}
+    for field, value in (("id_header", "x-id"), ("prefix", "v9="), ("algorithm", "sha1")):
+        answer = client.put(
+            f"/v1/sources/{name}", json={"webhook": {**GITHUB, field: value}, "into": into}
+        )
+
+        assert (answer.status_code, answer.json()["code"]) == (422, "validation_failed"), field
 
 
 def test_create_compares_and_changes_nothing(client, put, queue, name):

@@ -15,7 +15,6 @@ from storage.bootstrap import Storage
 from storage.domain.names import GroupName, QueueName, SourceName, StreamName
 from storage.domain.queues.queue import QueueSpec
 from storage.domain.quotas import Quotas
-from storage.domain.sources.source import SourceCounts
 from storage.domain.streams.stream import StreamMode, StreamSpec
 from tests.conditions import eventually
 
@@ -150,10 +149,9 @@ LOOPS = [
     Loop(
         "sources",
         lambda s: s.source_transfer,
-        "measure",
+        "complete",
         lambda s: s.source_transfer.sweep(),
         objects=("source_transfer._sources", "all", sources()),
-        result=(SourceCounts(), []),
     ),
     Loop(
         "moves",

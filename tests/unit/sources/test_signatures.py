@@ -7,6 +7,7 @@ import json
 
 import pytest
 
+from storage.domain import limits
 from storage.domain.errors import SignatureRejected
 from storage.domain.sources.signatures import deduplication_id, verify
 from storage.domain.sources.source import (
@@ -210,3 +211,13 @@ def test_generic_hmac_verifies_what_its_scheme_says(algorithm, encoding, timesta
 def test_long_event_id_is_replaced_by_its_hash():
     assert deduplication_id("e" * 256) == "e" * 256
     assert len(deduplication_id("e" * 257)) == 64
+
+
+def test_many_signatures_are_refused_before_they_are_compared():
+    """Each cost an HMAC of the body: one header took a processor a minute, without a secret."""
+    headers = {"stripe-signature": "t=1," + "v1=aa," * (limits.SOURCE_SIGNATURES_MAX + 1)}
+
+    with pytest.raises(SignatureRejected) as rejected:
+        verify(spec_of(WebhookProvider.STRIPE), [STRIPE_SECRET], headers, b"{}", 1000)
+
+    assert rejected.value.facts["reason"] == "signature_malformed"

@@ -1,7 +1,7 @@
 -- Remove entries of an outbox that are in their target.
 -- KEYS     1 meta  2 entries
 -- ARGV     the sequences
--- Returns  how many were there
+-- Returns  nothing
 -- Keeps    E5: an entry leaves only when its target has it
 -- @include numbers
 local removed, bytes = 0, 0
@@ -15,4 +15,3 @@ end
 if removed > 0 then
   redis.call('HSET', KEYS[1], 'bytes', word(math.max(0, tonumber(redis.call('HGET', KEYS[1], 'bytes') or '0') - bytes)))
 end
-return removed

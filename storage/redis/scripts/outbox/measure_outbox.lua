@@ -1,6 +1,7 @@
 -- Report an outbox: its counters, what waits in it, and the last rejected requests.
 -- KEYS     1 meta  2 entries  3 rejected
--- ARGV     none
+-- ARGV     1 rejected requests at most; 0 none
 -- Returns  { fields of meta with their values..., entries, rejected requests }
 -- Keeps    nothing: it changes nothing
-return { redis.call('HGETALL', KEYS[1]), redis.call('XLEN', KEYS[2]), redis.call('LRANGE', KEYS[3], 0, -1) }
+local rejected = ARGV[1] ~= '0' and redis.call('LRANGE', KEYS[3], 0, tonumber(ARGV[1]) - 1) or {}
+return { redis.call('HGETALL', KEYS[1]), redis.call('XLEN', KEYS[2]), rejected }

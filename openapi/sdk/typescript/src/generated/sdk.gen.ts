@@ -1114,9 +1114,9 @@ export const pauseSource = <ThrowOnError extends boolean = true>(options: Option
 });
 
 /**
- * Replace the path of a source, for one that others may have learned.
+ * Replace the path of a source, for example after it leaked.
  *
- * Replace the path of a source, for one that others may have learned.
+ * Replace the path of a source, for example after it leaked.
  *
  * The previous path is valid for the overlap period, so that no event is refused meanwhile.
  */

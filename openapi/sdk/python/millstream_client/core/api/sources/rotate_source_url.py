@@ -14,7 +14,7 @@ def rotate_source_url(
     *,
     body: RotateTokenIn | Unset = UNSET,
 ) -> Call[SourceUrl]:
-    """Replace the path of a source, for one that others may have learned.
+    """Replace the path of a source, for example after it leaked.
 
     The previous path is valid for the overlap period, so that no event is refused meanwhile.
     """

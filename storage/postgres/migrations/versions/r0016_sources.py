@@ -4,8 +4,8 @@ import sqlalchemy as sa
 from alembic import op
 from sqlalchemy.dialects.postgresql import JSONB
 
-revision = "0017"
-down_revision = "0015"  # 0016 at the merge
+revision = "0016"
+down_revision = "0015"
 
 NAME = sa.Text(collation="C")
 
