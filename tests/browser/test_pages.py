@@ -17,7 +17,7 @@ from tests.browser.observations import (
     violations,
 )
 from tests.browser.pages import PAGES, At
-from tests.browser.store_calls import store_calls
+from tests.browser.store_calls import StoreCalls, store_calls
 
 pytestmark = pytest.mark.one_store
 
@@ -89,7 +89,7 @@ async def test_page_is_accessible_small_and_stable(page, at: At):
 @every_page
 async def test_page_makes_few_store_calls(page, at: At):
     """Background tasks of the process are counted too: the fewest of some loads are those of the page."""
-    loads = []
+    loads: list[StoreCalls] = []
     while len(loads) < LOADS_MAX and all(load.total >= at.calls_max for load in loads):
         with store_calls() as calls:
             await page.goto(at.path)
