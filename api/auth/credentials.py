@@ -23,6 +23,7 @@ from api.auth.cookies import session_token
 from api.types import RequestHeaders
 from storage.access.credential_cache import CachedCredential
 from storage.bootstrap import Storage
+from storage.concurrency.bounded_cache import BoundedCache
 from storage.concurrency.definition_cache import CachedValue
 from storage.domain import limits
 from storage.domain.access.credentials import Credential, CredentialKind
@@ -74,7 +75,9 @@ class KeyAuthenticator:
         self._storage = storage
         self._issuers = issuers
         self._clock = clock
-        self._checked: dict[_CacheKey, _CheckedCredential] = {}
+        self._checked: BoundedCache[_CacheKey, _CheckedCredential] = BoundedCache(
+            limits.VERIFIED_TOKENS_CACHED_MAX
+        )
 
     async def authenticate(self, headers: RequestHeaders) -> Principal:
         token = _token_of(headers)
@@ -145,8 +148,6 @@ class KeyAuthenticator:
     def _remember(self, cache_key: _CacheKey, credential: Credential, principal: Principal) -> None:
         entry = self._storage().credentials.entry(credential.id)
         if entry is not None and entry.value.credential is credential:
-            if len(self._checked) >= limits.VERIFIED_TOKENS_CACHED_MAX:
-                self._checked.clear()
             self._checked[cache_key] = _CheckedCredential(credential, entry, principal)
 
     # Tokens

@@ -17,6 +17,7 @@ import jwt
 import msgspec
 
 from api.observability.logging import get_logger
+from storage.concurrency.single_flight import SingleFlight
 from storage.domain import limits
 from storage.domain.clock import Clock
 
@@ -43,7 +44,7 @@ class KeySet:
         self._keys: Keys = {}
         self._read_ms: int | None = None
         self._next_fetch_ms = 0
-        self._fetch_task: asyncio.Task[None] | None = None
+        self._fetches = SingleFlight[str, None]()
         self._raw = b""
         self.version = 0
 
@@ -52,10 +53,9 @@ class KeySet:
         self.refresh()
         key = self._cached_key(kid)
         if key is None and self._may_fetch():
-            await self._fetch_and_wait()
-            key = self._cached_key(kid)
-        elif key is None and self._fetch_task is not None:
-            await asyncio.shield(self._fetch_task)
+            self._start_fetch()
+        if key is None and self._url in self._fetches:
+            await self._fetches.run(self._url, self._fetch_and_store)
             key = self._cached_key(kid)
         return key
 
@@ -79,15 +79,11 @@ class KeySet:
         return None if self._read_ms is None else self._clock.now_ms() - self._read_ms
 
     def _may_fetch(self) -> bool:
-        return self._fetch_task is None and self._clock.now_ms() >= self._next_fetch_ms
+        return self._url not in self._fetches and self._clock.now_ms() >= self._next_fetch_ms
 
-    async def _fetch_and_wait(self) -> None:
-        await asyncio.shield(self._start_fetch())
-
-    def _start_fetch(self) -> "asyncio.Task[None]":
+    def _start_fetch(self) -> None:
         self._next_fetch_ms = self._clock.now_ms() + limits.JWKS_PAUSE_MS
-        self._fetch_task = asyncio.create_task(self._fetch_and_store(), name="jwks")
-        return self._fetch_task
+        self._fetches.begin(self._url, self._fetch_and_store)
 
     async def _fetch_and_store(self) -> None:
         try:
@@ -97,8 +93,6 @@ class KeySet:
         except (httpx.HTTPError, Unreadable, TimeoutError, OSError) as error:
             self._next_fetch_ms = self._clock.now_ms() + limits.JWKS_RETRY_MS
             _log.warning("jwks_unreadable", url=self._url, reason=str(error) or "no response")
-        finally:
-            self._fetch_task = None
 
     def _store(self, keys: Keys, raw: bytes) -> None:
         if raw != self._raw:

@@ -12,6 +12,7 @@ import jwt
 
 from api.auth.jwks import ALGORITHMS, KeySet
 from api.config.jwt_issuers import JwtIssuerSetting
+from storage.concurrency.bounded_cache import BoundedCache
 from storage.domain import limits
 from storage.domain.access.permissions import GRANTS_OF, Policy, Principal, Role
 from storage.domain.clock import Clock, SystemClock
@@ -53,7 +54,9 @@ class JwtIssuers:
         self._trusted = {
             issuer.issuer: _Trusted(issuer, KeySet(issuer.jwks_url, clock)) for issuer in issuers
         }
-        self._checked: dict[bytes, _CheckedToken] = {}
+        self._checked: BoundedCache[bytes, _CheckedToken] = BoundedCache(
+            limits.VERIFIED_TOKENS_CACHED_MAX
+        )
 
     async def principal_of(self, token: str) -> Principal:
         """Return the principal of a token.
@@ -69,8 +72,6 @@ class JwtIssuers:
         if checked is not None and self._is_still_valid(checked):
             return checked.principal
         trusted, principal = await self._check(token)
-        if len(self._checked) >= limits.VERIFIED_TOKENS_CACHED_MAX:
-            self._checked.clear()
         self._checked[digest] = _CheckedToken(trusted, trusted.keys.version, principal)
         return principal
 

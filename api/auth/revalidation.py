@@ -10,6 +10,7 @@ from contextlib import contextmanager
 
 from api.auth.authenticator import Authenticator
 from api.observability.logging import get_logger
+from storage.concurrency.periodic import periodic
 from storage.domain import limits
 from storage.domain.access.permissions import Principal
 from storage.domain.errors import MillstreamError
@@ -47,12 +48,7 @@ class SessionRevalidator:
 
     async def run(self) -> None:
         """Revalidate periodically, until cancelled."""
-        while True:
-            await asyncio.sleep(self._period_s)
-            try:
-                await self.revalidate()
-            except Exception:
-                _log.exception("standing_check_failed")
+        await periodic(self._period_s, self.revalidate, "revalidation", delay_first=True)
 
     async def revalidate(self) -> None:
         """End what is no longer permitted.

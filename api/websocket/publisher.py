@@ -3,6 +3,7 @@
 At its `ok` a publish is as durable as after the HTTP call.
 """
 
+from collections.abc import Sequence
 from contextlib import suppress
 from functools import partial
 
@@ -18,10 +19,11 @@ from api.observability.metric_buffers import ProtocolMetrics
 from api.observability.tracing import SEND, TraceSpan, Tracing, failure_of
 from api.websocket.connection import SocketClosed
 from api.websocket.frames import Publish, ServerOk
-from api.websocket.serial_batcher import SerialBatcher
 from api.websocket.session import PushSession
 from storage.access.authorization import Authorizer
 from storage.catalog.catalog import Catalog
+from storage.concurrency.batcher import Batcher
+from storage.domain import limits
 from storage.domain.access.permissions import Action
 from storage.domain.names import QueueName, StreamName
 from storage.domain.trace_context import context_of
@@ -62,10 +64,12 @@ class Publisher:
     async def publish(self, session: PushSession, frame: Publish) -> None:
         """Queue a frame for publishing; the answer is sent when it is done."""
         if session.publishing is None:
-            session.publishing = SerialBatcher(partial(self._publish_all, session))
+            session.publishing = Batcher(
+                partial(self._publish_all, session), backlog_max=limits.PUSH_PENDING_MAX
+            )
         await session.publishing.add(frame)
 
-    async def _publish_all(self, session: PushSession, frames: list[Publish]) -> None:
+    async def _publish_all(self, session: PushSession, frames: Sequence[Publish]) -> Sequence[None]:
         for frame in frames:
             try:
                 answer = await self._publish(session, frame)
@@ -79,6 +83,7 @@ class Publisher:
                 SocketClosed
             ):  # it is published anyway; a retry with its key adds nothing
                 await session.send_bytes(payload)
+        return [None] * len(frames)
 
     async def _publish(self, session: PushSession, frame: Publish) -> ServerOk:
         if self._tracing is None:

@@ -20,8 +20,8 @@ import msgspec
 from api.websocket.codec import Wire
 from api.websocket.connection import Connection, SocketClosed
 from api.websocket.frames import Mode, Publish, ServerFrame
-from api.websocket.serial_batcher import SerialBatcher
 from consumers.subscriptions.credit import SubscriptionCredit
+from storage.concurrency.batcher import Batcher
 from storage.domain import limits
 from storage.domain.access.permissions import Principal
 from storage.domain.names import LogId
@@ -128,7 +128,7 @@ class PushSession:
         self._ticking = False
         self._seq = 0
         self._sent: deque[Sent] | None = None
-        self.publishing: SerialBatcher[Publish] | None = None
+        self.publishing: Batcher[Publish, None] | None = None
         self._retained_bytes = 0
         self._dropped_seq = (
             0  # number of the last frame that was dropped from memory, arrived or not
@@ -190,7 +190,7 @@ class PushSession:
     async def published(self) -> None:
         """Wait until everything that the client has published is done."""
         if self.publishing is not None:
-            await self.publishing.finished()
+            await self.publishing.finish()
 
     @property
     def queued_bytes(self) -> int:

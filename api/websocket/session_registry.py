@@ -17,6 +17,7 @@ from api.websocket.codec import Wire
 from api.websocket.connection import Connection, SocketClosed
 from api.websocket.frames import Close, Resume, ServerPing
 from api.websocket.session import PushSession
+from storage.concurrency.periodic import periodic
 from storage.concurrency.tasks import end
 from storage.domain import limits
 from storage.domain.access.permissions import Principal
@@ -126,12 +127,8 @@ class Sessions:
     # Time
 
     async def _tick_on(self) -> None:
-        while True:
-            await asyncio.sleep(self.limits.push_tick_ms / limits.SECOND_MS)
-            try:
-                await self._tick()
-            except Exception:
-                _log.exception("push_tick_failed")
+        tick_s = self.limits.push_tick_ms / limits.SECOND_MS
+        await periodic(tick_s, self._tick, "socket sessions", delay_first=True)
 
     async def _tick(self) -> None:
         now_s = self.clock()

@@ -26,6 +26,7 @@ from consumers.webhooks.http_sender import DeliveryTracing, Sender
 from consumers.webhooks.queue_source import QueueSource
 from consumers.webhooks.ssrf_guard import Resolve, resolve
 from storage.bootstrap import Storage
+from storage.concurrency.periodic import periodic
 from storage.concurrency.tasks import end
 from storage.domain import limits
 from storage.domain.access.egress import Egress
@@ -126,28 +127,18 @@ class Deliverer:
 
     async def run(self) -> None:
         """Serve until cancelled; then release everything."""
-        writing = asyncio.create_task(self.delivery_log.run())
         try:
-            while True:
-                try:
-                    await self.heartbeat()
-                except MillstreamError as error:
-                    logger.warning("heartbeat_failed", extra={"reason": error.detail})
-                    await self._stop_what_has_run_out()
-                except Exception:  # the webhooks that are served must not end with one round
-                    logger.exception("heartbeat_failed")
-                    await self._stop_what_has_run_out()
-                await self._wait_for_beat()
+            await periodic(_BEAT_S, self._beat, "deliverer", wake=self._changed)
         finally:
-            await end(writing)
             await self._leave()
 
-    async def _wait_for_beat(self) -> None:
-        """Wait until the next beat is due, or a webhook that is served here was changed."""
-        with suppress(TimeoutError):
-            async with asyncio.timeout(_BEAT_S):
-                await self._changed.wait()
-        self._changed.clear()
+    async def _beat(self) -> None:
+        """Run one round; if it fails, stop what this deliverer has no valid lease for."""
+        try:
+            await self.heartbeat()
+        except Exception:  # the webhooks that are served must not end with one round
+            await self._stop_what_has_run_out()
+            raise
 
     def _note_change(self, webhook_id: str) -> None:
         if webhook_id in self._serving:
@@ -269,7 +260,7 @@ class Deliverer:
         try:
             await self._stop(list(self._serving))
             await asyncio.gather(*self._ending.values())
-            await self.delivery_log.flush()
+            await self.delivery_log.close()
             await self._storage.deliveries.deregister(self.name)
         except MillstreamError as error:
             logger.warning("deregister_failed", extra={"reason": error.detail})

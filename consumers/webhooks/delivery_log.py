@@ -1,12 +1,17 @@
-"""Batched writer of the delivery log and of webhooks' health.
+"""Write-behind delivery log and health of webhooks.
 
-Entries wait some milliseconds for others and are written in one statement. The log is a report, not the truth:
-entries that a deliverer had not written when it was killed are missing from it, though the events were delivered.
+Rows wait some milliseconds for others and are written in one statement; while Postgres is unreachable they are written
+again, and a full backlog delays deliveries. The log is a report, not the truth: rows that a deliverer had not written when
+it was killed are missing from it, though the events were delivered.
 """
 
 import asyncio
 import logging
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
+from functools import partial
 
+from storage.concurrency.batcher import Batcher
 from storage.domain import limits
 from storage.domain.errors import MillstreamError
 from storage.domain.webhooks import (
@@ -21,6 +26,9 @@ from storage.webhooks.deliveries import WebhookDeliveries
 logger = logging.getLogger(__name__)
 
 _HEALTH_EVERY_S = 1.0
+_RETRY_S = 1.0
+
+LeasedHealth = tuple[WebhookLease, DeliveryHealth]
 
 
 class DeliveryLogWriter:
@@ -28,80 +36,65 @@ class DeliveryLogWriter:
 
     def __init__(self, deliveries: WebhookDeliveries) -> None:
         self._deliveries = deliveries
-        self._waiting: list[LoggedDelivery] = []
-        self._healths: dict[str, tuple[WebhookLease, DeliveryHealth]] = {}
-        self._pending = asyncio.Event()
-        self._capacity = asyncio.Event()
-        self._capacity.set()
+        self._closing = asyncio.Event()
+        self._rows = Batcher[LoggedDelivery, None](
+            self._write_rows,
+            batch_max=limits.WEBHOOK_LOG_FLUSH_ROWS,
+            backlog_max=limits.WEBHOOK_LOG_BACKLOG_MAX,
+            linger_s=limits.WEBHOOK_LOG_FLUSH_MS / limits.SECOND_MS,
+        )
+        self._healths = Batcher[LeasedHealth, None](
+            self._write_healths,
+            batch_max=limits.WEBHOOK_LOG_BACKLOG_MAX,
+            linger_s=_HEALTH_EVERY_S,
+        )
 
     async def append(self, webhook: Webhook, entry: DeliveryLogEntry) -> None:
         """Add to the log; waits while the backlog is too large."""
-        await self._capacity.wait()
-        self._waiting.append(LoggedDelivery(webhook.webhook_id, webhook.spec.log_ms, entry))
-        self._pending.set()
-        if len(self._waiting) >= limits.WEBHOOK_LOG_BACKLOG_MAX:
-            self._capacity.clear()
+        await self._rows.add(LoggedDelivery(webhook.webhook_id, webhook.spec.log_ms, entry))
 
     def record_health(self, lease: WebhookLease, health: DeliveryHealth) -> None:
         """Record the current health of a webhook."""
-        self._healths[lease.webhook_id] = (lease, health)
-        self._pending.set()
-
-    async def run(self) -> None:
-        """Write until cancelled."""
-        loop = asyncio.get_running_loop()
-        told_at = 0.0
-        while True:
-            await self._pending.wait()
-            await asyncio.sleep(limits.WEBHOOK_LOG_FLUSH_MS / limits.SECOND_MS)
-            try:
-                while self._waiting:
-                    await self._write_some()
-                if loop.time() - told_at >= _HEALTH_EVERY_S:
-                    told_at = loop.time()
-                    await self._write_healths()
-            except MillstreamError as error:
-                logger.warning("delivery_log_deferred", extra={"reason": error.detail})
-                await asyncio.sleep(_HEALTH_EVERY_S)
-            if not self._waiting and not self._healths:
-                self._pending.clear()
+        self._healths.put((lease, health))
 
     async def flush(self) -> None:
-        """Write everything that waits now.
+        """Wait until everything that was recorded is written."""
+        await self._rows.finish()
+        await self._healths.finish()
 
-        Raises StorageUnavailable, and nothing is lost.
-        """
-        while self._waiting:
-            await self._write_some()
-        await self._write_healths()
+    async def close(self) -> None:
+        """Write what is left, once: if Postgres is unreachable it is lost."""
+        self._closing.set()
+        await self.flush()
 
-    async def _write_some(self) -> None:
-        """Write one statement's entries; an event that occurs twice waits for the next statement."""
-        batch: dict[tuple[str, str], LoggedDelivery] = {}
-        left: list[LoggedDelivery] = []
-        for logged in self._waiting:
-            place = (logged.webhook_id, logged.entry.event_id)
-            if len(batch) < limits.WEBHOOK_LOG_FLUSH_ROWS and place not in batch:
-                batch[place] = logged
+    async def _write_rows(self, rows: Sequence[LoggedDelivery]) -> Sequence[None]:
+        """Write rows; an event that occurs twice waits for the next statement."""
+        left = list(rows)
+        while left:
+            statement: dict[tuple[str, str], LoggedDelivery] = {}
+            for row in left:
+                statement.setdefault((row.webhook_id, row.entry.event_id), row)
+            left = [row for row in left if statement[row.webhook_id, row.entry.event_id] is not row]
+            await self._write(partial(self._deliveries.log, list(statement.values())))
+        return [None] * len(rows)
+
+    async def _write_healths(self, healths: Sequence[LeasedHealth]) -> Sequence[None]:
+        """Write the last health of each webhook."""
+        last = {lease.webhook_id: (lease, health) for lease, health in healths}
+        await self._write(partial(self._deliveries.store_health, list(last.values())))
+        return [None] * len(healths)
+
+    async def _write(self, statement: Callable[[], Awaitable[object]]) -> None:
+        """Execute a statement, again until it succeeds or the writer closes."""
+        while True:
+            try:
+                await statement()
+            except MillstreamError as error:
+                logger.warning("delivery_log_deferred", extra={"reason": error.detail})
+                if self._closing.is_set():
+                    return
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(_RETRY_S):
+                        await self._closing.wait()
             else:
-                left.append(logged)
-        writing, self._waiting = self._waiting, left
-        try:
-            await self._deliveries.log(list(batch.values()))
-        except MillstreamError:
-            self._waiting = writing + self._waiting[len(left) :]
-            raise
-        except Exception:
-            logger.exception("delivery_log_failed", extra={"count": len(batch)})
-        if len(self._waiting) < limits.WEBHOOK_LOG_BACKLOG_MAX:
-            self._capacity.set()
-
-    async def _write_healths(self) -> None:
-        healths, self._healths = self._healths, {}
-        if not healths:
-            return
-        try:
-            await self._deliveries.store_health(list(healths.values()))
-        except MillstreamError:
-            self._healths = healths | self._healths
-            raise
+                return

@@ -10,15 +10,17 @@ import asyncio
 import logging
 from collections.abc import Sequence
 from contextlib import suppress
+from functools import partial
 
 from consumers.webhooks.endpoint import Endpoint, EndpointUnavailable
-from consumers.webhooks.settlement_batcher import SettlementBatcher
 from storage.bootstrap import Storage
+from storage.concurrency.batcher import Batcher
+from storage.concurrency.periodic import periodic
 from storage.concurrency.tasks import end
 from storage.domain import limits
 from storage.domain.errors import MillstreamError
 from storage.domain.names import QueueName
-from storage.domain.queues.message import ReceivedMessage, SettleAction, Settlement
+from storage.domain.queues.message import ReceivedMessage, SettleAction, Settled, Settlement
 from storage.domain.queues.queue import QueueSpec, QueueType
 from storage.domain.trace_context import with_noted
 from storage.domain.webhooks import (
@@ -46,7 +48,11 @@ class QueueSource:
         webhook = endpoint.webhook
         self._queue = QueueName(webhook.spec.source.name, webhook.name.namespace)
         self._spec = QueueSpec()
-        self._settler = SettlementBatcher(storage.queues, self._queue)
+        self._settlements = Batcher[Settlement, Settled](
+            partial(storage.queues.settle, self._queue),
+            batch_max=limits.SETTLEMENTS_MAX,
+            subject="the queue",
+        )
         self._leased: dict[str, ReceivedMessage] = {}
         self._lanes: set[asyncio.Task[None]] = set()
         self._capacity_freed = asyncio.Event()
@@ -61,7 +67,7 @@ class QueueSource:
         finally:
             await self._wind_up()
             await end(extending)
-            await self._settler.close()
+            await self._settlements.close()
 
     async def round(self) -> int:
         """Deliver the messages that are ready now, once; return their number."""
@@ -161,7 +167,7 @@ class QueueSource:
         settlement = Settlement(message.receipt_handle, action, delay_ms, 0, reason, response)
         counts = False
         try:
-            counts = (await self._settler.settle(settlement)).error is None
+            counts = (await self._settlements.submit(settlement)).error is None
         except MillstreamError as error:
             self._endpoint.report_source_error(error.detail)
         self._leased.pop(message.receipt_handle, None)
@@ -210,10 +216,8 @@ class QueueSource:
 
     async def _keep_leases(self) -> None:
         """Extend the leases of held messages, so that none is redelivered during its delivery."""
-        while True:
-            await asyncio.sleep(limits.WEBHOOK_EXTEND_MS / limits.SECOND_MS)
-            with suppress(MillstreamError):
-                await self.extend()
+        interval_s = limits.WEBHOOK_EXTEND_MS / limits.SECOND_MS
+        await periodic(interval_s, self.extend, f"leases of {self._queue}", delay_first=True)
 
     async def extend(self) -> None:
         """Extend the leases of all messages that are held now."""

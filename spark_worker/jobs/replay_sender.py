@@ -17,6 +17,7 @@ from spark_worker.jobs.replay_targets import QueueTarget, StreamTarget
 from spark_worker.jobs.replay_throttle import ReplayHalted, ReplayThrottle
 from spark_worker.runtime.fault_points import fault
 from storage.bootstrap import Storage
+from storage.concurrency.periodic import periodic
 from storage.concurrency.tasks import end
 from storage.domain import limits
 from storage.domain.clock import Clock, SystemClock
@@ -234,16 +235,17 @@ class _ReplaySender:
     # Progress, and whether to continue
 
     async def _keep_saving(self) -> None:
-        while True:
-            await asyncio.sleep(limits.REPLAY_SAVE_MS / limits.SECOND_MS)
-            self._note_wait()
-            try:
-                await self._save()
-                await self._refresh()
-            except LeaseLost:
-                self._throttle.halt()
-            except MillstreamError:
-                continue  # repeated in a second; the target detects duplicates of what is sent in between
+        interval_s = limits.REPLAY_SAVE_MS / limits.SECOND_MS
+        await periodic(interval_s, self._save_or_halt, "replay progress", delay_first=True)
+
+    async def _save_or_halt(self) -> None:
+        """Save the progress; until a failed save is repeated, the target detects duplicates."""
+        self._note_wait()
+        try:
+            await self._save()
+            await self._refresh()
+        except LeaseLost:
+            self._throttle.halt()
 
     def _note_wait(self) -> None:
         """Mark the parts as waiting, once until they move, so that the job can yield."""

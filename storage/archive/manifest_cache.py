@@ -7,22 +7,20 @@ stream together, and may be a second old where that is harmless.
 
 import asyncio
 from bisect import bisect_right
-from collections import OrderedDict
 from collections.abc import Mapping, Sequence
+from functools import partial
 from operator import attrgetter
-from typing import TypeVar
 
 import msgspec
 
+from storage.concurrency.bounded_cache import BoundedCache
+from storage.concurrency.single_flight import SingleFlight
 from storage.domain import limits
 from storage.domain.archive import ArchivedFile, ShardKey
 from storage.domain.clock import Clock
 from storage.domain.errors import StorageBusy, StorageUnavailable
 from storage.domain.names import LogId
 from storage.postgres.repositories.manifest_reads import ArchiveExtent, ManifestRows
-
-K = TypeVar("K")
-V = TypeVar("V")
 
 _next_offset = attrgetter("next_offset")
 
@@ -54,17 +52,14 @@ class ManifestCache:
     def __init__(self, rows: ManifestRows, clock: Clock) -> None:
         self._rows = rows
         self._clock = clock
-        self._seen: OrderedDict[LogId, _Seen] = OrderedDict()
-        self._plans: OrderedDict[ShardKey, _Plan] = OrderedDict()
-        self._reading: dict[LogId, asyncio.Task[_Seen]] = {}
-        self._tasks: set[asyncio.Task[_Seen]] = set()
+        self._seen: BoundedCache[LogId, _Seen] = BoundedCache(limits.ARCHIVE_PLANS_MAX)
+        self._plans: BoundedCache[ShardKey, _Plan] = BoundedCache(limits.ARCHIVE_PLANS_MAX)
+        self._reads = SingleFlight[LogId, _Seen]()
         self._quiet_until_ms = 0
 
     async def close(self) -> None:
         """Cancel the reads in progress."""
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self._reads.close()
 
     # Extents
 
@@ -78,7 +73,7 @@ class ManifestCache:
         if (
             seen is None or not self._is_young(seen.at_ms, limits.ARCHIVE_EXTENT_MS)
         ) and self._may_query():
-            task = self._read(stream_id)
+            task = self._reads.begin(stream_id, partial(self._load, stream_id))
             if seen is None:
                 await asyncio.wait([task], timeout=limits.ARCHIVE_EXTENT_WAIT_MS / limits.SECOND_MS)
                 seen = self._seen.get(stream_id)
@@ -97,7 +92,7 @@ class ManifestCache:
         seen = self._seen.get(stream_id)
         if seen is None or not self._is_young(seen.at_ms, limits.ARCHIVE_EXTENT_MS):
             try:
-                seen = await asyncio.shield(self._read(stream_id))
+                seen = await self._reads.run(stream_id, partial(self._load, stream_id))
             except (StorageUnavailable, StorageBusy):
                 if seen is None:
                     raise
@@ -106,19 +101,8 @@ class ManifestCache:
     async def extent_now(self, key: ShardKey) -> ArchiveExtent | None:
         """Return the archive's extent, from a read that started after this call."""
         stream_id, shard = key
-        earlier = self._reading.get(stream_id)
-        if earlier is not None:
-            await asyncio.wait([earlier])
-        return (await asyncio.shield(self._read(stream_id))).extents.get(shard)
-
-    def _read(self, stream_id: LogId) -> "asyncio.Task[_Seen]":
-        """Return the read in progress, or a new one (single-flight)."""
-        task = self._reading.get(stream_id)
-        if task is None:
-            task = self._reading[stream_id] = asyncio.create_task(self._load(stream_id))
-            self._tasks.add(task)
-            task.add_done_callback(lambda done: self._end(stream_id, done))
-        return task
+        seen = await self._reads.run_fresh(stream_id, partial(self._load, stream_id))
+        return seen.extents.get(shard)
 
     async def _load(self, stream_id: LogId) -> _Seen:
         at_ms = self._clock.now_ms()
@@ -127,16 +111,9 @@ class ManifestCache:
         except (StorageUnavailable, StorageBusy):
             self._quiet_until_ms = self._clock.now_ms() + limits.ARCHIVE_EXTENT_MS
             raise
-        if self._reading.get(stream_id) is asyncio.current_task():
-            _keep(self._seen, stream_id, seen)
+        if self._reads.is_current(stream_id):
+            self._seen[stream_id] = seen
         return seen
-
-    def _end(self, stream_id: LogId, done: "asyncio.Task[_Seen]") -> None:
-        self._tasks.discard(done)
-        if self._reading.get(stream_id) is done:
-            del self._reading[stream_id]
-        if not done.cancelled():
-            done.exception()  # retrieved here in case no caller waits for it
 
     async def raise_start(self, key: ShardKey, before: int) -> bool:
         """Hide the offsets below `before`: here immediately, in other processes within a second.
@@ -147,7 +124,7 @@ class ManifestCache:
             return await self._rows.raise_start(key, before)
         finally:
             self._seen.pop(key[0], None)
-            self._reading.pop(key[0], None)  # a read that started before is not stored
+            self._reads.discard(key[0])  # a read that started before is not stored
 
     # Files
 
@@ -174,7 +151,7 @@ class ManifestCache:
         at_ms = self._clock.now_ms()
         files = await self._rows.files_from(key, offset)
         if files:
-            _keep(self._plans, key, _Plan(offset, files, at_ms))
+            self._plans[key] = _Plan(offset, files, at_ms)
         return files[0] if files else None
 
     async def file_since(self, key: ShardKey, start: int, time_ms: int) -> ArchivedFile | None:
@@ -187,10 +164,3 @@ class ManifestCache:
     def _is_young(self, at_ms: int, age_ms_max: int) -> bool:
         """Return whether a value is recent enough; a clock that was set back makes everything old."""
         return 0 <= self._clock.now_ms() - at_ms < age_ms_max
-
-
-def _keep(cache: "OrderedDict[K, V]", key: K, value: V) -> None:
-    cache.pop(key, None)
-    while len(cache) >= limits.ARCHIVE_PLANS_MAX:
-        cache.popitem(last=False)
-    cache[key] = value

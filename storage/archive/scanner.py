@@ -1,10 +1,10 @@
 """Sequential scan of archive files from an offset, by row groups, as Arrow."""
 
-from collections import OrderedDict
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from storage.archive.manifest_cache import ManifestCache
+from storage.concurrency.bounded_cache import BoundedCache
 from storage.domain import limits
 from storage.domain.archive import ArchivedFile, ShardKey
 from storage.parquet.cache import ArchiveCache
@@ -23,7 +23,9 @@ class RowGroupScanner:
     def __init__(self, manifest: ManifestCache, cache: ArchiveCache) -> None:
         self._manifest = manifest
         self._cache = cache
-        self._followed: OrderedDict[tuple[ShardKey, int], None] = OrderedDict()
+        self._followed: BoundedCache[tuple[ShardKey, int], None] = BoundedCache(
+            limits.ARCHIVE_SCAN_POSITIONS_MAX
+        )
 
     async def parts(
         self, key: ShardKey, offset: int, records_max: int, bytes_max: int
@@ -54,7 +56,7 @@ class RowGroupScanner:
                 if goes_on:
                     self._read_ahead(key, file, footer, number, position)
                 break
-        self._remember(key, position)
+        self._followed[key, position] = None
         return parts
 
     def _read_ahead(
@@ -68,11 +70,6 @@ class RowGroupScanner:
             self._cache.read_ahead(file, number + 1)
         elif following := self._manifest.get_cached(key, file.next_offset):
             self._cache.read_ahead(following, 0)
-
-    def _remember(self, key: ShardKey, position: int) -> None:
-        while len(self._followed) >= limits.ARCHIVE_SCAN_POSITIONS_MAX:
-            self._followed.popitem(last=False)
-        self._followed[key, position] = None
 
 
 def _size(parts: "Sequence[RowGroupSlice]") -> int:

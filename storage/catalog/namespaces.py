@@ -6,14 +6,15 @@ is unreachable the last table stands.
 """
 
 import asyncio
-import logging
 import secrets
 from collections.abc import AsyncGenerator, Callable, Mapping
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 
 from msgspec.structs import replace
 
 from storage.catalog.definition_store import DefinitionRules, DefinitionStore
+from storage.concurrency.periodic import periodic
+from storage.concurrency.single_flight import SingleFlight
 from storage.concurrency.tasks import end
 from storage.domain import limits
 from storage.domain.clock import Clock
@@ -29,8 +30,6 @@ from storage.domain.quotas import Namespace, Quotas
 from storage.postgres.definition_table import CHANNEL
 from storage.postgres.listener import Listener
 from storage.postgres.repositories.namespaces import NamespaceRows
-
-logger = logging.getLogger(__name__)
 
 
 class Namespaces:
@@ -51,8 +50,7 @@ class Namespaces:
         self.on_change: list[Callable[[], None]] = []
         """Called after the table was replaced."""
         self._stale = asyncio.Event()
-        self._reading: asyncio.Task[None] | None = None
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._reads = SingleFlight[str, None]()
 
     # Table in memory
 
@@ -78,19 +76,7 @@ class Namespaces:
 
     async def read_again(self) -> None:
         """Read the table, by a read that began after this call; concurrent callers share it."""
-        if self._reading is not None:
-            await asyncio.wait([self._reading])
-        if self._reading is None:
-            self._reading = asyncio.create_task(self._read())
-            self._tasks.add(self._reading)
-            self._reading.add_done_callback(self._read_is_over)
-        await asyncio.shield(self._reading)
-
-    def _read_is_over(self, task: "asyncio.Task[None]") -> None:
-        self._tasks.discard(task)
-        self._reading = None
-        if not task.cancelled():
-            task.exception()  # waiting callers get it
+        await self._reads.run_fresh("table", self._read)
 
     async def _read(self) -> None:
         table = {namespace.name: namespace for namespace in await self._rows.all()}
@@ -101,22 +87,18 @@ class Namespaces:
 
     async def keep_up(self) -> None:
         """Read the table whenever it may be old, until cancelled."""
-        age_s = limits.NAMESPACES_AGE_MS_MAX / limits.SECOND_MS
-        while True:
-            with suppress(TimeoutError):
-                async with asyncio.timeout(age_s):
-                    await self._stale.wait()
-            self._stale.clear()
-            try:
-                await self.read_again()
-            except MillstreamError as error:
-                logger.warning("namespace_refresh_failed", extra={"reason": error.detail})
-                await asyncio.sleep(limits.NAMESPACES_RETRY_MS / limits.SECOND_MS)
-                self._stale.set()
+        await periodic(
+            limits.NAMESPACES_AGE_MS_MAX / limits.SECOND_MS,
+            self.read_again,
+            "namespaces",
+            wake=self._stale,
+            delay_first=True,
+            retry_s=limits.NAMESPACES_RETRY_MS / limits.SECOND_MS,
+        )
 
     async def close(self) -> None:
         """Stop the read in progress."""
-        await end(*self._tasks)
+        await self._reads.close()
 
     # Stored namespaces
 

@@ -10,12 +10,14 @@ How the cache is kept current:
     it changed while it was being read     that read is not cached
 """
 
-import asyncio
 from collections.abc import Awaitable, Callable, Hashable
+from functools import partial
 from typing import Generic, TypeVar
 
 from msgspec import Struct
 
+from storage.concurrency.bounded_cache import BoundedCache
+from storage.concurrency.single_flight import SingleFlight
 from storage.domain import limits
 from storage.domain.clock import Clock
 
@@ -50,8 +52,8 @@ class CachedValue(Generic[V]):
 class DefinitionCache(Generic[N, D]):
     """Cache of definitions of one kind, with at most one read in progress for each name.
 
-    A read is valid as long as it is in `_reading`. Dropping a name removes its read too, so that
-    a result that may be old is returned only to those who asked before, and is not cached.
+    Dropping a name forgets its read too, so that a result that may be old is returned only to those who
+    asked before, and is not cached.
     """
 
     def __init__(
@@ -65,11 +67,11 @@ class DefinitionCache(Generic[N, D]):
         self._read = read
         self._may_keep = may_keep
         self._clock = clock
-        self._entries_max = entries_max
         self._age_ms_max = age_ms_max
-        self._entries: dict[N, CachedValue[D]] = {}
-        self._reading: dict[N, asyncio.Task[D]] = {}
-        self._tasks: set[asyncio.Task[D]] = set()
+        self._entries: BoundedCache[N, CachedValue[D]] = BoundedCache(
+            entries_max, CachedValue.invalidate
+        )
+        self._reads = SingleFlight[N, D]()
 
     def get_cached(self, name: N) -> D | None:
         """Return the definition if it is cached and young enough."""
@@ -85,67 +87,41 @@ class DefinitionCache(Generic[N, D]):
 
         Raises what the read raises.
         """
-        return self.get_cached(name) or await self._single_flight(name)
+        return self.get_cached(name) or await self._reads.run(name, partial(self._load, name))
 
     async def fresh(self, name: N) -> D:
         """Return the definition by a read that began after this call.
 
         Concurrent callers share it.
         """
-        earlier = self._reading.get(name)
-        if earlier is not None:
-            await asyncio.wait([earlier])
-        return await self._single_flight(name)
+        return await self._reads.run_fresh(name, partial(self._load, name))
 
     def invalidate(self, name: N) -> None:
         """Invalidate one definition."""
         self._evict(name)
-        self._reading.pop(name, None)
+        self._reads.discard(name)
 
     def invalidate_all(self) -> None:
         """Invalidate every definition."""
         for entry in self._entries.values():
             entry.invalidate()
         self._entries.clear()
-        self._reading.clear()
+        self._reads.discard_all()
 
     async def close(self) -> None:
         """Stop the reads in progress."""
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self._reads.close()
 
-    async def _single_flight(self, name: N) -> D:
-        """Wait for the read of this name; a caller that gives up does not end it for the others."""
-        task = self._reading.get(name)
-        if task is None:
-            task = self._reading[name] = asyncio.create_task(self._read_and_keep(name))
-            self._tasks.add(task)
-            task.add_done_callback(lambda done: self._finish(name, done))
-        return await asyncio.shield(task)
-
-    async def _read_and_keep(self, name: N) -> D:
+    async def _load(self, name: N) -> D:
         hears_changes = self._may_keep()
         read_at_ms = self._clock.now_ms()
         definition = await self._read(name)
-        if hears_changes and self._reading.get(name) is asyncio.current_task():
-            self._keep(name, CachedValue(definition, read_at_ms, read_at_ms + self._age_ms_max))
+        if hears_changes and self._reads.is_current(name):
+            self._evict(name)
+            self._entries[name] = CachedValue(definition, read_at_ms, read_at_ms + self._age_ms_max)
         return definition
-
-    def _keep(self, name: N, entry: CachedValue[D]) -> None:
-        self._evict(name)
-        if len(self._entries) >= self._entries_max:
-            self._evict(next(iter(self._entries)))
-        self._entries[name] = entry
 
     def _evict(self, name: N) -> None:
         entry = self._entries.pop(name, None)
         if entry is not None:
             entry.invalidate()
-
-    def _finish(self, name: N, task: asyncio.Task[D]) -> None:
-        self._tasks.discard(task)
-        if self._reading.get(name) is task:
-            del self._reading[name]
-        if not task.cancelled():
-            task.exception()  # waiting callers get it, if any waited to the end

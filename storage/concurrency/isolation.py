@@ -14,6 +14,7 @@ import logging
 from collections.abc import Awaitable, Callable
 from typing import NamedTuple, TypeVar
 
+from cachetools import FIFOCache
 from msgspec.structs import replace
 
 from storage.domain import limits
@@ -46,16 +47,18 @@ class Isolation:
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self._failing: dict[tuple[str, str], FailingObject] = {}
+        self._failing: FIFOCache[tuple[str, str], FailingObject] = FIFOCache(
+            limits.ISOLATED_FAILURES_MAX
+        )
         self._outages: dict[str, _Outage] = {}
 
     @property
     def failing(self) -> tuple[FailingObject, ...]:
         """The objects whose last visit failed, the longest failing first; deleted ones leave."""
         since_ms = self._clock.now_ms() - limits.ISOLATED_FAILURE_AGE_MS
-        self._failing = {
-            key: entry for key, entry in self._failing.items() if entry.visited_at_ms > since_ms
-        }
+        for key, entry in list(self._failing.items()):
+            if entry.visited_at_ms <= since_ms:
+                del self._failing[key]
         return tuple(sorted(self._failing.values(), key=lambda entry: entry.since_ms))
 
     async def visit(
@@ -103,8 +106,6 @@ class Isolation:
             unexpected = not isinstance(error, MillstreamError)
             logger.warning("object_failed", extra=facts, exc_info=error if unexpected else None)
             entry = FailingObject(task, subject, reason, now_ms, now_ms)
-            if len(self._failing) >= limits.ISOLATED_FAILURES_MAX:
-                self._failing.pop(next(iter(self._failing)))
         else:
             entry = replace(entry, reason=reason, visited_at_ms=now_ms, failures=entry.failures + 1)
         self._failing[task, subject] = entry

@@ -1,7 +1,7 @@
 """Reliable cancellation of background tasks, and completion of futures."""
 
 import asyncio
-from typing import TypeVar
+from typing import Any, TypeVar
 
 Answer = TypeVar("Answer")
 
@@ -9,7 +9,7 @@ _PATIENCE_S = 0.02  # at first: a task that swallowed a cancellation is soon rea
 _PATIENCE_S_MAX = 0.5
 
 
-async def end(*tasks: "asyncio.Task[None]") -> None:
+async def end(*tasks: "asyncio.Task[Any]") -> None:
     """Cancel tasks and wait until they have ended, however they end.
 
     A library may swallow a cancellation that arrives at the wrong moment (one that turns it into an error of

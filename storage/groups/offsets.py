@@ -12,6 +12,7 @@ from collections.abc import Sequence
 
 from storage.catalog.catalog import Catalog
 from storage.concurrency.batcher import Batcher
+from storage.concurrency.bounded_cache import BoundedCache
 from storage.domain import limits
 from storage.domain.errors import (
     MemberUnknown,
@@ -44,8 +45,10 @@ class OffsetCommitter:
         self._catalog = catalog
         self._batcher = Batcher[PendingCommit, MovedTo | None](self._flush)
         self._reads = Batcher[GroupName, Group | None](self._find_many)
-        self._high_watermarks: dict[LogId, int] = {}
-        self._groups: dict[GroupName, Group] = {}
+        self._high_watermarks: BoundedCache[LogId, int] = BoundedCache(
+            limits.GROUP_HIGH_WATERMARKS_CACHED_MAX
+        )
+        self._groups: BoundedCache[GroupName, Group] = BoundedCache(_GROUPS_CACHED_MAX)
 
     async def close(self) -> None:
         """Stop; callers that wait get an error."""
@@ -54,8 +57,6 @@ class OffsetCommitter:
 
     def remember(self, group: Group) -> None:
         """Cache a group that was just read: its stream does not change while it exists."""
-        if len(self._groups) >= _GROUPS_CACHED_MAX:
-            del self._groups[next(iter(self._groups))]
         self._groups[group.name] = group
 
     def observe_high_watermark(self, stream: Stream, shard: int, tip: int) -> None:
@@ -63,8 +64,6 @@ class OffsetCommitter:
         self._observe(stream.shard(shard).log_id, tip)
 
     def _observe(self, log_id: LogId, tip: int) -> None:
-        if len(self._high_watermarks) >= limits.GROUP_HIGH_WATERMARKS_CACHED_MAX:
-            del self._high_watermarks[next(iter(self._high_watermarks))]
         self._high_watermarks[log_id] = max(tip, self._high_watermarks.get(log_id, 0))
 
     async def commit(self, name: GroupName, commits: Sequence[Commit]) -> list[CommitResult]:

@@ -14,13 +14,15 @@ Logs that need one at the same time share a transaction, so that many cold logs 
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import TypeVar
 
 import msgspec
 
 from storage.concurrency.batcher import Batcher
+from storage.concurrency.bounded_cache import BoundedCache
+from storage.concurrency.single_flight import SingleFlight
 from storage.domain import limits
 from storage.domain.clock import Clock
 from storage.domain.errors import StorageUnavailable
@@ -64,16 +66,18 @@ class LogProvisioner:
         epoch: StoreEpoch,
         reservations: Reservations,
         clock: Clock,
-        limits: Limits,
+        deployment_limits: Limits,
     ) -> None:
         self._hot = hot
         self._epoch = epoch
         self._clock = clock
-        self._limits = limits
+        self._limits = deployment_limits
         self._openings: Batcher[OpenRequest, Reservation | None] = Batcher(reservations.open_logs)
         self._ceilings: Batcher[CeilingRequest, int | None] = Batcher(reservations.raise_ceilings)
-        self._repairing: dict[LogId, asyncio.Task[None]] = {}
-        self._reserved: dict[LogId, _Reserved] = {}
+        self._remedies = SingleFlight[LogId, None]()
+        self._reserved: BoundedCache[LogId, _Reserved] = BoundedCache(
+            limits.RESERVATIONS_CACHED_MAX
+        )
 
     @property
     def store_epoch(self) -> int:
@@ -82,7 +86,7 @@ class LogProvisioner:
 
     async def close(self) -> None:
         """Wait for the remedies in progress."""
-        await asyncio.gather(*self._repairing.values(), return_exceptions=True)
+        await self._remedies.finish()
         await self._openings.close()
         await self._ceilings.close()
 
@@ -121,22 +125,7 @@ class LogProvisioner:
         if problem.problem is LogProblem.DELETED:
             raise LogDeleted
         with suppress(StoreChanged):
-            await asyncio.shield(self._once(log, lambda: self._remedy(log, problem)))
-
-    def _once(
-        self, log: LogAddress, remedy: Callable[[], Coroutine[None, None, None]]
-    ) -> "asyncio.Task[None]":
-        task = self._repairing.get(log.log_id)
-        if task is None:
-            task = asyncio.create_task(remedy())
-            self._repairing[log.log_id] = task
-            task.add_done_callback(lambda done: self._done(log.log_id, done))
-        return task
-
-    def _done(self, log_id: LogId, task: "asyncio.Task[None]") -> None:
-        del self._repairing[log_id]
-        if not task.cancelled():
-            task.exception()  # waiters get it; nothing waits for a reservation made ahead
+            await self._remedies.run(log.log_id, lambda: self._remedy(log, problem))
 
     async def _remedy(self, log: LogAddress, problem: LogNotReady) -> None:
         match problem.problem:
@@ -220,6 +209,6 @@ class LogProvisioner:
 
     def reserve_ahead(self, log: LogAddress, next_offset: int, left: int) -> None:
         """Reserve ahead after an append when half of a reservation is used up."""
-        if left >= self._limits.reservation_offsets_min // 2 or log.log_id in self._repairing:
+        if left >= self._limits.reservation_offsets_min // 2 or log.log_id in self._remedies:
             return
-        self._once(log, lambda: self._reserve(log, next_offset))
+        self._remedies.begin(log.log_id, lambda: self._reserve(log, next_offset))

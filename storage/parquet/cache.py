@@ -8,12 +8,14 @@ Few are loaded at a time, so that reads of the archive do not starve reads of th
 
 import asyncio
 import logging
-from collections import OrderedDict
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Hashable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import TYPE_CHECKING, Generic, TypeVar
 
+from cachetools import LRUCache
+
+from storage.concurrency.single_flight import SingleFlight
 from storage.domain import limits
 from storage.domain.archive import ArchivedFile
 from storage.domain.errors import ArchiveDamaged, StorageBusy
@@ -28,7 +30,7 @@ if (
 
 logger = logging.getLogger(__name__)
 
-K = TypeVar("K")
+K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
 
 GroupKey = tuple[str, int]
@@ -115,54 +117,36 @@ def _read_footer(root: Root, file: ArchivedFile) -> "Footer":
 
 
 class _Loaded(Generic[K, V]):
-    """LRU cache with single-flight loads, bounded by the total size of its values."""
+    """LRU cache with single-flight loads, bounded by the total size of its values.
+
+    A value of more than that is cached alone.
+    """
 
     def __init__(self, size_max: int, size_of: Callable[[V], int]) -> None:
-        self._size_max = size_max
-        self._size_of = size_of
-        self._values: OrderedDict[K, V] = OrderedDict()
-        self._size = 0
-        self._loading: dict[K, asyncio.Task[V]] = {}
+        self._values: LRUCache[K, V] = LRUCache(
+            size_max, getsizeof=lambda value: min(size_of(value), size_max)
+        )
+        self._loads = SingleFlight[K, V]()
 
     @property
     def in_progress(self) -> int:
         """Number of loads in progress."""
-        return len(self._loading)
+        return len(self._loads)
 
     async def get(self, key: K, load: Callable[[], Awaitable[V]]) -> V:
         """Return the value; a caller that is cancelled does not end the load for the others."""
-        if key in self._values:
-            self._values.move_to_end(key)
-            return self._values[key]
-        return await asyncio.shield(self.begin(key, load))
+        value = self._values.get(key)
+        return await self._loads.run(key, lambda: self._load(key, load)) if value is None else value
 
-    def begin(self, key: K, load: Callable[[], Awaitable[V]]) -> "asyncio.Task[V]":
-        """Load the value, unless a load is in progress."""
-        task = self._loading.get(key)
-        if task is None:
-            task = self._loading[key] = asyncio.create_task(self._load(key, load))
-            task.add_done_callback(lambda done: self._end(key, done))
-        return task
+    def begin(self, key: K, load: Callable[[], Awaitable[V]]) -> None:
+        """Load the value, unless it is cached or a load is in progress."""
+        if key not in self._values:
+            self._loads.begin(key, lambda: self._load(key, load))
 
     async def _load(self, key: K, load: Callable[[], Awaitable[V]]) -> V:
-        if key in self._values:
-            return self._values[key]
-        value = await load()
-        self._keep(key, value)
+        value = self._values[key] = await load()
         return value
-
-    def _keep(self, key: K, value: V) -> None:
-        self._values[key] = value
-        self._size += self._size_of(value)
-        while self._size > self._size_max and len(self._values) > 1:
-            _, evicted = self._values.popitem(last=False)
-            self._size -= self._size_of(evicted)
-
-    def _end(self, key: K, done: "asyncio.Task[V]") -> None:
-        del self._loading[key]
-        if not done.cancelled():
-            done.exception()  # retrieved here in case no caller waits for it
 
     async def close(self) -> None:
         """Wait for the loads in progress."""
-        await asyncio.gather(*self._loading.values(), return_exceptions=True)
+        await self._loads.finish()

@@ -10,10 +10,11 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
 from storage.catalog.namespaces import Namespaces
+from storage.concurrency.periodic import periodic
 from storage.concurrency.tasks import end
 from storage.domain import limits
 from storage.domain.clock import Clock
-from storage.domain.errors import MillstreamError, OutcomeUnknown, QuotaExceeded, StorageUnavailable
+from storage.domain.errors import OutcomeUnknown, QuotaExceeded, StorageUnavailable
 from storage.hot_store.rates import RateStore
 
 logger = logging.getLogger(__name__)
@@ -77,17 +78,8 @@ class ConnectionSlots:
 
     async def publish_loop(self) -> None:
         """Publish when slots are released, and every ten seconds, until cancelled."""
-        while True:
-            self._changed.clear()
-            try:
-                await self.publish()
-            except MillstreamError as error:
-                logger.info("connection_slots_publish_failed", extra={"reason": error.detail})
-            try:
-                async with asyncio.timeout(limits.CONNECTION_SLOTS_PUBLISH_MS / limits.SECOND_MS):
-                    await self._changed.wait()
-            except TimeoutError:
-                continue
+        interval_s = limits.CONNECTION_SLOTS_PUBLISH_MS / limits.SECOND_MS
+        await periodic(interval_s, self.publish, "connection slots", wake=self._changed)
 
     async def _publish(self, namespace: str, slots_max: int | None) -> bool:
         self._published.add(namespace)

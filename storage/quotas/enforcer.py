@@ -13,6 +13,7 @@ from collections.abc import Awaitable, Sequence
 from functools import partial
 
 from storage.catalog.namespaces import Namespaces
+from storage.concurrency.bounded_cache import BoundedCache
 from storage.domain import limits
 from storage.domain.access.permissions import Principal
 from storage.domain.clock import Clock
@@ -31,9 +32,12 @@ class QuotaEnforcer:
         self._clock = clock
         self._table: object = None  # that the rest was built from
         self._free: frozenset[str] = frozenset()
-        self._plans: dict[tuple[str, str, str], LimitSet] = {}
-        self._low: set[LeasedTokenBucket] = set()
-        self._policies: dict[tuple[str, str], LeasedTokenBucket] = {}
+        self._plans: BoundedCache[tuple[str, str, str], LimitSet] = BoundedCache(
+            limits.POLICIES_CACHED_MAX
+        )
+        self._policies: BoundedCache[tuple[str, str], LeasedTokenBucket] = BoundedCache(
+            limits.POLICIES_CACHED_MAX
+        )
         self.refused: dict[str, int] = {}
         """Number of calls rejected since the last collection, by kind of policy."""
 
@@ -70,14 +74,14 @@ class QuotaEnforcer:
 
         As far as this process knows.
         """
-        if not self._low:
+        if not self._plans:
             return ()
         plan = self._plans.get((principal.credential, principal.namespace, resource))
         if plan is None:
             return ()
         now_ms = self._clock.now_ms()
-        low = [policy for policy in plan.policies if policy in self._low]
-        return [one for policy in low for one in policy.statuses(now_ms)]
+        low = [policy for policy in plan.policies if policy.is_low]
+        return [status for policy in low for status in policy.statuses(now_ms)]
 
     def _request_tokens(self, plan: LimitSet, cost: Cost, now_ms: int) -> Awaitable[None]:
         """Acquire from the store what the leases lack.
@@ -131,10 +135,6 @@ class QuotaEnforcer:
     def _plan(self, principal: Principal, resource: str) -> LimitSet:
         namespace = self._namespaces.table.get(principal.namespace)
         plan = LimitSet(principal.rates, self._policies_of(principal, namespace, resource))
-        if len(self._plans) >= limits.POLICIES_CACHED_MAX:
-            self._plans.clear()
-            self._policies.clear()
-            self._low.clear()
         key = (principal.credential, principal.namespace, resource)
         self._plans[key] = plan
         return plan
@@ -162,7 +162,6 @@ class QuotaEnforcer:
         if policy is None or policy.rates != rates:
             policy = LeasedTokenBucket(
                 hot=self._hot,
-                low=self._low,
                 namespace=namespace,
                 kind=kind,
                 name=name,

@@ -15,9 +15,10 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
 from storage.catalog.namespaces import Namespaces
+from storage.concurrency.periodic import periodic
 from storage.concurrency.tasks import end
 from storage.domain import limits
-from storage.domain.errors import BacklogFull, MillstreamError, QuotaExceeded
+from storage.domain.errors import BacklogFull, QuotaExceeded
 from storage.hot_store.servers import HotServers
 
 logger = logging.getLogger(__name__)
@@ -85,12 +86,7 @@ class MemoryGuard:
 
         The last result stands while the store does not answer.
         """
-        while True:
-            try:
-                await self.refresh()
-            except MillstreamError as error:
-                logger.info("memory_guard_refresh_failed", extra={"reason": error.detail})
-            await asyncio.sleep(limits.GUARD_POLL_MS / limits.SECOND_MS)
+        await periodic(limits.GUARD_POLL_MS / limits.SECOND_MS, self.refresh, "memory guard")
 
     def _namespaces_changed(self) -> None:
         table = self._namespaces.table

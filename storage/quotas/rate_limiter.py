@@ -6,13 +6,19 @@ arrival. A call that is known not to fit is rejected without a query.
 
 import asyncio
 from collections.abc import Sequence
+from functools import partial
 from math import ceil
-from typing import NamedTuple
 
-from storage.concurrency.tasks import give
+from storage.concurrency.batcher import Batcher
 from storage.domain import limits
 from storage.domain.clock import Clock
-from storage.domain.errors import OutcomeUnknown, QuotaExceeded, QuotaTooSmall, StorageUnavailable
+from storage.domain.errors import (
+    MillstreamError,
+    OutcomeUnknown,
+    QuotaExceeded,
+    QuotaTooSmall,
+    StorageUnavailable,
+)
 from storage.domain.quotas import QuotaStatus, Rates
 from storage.hot_store.rates import LeaseRequest, RateStore
 from storage.quotas.gcra import TokenLease
@@ -24,30 +30,28 @@ Cost = tuple[int, int, int]
 """Calls, messages, bytes."""
 
 
-class _Waiter(NamedTuple):
+class _Waiter:
     """A call that waits for tokens from the store."""
 
-    cost: Cost
-    done: "asyncio.Future[None]"
+    __slots__ = ("cost", "is_cancelled", "is_served")
 
-    def is_served(self) -> bool:
-        """Return whether the call was granted its tokens."""
-        done = self.done
-        return done.done() and not done.cancelled() and done.exception() is None
+    def __init__(self, cost: Cost) -> None:
+        self.cost = cost
+        self.is_served = False
+        self.is_cancelled = False
 
 
 class LeasedTokenBucket:
     """Rates of one bucket, and this process's leases of them.
 
-    It adds itself to `low` while little of some measure was left in the store's last response.
+    `is_low`: little of some measure was left in the store's last response.
     """
 
     __slots__ = (
         "_hot",
-        "_low",
-        "_refilling",
-        "_waiting",
+        "_refills",
         "bucket",
+        "is_low",
         "kind",
         "leases",
         "name",
@@ -59,7 +63,6 @@ class LeasedTokenBucket:
         self,
         *,
         hot: RateStore,
-        low: "set[LeasedTokenBucket]",
         namespace: str,
         kind: str,
         name: str,
@@ -75,10 +78,9 @@ class LeasedTokenBucket:
             None if rate is None else TokenLease(rate, rates.burst_seconds)
             for rate in rates.per_second
         ]
-        self._low = low
         self._hot = hot
-        self._refilling: asyncio.Task[None] | None = None
-        self._waiting: list[_Waiter] = []
+        self.is_low = False
+        self._refills: Batcher[_Waiter, None] | None = None
 
     def has(self, cost: Cost, now_ms: int) -> bool:
         """Return whether `cost` can be spent without asking the store."""
@@ -110,31 +112,36 @@ class LeasedTokenBucket:
             return
         if (refusal := self.refusal(cost, now_ms)) is not None:
             raise refusal
-        waiting = _Waiter(cost, asyncio.get_running_loop().create_future())
-        self._waiting.append(waiting)
-        if self._refilling is None:
-            self._refilling = asyncio.create_task(self._refill(clock))
+        if self._refills is None:
+            self._refills = Batcher(partial(self._refill, clock), subject="the quota")
+        waiter = _Waiter(cost)
         try:
-            await waiting.done
+            await self._refills.submit(waiter)
         except asyncio.CancelledError:
-            if waiting.is_served():
+            waiter.is_cancelled = True
+            if waiter.is_served:
                 self.release(cost)
             raise
 
-    async def _refill(self, clock: Clock) -> None:
-        """Request tokens for all waiting calls, then for those that arrived in the meantime."""
-        try:
-            while self._waiting:
-                batch, self._waiting = self._waiting, []
-                try:
-                    await self._request([call.cost for call in batch], clock)
-                except Exception as error:
-                    for call in batch:
-                        give(call.done, error)
-                else:
-                    self._grant_waiters(batch, clock.now_ms())
-        finally:
-            self._refilling = None
+    async def _refill(
+        self, clock: Clock, waiters: Sequence[_Waiter]
+    ) -> list[MillstreamError | None]:
+        """Request tokens for all waiting calls, and serve them in order of arrival."""
+        await self._request([waiter.cost for waiter in waiters], clock)
+        now_ms = clock.now_ms()
+        return [self._serve(waiter, now_ms) for waiter in waiters]
+
+    def _serve(self, waiter: _Waiter, now_ms: int) -> MillstreamError | None:
+        """Spend the cost of a waiting call; return the refusal if there are too few tokens."""
+        if waiter.is_cancelled:
+            return None
+        if self.has(waiter.cost, now_ms):
+            self.take(waiter.cost)
+            waiter.is_served = True
+            return None
+        return self.refusal(waiter.cost, now_ms, at_least_ms=1) or QuotaExceeded(
+            policy=self.name, retry_after_seconds=1
+        )
 
     async def _request(self, costs: Sequence[Cost], clock: Clock) -> None:
         now_ms = clock.now_ms()
@@ -154,24 +161,7 @@ class LeasedTokenBucket:
         for name, lease in zip(MEASURES, self.leases, strict=True):
             if lease is not None:
                 lease.granted(*grants[name], now_ms)
-        if any(lease is not None and lease.is_low(now_ms) for lease in self.leases):
-            self._low.add(self)
-        else:
-            self._low.discard(self)
-
-    def _grant_waiters(self, batch: Sequence["_Waiter"], now_ms: int) -> None:
-        """Serve waiting calls in order of arrival; reject those with too few tokens."""
-        for call in batch:
-            if call.done.done():
-                continue
-            if self.has(call.cost, now_ms):
-                self.take(call.cost)
-                call.done.set_result(None)
-            else:
-                call.done.set_exception(
-                    self.refusal(call.cost, now_ms, at_least_ms=1)
-                    or QuotaExceeded(policy=self.name, retry_after_seconds=1)
-                )
+        self.is_low = any(lease is not None and lease.is_low(now_ms) for lease in self.leases)
 
     def refusal(
         self, cost: Cost, now_ms: int, at_least_ms: int = 0

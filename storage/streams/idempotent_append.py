@@ -45,6 +45,7 @@ from typing import TypeVar
 
 import msgspec
 
+from storage.concurrency.bounded_cache import BoundedCache
 from storage.domain import limits
 from storage.domain.clock import Clock
 from storage.domain.errors import ProducerFenced, StorageUnavailable, StreamNotFound
@@ -122,7 +123,9 @@ class IdempotentAppender:
         self._executor = executor
         self._resharder = resharder
         self._clock = clock
-        self._floors: dict[tuple[LogId, str], tuple[AncestorWatermark, ...]] = {}
+        self._floors: BoundedCache[tuple[LogId, str], tuple[AncestorWatermark, ...]] = BoundedCache(
+            limits.ANCESTOR_WATERMARKS_CACHED_MAX
+        )
 
     async def append(
         self,
@@ -198,9 +201,7 @@ class IdempotentAppender:
         missing = [one for one in producer_ids if one not in watermarks]
         if missing:
             fetched = await self._fetch_floors(stream, _ancestors(stream, shard), missing)
-            if len(self._floors) + len(fetched) > limits.ANCESTOR_WATERMARKS_CACHED_MAX:
-                self._floors.clear()
-            self._floors |= {keys[one]: floors for one, floors in fetched.items()}
+            self._floors.update({keys[one]: floors for one, floors in fetched.items()})
             watermarks |= fetched
         return watermarks
 

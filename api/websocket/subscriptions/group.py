@@ -18,13 +18,13 @@ from api.websocket.frames import (
     Settling,
     Subscribe,
 )
-from api.websocket.serial_batcher import SerialBatcher
 from api.websocket.session import PushSession
 from api.websocket.subscriptions.backoff import GROUP
 from api.websocket.subscriptions.stream import ShardReaders
 from consumers.feeds.blocks import Chunk
 from consumers.feeds.feed import Feeds
 from consumers.subscriptions.group_membership import Changes, OrderedGroupMember
+from storage.concurrency.batcher import Batcher
 from storage.domain import limits
 from storage.domain.errors import (
     ErrorCode,
@@ -72,7 +72,7 @@ class GroupSubscription(ShardReaders):
         self._committed: dict[int, int] = {}
         self._at_end: set[int] = set()  # closed shards that were delivered completely
         self._announced: set[int] = set()  # shards that the client considers assigned
-        self._commits = SerialBatcher[Ack](self._commit)
+        self._commits = Batcher[Ack, None](self._commit, backlog_max=limits.PUSH_PENDING_MAX)
         self._paused = False
         self._beat_now = asyncio.Event()
         self._beats: asyncio.Task[None] | None = None
@@ -204,7 +204,7 @@ class GroupSubscription(ShardReaders):
         if self._beats is not None and self._beats is not asyncio.current_task():
             self._beats.cancel()
         await self.stop()
-        await self._commits.finished()
+        await self._commits.finish()
         with suppress(MillstreamError):
             await self._member.leave()
 
@@ -267,7 +267,7 @@ class GroupSubscription(ShardReaders):
         if self._member.release(shards):
             self._beat_now.set()
 
-    async def _commit(self, acks: list[Ack]) -> None:
+    async def _commit(self, acks: Sequence[Ack]) -> Sequence[None]:
         offsets: dict[int, int] = {}
         for ack in acks:
             assert ack.shard is not None
@@ -278,6 +278,7 @@ class GroupSubscription(ShardReaders):
             assert ack.shard is not None
             with suppress(SocketClosed):
                 await self._answer(ack, results[ack.shard])
+        return [None] * len(acks)
 
     async def _commit_together(self, offsets: dict[int, int]) -> dict[int, CommitResult]:
         member = self._member

@@ -26,12 +26,12 @@ from api.websocket.frames import (
     Settling,
     Subscribe,
 )
-from api.websocket.serial_batcher import SerialBatcher
 from api.websocket.session import PushSession
 from api.websocket.subscriptions.backoff import QUEUE, STORAGE, RetryBackoff
 from consumers.subscriptions.credit import SubscriptionCredit
 from consumers.subscriptions.leased_deliveries import LeasedDeliveries
 from storage.catalog.catalog import Catalog
+from storage.concurrency.batcher import Batcher
 from storage.concurrency.tasks import end
 from storage.domain import limits
 from storage.domain.clock import Clock
@@ -97,7 +97,7 @@ class QueueSubscription:
         self._auto_extend = request.auto_extend
         self._leased = LeasedDeliveries[ReceivedMessageOut]()
         self._again: Sequence[Sequence[str]] = ()  # frames that a broken socket lost
-        self._verdicts: SerialBatcher[Settling] | None = None
+        self._verdicts: Batcher[Settling, None] | None = None
         self._backoff = RetryBackoff(session, self.name)
         self._paused = False
         self._pump: asyncio.Task[None] | None = None
@@ -222,19 +222,17 @@ class QueueSubscription:
         for settlement in _settlements(frame):
             check_settlement(settlement)
         if self._verdicts is None:
-            self._verdicts = SerialBatcher(self._settle)
+            self._verdicts = Batcher(
+                self._settle,
+                batch_max=limits.SETTLEMENTS_MAX,
+                backlog_max=limits.PUSH_PENDING_MAX,
+                weigh=lambda frame: len(_handles(frame)),
+            )
         await self._verdicts.add(frame)
 
-    async def _settle(self, frames: list[Settling]) -> None:
-        while frames:
-            batch_frames, count = 0, 0
-            for frame in frames:
-                count += len(_handles(frame))
-                if batch_frames and count > limits.SETTLEMENTS_MAX:
-                    break
-                batch_frames += 1
-            await self._settle_together(frames[:batch_frames])
-            frames = frames[batch_frames:]
+    async def _settle(self, frames: Sequence[Settling]) -> Sequence[None]:
+        await self._settle_together(frames)
+        return [None] * len(frames)
 
     async def _settle_together(self, frames: Sequence[Settling]) -> None:
         settlements = [settlement for frame in frames for settlement in _settlements(frame)]
@@ -370,7 +368,7 @@ class QueueSubscription:
     async def end(self, *, release: bool) -> None:
         await self.stop()
         if self._verdicts is not None:
-            await self._verdicts.finished()
+            await self._verdicts.finish()
         handles = self._leased.handles if release else []
         for start in range(0, len(handles), _RELEASE_BATCH_MAX):
             batch = handles[start : start + _RELEASE_BATCH_MAX]

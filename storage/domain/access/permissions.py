@@ -5,6 +5,7 @@
 A policy allows what some grant of it allows and none denies; everything else is denied.
 """
 
+from collections.abc import Callable
 from enum import StrEnum
 from fnmatch import translate
 from functools import lru_cache
@@ -16,7 +17,7 @@ import msgspec
 from storage.domain.names import DEFAULT_NAMESPACE
 from storage.domain.quotas import Rates
 
-_REMEMBERED_MAX = 4096  # decisions of one policy
+_DECISIONS_CACHED_MAX = 4096  # decisions of one policy
 
 
 class Action(StrEnum):
@@ -133,31 +134,17 @@ class Policy:
 
     def __init__(self, grants: tuple[Grant, ...]) -> None:
         self.grants = grants
-        self._decided: dict[tuple[Action | str, str], bool] = {}
-
-    def allows(self, action: Action, name: str) -> bool:
-        """Return whether `action` is allowed on `name`; a denial takes precedence."""
-        decided = self._decided.get((action, name))
-        if decided is None:
-            decided = self._remember(action, name, self._decide(action, name))
-        return decided
-
-    def allows_something(self, noun: str, name: str) -> bool:
-        """Return whether any action of a noun, such as `queue`, is allowed on `name`.
+        cached = lru_cache(_DECISIONS_CACHED_MAX)
+        self.allows: Callable[[Action, str], bool] = cached(self._allows)
+        """Return whether an action is allowed on a name; a denial takes precedence."""
+        self.allows_something: Callable[[str, str], bool] = cached(self._allows_something)
+        """Return whether any action of a noun, such as `queue`, is allowed on a name.
 
         If so, the caller may learn that it exists.
         """
-        decided = self._decided.get((noun, name))
-        if decided is None:
-            is_allowed = any(self.allows(action, name) for action in _OF_NOUN.get(noun, ()))
-            decided = self._remember(noun, name, is_allowed)
-        return decided
 
-    def _remember(self, what: Action | str, name: str, decided: bool) -> bool:
-        if len(self._decided) >= _REMEMBERED_MAX:
-            self._decided.clear()
-        self._decided[what, name] = decided
-        return decided
+    def _allows_something(self, noun: str, name: str) -> bool:
+        return any(self.allows(action, name) for action in _OF_NOUN.get(noun, ()))
 
     def allows_any_name(self, action: Action) -> bool:
         """Return whether `action` is allowed on any name, so that listing names makes sense."""
@@ -192,7 +179,7 @@ class Policy:
             for grant in self.grants
         )
 
-    def _decide(self, action: Action, name: str) -> bool:
+    def _allows(self, action: Action, name: str) -> bool:
         effects = {grant.effect for grant in self.grants if grant.speaks_of(action, name)}
         return effects == {Effect.ALLOW}
 
@@ -238,6 +225,6 @@ def _matches(glob: str, name: str) -> bool:
     return glob in ("*", name) or _pattern(glob).match(name) is not None
 
 
-@lru_cache(maxsize=_REMEMBERED_MAX)
+@lru_cache(maxsize=_DECISIONS_CACHED_MAX)
 def _pattern(glob: str) -> Pattern[str]:
     return compile_pattern(translate(glob.replace("[", "[[]")))

@@ -11,6 +11,7 @@ OFFSET_MAX = (
     2**53 - 1
 )  # the largest integer that a double represents exactly, and so Lua and JavaScript
 RESERVATION_OFFSETS_MIN = 10_000
+RESERVATIONS_CACHED_MAX = 100_000  # logs whose last reservation a process caches
 RESERVATION_MS = MINUTE_MS  # a reservation covers a minute at the log's rate
 
 # Work that one script call does beside its own, bounded so that no call stalls the server

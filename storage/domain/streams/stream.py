@@ -2,7 +2,7 @@
 
 import hashlib
 from bisect import bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from enum import StrEnum
 from functools import cached_property, lru_cache
 
@@ -15,7 +15,7 @@ from storage.domain.names import LogId, StreamName
 from storage.domain.queues.queue import Queue, check_range, tag_faults
 
 RING_SIZE = 2**128
-_KEYS_REMEMBERED_MAX = 16_384  # a few megabytes; repeated keys are looked up, not hashed
+_KEYS_CACHED_MAX = 16_384  # a few megabytes; repeated keys are looked up, not hashed
 
 
 class StreamMode(StrEnum):
@@ -216,26 +216,16 @@ class Stream(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         return [shards[bisect_right(edges, hash_key(key)) - 1] for key in keys]
 
     @cached_property
-    def _cached_positions(self) -> dict[str, int]:
-        return {}
+    def _position_of(self) -> Callable[[str], int]:
+        edges = self._edges
+        return lru_cache(_KEYS_CACHED_MAX)(lambda key: bisect_right(edges, hash_key(key)) - 1)
 
-    def positions_of(self, keys: Sequence[str]) -> list[int]:
+    def positions_of(self, keys: Iterable[str]) -> list[int]:
         """Return each partition key's shard as a position in `open_shards`.
 
         Repeated keys are looked up in a cache instead of being hashed.
         """
-        cache = self._cached_positions
-        try:
-            return [cache[key] for key in keys]
-        except KeyError:
-            pass
-        if len(cache) > _KEYS_REMEMBERED_MAX:
-            cache.clear()
-        edges = self._edges
-        for key in keys:
-            if key not in cache:
-                cache[key] = bisect_right(edges, hash_key(key)) - 1
-        return [cache[key] for key in keys]
+        return list(map(self._position_of, keys))
 
     @cached_property
     def _beside_expired_ms(self) -> int:
@@ -293,7 +283,7 @@ def by_shard(shards: Sequence[Shard], hash_keys: Iterable[int]) -> dict[Shard, l
     return {shards[nth]: numbers for nth, numbers in by_position.items()}
 
 
-@lru_cache(_KEYS_REMEMBERED_MAX)
+@lru_cache(_KEYS_CACHED_MAX)
 def hash_key(key: str) -> int:
     """Return the key's position on the ring.
 

@@ -179,7 +179,7 @@ async def test_row_group_larger_than_cache_is_read(root):
 async def test_prefetched_row_group_is_not_read_again(root, cache):
     file = written(root)
     cache.read_ahead(file, 2)
-    await asyncio.gather(*cache._groups._loading.values())
+    await cache._groups.close()
     footer = await cache.footer(file)
 
     group = await cache.group(file, footer, 2)

@@ -3,9 +3,10 @@
 Each process counts for itself: with several, a client that spreads its calls gets that many times as much.
 """
 
-from collections import OrderedDict
 from collections.abc import Hashable
 from typing import NamedTuple
+
+from cachetools import LRUCache
 
 from api.aws.kinesis.errors import LIMIT_EXCEEDED, THROUGHPUT_EXCEEDED, refuse
 
@@ -35,7 +36,7 @@ class TokenBuckets:
     """
 
     def __init__(self) -> None:
-        self._buckets: OrderedDict[Hashable, Bucket] = OrderedDict()
+        self._buckets: LRUCache[Hashable, Bucket] = LRUCache(BUCKETS_MAX)
 
     def take(
         self, key: Hashable, amount: float, rate: float, now_s: float, holds: float | None = None
@@ -49,7 +50,7 @@ class TokenBuckets:
         left = self._left(key, rate, now_s, most)
         if left < min(amount, most):
             return False
-        self._put(key, Bucket(left - amount, now_s))
+        self._buckets[key] = Bucket(left - amount, now_s)
         return True
 
     def peek(self, key: Hashable, amount: float, rate: float, now_s: float) -> bool:
@@ -58,7 +59,7 @@ class TokenBuckets:
 
     def debit(self, key: Hashable, amount: float, rate: float, now_s: float) -> None:
         """Debit the bucket for an amount already used, whether or not there was enough."""
-        self._put(key, Bucket(self._left(key, rate, now_s) - amount, now_s))
+        self._buckets[key] = Bucket(self._left(key, rate, now_s) - amount, now_s)
 
     def _left(self, key: Hashable, rate: float, now_s: float, holds: float | None = None) -> float:
         most = rate if holds is None else holds
@@ -66,12 +67,6 @@ class TokenBuckets:
         if bucket is None:
             return most
         return min(most, bucket.left + max(0.0, now_s - bucket.at_s) * rate)
-
-    def _put(self, key: Hashable, bucket: Bucket) -> None:
-        self._buckets[key] = bucket
-        self._buckets.move_to_end(key)
-        if len(self._buckets) > BUCKETS_MAX:
-            self._buckets.popitem(last=False)
 
 
 class AwsShardLimits:

@@ -1,0 +1,128 @@
+"""Periodic work: its interval, failures, wake-ups and end."""
+
+import asyncio
+
+import pytest
+
+from storage.concurrency.periodic import JITTER, periodic
+from storage.concurrency.tasks import end
+from storage.domain.errors import StorageUnavailable
+
+
+class Work:
+    """Count runs and fail on request."""
+
+    def __init__(self) -> None:
+        self.runs = 0
+        self.ran = asyncio.Event()
+        self.error: Exception | None = None
+
+    async def run(self) -> None:
+        self.runs += 1
+        self.ran.set()
+        if self.error is not None:
+            raise self.error
+
+    async def next_run(self) -> None:
+        self.ran.clear()
+        async with asyncio.timeout(5):
+            await self.ran.wait()
+
+
+@pytest.fixture
+def work() -> Work:
+    return Work()
+
+
+@pytest.fixture
+def pauses(monkeypatch) -> list[float]:
+    """The pauses that were requested; each ends at once."""
+    seconds: list[float] = []
+    sleep = asyncio.sleep
+
+    async def pause(delay: float) -> None:
+        seconds.append(delay)
+        await sleep(0)
+
+    monkeypatch.setattr("storage.concurrency.periodic.asyncio.sleep", pause)
+    return seconds
+
+
+async def test_work_runs_at_once_and_after_each_interval(work, pauses):
+    task = asyncio.create_task(periodic(10.0, work.run, "sample", chance=lambda: 0.0))
+    await work.next_run()
+    await work.next_run()
+    await end(task)
+
+    assert work.runs >= 2
+    assert set(pauses) == {10.0}
+
+
+async def test_first_run_waits_when_delayed(work, pauses):
+    task = asyncio.create_task(periodic(10.0, work.run, "sample", delay_first=True))
+    await asyncio.sleep(0)
+    assert work.runs == 0
+    await work.next_run()
+    await end(task)
+
+
+async def test_jitter_shortens_pause(work, pauses):
+    task = asyncio.create_task(periodic(10.0, work.run, "sample", chance=lambda: 1.0))
+    await work.next_run()
+    await work.next_run()
+    await end(task)
+
+    assert set(pauses) == {10.0 * (1 - JITTER)}
+
+
+async def test_failures_are_logged_by_kind_and_end_nothing(work, pauses, caplog):
+    work.error = StorageUnavailable("Postgres is away.")
+    task = asyncio.create_task(periodic(10.0, work.run, "sample"))
+    await work.next_run()
+    await work.next_run()
+    await work.next_run()
+    work.error = RuntimeError("bug")
+    await work.next_run()
+    await end(task)
+
+    events = [(record.message, record.work) for record in caplog.records]
+    assert events[:2] == [("periodic_work_deferred", "sample"), ("periodic_work_failed", "sample")]
+
+
+async def test_retry_interval_follows_failure(work, pauses):
+    work.error = StorageUnavailable()
+    task = asyncio.create_task(periodic(10.0, work.run, "sample", retry_s=1.0, chance=lambda: 0.0))
+    await work.next_run()
+    work.error = None
+    await work.next_run()
+    await work.next_run()
+    await end(task)
+
+    assert pauses[0] == 1.0
+    assert pauses[-1] == 10.0
+
+
+async def test_wake_event_starts_next_run(work):
+    wake = asyncio.Event()
+    task = asyncio.create_task(periodic(60.0, work.run, "sample", wake=wake))
+    await work.next_run()
+    wake.set()
+    await work.next_run()
+    await end(task)
+
+    assert work.runs == 2
+    assert not wake.is_set()
+
+
+async def test_cancellation_ends_work_in_progress():
+    started = asyncio.Event()
+
+    async def forever() -> None:
+        started.set()
+        await asyncio.Event().wait()
+
+    task = asyncio.create_task(periodic(60.0, forever, "sample"))
+    await started.wait()
+    await end(task)
+
+    assert task.cancelled()
