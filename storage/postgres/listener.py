@@ -91,12 +91,16 @@ class Listener:
                 await self._receive(connection)
 
     async def _receive(self, connection: AsyncConnection[Any]) -> None:
-        """Pass on announcements for a while, then query the server to detect a dead peer."""
-        async for notice in connection.notifies(timeout=_CHECK_SECONDS):
+        """Pass on what has arrived and wait for more; detect a dead peer by a query.
+
+        `notifies` with a timeout would look at the socket ten times a second.
+        """
+        async for notice in connection.notifies(timeout=0):
             for on_change, _ in self._channels[notice.channel]:
                 on_change(notice.payload)
-        async with asyncio.timeout(_REPLY_SECONDS):
-            await connection.execute("SELECT 1")
+        if not await _is_readable(connection.fileno(), _CHECK_SECONDS):
+            async with asyncio.timeout(_REPLY_SECONDS):
+                await connection.execute("SELECT 1")
 
     def _lose(self) -> None:
         """Stop relying on announcements before anything else runs."""
@@ -114,6 +118,19 @@ class Listener:
         for subscribers in self._channels.values():
             for _, on_lost in subscribers:
                 on_lost()
+
+
+async def _is_readable(file: int, within_s: float) -> bool:
+    """Wait until a socket has something to read, or has ended; return whether it did in time."""
+    loop, arrived = asyncio.get_running_loop(), asyncio.Event()
+    loop.add_reader(file, arrived.set)
+    try:
+        async with asyncio.timeout(within_s):
+            return await arrived.wait()
+    except TimeoutError:
+        return False
+    finally:
+        loop.remove_reader(file)
 
 
 @asynccontextmanager
