@@ -65,7 +65,7 @@ from storage.domain.limits import Limits
 from storage.domain.presence import ProcessRole
 from storage.operations.presence import registered
 
-LAG_PROBE_SECONDS = 0.5
+LAG_PROBE_SECONDS = 1.0
 _LIMITS = Limits()
 
 

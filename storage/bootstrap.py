@@ -29,6 +29,7 @@ from storage.domain.clock import Clock, SystemClock
 from storage.domain.limits import Limits
 from storage.domain.log.address import LogAddress
 from storage.domain.names import LogId
+from storage.domain.presence import LeaseStore
 from storage.groups.engine import Groups
 from storage.hot_store.wakeups import Wakeups
 from storage.jobs import Jobs
@@ -45,6 +46,7 @@ from storage.parquet.object_store import Root, open_root
 from storage.postgres.database import Database, open_database
 from storage.postgres.listener import Listener
 from storage.postgres.repositories.archive_manifest import ArchiveRows
+from storage.postgres.repositories.leases import LeaseRows
 from storage.postgres.repositories.manifest_reads import ManifestRows
 from storage.postgres.repositories.moves import MoveRows
 from storage.postgres.repositories.offset_reservations import Reservations, StoreIdentities
@@ -61,6 +63,7 @@ from storage.quotas.enforcer import QuotaEnforcer
 from storage.quotas.memory_guard import MemoryGuard, watched
 from storage.quotas.usage import StorageUsage
 from storage.redis.cluster_store import RedisServers
+from storage.redis.counters.leases import RedisLeaseStore
 from storage.redis.counters.presence import RedisPresenceStore
 from storage.redis.counters.rate_limits import RedisRateStore
 from storage.redis.counters.shared_rate import RedisPaceStore
@@ -404,7 +407,10 @@ async def open_storage(
                 store=store,
                 identities=identities,
                 catalog=catalog,
-                database=database,
+                leases={
+                    LeaseStore.HOT_STORE: RedisLeaseStore(pipeline, clock),
+                    LeaseStore.POSTGRES: LeaseRows(database, clock),
+                },
                 isolation=isolation,
             ),
             isolation=isolation,

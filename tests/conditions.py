@@ -13,10 +13,12 @@ WITHIN_S = 20.0
 PAUSE_S = 0.01
 
 
-async def eventually(read: Callable[[], Awaitable[T]], expected: T) -> None:
+async def eventually(
+    read: Callable[[], Awaitable[T]], expected: T, within_s: float = WITHIN_S
+) -> None:
     """Wait until the reading equals the wanted value."""
     value = await read()
-    deadline = asyncio.get_running_loop().time() + WITHIN_S
+    deadline = asyncio.get_running_loop().time() + within_s
     while value != expected:
         if asyncio.get_running_loop().time() > deadline:
             pytest.fail(f"not {expected!r}, still {value!r}")

@@ -29,12 +29,9 @@ from api.observability.metric_definitions import (
     REDIS_ERRORS,
     REDIS_SECONDS,
     REQUEST_SECONDS,
-    WEBHOOK_ATTEMPTS,
-    WEBHOOK_ENDPOINTS_DISABLED,
 )
 from storage.domain.errors import ErrorCode
 from storage.domain.queues.message import ReceivedMessage, SettleAction
-from storage.domain.webhooks import AttemptOutcome, SourceKind
 from storage.operations.store_metrics import StoreMetrics
 from storage.settings import Durability
 
@@ -240,28 +237,3 @@ class RequestMetrics:
     def _new_series(self, operation: str, status_class: int) -> HistogramBuffer:
         labels = (operation, f"{status_class}xx", self._protocol)
         return self._counts.histogram(REQUEST_SECONDS.labels(*labels))
-
-
-class WebhookMetrics:
-    """Metrics of a webhook deliverer."""
-
-    def __init__(self) -> None:
-        self._attempts = {
-            outcome: WEBHOOK_ATTEMPTS.labels(outcome.value) for outcome in AttemptOutcome
-        }
-        self._delivered = {
-            kind: MESSAGES_DELIVERED.labels(noun, "webhook", "manual")
-            for kind, noun in _NOUNS.items()
-        }
-
-    def attempted(self, kind: SourceKind, outcome: AttemptOutcome) -> None:
-        """Count a finished request to a receiver."""
-        self._attempts[outcome].inc()
-        self._delivered[kind].inc()
-
-    def disabled(self, count: int) -> None:
-        """Set the number of webhooks that the service has disabled."""
-        WEBHOOK_ENDPOINTS_DISABLED.set(count)
-
-
-_NOUNS = {SourceKind.QUEUE: "queue", SourceKind.GROUP: "stream"}

@@ -114,6 +114,27 @@ WEBHOOK_ENDPOINTS_DISABLED = Gauge(
     multiprocess_mode="livemax",
 )
 
+MAINTENANCE_ROUNDS = Counter(
+    "millstream_maintenance_rounds_total",
+    "Rounds of maintenance tasks, by how they ended",
+    ["task", "outcome"],
+)
+MAINTENANCE_SECONDS = Counter(
+    "millstream_maintenance_seconds_total", "Duration of rounds of maintenance tasks", ["task"]
+)
+MAINTENANCE_LAST_SUCCESS = Gauge(
+    "millstream_maintenance_last_success_timestamp_seconds",
+    "Time of the last completed round of a maintenance task",
+    ["task"],
+    multiprocess_mode="max",
+)
+MAINTENANCE_LEADERS = Gauge(
+    "millstream_maintenance_leaders",
+    "Sweepers that lead the maintenance tasks of a store: 1, or 0 during a takeover",
+    ["store"],
+    multiprocess_mode="livesum",
+)
+
 RATE_LIMITED = Counter(
     "millstream_rate_limited_total",
     "Calls, writes and connections rejected by a quota or the memory guard, by policy",
@@ -175,6 +196,10 @@ METRICS: tuple[Counter | Gauge | Histogram, ...] = (
     SOURCE_REQUESTS,
     WEBHOOK_ATTEMPTS,
     WEBHOOK_ENDPOINTS_DISABLED,
+    MAINTENANCE_ROUNDS,
+    MAINTENANCE_SECONDS,
+    MAINTENANCE_LAST_SUCCESS,
+    MAINTENANCE_LEADERS,
     RATE_LIMITED,
     WEBSOCKET_SEND_QUEUE_BYTES,
     WEBSOCKET_SLOW_CONSUMERS,

@@ -37,6 +37,7 @@ class Sessions:
         self.sockets = 0
         self.unauthenticated = 0
         self._sessions: dict[str, PushSession] = {}
+        self._was_empty = False
         self._tasks: set[asyncio.Task[None]] = set()
         self._ticking = asyncio.create_task(self._tick_on())
 
@@ -131,6 +132,9 @@ class Sessions:
         await periodic(tick_s, self._tick, "socket sessions", delay_first=True)
 
     async def _tick(self) -> None:
+        if not self._sessions and self._was_empty:
+            return
+        self._was_empty = not self._sessions
         now_s = self.clock()
         subscriptions = waiting_bytes = 0
         for session in list(self._sessions.values()):

@@ -1,84 +1,189 @@
-"""Scheduler of maintenance tasks, each run by one process at a time.
+"""Scheduler of maintenance tasks, run by the leaders that the sweepers elect.
 
-That holds whatever the number of sweepers. No caller waits for these tasks: a receive moves what is due by itself. They
-keep counts fresh, memory small, and the restore marker by which a store that was restored from a copy is detected.
+    sweeper ──lease in the hot store──▶ leads the tasks that need nothing else: they go on while Postgres is unreachable
+       └──────lease in Postgres───────▶ leads the others
+
+No caller waits for these tasks: a receive moves what is due by itself. They keep counts fresh, memory small, and the
+restore marker by which a store that was restored from a copy is detected. ADR 0058 has the reason why each is safe when a
+suspended leader runs it beside its successor.
 """
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import Sequence
+from enum import StrEnum
+from functools import partial
+from typing import Protocol
 
 from consumers.maintenance.task import MaintenanceTask
 from consumers.maintenance.tasks import (
-    archive,
+    archive_expiry,
+    archive_orphans,
+    archive_plan,
     audit,
+    compaction,
+    deliveries,
     groups,
     jobs,
     moves,
     namespaces,
     queues,
+    read_records,
     replays,
+    reshards,
+    restore_marker,
+    retention,
     sources,
-    store,
-    streams,
-    timeseries,
-    webhooks,
+    staged_writes,
+    stream_loads,
+    time_series,
+    tombstones,
 )
 from storage.bootstrap import Storage
+from storage.concurrency.leader_election import LeaderElection
+from storage.concurrency.periodic import periodic
 from storage.domain import limits
 from storage.domain.errors import MillstreamError
+from storage.domain.presence import LeaseStore
 
 logger = logging.getLogger(__name__)
 
-_TASK_CONCURRENCY_MAX = (
-    3  # tasks: each holds a connection to Postgres for its lock, and its work needs another
-)
+_TASK_CONCURRENCY_MAX = 3  # of one store: maintenance leaves connections to others
 
 TASKS = (
-    *store.TASKS,
-    *queues.TASKS,
-    *moves.TASKS,
-    *groups.TASKS,
-    *streams.TASKS,
-    *archive.TASKS,
-    *jobs.TASKS,
-    *webhooks.TASKS,
-    *timeseries.TASKS,
-    *namespaces.TASKS,
-    *audit.TASKS,
-    *replays.TASKS,
-    *sources.TASKS,
+    restore_marker.TASK,
+    tombstones.TASK,
+    queues.TASK,
+    moves.TASK,
+    groups.TASK,
+    read_records.TASK,
+    reshards.TASK,
+    stream_loads.TASK,
+    retention.TASK,
+    archive_plan.TASK,
+    archive_expiry.TASK,
+    compaction.TASK,
+    staged_writes.TASK,
+    archive_orphans.TASK,
+    jobs.TASK,
+    deliveries.TASK,
+    time_series.TASK,
+    namespaces.TASK,
+    audit.TASK,
+    replays.TASK,
+    sources.TASK,
 )
 
 
-async def sweep(storage: Storage) -> None:
-    """Run all maintenance tasks until cancelled."""
-    turns = asyncio.Semaphore(_TASK_CONCURRENCY_MAX)
-    async with asyncio.TaskGroup() as group:
-        for task in TASKS:
-            group.create_task(_repeat(task, storage, turns))
+class TaskOutcome(StrEnum):
+    """Outcome of a round of a task."""
+
+    COMPLETED = "completed"
+    DEFERRED = "deferred"
+    FAILED = "failed"
+    TIMED_OUT = "timed_out"
 
 
-async def _repeat(task: MaintenanceTask, storage: Storage, turns: asyncio.Semaphore) -> None:
-    async for _ in _every(task.every_ms):
+class MaintenanceMetrics(Protocol):
+    """Metrics of a sweeper."""
+
+    def ran(self, task: str, outcome: TaskOutcome, seconds: float) -> None:
+        """Count a round of a task."""
+
+    def leads(self, store: LeaseStore, *, leads: bool) -> None:
+        """Set whether this process leads the tasks of a store."""
+
+
+class NoMetrics:
+    """Metrics of a sweeper that nobody collects."""
+
+    def ran(self, task: str, outcome: TaskOutcome, seconds: float) -> None:
+        """Do nothing."""
+
+    def leads(self, store: LeaseStore, *, leads: bool) -> None:
+        """Do nothing."""
+
+
+class Sweeper:
+    """Candidate for the leadership of both stores; the leader of one runs its tasks."""
+
+    def __init__(
+        self,
+        storage: Storage,
+        holder: str,
+        *,
+        metrics: MaintenanceMetrics | None = None,
+        tasks: Sequence[MaintenanceTask] = TASKS,
+    ) -> None:
+        self._storage = storage
+        self._holder = holder
+        self._metrics = metrics or NoMetrics()
+        self._tasks = tasks
+        self._elections = {
+            store: storage.maintenance.election(store, holder) for store in LeaseStore
+        }
+
+    @property
+    def leads(self) -> tuple[LeaseStore, ...]:
+        """The stores whose tasks this process leads."""
+        return tuple(store for store, election in self._elections.items() if election.is_leader)
+
+    async def run(self) -> None:
+        """Stand for election and run the tasks of each store that this process leads."""
+        async with asyncio.TaskGroup() as group:
+            for store, election in self._elections.items():
+                group.create_task(self._stand(store, election))
+
+    async def _stand(self, store: LeaseStore, election: LeaderElection) -> None:
+        self._metrics.leads(store, leads=False)
+        await election.run(partial(self._lead, store))
+
+    async def _lead(self, store: LeaseStore, fence: int) -> None:
+        """Run the tasks of a store until cancelled."""
+        facts = {"store": store.value, "holder": self._holder, "fence": fence}
+        logger.info("maintenance_leader_elected", extra=facts)
+        self._metrics.leads(store, leads=True)
+        turns = asyncio.Semaphore(_TASK_CONCURRENCY_MAX)
         try:
-            async with turns:
-                await _run(task, storage)
+            async with asyncio.TaskGroup() as group:
+                for task in self._tasks:
+                    if task.store is store:
+                        group.create_task(self._repeat(task, turns))
+        finally:
+            self._metrics.leads(store, leads=False)
+            logger.info("maintenance_leader_resigned", extra=facts)
+
+    async def _repeat(self, task: MaintenanceTask, turns: asyncio.Semaphore) -> None:
+        await periodic(
+            task.period_ms / limits.SECOND_MS,
+            partial(self._take_turn, task, turns),
+            task.name,
+            idle_s=task.idle_ms / limits.SECOND_MS,
+        )
+
+    async def _take_turn(self, task: MaintenanceTask, turns: asyncio.Semaphore) -> int:
+        async with turns:
+            return await self._round(task)
+
+    async def _round(self, task: MaintenanceTask) -> int:
+        """Run a task once, log and count its end; return the amount of work there was."""
+        loop = asyncio.get_running_loop()
+        began_s, count, outcome = loop.time(), None, TaskOutcome.COMPLETED
+        timeout = asyncio.timeout(task.timeout_ms / limits.SECOND_MS)
+        try:
+            async with timeout:
+                count = await task.work(self._storage)
         except MillstreamError as error:
-            logger.warning(
-                "maintenance_deferred", extra={"task": task.name, "reason": error.detail}
-            )
-        except Exception:  # a task that fails must not keep the others from running
-            logger.exception("maintenance_failed", extra={"task": task.name})
-
-
-async def _run(task: MaintenanceTask, storage: Storage) -> None:
-    async with storage.maintenance.exclusive(task.name) as acquired:
-        if acquired:
-            await task.work(storage)
-
-
-async def _every(interval_ms: int) -> AsyncIterator[None]:
-    while True:
-        yield
-        await asyncio.sleep(interval_ms / limits.SECOND_MS)
+            outcome = TaskOutcome.DEFERRED
+            facts = {"task": task.name, "reason": error.detail}
+            logger.warning("maintenance_deferred", extra=facts)
+        except Exception as error:  # a task that fails must not keep the others from running
+            if isinstance(error, TimeoutError) and timeout.expired():
+                outcome = TaskOutcome.TIMED_OUT
+                limit_s = task.timeout_ms / limits.SECOND_MS
+                logger.error("maintenance_timed_out", extra={"task": task.name, "seconds": limit_s})
+            else:
+                outcome = TaskOutcome.FAILED
+                logger.exception("maintenance_failed", extra={"task": task.name})
+        self._metrics.ran(task.name, outcome, loop.time() - began_s)
+        return count or 0

@@ -1,21 +1,37 @@
 """Maintenance task: a periodic piece of work, and helpers for bounded rounds."""
 
-from collections.abc import Awaitable, Callable
+import asyncio
+from collections.abc import Awaitable, Callable, Coroutine, Iterable
+from functools import partial
+from itertools import islice
+from typing import TypeVar
 
 import msgspec
 
 from storage.bootstrap import Storage
 from storage.domain.errors import QueueNotFound, StreamNotFound
+from storage.domain.presence import LeaseStore
+from storage.domain.streams.stream import Stream
 
+T = TypeVar("T")
+
+_VISIT_CONCURRENCY_MAX = 50
 _ROUNDS_PER_VISIT = 20  # so that a busy queue does not delay the others
 
 
 class MaintenanceTask(msgspec.Struct, frozen=True):
-    """A periodic task, with its minimum interval."""
+    """A periodic task of the leader of a store.
+
+    `work` returns the amount of work that there was. While there is none the period doubles, up to `idle_ms`; each pause is
+    shortened at random by up to a tenth. A round that runs for longer than `timeout_ms` is cancelled.
+    """
 
     name: str
-    every_ms: int
-    work: Callable[[Storage], Awaitable[object]]
+    work: Callable[[Storage], Awaitable[int | None]]
+    store: LeaseStore
+    period_ms: int
+    timeout_ms: int
+    idle_ms: int = 0
 
 
 async def drain(visit: Callable[[], Awaitable[int]]) -> int:
@@ -29,4 +45,27 @@ async def drain(visit: Callable[[], Awaitable[int]]) -> int:
         done += count
         if not count:
             break
+    return done
+
+
+async def visit_streams(
+    storage: Storage, task: str, visit: Callable[[Storage, Stream], Awaitable[int]]
+) -> int:
+    """Visit every stream, isolated from the others; return the sum of the results."""
+
+    async def visit_one(stream: Stream) -> int:
+        work = partial(visit, storage, stream)
+        return await storage.isolation.visit(task, f"streams/{stream.name}", work, 0)
+
+    return sum(await visit_all((await storage.catalog.all_streams()).values(), visit_one))
+
+
+async def visit_all(
+    objects: Iterable[T], visit: Callable[[T], Coroutine[None, None, int]]
+) -> list[int]:
+    """Visit objects in batches, whose calls share flushes; return the results."""
+    waiting = iter(list(objects))
+    done: list[int] = []
+    while batch := list(islice(waiting, _VISIT_CONCURRENCY_MAX)):
+        done += await asyncio.gather(*map(visit, batch))
     return done

@@ -40,6 +40,7 @@ _CLOCK = SystemClock()
 _LEASE_S = limits.WEBHOOK_LEASE_MS / limits.SECOND_MS
 _END_S = 2 * limits.WEBHOOK_STOP_MS / limits.SECOND_MS
 _BEAT_S = limits.WEBHOOK_HEARTBEAT_MS / limits.SECOND_MS
+_IDLE_BEAT_S = limits.WEBHOOK_IDLE_HEARTBEAT_MS / limits.SECOND_MS
 
 
 def source_of(endpoint: Endpoint, storage: Storage) -> QueueSource | GroupSource:
@@ -118,7 +119,7 @@ class Deliverer:
         self._ending: dict[str, asyncio.Task[None]] = {}
         self._lease_until = 0.0
         self._changed = asyncio.Event()
-        storage.deliveries.changes.observe(self._note_change)
+        storage.deliveries.changes.observe(lambda _: self._changed.set())
 
     @property
     def served(self) -> list[str]:
@@ -128,24 +129,25 @@ class Deliverer:
     async def run(self) -> None:
         """Serve until cancelled; then release everything."""
         try:
-            await periodic(_BEAT_S, self._beat, "deliverer", wake=self._changed)
+            await periodic(
+                _BEAT_S, self._beat, "deliverer", wake=self._changed, idle_s=_IDLE_BEAT_S
+            )
         finally:
             await self._leave()
 
-    async def _beat(self) -> None:
-        """Run one round; if it fails, stop what this deliverer has no valid lease for."""
+    async def _beat(self) -> int:
+        """Run one round; if it fails, stop what this deliverer has no valid lease for.
+
+        Returns the number of active webhooks: while there are none, the next round may be later.
+        """
         try:
-            await self.heartbeat()
+            return await self.heartbeat()
         except Exception:  # the webhooks that are served must not end with one round
             await self._stop_what_has_run_out()
             raise
 
-    def _note_change(self, webhook_id: str) -> None:
-        if webhook_id in self._serving:
-            self._changed.set()
-
-    async def heartbeat(self) -> None:
-        """Run one round: renew, stop, claim or release.
+    async def heartbeat(self) -> int:
+        """Run one round: renew, stop, claim or release; return the number of active webhooks.
 
         Raises StorageUnavailable.
         """
@@ -167,11 +169,12 @@ class Deliverer:
         for webhook_id in changed:
             self._serving[webhook_id].endpoint.retire()
         strays = [one for one in leased if one not in self._serving and one not in self._ending]
-        await self._storage.deliveries.release(self.name, strays)
+        if strays:
+            await self._storage.deliveries.release(self.name, strays)
         await self._stop(changed)
-        await self._share()
+        return await self._share()
 
-    async def _share(self) -> None:
+    async def _share(self) -> int:
         shares = await self._storage.deliveries.shares()
         self._metrics.disabled(shares.disabled)
         share = -(-shares.active // max(1, shares.deliverers))
@@ -181,6 +184,7 @@ class Deliverer:
         elif missing > 0:
             for served in await self._storage.deliveries.claim(self.name, missing):
                 await self._begin_or_disable(served)
+        return shares.active
 
     async def _begin_or_disable(self, served: LeasedWebhook) -> None:
         """Serve a webhook; disable one that cannot be started, so that it affects no other.

@@ -10,7 +10,6 @@ import asyncio
 import logging
 from collections.abc import Sequence
 from contextlib import suppress
-from functools import partial
 
 from consumers.webhooks.endpoint import Endpoint, EndpointUnavailable
 from storage.bootstrap import Storage
@@ -49,7 +48,7 @@ class QueueSource:
         self._queue = QueueName(webhook.spec.source.name, webhook.name.namespace)
         self._spec = QueueSpec()
         self._settlements = Batcher[Settlement, Settled](
-            partial(storage.queues.settle, self._queue),
+            self._settle_batch,
             batch_max=limits.SETTLEMENTS_MAX,
             subject="the queue",
         )
@@ -213,6 +212,9 @@ class QueueSource:
         )
 
     # Leases of messages
+
+    async def _settle_batch(self, settlements: Sequence[Settlement]) -> Sequence[Settled]:
+        return await self._storage.queues.settle(self._queue, settlements)
 
     async def _keep_leases(self) -> None:
         """Extend the leases of held messages, so that none is redelivered during its delivery."""

@@ -5,7 +5,7 @@ docs/internals/tiering.md lists what is deleted when.
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 from functools import partial
 from itertools import islice
 
@@ -58,26 +58,30 @@ class ArchiveGarbageCollector:
 
         Returns their number. They are deleted a day later, for readers that have them open.
         """
+        streams = [*(await self._catalog.all_streams()).values()]
+        queues = (await self._catalog.all_queues()).values()
+        streams += [view_of(queue) for queue in queues if queue.spec.archive]
         done = 0
-        async for stream in self._catalog.iter_streams():
-            done += await self._visit(f"streams/{stream.name}", partial(self._retire, stream))
-        async for queue in self._catalog.iter_queues():
-            if queue.spec.archive:
-                visit = partial(self._retire, view_of(queue))
-                done += await self._visit(f"queues/{queue.name}", visit)
+        for begin in range(0, len(streams), limits.PAGE_ITEMS_MAX):
+            page = streams[begin : begin + limits.PAGE_ITEMS_MAX]
+            shards = await self._rows.shards_with_files([stream.stream_id for stream in page])
+            for stream in page:
+                if stream.stream_id in shards:
+                    noun = "queues" if stream.is_view else "streams"
+                    visit = partial(self._retire, stream, shards[stream.stream_id])
+                    done += await self._visit(f"{noun}/{stream.name}", visit)
         return done
 
     async def _visit(self, subject: str, work: Callable[[], Awaitable[int]]) -> int:
         return await self._isolation.visit("archived", subject, work, 0)
 
-    async def _retire(self, stream: Stream) -> int:
-        marks = await self._rows.marks([stream.stream_id])
-        shards = {shard.index: shard for shard in stream.shards}
+    async def _retire(self, stream: Stream, with_files: Collection[int]) -> int:
+        marks = await self._rows.marks_of(stream.stream_id)
         return sum(
             [
-                await self._retire_shard(stream, shards[index], mark)
-                for (_, index), mark in marks.items()
-                if index in shards
+                await self._retire_shard(stream, shard, marks[shard.index])
+                for shard in stream.shards
+                if shard.index in with_files and shard.index in marks
             ]
         )
 

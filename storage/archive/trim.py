@@ -44,8 +44,8 @@ class HotTrimmer:
         """
         if self._archive is None or not stream.spec.archive:
             return None
-        marks = await self._archive.marks([stream.stream_id])
-        return {shard: mark.archived for (_, shard), mark in marks.items()}
+        marks = await self._archive.marks_of(stream.stream_id)
+        return {shard: mark.archived for shard, mark in marks.items()}
 
     async def _trim(
         self,

@@ -50,6 +50,8 @@ class CachedDefinitions(Generic[N, D]):
         """Return the definition as Postgres has it now."""
         self.invalidate = self._cache.invalidate
         """Drop a name whose definition has changed, or may have."""
+        self.on_invalidate = self._cache.on_invalidate
+        """Called with each name that is dropped; with None when all are."""
         listener.subscribe(CHANNEL, self._on_change, self._cache.invalidate_all)
 
     def _on_change(self, payload: str) -> None:

@@ -11,14 +11,17 @@ from collections.abc import (
     Awaitable,
     Callable,
     Collection,
+    Mapping,
     Sequence,
 )
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import TypeVar, cast
 
 from msgspec.structs import replace
 
 from storage.catalog.cached_definitions import CachedDefinitions
+from storage.catalog.definition_replica import DefinitionReplica
 from storage.catalog.definition_store import DefinitionRules, DefinitionStore
 from storage.catalog.namespaces import Namespaces
 from storage.catalog.namespaces import running as up_to_date
@@ -99,6 +102,14 @@ class Catalog:
             checks_changes=False,  # a view cannot take the name of a stream that exists
             on_change=self._stream_reader.invalidate,
         )
+        self._queue_replica = DefinitionReplica[QueueName, Queue](
+            partial(_every, self._queue_rows), self._queue_reader.get, clock
+        )
+        self._stream_replica = DefinitionReplica[StreamName, Stream](
+            partial(_every, self._stream_rows), self._stream_reader.get, clock
+        )
+        self._queue_reader.on_invalidate.append(self._queue_replica.note_change)
+        self._stream_reader.on_invalidate.append(self._stream_replica.note_change)
         self._deleted = DeletedDefinitions(database)
         self.namespaces = Namespaces(NamespaceRows(database), listener, clock)
         self.cached_queue = self._queue_reader.get_cached
@@ -176,10 +187,18 @@ class Catalog:
         """Yield every queue of every namespace, read page by page, for sweeps."""
         return _every(self._queue_rows)
 
-    def queues_in_turn(self, nth: int, of: int) -> AsyncIterator[Queue]:
-        """Yield the `nth` of `of` shares of all queues, and with each the recently changed ones."""
+    async def all_queues(self) -> Mapping[QueueName, Queue]:
+        """Return every queue, for maintenance; in an outage the last known ones."""
+        return await self._queue_replica.get()
+
+    async def queues_in_turn(self, nth: int, of: int) -> Mapping[QueueName, Queue]:
+        """Return the `nth` of `of` shares of `all_queues`, and the recently changed ones."""
         since_ms = self._clock.now_ms() - limits.DEFINITION_NEW_MS
-        return _every(self._queue_rows, Which(share=(nth, of), or_changed_at_ms=since_ms))
+        return {
+            name: queue
+            for number, (name, queue) in enumerate((await self.all_queues()).items())
+            if number % of == nth or queue.changed_at_ms >= since_ms
+        }
 
     def archived_queues(self) -> AsyncIterator[Queue]:
         """Yield every queue whose stream view is to be archived."""
@@ -304,6 +323,10 @@ class Catalog:
         """Yield every stream of every namespace, read page by page, for sweeps."""
         return _every(self._stream_rows)
 
+    async def all_streams(self) -> Mapping[StreamName, Stream]:
+        """Return every stream, for maintenance; in an outage the last known ones."""
+        return await self._stream_replica.get()
+
     # Deletion
 
     async def deleted_logs(
@@ -342,6 +365,8 @@ class Catalog:
         """Stop the reads in progress."""
         await self._queue_reader.close()
         await self._stream_reader.close()
+        await self._queue_replica.close()
+        await self._stream_replica.close()
 
 
 @asynccontextmanager

@@ -72,6 +72,8 @@ class DefinitionCache(Generic[N, D]):
             entries_max, CachedValue.invalidate
         )
         self._reads = SingleFlight[N, D]()
+        self.on_invalidate: list[Callable[[N | None], object]] = []
+        """Called with the name of a definition that may have changed; None: any of them."""
 
     def get_cached(self, name: N) -> D | None:
         """Return the definition if it is cached and young enough."""
@@ -100,6 +102,8 @@ class DefinitionCache(Generic[N, D]):
         """Invalidate one definition."""
         self._evict(name)
         self._reads.discard(name)
+        for notify in self.on_invalidate:
+            notify(name)
 
     def invalidate_all(self) -> None:
         """Invalidate every definition."""
@@ -107,6 +111,8 @@ class DefinitionCache(Generic[N, D]):
             entry.invalidate()
         self._entries.clear()
         self._reads.discard_all()
+        for notify in self.on_invalidate:
+            notify(None)
 
     async def close(self) -> None:
         """Stop the reads in progress."""

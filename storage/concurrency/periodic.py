@@ -5,7 +5,7 @@ import logging
 import random
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from typing import Never
+from typing import NamedTuple, Never
 
 from storage.domain.errors import MillstreamError
 
@@ -23,39 +23,47 @@ async def periodic(
     wake: asyncio.Event | None = None,
     delay_first: bool = False,
     retry_s: float | None = None,
+    idle_s: float = 0.0,
     chance: Callable[[], float] = random.random,  # noqa: S311
 ) -> Never:
     """Run `work` at once and then after each interval, until cancelled.
 
-    It runs earlier when `wake` is set, and `retry_s` after a failure. With `delay_first` it runs after the first interval. A
-    failure is logged, an outage once, and ends neither this loop nor others.
+    It runs earlier when `wake` is set, and `retry_s` after a failure. While it returns nothing or 0 the interval doubles, up to
+    `idle_s`. With `delay_first` it runs after the first interval. A failure is logged, an outage once, and ends neither this
+    loop nor others.
     """
+    pause_s = interval_s
     if delay_first:
-        await _pause(interval_s, wake, chance)
-    succeeded = True
+        await _pause(pause_s, wake, chance)
+    attempt = _Attempt(succeeded=True, result=0)
     while True:
         if wake is not None:
             wake.clear()
-        succeeded = await _attempt(work, name, is_first=succeeded)
-        if succeeded or retry_s is None:
-            await _pause(interval_s, wake, chance)
-        else:
+        attempt = await _attempt(work, name, is_first=attempt.succeeded)
+        if retry_s is not None and not attempt.succeeded:
             await _pause(retry_s, None, chance)
+            continue
+        pause_s = interval_s if attempt.result else max(interval_s, min(2 * pause_s, idle_s))
+        await _pause(pause_s, wake, chance)
 
 
-async def _attempt(work: Callable[[], Awaitable[object]], name: str, *, is_first: bool) -> bool:
-    """Run the work once; return whether it succeeded."""
+class _Attempt(NamedTuple):
+    """The end of a run, and what the work returned."""
+
+    succeeded: bool
+    result: object
+
+
+async def _attempt(work: Callable[[], Awaitable[object]], name: str, *, is_first: bool) -> _Attempt:
     try:
-        await work()
+        return _Attempt(True, await work())
     except MillstreamError as error:
         if is_first:
             facts = {"work": name, "reason": error.detail}
             logger.warning("periodic_work_deferred", extra=facts)
     except Exception:
         logger.exception("periodic_work_failed", extra={"work": name})
-    else:
-        return True
-    return False
+    return _Attempt(False, 0)
 
 
 async def _pause(

@@ -20,6 +20,13 @@ class ProcessRole(StrEnum):
     WORKER = "worker"
 
 
+class LeaseStore(StrEnum):
+    """Store of the lease of a leader of maintenance."""
+
+    HOT_STORE = "hot_store"
+    POSTGRES = "postgres"
+
+
 class FailingObject(msgspec.Struct, frozen=True):
     """An object that a task of a process could not serve; the task continues with the others.
 
@@ -39,7 +46,7 @@ class ProcessSeen(msgspec.Struct, frozen=True, kw_only=True):
 
     A restart has another id. `sockets` are open connections, `sessions` those of clients, of which some may be
     disconnected temporarily. `failing`: the objects that its tasks cannot serve, the longest failing first;
-    PRESENCE_FAILING_MAX at most.
+    PRESENCE_FAILING_MAX at most. `leads`: the stores whose maintenance tasks a sweeper leads.
     """
 
     id: str
@@ -53,6 +60,7 @@ class ProcessSeen(msgspec.Struct, frozen=True, kw_only=True):
     sessions: int = 0
     seen_at_ms: int = 0
     failing: tuple[FailingObject, ...] = ()
+    leads: tuple[LeaseStore, ...] = ()
 
 
 class SubscriptionSeen(msgspec.Struct, frozen=True, kw_only=True):

@@ -338,10 +338,13 @@ class Groups:
     # For the sweep
 
     async def rebalance_all(self) -> int:
-        """Rebalance every group whose assignment may have to change; return their number.
+        """Rebalance every group whose assignment may have to change.
 
-        Nothing waits for it: joins and heartbeats have the same effect.
+        Returns the number of groups that have members or had work: while it is 0, nothing can become due. Nothing
+        waits for it: joins and heartbeats have the same effect.
         """
+        if not await self._rows.exist():
+            return 0
         await self._coordinator.record_database_heartbeat()
         for name, shard, committed in await self._rows.closed_and_committed():
             await self._finish_closed(name, shard, committed)
@@ -350,7 +353,7 @@ class Groups:
             await self._isolation.visit(
                 "groups", f"groups/{name}", partial(self._reevaluate, name), None
             )
-        return len(names)
+        return len(names) or await self._rows.count_with_members()
 
     async def _reevaluate(self, name: GroupName) -> None:
         with suppress(GroupNotFound):  # deleted since it was listed

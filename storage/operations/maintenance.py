@@ -1,22 +1,21 @@
 """Store-wide maintenance for the sweeper; queues and streams maintain themselves."""
 
-from collections.abc import AsyncGenerator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable, Mapping
 
 from storage.catalog.catalog import Catalog
 from storage.concurrency.isolation import Isolation
+from storage.concurrency.leader_election import LeaderElection, LeaderLeases
 from storage.domain import limits
 from storage.domain.log.address import LogAddress
 from storage.domain.names import LogId
+from storage.domain.presence import LeaseStore
 from storage.hot_store.log_store import LogStore
 from storage.hot_store.servers import HotServers
-from storage.postgres.advisory_lock import try_advisory_lock
-from storage.postgres.database import Database
 from storage.postgres.repositories.offset_reservations import StoreIdentities
 
 
 class Maintenance:
-    """Maintenance tasks that one process at a time runs for all.
+    """Maintenance tasks that one process runs for all, and the election of that process.
 
     All raise StorageUnavailable.
     """
@@ -28,29 +27,30 @@ class Maintenance:
         store: HotServers,
         identities: StoreIdentities,
         catalog: Catalog,
-        database: Database,
+        leases: Mapping[LeaseStore, LeaderLeases],
         isolation: Isolation,
     ) -> None:
+        self._leases = leases
+        self._epoch: int | None = None
         self._isolation = isolation
         self._logs = logs
         self._store = store
         self._identities = identities
         self._catalog = catalog
-        self._database = database
 
-    @asynccontextmanager
-    async def exclusive(self, task: str) -> AsyncGenerator[bool]:
-        """Try to get a task's Postgres advisory lock for the block; yield whether it is held."""
-        async with try_advisory_lock(self._database, task) as acquired:
-            yield acquired
+    def election(self, store: LeaseStore, holder: str) -> LeaderElection:
+        """Return a candidate for the lease of the tasks that need a store."""
+        return LeaderElection(self._leases[store], "maintenance", holder)
 
     async def advance_marker(self) -> None:
         """Advance the restore marker in the hot store, then in Postgres.
 
         A store restored from a copy is behind.
         """
-        identity = await self._identities.read()
-        await self._identities.beat(await self._store.beat(), epoch=identity.epoch)
+        if self._epoch is None:
+            self._epoch = (await self._identities.read()).epoch
+        if not await self._identities.beat(await self._store.beat(), epoch=self._epoch):
+            self._epoch = None  # the store was replaced: the next round reads its epoch
 
     async def tombstone_deleted(self) -> int:
         """Write tombstones of deleted logs again; delete those too old for any cache.

@@ -137,6 +137,7 @@ def _open_engine(settings: StorageSettings) -> AsyncEngine:
         driver_url(settings.database_url),
         pool_size=max(1, settings.postgres_connections_max - listening),
         max_overflow=0,
+        pool_use_lifo=True,  # an idle process uses one connection, and its server process stays warm
         pool_timeout=limits.POSTGRES_CONNECTION_WAIT_MS_MAX / limits.SECOND_MS,
         pool_pre_ping=True,
         hide_parameters=True,  # in errors, which are logged

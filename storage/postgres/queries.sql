@@ -101,7 +101,8 @@ select pg_advisory_xact_lock(:key);
 -- Late beats do not lower it; a beat of an earlier epoch's store is not heard.
 update deployment
    set beacon = greatest(beacon, :beacon)
- where cast(:epoch as bigint) is null or store_epoch = :epoch;
+ where cast(:epoch as bigint) is null or store_epoch = :epoch
+returning store_epoch;
 
 
 -- name: count_namespaces
@@ -905,3 +906,30 @@ select '_staged/' || s.namespace || '/' || w.stream_id || '/' || unnest(w.staged
 -- name: every_namespace
 -- As namespaces_of_jobs.
 select name from namespaces;
+
+
+-- name: acquire_lease
+-- One statement, whose row lock decides between candidates: an insert that conflicts sees the row as it was committed.
+-- The time is that of Postgres. No row is returned while another holder's lease lasts.
+insert into leases as current (name, holder, fence, expires_at_ms)
+select :name, :holder, 1, time.now_ms + cast(:lease_ms as bigint)
+  from (select coalesce(cast(:now_ms as bigint),
+                        cast(extract(epoch from clock_timestamp()) * 1000 as bigint)) as now_ms) as time
+    on conflict (name) do update
+   set holder = excluded.holder,
+       expires_at_ms = excluded.expires_at_ms,
+       fence = current.fence + case when current.holder = excluded.holder
+                                     and current.expires_at_ms > excluded.expires_at_ms - cast(:lease_ms as bigint)
+                                    then 0 else 1 end
+ where current.holder = excluded.holder
+    or current.expires_at_ms <= excluded.expires_at_ms - cast(:lease_ms as bigint)
+returning fence;
+
+
+-- name: lease_of
+-- Nothing locks: a candidate that is told of a lease which has ended since tries again.
+select holder, fence,
+       greatest(0, expires_at_ms - coalesce(cast(:now_ms as bigint),
+                                            cast(extract(epoch from clock_timestamp()) * 1000 as bigint))) as remaining_ms
+  from leases
+ where name = :name;

@@ -586,6 +586,17 @@ class AuditPendingRow(SQLModel, table=True):
     before: str | None = Field(default=None, sa_type=Text)
 
 
+class LeaseRow(SQLModel, table=True):
+    """A leader's lease; its row stays, with the fencing number."""
+
+    __tablename__ = "leases"
+
+    name: str = Field(primary_key=True, sa_type=NAME)
+    holder: str = Field(sa_type=NAME)
+    fence: int = Field(sa_type=BigInteger)
+    expires_at_ms: int = Field(sa_type=BigInteger)
+
+
 class DelivererRow(SQLModel, table=True):
     """A process that serves webhooks, and its last heartbeat."""
 

@@ -42,6 +42,7 @@ class MemoryGuard:
         self._store = store
         self._namespaces = namespaces
         self._over: frozenset[str] = frozenset()
+        self._used_bytes = 0
         self.full = False
         self.is_shedding = False
         self.refused: dict[str, int] = {}
@@ -67,12 +68,13 @@ class MemoryGuard:
                 retry_after_seconds=limits.STORED_BYTES_RETRY_S,
             )
 
-    async def refresh(self) -> None:
-        """Check how full the store is.
+    async def refresh(self) -> bool:
+        """Check how full the store is; return whether it must be checked again soon.
 
-        Raises StorageUnavailable.
+        That is while its memory changes, or while it is nearly half full. Raises StorageUnavailable.
         """
         used_bytes, most_bytes = await self._store.memory()
+        changed_bytes, self._used_bytes = abs(used_bytes - self._used_bytes), used_bytes
         full = is_full(self.full, used_bytes, most_bytes)
         if full is not self.full:
             state = "shedding" if full else "accepting"
@@ -80,13 +82,19 @@ class MemoryGuard:
             logger.warning("memory_guard_changed", extra=facts)
         self.full = full
         self._evaluate()
+        return changed_bytes > limits.GUARD_CHANGE_BYTES or 2 * used_bytes >= most_bytes > 0
 
     async def refresh_loop(self) -> None:
-        """Check the store every second, until cancelled.
+        """Check the store every second, or less often while it is idle, until cancelled.
 
         The last result stands while the store does not answer.
         """
-        await periodic(limits.GUARD_POLL_MS / limits.SECOND_MS, self.refresh, "memory guard")
+        await periodic(
+            limits.GUARD_POLL_MS / limits.SECOND_MS,
+            self.refresh,
+            "memory guard",
+            idle_s=limits.GUARD_IDLE_POLL_MS / limits.SECOND_MS,
+        )
 
     def _namespaces_changed(self) -> None:
         table = self._namespaces.table

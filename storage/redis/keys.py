@@ -106,6 +106,11 @@ def outbox_keys(namespace: str, owner_id: str) -> tuple[bytes, ...]:
     return _encode_keys(namespace, owner_id, _OUTBOX_PARTS)
 
 
+def lease_key(name: str) -> bytes:
+    """Return the key of a leader's lease."""
+    return b"ms:{leases}:%s" % name.encode()
+
+
 def latest_key(namespace: str, kind: str) -> bytes:
     """Return the key of the last samples of a kind of resource."""
     return key(namespace, "series", kind).encode()

@@ -358,12 +358,15 @@ class Streams:
 
     # Retention
 
-    async def trim(self, name: StreamName, entries_max: int) -> int:
+    async def trim(
+        self, name: StreamName, entries_max: int, definition: Stream | None = None
+    ) -> int:
         """Run one round of retention over all shards; return the number of entries freed.
 
-        For the sweeper.
+        For the sweeper, which may know the definition while Postgres is unreachable.
         """
-        return await self._trimmer.trim(await self._catalog.stream(name), entries_max)
+        stream = definition or await self._catalog.stream(name)
+        return await self._trimmer.trim(stream, entries_max)
 
     async def sweep_key_index(self, name: StreamName) -> int:
         """Delete expired keys from a stream's key indexes; return their number.

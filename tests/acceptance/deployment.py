@@ -17,8 +17,7 @@ MARKS = {
     "valkey": "valkey-server",
     "postgres": "/bin/postgres",
     "api": "uvicorn",
-    "sweeper": "api.cli sweep",
-    "deliverer": "api.cli deliver",
+    "background": "api.cli background",
     "worker": "api.cli worker",
 }
 """A part of the command line of each child."""

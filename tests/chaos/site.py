@@ -150,7 +150,7 @@ class Site:
 
     async def missing(self, within_s: float) -> list[str]:
         """Programs that should be running, but are not within that time."""
-        fields = {"api": API_PROCESSES, "sweeper": 1, "deliverer": 1, "worker": int(self.archives)}
+        fields = {"api": API_PROCESSES, "background": 1, "worker": int(self.archives)}
         for _ in range(int(within_s / 0.1)):
             lacking = [name for name, most in fields.items() if len(self.processes(name)) < most]
             if not lacking:

@@ -95,9 +95,9 @@ def _warn_of_unknown_settings() -> None:
 def sweep() -> None:
     """Run only the sweeper, with the stores at REDIS_URL and DATABASE_URL."""
     settings = with_stores(settings_from_cli())
-    from api.cli.up.sweeper import run
+    from api.cli.up.background import run, sweep
 
-    run(settings)
+    run(settings, [sweep])
 
 
 @processes.command()
@@ -107,9 +107,21 @@ def deliver() -> None:
     Uses the stores at REDIS_URL and DATABASE_URL.
     """
     settings = with_stores(settings_from_cli())
-    from api.cli.up.deliverer import run
+    from api.cli.up.background import deliver, run
 
-    run(settings)
+    run(settings, [deliver])
+
+
+@processes.command()
+def background() -> None:
+    """Run the sweeper and a webhook deliverer in one process, which saves memory.
+
+    Uses the stores at REDIS_URL and DATABASE_URL.
+    """
+    settings = with_stores(settings_from_cli())
+    from api.cli.up.background import deliver, run, sweep
+
+    run(settings, [sweep, deliver])
 
 
 @processes.command()

@@ -32,6 +32,7 @@ PROCESSES = table(
     "host",
     "pid",
     "version",
+    "leads",
     Column("started_at", "started"),
     Column("event_loop_lag_seconds", "lag"),
     "sockets",

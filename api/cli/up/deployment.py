@@ -1,7 +1,7 @@
 """Processes of `millstream up`: their order, and what each waits for.
 
     valkey ───────────────────┐
-    initdb ▸ postgres ▸ migrate ┴▸ barrier ▸ /readyz ▸ sweeper, deliverer ▸ (PySpark is installed) ▸ worker
+    initdb ▸ postgres ▸ migrate ┴▸ barrier ▸ /readyz ▸ background work ▸ (PySpark is installed) ▸ worker
     api x N load their modules ──┘
 
 They stop in reverse order, the stores last.
@@ -22,9 +22,8 @@ from api.cli.up.data_directory import wiped_metrics_directory
 from api.cli.up.listener import url_of
 from api.cli.up.programs import (
     api_programs,
-    deliverer_program,
+    background_program,
     migrate_program,
-    sweeper_program,
     worker_program,
 )
 from api.cli.up.readiness import wait_until_ready
@@ -59,10 +58,7 @@ class LocalDeployment:
         apis = await self._start_stores_and_api(supervisor)
         await await_api(self._settings, self._listener, apis)
         self._report("API")
-        await supervisor.start(
-            sweeper_program(self._settings, self._keep_open),
-            deliverer_program(self._settings, self._metrics, self._keep_open),
-        )
+        await supervisor.start(background_program(self._settings, self._metrics, self._keep_open))
 
     async def start_worker(self, supervisor: Supervisor) -> None:
         """Start the worker, if one is to run here: now, or when PySpark is installed."""

@@ -1,4 +1,4 @@
-"""Programs of a deployment: API, sweeper, deliverer, worker, migration."""
+"""Programs of a deployment: API, background work, worker, migration."""
 
 import socket
 import sys
@@ -114,16 +114,6 @@ def _remove_gauges(pid: int, metrics: Path) -> None:
     remove(pid, str(metrics))
 
 
-def sweeper_program(settings: Settings, keep_open: tuple[int, ...] = ()) -> ProcessSpec:
-    """Return the sweeper as a supervised program."""
-    return ProcessSpec(
-        name="sweeper",
-        command=[*PYTHON, "-m", "api.cli", "sweep"],
-        environment=child_environment(settings),
-        keep_open=keep_open,
-    )
-
-
 def worker_program(
     settings: Settings, metrics: Path, keep_open: tuple[int, ...] = ()
 ) -> ProcessSpec:
@@ -138,13 +128,13 @@ def worker_program(
     )
 
 
-def deliverer_program(
+def background_program(
     settings: Settings, metrics: Path, keep_open: tuple[int, ...] = ()
 ) -> ProcessSpec:
-    """Return a deliverer of webhooks as a supervised program."""
+    """Return the sweeper and the deliverer, in one process, as a supervised program."""
     return ProcessSpec(
-        name="deliverer",
-        command=[*PYTHON, "-m", "api.cli", "deliver"],
+        name="background",
+        command=[*PYTHON, "-m", "api.cli", "background"],
         environment=child_environment(settings, {METRICS_DIRECTORY: str(metrics)}),
         keep_open=keep_open,
         on_end=lambda pid: _remove_gauges(pid, metrics),

@@ -42,6 +42,7 @@ EXAMPLES = {
                     "sockets": 1,
                     "sessions": 1,
                     "failing": [],
+                    "leads": [],
                 }
             ]
         },

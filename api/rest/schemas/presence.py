@@ -7,6 +7,7 @@ from pydantic import BaseModel, Field
 from api.rest.field_map import Mapped
 from api.rest.schema_base import Time, in_seconds
 from storage.domain.presence import (
+    LeaseStore,
     ProcessRole,
     ProcessSeen,
 )
@@ -49,6 +50,12 @@ class ProcessOut(Mapped):
     failing: Annotated[
         list[FailingObjectOut],
         Field(description="Objects that it cannot serve, at most 20, longest failing first."),
+    ]
+    leads: Annotated[
+        list[LeaseStore],
+        Field(
+            description="Stores whose maintenance tasks it leads: those of `hot_store` continue while Postgres is unreachable."
+        ),
     ]
 
     @classmethod

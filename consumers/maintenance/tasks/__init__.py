@@ -1,1 +1,1 @@
-"""Maintenance tasks, one noun in each module."""
+"""Maintenance tasks, one in each module."""

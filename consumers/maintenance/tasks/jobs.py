@@ -1,12 +1,20 @@
-"""Maintenance of jobs: old ones are deleted."""
+"""Jobs: those that ended long ago are deleted."""
 
 from consumers.maintenance.task import MaintenanceTask, drain
 from storage.bootstrap import Storage
 from storage.domain import limits
+from storage.domain.presence import LeaseStore
 
 
 async def _delete_old_jobs(storage: Storage) -> int:
+    """Delete old jobs; return their number."""
     return await drain(storage.jobs.delete_old)
 
 
-TASKS = (MaintenanceTask("jobs", limits.HOUR_MS, _delete_old_jobs),)
+TASK = MaintenanceTask(
+    "jobs",
+    _delete_old_jobs,
+    store=LeaseStore.POSTGRES,
+    period_ms=limits.HOUR_MS,
+    timeout_ms=limits.MINUTE_MS,
+)

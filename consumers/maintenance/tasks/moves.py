@@ -1,12 +1,21 @@
-"""Maintenance of moves: those whose process died are continued."""
+"""Moves of messages: those whose process died are continued."""
 
 from consumers.maintenance.task import MaintenanceTask
 from storage.bootstrap import Storage
 from storage.domain import limits
+from storage.domain.presence import LeaseStore
 
 
 async def _resume_moves(storage: Storage) -> int:
+    """Continue open moves; return their number."""
     return await storage.moves.resume()
 
 
-TASKS = (MaintenanceTask("moves", 2 * limits.SECOND_MS, _resume_moves),)
+TASK = MaintenanceTask(
+    "moves",
+    _resume_moves,
+    store=LeaseStore.POSTGRES,
+    period_ms=2 * limits.SECOND_MS,
+    idle_ms=10 * limits.SECOND_MS,
+    timeout_ms=30 * limits.SECOND_MS,
+)

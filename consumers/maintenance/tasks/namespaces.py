@@ -1,12 +1,21 @@
-"""Maintenance of namespaces: their storage usage is measured against their quotas."""
+"""Namespaces: their stored bytes are measured against their quotas."""
 
 from consumers.maintenance.task import MaintenanceTask
 from storage.bootstrap import Storage
 from storage.domain import limits
+from storage.domain.presence import LeaseStore
 
 
 async def _measure_namespaces(storage: Storage) -> int:
+    """Measure namespaces with such a quota; return their number."""
     return await storage.usage.measure_all()
 
 
-TASKS = (MaintenanceTask("weights", 5 * limits.SECOND_MS, _measure_namespaces),)
+TASK = MaintenanceTask(
+    "weights",
+    _measure_namespaces,
+    store=LeaseStore.POSTGRES,
+    period_ms=5 * limits.SECOND_MS,
+    idle_ms=20 * limits.SECOND_MS,
+    timeout_ms=limits.MINUTE_MS,
+)

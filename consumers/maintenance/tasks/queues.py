@@ -1,27 +1,22 @@
-"""Maintenance of queues: due and expired messages, and stragglers in the log."""
+"""Queues: due and expired messages, and stragglers in the log."""
 
-import asyncio
-from collections.abc import Callable, Coroutine, Iterable
-from contextlib import suppress
 from functools import partial
-from itertools import islice
 
-from consumers.maintenance.task import MaintenanceTask, drain
+from consumers.maintenance.task import MaintenanceTask, drain, visit_all
 from storage.bootstrap import Storage
 from storage.domain import limits
-from storage.domain.errors import QueueNotFound
 from storage.domain.names import QueueName
+from storage.domain.presence import LeaseStore
 from storage.domain.queues.queue import Queue
 
 # Shares of the idle queues: with a round every five seconds, each is visited within half a minute.
 _SHARES = 6
-_VISIT_CONCURRENCY_MAX = 50
 
 
 async def sweep_queues(storage: Storage) -> int:
     """Visit every queue: move due messages, drop expired ones, remove stragglers from the log."""
-    queues = [queue async for queue in storage.catalog.iter_queues()]
-    return sum(await _visit_all(queues, partial(_sweep, storage)))
+    queues = await storage.catalog.all_queues()
+    return sum(await visit_all(queues.values(), partial(_sweep, storage)))
 
 
 class ActiveQueueTracker:
@@ -39,13 +34,11 @@ class ActiveQueueTracker:
     async def __call__(self, storage: Storage) -> int:
         """Run one round; return the number of items of work done."""
         nth, self._round = self._round % _SHARES, self._round + 1
-        queues = {queue.name: queue async for queue in storage.catalog.queues_in_turn(nth, _SHARES)}
-        for name in self._busy - queues.keys():
-            with suppress(QueueNotFound):
-                queues[name] = await storage.catalog.queue(name)
-        self._busy.clear()
-        done = await _visit_all(queues.values(), partial(_sweep, storage))
-        self._busy = {name for name, found in zip(queues, done, strict=True) if found}
+        due = dict(await storage.catalog.queues_in_turn(nth, _SHARES))
+        queues = await storage.catalog.all_queues()
+        due |= {name: queues[name] for name in self._busy if name in queues}
+        done = await visit_all(due.values(), partial(_sweep, storage))
+        self._busy = {name for name, count in zip(due, done, strict=True) if count}
         return sum(done)
 
 
@@ -54,15 +47,10 @@ async def _sweep(storage: Storage, queue: Queue) -> int:
     return await storage.isolation.visit("queues", f"queues/{queue.name}", visit, 0)
 
 
-async def _visit_all(
-    queues: Iterable[Queue], visit: Callable[[Queue], Coroutine[None, None, int]]
-) -> list[int]:
-    """Visit queues in batches, whose calls of the store share its flushes; return the results."""
-    waiting = iter(queues)
-    done: list[int] = []
-    while batch := list(islice(waiting, _VISIT_CONCURRENCY_MAX)):
-        done += await asyncio.gather(*map(visit, batch))
-    return done
-
-
-TASKS = (MaintenanceTask("queues", 5 * limits.SECOND_MS, ActiveQueueTracker()),)
+TASK = MaintenanceTask(
+    "queues",
+    ActiveQueueTracker(),
+    store=LeaseStore.HOT_STORE,
+    period_ms=5 * limits.SECOND_MS,
+    timeout_ms=limits.MAINTENANCE_TASK_MS_MAX,
+)

@@ -4,6 +4,8 @@ from storage.domain.limits._shared import KIB, MIB, SECOND_MS
 
 # Memory guard
 GUARD_POLL_MS = SECOND_MS
+GUARD_IDLE_POLL_MS = 5 * SECOND_MS  # while less than half is used and nothing changes
+GUARD_CHANGE_BYTES = MIB  # a smaller change of the memory in use counts as none
 GUARD_SHED_ABOVE = (
     0.85  # of the store's memory: leases, groups and acknowledgements still have room
 )

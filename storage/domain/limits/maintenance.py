@@ -21,3 +21,8 @@ ISOLATED_FAILURE_AGE_MS = (
 ISOLATED_STORE_FAILURES_MAX = 3  # objects in a row for which the store fails before a round ends
 ISOLATED_STORE_OUTAGE_MS = 5 * SECOND_MS  # without an object served, before a round ends
 ISOLATED_REASON_CHARACTERS_MAX = 500
+
+# Leaders of maintenance
+LEADER_LEASE_MS = 10 * SECOND_MS  # after a kill, another process leads within this time
+LEADER_RENEWAL_MS = 3 * SECOND_MS  # interval of renewals, of which two may fail
+LEADER_MARGIN_MS = SECOND_MS  # a leader stops this long before its lease ends

@@ -54,6 +54,7 @@ WEBHOOK_HEARTBEAT_MS = SECOND_MS
 WEBHOOK_CHANGE_WAIT_MS = (
     WEBHOOK_LEASE_MS + WEBHOOK_HEARTBEAT_MS
 )  # how long a change waits until no deliverer sends by the former configuration
+WEBHOOK_IDLE_HEARTBEAT_MS = 8 * SECOND_MS  # of a deliverer while there are no active webhooks
 WEBHOOK_CHANGE_POLL_MS = 50
 WEBHOOK_MESSAGE_LEASE_MS = 15 * SECOND_MS  # of a message, extended during its delivery
 WEBHOOK_EXTEND_MS = 5 * SECOND_MS

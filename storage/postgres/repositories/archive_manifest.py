@@ -8,11 +8,12 @@ from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from typing import Any
 
 import msgspec
-from sqlalchemy import Row, delete, func, select, tuple_, update
+from sqlalchemy import Row, delete, exists, func, select, tuple_, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncSession
 from sqlmodel import col
 
+from storage.concurrency.batcher import Batcher
 from storage.domain import limits
 from storage.domain.archive import ArchivedFile, ArchiveState, LogRange, ShardKey, Span, hour_of
 from storage.domain.errors import StorageUnavailable
@@ -59,6 +60,7 @@ class ArchiveRows:
 
     def __init__(self, database: Database) -> None:
         self._database = database
+        self._marks = Batcher[LogId, dict[int, Mark]](self._marks_of_many)
 
     # Progress
 
@@ -73,6 +75,32 @@ class ArchiveRows:
         async with self._database.reading() as session:
             rows = await session.execute(statement)
             return {(row.stream_id, row.shard): Mark(row.start, row.archived) for row in rows}
+
+    async def marks_of(self, stream_id: LogId) -> dict[int, Mark]:
+        """Return the archive progress of a stream's shards; concurrent callers share a statement."""
+        return await self._marks.submit(stream_id)
+
+    async def _marks_of_many(self, stream_ids: Sequence[LogId]) -> list[dict[int, Mark]]:
+        marks: dict[LogId, dict[int, Mark]] = {stream_id: {} for stream_id in stream_ids}
+        for (stream_id, shard), mark in (await self.marks(stream_ids)).items():
+            marks[stream_id][shard] = mark
+        return [marks[stream_id] for stream_id in stream_ids]
+
+    async def shards_with_files(self, stream_ids: Sequence[LogId]) -> dict[LogId, set[int]]:
+        """Return the shards of these streams that have files in use."""
+        has_files = exists().where(
+            col(ArchiveFileRow.stream_id) == col(ArchiveShardRow.stream_id),
+            col(ArchiveFileRow.shard) == col(ArchiveShardRow.shard),
+            col(ArchiveFileRow.superseded_at_ms).is_(None),
+        )
+        statement = select(col(ArchiveShardRow.stream_id), col(ArchiveShardRow.shard)).where(
+            col(ArchiveShardRow.stream_id).in_(stream_ids), has_files
+        )
+        shards: dict[LogId, set[int]] = {}
+        async with self._database.reading() as session:
+            for row in await session.execute(statement):
+                shards.setdefault(row.stream_id, set()).add(row.shard)
+        return shards
 
     async def begin(self, logs: Iterable[LogRange], now_ms: int) -> None:
         """Start archiving these logs, each from its `first` on; no effect for those started."""

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import msgspec
-from sqlalchemy import ColumnElement, Row, Select, delete, func, insert, or_, select, tuple_
+from sqlalchemy import ColumnElement, Row, Select, delete, func, insert, select, tuple_
 from sqlalchemy.ext.asyncio import AsyncSession
 from sqlmodel import col
 
@@ -21,8 +21,6 @@ from storage.postgres.tables import LogRow, QueueRow, ShardRow, StreamRow
 
 N = TypeVar("N", bound=QueueName | StreamName)
 D = TypeVar("D", bound=Queue | Stream)
-
-_POSITIVE = 0x7FFF_FFFF  # a hash of Postgres has a sign
 
 
 class LockedLogs(LockedDefinition[D]):
@@ -65,12 +63,9 @@ class LockedLogs(LockedDefinition[D]):
 class Which(NamedTuple):
     """Filter of definitions for a maintenance task, so that Postgres sends no others.
 
-    `share`: (nth, of) of disjoint shares that together are all; recently changed ones are in each. `archived`: those with
-    archiving enabled, for a kind whose definitions mention it only then.
+    `archived`: those with archiving enabled, for a kind whose definitions mention it only then.
     """
 
-    share: tuple[int, int] | None = None
-    or_changed_at_ms: int = 0
     archived: bool = False
 
 
@@ -104,12 +99,6 @@ class LogDefinitions(DefinitionTable[N, D, LockedLogs[D]], Generic[N, D]):
         statement = self.select().order_by(col(table.namespace), col(table.name))
         if after is not None:
             statement = statement.where(position > tuple_(after.namespace, after.name))
-        if which.share is not None:
-            nth, of = which.share
-            in_share = func.hashtext(col(table.name)).op("&")(_POSITIVE) % of == nth
-            statement = statement.where(
-                or_(in_share, col(table.changed_at_ms) >= which.or_changed_at_ms)
-            )
         if which.archived:
             statement = statement.where(col(table.spec)["archive"].as_boolean().is_(True))
         return await self._read(statement.limit(limits.PAGE_ITEMS_MAX))

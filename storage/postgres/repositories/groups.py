@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import msgspec
-from sqlalchemy import ColumnElement, Row, Select, delete, insert, select
+from sqlalchemy import ColumnElement, Row, Select, delete, distinct, func, insert, select
 from sqlalchemy.dialects.postgresql import insert as upsert
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncSession
@@ -32,7 +32,13 @@ from storage.postgres.repositories.group_mapping import (
     members_of,
     shards_of,
 )
-from storage.postgres.tables import GroupBookmarkRow, GroupRow, GroupShardRow, LogHoleRow
+from storage.postgres.tables import (
+    GroupBookmarkRow,
+    GroupMemberRow,
+    GroupRow,
+    GroupShardRow,
+    LogHoleRow,
+)
 
 
 class MemberHeartbeat(msgspec.Struct, frozen=True, gc=False):
@@ -260,6 +266,17 @@ class GroupRows(DefinitionTable[GroupName, Group, LockedGroupName]):
         async with self._database.reading() as session:
             rows = await session.execute(query("groups_to_settle"), {"now_ms": now_ms})
             return [GroupName(row.name, row.namespace) for row in rows]
+
+    async def exist(self) -> bool:
+        """Return whether there are any groups."""
+        async with self._database.reading() as session:
+            return await session.scalar(select(col(GroupRow.group_id)).limit(1)) is not None
+
+    async def count_with_members(self) -> int:
+        """Return the number of groups that have members."""
+        async with self._database.reading() as session:
+            count = func.count(distinct(col(GroupMemberRow.group_id)))
+            return int(await session.scalar(select(count)) or 0)
 
     async def closed_and_committed(self) -> list[tuple[GroupName, int, int]]:
         """Return (group, shard, committed offset) of closed shards that a group has not finished."""

@@ -264,10 +264,14 @@ class StoreIdentities:
         async with self._database.reading() as session:
             return await _identity(session)
 
-    async def beat(self, beacon: int, *, epoch: int | None = None) -> None:
-        """Record that the store has had `beacon`; with `epoch`, only if that is still its epoch."""
+    async def beat(self, beacon: int, *, epoch: int | None = None) -> bool:
+        """Record that the store has had `beacon`; with `epoch`, only if that is still its epoch.
+
+        Returns whether it was recorded.
+        """
         async with self._database.writing(unknown=StorageUnavailable) as session:
-            await session.execute(query("beat"), {"beacon": beacon, "epoch": epoch})
+            parameters = {"beacon": beacon, "epoch": epoch}
+            return await session.scalar(query("beat"), parameters) is not None
 
     async def secret(self) -> bytes:
         """Return 32 random bytes, created with the database, shared by every process."""

@@ -54,10 +54,15 @@ class HeaderCodec(Protocol):
 class LockedWebhook(LockedDefinition[Webhook]):
     """A name locked against writes by others, and the webhook of that name, if any."""
 
-    async def announce(self) -> None:
-        """Notify the deliverer that serves an earlier version.
+    async def insert(self, definition: Webhook) -> None:
+        """Create the webhook, and announce it to the deliverers."""
+        self.definition = definition
+        await super().insert(definition)
 
-        The deliverer has the lease until it has stopped sending.
+    async def announce(self) -> None:
+        """Notify the deliverers, of which one may serve an earlier version.
+
+        That one has the lease until it has stopped sending.
         """
         if self.definition is not None:
             announcement = {"channel": CHANNEL, "payload": self.definition.webhook_id}

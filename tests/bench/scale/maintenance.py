@@ -57,7 +57,8 @@ async def _all(storage: Storage, meter: Meter) -> dict[str, Round]:
     for task in TASKS:
         before = meter.read()
         await task.work(storage)
-        every_ms = max(task.every_ms, _SLOT_MS) if task.name == "series" else task.every_ms
+        idle_ms = max(task.period_ms, task.idle_ms)
+        every_ms = max(idle_ms, _SLOT_MS) if task.name == "series" else idle_ms
         found[task.name] = Round(every_ms, meter.since(before))
     return found
 

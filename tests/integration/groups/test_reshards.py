@@ -4,7 +4,8 @@ import asyncio
 
 import pytest
 
-from consumers.maintenance.tasks.groups import delete_read_records, rebalance_groups
+from consumers.maintenance.tasks.groups import rebalance_groups
+from consumers.maintenance.tasks.read_records import delete_read_records
 from storage.bootstrap import open_storage
 from storage.domain.groups.group import (
     Commit,

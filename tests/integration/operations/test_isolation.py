@@ -7,9 +7,11 @@ from typing import Any
 import msgspec
 import pytest
 
-from consumers.maintenance.tasks.groups import delete_read_records
 from consumers.maintenance.tasks.queues import sweep_queues
-from consumers.maintenance.tasks.streams import finish_reshards, scale_streams, trim_streams
+from consumers.maintenance.tasks.read_records import delete_read_records
+from consumers.maintenance.tasks.reshards import finish_reshards
+from consumers.maintenance.tasks.retention import trim_streams
+from consumers.maintenance.tasks.stream_loads import scale_streams
 from storage.archive.garbage_collection import ArchiveGarbageCollector
 from storage.bootstrap import Storage
 from storage.domain.names import GroupName, QueueName, SourceName, StreamName
@@ -56,8 +58,17 @@ async def _collect(storage: Storage) -> None:
     await collector_of(storage, rows, delete_file).collect()
 
 
+async def _rebalance(storage: Storage) -> None:
+    storage.groups._rows.exist = returning(True)  # type: ignore[method-assign, assignment]
+    await storage.groups.rebalance_all()
+
+
 async def _retire(storage: Storage) -> None:
-    await collector_of(storage, storage.archive_planner._rows, delete_file).retire()
+    async def every_shard(stream_ids: list[str]) -> dict[str, set[int]]:
+        return {stream_id: {0} for stream_id in stream_ids}
+
+    rows = SimpleNamespace(shards_with_files=every_shard)
+    await collector_of(storage, rows, delete_file).retire()
 
 
 def collector_of(storage: Storage, rows: Any, delete: Any) -> ArchiveGarbageCollector:
@@ -106,7 +117,7 @@ LOOPS = [
         "groups",
         lambda s: s.groups._coordinator,
         "apply",
-        lambda s: s.groups.rebalance_all(),
+        _rebalance,
         objects=("groups._rows", "to_settle", [GroupName(name) for name in NAMES]),
     ),
     Loop(
@@ -251,13 +262,15 @@ def name_of(argument: object) -> object:
 
 
 def pretend_to_reshard(storage: Storage, monkeypatch: pytest.MonkeyPatch) -> None:
-    iter_streams = storage.catalog.iter_streams
+    all_streams = storage.catalog.all_streams
 
     async def opening() -> Any:
-        async for stream in iter_streams():
-            yield msgspec.structs.replace(stream, shards_target=2)
+        return {
+            name: msgspec.structs.replace(stream, shards_target=2)
+            for name, stream in (await all_streams()).items()
+        }
 
-    monkeypatch.setattr(storage.catalog, "iter_streams", opening)
+    monkeypatch.setattr(storage.catalog, "all_streams", opening)
 
 
 def pages_of(logs: list[tuple[str, str]]) -> Callable[..., Awaitable[object]]:

@@ -6,15 +6,16 @@ from contextlib import asynccontextmanager
 import pytest
 import redis
 
-from consumers.maintenance import scheduler
-from consumers.maintenance.scheduler import sweep
+from consumers.maintenance.scheduler import Sweeper, TaskOutcome
 from consumers.maintenance.task import MaintenanceTask
 from consumers.maintenance.tasks.queues import sweep_queues
-from consumers.maintenance.tasks.streams import trim_streams
+from consumers.maintenance.tasks.retention import trim_streams
 from storage.bootstrap import open_storage
+from storage.concurrency.tasks import end
 from storage.domain.limits import TOMBSTONE_MS, Limits
 from storage.domain.log.record_batch import Record
 from storage.domain.names import QueueName, StreamName
+from storage.domain.presence import LeaseStore
 from storage.domain.queues.message import NewMessage
 from storage.domain.queues.queue import QueueSpec
 from storage.domain.streams.stream import ReadFrom, StreamSpec
@@ -76,15 +77,38 @@ async def test_maintenance_finishes_deletion_missed_by_store(storage, redis_url)
         assert client.exists(log) == 0
 
 
-async def test_maintenance_task_runs_in_one_process_only(storage):
-    async with (
-        storage.maintenance.exclusive("test") as mine,
-        storage.maintenance.exclusive("test") as others,
-    ):
-        assert (mine, others) == (True, False)
+def task(name: str, work, *, store=LeaseStore.POSTGRES, period_ms=60_000, timeout_ms=60_000):
+    """Return a maintenance task for a test."""
+    return MaintenanceTask(name, work, store=store, period_ms=period_ms, timeout_ms=timeout_ms)
 
 
-async def test_failing_task_does_not_block_others(storage, monkeypatch, caplog):
+class Rounds:
+    """Count the rounds of tasks by their outcome."""
+
+    def __init__(self) -> None:
+        self.outcomes: list[tuple[str, TaskOutcome]] = []
+        self.leading: set[LeaseStore] = set()
+
+    def ran(self, name: str, outcome: TaskOutcome, seconds: float) -> None:
+        self.outcomes.append((name, outcome))
+
+    def leads(self, store: LeaseStore, *, leads: bool) -> None:
+        (self.leading.add if leads else self.leading.discard)(store)
+
+
+@asynccontextmanager
+async def sweeping(storage, *tasks, holder="one"):
+    """Run a sweeper with these tasks."""
+    rounds = Rounds()
+    sweeper = Sweeper(storage, holder, metrics=rounds, tasks=tasks)
+    running = asyncio.create_task(sweeper.run())
+    try:
+        yield sweeper, rounds
+    finally:
+        await end(running)
+
+
+async def test_failing_task_does_not_block_others(storage, caplog):
     """A sample written by another version ended the whole sweeper, again and again."""
     done = asyncio.Event()
 
@@ -94,17 +118,76 @@ async def test_failing_task_does_not_block_others(storage, monkeypatch, caplog):
     async def work(_):
         done.set()
 
-    tasks = (MaintenanceTask("bad", 60_000, fail), MaintenanceTask("good", 60_000, work))
-    monkeypatch.setattr(scheduler, "TASKS", tasks)
+    async with sweeping(storage, task("bad", fail), task("good", work)) as (sweeper, rounds):
+        async with asyncio.timeout(10):
+            await done.wait()
+        await eventually(lambda: _said(caplog, "maintenance_failed"), True)
 
-    sweeping = asyncio.create_task(sweep(storage))
-    async with asyncio.timeout(10):
-        await done.wait()
+        assert LeaseStore.POSTGRES in sweeper.leads
+        assert ("bad", TaskOutcome.FAILED) in rounds.outcomes
 
-    await eventually(lambda: _said(caplog, "maintenance_failed"), True)
-    assert not sweeping.done()
-    sweeping.cancel()
-    await asyncio.gather(sweeping, return_exceptions=True)
+
+async def test_task_over_its_timeout_is_cancelled_and_counted(storage, caplog):
+    cancelled = asyncio.Event()
+
+    async def hang(_):
+        try:
+            await asyncio.Event().wait()
+        finally:
+            cancelled.set()
+
+    async with sweeping(storage, task("slow", hang, timeout_ms=50)) as (_, rounds):
+        async with asyncio.timeout(10):
+            await cancelled.wait()
+        await eventually(lambda: _said(caplog, "maintenance_timed_out"), True)
+
+    assert rounds.outcomes == [("slow", TaskOutcome.TIMED_OUT)]
+
+
+@pytest.mark.parametrize("store", LeaseStore)
+async def test_one_sweeper_leads_until_it_stops(storage, store):
+    counts = {"one": 0, "two": 0}
+
+    def counting(holder):
+        async def work(_):
+            counts[holder] += 1
+            return 1
+
+        return task("count", work, store=store, period_ms=10)
+
+    async def leader():
+        return [sweeper.leads.count(store) for sweeper in (first, second)]
+
+    async with sweeping(storage, counting("two"), holder="two") as (second, _):
+        async with sweeping(storage, counting("one"), holder="one") as (first, _):
+            await eventually(lambda: _positive(counts, "two"), True)
+            assert await leader() == [0, 1]
+            assert counts["one"] == 0
+        assert store in second.leads
+
+
+async def test_next_sweeper_leads_when_leader_stops(storage):
+    async def work(_):
+        return 1
+
+    waiting = Sweeper(storage, "two", tasks=[task("count", work)])
+    async with sweeping(storage, task("count", work), holder="one") as (first, _):
+        await eventually(lambda: _leads(first), True)
+        running = asyncio.create_task(waiting.run())
+        await asyncio.sleep(0.1)
+        assert waiting.leads == ()
+    try:
+        await eventually(lambda: _leads(waiting), True)
+    finally:
+        await end(running)
+
+
+async def _leads(sweeper) -> bool:
+    return set(sweeper.leads) == set(LeaseStore)
+
+
+async def _positive(counts, holder) -> bool:
+    return bool(counts[holder])
 
 
 async def _said(caplog, words: str) -> bool:
@@ -112,15 +195,14 @@ async def _said(caplog, words: str) -> bool:
 
 
 async def test_sweeper_runs_all_tasks(storage, redis_url):
-    sweeping = asyncio.create_task(sweep(storage))
+    running = asyncio.create_task(Sweeper(storage, "one").run())
     with redis.Redis.from_url(redis_url, decode_responses=True) as client:
 
         async def shines() -> bool:
             return int(client.hget(STORE_KEY, "beacon") or 0) > 0
 
         await eventually(shines, True)
-    sweeping.cancel()
-    await asyncio.gather(sweeping, return_exceptions=True)
+    await end(running)
 
 
 @asynccontextmanager

@@ -3,7 +3,7 @@
 import pytest
 import redis
 
-from consumers.maintenance.tasks.streams import finish_reshards
+from consumers.maintenance.tasks.reshards import finish_reshards
 from storage.domain.errors import (
     IdempotencyKeyReused,
     OutcomeUnknown,

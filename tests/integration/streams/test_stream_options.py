@@ -5,7 +5,8 @@ import asyncio
 import pytest
 import redis
 
-from consumers.maintenance.tasks.streams import finish_reshards, scale_streams
+from consumers.maintenance.tasks.reshards import finish_reshards
+from consumers.maintenance.tasks.stream_loads import scale_streams
 from storage.domain.errors import (
     FenceMismatch,
     OffsetExpired,

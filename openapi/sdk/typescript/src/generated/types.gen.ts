@@ -2112,6 +2112,13 @@ export type KeyRotation = {
 };
 
 /**
+ * LeaseStore
+ *
+ * Store of the lease of a leader of maintenance.
+ */
+export type LeaseStore = 'hot_store' | 'postgres';
+
+/**
  * LiveOut
  *
  * Liveness of the process.
@@ -3020,6 +3027,12 @@ export type ProcessOut = {
      * Objects that it cannot serve, at most 20, longest failing first.
      */
     failing: Array<FailingObjectOut>;
+    /**
+     * Leads
+     *
+     * Stores whose maintenance tasks it leads: those of `hot_store` continue while Postgres is unreachable.
+     */
+    leads: Array<LeaseStore>;
 };
 
 /**

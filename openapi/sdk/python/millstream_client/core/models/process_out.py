@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from attrs import define as _attrs_define
 from attrs import field as _attrs_field
 
+from ..models.lease_store import LeaseStore
 from ..models.process_role import ProcessRole
 
 if TYPE_CHECKING:
@@ -32,6 +33,8 @@ class ProcessOut:
         sockets (int): Open WebSocket connections.
         sessions (int): WebSocket sessions, including briefly disconnected ones.
         failing (list[FailingObjectOut]): Objects that it cannot serve, at most 20, longest failing first.
+        leads (list[LeaseStore]): Stores whose maintenance tasks it leads: those of `hot_store` continue while Postgres
+            is unreachable.
     """
 
     id: str
@@ -45,6 +48,7 @@ class ProcessOut:
     sockets: int
     sessions: int
     failing: list[FailingObjectOut]
+    leads: list[LeaseStore]
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
@@ -73,6 +77,11 @@ class ProcessOut:
             failing_item = failing_item_data.to_dict()
             failing.append(failing_item)
 
+        leads = []
+        for leads_item_data in self.leads:
+            leads_item = leads_item_data.value
+            leads.append(leads_item)
+
         field_dict: dict[str, Any] = {}
         field_dict.update(self.additional_properties)
         field_dict.update(
@@ -88,6 +97,7 @@ class ProcessOut:
                 "sockets": sockets,
                 "sessions": sessions,
                 "failing": failing,
+                "leads": leads,
             }
         )
 
@@ -125,6 +135,13 @@ class ProcessOut:
 
             failing.append(failing_item)
 
+        leads = []
+        _leads = d.pop("leads")
+        for leads_item_data in _leads:
+            leads_item = LeaseStore(leads_item_data)
+
+            leads.append(leads_item)
+
         process_out = cls(
             id=id,
             role=role,
@@ -137,6 +154,7 @@ class ProcessOut:
             sockets=sockets,
             sessions=sessions,
             failing=failing,
+            leads=leads,
         )
 
         process_out.additional_properties = d
