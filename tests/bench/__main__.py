@@ -17,6 +17,7 @@ from typing import Any
 from tests.bench import (
     machine,
     rows_archive,
+    rows_deployment,
     rows_http,
     rows_idle,
     rows_keys,
@@ -40,6 +41,8 @@ from tests.bench.plan import (
     FAIR,
     FAN_OUT,
     FIFO,
+    IDLE_CPU,
+    IDLE_MEMORY,
     IDLE_POLLS,
     IDLE_QUEUES,
     IDLE_SHARDS,
@@ -91,6 +94,7 @@ def _alone(measure: Callable[[House, Plan], list[Measured]]) -> Part:
 PARTS: tuple[tuple[tuple[Row, ...], Part], ...] = (
     ((START,), _alone(rows_start.measure_start)),
     ((CLI_HELP, CLI_CALL), _alone(rows_start.measure_commands)),
+    ((IDLE_CPU, IDLE_MEMORY), _alone(rows_deployment.measure_idle_deployment)),
     ((IDLE_POLLS,), _alone(rows_idle.measure_long_polls)),
     ((IDLE_SOCKETS,), _alone(rows_push.measure_idle_sockets)),
     ((WAKE_UP,), _alone(rows_idle.measure_wake_up)),

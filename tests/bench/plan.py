@@ -18,6 +18,8 @@ class Plan:
     idle_sockets: int = 1_000
     fanned_out: int = 10_000
     idle_queues: int = 1_000
+    idle_resources: int = 50
+    idle_seconds: float = 60.0
     idle_shards: int = 1_000
     archived: int = 10_000_000
     replayed: int = 200_000
@@ -35,6 +37,8 @@ QUICK = Plan(
     idle_sockets=100,
     fanned_out=1_000,
     idle_queues=50,
+    idle_resources=5,
+    idle_seconds=10.0,
     idle_shards=50,
     archived=200_000,
     replayed=20_000,
@@ -208,6 +212,20 @@ FAN_OUT = Row(
     reference="R",
     bar=Bar(0.5),
 )
+IDLE_CPU = Row(
+    name="idle-cpu",
+    what="processor time of an idle deployment with all its processes, without Spark",
+    unit="%",
+    reference="1 % of a core",
+    bar=Bar(1, at_most=True),
+)
+IDLE_MEMORY = Row(
+    name="idle-memory",
+    what="memory of an idle deployment with all its processes, without Spark",
+    unit="MB",
+    reference="350 MB",
+    bar=Bar(1, at_most=True),
+)
 IDLE_QUEUES = Row(
     name="idle-queues",
     what="memory of the store for each idle queue",
@@ -313,6 +331,8 @@ ROWS = (
     START,
     CLI_HELP,
     CLI_CALL,
+    IDLE_CPU,
+    IDLE_MEMORY,
     IDLE_POLLS,
     IDLE_SOCKETS,
     IDLE_QUEUES,
