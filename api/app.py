@@ -197,7 +197,7 @@ def _control_plane(
 
 def _serve_from(app: FastAPI, storage: Storage, settings: Settings) -> None:
     app.state.storage = storage
-    app.state.feeds = Feeds(storage.streams, FORMATS)
+    app.state.feeds = Feeds(storage.record_reader, FORMATS)
     app.state.context = AppContext(storage, app.state.feeds)
     app.state.requested = Requested(storage, settings.webhook_allow_list())
     app.state.readiness = health.Readiness(storage.health)

@@ -88,6 +88,7 @@ from storage.sources.receiver import SourceReceiver
 from storage.sources.transfer import SourceTransfer
 from storage.streams.arrow_reader import ArrowReader
 from storage.streams.engine import Streams
+from storage.streams.read import RecordReader
 from storage.streams.registered_consumers import RegisteredConsumers
 from storage.streams.reshard import Resharder
 from storage.streams.staged_writes import StagedWrites
@@ -116,6 +117,7 @@ class Storage:
     dead_letters: QueueDeadLetters
     parked_groups: QueueParkedGroups
     streams: Streams
+    record_reader: RecordReader
     arrow_reader: ArrowReader
     moves: Moves
     groups: Groups
@@ -251,14 +253,22 @@ async def open_storage(
         stack.push_async_callback(moves.close)
         resharder = Resharder(logs, catalog, provisioner, database)
         tiered = await stack.enter_async_context(_open_tiered(root, database, rows, clock, limits))
+        record_reader = RecordReader(
+            hot=logs,
+            executor=stream_executor,
+            resharder=resharder,
+            wakeups=wakeups,
+            clock=clock,
+            archive=tiered,
+        )
         streams = Streams(
             hot=logs,
             watermarks=watermarks,
+            executor=stream_executor,
             catalog=catalog,
             provisioner=provisioner,
             resharder=resharder,
             trimmer=trimmer,
-            wakeups=wakeups,
             clock=clock,
             limits=limits,
             memory_guard=memory_guard,
@@ -268,6 +278,7 @@ async def open_storage(
         groups = Groups(
             database=database,
             streams=streams,
+            reader=record_reader,
             catalog=catalog,
             clock=clock,
             limits=limits,
@@ -308,11 +319,12 @@ async def open_storage(
             isolation=isolation,
         )
         stack.push_async_callback(source_transfer.close)
-        windows = WindowResolver(streams, groups, catalog)
+        windows = WindowResolver(record_reader, groups, catalog)
         replays = Replays(
             windows=windows,
-            planning=ReplayPlanner(streams, windows, rows),
+            planning=ReplayPlanner(record_reader, windows, rows),
             streams=streams,
+            reader=record_reader,
             queues=queues,
             groups=groups,
             jobs=jobs,
@@ -326,6 +338,7 @@ async def open_storage(
             dead_letters=dead_letters,
             parked_groups=QueueParkedGroups(hot_contents, queue_executor, clock),
             streams=streams,
+            record_reader=record_reader,
             arrow_reader=ArrowReader(RedisRangeReader(pipeline), stream_executor, tiered),
             moves=moves,
             groups=groups,
@@ -334,7 +347,7 @@ async def open_storage(
                 database=database,
                 inspector=inspector,
                 dead_letters=dead_letters,
-                streams=streams,
+                reader=record_reader,
                 groups=groups,
                 secrets=WebhookSecrets(box),
                 clock=clock,

@@ -90,7 +90,7 @@ async def everything(storage: Storage, name: StreamName = TARGET) -> list[LogRec
     records: list[LogRecord] = []
     positions: dict[int, int] = {}
     while True:
-        read = await storage.streams.read(name, positions)
+        read = await storage.record_reader.read(name, positions)
         records += [record for shard in read.shards for record in shard.records]
         if read.positions == positions:
             return records

@@ -18,7 +18,7 @@ CLICKS = StreamName("clicks")
 async def append(engines: Storage, *counts: int, name: StreamName = CLICKS) -> None:
     """Append batches of these sizes to shard 0, each record numbered by its offset."""
     for count in counts:
-        [state, *_] = await engines.streams.shards(name)
+        [state, *_] = await engines.record_reader.shards(name)
         records = [Record(b"%d" % (state.next + nth), f"k{nth % 3}") for nth in range(count)]
         await engines.streams.append_to_shard(name, 0, records)
 

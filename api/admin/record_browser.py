@@ -18,14 +18,13 @@ from storage.domain.streams.lineage import FULLY_READ
 from storage.domain.streams.stream import (
     Gap,
     LogRecord,
-    ReadFrom,
     ShardRead,
     ShardState,
     Stream,
     Tier,
     slowest,
 )
-from storage.streams.seek import positions_since
+from storage.streams.seek import offset_since, positions_since
 
 ROWS = 50
 """Records on one page."""
@@ -113,9 +112,9 @@ async def _read(
     many: dict[str, Any] = {"records_max": records_max, "bytes_max": _READ_BYTES_MAX}
     many |= {"stream_id": stream.stream_id}
     if position.shard is None:
-        read = await storage.streams.read(stream.name, position.positions, **many)
+        read = await storage.record_reader.read(stream.name, position.positions, **many)
         return read.shards, BrowsePosition(read.positions, None)
-    reads = await storage.streams.read_shards(stream.name, position.positions, **many)
+    reads = await storage.record_reader.read_shards(stream.name, position.positions, **many)
     return reads, BrowsePosition({read.shard: read.next_offset for read in reads}, position.shard)
 
 
@@ -159,7 +158,7 @@ async def position_of(
     `back`: the number of records before the end, of all shards together.
     """
     name = stream.name
-    states = await storage.streams.shards(name, stream.stream_id)
+    states = await storage.record_reader.shards(name, stream.stream_id)
     chosen = [state for state in states if shard is None or state.shard.index == shard]
     match begin:
         case BrowseStart.LATEST | BrowseStart.LIVE:
@@ -170,15 +169,11 @@ async def position_of(
             )
         case BrowseStart.TIME if shard is None:
             return BrowsePosition(
-                await positions_since(storage.streams, storage.catalog, name, time_ms), None
+                await positions_since(storage.record_reader, storage.catalog, name, time_ms), None
             )
-        case BrowseStart.TIME:
-            since = ReadFrom(time_ms=time_ms)
-            read = await storage.streams.read_shard(
-                name, shard or 0, since, records_max=1, bytes_max=1
-            )
-            first = read.records[0].offset if read.records else read.next_offset
-            return BrowsePosition({read.shard: first}, shard)
+        case BrowseStart.TIME if shard is not None:
+            first = await offset_since(storage.record_reader, name, shard, time_ms)
+            return BrowsePosition({shard: first}, shard)
         case BrowseStart.OFFSET if shard is not None:
             return BrowsePosition({one.shard.index: _within(one, offset) for one in chosen}, shard)
         case _:

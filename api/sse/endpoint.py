@@ -224,8 +224,8 @@ class Events:
         if chunk.gap is not None:
             behind = {**positions, shard: chunk.gap.next} if shard in positions else positions
             payload = self._text.encode_notice(gap_notice(shard, chunk.gap), behind)
-        part, chosen = self._part(chunk)
-        count = len(part) if chosen is None else len(chosen)
+        left = len(chunk) if self._left is None else self._left
+        part, chosen, count, _ = chunk.select(self._record_filter, left)
         if count:
             payload += self._text.records(part, positions, chosen)
             self._count.read(count)
@@ -237,17 +237,6 @@ class Events:
             ended = EndedNotice(shard, [child.index for child in part.children])
             payload += self._text.encode_notice(ended, self._tail.positions)
         return payload
-
-    def _part(self, chunk: Chunk) -> tuple[Chunk, list[int] | None]:
-        """Select the prefix of a chunk within the limit, and its records that match; None: all."""
-        left = len(chunk) if self._left is None else self._left
-        if self._record_filter is None:
-            return (chunk if left >= len(chunk) else chunk.within(left)), None
-        records = enumerate(chunk.records)
-        chosen = [number for number, at in records if self._record_filter(chunk.shard, at)]
-        if len(chosen) <= left:
-            return chunk, chosen
-        return chunk.within(chosen[left - 1] + 1), chosen[:left]
 
     def _end(self, reason: str) -> bytes:
         positions = self._tail.positions

@@ -95,7 +95,7 @@ async def stream_start(call: Call[ReadEvents]) -> StartPosition:
     stream = await _stream(call, position)
     if position is not None and needs_refresh(stream, position.positions):
         stream = await call.storage.catalog.fresh_stream(call.stream, stream.stream_id)
-    states = await call.storage.streams.shards(call.stream, stream.stream_id)
+    states = await call.storage.record_reader.shards(call.stream, stream.stream_id)
     if position is None:
         position = EventPosition(stream.stream_id, await _start_in_all(call, stream, states))
     _check_positions(position.positions, states)
@@ -118,7 +118,7 @@ async def shard_start(call: Call[ReadShardEvents]) -> StartPosition:
         raise InvalidCursor("The cursor belongs to a different shard.")
     states = [
         state
-        for state in await call.storage.streams.shards(call.stream, stream.stream_id)
+        for state in await call.storage.record_reader.shards(call.stream, stream.stream_id)
         if state.shard.index == shard
     ]
     if not states:
@@ -183,7 +183,7 @@ async def _start_in_all(
         storage = call.storage
         time_ms = moment_ms(query.time)
         return await positions_since(
-            storage.streams, storage.catalog, call.stream, time_ms, stream.stream_id
+            storage.record_reader, storage.catalog, call.stream, time_ms, stream.stream_id
         )
     if query.start is Start.LATEST:
         return {state.shard.index: state.next for state in states if state.shard.is_open}
@@ -200,7 +200,7 @@ async def _start_in_shard(call: Call[ReadShardEvents], stream: Stream, state: Sh
     if query.time is not None:
         time_ms = moment_ms(query.time)
         return await offset_since(
-            call.storage.streams, call.stream, state.shard.index, time_ms, stream.stream_id
+            call.storage.record_reader, call.stream, state.shard.index, time_ms, stream.stream_id
         )
     return state.next if query.start is Start.LATEST else state.start
 
@@ -213,4 +213,4 @@ def record_filter_of(query: ReadEvents) -> Selects | None:
     record_filter = Filter(keys=query.key, headers=headers)
     if faults := record_filter.faults():
         raise ValidationFailed("The filter is invalid.", *faults)
-    return None if record_filter.takes_all else selects(record_filter)
+    return selects(record_filter)

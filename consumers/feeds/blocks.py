@@ -9,10 +9,12 @@ block. So do those of all its records joined, which most readers at the tip take
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
 
 import msgspec
 
 from storage.domain import limits
+from storage.domain.streams.record_filter import Selects
 from storage.domain.streams.stream import Gap, LogRecord, Shard, ShardRead
 
 _RECORD_BYTES = 300  # memory that Python needs for a record, beside its contents
@@ -126,6 +128,18 @@ class Block:
         self._grew(self, count)
 
 
+class Selection(NamedTuple):
+    """The beginning of a chunk that a reader is done with, and what it gets of it.
+
+    `chosen`: the numbers of the selected records in `part`; None for all. `selected` is their number, `data_bytes` the size of their data.
+    """
+
+    part: "Chunk"
+    chosen: list[int] | None
+    selected: int
+    data_bytes: int
+
+
 class Chunk:
     """Records of a shard for one reader: offsets [first, next_offset), with an optional gap.
 
@@ -199,25 +213,34 @@ class Chunk:
             return self._block.data_bytes
         return sum([len(at.record.data) for at in self.records])
 
-    def within(self, records_max: int, bytes_max: int = limits.OFFSET_MAX) -> "Chunk":
-        """Return the beginning of the chunk that a reader's credit covers.
+    def select(
+        self, matches: Selects | None, records_max: int, bytes_max: int = limits.OFFSET_MAX
+    ) -> "Selection":
+        """Select what a reader gets: the records that match, as far as its limits allow.
 
-        At most `records_max` records and `bytes_max` bytes of their data.
+        At most `records_max` of them. While some of `bytes_max` is left, one more is selected, also a large one.
         """
-        if records_max >= len(self) and bytes_max >= self._block.size_bytes:
+        if matches is None and len(self) <= records_max and self.data_bytes <= bytes_max:
+            return Selection(self, None, len(self), self.data_bytes)
+        part, chosen, left = self, list[int](), bytes_max
+        for number, record in enumerate(self.records):
+            if matches is None or matches(self.shard, record):
+                if len(chosen) == records_max or left <= 0:
+                    part = self.within(number)
+                    break
+                chosen.append(number)
+                left -= len(record.record.data)
+        return Selection(part, None if matches is None else chosen, len(chosen), bytes_max - left)
+
+    def within(self, records_max: int) -> "Chunk":
+        """Return the beginning of the chunk, at most `records_max` records."""
+        if records_max >= len(self):
             return self
-        stop = min(self._stop, self._start + records_max)
-        left = bytes_max
-        for number in range(self._start, stop):
-            left -= len(self._block.records[number].record.data)
-            if left < 0:
-                stop = number
-                break
         return Chunk(
             block=self._block,
             first=self.first,
             start=self._start,
-            stop=stop,
+            stop=self._start + records_max,
             gap=self.gap,
             tip=self.tip,
         )

@@ -14,21 +14,19 @@ from collections.abc import Mapping
 from math import inf
 from typing import NamedTuple
 
-from msgspec.structs import replace
-
 from consumers.feeds.block_cache import BlockCache, ShardBlocks
 from consumers.feeds.blocks import Block, Chunk, Format
 from storage.concurrency.tasks import end, give
 from storage.domain import limits
 from storage.domain.errors import (
     MillstreamError,
-    OffsetExpired,
     StorageBusy,
     StorageUnavailable,
 )
 from storage.domain.names import LogId, StreamName
-from storage.domain.streams.stream import Gap, ReadFrom, ShardRead
-from storage.streams.engine import Streams
+from storage.domain.streams.stream import ShardRead
+from storage.streams.read import RecordReader
+from storage.streams.record_source import RecordSource
 
 
 class _Key(NamedTuple):
@@ -41,11 +39,11 @@ class Feeds:
 
     def __init__(
         self,
-        streams: Streams,
+        reader: RecordReader,
         formats: Mapping[str, Format],
         bytes_max: int = limits.FEEDS_BYTES_MAX,
     ) -> None:
-        self._streams = streams
+        self._reader = reader
         self._formats = formats
         self._recent = BlockCache(bytes_max)
         self._feeds: dict[_Key, Feed] = {}
@@ -66,7 +64,8 @@ class Feeds:
         key = _Key(stream_id, shard)
         feed = self._feeds.get(key)
         if feed is None:
-            feed = self._feeds[key] = Feed(self, name, key)
+            source = RecordSource(self._reader, name, stream_id)
+            feed = self._feeds[key] = Feed(self, source, key)
         feed.readers += 1
         return feed
 
@@ -138,30 +137,6 @@ class Feeds:
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    async def read(self, name: StreamName, key: _Key, offset: int, wait_ms: int) -> ShardRead:
-        """Read once from the store, from the stream that the key names.
-
-        Expired records are reported as a gap. Raises what `Streams.read_shard` does except OffsetExpired.
-        """
-        start = offset
-        while True:
-            try:
-                read = await self._streams.read_shard(
-                    name,
-                    key.shard,
-                    ReadFrom(offset=start),
-                    records_max=limits.FEED_READ_RECORDS,
-                    bytes_max=limits.FEED_READ_BYTES,
-                    wait_ms=wait_ms if start == offset else 0,
-                    stream_id=key.stream_id,
-                )
-            except OffsetExpired as expired:
-                start = int(expired.facts["earliest_offset"])
-                continue
-            if start == offset:
-                return read
-            return replace(read, gap=Gap(offset, read.gap.next if read.gap else start, "expired"))
-
 
 class Reader:
     """A reader of a shard; small, as there are thousands."""
@@ -185,9 +160,9 @@ class Reader:
 class Feed:
     """Shared reads of one shard, for all of its readers in this process."""
 
-    def __init__(self, feeds: Feeds, name: StreamName, key: _Key) -> None:
+    def __init__(self, feeds: Feeds, source: RecordSource, key: _Key) -> None:
         self._feeds = feeds
-        self._name = name
+        self._source = source
         self.key = key
         self.shard_blocks = ShardBlocks()
         self.readers = 0
@@ -269,7 +244,13 @@ class Feed:
         """Read at an offset; with `waits`, until there is a record, a gap or an end."""
         wait_ms = limits.WAIT_MS_MAX if waits else 0
         while True:
-            read = await self._feeds.read(self._name, self.key, offset, wait_ms)
+            read = await self._source.read(
+                self.key.shard,
+                offset,
+                records_max=limits.FEED_READ_RECORDS,
+                bytes_max=limits.FEED_READ_BYTES,
+                wait_ms=wait_ms,
+            )
             self._start = read.start
             self._tip = max(self._tip, read.tip)
             block = self._feeds.keep(self.shard_blocks, offset, read)

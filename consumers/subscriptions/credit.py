@@ -1,7 +1,6 @@
 """Credit of a subscriber: the messages or records, and their bytes, that may be sent."""
 
 import asyncio
-from collections.abc import Sequence
 
 from storage.domain import limits
 
@@ -37,15 +36,6 @@ class SubscriptionCredit:
         """Spend credit for what was sent."""
         self.messages -= messages
         self.bytes -= bytes_
-
-    def covers(self, sizes: Sequence[int]) -> int:
-        """Return how many of the next messages, by their sizes, may be sent."""
-        left = self.bytes
-        for count, size in enumerate(sizes[: max(0, self.messages)]):
-            if left <= 0:
-                return count
-            left -= size
-        return min(len(sizes), max(0, self.messages))
 
     async def wait(self) -> None:
         """Wait until anything may be sent."""

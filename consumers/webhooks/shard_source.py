@@ -14,7 +14,7 @@ from consumers.webhooks.dead_letter import dead_letter_of
 from consumers.webhooks.endpoint import Endpoint, EndpointUnavailable
 from storage.bootstrap import Storage
 from storage.domain import limits
-from storage.domain.errors import MillstreamError
+from storage.domain.errors import MillstreamError, ShardNotFound
 from storage.domain.groups.group import Commit, CommitResult
 from storage.domain.names import GroupName, QueueName
 from storage.domain.queues.dead_letter_origin import DeadLetterOrigin
@@ -27,6 +27,7 @@ from storage.domain.webhooks import (
     OnFailure,
     PayloadLocation,
 )
+from storage.streams.record_source import RecordSource
 from storage.webhooks.deliveries import without_own
 
 KIND = "stream.record"
@@ -65,6 +66,7 @@ class ShardSource:
         self._storage = storage
         self._membership = membership
         self._stream = stream
+        self._source = RecordSource(storage.record_reader, stream.name, stream.stream_id)
         self._shard = shard
         self._position = start
         self._committed = start
@@ -118,22 +120,20 @@ class ShardSource:
             return 0
         self.is_reading = True
         try:
-            reads = await self._storage.streams.read_shards(
-                self._stream.name,
-                {self._shard: self._position},
+            read = await self._source.read(
+                self._shard,
+                self._position,
                 records_max=limits.WEBHOOK_READ_RECORDS,
                 bytes_max=limits.WEBHOOK_READ_BYTES,
                 wait_ms=wait_ms,
-                stream_id=self._stream.stream_id,
             )
+        except ShardNotFound:  # its group will report that soon
+            return limits.WEBHOOK_SOURCE_RETRY_MS
         except MillstreamError as error:
             self._endpoint.report_source_error(error.detail)
             return limits.WEBHOOK_SOURCE_RETRY_MS
         finally:
             self.is_reading = False
-        if not reads:  # the shard no longer exists: its group will report that soon
-            return limits.WEBHOOK_SOURCE_RETRY_MS
-        [read] = reads
         if read.gap is not None:
             await self._log_gap(read.gap)
         self._records.extend(read.records)

@@ -13,12 +13,10 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from storage.domain import limits
-from storage.domain.errors import StorageUnavailable
-from storage.domain.names import LogId, StreamName
+from storage.domain.errors import ShardNotFound, StorageUnavailable
 from storage.domain.replays.replay import PartProgress
-from storage.domain.streams.record_filter import Selects
 from storage.domain.streams.stream import LogRecord, ShardRead
-from storage.streams.engine import Streams
+from storage.streams.record_source import RecordSource
 
 
 class SelectedRecord(msgspec.Struct, frozen=True, gc=False):
@@ -90,23 +88,17 @@ class _PartCursor:
 class OrderedReader:
     """The parts of one writer.
 
-    `records_max`: how many records it may still select; `stream_id`: the stream that the parts belong to.
+    `records_max`: how many records it may still select.
     """
 
     def __init__(
         self,
-        streams: Streams,
-        source: StreamName,
+        source: RecordSource,
         parts: Sequence[PartProgress],
-        is_meant: Selects,
         *,
         records_max: int | None = None,
-        stream_id: LogId | None = None,
     ) -> None:
-        self._streams = streams
         self._source = source
-        self._stream_id = stream_id
-        self._matches = is_meant
         self._left = records_max
         self._cursors = {part.part: _PartCursor(part) for part in parts if not part.done}
         self._bytes = max(limits.REPLAY_READ_BYTES_MIN, limits.REPLAY_MERGE_BYTES // len(parts))
@@ -129,21 +121,21 @@ class OrderedReader:
         shard = line.part.reach.shard
         most = min(limits.REPLAY_READ_BYTES, self._bytes)
         while line.needs_read:
-            reads = await self._streams.read_shards(
-                self._source,
-                {shard: line.next},
-                records_max=min(limits.REPLAY_READ_RECORDS, line.part.reach.end - line.next),
-                bytes_max=most,
-                stream_id=self._stream_id,
-            )
-            if not reads:
+            try:
+                read = await self._source.read(
+                    shard,
+                    line.next,
+                    records_max=min(limits.REPLAY_READ_RECORDS, line.part.reach.end - line.next),
+                    bytes_max=most,
+                )
+            except ShardNotFound:
                 line.end()
                 return
-            if reads[0].next_offset <= line.next and not reads[0].records:
+            if read.next_offset <= line.next and not read.records:
                 raise StorageUnavailable(
                     f"Shard {shard} ends before the end of the replay's range."
                 )
-            line.add(reads[0])
+            line.add(read)
 
     def take(
         self,
@@ -167,7 +159,7 @@ class OrderedReader:
             if self._left == 0:
                 self._stop()
                 break
-            is_meant = self._matches(line.part.reach.shard, record)
+            is_meant = self._source.selects(line.part.reach.shard, record)
             fits = not batch or size + record.record.size_bytes <= bytes_max
             if is_meant and not (fits and is_due(record)):
                 break

@@ -33,7 +33,6 @@ from storage.domain.replays.replay import (
     ShardMode,
 )
 from storage.domain.streams.idempotence import AppendCounts
-from storage.domain.streams.record_filter import selects
 from storage.replays.engine import spec_of
 
 _CLOCK = SystemClock()
@@ -123,8 +122,7 @@ class _ReplaySender:
         self._throttle = ReplayThrottle(task.rhythm, clock)
         self._unsaved: dict[str, PartProgress] = {}
         self._latest: dict[str, PartProgress] = {}
-        self._is_meant = selects(spec.request.filter)
-        self._source = StreamName(spec.request.stream, job.namespace)
+        self._source = storage.replays.source(job.namespace, spec)
 
     async def run(self, parts: Sequence[PartProgress]) -> TaskEnd:
         """Send all lanes."""
@@ -188,12 +186,9 @@ class _ReplaySender:
             return 0
         selected, pacing = 0, self._spec.request.pacing
         lane = OrderedReader(
-            self._storage.streams,
             self._source,
             parts,
-            self._is_meant,
             records_max=left,
-            stream_id=self._spec.stream_id,
         )
         while await self._throttle.retry(lane.prefetch):
             await self._throttle.wait_for_readers()

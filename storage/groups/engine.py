@@ -56,6 +56,7 @@ from storage.postgres.database import Database
 from storage.postgres.repositories.group_mapping import GroupShard
 from storage.postgres.repositories.groups import GroupRows
 from storage.streams.engine import Streams
+from storage.streams.read import RecordReader
 
 
 def _always() -> bool:
@@ -73,6 +74,7 @@ class Groups:
         *,
         database: Database,
         streams: Streams,
+        reader: RecordReader,
         catalog: Catalog,
         clock: Clock,
         limits: Limits,
@@ -91,23 +93,24 @@ class Groups:
         """Delete the group, its offsets and bookmarks; return its last definition."""
         self.list_groups = self._store.page
         self._streams = streams
+        self._reader = reader
         self._catalog = catalog
         self._clock = clock
         self._coordinator = GroupCoordinator(self._rows, clock, limits)
-        self._offsets = OffsetCommitter(self._rows, self._coordinator, streams, catalog)
-        self._starts = StartOffsets(self._rows, self._offsets, streams)
+        self._offsets = OffsetCommitter(self._rows, self._coordinator, reader, catalog)
+        self._starts = StartOffsets(self._rows, self._offsets, reader)
         self._resetter = OffsetResetter(
             rows=self._rows,
             coordinator=self._coordinator,
             offsets=self._offsets,
             starts=self._starts,
-            streams=streams,
+            reader=reader,
             clock=clock,
         )
-        self._lag = LagReader(self._rows, self._offsets, self._starts, streams, clock)
+        self._lag = LagReader(self._rows, self._offsets, self._starts, reader, clock)
         self._members = GroupMembership(self._rows, self._coordinator, self._offsets)
         self._fetching = GroupFetcher(
-            self._rows, self._members, self._offsets, self._starts, streams
+            self._rows, self._members, self._offsets, self._starts, reader
         )
 
     async def close(self) -> None:
@@ -372,7 +375,7 @@ class Groups:
         try:
             group = await self._offsets.find(name)
             where = ReadFrom(offset=committed)
-            read = await self._streams.read_shard(
+            read = await self._reader.read_shard(
                 group.stream,
                 shard,
                 where,

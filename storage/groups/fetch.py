@@ -14,7 +14,7 @@ from storage.groups.offsets import OffsetCommitter
 from storage.groups.start_offsets import StartOffsets
 from storage.postgres.repositories.group_mapping import GroupShard, member_shard
 from storage.postgres.repositories.groups import GroupRows
-from storage.streams.engine import Streams
+from storage.streams.read import RecordReader
 
 
 class GroupFetcher:
@@ -26,13 +26,13 @@ class GroupFetcher:
         members: GroupMembership,
         offsets: OffsetCommitter,
         starts: StartOffsets,
-        streams: Streams,
+        reader: RecordReader,
     ) -> None:
         self._rows = rows
         self._members = members
         self._offsets = offsets
         self._starts = starts
-        self._streams = streams
+        self._reader = reader
 
     async def fetch(
         self,
@@ -149,7 +149,7 @@ class GroupFetcher:
             await asyncio.sleep(wait_ms / limits.SECOND_MS)
             return []
         try:
-            reads = await self._streams.read_shards(
+            reads = await self._reader.read_shards(
                 group.stream,
                 starts,
                 records_max=records_max,
@@ -169,10 +169,10 @@ class GroupFetcher:
 
         A hot store restored from an older copy ends before the group's position, until the next append.
         """
-        states = await self._streams.shards(group.stream, group.stream_id)
+        states = await self._reader.shards(group.stream, group.stream_id)
         tips = {state.shard.index: state.next for state in states}
         lower = {shard: min(at, tips.get(shard, at)) for shard, at in starts.items()}
-        return await self._streams.read_shards(group.stream, lower, stream_id=group.stream_id)
+        return await self._reader.read_shards(group.stream, lower, stream_id=group.stream_id)
 
     async def _finish_ended(
         self,

@@ -18,7 +18,7 @@ from storage.groups.offsets import OffsetCommitter
 from storage.groups.start_offsets import StartOffsets
 from storage.postgres.repositories.group_mapping import GroupShard
 from storage.postgres.repositories.groups import GroupRows
-from storage.streams.engine import Streams
+from storage.streams.read import RecordReader
 
 
 class LagReader:
@@ -32,20 +32,20 @@ class LagReader:
         rows: GroupRows,
         offsets: OffsetCommitter,
         starts: StartOffsets,
-        streams: Streams,
+        reader: RecordReader,
         clock: Clock,
     ) -> None:
         self._rows = rows
         self._offsets = offsets
         self._starts = starts
-        self._streams = streams
+        self._reader = reader
         self._clock = clock
 
     async def lag(self, name: GroupName) -> list[ShardLag]:
         group, _, shards = await self._rows.describe(name)
         stream = await self._offsets.stream(group)
         holes = await self._rows.holes([shard.log_id for shard in stream.shards])
-        states = await self._streams.shards(stream.name, stream.stream_id)
+        states = await self._reader.shards(stream.name, stream.stream_id)
         positions = await self._starts.positions(group, shards, states)
         return await asyncio.gather(
             *(
@@ -98,7 +98,7 @@ class LagReader:
             return None
         where = ReadFrom(offset=position)
         try:
-            read = await self._streams.read_shard(
+            read = await self._reader.read_shard(
                 group.stream,
                 shard,
                 where,

@@ -28,7 +28,7 @@ from storage.domain.names import GroupName, LogId
 from storage.domain.streams.stream import ReadFrom, Stream
 from storage.groups.coordinator import GroupCoordinator, MembershipChange, reevaluate
 from storage.postgres.repositories.groups import GroupRows, MovedTo, PendingCommit
-from storage.streams.engine import Streams
+from storage.streams.read import RecordReader
 
 _GROUPS_CACHED_MAX = 10_000
 
@@ -37,11 +37,11 @@ class OffsetCommitter:
     """Committer of one process's offsets."""
 
     def __init__(
-        self, rows: GroupRows, changes: GroupCoordinator, streams: Streams, catalog: Catalog
+        self, rows: GroupRows, changes: GroupCoordinator, reader: RecordReader, catalog: Catalog
     ) -> None:
         self._rows = rows
         self._coordinator = changes
-        self._streams = streams
+        self._reader = reader
         self._catalog = catalog
         self._batcher = Batcher[PendingCommit, MovedTo | None](self._flush)
         self._reads = Batcher[GroupName, Group | None](self._find_many)
@@ -146,13 +146,13 @@ class OffsetCommitter:
         tip = self._high_watermarks.get(shard.log_id, 0)
         if commit.offset < tip or (commit.offset == tip and shard.is_open):
             return False
-        read = await self._streams.read_shard(
+        read = await self._reader.read_shard(
             stream.name, commit.shard, ReadFrom(tail=0), stream_id=stream.stream_id
         )
         self._observe(shard.log_id, read.tip)
         if commit.offset > read.tip:
             # Beyond the end of a hot store that was restored, where the archive may continue.
-            await self._streams.read_shard(
+            await self._reader.read_shard(
                 stream.name,
                 commit.shard,
                 ReadFrom(offset=commit.offset),

@@ -27,7 +27,7 @@ from storage.groups.coordinator import GroupCoordinator, MembershipChange, reset
 from storage.groups.offsets import OffsetCommitter
 from storage.groups.start_offsets import StartOffsets
 from storage.postgres.repositories.groups import GroupRows
-from storage.streams.engine import Streams
+from storage.streams.read import RecordReader
 from storage.streams.seek import offset_since
 
 Holes = Mapping[LogId, list[tuple[int, int]]]
@@ -46,14 +46,14 @@ class OffsetResetter:
         coordinator: GroupCoordinator,
         offsets: OffsetCommitter,
         starts: StartOffsets,
-        streams: Streams,
+        reader: RecordReader,
         clock: Clock,
     ) -> None:
         self._rows = rows
         self._coordinator = coordinator
         self._offsets = offsets
         self._starts = starts
-        self._streams = streams
+        self._reader = reader
         self._clock = clock
 
     async def reset(self, name: GroupName, spec: ResetSpec, *, dry_run: bool) -> list[ShardReset]:
@@ -65,7 +65,7 @@ class OffsetResetter:
         spec.check()
         group, _, shards = await self._rows.describe(name)
         stream = await self._offsets.stream(group)
-        states = _chosen(await self._streams.shards(stream.name, stream.stream_id), spec)
+        states = _chosen(await self._reader.shards(stream.name, stream.stream_id), spec)
         after = await self._targets(group, spec, states)
         before = {shard: found.committed for shard, found in shards.items()}
         if not dry_run:
@@ -114,7 +114,7 @@ class OffsetResetter:
             case ResetTo.TIME:
                 time_ms = spec.time_ms or 0
                 return await offset_since(
-                    self._streams, group.stream, state.shard.index, time_ms, group.stream_id
+                    self._reader, group.stream, state.shard.index, time_ms, group.stream_id
                 )
             case ResetTo.OFFSETS | ResetTo.BOOKMARK:
                 # A child that is younger than the bookmark had not been read then, nor had its parents.
@@ -125,7 +125,7 @@ class OffsetResetter:
         if state.shard.is_open or offset < state.next:
             return False
         where = ReadFrom(offset=offset)
-        read = await self._streams.read_shard(
+        read = await self._reader.read_shard(
             group.stream, state.shard.index, where, stream_id=group.stream_id
         )
         return read.ended
@@ -147,7 +147,7 @@ class OffsetResetter:
         group, _, shards = await self._rows.describe(name)
         states = {
             state.shard.index: state
-            for state in await self._streams.shards(group.stream, group.stream_id)
+            for state in await self._reader.shards(group.stream, group.stream_id)
         }
         if positions is None:
             positions = await self._starts.positions(group, shards, list(states.values()))

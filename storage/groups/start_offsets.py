@@ -21,7 +21,7 @@ from storage.domain.streams.stream import ShardState, Stream
 from storage.groups.offsets import OffsetCommitter
 from storage.postgres.repositories.group_mapping import GroupShard
 from storage.postgres.repositories.groups import GroupRows
-from storage.streams.engine import Streams
+from storage.streams.read import RecordReader
 from storage.streams.seek import offset_since
 
 
@@ -31,10 +31,10 @@ class StartOffsets:
     Every verb raises GroupNotFound, StreamNotFound.
     """
 
-    def __init__(self, rows: GroupRows, offsets: OffsetCommitter, streams: Streams) -> None:
+    def __init__(self, rows: GroupRows, offsets: OffsetCommitter, reader: RecordReader) -> None:
         self._rows = rows
         self._offsets = offsets
-        self._streams = streams
+        self._reader = reader
 
     async def initial_offsets(
         self, stream: Stream, start: StartAt
@@ -45,7 +45,7 @@ class StartOffsets:
         """
         if start is not StartAt.LATEST:
             return [(shard.index, None, False) for shard in stream.shards]
-        states = await self._streams.shards(stream.name, stream.stream_id)
+        states = await self._reader.shards(stream.name, stream.stream_id)
         return [(one.shard.index, one.next, not one.shard.is_open) for one in states]
 
     async def positions(
@@ -75,7 +75,7 @@ class StartOffsets:
         oldest = (
             state.start
             if time_ms is None
-            else await offset_since(self._streams, group.stream, index, time_ms, group.stream_id)
+            else await offset_since(self._reader, group.stream, index, time_ms, group.stream_id)
         )
         return index, start_offset(state.shard, oldest, has_started=has_started)
 
@@ -94,7 +94,7 @@ class StartOffsets:
     async def _store(self, group: Group) -> Mapping[int, int]:
         _, _, shards = await self._rows.describe(group.name)
         stream = await self._offsets.stream(group)
-        states = await self._streams.shards(stream.name, stream.stream_id)
+        states = await self._reader.shards(stream.name, stream.stream_id)
         starts = await self.positions(group, shards, states)
         return starts | await self._rows.store_starts(group, starts)
 

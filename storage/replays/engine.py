@@ -14,7 +14,13 @@ import msgspec
 from storage.concurrency.isolation import Isolation
 from storage.domain import limits
 from storage.domain.clock import Clock
-from storage.domain.errors import GroupNotFound, JobNotFound, JobRefused, ValidationFailed
+from storage.domain.errors import (
+    GroupNotFound,
+    JobNotFound,
+    JobRefused,
+    ShardNotFound,
+    ValidationFailed,
+)
 from storage.domain.jobs import Job, JobKind, JobLease, JobPart, JobState
 from storage.domain.names import GroupName, QueueName, StreamName, check_name
 from storage.domain.replays.replay import (
@@ -32,6 +38,8 @@ from storage.queues.engine import Queues
 from storage.replays.planner import Plan, ReplayPlanner
 from storage.replays.window import WindowResolver
 from storage.streams.engine import Streams
+from storage.streams.read import RecordReader
+from storage.streams.record_source import RecordSource
 
 T = TypeVar("T")
 
@@ -58,6 +66,7 @@ class Replays:
         windows: WindowResolver,
         planning: ReplayPlanner,
         streams: Streams,
+        reader: RecordReader,
         queues: Queues,
         groups: Groups,
         jobs: Jobs,
@@ -69,6 +78,7 @@ class Replays:
         self._windows = windows
         self._planning = planning
         self._streams = streams
+        self._reader = reader
         self._queues = queues
         self._groups = groups
         self._jobs = jobs
@@ -229,19 +239,21 @@ class Replays:
         for portion in _in_portions([part.to_job() for part in parts]):
             await self._jobs.save_parts(claim, portion)
 
+    def source(self, namespace: str, spec: ReplaySpec) -> RecordSource:
+        """Return the records that a replay reads."""
+        name = StreamName(spec.request.stream, namespace)
+        return RecordSource(self._reader, name, spec.stream_id, spec.request.filter)
+
     async def oldest_arrival(
         self, namespace: str, spec: ReplaySpec, parts: Sequence[PartProgress]
     ) -> int | None:
         """Return the arrival time in ms of the oldest record left to read; None for none."""
-        name = StreamName(spec.request.stream, namespace)
+        source = self.source(namespace, spec)
         arrivals: list[int] = []
         for part in parts:
-            position = {part.reach.shard: part.position}
-            reads = await self._streams.read_shards(
-                name, position, records_max=1, stream_id=spec.stream_id
-            )
-            for read in reads:
-                arrivals += [one.arrival_ms for one in read.records]
+            with suppress(ShardNotFound):
+                read = await source.read(part.reach.shard, part.position, records_max=1)
+                arrivals += [record.arrival_ms for record in read.records]
         return min(arrivals, default=None)
 
     async def reserve(self, job: Job, spec: ReplaySpec, records: int, size_bytes: int) -> int:

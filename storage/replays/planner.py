@@ -1,20 +1,21 @@
 """Replay planner: an estimate of a replay's records, with a sample, and its duration."""
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import Sequence
+from contextlib import suppress
 
 import msgspec
 
 from storage.domain import limits
-from storage.domain.errors import ValidationFailed
+from storage.domain.errors import ShardNotFound, ValidationFailed
 from storage.domain.groups.group import without_holes
 from storage.domain.names import LogId
 from storage.domain.replays.replay import OffsetRange, ReplayRequest
-from storage.domain.streams.record_filter import Selects, selects
 from storage.domain.streams.stream import LogRecord, Stream
 from storage.postgres.repositories.archive_manifest import ArchiveRows
 from storage.replays.window import WindowResolver
-from storage.streams.engine import Streams
+from storage.streams.read import RecordReader
+from storage.streams.record_source import RecordSource
 
 Holes = dict[LogId, list[tuple[int, int]]]
 
@@ -58,14 +59,14 @@ class _Sampled(msgspec.Struct):
     last_ms: int | None = None
     sample: list[SampleRecord] = []
 
-    def add(self, shard: int, record: LogRecord, is_meant: Selects) -> None:
+    def add(self, shard: int, record: LogRecord, *, is_selected: bool) -> None:
         """Count one more record."""
         self.records += 1
         self.first_ms = (
             record.arrival_ms if self.first_ms is None else min(self.first_ms, record.arrival_ms)
         )
         self.last_ms = max(self.last_ms or 0, record.arrival_ms)
-        if is_meant(shard, record):
+        if is_selected:
             self.selected += 1
             self.bytes += record.record.size_bytes
             self.sample.append(SampleRecord(shard, record))
@@ -74,8 +75,8 @@ class _Sampled(msgspec.Struct):
 class ReplayPlanner:
     """Read-only planner of replays."""
 
-    def __init__(self, streams: Streams, windows: WindowResolver, rows: ArchiveRows) -> None:
-        self._streams = streams
+    def __init__(self, reader: RecordReader, windows: WindowResolver, rows: ArchiveRows) -> None:
+        self._reader = reader
         self._windows = windows
         self._rows = rows
 
@@ -98,7 +99,7 @@ class ReplayPlanner:
         """Return how many records of the window exist, and how many no longer do."""
         states = {
             state.shard.index: state
-            for state in await self._streams.shards(source.name, source.stream_id)
+            for state in await self._reader.shards(source.name, source.stream_id)
         }
         holes: Holes = await self._rows.holes([state.shard.log_id for state in states.values()])
         existing = expired = 0
@@ -121,42 +122,26 @@ class ReplayPlanner:
         if whole and not request.filter.takes_all and existing > limits.REPLAY_SCAN_RECORDS_MAX:
             detail = f"The range has {existing} records; at most {limits.REPLAY_SCAN_RECORDS_MAX} can be counted exactly"
             raise ValidationFailed.at("/exact", detail, "too_many")
-        sampled, is_meant = _Sampled(), selects(request.filter)
+        sampled = _Sampled()
+        records = RecordSource(self._reader, source.name, source.stream_id, request.filter)
         ranges = (
             list(reaches) if whole and not request.filter.takes_all else _ranges_to_sample(reaches)
         )
         for batch in _in_turn(ranges):
-            await asyncio.gather(
-                *(self._sample_range(source, range_, sampled, is_meant) for range_ in batch)
-            )
+            await asyncio.gather(*(_sample_range(records, range_, sampled) for range_ in batch))
         return sampled
-
-    async def _sample_range(
-        self, source: Stream, range_: OffsetRange, sampled: _Sampled, is_meant: Selects
-    ) -> None:
-        async for record in self._records(source, range_):
-            sampled.add(range_.shard, record, is_meant)
-
-    async def _records(self, source: Stream, range_: OffsetRange) -> AsyncIterator[LogRecord]:
-        offset = range_.first
-        while offset < range_.end:
-            most = min(limits.READ_RECORDS_MAX, range_.end - offset)
-            reads = await self._streams.read_shards(
-                source.name,
-                {range_.shard: offset},
-                records_max=most,
-                bytes_max=limits.REPLAY_READ_BYTES,
-                stream_id=source.stream_id,
-            )
-            if not reads or reads[0].next_offset <= offset:
-                return
-            for record in reads[0].records:
-                if record.offset < range_.end:
-                    yield record
-            offset = reads[0].next_offset
 
 
 _READ_CONCURRENCY_MAX = 8  # ranges that are read
+
+
+async def _sample_range(records: RecordSource, range_: OffsetRange, sampled: _Sampled) -> None:
+    with suppress(ShardNotFound):  # it has expired
+        async for read in records.reads(range_, bytes_max=limits.REPLAY_READ_BYTES):
+            for record in read.records:
+                if record.offset < range_.end:
+                    is_selected = records.selects(range_.shard, record)
+                    sampled.add(range_.shard, record, is_selected=is_selected)
 
 
 def _in_turn(ranges: Sequence[OffsetRange]) -> list[Sequence[OffsetRange]]:

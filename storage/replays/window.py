@@ -14,16 +14,17 @@ from storage.domain.errors import (
 )
 from storage.domain.names import GroupName, LogId, QueueName, StreamName
 from storage.domain.replays.replay import Bound, OffsetRange, ReplayRequest
-from storage.domain.streams.stream import ReadFrom, ShardState, Stream
+from storage.domain.streams.stream import ShardState, Stream
 from storage.groups.engine import Groups
-from storage.streams.engine import Streams
+from storage.streams.read import RecordReader
+from storage.streams.seek import offset_since
 
 
 class WindowResolver:
     """Resolver of a window's bounds to offsets."""
 
-    def __init__(self, streams: Streams, groups: Groups, catalog: Catalog) -> None:
-        self._streams = streams
+    def __init__(self, reader: RecordReader, groups: Groups, catalog: Catalog) -> None:
+        self._reader = reader
         self._groups = groups
         self._catalog = catalog
 
@@ -55,7 +56,7 @@ class WindowResolver:
 
         Raises ShardNotFound, GroupNotFound, BookmarkNotFound, and ValidationFailed for a bookmark in another stream.
         """
-        states = _chosen(await self._streams.shards(source.name, source.stream_id), request.shards)
+        states = _chosen(await self._reader.shards(source.name, source.stream_id), request.shards)
         starts = {state.shard.index: state.start for state in states}
         tips = {state.shard.index: state.next for state in states}
         if request.start is not None and request.start.offsets is not None:
@@ -93,16 +94,9 @@ class WindowResolver:
 
     async def _at_time(self, source: Stream, state: ShardState, time_ms: int) -> int:
         """Return the offset of the first record that arrived then or later, or the next one."""
-        where = ReadFrom(time_ms=time_ms)
-        read = await self._streams.read_shard(
-            source.name,
-            state.shard.index,
-            where,
-            records_max=1,
-            bytes_max=1,
-            stream_id=source.stream_id,
+        return await offset_since(
+            self._reader, source.name, state.shard.index, time_ms, source.stream_id
         )
-        return read.records[0].offset if read.records else read.next_offset
 
     async def _bookmark(
         self, source: Stream, group: str, name: str, pointer: str

@@ -1,6 +1,6 @@
 """Columnar reads of a shard: many records at a time as one Arrow stream.
 
-Offsets, gaps and errors are those of `Streams.read_shard`. A read ends at a tier boundary, at a gap, or when it is large
+Offsets, gaps and errors are those of `RecordReader.read_shard`. A read ends at a tier boundary, at a gap, or when it is large
 enough. No record becomes a Python object on the way.
 """
 

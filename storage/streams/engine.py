@@ -1,7 +1,7 @@
-"""Stream engine: append by key or to a shard, read one or all shards, split and merge."""
+"""Stream engine: append by key or to a shard, split and merge, trim and truncate."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from functools import partial
 from typing import Any, TypeVar
 
@@ -23,17 +23,11 @@ from storage.domain.streams.stream import (
     AppendCondition,
     Appended,
     AppendedRange,
-    LogRecord,
-    ReadFrom,
     Shard,
-    ShardRead,
-    ShardState,
     Stream,
     StreamMode,
-    StreamRead,
 )
 from storage.hot_store.log_store import LogStore, WatermarkStore
-from storage.hot_store.wakeups import Wakeups
 from storage.log.provisioner import LogProvisioner
 from storage.log.stream_executor import StreamExecutor
 from storage.quotas.memory_guard import MemoryGuard
@@ -41,7 +35,6 @@ from storage.streams.append import Appender
 from storage.streams.append_rules import OWN_HEADERS
 from storage.streams.columnar_append import ColumnarAppender
 from storage.streams.idempotent_append import IdempotentAppender
-from storage.streams.read import Reading
 from storage.streams.reshard import Resharder
 
 T = TypeVar("T")
@@ -58,11 +51,11 @@ class Streams:
         *,
         hot: LogStore,
         watermarks: WatermarkStore,
+        executor: StreamExecutor,
         catalog: Catalog,
         provisioner: LogProvisioner,
         resharder: Resharder,
         trimmer: HotTrimmer,
-        wakeups: Wakeups,
         clock: Clock,
         limits: Limits,
         memory_guard: MemoryGuard,
@@ -74,7 +67,7 @@ class Streams:
         self._resharder = resharder
         self._trimmer = trimmer
         self._clock = clock
-        self._executor = StreamExecutor(catalog, provisioner)
+        self._executor = executor
         self._appending = Appender(
             hot=hot,
             executor=self._executor,
@@ -89,14 +82,6 @@ class Streams:
             watermarks, self._appending, self._executor, resharder, clock
         )
         self._archive = archive
-        self._reading = Reading(
-            hot=hot,
-            executor=self._executor,
-            resharder=resharder,
-            wakeups=wakeups,
-            clock=clock,
-            archive=archive,
-        )
 
     # Append
 
@@ -201,103 +186,6 @@ class Streams:
             shard,
             lambda log: self._hot.set_fence(log, token, expected, self._provisioner.store_epoch),
         )
-
-    # Read
-
-    async def read_shard(
-        self,
-        name: StreamName,
-        shard: int,
-        where: ReadFrom,
-        *,
-        records_max: int = limits.READ_RECORDS_MAX,
-        bytes_max: int = limits.READ_BYTES_MAX,
-        wait_ms: int = 0,
-        stream_id: LogId | None = None,
-    ) -> ShardRead:
-        """Read one shard; at its end, wait up to `wait_ms` for more records.
-
-        Changes nothing: the same read again returns the same records. The end of a closed shard is returned immediately, with
-        its children. `stream_id`: the stream that the position belongs to, also for the other verbs.
-
-        Raises OffsetExpired, OffsetOutOfRange, ShardNotFound, StreamRecreated.
-        """
-        return await self._reading.read_shard(
-            name,
-            shard=shard,
-            where=where,
-            records_max=records_max,
-            bytes_max=bytes_max,
-            wait_ms=wait_ms,
-            stream_id=stream_id,
-        )
-
-    async def read(
-        self,
-        name: StreamName,
-        positions: Mapping[int, int],
-        *,
-        records_max: int = limits.READ_RECORDS_MAX,
-        bytes_max: int = limits.READ_BYTES_MAX,
-        wait_ms: int = 0,
-        stream_id: LogId | None = None,
-    ) -> StreamRead:
-        """Read all shards of a stream from the positions that the last read returned.
-
-        Without a position, reading starts at the oldest records. Children are read once their parents have been read to the
-        end, so that each key keeps its order.
-
-        Offsets that expired or were never filled are reported as a gap, and reading continues behind it. Raises
-        OffsetOutOfRange, StreamRecreated.
-        """
-        return await self._reading.read(
-            name,
-            positions,
-            records_max=records_max,
-            bytes_max=bytes_max,
-            wait_ms=wait_ms,
-            stream_id=stream_id,
-        )
-
-    async def latest_of_key(self, name: StreamName, key: str) -> tuple[int, LogRecord]:
-        """Return the newest record of a partition key, and the shard it is in.
-
-        Finds records that were routed by their key since the stream has a key index, not those with a
-        `hash_key`, or appended to a shard's address, that lie elsewhere. Raises RecordNotFound, and ValidationFailed
-        when the stream has no index.
-        """
-        return await self._reading.latest_of_key(name, key)
-
-    async def read_shards(
-        self,
-        name: StreamName,
-        positions: Mapping[int, int | None],
-        *,
-        records_max: int = limits.READ_RECORDS_MAX,
-        bytes_max: int = limits.READ_BYTES_MAX,
-        wait_ms: int = 0,
-        stream_id: LogId | None = None,
-    ) -> list[ShardRead]:
-        """Read only these shards, each from its position, or from its oldest record for None.
-
-        Expired records are reported as a gap; a shard that no longer exists is left out. Waits until one of them has
-        something to report, which includes the end of a closed shard. Raises OffsetOutOfRange, StreamRecreated.
-        """
-        return await self._reading.read_shards(
-            name,
-            positions,
-            records_max=records_max,
-            bytes_max=bytes_max,
-            wait_ms=wait_ms,
-            stream_id=stream_id,
-        )
-
-    async def shards(self, name: StreamName, stream_id: LogId | None = None) -> list[ShardState]:
-        """Return all shards of a stream by index, open and closed, each with its log's extent.
-
-        Raises StreamRecreated.
-        """
-        return await self._reading.shards(name, stream_id)
 
     # Reshard
 

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Mapping, Sequence
 from functools import partial
+from typing import NamedTuple, Self
 
 from msgspec.structs import replace
 
@@ -36,8 +37,39 @@ from storage.log.stream_executor import StreamExecutor
 from storage.streams.reshard import Resharder
 
 
-class Reading:
-    """Read verbs of `storage.streams.engine.Streams`."""
+class _ReadSize(NamedTuple):
+    """The records and bytes that a read may return, and whether its caller waits for more."""
+
+    records: int
+    bytes: int
+    waits: bool
+
+    @classmethod
+    def checked(cls, records_max: int, bytes_max: int, wait_ms: int) -> Self:
+        """Return the size of a request. Raises ValidationFailed."""
+        for pointer, value, least, most in (
+            ("/limit", records_max, 1, limits.READ_RECORDS_MAX),
+            ("/bytes_max", bytes_max, 1, limits.READ_BYTES_MAX),
+        ):
+            if not least <= value <= most:
+                raise ValidationFailed.at(pointer, f"must be {least} to {most}", "out_of_range")
+        if not 0 <= wait_ms <= limits.WAIT_MS_MAX:
+            raise ValidationFailed.at("/wait_seconds", "must be 0 to 20", "out_of_range")
+        return cls(records_max, bytes_max, wait_ms > 0)
+
+    def shared_by(self, shards: int) -> Self:
+        """Return the share of each of several shards."""
+        count = max(1, shards)
+        return self._replace(
+            records=max(1, self.records // count), bytes=max(1, self.bytes // count)
+        )
+
+
+class RecordReader:
+    """Reads of streams; they change nothing, and the same read again returns the same records.
+
+    `stream_id`: the stream that a position belongs to. If another one has the name, StreamRecreated is raised.
+    """
 
     def __init__(
         self,
@@ -59,29 +91,29 @@ class Reading:
     async def read_shard(
         self,
         name: StreamName,
-        *,
         shard: int,
         where: ReadFrom,
-        records_max: int,
-        bytes_max: int,
-        wait_ms: int,
-        stream_id: LogId | None,
+        *,
+        records_max: int = limits.READ_RECORDS_MAX,
+        bytes_max: int = limits.READ_BYTES_MAX,
+        wait_ms: int = 0,
+        stream_id: LogId | None = None,
+        skip_expired: bool = False,
     ) -> ShardRead:
-        _check_read(records_max, bytes_max, wait_ms)
+        """Read one shard; at its end, wait up to `wait_ms` for more records.
+
+        The end of a closed shard is returned immediately, with its children. `skip_expired`: records that no longer exist are
+        a gap rather than an error.
+
+        Raises OffsetExpired, OffsetOutOfRange, ShardNotFound, StreamRecreated.
+        """
+        size = _ReadSize.checked(records_max, bytes_max, wait_ms)
         stream = await self._executor.stream(name, stream_id)
 
         async def read(current: Stream) -> ShardRead:
             nonlocal stream
-            stream = current
-            return await self._read(
-                shard,
-                where=where,
-                records_max=records_max,
-                bytes_max=bytes_max,
-                register_waiter=wait_ms > 0,
-                stream=current,
-                stream_id=stream_id,
-            )
+            stream = await self._executor.refresh_for_shard(current, shard, stream_id)
+            return await self._read(stream, shard, where, size, skip_expired=skip_expired)
 
         if wait_ms == 0:
             return await self._executor.run(stream, read, stream_id)
@@ -100,18 +132,29 @@ class Reading:
 
     async def _read(
         self,
-        shard: int,
         stream: Stream,
-        *,
+        shard: int,
         where: ReadFrom,
-        records_max: int,
-        bytes_max: int,
-        register_waiter: bool,
-        stream_id: LogId | None,
+        size: "_ReadSize",
+        *,
+        skip_expired: bool = False,
     ) -> ShardRead:
-        stream = await self._executor.refresh_for_shard(stream, shard, stream_id)
+        start = where
+        while True:
+            try:
+                read = await self._read_tiers(stream, shard, start, size)
+            except OffsetExpired as expired:
+                if not skip_expired:
+                    raise
+                start = ReadFrom(offset=int(expired.facts["earliest_offset"]))
+            else:
+                return read if start is where else _with_expired(read, where.offset or 0)
+
+    async def _read_tiers(
+        self, stream: Stream, shard: int, where: ReadFrom, size: "_ReadSize"
+    ) -> ShardRead:
         target = stream.shard(shard)
-        request = _read_request(where, records_max, bytes_max)
+        request = _read_request(where, size)
         log = _address(stream, target)
 
         async def read() -> HotRead:
@@ -119,9 +162,9 @@ class Reading:
                 log,
                 request.how,
                 request.number,
-                records_max=records_max,
-                bytes_max=bytes_max,
-                register_waiter=register_waiter,
+                records_max=size.records,
+                bytes_max=size.bytes,
+                register_waiter=size.waits,
                 now=self._clock.script_time(),
             )
 
@@ -141,12 +184,20 @@ class Reading:
         name: StreamName,
         positions: Mapping[int, int],
         *,
-        records_max: int,
-        bytes_max: int,
-        wait_ms: int,
-        stream_id: LogId | None,
+        records_max: int = limits.READ_RECORDS_MAX,
+        bytes_max: int = limits.READ_BYTES_MAX,
+        wait_ms: int = 0,
+        stream_id: LogId | None = None,
     ) -> StreamRead:
-        _check_read(records_max, bytes_max, wait_ms)
+        """Read all shards of a stream from the positions that the last read returned.
+
+        Without a position, reading starts at the oldest records. Children are read once their parents have been read to the
+        end, so that each key keeps its order.
+
+        Offsets that expired or were never filled are reported as a gap, and reading continues behind it. Raises
+        OffsetOutOfRange, StreamRecreated.
+        """
+        size = _ReadSize.checked(records_max, bytes_max, wait_ms)
         stream = await self._executor.stream(name, stream_id)
         if needs_refresh(stream, positions):
             stream = await self._executor.current(name, stream_id)
@@ -156,7 +207,7 @@ class Reading:
             channels = [_address(stream, shard).channel for shard in shards]
             with self._wakeups.waiting(channels, alone=False) as waiter:
                 waiter.reset()
-                read = partial(self._read_all, positions, records_max, bytes_max, wait_ms > 0)
+                read = partial(self._read_all, positions, size)
                 stream_read = await self._executor.run(stream, read, stream_id)
                 stream_id = stream_read.stream_id
                 if any(_has_news(one) for one in stream_read.shards):
@@ -175,70 +226,34 @@ class Reading:
             positions = stream_read.positions
 
     async def _read_all(
-        self,
-        positions: Mapping[int, int],
-        records_max: int,
-        bytes_max: int,
-        register_waiter: bool,
-        stream: Stream,
+        self, positions: Mapping[int, int], size: "_ReadSize", stream: Stream
     ) -> StreamRead:
-        offsets = _to_read(stream, positions)
-        share = max(1, records_max // max(1, len(offsets)))
-        share_bytes = max(1, bytes_max // max(1, len(offsets)))
-        reads = await asyncio.gather(
-            *(
-                self._read_on(
-                    stream,
-                    shard=index,
-                    offset=offset,
-                    records_max=share,
-                    bytes_max=share_bytes,
-                    register_waiter=register_waiter,
-                )
-                for index, offset in offsets.items()
-            )
-        )
+        reads = await self._read_each(stream, _to_read(stream, positions), size)
         after = positions_after(read_frontier(stream, positions), reads)
         gone = [
             _gone(index, offset) for index, offset in expired_positions(stream, positions).items()
         ]
         return StreamRead([*gone, *reads], after, stream.stream_id)
 
-    async def _read_on(
-        self,
-        stream: Stream,
-        *,
-        shard: int,
-        offset: int | None,
-        records_max: int,
-        bytes_max: int,
-        register_waiter: bool,
-    ) -> ShardRead:
-        where = ReadFrom(time_ms=0) if offset is None else ReadFrom(offset=offset)
-        try:
-            return await self._read(
-                shard,
-                where=where,
-                records_max=records_max,
-                bytes_max=bytes_max,
-                register_waiter=register_waiter,
-                stream=stream,
-                stream_id=stream.stream_id,
+    async def _read_each(
+        self, stream: Stream, positions: Mapping[int, int | None], size: "_ReadSize"
+    ) -> list[ShardRead]:
+        """Read these shards at once, each its share of the size."""
+        share = size.shared_by(len(positions))
+        return await asyncio.gather(
+            *(
+                self._read(stream, index, _from(offset), share, skip_expired=True)
+                for index, offset in positions.items()
             )
-        except OffsetExpired as expired:
-            start = int(expired.facts["earliest_offset"])
-            read = await self._read(
-                shard,
-                where=ReadFrom(offset=start),
-                records_max=records_max,
-                bytes_max=bytes_max,
-                register_waiter=register_waiter,
-                stream=stream,
-                stream_id=stream.stream_id,
-            )
-            return _with_expired(read, offset or 0, start)
+        )
 
     async def latest_of_key(self, name: StreamName, key: str) -> tuple[int, LogRecord]:
+        """Return the newest record of a partition key, and the shard it is in.
+
+        Finds records that were routed by their key since the stream has a key index, not those with a
+        `hash_key`, or appended to a shard's address, that lie elsewhere. Raises RecordNotFound, and ValidationFailed
+        when the stream has no index.
+        """
         if not 1 <= len(key) <= limits.KEY_CHARACTERS_MAX:
             detail = f"A key must be 1 to {limits.KEY_CHARACTERS_MAX} characters"
             raise ValidationFailed.at("/key", detail, "out_of_range")
@@ -274,19 +289,24 @@ class Reading:
         name: StreamName,
         positions: Mapping[int, int | None],
         *,
-        records_max: int,
-        bytes_max: int,
-        wait_ms: int,
-        stream_id: LogId | None,
+        records_max: int = limits.READ_RECORDS_MAX,
+        bytes_max: int = limits.READ_BYTES_MAX,
+        wait_ms: int = 0,
+        stream_id: LogId | None = None,
     ) -> list[ShardRead]:
-        _check_read(records_max, bytes_max, wait_ms)
+        """Read only these shards, each from its position, or from its oldest record for None.
+
+        Expired records are reported as a gap; a shard that no longer exists is left out. Waits until one of them has
+        something to report, which includes the end of a closed shard. Raises OffsetOutOfRange, StreamRecreated.
+        """
+        size = _ReadSize.checked(records_max, bytes_max, wait_ms)
         stream = await self._executor.stream(name, stream_id)
         if needs_refresh(stream, dict.fromkeys(positions, 0)):
             stream = await self._executor.current(name, stream_id)
-        read = partial(self._read_some, positions, records_max, bytes_max, wait_ms > 0)
+        read = partial(self._read_existing, positions, size)
         until = _seconds_from_now(wait_ms)
-        logs = [shard.log_id for shard in _among(stream, positions)]
-        with self._wakeups.waiting(logs, alone=False) as waiter:
+        channels = [_address(stream, shard).channel for shard in _among(stream, positions)]
+        with self._wakeups.waiting(channels, alone=False) as waiter:
             while True:
                 waiter.reset()
                 reads = await self._executor.run(stream, read, stream_id)
@@ -295,32 +315,17 @@ class Reading:
                     return reads
                 await waiter.wait(left)
 
-    async def _read_some(
-        self,
-        positions: Mapping[int, int | None],
-        records_max: int,
-        bytes_max: int,
-        register_waiter: bool,
-        stream: Stream,
+    async def _read_existing(
+        self, positions: Mapping[int, int | None], size: "_ReadSize", stream: Stream
     ) -> list[ShardRead]:
-        indexes = [shard.index for shard in _among(stream, positions)]
-        share = max(1, records_max // max(1, len(indexes)))
-        share_bytes = max(1, bytes_max // max(1, len(indexes)))
-        return await asyncio.gather(
-            *(
-                self._read_on(
-                    stream,
-                    shard=index,
-                    offset=positions[index],
-                    records_max=share,
-                    bytes_max=share_bytes,
-                    register_waiter=register_waiter,
-                )
-                for index in indexes
-            )
-        )
+        existing = {shard.index: positions[shard.index] for shard in _among(stream, positions)}
+        return await self._read_each(stream, existing, size)
 
-    async def shards(self, name: StreamName, stream_id: LogId | None) -> list[ShardState]:
+    async def shards(self, name: StreamName, stream_id: LogId | None = None) -> list[ShardState]:
+        """Return all shards of a stream by index, open and closed, each with its log's extent.
+
+        Raises StreamRecreated.
+        """
         stream = await self._executor.stream(name, stream_id)
         return await self._executor.run(stream, self._states, stream_id)
 
@@ -371,27 +376,18 @@ def _gone(shard: int, offset: int) -> ShardRead:
     return ShardRead(shard, (), offset, offset, offset, 0, Gap(offset, offset, "expired"))
 
 
-def _check_read(records_max: int, bytes_max: int, wait_ms: int) -> None:
-    if not 1 <= records_max <= limits.READ_RECORDS_MAX:
-        raise ValidationFailed.at(
-            "/limit", f"must be 1 to {limits.READ_RECORDS_MAX}", "out_of_range"
-        )
-    if not 1 <= bytes_max <= limits.READ_BYTES_MAX:
-        raise ValidationFailed.at(
-            "/bytes_max", f"must be 1 to {limits.READ_BYTES_MAX}", "out_of_range"
-        )
-    if not 0 <= wait_ms <= limits.WAIT_MS_MAX:
-        raise ValidationFailed.at("/wait_seconds", "must be 0 to 20", "out_of_range")
+def _from(offset: int | None) -> ReadFrom:
+    return ReadFrom(time_ms=0) if offset is None else ReadFrom(offset=offset)
 
 
-def _read_request(where: ReadFrom, records_max: int, bytes_max: int) -> ReadRequest:
+def _read_request(where: ReadFrom, size: _ReadSize) -> ReadRequest:
     match where:
         case ReadFrom(offset=int(offset), time_ms=None, tail=None):
-            return ReadRequest("offset", offset, records_max, bytes_max)
+            return ReadRequest("offset", offset, size.records, size.bytes)
         case ReadFrom(offset=None, time_ms=int(time_ms), tail=None):
-            return ReadRequest("time", time_ms, records_max, bytes_max)
+            return ReadRequest("time", time_ms, size.records, size.bytes)
         case ReadFrom(offset=None, time_ms=None, tail=int(tail)):
-            return ReadRequest("tail", tail, records_max, bytes_max)
+            return ReadRequest("tail", tail, size.records, size.bytes)
         case _:
             raise ValidationFailed.at(
                 "/offset", "Specify exactly one of offset, time and tail", "exclusive"
@@ -443,8 +439,10 @@ def _unbroken(records: Sequence[LogRecord]) -> Sequence[LogRecord]:
     return records[:count]
 
 
-def _with_expired(read: ShardRead, first: int, start: int) -> ShardRead:
-    return replace(read, gap=Gap(first, read.gap.next if read.gap else start, "expired"))
+def _with_expired(read: ShardRead, first: int) -> ShardRead:
+    """Return a read behind expired records, with a gap from `first` on."""
+    after = read.records[0].offset if read.records else read.next_offset
+    return replace(read, gap=Gap(first, after, "expired"))
 
 
 def _seconds_from_now(wait_ms: int) -> float:

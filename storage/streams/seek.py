@@ -6,22 +6,22 @@ from storage.catalog.catalog import Catalog
 from storage.domain.names import LogId, StreamName
 from storage.domain.streams.lineage import FULLY_READ, read_frontier
 from storage.domain.streams.stream import ReadFrom, ShardRead
-from storage.streams.engine import Streams
+from storage.streams.read import RecordReader
 
 
 async def offset_since(
-    streams: Streams, name: StreamName, shard: int, time_ms: int, stream_id: LogId | None = None
+    reader: RecordReader, name: StreamName, shard: int, time_ms: int, stream_id: LogId | None = None
 ) -> int:
     """Return the offset of a shard's first record that arrived at `time_ms` or later.
 
     Without such a record, the next offset to be written. Raises ShardNotFound, StreamRecreated.
     """
-    read = await _first_since(streams, name, shard, time_ms, stream_id)
+    read = await _first_since(reader, name, shard, time_ms, stream_id)
     return read.records[0].offset if read.records else read.next_offset
 
 
 async def positions_since(
-    streams: Streams,
+    reader: RecordReader,
     catalog: Catalog,
     name: StreamName,
     time_ms: int,
@@ -36,7 +36,7 @@ async def positions_since(
     ahead = read_frontier(stream, {})
     while unknown := [shard for shard, at in ahead.items() if at is None]:
         offsets = await asyncio.gather(
-            *(_position(streams, name, one, time_ms, stream_id) for one in unknown)
+            *(_position(reader, name, one, time_ms, stream_id) for one in unknown)
         )
         positions = {shard: at for shard, at in ahead.items() if at is not None}
         ahead = read_frontier(stream, {**positions, **dict(zip(unknown, offsets, strict=True))})
@@ -44,18 +44,18 @@ async def positions_since(
 
 
 async def _position(
-    streams: Streams, name: StreamName, shard: int, time_ms: int, stream_id: LogId | None
+    reader: RecordReader, name: StreamName, shard: int, time_ms: int, stream_id: LogId | None
 ) -> int:
-    read = await _first_since(streams, name, shard, time_ms, stream_id)
+    read = await _first_since(reader, name, shard, time_ms, stream_id)
     if read.records:
         return read.records[0].offset
     return FULLY_READ if read.ended else read.next_offset
 
 
 async def _first_since(
-    streams: Streams, name: StreamName, shard: int, time_ms: int, stream_id: LogId | None
+    reader: RecordReader, name: StreamName, shard: int, time_ms: int, stream_id: LogId | None
 ) -> ShardRead:
     where = ReadFrom(time_ms=time_ms)
-    return await streams.read_shard(
+    return await reader.read_shard(
         name, shard, where, records_max=1, bytes_max=1, stream_id=stream_id
     )

@@ -46,7 +46,7 @@ from storage.postgres.repositories.webhook_deliveries import (
 from storage.postgres.repositories.webhooks import SealedSecret, StoredWebhook
 from storage.queues.dead_letters import QueueDeadLetters
 from storage.queues.inspection import QueueInspector
-from storage.streams.engine import Streams
+from storage.streams.read import RecordReader
 from storage.webhooks.changes import WebhookChanges
 from storage.webhooks.secrets import WebhookSecrets
 
@@ -68,7 +68,7 @@ class WebhookDeliveries:
         database: Database,
         inspector: QueueInspector,
         dead_letters: QueueDeadLetters,
-        streams: Streams,
+        reader: RecordReader,
         groups: Groups,
         secrets: WebhookSecrets,
         clock: Clock,
@@ -80,7 +80,7 @@ class WebhookDeliveries:
         self._rows = DeliveryRows(database)
         self._inspector = inspector
         self._dead_letters = dead_letters
-        self._streams = streams
+        self._reader = reader
         self._groups = groups
         self._secrets = secrets
         self._clock = clock
@@ -252,7 +252,7 @@ class WebhookDeliveries:
     ) -> Payload | None:
         where = ReadFrom(offset=offset)
         try:
-            read = await self._streams.read_shard(
+            read = await self._reader.read_shard(
                 stream, shard, where, records_max=1, bytes_max=1, stream_id=stream_id
             )
         except (OffsetOutOfRange, ShardNotFound, StreamNotFound):

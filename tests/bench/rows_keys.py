@@ -224,7 +224,7 @@ class Rows:
 
     async def _empty_stream(self, namespace: str) -> None:
         name = StreamName(STREAM, namespace)
-        [state] = await self._storage.streams.shards(name)
+        [state] = await self._storage.record_reader.shards(name)
         start = 0
         while start < state.next:
             start = await self._storage.streams.truncate(name, 0, state.next)

@@ -72,7 +72,7 @@ async def test_body_is_downloaded_as_octet_stream(service):
 async def test_export_has_one_line_per_record_of_the_view(service):
     answer = await see(service, "/ui/streams/clicks/records.ndjson?at=earliest&key=user-7")
     lines = [json.loads(line) for line in answer.text.splitlines()]
-    states = await service.storage.streams.shards(CLICKS)
+    states = await service.storage.record_reader.shards(CLICKS)
     everything = await see(service, "/ui/streams/clicks/records.ndjson?at=earliest")
 
     assert {line["key"] for line in lines} == {"user-7"}
@@ -84,7 +84,7 @@ async def test_paging_shows_every_record_once(service, size, monkeypatch):
     """Also across a split: children follow their parents."""
     monkeypatch.setattr("api.admin.pages.stream_records.ROWS", size)
     path = "/ui/streams/clicks/browse"
-    states = await service.storage.streams.shards(CLICKS)
+    states = await service.storage.record_reader.shards(CLICKS)
     seen: list[str] = []
     parameters: dict[str, str] | None = {"at": "earliest"}
 
@@ -189,7 +189,7 @@ async def test_code_examples_of_stream_run(service):
     printed = [await run(sys.executable, "-c", code[key]) for key in ("python", "boto3")]
 
     assert all("ann" in text for text in printed)
-    assert sum(state.next for state in await service.storage.streams.shards(name)) == 3
+    assert sum(state.next for state in await service.storage.record_reader.shards(name)) == 3
 
 
 async def run(*command: str) -> str:

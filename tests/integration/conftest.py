@@ -25,6 +25,11 @@ async def engines(redis_url, database_url, clock):
 
 
 @pytest.fixture
+def reader(engines):
+    return engines.record_reader
+
+
+@pytest.fixture
 def settings(redis_url, database_url, tmp_path) -> StorageSettings:
     """The stores, and an archive in a temporary directory."""
     return StorageSettings(

@@ -116,9 +116,9 @@ async def _left(storage: Storage) -> int:
 
 async def _records(storage: Storage) -> list[Seen]:
     name, seen = StreamName(EVENTS), list[Seen]()
-    for state in await storage.streams.shards(name):
+    for state in await storage.record_reader.shards(name):
         where = ReadFrom(offset=state.start)
-        page = await storage.streams.read_shard(name, state.shard.index, where)
+        page = await storage.record_reader.read_shard(name, state.shard.index, where)
         seen += [_seen(state.shard.index, record) for record in page.records]
     return seen
 

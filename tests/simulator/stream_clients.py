@@ -80,7 +80,7 @@ class StreamClient(SimulatedCaller):
             }
 
         done = await self.call(
-            Kind.SHARDS, EVENTS, lambda storage: storage.streams.shards(_STREAM), read
+            Kind.SHARDS, EVENTS, lambda storage: storage.record_reader.shards(_STREAM), read
         )
         return {seen.shard: seen.parents for seen in done.seen}
 
@@ -184,7 +184,7 @@ async def _fetch(member: str, token: Token | None, storage: Storage) -> Fetched:
 
 
 async def _read_shard(name: StreamName, shard: int, offset: int, storage: Storage) -> ShardRead:
-    return await storage.streams.read_shard(name, shard, ReadFrom(offset=offset))
+    return await storage.record_reader.read_shard(name, shard, ReadFrom(offset=offset))
 
 
 async def _set_shard_count(name: StreamName, count: int, storage: Storage) -> Stream:
@@ -351,7 +351,7 @@ async def _page(client: StreamClient, shard: int, offset: int) -> Operation:
     while True:
         read = await client.read(shard, offset)
         if read.code == EXPIRED:
-            states = await client.insist(lambda storage: storage.streams.shards(_STREAM))
+            states = await client.insist(lambda storage: storage.record_reader.shards(_STREAM))
             [start] = [state.start for state in states if state.shard.index == shard]
             return client.note(
                 Kind.READ, EVENTS, first=offset, gaps=(Gap(shard, offset, start, "expired"),)
@@ -397,7 +397,7 @@ async def replay(world: World, ends: dict[int, int]) -> None:
 
 async def _read_target(client: StreamClient) -> list[Seen]:
     name, seen = StreamName(TARGET), list[Seen]()
-    for state in await client.insist(lambda storage: storage.streams.shards(name)):
+    for state in await client.insist(lambda storage: storage.record_reader.shards(name)):
         shard = state.shard.index
         page = await client.insist(partial(_read_shard, name, shard, state.start))
         seen += _records(shard, page)["seen"]

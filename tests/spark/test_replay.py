@@ -277,7 +277,7 @@ async def some_are_sent(storage, job_id) -> None:
 async def more_are_sent(storage, count: int, within_s: float = 180) -> None:
     """Wait until the target has more than this number of records."""
     for _ in range(int(within_s / 0.1)):
-        states = await storage.streams.shards(TARGET)
+        states = await storage.record_reader.shards(TARGET)
         if sum(state.next for state in states) > count:
             return
         await asyncio.sleep(0.1)

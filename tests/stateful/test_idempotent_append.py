@@ -84,6 +84,7 @@ class IdempotentAppendMachine(RuleBasedStateMachine):
         super().__init__()
         self.bench = bench
         self.streams = bench.storage.streams
+        self.reader = bench.storage.record_reader
         self.resharder = self.streams._idempotent_appender._resharder
 
     @initialize(shards=st.integers(1, 3), data=st.data())
@@ -247,7 +248,7 @@ class IdempotentAppendMachine(RuleBasedStateMachine):
         records: list[Record] = []
         positions: dict[int, int] = {}
         while True:
-            read = self.bench.run(self.streams.read(self.name, positions))
+            read = self.bench.run(self.reader.read(self.name, positions))
             records += [record.record for shard in read.shards for record in shard.records]
             if read.positions == positions:
                 return records

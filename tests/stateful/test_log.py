@@ -61,6 +61,7 @@ class LogMachine(RuleBasedStateMachine):
         super().__init__()
         self.bench = bench
         self.streams = bench.storage.streams
+        self.reader = bench.storage.record_reader
         self.redis = redis.Redis.from_url(redis_url)
 
     @initialize()
@@ -188,7 +189,7 @@ class LogMachine(RuleBasedStateMachine):
     @rule(data=st.data(), limit=st.integers(1, 5))
     def read(self, data: st.DataObject, limit: int) -> None:
         offset = data.draw(st.integers(0, self.model.tip + 1))
-        read = self.streams.read_shard(self.name, 0, ReadFrom(offset=offset), records_max=limit)
+        read = self.reader.read_shard(self.name, 0, ReadFrom(offset=offset), records_max=limit)
         if offset < self.model.start:
             with pytest.raises(OffsetExpired):
                 self.bench.run(read)
@@ -215,7 +216,7 @@ class LogMachine(RuleBasedStateMachine):
 
     @rule(count=st.integers(1, 5))
     def read_the_last(self, count: int) -> None:
-        read_result = self.bench.run(self.streams.read_shard(self.name, 0, ReadFrom(tail=count)))
+        read_result = self.bench.run(self.reader.read_shard(self.name, 0, ReadFrom(tail=count)))
         offset = max(self.model.start, self.model.tip - count)
         self.check_read(offset, 10_000, read_result)
 
@@ -225,7 +226,7 @@ class LogMachine(RuleBasedStateMachine):
         at_ms = data.draw(st.sampled_from(times or [0])) + data.draw(st.integers(-1, 1))
 
         read_result = self.bench.run(
-            self.streams.read_shard(self.name, 0, ReadFrom(time_ms=at_ms), records_max=1)
+            self.reader.read_shard(self.name, 0, ReadFrom(time_ms=at_ms), records_max=1)
         )
 
         later = [offset for offset, (_, at) in self.model.records.items() if at >= at_ms]
@@ -254,7 +255,7 @@ class LogMachine(RuleBasedStateMachine):
 
     @invariant()
     def the_end_agrees(self) -> None:
-        [state] = self.bench.run(self.streams.shards(self.name))
+        [state] = self.bench.run(self.reader.shards(self.name))
         if self.may_jump and state.next > self.model.tip:
             assert state.next > max(self.ever)
             self.model.tip, self.may_jump = state.next, False

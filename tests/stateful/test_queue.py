@@ -230,7 +230,7 @@ class QueueMachine(RuleBasedStateMachine):
         if not self.model.spec.stream_view:
             return
         view = StreamName(self.name.name)
-        reading = self.bench.storage.streams.read_shard(view, 0, ReadFrom(time_ms=0))
+        reading = self.bench.storage.record_reader.read_shard(view, 0, ReadFrom(time_ms=0))
         read = self.bench.run(reading)
         shown = [(at.offset, at.record.data) for at in read.records]
         assert shown == [*enumerate(self.model.sent)][read.start :]

@@ -48,6 +48,7 @@ class ReshardMachine(RuleBasedStateMachine):
         super().__init__()
         self.bench = bench
         self.streams = bench.storage.streams
+        self.reader = bench.storage.record_reader
 
     @initialize(shards=st.integers(1, 3))
     def create(self, shards: int) -> None:
@@ -186,7 +187,7 @@ class ReshardMachine(RuleBasedStateMachine):
 
     @rule(limit=st.sampled_from([3, 10, 1_000]))
     def read_on(self, limit: int) -> None:
-        read = self.bench.run(self.streams.read(self.name, self.positions, records_max=limit))
+        read = self.bench.run(self.reader.read(self.name, self.positions, records_max=limit))
         for shard in read.shards:
             for record in shard.records:
                 assert self.places[shard.shard, record.offset] == record.record.data  # S1

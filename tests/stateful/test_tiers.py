@@ -238,7 +238,9 @@ class TiersMachine(RuleBasedStateMachine):
 
     def read_one(self, where: ReadFrom, limit: int, bytes_max: int = 10_000) -> ShardRead:
         shard_read: ShardRead = self.run(
-            self.streams.read_shard(self.name, 0, where, records_max=limit, bytes_max=bytes_max)
+            self.tiers.storage.record_reader.read_shard(
+                self.name, 0, where, records_max=limit, bytes_max=bytes_max
+            )
         )
         return shard_read
 
@@ -292,7 +294,7 @@ class TiersMachine(RuleBasedStateMachine):
 
     @invariant()
     def the_ends_agree(self) -> None:
-        [state] = self.run(self.streams.shards(self.name))
+        [state] = self.run(self.tiers.storage.record_reader.shards(self.name))
         assert state.start <= min(self.readable, default=state.start)
         if self.may_jump and state.next > self.hot.tip:
             assert state.next > max(self.ever)

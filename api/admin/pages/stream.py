@@ -41,7 +41,7 @@ async def show_stream(
 async def show_settings(request: Request, stream: StreamPath, storage: StorageDep) -> Response:
     """Show the settings of a stream."""
     stored = await storage.catalog.fresh_stream(stream)
-    states = await storage.streams.shards(stream)
+    states = await storage.record_reader.shards(stream)
     return render(
         request,
         "stream/settings.html",

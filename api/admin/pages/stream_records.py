@@ -261,7 +261,7 @@ async def _record(storage: Storage, name: StreamName, shard: int, offset: int) -
     Raises RecordNotFound, and the errors of shard reads.
     """
     where = ReadFrom(offset=offset)
-    read = await storage.streams.read_shard(name, shard, where, records_max=1)
+    read = await storage.record_reader.read_shard(name, shard, where, records_max=1)
     if not read.records or read.records[0].offset != offset:
         raise RecordNotFound(f"Record {offset} of shard {shard} does not exist.")
     return read.records[0]

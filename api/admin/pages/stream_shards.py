@@ -39,7 +39,7 @@ class ShardListRow(NamedTuple):
 async def show_shards(request: Request, stream: StreamPath, storage: StorageDep) -> Response:
     """Show the hash ring."""
     stored = await storage.catalog.fresh_stream(stream)
-    states = await storage.streams.shards(stream)
+    states = await storage.record_reader.shards(stream)
     rows = [
         ShardListRow(state, _share(state.shard), stored.children_of(state.shard.index))
         for state in states

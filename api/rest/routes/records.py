@@ -193,7 +193,7 @@ async def read_shard(call: Call[ReadShard]) -> ShardRecords:
     as a `gap`. With `wait_seconds`, the call waits at the end of the shard for the next record.
     """
     query = call.query
-    read = await call.storage.streams.read_shard(
+    read = await call.storage.record_reader.read_shard(
         call.stream,
         call.shard,
         _start_of(query),
@@ -266,7 +266,7 @@ async def read_stream(call: Call[ReadStream]) -> StreamRecords:
     query = call.query
     stream_id, positions = await _positions(call)
     try:
-        read = await call.storage.streams.read(
+        read = await call.storage.record_reader.read(
             call.stream,
             positions,
             records_max=query.limit,
@@ -297,11 +297,13 @@ async def _positions(call: Call[ReadStream]) -> tuple[LogId | None, Mapping[int,
             )
         storage = call.storage
         time_ms = moment_ms(query.time)
-        return None, await positions_since(storage.streams, storage.catalog, call.stream, time_ms)
+        return None, await positions_since(
+            storage.record_reader, storage.catalog, call.stream, time_ms
+        )
     if query.cursor:
         return decode_records_cursor(query.cursor)
     if query.start is Start.LATEST:
-        shards = await call.storage.streams.shards(call.stream)
+        shards = await call.storage.record_reader.shards(call.stream)
         return None, {state.shard.index: state.next for state in shards if state.shard.is_open}
     return None, {}
 

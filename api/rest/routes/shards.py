@@ -69,7 +69,7 @@ async def reshard_stream(stream: StreamPath, storage: StorageDep, change: Reshar
 
 
 async def _shards(storage: Storage, stream: StreamName) -> Shards:
-    states = await storage.streams.shards(stream)
+    states = await storage.record_reader.shards(stream)
     items = [ShardOut.from_domain(state) for state in states]
     return Shards(stream_id=states[0].stream_id, items=items)
 
@@ -90,7 +90,7 @@ async def get_latest_record(stream: StreamPath, key: KeyPath, storage: StorageDe
 
     The index covers records routed by their key since it was enabled.
     """
-    shard, record = await storage.streams.latest_of_key(stream, key)
+    shard, record = await storage.record_reader.latest_of_key(stream, key)
     latest = RecordOut.from_domain(record, False, shard)
     return Response(msgspec.json.encode(latest), media_type=JSON)
 

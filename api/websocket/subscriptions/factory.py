@@ -105,7 +105,7 @@ class SubscriptionFactory(msgspec.Struct, frozen=True):
             stream_id=stream_id,
             feeds=self.feeds,
             count=self.metrics.streams,
-            streams=self.storage.streams,
+            reader=self.storage.record_reader,
             catalog=self.storage.catalog,
         )
         await read.open(positions, since_ms)
@@ -130,7 +130,7 @@ class SubscriptionFactory(msgspec.Struct, frozen=True):
             return await self._checked(name, stream_id, positions), None
         if start.start is From.EARLIEST:
             return {}, None
-        shards = await self.storage.streams.shards(name, stream_id)
+        shards = await self.storage.record_reader.shards(name, stream_id)
         return {
             state.shard.index: state.next
             for state in shards
@@ -141,7 +141,7 @@ class SubscriptionFactory(msgspec.Struct, frozen=True):
         self, name: StreamName, stream_id: LogId, positions: Mapping[int, int]
     ) -> Mapping[int, int]:
         """Return the positions. Raises OffsetOutOfRange, ShardNotFound, StreamRecreated."""
-        check_positions(positions, await self.storage.streams.shards(name, stream_id))
+        check_positions(positions, await self.storage.record_reader.shards(name, stream_id))
         return positions
 
 

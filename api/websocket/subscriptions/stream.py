@@ -30,9 +30,9 @@ from storage.domain.streams.lineage import (
     needs_refresh,
     read_frontier,
 )
-from storage.domain.streams.record_filter import Selects, selects
+from storage.domain.streams.record_filter import selects
 from storage.domain.streams.stream import Stream
-from storage.streams.engine import Streams
+from storage.streams.read import RecordReader
 from storage.streams.seek import offset_since, positions_since
 
 _FOLLOWING = -1  # key in the readers of the task that finds the next shards
@@ -86,12 +86,7 @@ class ShardReaders:
         self._stream_id = stream_id
         self._feeds = feeds
         self._count = count
-        self._selects: Selects | None = None
-        if (
-            request.filter is not None
-            and not (record_filter := request.filter.to_domain()).takes_all
-        ):
-            self._selects = selects(record_filter)
+        self._selects = None if request.filter is None else selects(request.filter.to_domain())
         self._backoff = RetryBackoff(session, self.name)
         self._positions: dict[int, int] = {}  # the next offset to deliver, by shard
         self._skipped: dict[int, int] = {}  # records filtered out since the shard's last frame
@@ -224,8 +219,9 @@ class ShardReaders:
 
     async def _deliver(self, shard: int, chunk: Chunk) -> Chunk:
         """Deliver the part of a chunk that the credit covers, and return that part."""
-        part, chosen, size_bytes = self._part(shard, chunk)
-        count = len(part) if chosen is None else len(chosen)
+        part, chosen, count, size_bytes = chunk.select(
+            self._selects, self.credit.messages, self.credit.bytes
+        )
         mark = DeliveryMark(shard, self._positions[shard], count, size_bytes)
         self._positions[shard] = part.next_offset
         if not count and not self._has_skipped_much(shard, len(part)):
@@ -251,25 +247,6 @@ class ShardReaders:
         self._skipped = self._skipped or {}
         self._skipped[shard] = self._skipped.get(shard, 0) + count
         return self._skipped[shard] >= limits.PUSH_SKIPPED_RECORDS_MAX
-
-    def _part(self, shard: int, chunk: Chunk) -> tuple[Chunk, list[int] | None, int]:
-        """Select the part of a chunk that the filter and the credit allow.
-
-        Returns the prefix of the chunk, the positions of the selected records in it (None: all), and the bytes of their data.
-        """
-        if self._selects is None:
-            if len(chunk) <= self.credit.messages and chunk.data_bytes <= self.credit.bytes:
-                return chunk, None, chunk.data_bytes
-            sizes = [len(at.record.data) for at in chunk.records]
-            count = self.credit.covers(sizes)
-            return chunk.within(count), None, sum(sizes[:count])
-        records = chunk.records
-        chosen = [number for number, at in enumerate(records) if self._selects(shard, at)]
-        sizes = [len(records[number].record.data) for number in chosen]
-        count = self.credit.covers(sizes)
-        if count == len(chosen):
-            return chunk, chosen, sum(sizes)
-        return chunk.within(chosen[count]), chosen[:count], sum(sizes[:count])
 
     async def _send_end(self, shard: int, chunk: Chunk) -> None:
         children = [child.index for child in chunk.children]
@@ -309,7 +286,7 @@ class StreamSubscription(ShardReaders):
     Each shard is read in order, and after its parents; or one shard alone.
     """
 
-    __slots__ = ("_alone", "_catalog", "_expired", "_parents", "_streams")
+    __slots__ = ("_alone", "_catalog", "_expired", "_parents", "_reader")
 
     def __init__(
         self,
@@ -320,11 +297,11 @@ class StreamSubscription(ShardReaders):
         stream_id: LogId,
         feeds: Feeds,
         count: ProtocolMetrics,
-        streams: Streams,
+        reader: RecordReader,
         catalog: Catalog,
     ) -> None:
         super().__init__(session, request, stream, stream_id=stream_id, feeds=feeds, count=count)
-        self._streams = streams
+        self._reader = reader
         self._catalog = catalog
         self._alone = request.shard
         self._parents: dict[int, tuple[int, ...]] | None = None  # of shards started while following
@@ -347,7 +324,7 @@ class StreamSubscription(ShardReaders):
             return
         if since_ms is not None:
             positions = await positions_since(
-                self._streams, self._catalog, self._stream, since_ms, self._stream_id
+                self._reader, self._catalog, self._stream, since_ms, self._stream_id
             )
         self._positions = await self._all(stream, positions)
         self._expired = expired_positions(stream, positions) or None
@@ -359,7 +336,7 @@ class StreamSubscription(ShardReaders):
         }
 
     async def _since(self, shard: int, time_ms: int) -> int:
-        return await offset_since(self._streams, self._stream, shard, time_ms, self._stream_id)
+        return await offset_since(self._reader, self._stream, shard, time_ms, self._stream_id)
 
     def start(self) -> None:
         """Start delivery, including what follows shards that have ended.

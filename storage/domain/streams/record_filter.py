@@ -100,8 +100,10 @@ Selects = Callable[[int, LogRecord], bool]
 """Predicate on a shard index and a record: true if the filter selects it."""
 
 
-def selects(filter_: Filter) -> Selects:
-    """Compile the filter to a predicate."""
+def selects(filter_: Filter) -> Selects | None:
+    """Compile the filter to a predicate; None if it selects every record."""
+    if filter_.takes_all:
+        return None
     tests: list[Selects] = []
     if filter_.keys:
         keys = frozenset(filter_.keys)

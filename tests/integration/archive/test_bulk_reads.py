@@ -35,7 +35,7 @@ async def fill(engines, *counts: int) -> list[LogRecord]:
         await engines.streams.append(
             CLICKS, [Record(b"%d" % nth, f"k{nth}") for nth in range(count)]
         )
-    return [*(await engines.streams.read_shard(CLICKS, 0, ReadFrom(tail=10_000))).records]
+    return [*(await engines.record_reader.read_shard(CLICKS, 0, ReadFrom(tail=10_000))).records]
 
 
 def records(found: EntryRange, first: int, end: int) -> list[LogRecord]:
@@ -95,7 +95,7 @@ async def test_range_at_end_of_log_is_empty(engines, at, ranges):
 async def test_stream_view_range_equals_its_records(engines, ranges):
     queue, *_ = await engines.catalog.put_queue(ORDERS, QueueSpec(stream_view=True))
     await engines.queues.send(ORDERS, [NewMessage(b"a"), NewMessage(b"b", group="g")])
-    read = await engines.streams.read_shard(StreamName("orders"), 0, ReadFrom(offset=0))
+    read = await engines.record_reader.read_shard(StreamName("orders"), 0, ReadFrom(offset=0))
 
     found = await ranges.read(LogAddress("default", queue.log_id, True), 0, 2)
 

@@ -95,7 +95,7 @@ async def test_restored_deployment_has_its_archive(source, target, tmp_path, nam
 
     [shard] = await checked(target)
     async with open_storage(target) as storage:
-        read = await storage.streams.read_shard(CLICKS, 0, ReadFrom(offset=0))
+        read = await storage.record_reader.read_shard(CLICKS, 0, ReadFrom(offset=0))
         write = await storage.staged_writes.commit(CLICKS, "writer", 0, [staged])
     assert manifest.archived == 2
     assert (shard.records, shard.faults) == (1, [])

@@ -139,10 +139,10 @@ async def test_acknowledged_writes_are_restored_and_offsets_not_reused(source, t
     await restored(target, folder)
 
     async with open_storage(target) as storage:
-        read = await storage.streams.read_shard(CLICKS, 0, ReadFrom(offset=0))
+        read = await storage.record_reader.read_shard(CLICKS, 0, ReadFrom(offset=0))
         held = [(record.offset, record.record.data) for record in read.records]
         [after] = await storage.streams.append_to_shard(CLICKS, 0, [Record(b"after")])
-        gap = await storage.streams.read_shard(CLICKS, 0, ReadFrom(offset=len(held)))
+        gap = await storage.record_reader.read_shard(CLICKS, 0, ReadFrom(offset=len(held)))
         bodies = await received(storage, ORDERS)
 
     assert held[: len(put)] == put

@@ -94,7 +94,7 @@ async def check_queues(storage):
 async def check_stream(storage):
     """The kept group continues after its commit, across the kept reshard."""
     fetched = await storage.groups.fetch(GroupName("readers"), "alice", records_max=10)
-    extents = await storage.streams.shards(StreamName("clicks"))
+    extents = await storage.record_reader.shards(StreamName("clicks"))
 
     assert [record.record.data for read in fetched.reads for record in read.records] == [b"after"]
     assert len([state for state in extents if state.shard.is_open]) == 3

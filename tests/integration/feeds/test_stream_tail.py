@@ -51,7 +51,7 @@ async def catalog(engines):
 
 @pytest.fixture
 async def feeds(engines, catalog):
-    opened = Feeds(engines.streams, {"": Format(lambda _, at: at.record.data)})
+    opened = Feeds(engines.record_reader, {"": Format(lambda _, at: at.record.data)})
     yield opened
     await opened.close()
 
@@ -149,7 +149,7 @@ async def test_child_is_read_after_all_of_its_parents(engines, feeds, catalog):
 
 async def test_read_resumes_while_child_waits_for_other_parent(engines, feeds, catalog):
     await append(engines, "one")
-    states = await engines.streams.shards(CLICKS)
+    states = await engines.record_reader.shards(CLICKS)
     await engines.streams.merge(CLICKS, 0, 1)
     await append(engines, "two")
 
@@ -244,7 +244,7 @@ async def test_read_stops_at_end_offsets(engines, feeds, catalog):
     await append(engines, "one")
     await engines.streams.split(CLICKS, 0, HALF // 2)
     await append(engines, "two")
-    states = await engines.streams.shards(CLICKS)
+    states = await engines.record_reader.shards(CLICKS)
     until = {
         state.shard.index: state.next if state.shard.is_open else TO_ITS_END for state in states
     }

@@ -111,12 +111,13 @@ async def test_bookmark_older_than_children_counts_their_losses(events):
 async def test_every_offset_is_delivered_or_reported_as_gap(events, seed):
     """Whatever expires and is resharded in the meantime: no offset is missing silently (G3)."""
     chance, groups, streams = random.Random(seed), events.groups, events.streams
+    reader = events.record_reader
     await groups.put(GROUP, GroupSpec(stream=EVENTS.name))
     await append(events, 0, 3)
     await groups.fetch(GROUP, "a")
     seen: set[tuple[int, int]] = set()
     for _ in range(12):
-        shards = await streams.shards(EVENTS)
+        shards = await reader.shards(EVENTS)
         for state in shards:
             if state.shard.is_open:
                 await append(events, state.shard.index, chance.randrange(4))
@@ -131,7 +132,7 @@ async def test_every_offset_is_delivered_or_reported_as_gap(events, seed):
     for _ in range(20):
         seen.update(offsets_of(await read_and_commit(groups, "a")))
 
-    states = await streams.shards(EVENTS)
+    states = await reader.shards(EVENTS)
     assert {(one.shard.index, at) for one in states for at in range(one.next)} == seen
 
 

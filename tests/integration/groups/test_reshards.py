@@ -204,7 +204,7 @@ async def test_records_committed_by_all_groups_are_dropped(storage, groups):
         [done] = await groups.commit(group, [Commit(0, offset)])
         assert isinstance(done, GroupOffset)
         await delete_read_records(storage)
-        [state] = await storage.streams.shards(INTEREST)
+        [state] = await storage.record_reader.shards(INTEREST)
         start: int = state.start
         return start
 
@@ -219,5 +219,5 @@ async def test_nothing_is_dropped_as_read_without_group(storage):
 
     await delete_read_records(storage)
 
-    [state] = await storage.streams.shards(INTEREST)
+    [state] = await storage.record_reader.shards(INTEREST)
     assert (state.start, state.next) == (0, 1)

@@ -62,7 +62,7 @@ async def test_concurrent_appends_share_entry(storage, redis_url):
     log = key("default", stream.shards[0].log_id, "log")
     with redis.Redis.from_url(redis_url) as client:
         assert client.xlen(log) <= 3
-    read = await storage.streams.read_shard(CLICKS, 0, ReadFrom(offset=17), records_max=5)
+    read = await storage.record_reader.read_shard(CLICKS, 0, ReadFrom(offset=17), records_max=5)
     assert [record.offset for record in read.records] == [17, 18, 19, 20, 21]
 
 
@@ -187,7 +187,9 @@ async def test_tail_read_wakes_all_waiters(storage, monkeypatch):
 
     monkeypatch.setattr(Waiter, "wait", counted)
     waiting = [
-        asyncio.create_task(storage.streams.read_shard(CLICKS, 0, ReadFrom(tail=0), wait_ms=10_000))
+        asyncio.create_task(
+            storage.record_reader.read_shard(CLICKS, 0, ReadFrom(tail=0), wait_ms=10_000)
+        )
         for _ in range(10)
     ]
     await all_wait.wait()
@@ -343,7 +345,7 @@ async def test_offsets_are_reserved_ahead_of_fast_log(redis_url, database_url):
         for _ in range(20):
             await storage.streams.append(CLICKS, [Record(b"x")] * 25)
 
-        [state] = await storage.streams.shards(CLICKS)
+        [state] = await storage.record_reader.shards(CLICKS)
 
         assert state.next == 500
 

@@ -222,7 +222,7 @@ async def test_clean_restart_continues_at_next_offset(short_folder, database_url
 
     async with deployment(short_folder, database_url) as storage:
         [after] = await storage.streams.append_to_shard(CLICKS, 0, [Record(b"after")])
-        read = await storage.streams.read_shard(CLICKS, 0, ReadFrom(offset=0))
+        read = await storage.record_reader.read_shard(CLICKS, 0, ReadFrom(offset=0))
 
     assert after.offset == 1
     assert [record.record.data for record in read.records] == [b"before", b"after"]
@@ -235,7 +235,7 @@ async def test_restart_without_fsync_leaves_hole_and_reuses_no_offset(short_fold
 
     async with deployment(short_folder, database_url, "everysec") as storage:
         [after] = await storage.streams.append_to_shard(CLICKS, 0, [Record(b"after")])
-        read = await storage.streams.read_shard(CLICKS, 0, ReadFrom(offset=1))
+        read = await storage.record_reader.read_shard(CLICKS, 0, ReadFrom(offset=1))
 
     assert after.offset >= 100
     assert read.gap is not None

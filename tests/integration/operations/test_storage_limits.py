@@ -114,7 +114,7 @@ async def test_namespace_over_its_byte_limit_is_rejected_until_drained(engines):
     assert refused.value.facts["policy"] == "stored_bytes"
     await engines.queues.send(ORDERS, [NewMessage(b"another tenant's")])
     for shard in (0, 1):
-        state = (await engines.streams.shards(clicks))[shard]
+        state = (await engines.record_reader.shards(clicks))[shard]
         await engines.streams.truncate(clicks, shard, state.next)
     await engines.usage.measure_all()
     await engines.namespaces.read_again()

@@ -19,7 +19,7 @@ def viewed(name: QueueName) -> StreamName:
 
 
 async def shown(engines: Storage, name: QueueName = WORK) -> list[tuple[int, bytes]]:
-    read = await engines.streams.read_shard(viewed(name), 0, ReadFrom(time_ms=0))
+    read = await engines.record_reader.read_shard(viewed(name), 0, ReadFrom(time_ms=0))
     return [(record.offset, record.record.data) for record in read.records]
 
 
@@ -43,7 +43,7 @@ async def test_record_has_headers_and_group_or_id_as_key(engines):
     messages = [NewMessage(b"{}", headers, "application/json", group="a"), NewMessage(b"2")]
     _, second = await engines.queues.send(WORK, messages)
 
-    read = await engines.streams.read_shard(viewed(WORK), 0, ReadFrom(time_ms=0))
+    read = await engines.record_reader.read_shard(viewed(WORK), 0, ReadFrom(time_ms=0))
 
     one, two = (at.record for at in read.records)
     assert (one.key, two.key) == ("a", second.message_id)
@@ -90,7 +90,7 @@ async def test_view_of_unused_queue_is_empty(engines):
     await create_queue(engines, WORK, stream_view=True)
 
     assert await shown(engines) == []
-    [state] = await engines.streams.shards(viewed(WORK))
+    [state] = await engines.record_reader.shards(viewed(WORK))
     assert (state.start, state.next) == (0, 0)
 
 
@@ -110,7 +110,7 @@ async def test_view_follows_retention_of_its_queue(engines, clock):
 async def test_reader_waits_at_end_of_view_beside_consumers(engines):
     queues = engines.queues
     await create_queue(engines, WORK, stream_view=True)
-    wait = engines.streams.read_shard(viewed(WORK), 0, ReadFrom(offset=0), wait_ms=10_000)
+    wait = engines.record_reader.read_shard(viewed(WORK), 0, ReadFrom(offset=0), wait_ms=10_000)
     reading = asyncio.create_task(wait)
     receiving = asyncio.create_task(queues.receive(WORK, wait_ms=10_000))
     await asyncio.sleep(0.1)

@@ -88,7 +88,9 @@ async def test_concurrent_calls_reach_their_masters(storage):
     sent = [storage.queues.send(name, [NewMessage(b"x")]) for name in QUEUES]
     await asyncio.gather(*appended, *sent)
 
-    reads = [await storage.streams.read_shard(CLICKS, nth, ReadFrom(offset=0)) for nth in range(8)]
+    reads = [
+        await storage.record_reader.read_shard(CLICKS, nth, ReadFrom(offset=0)) for nth in range(8)
+    ]
 
     assert sum(len(read.records) for read in reads) == 40
 

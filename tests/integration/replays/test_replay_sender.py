@@ -70,7 +70,7 @@ async def test_restarted_attempt_adds_nothing_twice(storage, order, monkeypatch)
         ended = await send_parts_in_waves(storage, job, spec)
         if ended == TaskEnd():
             break
-        [shard, *_] = await storage.streams.shards(TARGET)
+        [shard, *_] = await storage.record_reader.shards(TARGET)
         if shard.shard.is_open and calls > 20:
             await storage.streams.split(TARGET, 0, RING_SIZE // 4)
     assert ended == TaskEnd()

@@ -109,7 +109,7 @@ async def test_window_accepts_time_offsets_and_bookmark(storage, clock):
     await fill(storage, 20)
     group = GroupName("readers")
     await storage.groups.put(group, GroupSpec(stream="source"))
-    tips = {state.shard.index: state.next for state in await storage.streams.shards(SOURCE)}
+    tips = {state.shard.index: state.next for state in await storage.record_reader.shards(SOURCE)}
     await storage.groups.save_bookmark(group, "noon", tips)
     clock.advance(ms=HOUR_MS)
     noon = clock.now_ms()
@@ -190,7 +190,8 @@ async def test_target_can_keep_shards_of_source(storage):
 
     for shard in (0, 1):
         reads = [
-            (await storage.streams.read_shards(name, {shard: 0}))[0] for name in (SOURCE, TARGET)
+            (await storage.record_reader.read_shards(name, {shard: 0}))[0]
+            for name in (SOURCE, TARGET)
         ]
         assert bodies(reads[0].records) == bodies(reads[1].records)
 
@@ -226,7 +227,7 @@ async def test_time_order_fills_one_shard_by_arrival(storage, clock):
 
 async def test_expired_records_of_window_are_reported(storage):
     await fill(storage, 100)
-    [first, _] = await storage.streams.shards(SOURCE)
+    [first, _] = await storage.record_reader.shards(SOURCE)
     await storage.replays.submit("default", replay_request(start=Bound(offsets=((0, 0),))))
     job, spec, _ = await start_replay(storage)
     await storage.streams.truncate(SOURCE, 0, 10)
@@ -390,7 +391,7 @@ async def test_records_missing_from_hot_store_come_from_archive(
         records = await fill(storage, 150)
         await archive_stream(storage, settings, SOURCE)
         await storage.streams.trim(SOURCE, 10_000)
-        [read] = await storage.streams.read_shards(SOURCE, {0: 0})
+        [read] = await storage.record_reader.read_shards(SOURCE, {0: 0})
         assert read.tier is Tier.ARCHIVE
         records += await fill(storage, 50, first=150)
 

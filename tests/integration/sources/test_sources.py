@@ -72,8 +72,8 @@ async def send(storage: Storage, source: InboundSource, bodies: Sequence[bytes])
 
 async def bodies_in(storage: Storage) -> list[bytes]:
     found = []
-    for state in await storage.streams.shards(STREAM):
-        page = await storage.streams.read_shard(
+    for state in await storage.record_reader.shards(STREAM):
+        page = await storage.record_reader.read_shard(
             STREAM, state.shard.index, ReadFrom(offset=state.start)
         )
         found += [entry.record.data for entry in page.records]

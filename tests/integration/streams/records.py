@@ -20,12 +20,12 @@ async def append(streams, name=CLICKS, data=b"x", idempotency_key=""):
     return appended
 
 
-async def read_everything(streams, name) -> list[tuple[int, int, Record]]:
+async def read_everything(reader, name) -> list[tuple[int, int, Record]]:
     """Read (shard, offset, record) of all records, in the order of a reader."""
     positions: dict[int, int] = {}
     found = []
     while True:
-        read = await streams.read(name, positions, records_max=7)
+        read = await reader.read(name, positions, records_max=7)
         found += [
             (shard.shard, record.offset, record.record)
             for shard in read.shards

@@ -37,7 +37,7 @@ async def everything(engines: Storage) -> dict[tuple[int, int], Record]:
     records: dict[tuple[int, int], Record] = {}
     positions: dict[int, int] = {}
     while True:
-        read = await engines.streams.read(CLICKS, positions)
+        read = await engines.record_reader.read(CLICKS, positions)
         if not any(shard.records for shard in read.shards):
             return records
         for shard in read.shards:
@@ -246,7 +246,7 @@ async def test_latest_of_key_finds_record_appended_in_columns(engines):
     await stream(engines, 2, key_index=True)
     await engines.streams.append_columns(CLICKS, Columns([b"1", b"2", b"3"], ["a", "b", "a"]))
 
-    _, newest = await engines.streams.latest_of_key(CLICKS, "a")
+    _, newest = await engines.record_reader.latest_of_key(CLICKS, "a")
 
     assert newest.record.data == b"3"
 

@@ -43,11 +43,11 @@ async def append_numbers(streams: Streams, *numbers: int, producer_id: str = "p"
     return await streams.append_idempotent(CLICKS, producer_id, numbers, records(*numbers))
 
 
-async def everything(streams) -> list[bytes]:
+async def everything(reader) -> list[bytes]:
     data: list[bytes] = []
     positions: dict[int, int] = {}
     while True:
-        read = await streams.read(CLICKS, positions)
+        read = await reader.read(CLICKS, positions)
         data += [record.record.data for shard in read.shards for record in shard.records]
         if read.positions == positions:
             return data
@@ -66,14 +66,14 @@ async def queues(engines):
     return engines.queues
 
 
-async def test_repeated_batch_in_other_portions_adds_only_new_records(streams):
+async def test_repeated_batch_in_other_portions_adds_only_new_records(streams, reader):
     assert await append_numbers(streams, 2, 4, 6) == AppendCounts(3, 0)
 
     assert await append_numbers(streams, 2, 4, 6) == AppendCounts(0, 3)
     assert await append_numbers(streams, 2, 4) == AppendCounts(0, 2)
     assert await append_numbers(streams, 4, 6, 7, 9) == AppendCounts(2, 2)
 
-    assert await everything(streams) == [b"2", b"4", b"6", b"7", b"9"]
+    assert await everything(reader) == [b"2", b"4", b"6", b"7", b"9"]
 
 
 async def test_producers_are_independent(streams):
@@ -82,17 +82,17 @@ async def test_producers_are_independent(streams):
     assert await append_numbers(streams, 3, producer_id="q") == AppendCounts(1, 0)
 
 
-async def test_producers_share_batch_and_keep_order(streams):
+async def test_producers_share_batch_and_keep_order(streams, reader):
     together = SequencedBatch(["p", "q", "p", "q"], [1, 5, 2, 6])
     await streams.append_idempotent(CLICKS, "q", [5], records(0))
 
     counts = await streams.append_idempotent_batch(CLICKS, together, records(1, 2, 3, 4))
 
     assert counts == AppendCounts(3, 1)
-    assert await everything(streams) == [b"0", b"1", b"3", b"4"]
+    assert await everything(reader) == [b"0", b"1", b"3", b"4"]
 
 
-async def test_record_without_key_is_retried_on_same_shard(streams):
+async def test_record_without_key_is_retried_on_same_shard(streams, reader):
     await streams.split(CLICKS, 0, RING_SIZE // 2)
     keyless = [Record(b"%d" % number) for number in range(20)]
 
@@ -100,10 +100,10 @@ async def test_record_without_key_is_retried_on_same_shard(streams):
     again = await streams.append_idempotent(CLICKS, "p", range(20), keyless)
 
     assert again == AppendCounts(0, 20)
-    assert {state.next > 0 for state in (await streams.shards(CLICKS))[1:]} == {True}
+    assert {state.next > 0 for state in (await reader.shards(CLICKS))[1:]} == {True}
 
 
-async def test_merged_shard_adds_what_each_parent_lacked(engines, streams):
+async def test_merged_shard_adds_what_each_parent_lacked(engines, streams, reader):
     """A design that starts at the lower of two parents fails here: see ADR 0018."""
     await streams.split(CLICKS, 0, RING_SIZE // 2)
     batch = [Record(b"%d" % n, hash_key=LOW if n % 2 else HIGH) for n in range(6)]
@@ -115,7 +115,7 @@ async def test_merged_shard_adds_what_each_parent_lacked(engines, streams):
     rest = await streams.append_idempotent(CLICKS, "p", range(3, 6), batch[3:])
 
     assert (first, rest) == (AppendCounts(2, 1), AppendCounts(1, 2))
-    assert sorted(await everything(streams)) == [b"%d" % n for n in range(6)]
+    assert sorted(await everything(reader)) == [b"%d" % n for n in range(6)]
 
 
 async def test_producer_state_survives_one_day_and_10000_others(redis_url, database_url, clock):
@@ -154,7 +154,7 @@ async def test_producer_limit_rejects_new_producer_and_forgets_none(redis_url, d
         assert await queues.send_idempotent(WORK, "r", [1], messages(1)) == AppendCounts(1, 0)
 
 
-async def test_forgotten_producer_is_fenced(streams):
+async def test_forgotten_producer_is_fenced(streams, reader):
     await append_numbers(streams, 1)
     await streams.split(CLICKS, 0, RING_SIZE // 2)
     await streams.retire_writers(CLICKS, ["p"])
@@ -163,7 +163,7 @@ async def test_forgotten_producer_is_fenced(streams):
     with pytest.raises(ProducerFenced):
         await append_numbers(streams, 1)
 
-    assert await everything(streams) == [b"1"]
+    assert await everything(reader) == [b"1"]
 
 
 async def test_forgetting_producers_of_unknown_stream_is_no_op(streams):
@@ -197,7 +197,7 @@ async def test_latest_of_key_finds_idempotently_appended_record(engines):
 
     await append_numbers(engines.streams, 1, 2)
 
-    _, newest = await engines.streams.latest_of_key(CLICKS, "k")
+    _, newest = await engines.record_reader.latest_of_key(CLICKS, "k")
     assert newest.record.data == b"2"
 
 
@@ -258,7 +258,7 @@ async def test_retry_recovers_from_lost_response(redis_url, database_url, tmp_pa
             assert await queues.send_idempotent(
                 WORK, "p", [2, 3, 4], messages(2, 3, 4)
             ) == AppendCounts(1, 2)
-            assert await everything(streams) == [b"1", b"2", b"3", b"4"]
+            assert await everything(storage.record_reader) == [b"1", b"2", b"3", b"4"]
             received = await queues.receive(WORK, messages_max=9)
             assert [message.body for message in received] == [b"1", b"2", b"3", b"4"]
 
@@ -322,7 +322,7 @@ async def test_stream_view_shows_idempotently_sent_messages(engines):
     await engines.queues.send_idempotent(WORK, "p", [1, 2], messages(1, 2))
     await engines.queues.send_idempotent(WORK, "p", [1, 2], messages(1, 2))
 
-    view = await engines.streams.read_shard(StreamName("work"), 0, ReadFrom(offset=0))
+    view = await engines.record_reader.read_shard(StreamName("work"), 0, ReadFrom(offset=0))
     assert [record.record.data for record in view.records] == [b"1", b"2"]
 
 

@@ -43,7 +43,7 @@ def break_at(monkeypatch, engines, step: str, *, half: bool = False):
 
 
 @pytest.mark.parametrize("step", STEPS)
-async def test_maintenance_finishes_interrupted_split(engines, streams, monkeypatch, step):
+async def test_maintenance_finishes_interrupted_split(engines, streams, reader, monkeypatch, step):
     await append(streams, data=b"1")
     with monkeypatch.context() as broken:
         break_at(broken, engines, step)
@@ -57,12 +57,12 @@ async def test_maintenance_finishes_interrupted_split(engines, streams, monkeypa
     assert [shard.index for shard in stream.open_shards] == [1, 2]
     assert {one.shard for one in between} == ({1, 2} if step == "close_parents" else {0})
     await append(streams, data=b"3")
-    found = by_key(await read_everything(streams, CLICKS))
+    found = by_key(await read_everything(reader, CLICKS))
     assert all(found[key] == [b"1", b"2", b"3"] for key in KEYS)
     assert await finish_reshards(engines) == 0
 
 
-async def test_opening_shard_is_readable_by_index(engines, streams, monkeypatch):
+async def test_opening_shard_is_readable_by_index(engines, streams, reader, monkeypatch):
     """Members got the children of a closed parent, and read nothing of them.
 
     The logs of the parents were closed and their rows were not.
@@ -73,32 +73,32 @@ async def test_opening_shard_is_readable_by_index(engines, streams, monkeypatch)
             await streams.split(CLICKS, 0, HALF)
     sent = await append(streams)
 
-    reads = await streams.read_shards(CLICKS, {1: None, 2: None})
+    reads = await reader.read_shards(CLICKS, {1: None, 2: None})
 
     assert [read.shard for read in reads] == [1, 2]
     assert sum(len(read.records) for read in reads) == len(sent)
 
 
-async def test_merge_interrupted_between_parents_keeps_order(engines, streams, monkeypatch):
+async def test_merge_interrupted_between_parents_keeps_order(engines, streams, reader, monkeypatch):
     await append(streams, WIDE, b"1")
     with monkeypatch.context() as broken:
         break_at(broken, engines, "_close_logs", half=True)
         with pytest.raises(OutcomeUnknown):
             await streams.merge(WIDE, 0, 1)
     between = await append(streams, WIDE, b"2")
-    early = await read_everything(streams, WIDE)
+    early = await read_everything(reader, WIDE)
 
     await finish_reshards(engines)
 
     await append(streams, WIDE, b"3")
-    found = by_key(await read_everything(streams, WIDE))
+    found = by_key(await read_everything(reader, WIDE))
     assert {one.shard for one in between} == {1, 2, 3, 4}
     assert all(order in ([b"1", b"2"], [b"1"]) for order in by_key(early).values())
     assert all(found[key] == [b"1", b"2", b"3"] for key in KEYS)
 
 
 async def test_retry_of_partial_append_in_interrupted_merge_adds_rest(
-    engines, streams, monkeypatch
+    engines, streams, reader, monkeypatch
 ):
     """The child rejected the whole retry, because it knew the key with half of the records.
 
@@ -131,7 +131,7 @@ async def test_retry_of_partial_append_in_interrupted_merge_adds_rest(
     for was, now, then in zip(first, second, third, strict=True):
         assert now.duplicate is isinstance(was, Appended)
         assert (then.shard, then.offset, then.duplicate) == (now.shard, now.offset, True)
-    data = [record.data for _, _, record in await read_everything(streams, WIDE)]
+    data = [record.data for _, _, record in await read_everything(reader, WIDE)]
     assert sorted(data) == sorted(record.data for record in records)
 
 
@@ -175,7 +175,7 @@ async def test_stream_deleted_during_reshard_leaves_nothing(engines, streams, mo
 
 
 @pytest.mark.parametrize("copied", [False, True])
-async def test_closed_shard_is_closed_again_after_store_loss(streams, redis_url, copied):
+async def test_closed_shard_is_closed_again_after_store_loss(streams, reader, redis_url, copied):
     """The store lost everything, or is a copy from before the split."""
     await append(streams)
     stream = await streams._catalog.stream(CLICKS)
@@ -190,8 +190,8 @@ async def test_closed_shard_is_closed_again_after_store_loss(streams, redis_url,
     streams._provisioner._epoch._run_id = ""
     await streams._provisioner._epoch.check()
 
-    first = await streams.read_shard(CLICKS, 0, ReadFrom(offset=0 if copied else 10_000))
-    rest = await streams.read_shard(CLICKS, 0, ReadFrom(offset=first.next_offset))
+    first = await reader.read_shard(CLICKS, 0, ReadFrom(offset=0 if copied else 10_000))
+    rest = await reader.read_shard(CLICKS, 0, ReadFrom(offset=first.next_offset))
 
     assert len(first.records) == (len(KEYS) if copied else 0)
     assert (rest.records, rest.ended) == ([], True)

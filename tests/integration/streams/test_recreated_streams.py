@@ -32,19 +32,19 @@ Reading = Callable[[Storage, Stream], Coroutine[Any, Any, object]]
 
 async def read_shard(storage: Storage, stream: Stream) -> object:
     where = ReadFrom(offset=RECORDS)
-    return await storage.streams.read_shard(CLICKS, 0, where, stream_id=stream.stream_id)
+    return await storage.record_reader.read_shard(CLICKS, 0, where, stream_id=stream.stream_id)
 
 
 async def read(storage: Storage, stream: Stream) -> object:
-    return await storage.streams.read(CLICKS, {0: RECORDS}, stream_id=stream.stream_id)
+    return await storage.record_reader.read(CLICKS, {0: RECORDS}, stream_id=stream.stream_id)
 
 
 async def read_shards(storage: Storage, stream: Stream) -> object:
-    return await storage.streams.read_shards(CLICKS, {0: RECORDS}, stream_id=stream.stream_id)
+    return await storage.record_reader.read_shards(CLICKS, {0: RECORDS}, stream_id=stream.stream_id)
 
 
 async def shards(storage: Storage, stream: Stream) -> object:
-    return await storage.streams.shards(CLICKS, stream.stream_id)
+    return await storage.record_reader.shards(CLICKS, stream.stream_id)
 
 
 async def truncate(storage: Storage, stream: Stream) -> object:
@@ -58,21 +58,23 @@ async def table(storage: Storage, stream: Stream) -> object:
 
 
 async def since(storage: Storage, stream: Stream) -> object:
-    return await offset_since(storage.streams, CLICKS, 0, 0, stream.stream_id)
+    return await offset_since(storage.record_reader, CLICKS, 0, 0, stream.stream_id)
 
 
 async def all_since(storage: Storage, stream: Stream) -> object:
-    return await positions_since(storage.streams, storage.catalog, CLICKS, 0, stream.stream_id)
+    return await positions_since(
+        storage.record_reader, storage.catalog, CLICKS, 0, stream.stream_id
+    )
 
 
 async def feed(storage: Storage, stream: Stream) -> object:
-    feeds = Feeds(storage.streams, {"": Format(lambda _, at: at.record.data)})
+    feeds = Feeds(storage.record_reader, {"": Format(lambda _, at: at.record.data)})
     async with feeds.of(CLICKS, 0, stream.stream_id) as one_feed:
         return await one_feed.at(RECORDS)
 
 
 async def tail(storage: Storage, stream: Stream) -> object:
-    feeds = Feeds(storage.streams, {"": Format(lambda _, at: at.record.data)})
+    feeds = Feeds(storage.record_reader, {"": Format(lambda _, at: at.record.data)})
     positions = {0: RECORDS}
     async with Tail(
         feeds, storage.catalog, CLICKS, positions, stream_id=stream.stream_id
@@ -155,8 +157,8 @@ async def test_waiting_read_does_not_continue_in_recreated_stream(storage, recor
     waiting = [
         asyncio.create_task(one)
         for one in (
-            storage.streams.read_shard(CLICKS, 0, ReadFrom(offset=RECORDS), wait_ms=10_000),
-            storage.streams.read(CLICKS, {0: RECORDS}, wait_ms=10_000),
+            storage.record_reader.read_shard(CLICKS, 0, ReadFrom(offset=RECORDS), wait_ms=10_000),
+            storage.record_reader.read(CLICKS, {0: RECORDS}, wait_ms=10_000),
         )
     ]
     await asyncio.sleep(0.1)
@@ -175,9 +177,9 @@ async def test_reader_without_position_reads_recreated_stream(storage, other, mo
     monkeypatch.setattr(other.catalog._stream_reader, "invalidate", lambda name: None)
     await recreate(storage, 2)
 
-    one_shard = await other.streams.read_shard(CLICKS, 0, ReadFrom(time_ms=0))
-    states = await other.streams.shards(CLICKS)
-    everything = await other.streams.read(CLICKS, {})
+    one_shard = await other.record_reader.read_shard(CLICKS, 0, ReadFrom(time_ms=0))
+    states = await other.record_reader.shards(CLICKS)
+    everything = await other.record_reader.read(CLICKS, {})
 
     current = await storage.catalog.stream(CLICKS)
     assert len(one_shard.records) == 2

@@ -58,7 +58,7 @@ async def test_adjacent_shards_are_merged(streams):
     assert {one.shard for one in await append(streams, WIDE)} == {0, 4, 3}
 
 
-async def test_stream_can_be_resharded_to_any_count(streams):
+async def test_stream_can_be_resharded_to_any_count(streams, reader):
     for count in (3, 1, 8, 5):
         await append(streams)
         stream = await streams.set_shard_count(CLICKS, count)
@@ -66,7 +66,7 @@ async def test_stream_can_be_resharded_to_any_count(streams):
         assert stream.shards_target is None
     await append(streams)
 
-    records = await read_everything(streams, CLICKS)
+    records = await read_everything(reader, CLICKS)
 
     assert len(records) == 5 * len(KEYS)
 
@@ -127,7 +127,7 @@ async def test_append_with_stale_definition_is_redirected_to_children(
         assert {one.shard for one in appended} == {7, 5, 6}
 
 
-async def test_stale_process_can_address_child_by_index(engines, streams, monkeypatch):
+async def test_stale_process_can_address_child_by_index(engines, streams, reader, monkeypatch):
     """A client may know the child from another process."""
     old = await engines.catalog.stream(CLICKS)
     await streams.split(CLICKS, 0, HALF)
@@ -135,7 +135,7 @@ async def test_stale_process_can_address_child_by_index(engines, streams, monkey
 
     appended = await streams.append_to_shard(CLICKS, 2, [Record(b"x")])
 
-    read = await streams.read_shard(CLICKS, 2, ReadFrom(offset=0), wait_ms=1)
+    read = await reader.read_shard(CLICKS, 2, ReadFrom(offset=0), wait_ms=1)
     await streams.set_fence(CLICKS, 1, "mine")
     assert [(one.shard, one.offset) for one in appended] == [(2, 0)]
     assert len(read.records) == 1
@@ -172,15 +172,15 @@ async def test_append_after_split_costs_one_script_call(streams, redis_url, cloc
     assert counts == [1, 1, 1, 1]
 
 
-async def test_end_of_closed_shard_names_its_children(streams):
+async def test_end_of_closed_shard_names_its_children(streams, reader):
     await append(streams)
     count = len(KEYS)
-    before = await streams.read_shard(CLICKS, 0, ReadFrom(offset=0))
+    before = await reader.read_shard(CLICKS, 0, ReadFrom(offset=0))
     await streams.split(CLICKS, 0, HALF)
 
-    half = await streams.read_shard(CLICKS, 0, ReadFrom(offset=0), records_max=3)
-    rest = await streams.read_shard(CLICKS, 0, ReadFrom(offset=3))
-    end = await streams.read_shard(CLICKS, 0, ReadFrom(offset=count), wait_ms=20_000)
+    half = await reader.read_shard(CLICKS, 0, ReadFrom(offset=0), records_max=3)
+    rest = await reader.read_shard(CLICKS, 0, ReadFrom(offset=3))
+    end = await reader.read_shard(CLICKS, 0, ReadFrom(offset=count), wait_ms=20_000)
 
     assert (before.ended, before.children) == (False, ())
     assert (half.ended, half.children) == (False, ())
@@ -189,9 +189,9 @@ async def test_end_of_closed_shard_names_its_children(streams):
     assert end.ended
 
 
-async def test_waiting_shard_reader_is_woken_when_shard_ends(streams):
-    await streams.shards(CLICKS)
-    waiting = asyncio.create_task(streams.read_shard(CLICKS, 0, ReadFrom(offset=0), wait_ms=20_000))
+async def test_waiting_shard_reader_is_woken_when_shard_ends(streams, reader):
+    await reader.shards(CLICKS)
+    waiting = asyncio.create_task(reader.read_shard(CLICKS, 0, ReadFrom(offset=0), wait_ms=20_000))
     await asyncio.sleep(0.1)
 
     await streams.split(CLICKS, 0, HALF)
@@ -199,8 +199,8 @@ async def test_waiting_shard_reader_is_woken_when_shard_ends(streams):
     assert (await asyncio.wait_for(waiting, 5)).ended
 
 
-async def test_waiting_stream_reader_continues_with_children(streams):
-    waiting = asyncio.create_task(streams.read(CLICKS, {}, wait_ms=20_000))
+async def test_waiting_stream_reader_continues_with_children(streams, reader):
+    waiting = asyncio.create_task(reader.read(CLICKS, {}, wait_ms=20_000))
     await asyncio.sleep(0.1)
     await streams.split(CLICKS, 0, HALF)
     await asyncio.sleep(0.1)
@@ -215,12 +215,12 @@ async def test_waiting_stream_reader_continues_with_children(streams):
     ] == [(one.shard, [b"late"])]
 
 
-async def test_children_are_read_after_all_their_parents(streams):
+async def test_children_are_read_after_all_their_parents(streams, reader):
     await append(streams, WIDE, b"1")
     await streams.merge(WIDE, 0, 1)
     await append(streams, WIDE, b"2")
 
-    records = await read_everything(streams, WIDE)
+    records = await read_everything(reader, WIDE)
 
     assert all(order == [b"1", b"2"] for order in by_key(records).values())
     assert len(records) == 2 * len(KEYS)

@@ -61,7 +61,7 @@ async def test_no_record_is_lost_and_key_order_is_kept(streams, redis_url, datab
     ):
         for nth, engine in enumerate([one, two] * 2):
             group.create_task(write(engine.streams, KEYS[nth::4]))
-        group.create_task(read(two.streams))
+        group.create_task(read(two.record_reader))
         group.create_task(reshard(one.streams))
 
     assert min(written.values()) > 5
@@ -82,7 +82,7 @@ async def reshard_for_a_while(streams, done: asyncio.Event) -> None:
     done.set()
 
 
-async def test_retries_add_nothing_during_reshards(streams, redis_url, database_url):
+async def test_retries_add_nothing_during_reshards(reader, redis_url, database_url):
     """Every call is made twice, by two processes; a call may meet a half-finished merge."""
     settings = StorageSettings(redis_url=redis_url, database_url=database_url)
     done = asyncio.Event()
@@ -115,12 +115,12 @@ async def test_retries_add_nothing_during_reshards(streams, redis_url, database_
             group.create_task(write(writer, pair[0].streams, pair[1].streams))
         group.create_task(reshard_for_a_while(one.streams, done))
 
-    data = [record.data for _, _, record in await read_everything(streams, CLICKS)]
+    data = [record.data for _, _, record in await read_everything(reader, CLICKS)]
     assert sorted(data) == sorted(written)
     assert len(written) > 100
 
 
-async def test_producer_follows_shard_through_splits_and_merges(streams, redis_url, database_url):
+async def test_producer_follows_shard_through_splits_and_merges(reader, redis_url, database_url):
     """The writer retries every batch at its first address, follows redirects, and keeps its sequence."""
     settings = StorageSettings(redis_url=redis_url, database_url=database_url)
     done = asyncio.Event()
@@ -153,5 +153,5 @@ async def test_producer_follows_shard_through_splits_and_merges(streams, redis_u
             group.create_task(produce(f"p{nth}", engine.streams))
         group.create_task(reshard_for_a_while(one.streams, done))
 
-    data = [record.data for _, _, record in await read_everything(streams, CLICKS)]
+    data = [record.data for _, _, record in await read_everything(reader, CLICKS)]
     assert sorted(data) == sorted(written)

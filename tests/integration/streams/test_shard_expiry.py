@@ -10,7 +10,7 @@ from storage.domain.streams.stream import AppendCondition, Producer, ReadFrom, S
 from tests.integration.streams.records import CLICKS, DAY_MS, HALF, KEYS, append, read_everything
 
 
-async def test_closed_shard_expires_with_its_records(engines, streams, clock):
+async def test_closed_shard_expires_with_its_records(engines, streams, reader, clock):
     await append(streams)
     await streams.split(CLICKS, 0, HALF)
     early = await streams.expire_shards(CLICKS)
@@ -22,12 +22,12 @@ async def test_closed_shard_expires_with_its_records(engines, streams, clock):
     gone = await streams.expire_shards(CLICKS)
 
     assert (early, full, gone) == (0, 0, 1)
-    assert [state.shard.index for state in await streams.shards(CLICKS)] == [1, 2]
+    assert [state.shard.index for state in await reader.shards(CLICKS)] == [1, 2]
     with pytest.raises(ShardNotFound):
-        await streams.read_shard(CLICKS, 0, ReadFrom(offset=0))
-    assert len(await read_everything(streams, CLICKS)) == len(KEYS)
+        await reader.read_shard(CLICKS, 0, ReadFrom(offset=0))
+    assert len(await read_everything(reader, CLICKS)) == len(KEYS)
     assert await engines.catalog.deleted_logs(0) != []
-    lost = await streams.read(CLICKS, {0: 5})
+    lost = await reader.read(CLICKS, {0: 5})
     assert [(shard.shard, shard.gap.reason) for shard in lost.shards if shard.gap] == [
         (0, "expired")
     ]
@@ -50,7 +50,9 @@ async def test_child_stays_until_its_parents_expire(streams, clock):
     assert (held, gone) == (0, 3)
 
 
-async def test_idempotency_key_is_honored_when_merged_parent_expired(engines, streams, clock):
+async def test_idempotency_key_is_honored_when_merged_parent_expired(
+    engines, streams, reader, clock
+):
     brief = StreamName("brief")
     await engines.catalog.put_stream(brief, StreamSpec(shards=3, retention_ms=60_000))
     producer = AppendCondition(Producer("p", 0, 0))
@@ -68,6 +70,6 @@ async def test_idempotency_key_is_honored_when_merged_parent_expired(engines, st
     again = await append(streams, brief, idempotency_key="k")
 
     assert (early, gone) == (0, 1)
-    assert [state.shard.index for state in await streams.shards(brief)] == [1, 2, 3, 4]
+    assert [state.shard.index for state in await reader.shards(brief)] == [1, 2, 3, 4]
     assert {one.shard for one in first} == {4}
     assert [one.duplicate for one in again] == [True] * len(KEYS)

@@ -47,7 +47,7 @@ async def bodies(engines) -> list[bytes]:
     data: list[bytes] = []
     positions: dict[int, int] = {}
     while True:
-        read = await engines.streams.read(CLICKS, positions, records_max=10_000)
+        read = await engines.record_reader.read(CLICKS, positions, records_max=10_000)
         data += [record.record.data for shard in read.shards for record in shard.records]
         if read.positions == positions:
             return data
@@ -212,7 +212,7 @@ async def test_headers_and_event_times_are_kept(engines):
 
     await engines.staged_writes.commit(CLICKS, "load", 0, staged)
 
-    read = await engines.streams.read(CLICKS, {})
+    read = await engines.record_reader.read(CLICKS, {})
     found = {
         record.record.data: (record.record.headers, record.record.event_time_ms)
         for shard in read.shards

@@ -58,7 +58,7 @@ async def entry(streams, count: int, name=CLICKS) -> None:
 # Fences
 
 
-async def test_fenced_shard_accepts_only_its_writer(streams):
+async def test_fenced_shard_accepts_only_its_writer(streams, reader):
     await streams.set_fence(CLICKS, 0, "mine")
 
     appended = await streams.append_to_shard(CLICKS, 0, [Record(b"x")], MINE)
@@ -70,7 +70,7 @@ async def test_fenced_shard_accepts_only_its_writer(streams):
 
     assert places(appended) == [(0, 0)]
     assert isinstance(refused, FenceMismatch)
-    [state] = await streams.shards(CLICKS)
+    [state] = await reader.shards(CLICKS)
     assert (state.next, state.fenced) == (1, True)
 
 
@@ -97,14 +97,14 @@ async def test_concurrent_fence_changes_have_one_winner(streams):
         await streams.set_fence(CLICKS, 1, "c")
 
 
-async def test_children_inherit_fence_of_their_parents(streams):
+async def test_children_inherit_fence_of_their_parents(streams, reader):
     await streams.set_fence(WIDE, 1, "mine")
 
     await streams.split(WIDE, 1, HALF // 4 * 3)
     await streams.merge(WIDE, 2, 5)
     await streams.merge(WIDE, 4, 0)
 
-    fenced = {state.shard.index: state.fenced for state in await streams.shards(WIDE)}
+    fenced = {state.shard.index: state.fenced for state in await reader.shards(WIDE)}
     assert fenced == {0: False, 1: True, 2: False, 3: False, 4: True, 5: True, 6: True, 7: True}
     await streams.append_to_shard(WIDE, 7, [Record(b"x")], MINE)
     with pytest.raises(FenceMismatch):
@@ -113,7 +113,9 @@ async def test_children_inherit_fence_of_their_parents(streams):
         await streams.set_fence(WIDE, 1, "other")
 
 
-async def test_fence_changed_during_interrupted_split_is_inherited(engines, streams, monkeypatch):
+async def test_fence_changed_during_interrupted_split_is_inherited(
+    engines, streams, reader, monkeypatch
+):
     await streams.set_fence(CLICKS, 0, "old")
     hot = streams._hot
 
@@ -135,17 +137,17 @@ async def test_fence_changed_during_interrupted_split_is_inherited(engines, stre
     await finish_reshards(engines)
 
     assert given == ["", "old"]
-    assert [state.fenced for state in await streams.shards(CLICKS)] == [False, False, False]
+    assert [state.fenced for state in await reader.shards(CLICKS)] == [False, False, False]
 
 
 # Hash keys
 
 
 @pytest.mark.parametrize(("place", "shard"), [(0, 0), (HALF - 1, 1), (HALF, 2), (RING_SIZE - 1, 3)])
-async def test_record_can_specify_hash_key(streams, place, shard):
+async def test_record_can_specify_hash_key(streams, reader, place, shard):
     appended = await streams.append(WIDE, [Record(b"x", "any key", hash_key=place)])
 
-    read = await streams.read_shard(WIDE, shard, ReadFrom(offset=0))
+    read = await reader.read_shard(WIDE, shard, ReadFrom(offset=0))
     assert places(appended) == [(shard, 0)]
     assert [record.record for record in read.records] == [Record(b"x", "any key")]
 
@@ -177,23 +179,23 @@ async def test_append_to_shard_rejects_hash_key(streams):
 # Retention
 
 
-async def test_retention_by_count_keeps_newest_and_splits_entry(engines, streams):
+async def test_retention_by_count_keeps_newest_and_splits_entry(engines, streams, reader):
     await engines.catalog.put_stream(CLICKS, StreamSpec(retention_records=7))
     for _ in range(3):
         await entry(streams, 5)
 
     await streams.trim(CLICKS, 1_000)
 
-    [state] = await streams.shards(CLICKS)
+    [state] = await reader.shards(CLICKS)
     assert (state.start, state.next) == (8, 15)
-    read = await streams.read_shard(CLICKS, 0, ReadFrom(offset=8))
+    read = await reader.read_shard(CLICKS, 0, ReadFrom(offset=8))
     assert [record.offset for record in read.records] == list(range(8, 15))
     assert read.records[0].record.data == b"3"
     with pytest.raises(OffsetExpired):
-        await streams.read_shard(CLICKS, 0, ReadFrom(offset=7))
+        await reader.read_shard(CLICKS, 0, ReadFrom(offset=7))
 
 
-async def test_shortest_retention_applies(engines, streams, clock):
+async def test_shortest_retention_applies(engines, streams, reader, clock):
     spec = StreamSpec(retention_ms=60_000, retention_records=100, retention_bytes=10_000_000)
     await engines.catalog.put_stream(CLICKS, spec)
     await entry(streams, 5)
@@ -202,43 +204,43 @@ async def test_shortest_retention_applies(engines, streams, clock):
 
     await streams.trim(CLICKS, 1_000)
 
-    [state] = await streams.shards(CLICKS)
+    [state] = await reader.shards(CLICKS)
     assert (state.start, state.next) == (5, 10)
 
 
-async def test_nothing_expires_without_retention(engines, streams, clock):
+async def test_nothing_expires_without_retention(engines, streams, reader, clock):
     await engines.catalog.put_stream(CLICKS, StreamSpec(retention_ms=None))
     await entry(streams, 5)
     clock.advance(ms=100 * 365 * 86_400_000)
 
     await streams.trim(CLICKS, 1_000)
 
-    [state] = await streams.shards(CLICKS)
+    [state] = await reader.shards(CLICKS)
     assert (state.start, state.next) == (0, 5)
 
 
 @pytest.mark.parametrize("before", range(11))
-async def test_shard_is_truncated_at_any_offset(streams, before):
+async def test_shard_is_truncated_at_any_offset(streams, reader, before):
     await entry(streams, 5)
     await entry(streams, 5)
 
     start = await streams.truncate(CLICKS, 0, before)
 
-    read = await streams.read_shard(CLICKS, 0, ReadFrom(offset=before))
+    read = await reader.read_shard(CLICKS, 0, ReadFrom(offset=before))
     assert start == before
     assert [record.offset for record in read.records] == list(range(before, 10))
     assert await streams.truncate(CLICKS, 0, 0) == before
     assert places(await streams.append(CLICKS, [Record(b"x")])) == [(0, 10)]
 
 
-async def test_truncation_beyond_end_is_rejected(streams):
+async def test_truncation_beyond_end_is_rejected(streams, reader):
     await entry(streams, 5)
 
     with pytest.raises(OffsetOutOfRange):
         await streams.truncate(CLICKS, 0, 6)
     with pytest.raises(ValidationFailed):
         await streams.truncate(CLICKS, 0, -1)
-    assert len((await streams.read_shard(CLICKS, 0, ReadFrom(offset=0))).records) == 5
+    assert len((await reader.read_shard(CLICKS, 0, ReadFrom(offset=0))).records) == 5
 
 
 async def test_closed_shard_can_be_truncated_and_expires(streams, clock):
@@ -253,26 +255,26 @@ async def test_closed_shard_can_be_truncated_and_expires(streams, clock):
 # Event times
 
 
-async def event_times(streams) -> list[int | None]:
-    read = await streams.read_shard(CLICKS, 0, ReadFrom(offset=0))
+async def event_times(reader) -> list[int | None]:
+    read = await reader.read_shard(CLICKS, 0, ReadFrom(offset=0))
     return [record.record.event_time_ms for record in read.records]
 
 
-async def test_producer_event_times_are_stored(streams):
+async def test_producer_event_times_are_stored(streams, reader):
     await streams.append(CLICKS, [Record(b"x", event_time_ms=7), Record(b"x")])
 
-    assert await event_times(streams) == [7, None]
+    assert await event_times(reader) == [7, None]
 
 
-async def test_arrival_time_stream_drops_event_times(engines, streams):
+async def test_arrival_time_stream_drops_event_times(engines, streams, reader):
     await engines.catalog.put_stream(CLICKS, StreamSpec(event_times=EventTimes.ARRIVAL))
 
     await streams.append(CLICKS, [Record(b"x", event_time_ms=7), Record(b"x")])
 
-    assert await event_times(streams) == [None, None]
+    assert await event_times(reader) == [None, None]
 
 
-async def test_missing_event_time_is_rejected_when_required(engines, streams):
+async def test_missing_event_time_is_rejected_when_required(engines, streams, reader):
     await engines.catalog.put_stream(CLICKS, StreamSpec(event_times=EventTimes.CLIENT_REQUIRE))
 
     with pytest.raises(ValidationFailed) as refused:
@@ -280,11 +282,11 @@ async def test_missing_event_time_is_rejected_when_required(engines, streams):
 
     assert refused.value.faults[0].pointer == "/records/1/event_time"
     await streams.append_to_shard(CLICKS, 0, [Record(b"x", event_time_ms=7)])
-    assert await event_times(streams) == [7]
+    assert await event_times(reader) == [7]
 
 
 @pytest.mark.parametrize(("off_ms", "taken"), [(0, True), (60_000, True), (60_001, False)])
-async def test_event_time_skew_is_limited(engines, streams, clock, off_ms, taken):
+async def test_event_time_skew_is_limited(engines, streams, reader, clock, off_ms, taken):
     await engines.catalog.put_stream(CLICKS, StreamSpec(event_time_skew_ms_max=60_000))
     for sign in (1, -1):
         record = Record(b"x", event_time_ms=clock.now_ms() + sign * off_ms)
@@ -294,7 +296,7 @@ async def test_event_time_skew_is_limited(engines, streams, clock, off_ms, taken
             with pytest.raises(ValidationFailed):
                 await streams.append(CLICKS, [record])
 
-    assert len(await event_times(streams)) == (2 if taken else 0)
+    assert len(await event_times(reader)) == (2 if taken else 0)
 
 
 # On demand
@@ -335,7 +337,7 @@ async def test_provisioned_stream_keeps_its_shards(engines, streams, clock):
     assert await streams.scale(CLICKS) == 0
 
 
-async def test_offset_jump_of_new_epoch_is_not_load(engines, streams, clock, redis_url):
+async def test_offset_jump_of_new_epoch_is_not_load(engines, streams, reader, clock, redis_url):
     name = StreamName("elastic")
     stream, *_ = await engines.catalog.put_stream(name, StreamSpec(mode=StreamMode.ON_DEMAND))
     await push(streams, name, 1_000)
@@ -345,7 +347,7 @@ async def test_offset_jump_of_new_epoch_is_not_load(engines, streams, clock, red
     streams._provisioner._epoch._run_id = ""
     await streams._provisioner._epoch.check()
     await streams.append(name, [Record(b"x")])
-    [state] = await streams.shards(name)
+    [state] = await reader.shards(name)
 
     loads = []
     for _ in range(3):
@@ -367,39 +369,39 @@ async def indexed(engines, streams):
     return streams
 
 
-async def latest(streams, key: str) -> bytes:
-    _, found = await streams.latest_of_key(INDEXED, key)
+async def latest(reader, key: str) -> bytes:
+    _, found = await reader.latest_of_key(INDEXED, key)
     assert found.record.key == key
     return bytes(found.record.data)
 
 
-async def test_latest_record_of_key_is_found(indexed):
+async def test_latest_record_of_key_is_found(indexed, reader):
     await indexed.append(INDEXED, [Record(b"1", "a"), Record(b"2", "b"), Record(b"3", "a")])
     await indexed.append(INDEXED, [Record(b"4", "c"), Record(b"-")], idempotency_key="k")
     await indexed.append_to_shard(
         INDEXED, 0, [Record(b"5", "d")], AppendCondition(expected_offset=5)
     )
 
-    found = [await latest(indexed, key) for key in "abcd"]
+    found = [await latest(reader, key) for key in "abcd"]
 
     assert found == [b"3", b"2", b"4", b"5"]
     with pytest.raises(RecordNotFound):
-        await indexed.latest_of_key(INDEXED, "e")
+        await reader.latest_of_key(INDEXED, "e")
     with pytest.raises(ValidationFailed):
-        await indexed.latest_of_key(INDEXED, "")
+        await reader.latest_of_key(INDEXED, "")
     with pytest.raises(ValidationFailed):
-        await indexed.latest_of_key(CLICKS, "a")
+        await reader.latest_of_key(CLICKS, "a")
 
 
-async def test_appends_that_share_flush_are_indexed(indexed):
+async def test_appends_that_share_flush_are_indexed(indexed, reader):
     await asyncio.gather(
         *(indexed.append(INDEXED, [Record(b"%d" % n, f"key {n}")]) for n in range(50))
     )
 
-    assert [await latest(indexed, f"key {n}") for n in range(50)] == [b"%d" % n for n in range(50)]
+    assert [await latest(reader, f"key {n}") for n in range(50)] == [b"%d" % n for n in range(50)]
 
 
-async def test_columnar_appends_are_indexed(indexed):
+async def test_columnar_appends_are_indexed(indexed, reader):
     await asyncio.gather(
         indexed.append_columns(INDEXED, Columns([b"1", b"2", b"3"], ["a", "b", "a"])),
         indexed.append_columns(INDEXED, Columns([b"-"])),
@@ -407,36 +409,36 @@ async def test_columnar_appends_are_indexed(indexed):
         indexed.append_columns(INDEXED, Columns([b"5", b"6"], ["d", ""])),
     )
 
-    assert [await latest(indexed, key) for key in "abcd"] == [b"3", b"2", b"4", b"5"]
+    assert [await latest(reader, key) for key in "abcd"] == [b"3", b"2", b"4", b"5"]
 
 
-async def test_key_index_survives_reshard(indexed):
+async def test_key_index_survives_reshard(indexed, reader):
     keys = [f"key {number}" for number in range(12)]
     await indexed.append(INDEXED, [Record(b"old", key) for key in keys])
     await indexed.set_shard_count(INDEXED, 3)
     await indexed.append(INDEXED, [Record(b"new", key) for key in keys[:4]])
     await indexed.set_shard_count(INDEXED, 2)
 
-    found = [await latest(indexed, key) for key in keys]
+    found = [await latest(reader, key) for key in keys]
 
     assert found == [b"new"] * 4 + [b"old"] * 8
 
 
-async def test_expired_record_is_not_found_and_its_key_is_forgotten(indexed, clock):
+async def test_expired_record_is_not_found_and_its_key_is_forgotten(indexed, reader, clock):
     await indexed.append(INDEXED, [Record(b"old", "a"), Record(b"old", "b")])
     clock.advance(ms=60_000)
     await indexed.append(INDEXED, [Record(b"new", "b")])
     await indexed.trim(INDEXED, 1_000)
 
     with pytest.raises(RecordNotFound):
-        await indexed.latest_of_key(INDEXED, "a")
-    assert await latest(indexed, "b") == b"new"
+        await reader.latest_of_key(INDEXED, "a")
+    assert await latest(reader, "b") == b"new"
     assert await indexed.sweep_key_index(INDEXED) == 1
     assert await indexed.sweep_key_index(INDEXED) == 0
-    assert await latest(indexed, "b") == b"new"
+    assert await latest(reader, "b") == b"new"
 
 
-async def test_reenabled_index_starts_empty(engines, indexed):
+async def test_reenabled_index_starts_empty(engines, indexed, reader):
     """An index that was switched off would return a record that is not the latest any more."""
     await indexed.append(INDEXED, [Record(b"1", "a"), Record(b"1", "b")])
     await engines.catalog.put_stream(INDEXED, StreamSpec())
@@ -444,14 +446,14 @@ async def test_reenabled_index_starts_empty(engines, indexed):
     await engines.catalog.put_stream(INDEXED, StreamSpec(key_index=True))
 
     with pytest.raises(RecordNotFound):
-        await indexed.latest_of_key(INDEXED, "a")
+        await reader.latest_of_key(INDEXED, "a")
     await indexed.append(INDEXED, [Record(b"3", "b")])
     with pytest.raises(RecordNotFound):
-        await indexed.latest_of_key(INDEXED, "a")
-    assert await latest(indexed, "b") == b"3"
+        await reader.latest_of_key(INDEXED, "a")
+    assert await latest(reader, "b") == b"3"
 
 
-async def test_reenabled_index_does_not_return_stale_parent_record(engines, indexed):
+async def test_reenabled_index_does_not_return_stale_parent_record(engines, indexed, reader):
     await indexed.append(INDEXED, [Record(b"1", "a")])
     await indexed.split(INDEXED, 0, HALF)
     await engines.catalog.put_stream(INDEXED, StreamSpec())
@@ -459,6 +461,6 @@ async def test_reenabled_index_does_not_return_stale_parent_record(engines, inde
     await engines.catalog.put_stream(INDEXED, StreamSpec(key_index=True))
 
     with pytest.raises(RecordNotFound):
-        await indexed.latest_of_key(INDEXED, "a")
+        await reader.latest_of_key(INDEXED, "a")
     await indexed.append(INDEXED, [Record(b"3", "a")])
-    assert await latest(indexed, "a") == b"3"
+    assert await latest(reader, "a") == b"3"

@@ -70,9 +70,9 @@ def offsets(read: ArrowPage) -> list[int]:
 
 async def assert_reads_agree(engines: Storage, name: StreamName = CLICKS) -> None:
     """Assert that both kinds of read agree from every offset of a shard."""
-    [state, *_] = await engines.streams.shards(name)
+    [state, *_] = await engines.record_reader.shards(name)
     for offset in range(state.start, state.next):
-        shard = await engines.streams.read_shard(name, 0, ReadFrom(offset=offset))
+        shard = await engines.record_reader.read_shard(name, 0, ReadFrom(offset=offset))
         other = await table(engines, offset, name=name)
 
         assert records_in(other) == list(shard.records)

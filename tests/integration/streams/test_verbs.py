@@ -30,11 +30,11 @@ def data(read) -> list[bytes]:
     return [record.record.data for record in read.records]
 
 
-async def test_records_of_key_share_shard_in_order(streams):
+async def test_records_of_key_share_shard_in_order(streams, reader):
     for number in range(20):
         await streams.append(WIDE, [Record(b"%d" % number, "one"), Record(b"-", f"other {number}")])
 
-    reads = (await streams.read(WIDE, {})).shards
+    reads = (await reader.read(WIDE, {})).shards
 
     [of_one] = [
         read for read in reads if any(record.record.key == "one" for record in read.records)
@@ -54,55 +54,55 @@ async def test_batch_over_many_shards_is_answered_per_record(streams):
     assert len({(one.shard, one.offset) for one in appended if isinstance(one, Appended)}) == 100
 
 
-async def test_read_is_repeatable(streams):
+async def test_read_is_repeatable(streams, reader):
     await streams.append(CLICKS, [Record(b"%d" % number) for number in range(10)])
 
-    first = await streams.read_shard(CLICKS, 0, ReadFrom(offset=3), records_max=4)
-    again = await streams.read_shard(CLICKS, 0, ReadFrom(offset=3), records_max=4)
+    first = await reader.read_shard(CLICKS, 0, ReadFrom(offset=3), records_max=4)
+    again = await reader.read_shard(CLICKS, 0, ReadFrom(offset=3), records_max=4)
 
     assert data(first) == [b"3", b"4", b"5", b"6"]
     assert first == again
     assert first.next_offset == 7
 
 
-async def test_read_stops_at_byte_limit_but_returns_one_record(streams):
+async def test_read_stops_at_byte_limit_but_returns_one_record(streams, reader):
     for number in range(5):
         await streams.append(CLICKS, [Record(b"%d" % number * 900)])
 
-    some = await streams.read_shard(CLICKS, 0, ReadFrom(offset=0), bytes_max=2_000)
-    shard = await streams.read_shard(CLICKS, 0, ReadFrom(offset=0), bytes_max=1)
+    some = await reader.read_shard(CLICKS, 0, ReadFrom(offset=0), bytes_max=2_000)
+    shard = await reader.read_shard(CLICKS, 0, ReadFrom(offset=0), bytes_max=1)
 
     assert len(some.records) == 2
     assert len(shard.records) == 1
 
 
-async def test_read_outside_bounds_is_rejected(streams, clock):
+async def test_read_outside_bounds_is_rejected(streams, reader, clock):
     await streams.append(CLICKS, [Record(b"old")])
     clock.advance(ms=60_000)
     await streams.append(CLICKS, [Record(b"new")])
     await streams.trim(CLICKS, 1_000)
 
     with pytest.raises(OffsetExpired) as expired:
-        await streams.read_shard(CLICKS, 0, ReadFrom(offset=0))
+        await reader.read_shard(CLICKS, 0, ReadFrom(offset=0))
     with pytest.raises(OffsetOutOfRange):
-        await streams.read_shard(CLICKS, 0, ReadFrom(offset=3))
+        await reader.read_shard(CLICKS, 0, ReadFrom(offset=3))
     assert expired.value.facts["earliest_offset"] == 1
 
 
-async def test_cursor_over_expired_records_gets_gap_and_continues(streams, clock):
+async def test_cursor_over_expired_records_gets_gap_and_continues(streams, reader, clock):
     await streams.append(CLICKS, [Record(b"old")] * 3)
     clock.advance(ms=60_000)
     await streams.append(CLICKS, [Record(b"new")])
     await streams.trim(CLICKS, 1_000)
 
-    [read] = (await streams.read(CLICKS, {0: 1})).shards
+    [read] = (await reader.read(CLICKS, {0: 1})).shards
 
     assert read.gap is not None
     assert (read.gap.first, read.gap.next, read.gap.reason) == (1, 3, "expired")
     assert data(read) == [b"new"]
 
 
-async def test_retention_by_bytes_keeps_newest(engines, streams):
+async def test_retention_by_bytes_keeps_newest(engines, streams, reader):
     small = StreamName("small")
     await engines.catalog.put_stream(small, StreamSpec(retention_bytes=3_000))
     for number in range(10):
@@ -110,42 +110,42 @@ async def test_retention_by_bytes_keeps_newest(engines, streams):
 
     await streams.trim(small, 1_000)
 
-    [state] = await streams.shards(small)
+    [state] = await reader.shards(small)
     assert (state.start, state.next) == (7, 10)
-    [read] = (await streams.read(small, {})).shards
+    [read] = (await reader.read(small, {})).shards
     assert [record.offset for record in read.records] == [7, 8, 9]
 
 
-async def test_headers_and_event_times_round_trip(streams):
+async def test_headers_and_event_times_round_trip(streams, reader):
     record = Record(b"x", "k", (("traceparent", "", b"00-1-2-01"),), 1_234)
     await streams.append(CLICKS, [record])
 
-    [read] = (await streams.read(CLICKS, {})).shards
+    [read] = (await reader.read(CLICKS, {})).shards
 
     assert [each_record.record for each_record in read.records] == [record]
 
 
-async def test_oversized_record_rejects_batch(streams):
+async def test_oversized_record_rejects_batch(streams, reader):
     with pytest.raises(MessageTooLarge):
         await streams.append(CLICKS, [Record(b"fine"), Record(b"x" * 1_001)])
 
-    [state] = await streams.shards(CLICKS)
+    [state] = await reader.shards(CLICKS)
     assert state.next == 0
 
 
-async def test_unknown_stream_is_not_found(streams):
+async def test_unknown_stream_is_not_found(streams, reader):
     with pytest.raises(StreamNotFound):
-        await streams.read(StreamName("nowhere"), {})
+        await reader.read(StreamName("nowhere"), {})
     with pytest.raises(ShardNotFound):
-        await streams.read_shard(CLICKS, 1, ReadFrom(offset=0))
+        await reader.read_shard(CLICKS, 1, ReadFrom(offset=0))
 
 
-async def test_recreated_stream_starts_empty(engines, streams):
+async def test_recreated_stream_starts_empty(engines, streams, reader):
     await streams.append(CLICKS, [Record(b"old")])
 
     await engines.catalog.delete_stream(CLICKS)
     await engines.catalog.put_stream(CLICKS, StreamSpec())
 
-    [read] = (await streams.read(CLICKS, {})).shards
+    [read] = (await reader.read(CLICKS, {})).shards
     assert read.records == []
     assert read.tip == 0

@@ -187,7 +187,7 @@ async def test_streams_and_groups_are_charted_with_lag(storage, clock):
     await storage.streams.append(CLICKS, [Record(b"x", f"key-{n}") for n in range(20)])
     await storage.time_series.sample()
     clock.advance(ms=STEP_MS)
-    states = await storage.streams.shards(CLICKS)
+    states = await storage.record_reader.shards(CLICKS)
     first = states[0]
     await storage.groups.commit(READERS, [Commit(shard=0, offset=first.next)])
     await storage.time_series.sample()

@@ -310,7 +310,7 @@ async def test_published_records_are_answered_individually(server, storage):
 
     assert [(result["shard"], result["offset"]) for result in reply["results"]] == [(0, 0), (0, 1)]
     assert reply["failed"] == 0
-    read = await storage.streams.read_shard(CLICKS, 0, ReadFrom(offset=0))
+    read = await storage.record_reader.read_shard(CLICKS, 0, ReadFrom(offset=0))
     assert [at.record.data for at in read.records] == [b"\x00", b"text"]
 
 
@@ -322,7 +322,7 @@ async def test_publishes_keep_their_order(server, storage):
         for number in range(50):
             await socket.receive_frame("ok", id=str(number))
 
-    read = await storage.streams.read_shard(CLICKS, 0, ReadFrom(offset=0))
+    read = await storage.record_reader.read_shard(CLICKS, 0, ReadFrom(offset=0))
     assert [int(at.record.data) for at in read.records] == list(range(50))
 
 

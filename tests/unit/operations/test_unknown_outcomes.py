@@ -34,9 +34,9 @@ async def test_append_to_unlisted_shard_is_outcome_unknown():
 
 
 async def test_completed_reshard_is_outcome_unknown():
-    streams = SimpleNamespace(split=done, shards=away)
+    streams, reader = SimpleNamespace(split=done), SimpleNamespace(shards=away)
     catalog = SimpleNamespace(fresh_stream=done)
-    storage = cast(Any, SimpleNamespace(streams=streams, catalog=catalog))
+    storage = cast(Any, SimpleNamespace(streams=streams, record_reader=reader, catalog=catalog))
     split = Reshard(split=Split(shard=0, at_hash_key="7"))
 
     with pytest.raises(OutcomeUnknown):

@@ -13,8 +13,9 @@ from storage.domain.errors import StorageUnavailable
 from storage.domain.log.record_batch import Record
 from storage.domain.names import StreamName
 from storage.domain.replays.replay import OffsetRange, PartProgress
-from storage.domain.streams.record_filter import Filter, selects
+from storage.domain.streams.record_filter import Filter
 from storage.domain.streams.stream import Gap, LogRecord, ShardRead
+from storage.streams.record_source import RecordSource
 
 SOURCE = StreamName("source")
 
@@ -29,8 +30,8 @@ class Logs:
         self.chance = chance
         self.fails = fails
 
-    async def read_shards(self, name, positions, records_max, bytes_max, stream_id=None):
-        [(shard, offset)] = positions.items()
+    async def read_shard(self, name, shard, where, *, records_max, **others):
+        offset = where.offset
         for _ in range(self.chance.choice((0, 0, 20))):
             await asyncio.sleep(0)
         if self.chance.random() < self.fails:
@@ -41,7 +42,11 @@ class Logs:
         if chosen_records and chosen_records[0].offset > offset:
             gap = Gap(offset, chosen_records[0].offset, "expired")
         following = chosen_records[-1].offset + 1 if chosen_records else 1_000
-        return [ShardRead(shard, chosen_records, following, 0, 1_000, 0, gap)]
+        return ShardRead(shard, chosen_records, following, 0, 1_000, 0, gap)
+
+    def source(self, keys: tuple[str, ...] = ()) -> RecordSource:
+        """Return the records with these keys; all of them for none."""
+        return RecordSource(self, SOURCE, None, Filter(keys=keys))  # type: ignore[arg-type]  # it reads
 
 
 def drawn(seed: int, shards: int) -> dict[int, list[LogRecord]]:
@@ -96,26 +101,25 @@ def parts(shards: int) -> list[PartProgress]:
     keys=st.sampled_from([(), ("1",)]),
 )
 def test_lane_yields_selected_records_by_arrival_and_resumes(seed, shards, stop, most, keys):
-    logs, is_meant = drawn(seed, shards), selects(Filter(keys=keys))
-    chance = random.Random(seed)
+    logs, chance = drawn(seed, shards), random.Random(seed)
     meant = sorted(
         (record.arrival_ms, shard, record.offset)
         for shard, records in logs.items()
         for record in records
-        if record.offset < 50 and is_meant(shard, record)
+        if record.offset < 50 and (not keys or record.record.key in keys)
     )[:most]
 
     async def run():
-        reader = Logs(logs, chance)
+        source = Logs(logs, chance).source(keys)
         first, before = await taken(
-            OrderedReader(reader, SOURCE, parts(shards), is_meant, records_max=most),  # type: ignore[arg-type]  # it reads
+            OrderedReader(source, parts(shards), records_max=most),
             chance,
             stop,
         )
         stored = {part.part: part for part in parts(shards)} | before
         left = None if most is None else most - sum(part.selected for part in stored.values())
         second, after = await taken(
-            OrderedReader(reader, SOURCE, [*stored.values()], is_meant, records_max=left),  # type: ignore[arg-type]  # as well
+            OrderedReader(source, [*stored.values()], records_max=left),
             chance,
         )
         return first + second, stored | after
@@ -131,7 +135,7 @@ def test_records_not_yet_due_stay_in_the_lane():
     logs = {0: [LogRecord(n, n * 10, Record(b"x")) for n in range(5)]}
 
     async def run():
-        lane = OrderedReader(Logs(logs, random.Random(1), 0), SOURCE, parts(1), selects(Filter()))  # type: ignore[arg-type]  # it reads
+        lane = OrderedReader(Logs(logs, random.Random(1), 0).source(), parts(1))
         await lane.prefetch()
         batch = lane.take(10, 1_000, lambda at: at.arrival_ms < 10)
         lane.done(batch.after)

@@ -51,6 +51,7 @@ async def receive_over(
         quotas=NoQuotas(),
         health=None,
         streams=None,
+        record_reader=None,
         catalog=None,
     )
     app = create_app(Settings(durability=durability), storage)

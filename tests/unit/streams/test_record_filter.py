@@ -7,19 +7,25 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from storage.domain.log.record_batch import Record
+from storage.domain.names import StreamName
 from storage.domain.streams.record_filter import (
     Condition,
     Filter,
     Sample,
     SampleBy,
+    Selects,
     at_pointer,
-    selects,
 )
 from storage.domain.streams.stream import LogRecord
+from storage.streams.record_source import RecordSource
 
 
 def at(data: bytes = b"", key: str = "", offset: int = 0, headers=()) -> LogRecord:
     return LogRecord(offset, 0, Record(data, key, headers))
+
+
+def selects(filter_: Filter) -> Selects:
+    return RecordSource(None, StreamName("clicks"), None, filter_).selects  # type: ignore[arg-type]  # reads nothing
 
 
 def says(body: object, condition: Condition) -> bool:

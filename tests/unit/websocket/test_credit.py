@@ -2,29 +2,10 @@
 
 import asyncio
 
-from hypothesis import given
-from hypothesis import strategies as st
-
 from consumers.subscriptions.credit import SubscriptionCredit
 from consumers.subscriptions.leased_deliveries import LeasedDeliveries
 from storage.domain import limits
 from storage.domain.queues.message import ReceivedMessage
-
-
-@given(
-    st.integers(0, 20),
-    st.integers(0, 2_000),
-    st.lists(st.integers(0, 500), max_size=40),
-)
-def test_messages_within_credit_may_exceed_bytes_by_the_last(messages, bytes_, sizes):
-    credit = SubscriptionCredit(messages, bytes_)
-
-    count = credit.covers(sizes)
-
-    assert count <= messages
-    assert sum(sizes[: max(0, count - 1)]) < bytes_ or count == 0
-    if count < min(len(sizes), messages):
-        assert sum(sizes[:count]) >= bytes_
 
 
 def test_byte_debt_is_repaid_first():

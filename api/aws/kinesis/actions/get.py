@@ -120,7 +120,7 @@ async def get_records(call: AwsCall[GetRecords]) -> GetRecordsResult:
         raise dry_run()
     limit = request.limit or limits.READ_RECORDS_MAX
     shard_read = await read_on(
-        call.storage.streams, stream, shard.index, position.offset, records_max=limit
+        call.storage.record_reader, stream, shard.index, position.offset, records_max=limit
     )
     return await _records_result(call, stream, shard, shard_read)
 

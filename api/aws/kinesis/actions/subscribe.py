@@ -146,7 +146,7 @@ async def _read_until_superseded(
     """
     reading = asyncio.create_task(
         read_on(
-            call.storage.streams,
+            call.storage.record_reader,
             stream,
             shard.index,
             offset,

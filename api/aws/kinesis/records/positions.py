@@ -3,6 +3,7 @@
 TRIM_HORIZON is offset 0, since a reader of a trimmed offset is moved to the oldest record.
 """
 
+from functools import partial
 from typing import Any, cast
 
 from api.aws.kinesis.call_helpers import now_ms, shard_id
@@ -12,9 +13,10 @@ from api.aws.kinesis.timestamps import moment_ms
 from api.aws.protocol.errors import AwsError
 from api.aws.protocol.service import AwsCall
 from storage.domain import limits
-from storage.domain.errors import OffsetExpired, OffsetOutOfRange
+from storage.domain.errors import OffsetOutOfRange
 from storage.domain.streams.stream import ReadFrom, Shard, ShardRead, Stream
-from storage.streams.engine import Streams
+from storage.streams.read import RecordReader
+from storage.streams.record_source import RecordSource
 from storage.streams.seek import offset_since
 
 _OF_NUMBERS = ("AT_SEQUENCE_NUMBER", "AFTER_SEQUENCE_NUMBER")
@@ -31,12 +33,12 @@ async def offset_at(
 ) -> int:
     """Return the offset of a position. Raises AwsError: InvalidArgument."""
     _check_parameters(kind, number, timestamp)
-    streams = call.storage.streams
+    reader = call.storage.record_reader
     match kind:
         case "TRIM_HORIZON":
             return 0
         case "LATEST":
-            return await _tip(streams, stream, shard)
+            return await _tip(reader, stream, shard)
         case "AT_TIMESTAMP":
             return await _first_since(call, stream, shard, cast(float, timestamp))
         case _:
@@ -63,8 +65,8 @@ def _parameter_message(kind: str, parameter: str, missing: bool) -> str:
     )
 
 
-async def _tip(streams: Streams, stream: Stream, shard: Shard) -> int:
-    read = await streams.read_shard(
+async def _tip(reader: RecordReader, stream: Stream, shard: Shard) -> int:
+    read = await reader.read_shard(
         stream.name, shard.index, ReadFrom(tail=0), stream_id=stream.stream_id
     )
     return read.tip
@@ -78,7 +80,7 @@ async def _first_since(call: AwsCall[Any], stream: Stream, shard: Shard, timesta
             f"timestampInMillis: {at_ms}, currentTimestampInMillis: {now}"
         )
     return await offset_since(
-        call.storage.streams, stream.name, shard.index, at_ms, stream.stream_id
+        call.storage.record_reader, stream.name, shard.index, at_ms, stream.stream_id
     )
 
 
@@ -98,7 +100,7 @@ async def _at_number(
         return 0  # the position before the first record: `number_before`
     if parsed.offset == 0 and parsed.opened_s == opened_s and parsed.arrival_s < opened_s:
         return 0  # where the shard starts: `starting_number`
-    tip = await _tip(call.storage.streams, stream, shard)
+    tip = await _tip(call.storage.record_reader, stream, shard)
     if parsed.offset == OFFSET_MAX and not shard.is_open:
         return tip
     if parsed.opened_s != opened_s or parsed.offset > tip:
@@ -115,7 +117,7 @@ async def _foreign(call: AwsCall[Any], stream: Stream, shard: Shard, number: str
 
 
 async def read_on(
-    streams: Streams,
+    reader: RecordReader,
     stream: Stream,
     shard: int,
     offset: int,
@@ -125,27 +127,9 @@ async def read_on(
     wait_ms: int = 0,
 ) -> ShardRead:
     """Read from an offset; at a trimmed one, from the oldest record, as at Amazon."""
-    where = ReadFrom(offset=offset)
-    for _ in range(2):
-        try:
-            return await streams.read_shard(
-                stream.name,
-                shard,
-                where,
-                records_max=records_max,
-                bytes_max=bytes_max,
-                wait_ms=wait_ms,
-                stream_id=stream.stream_id,
-            )
-        except OffsetExpired as expired:
-            where = ReadFrom(offset=int(expired.facts["earliest_offset"]))
-        except OffsetOutOfRange:  # offsets were lost with a store, and will be assigned again
-            where = ReadFrom(tail=0)
-    return await streams.read_shard(
-        stream.name,
-        shard,
-        ReadFrom(time_ms=0),
-        records_max=records_max,
-        bytes_max=bytes_max,
-        stream_id=stream.stream_id,
-    )
+    source = RecordSource(reader, stream.name, stream.stream_id)
+    read = partial(source.read, shard, records_max=records_max, bytes_max=bytes_max)
+    try:
+        return await read(offset, wait_ms=wait_ms)
+    except OffsetOutOfRange as beyond:  # offsets were lost with a store, and will be assigned again
+        return await read(int(beyond.facts["next_offset"]), wait_ms=wait_ms)

@@ -29,7 +29,7 @@ async def test_offset_below_both_tiers_is_expired(engines, settings):
     assert offsets(await read(engines, ReadFrom(offset=13)))[0] == 13
     assert offsets(await read(engines, ReadFrom(time_ms=0)))[0] == 13
     assert offsets(await read(engines, ReadFrom(tail=1_000)))[0] == 13
-    [state] = await engines.streams.shards(CLICKS)
+    [state] = await engines.record_reader.shards(CLICKS)
     assert (state.start, state.next) == (13, 25)
 
 

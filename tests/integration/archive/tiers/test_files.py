@@ -36,7 +36,7 @@ async def test_damaged_file_is_never_skipped(engines, settings):
         with pytest.raises(ArchiveDamaged):
             await read(engines, where)
     with pytest.raises(ArchiveDamaged):
-        await engines.streams.read(CLICKS, {})
+        await engines.record_reader.read(CLICKS, {})
     assert offsets(await read(engines, ReadFrom(offset=10))) == [10, 11, 12, 13, 14]
 
     file.write_bytes(sound)

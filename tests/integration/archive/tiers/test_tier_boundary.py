@@ -178,7 +178,7 @@ async def test_all_shards_are_read_from_archive_into_hot_store(engines, settings
     actual_records: list[Record] = []
     positions: dict[int, int] = {}
     for _ in range(40):
-        part = await engines.streams.read(wide, positions, records_max=9)
+        part = await engines.record_reader.read(wide, positions, records_max=9)
         actual_records += [record.record for shard in part.shards for record in shard.records]
         positions = part.positions
 
@@ -192,8 +192,8 @@ async def test_children_are_read_after_archived_parents(engines, settings, clock
     await engines.streams.append(CLICKS, [Record(b"child", f"k{nth}") for nth in range(9)])
     await move_to_archive(engines, settings)
 
-    first = await engines.streams.read(CLICKS, {})
-    rest = await engines.streams.read(CLICKS, first.positions)
+    first = await engines.record_reader.read(CLICKS, {})
+    rest = await engines.record_reader.read(CLICKS, first.positions)
 
     [parent] = first.shards
     assert (offsets(parent), parent.ended) == (list(range(10)), True)

@@ -20,7 +20,7 @@ NEVER_AWAY = Limits(outage_ms=10**15)  # the manual clock makes leaps, which are
 async def read(
     engines: Storage, where: ReadFrom, name: StreamName = CLICKS, **most: Any
 ) -> ShardRead:
-    return await engines.streams.read_shard(name, 0, where, **most)
+    return await engines.record_reader.read_shard(name, 0, where, **most)
 
 
 async def read_on(engines: Storage, offset: int, records_max: int) -> list[ShardRead]:
