@@ -9,7 +9,16 @@ from its start, every group to its end; then counts, dead letters and committed 
 
 from collections.abc import Callable, Collection
 
-from tests.chaos.checking import events, groups, pauses, positions, queues, streams, webhooks
+from tests.chaos.checking import (
+    events,
+    groups,
+    pauses,
+    positions,
+    queues,
+    sources,
+    streams,
+    webhooks,
+)
 from tests.chaos.checking.findings import Finding, Operations, answers
 from tests.chaos.history import DELIVERIES, READS, Kind, Outcome
 
@@ -29,7 +38,8 @@ def rejected_send_has_no_effect(history: Operations) -> Finding:
     possible = {
         (operation.log, value)
         for operation in history
-        if operation.kind in (Kind.SEND, Kind.APPEND) and operation.outcome is not Outcome.FAIL
+        if operation.kind in (Kind.SEND, Kind.APPEND, Kind.EVENT)
+        and operation.outcome is not Outcome.FAIL
         for value in operation.values
     }
     source = queues.dead_letter_sources(history)
@@ -95,6 +105,7 @@ INVARIANTS: tuple[Invariant, ...] = (
     pauses.paused_queue_delivers_nothing,
     pauses.paused_group_receives_nothing,
     streams.replay_sends_each_record_once,
+    sources.posted_event_is_in_its_target_once,
     events.follower_receives_no_duplicates,
     events.follower_receives_every_record,
     events.follower_receives_parents_first,

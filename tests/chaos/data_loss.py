@@ -19,7 +19,7 @@ import msgspec
 import redis.asyncio
 
 from tests.chaos.checker import no_response_is_a_500
-from tests.chaos.checking import events, groups, queues, streams, webhooks
+from tests.chaos.checking import events, groups, queues, sources, streams, webhooks
 from tests.chaos.checking.findings import Finding, Operations
 from tests.chaos.history import History, Kind
 from tests.chaos.proxy import Fault, Proxy
@@ -57,6 +57,7 @@ COUNTED = (
     streams.appended_record_is_not_lost,
     streams.repeated_append_is_idempotent,
     groups.groups_skip_no_record,
+    sources.posted_event_is_in_its_target_once,
 )
 """Invariants whose violations are reported, but do not fail the run."""
 

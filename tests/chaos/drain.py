@@ -1,4 +1,4 @@
-"""The end of a run: drain queues, read all records, and record the final state."""
+"""The end of a run: drain sources and queues, read all records, and record the final state."""
 
 import asyncio
 from collections.abc import Callable
@@ -13,6 +13,7 @@ from tests.chaos.stage import (
     DOOMED,
     EVENTS,
     FRAGILE,
+    INBOX,
     MORGUE,
     PAUSE_S,
     POSTED_QUEUES,
@@ -53,9 +54,10 @@ class Patience:
 
 
 async def drain(stage: Stage, hooks: Hooks, follower: Follower, *, archives: bool) -> None:
-    """Drain queues, dead letters last, then the stream from both tiers, then its readers."""
+    """Drain sources and queues, dead letters last, then the stream from both tiers, then its readers."""
     caller = await stage.caller("drain")
     queues, streams = RestQueues(caller), Streams(caller)
+    await _until_transferred(stage, caller)
     first = [name for name in QUEUES if name != MORGUE]
     await asyncio.gather(
         *(_empty(stage, caller, queues, name) for name in first),
@@ -70,13 +72,38 @@ async def drain(stage: Stage, hooks: Hooks, follower: Follower, *, archives: boo
     for number in range(LAST_RECORDS):
         await streams.append(EVENTS, f"drain:{number}", f"drain-{number}")
     shards = [*await streams.shards(EVENTS)]
-    ends = await _ends(streams, shards)
+    ends = await _ends(streams, EVENTS, shards)
+    for stream in sorted(_event_targets(stage) - {INBOX}):
+        await _ends(streams, stream, [*await streams.shards(stream)])
     await _read_by_kinesis(stage, shards)
     await asyncio.gather(
         _read_group_to(stage, streams, ends),
         _until_posted(stage, hooks, ends),
         _follow_to(stage, follower, ends),
     )
+
+
+async def _until_transferred(stage: Stage, caller: Caller) -> None:
+    """Wait until no event waits for its target, or there is no progress."""
+    patience = Patience(stage.history.now)
+    while patience.lasts(-(waiting := await _waiting_events(stage, caller))):
+        if not waiting:
+            return
+        await asyncio.sleep(LOOK_S)
+
+
+async def _waiting_events(stage: Stage, caller: Caller) -> int:
+    """Return the number of events in the outboxes of all sources."""
+    waiting = 0
+    for source in _event_targets(stage):  # a source has the name of its target
+        stats = await caller.http.get(f"/v1/sources/{source}/stats")
+        waiting += stats.raise_for_status().json()["waiting"]
+    return waiting
+
+
+def _event_targets(stage: Stage) -> set[str]:
+    operations = stage.history.operations
+    return {operation.log for operation in operations if operation.kind is Kind.EVENT}
 
 
 async def _empty(stage: Stage, caller: Caller, protocol: QueueProtocol, queue: str) -> None:
@@ -150,25 +177,25 @@ async def _archive(stage: Stage, caller: Caller) -> None:
         await asyncio.sleep(LOOK_S)
 
 
-async def _ends(streams: Streams, shards: list[int]) -> dict[int, int]:
+async def _ends(streams: Streams, stream: str, shards: list[int]) -> dict[int, int]:
     """Read every shard from its start; return the next offsets of those with records."""
     slots = asyncio.Semaphore(CONCURRENCY_MAX)
 
     async def read(shard: int) -> int:
         async with slots:
-            return await _read_all(streams, shard)
+            return await _read_all(streams, stream, shard)
 
     ends = await asyncio.gather(*(read(shard) for shard in shards))
     return {shard: end for shard, end in zip(shards, ends, strict=True) if end}
 
 
-async def _read_all(streams: Streams, shard: int) -> int:
+async def _read_all(streams: Streams, stream: str, shard: int) -> int:
     """Read a shard from its start; return its next offset, 0 if it has no records."""
     offset, end = 0, 0
     while True:
-        read = await streams.read(EVENTS, shard, offset)
+        read = await streams.read(stream, shard, offset)
         if read.code == EXPIRED:
-            offset = await streams.begin(EVENTS, shard, offset)
+            offset = await streams.begin(stream, shard, offset)
             continue
         assert read.outcome is Outcome.OK, f"the drain was answered {read.status} {read.code}"
         gap = max([gap.next for gap in read.gaps], default=offset)

@@ -28,6 +28,8 @@ class Kind(StrEnum):
     ACK = "ack"
     NACK = "nack"
     APPEND = "append"
+    EVENT = "event"
+    """An event posted to a source; `log` is the source's target."""
     READ = "read"
     """Records of one shard in any protocol, from `first` on."""
     FOLLOWED = "followed"

@@ -13,8 +13,8 @@ GIVES_UP_S = 120.0
 
 async def send_until_done(
     http: httpx.AsyncClient, method: str, path: str, body: Any, expected: Collection[int]
-) -> int:
-    """Repeat a request until it is answered with an expected status, which is returned.
+) -> httpx.Response:
+    """Repeat a request until it is answered with an expected status; return the response.
 
     Raises TimeoutError when the service does not recover.
     """
@@ -23,5 +23,5 @@ async def send_until_done(
             with suppress(httpx.HTTPError):
                 answer = await http.request(method, f"/v1{path}", json=body)
                 if answer.status_code in expected:
-                    return answer.status_code
+                    return answer
             await asyncio.sleep(RETRY_S)

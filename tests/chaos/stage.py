@@ -21,6 +21,7 @@ BOTO_THREADS = 6
 WORK, LINE, FRAGILE, DOOMED, MORGUE = "work", "line.fifo", "fragile", "doomed", "morgue"
 EVENTS, READERS = "events", "readers"
 POSTED, POSTED_LINE, POSTING = "posted", "posted.fifo", "posting"
+INBOX, INBOX_EVENTS = "inbox", "inbox.events"
 SHARDS, SHARDS_MIN, SHARDS_MAX = 3, 2, 6
 VISIBILITY_S = 2.0
 RECEIVES_MAX = 2
@@ -29,6 +30,7 @@ SESSION_S = 6.0  # above the five seconds below which an outage is not noticed
 QUEUES: dict[str, dict[str, Any]] = {
     WORK: {"visibility_timeout_seconds": VISIBILITY_S, "attempts_max": None},
     LINE: {"type": "fifo", "visibility_timeout_seconds": VISIBILITY_S, "attempts_max": None},
+    INBOX: {"visibility_timeout_seconds": VISIBILITY_S, "attempts_max": None},
     FRAGILE: {"visibility_timeout_seconds": VISIBILITY_S, "attempts_max": 2},
     MORGUE: {"visibility_timeout_seconds": VISIBILITY_S, "attempts_max": None},
     DOOMED: {

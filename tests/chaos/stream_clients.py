@@ -99,19 +99,21 @@ async def watch(stage: Stage, name: str, protocol: Streams, chance: Random) -> N
         await stage.pause(chance, 10 * PAUSE_S)
 
 
-async def reshard(stage: Stage, name: str, protocol: Streams, chance: Random) -> None:
+async def reshard(
+    stage: Stage, name: str, protocol: Streams, chance: Random, stream: str = EVENTS
+) -> None:
     """Split and merge within bounds, ignoring responses: readers observe the results."""
     while stage.goes_on:
         await stage.pause(chance, stage.reshard_s)
-        shards = open_shards(await protocol.shards(EVENTS))
+        shards = open_shards(await protocol.shards(stream))
         if not shards or not stage.goes_on:
             continue
         if len(shards) <= SHARDS_MIN or (len(shards) < SHARDS_MAX and chance.random() < 0.5):
-            await protocol.reshard(EVENTS, split={"shard": chance.choice(shards)})
+            await protocol.reshard(stream, split={"shard": chance.choice(shards)})
         elif chance.random() < 0.8:
-            await protocol.merge_some(EVENTS, chance)
+            await protocol.merge_some(stream, chance)
         else:
-            await protocol.reshard(EVENTS, shards=SHARDS)
+            await protocol.reshard(stream, shards=SHARDS)
 
 
 async def belong(stage: Stage, name: str, protocol: Streams, chance: Random) -> None:

@@ -12,6 +12,7 @@
     posted.fifo FIFO       the same
     posting     group      of `events`, whose records a webhook posts to the same receiver
     again-…     streams    replays of parts of `events`, where there is a Spark worker
+    inbox, …    both       filled by sources, to which providers post; see `tests.chaos.source_clients`
     recreated   stream     deleted and recreated during the faults, with its group; see `tests.chaos.recreation`
 
 One reader follows `events` as server-sent events, disconnects repeatedly, and resumes after the last. At the end
@@ -21,13 +22,21 @@ everything is drained.
 import asyncio
 from collections.abc import Callable, Coroutine
 from contextlib import AsyncExitStack
+from functools import partial
 from random import Random
 from types import TracebackType
 from typing import Any, Self
 
 import httpx
 
-from tests.chaos import pauses, push_clients, queue_clients, socket_clients, stream_clients
+from tests.chaos import (
+    pauses,
+    push_clients,
+    queue_clients,
+    socket_clients,
+    source_clients,
+    stream_clients,
+)
 from tests.chaos.callers import ANSWER_S, Caller
 from tests.chaos.drain import EXPIRED, drain
 from tests.chaos.event_follower import Follower
@@ -37,8 +46,11 @@ from tests.chaos.queue_protocols import RestQueues, SqsQueues
 from tests.chaos.recreation.clients import RecreationClients
 from tests.chaos.replay_clients import replay
 from tests.chaos.socket_protocol import Member, Publisher, Reader, Worker
+from tests.chaos.source_clients import TARGET_STREAM, Sources
 from tests.chaos.stage import (
     EVENTS,
+    INBOX,
+    INBOX_EVENTS,
     LINE,
     POSTED_QUEUES,
     POSTING,
@@ -86,11 +98,15 @@ class Workload:
         spec = {"shards": SHARDS, **(hot if self._archives else {"archive": False})}
         kept = {"retention_seconds": self._kept_s} if self._kept_s else {}
         await _insist(http, f"/v1/streams/{EVENTS}", {**spec, **kept})
+        await _insist(http, f"/v1/streams/{INBOX_EVENTS}", {**TARGET_STREAM, **kept})
         group = {"stream": EVENTS, "session_timeout_seconds": SESSION_S}
         for name in (READERS, POSTING):
             await _insist(http, f"/v1/groups/{name}", group)
         self._follower = Follower(await self.stage.caller("follower"), EVENTS)
         await self._put_webhooks()
+        sources = Sources(await self.stage.caller("setup"))
+        await sources.put(INBOX, queue=INBOX)
+        await sources.put(INBOX_EVENTS, stream=INBOX_EVENTS, key="/key")
         return self
 
     async def _put_webhooks(self) -> None:
@@ -132,6 +148,7 @@ class Workload:
         await self._run("undertaker", SqsQueues, queue_clients.tombstone)
         await self._start_streams()
         await self._start_sockets()
+        await self._start_sources()
 
     async def _start_streams(self) -> None:
         for number in range(2):
@@ -157,6 +174,14 @@ class Workload:
             lambda one: Member(one, url, EVENTS, READERS),
             socket_clients.belong,
         )
+
+    async def _start_sources(self) -> None:
+        for number in range(2):
+            await self._run(f"provider-{number}", Sources, source_clients.post)
+        await self._run("late-provider", Sources, source_clients.post_to_absent)
+        await self._run("inbox-worker", RestQueues, source_clients.receive)
+        reshard = partial(stream_clients.reshard, stream=INBOX_EVENTS)
+        await self._run("inbox-resharder", Streams, reshard)
 
     async def start_recreation(self) -> Requests:
         """Start the clients of the stream that is recreated; return the faults that are requests."""

@@ -103,7 +103,8 @@ class Writer:
             await asyncio.sleep(5 * PAUSE_S)  # a delayed delete
 
     async def _put(self, path: str, body: Any) -> int:
-        return await send_until_done(self._caller.http, "PUT", path, body, {*_PRESENT, 404})
+        answer = await send_until_done(self._caller.http, "PUT", path, body, {*_PRESENT, 404})
+        return answer.status_code
 
 
 async def delete_stream(caller: Caller) -> None:

@@ -7,7 +7,16 @@ import msgspec
 import pytest
 
 from tests.chaos import checker
-from tests.chaos.checking import events, groups, pauses, positions, queues, streams, webhooks
+from tests.chaos.checking import (
+    events,
+    groups,
+    pauses,
+    positions,
+    queues,
+    sources,
+    streams,
+    webhooks,
+)
 from tests.chaos.checking.findings import Finding
 from tests.chaos.history import Gap, History, Kind, Operation, Outcome, Seen, read_history
 
@@ -39,6 +48,10 @@ def receive(
 
 def ack(at: float, value: str, **more: Any) -> Operation:
     return op(Kind.ACK, at, values=(value,), **more)
+
+
+def event(at: float, value: str, **more: Any) -> Operation:
+    return op(Kind.EVENT, at, values=(value,), **more)
 
 
 def append(at: float, value: str, offset: int, **more: Any) -> Operation:
@@ -509,6 +522,22 @@ VIOLATIONS: list[tuple[str, Invariant, list[Operation]]] = [
             record_posted(3, 0, 1),
         ],
     ),
+    ("accepted event is lost", sources.posted_event_is_in_its_target_once, [event(1, "e")]),
+    (
+        "repeated event is two messages",
+        sources.posted_event_is_in_its_target_once,
+        [
+            event(1, "e"),
+            event(2, "e"),
+            receive(3, "e"),
+            op(Kind.RECEIVE, 4, Seen(value="e", id="another")),
+        ],
+    ),
+    (
+        "unknown event is two records",
+        sources.posted_event_is_in_its_target_once,
+        [event(1, "e", outcome=UNKNOWN), read(2, ("e", 0), ("e", 1))],
+    ),
     (
         "response is a 500",
         checker.no_response_is_a_500,
@@ -635,6 +664,18 @@ POSTED_AND_FOLLOWED = [
 """A lost response to a deliverer, a deliverer that was killed, and a follower that was refused."""
 
 
+POSTED_EVENTS = [
+    event(1, "e", log="inbox", outcome=UNKNOWN),
+    event(2, "e", log="inbox"),
+    event(3, "e", log="inbox"),
+    event(1, "lost answer", log="inbox", outcome=UNKNOWN),
+    event(1, "refused", log="inbox", outcome=FAIL),
+    receive(4, "e", "lost answer", log="inbox"),
+    receive(8, "e", log="inbox"),
+]
+"""Events that were posted repeatedly, one redelivered, one without an answer, and one that was refused."""
+
+
 RECREATED_AND_PAUSED = [
     stream_appended(1, 1, 0),
     stream_appended(2, 1, 1),
@@ -707,6 +748,7 @@ def test_valid_history_satisfies_all_invariants():
         stats(sent=4, acknowledged=3, dead_lettered=1),
         op(Kind.SEND, 1, outcome=UNKNOWN, status=500, code=checker.UNANSWERED),
         *POSTED_AND_FOLLOWED,
+        *POSTED_EVENTS,
         *RECREATED_AND_PAUSED,
     ]
 
