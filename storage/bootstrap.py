@@ -317,6 +317,7 @@ async def open_storage(
             queues=queues,
             streams=streams,
             isolation=isolation,
+            clock=clock,
         )
         stack.push_async_callback(source_transfer.close)
         windows = WindowResolver(record_reader, groups, catalog)

@@ -125,7 +125,8 @@ class Sources:
         if isinstance(target, QueueName):
             await self._queues.retire_writers(target, [producer_of(source)])
         else:
-            await self._streams.retire_writers(target, [producer_of(source)])
+            today = day_of(self._clock.now_ms())
+            await self._streams.retire_writers(target, producers_of(source, today + 1))
 
     async def rotate_token(self, name: SourceName, overlap_ms: int) -> RotatedToken:
         """Replace the token of the URL; the previous one stays valid for `overlap_ms`.
@@ -166,8 +167,28 @@ def target_of(source: InboundSource) -> QueueName | StreamName:
 
 
 def producer_of(source: InboundSource) -> str:
-    """Return the id under which the target knows the source, whatever its name."""
+    """Return the id under which a queue knows the source, whatever its name."""
     return f"source/{source.source_id}"
+
+
+def producer_on(source: InboundSource, day: int) -> str:
+    """Return the id under which a stream knows the events that the source accepted on a day.
+
+    A closed shard stays as long as it knows a producer: one for each day can be retired while the source lives.
+    """
+    return f"{producer_of(source)}/{day}"
+
+
+def producers_of(source: InboundSource, last: int, after: int = -1) -> list[str]:
+    """Return the ids of the days behind `after` up to `last`, of a month at most."""
+    created = day_of(source.created_at_ms) - 1  # the store's clock may be behind
+    first = max(created, after + 1, last - limits.SOURCE_PRODUCERS_RETIRED_MAX + 1)
+    return [producer_on(source, day) for day in range(first, last + 1)]
+
+
+def day_of(time_ms: int) -> int:
+    """Return the number of a day since 1970."""
+    return time_ms // limits.DAY_MS
 
 
 def outbox_of(source: InboundSource) -> OutboxAddress:

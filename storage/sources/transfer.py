@@ -1,20 +1,31 @@
 """Outbox of a source: its events on their way to a queue or stream, each once."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 
 from storage.catalog.catalog import Catalog
+from storage.concurrency.bounded_cache import BoundedCache
 from storage.concurrency.isolation import Isolation
 from storage.concurrency.tasks import end
 from storage.domain import limits
+from storage.domain.clock import Clock
 from storage.domain.errors import MillstreamError
 from storage.domain.names import QueueName, StreamName
 from storage.domain.sources.source import InboundSource, SourceCounts, SourceFailure
+from storage.domain.streams.idempotence import SequencedBatch
 from storage.hot_store.outbox import OutboxEntry, OutboxStore
 from storage.log.outbox import PendingEntries, transfer
 from storage.queues.engine import Queues
-from storage.sources.engine import Sources, outbox_of, producer_of, target_of
+from storage.sources.engine import (
+    Sources,
+    day_of,
+    outbox_of,
+    producer_of,
+    producer_on,
+    producers_of,
+    target_of,
+)
 from storage.sources.events import decode_event, message_of, record_of
 from storage.streams.engine import Streams
 
@@ -33,9 +44,12 @@ class SourceTransfer:
         queues: Queues,
         streams: Streams,
         isolation: Isolation,
+        clock: Clock,
     ) -> None:
         self._sources = sources
         self._outboxes = outboxes
+        self._clock = clock
+        self._retired_days: BoundedCache[str, int] = BoundedCache(limits.SOURCES_RETIRED_CACHED_MAX)
         self._catalog = catalog
         self._queues = queues
         self._streams = streams
@@ -63,7 +77,7 @@ class SourceTransfer:
             self._rerun_requested.add(source.source_id)
             while source.source_id in self._rerun_requested:
                 self._rerun_requested.discard(source.source_id)
-                await self._visit(source)
+                await self._visit(source, partial(self.complete, source))
         except MillstreamError:
             pass  # the store is down; a sweep continues
         finally:
@@ -74,11 +88,23 @@ class SourceTransfer:
         transferred = 0
         for source in await self._sources.all():
             if source.source_id not in self._running:
-                transferred += await self._visit(source)
+                transferred += await self._visit(source, partial(self._sweep_source, source))
         return transferred
 
-    async def _visit(self, source: InboundSource) -> int:
-        work = partial(self.complete, source)
+    async def _sweep_source(self, source: InboundSource) -> int:
+        transferred = await self.complete(source)
+        await self._retire_producers(source)
+        return transferred
+
+    async def _retire_producers(self, source: InboundSource) -> None:
+        """Retire the producers of past days, whose events have all left the outbox."""
+        target, last = target_of(source), day_of(self._clock.now_ms()) - limits.SOURCE_PRODUCER_DAYS
+        after = self._retired_days.get(source.source_id, -1)
+        if isinstance(target, StreamName) and after < last:
+            await self._streams.retire_writers(target, producers_of(source, last, after))
+            self._retired_days[source.source_id] = last
+
+    async def _visit(self, source: InboundSource, work: Callable[[], Awaitable[int]]) -> int:
         return await self._isolation.visit("sources", f"sources/{source.name}", work, skipped=0)
 
     async def complete(self, source: InboundSource) -> int:
@@ -127,17 +153,21 @@ class _SourceOutbox:
         return PendingEntries({target_of(self._source): entries} if entries else {}, is_last)
 
     async def deliver(self, target: Target, entries: Sequence[OutboxEntry]) -> bool:
-        producer_id = producer_of(self._source)
         sequences = [entry.sequence for entry in entries]
         events = [decode_event(entry.payload) for entry in entries]
         if isinstance(target, QueueName):
-            queue = await self._catalog.queue(target)
+            queue, producer_id = await self._catalog.queue(target), producer_of(self._source)
             messages = [message_of(event, self._source, queue) for event in events]
             await self._queues.send_idempotent(target, producer_id, sequences, messages)
         else:
+            batch = SequencedBatch([self._producer_of(entry) for entry in entries], sequences)
             records = [record_of(event) for event in events]
-            await self._streams.append_idempotent(target, producer_id, sequences, records)
+            await self._streams.append_idempotent_batch(target, batch, records)
         return True
+
+    def _producer_of(self, entry: OutboxEntry) -> str:
+        accepted_ms = entry.sequence // limits.OUTBOX_SEQUENCES_PER_MS
+        return producer_on(self._source, day_of(accepted_ms))
 
     async def clear(
         self, target: Target | None, entries: Sequence[OutboxEntry], *, delivered: bool

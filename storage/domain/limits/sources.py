@@ -23,8 +23,12 @@ SOURCE_FAILURES_MAX = 100  # rejected events of each source that are listed
 SOURCE_FAILURE_MS = 7 * DAY_MS  # after which the list of a source without new failures is deleted
 SOURCE_TOKEN_BYTES = 32
 SOURCE_TOKEN_OVERLAP_MS_MAX = 30 * DAY_MS
+SOURCE_PRODUCER_DAYS = 2  # after which the producer of a day is retired; clocks may differ
+SOURCE_PRODUCERS_RETIRED_MAX = 30  # by the first sweep of a process, for the days without one
+SOURCES_RETIRED_CACHED_MAX = 10_000  # sources whose last retired producer a process knows
 
 # Outboxes
+OUTBOX_SEQUENCES_PER_MS = 2048  # as accept_event.lua assigns them, from the time on
 OUTBOX_BATCH_ENTRIES = 100  # of one transfer
 OUTBOX_BATCH_BYTES = MIB
 OUTBOX_BYTES_MAX = (

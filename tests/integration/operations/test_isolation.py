@@ -160,7 +160,7 @@ LOOPS = [
     Loop(
         "sources",
         lambda s: s.source_transfer,
-        "complete",
+        "_sweep_source",
         lambda s: s.source_transfer.sweep(),
         objects=("source_transfer._sources", "all", sources()),
     ),

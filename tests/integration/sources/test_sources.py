@@ -29,10 +29,11 @@ from storage.domain.sources.source import (
     SourceTarget,
     WebhookProvider,
 )
+from storage.domain.streams.idempotence import SequencedBatch
 from storage.domain.streams.stream import EventTimes, ReadFrom, StreamSpec
 from storage.hot_store.outbox import Acceptance
 from storage.settings import StorageSettings
-from storage.sources.engine import outbox_of, producer_of
+from storage.sources.engine import day_of, outbox_of, producer_on
 from tests.conditions import eventually
 
 pytestmark = pytest.mark.one_store
@@ -148,24 +149,28 @@ async def test_event_keeps_its_shard_when_the_key_is_changed_between_attempts(st
     """The target recognizes an event by its shard: one was lost and another was doubled."""
     source = await put(storage, SourceTarget(stream="payments", key="/a"))
     bodies = [b'{"a": "%d", "b": "%d"}' % (n, n + 1) for n in range(20)]
-    append, refused = storage.streams.append_idempotent, StorageUnavailable()
+    append, refused = storage.streams.append_idempotent_batch, StorageUnavailable()
 
-    async def half(name, producer_id, sequences, records):
+    async def half(name, batch, records):
         """Append to one shard alone, as when the other's server fails."""
         stream = await storage.catalog.stream(name)
         first = stream.open_shards[0]
         chosen = [
-            (sequence, record)
-            for sequence, record in zip(sequences, records, strict=True)
+            nth
+            for nth, record in enumerate(records)
             if stream.open_shards_for([record.key]) == [first]
         ]
-        await append(name, producer_id, *map(list, zip(*chosen, strict=True)))
+        claims = [(batch.producer_ids[nth], batch.sequences[nth]) for nth in chosen]
+        producer_ids, sequences = map(list, zip(*claims, strict=True))
+        await append(
+            name, SequencedBatch(producer_ids, sequences), [records[nth] for nth in chosen]
+        )
         raise refused
 
-    monkeypatch.setattr(storage.streams, "append_idempotent", half)
+    monkeypatch.setattr(storage.streams, "append_idempotent_batch", half)
     await send(storage, source, bodies)
     await eventually(lambda: is_idle(storage), True)
-    monkeypatch.setattr(storage.streams, "append_idempotent", append)
+    monkeypatch.setattr(storage.streams, "append_idempotent_batch", append)
     changed = await put(storage, SourceTarget(stream="payments", key="/b"))
 
     await storage.source_transfer.complete(changed)
@@ -202,7 +207,51 @@ async def test_event_that_is_accepted_at_the_end_of_a_transfer_waits_for_no_swee
     await eventually(visited, 2)
 
 
-async def test_deleted_source_leaves_no_outbox_and_no_producer(storage):
+async def test_closed_shard_of_a_live_source_expires(storage, clock):
+    """The target knew the source's events in its closed shards for as long as the source lived."""
+    source = await put(storage, SourceTarget(stream="payments"))
+    await send(storage, source, [b"%d" % nth for nth in range(20)])
+    await eventually(lambda: is_idle(storage), True)
+    await storage.streams.set_shard_count(STREAM, 1)
+    clock.advance(ms=8 * limits.DAY_MS)
+    await storage.streams.trim(STREAM, 1_000)
+
+    before = await storage.streams.expire_shards(STREAM)
+    await storage.source_transfer.sweep()
+    after = await storage.streams.expire_shards(STREAM)
+
+    assert (before, after) == (0, 2)
+
+
+async def test_producer_of_an_event_is_retired_after_its_transfer(storage, clock):
+    """One that waits for days must not be refused by its target."""
+    source = await put(storage, SourceTarget(stream="payments"))
+    stream = await storage.catalog.stream(STREAM)
+    await storage.catalog.delete_stream(STREAM)
+    await send(storage, source, [b"waits"])
+    await eventually(lambda: is_idle(storage), True)
+    for _ in range(3):
+        clock.advance(ms=limits.DAY_MS)
+        await storage.source_transfer.sweep()
+    await storage.catalog.put_stream(STREAM, stream.spec)
+    clock.advance(ms=limits.DAY_MS)
+
+    transferred = await storage.source_transfer.sweep()
+
+    assert (transferred, await bodies_in(storage)) == (1, [b"waits"])
+
+
+async def test_sequence_of_an_event_is_the_time_of_its_acceptance(storage, clock, monkeypatch):
+    source = await put(storage, SourceTarget(queue="orders"))
+    monkeypatch.setattr(storage.source_transfer, "begin", lambda _: None)
+    await send(storage, source, [b"{}"])
+
+    [entry], _ = await storage.source_transfer._outboxes.pending(outbox_of(source), 10)
+
+    assert entry.sequence // limits.OUTBOX_SEQUENCES_PER_MS == clock.now_ms()
+
+
+async def test_deleted_source_leaves_no_outbox_and_no_producer(storage, clock):
     source = await put(storage, SourceTarget(stream="payments"))
     await send(storage, source, [b"{}"])
     await eventually(lambda: bodies_in(storage), [b"{}"])
@@ -213,7 +262,7 @@ async def test_deleted_source_leaves_no_outbox_and_no_producer(storage):
     assert entries == []
     with pytest.raises(ProducerFenced):
         await storage.streams.append_idempotent(
-            STREAM, producer_of(source), [2**52], [Record(b"late")]
+            STREAM, producer_on(source, day_of(clock.now_ms())), [2**52], [Record(b"late")]
         )
 
 
