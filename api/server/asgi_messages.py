@@ -37,13 +37,8 @@ async def coded_answer(body: bytes, accepted: bytes) -> tuple[bytes, ExtraHeader
     return compressed, ((CONTENT_ENCODING, b"gzip"), VARY)
 
 
-def bounded(receive: Receive, headers: RequestHeaders) -> Receive:
-    """Wrap `receive` to raise HttpError when a body is too large, and to remove its coding.
-
-    JSON has a smaller limit: its decoded values are larger than the bytes.
-    """
-    is_json = b"json" in headers.get(b"content-type", b"json")
-    bytes_max = limits.CONTROL_BYTES_MAX if is_json else limits.REQUEST_BYTES_MAX
+def bounded(receive: Receive, headers: RequestHeaders, bytes_max: int) -> Receive:
+    """Wrap `receive` to raise HttpError when a body is too large, and to remove its coding."""
     size = 0
 
     async def receive_bounded() -> Message:

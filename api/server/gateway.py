@@ -73,6 +73,17 @@ def _is_public(method: str, path: str) -> bool:
     return path in _PUBLIC_PATHS or dashboard.is_public(path) or sources.is_event(method, path)
 
 
+def _body_bytes_max(method: str, path: str, headers: RequestHeaders) -> int:
+    """Return the limit of a body, which holds before it is buffered.
+
+    JSON has a smaller one: its decoded values are larger than the bytes. Events come from callers without a key of ours.
+    """
+    if sources.is_event(method, path):
+        return limits.SOURCE_BODY_BYTES_MAX
+    is_json = b"json" in headers.get(b"content-type", b"json")
+    return limits.CONTROL_BYTES_MAX if is_json else limits.REQUEST_BYTES_MAX
+
+
 class Gateway:
     """ASGI application with the processing common to requests of every protocol."""
 
@@ -249,7 +260,8 @@ class Gateway:
                     headers = dashboard.in_namespace(headers, scope["query_string"])
                 principal = scope[PRINCIPAL_KEY] = await self._authenticator.authenticate(headers)
                 answer.extra_headers = await self._charge_quota(principal, path)
-            await app(scope, bounded(receive, headers), answer.send)
+            bytes_max = _body_bytes_max(scope["method"], path, headers)
+            await app(scope, bounded(receive, headers, bytes_max), answer.send)
         except Exception as error:
             page = None if answer.status else dashboard.page_instead(self.control, scope, error)
             if isinstance(error, Unauthenticated) and not (

@@ -113,8 +113,6 @@ class SourceReceiver:
         """
         if source.spec.paused:
             raise SourcePaused
-        if len(body) > limits.SOURCE_BODY_BYTES_MAX:
-            raise MessageTooLarge(f"An event may have {limits.SOURCE_BODY_BYTES_MAX} bytes.")
         await self._charge(source, len(body))
         now_ms = self._clock.now_ms()
         try:

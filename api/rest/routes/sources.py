@@ -6,6 +6,7 @@ from typing import Annotated, Any
 from fastapi import Body, Depends, Request, Response
 from fastapi.routing import APIRoute
 
+from api.errors import HttpError
 from api.native.dependencies import NamePart, SourcePath, StorageDep, may
 from api.native.examples import AT, CREATED, LATER, Example
 from api.native.fields import rfc3339, to_ms
@@ -171,7 +172,7 @@ async def receive_event(
     headers = {name.lower(): value for name, value in request.headers.items()}
     try:
         reception = await storage.source_receiver.receive(definition, headers, await request.body())
-    except MillstreamError as error:
+    except (MillstreamError, HttpError) as error:
         SOURCE_REQUESTS.labels(error.code.value).inc()
         raise
     SOURCE_REQUESTS.labels(reception.outcome).inc()

@@ -1,5 +1,6 @@
 """Sources over HTTP: configuration, reception by the providers' rules, failures, rotation."""
 
+import gzip
 import hashlib
 import hmac
 import time
@@ -142,6 +143,22 @@ def test_event_that_its_target_never_accepts_stops_no_other(client, put, queue, 
     assert accepted.status_code == 200
     assert [failure["reason"] for failure in failures] == ["message_too_large"]
     assert eventually_waiting(client, source) == 0
+
+
+@pytest.mark.parametrize("coding", [{}, {"content-encoding": "gzip"}], ids=["plain", "gzip"])
+def test_body_over_the_limit_is_refused_before_it_is_buffered(client, put, coding):
+    """Up to 16 MiB were read from anyone who had the URL."""
+    body = b"x" * (2**20 + 1)
+    headers = {**github_headers(body, "large"), "content-type": "text/plain", **coding}
+    content = gzip.compress(body) if coding else iter([body[:-1], b"x"])
+    made = put()
+
+    refused = client.post(made["path"], content=content, headers=headers)
+
+    stats = client.get(f"/v1/sources/{made['name']}/stats").json()
+    assert (refused.status_code, refused.json()["code"]) == (413, "request_too_large")
+    assert refused.json()["detail"] == "The request body can have at most 1048576 bytes."
+    assert stats["rejected"] == 0
 
 
 def test_event_reaches_a_stream_with_the_key_of_its_body(client, put, stream):
