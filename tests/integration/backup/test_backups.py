@@ -10,6 +10,7 @@ import psycopg
 import pytest
 import redis
 from alembic import command
+from msgspec.structs import replace
 
 from storage.access.secret_box import new_key
 from storage.backup import backup, restore
@@ -30,9 +31,11 @@ from storage.domain.errors import MillstreamError
 from storage.domain.groups.group import Commit, GroupKind, GroupSpec
 from storage.domain.limits import RESTORE_SKIPS_OFFSETS
 from storage.domain.log.record_batch import Record
-from storage.domain.names import GroupName, QueueName, StreamName, WebhookName
+from storage.domain.names import GroupName, QueueName, SourceName, StreamName, WebhookName
 from storage.domain.queues.message import NewMessage, SettleAction, Settlement
 from storage.domain.queues.queue import QueueSpec
+from storage.domain.sources.signatures import sign
+from storage.domain.sources.source import SourceSpec, SourceTarget, WebhookProvider
 from storage.domain.streams.stream import ReadFrom, StreamSpec
 from storage.domain.webhooks import Source, SourceKind, WebhookSpec
 from storage.embedded.valkey import running_valkey
@@ -51,6 +54,7 @@ pytestmark = pytest.mark.one_server  # several masters have no common moment
 ORDERS, LATER = QueueName("orders"), QueueName("later")
 CLICKS = StreamName("clicks")
 READERS = GroupName("readers")
+PROVIDER = SourceName("provider")
 HOOK = WebhookName("hook")
 KEYS = (new_key(),)
 VERSION = "0.1.0"
@@ -184,6 +188,39 @@ async def test_configuration_and_progress_are_restored(source, target, tmp_path)
         assert again.message_id == token["message_id"]
         assert await storage.credentials.authenticate(token["word"]) is not None
         assert (done.committed, done.records) == (more.offset + 1, 0)
+
+
+async def test_source_is_restored_with_its_url_ids_and_waiting_events(source, target, tmp_path):
+    async with open_storage(source) as storage:
+        await storage.catalog.put_queue(LATER, QueueSpec())
+        spec = SourceSpec(
+            provider=WebhookProvider.GITHUB, secrets=("a secret",), into=SourceTarget(queue="later")
+        )
+        token = (await storage.sources.put(PROVIDER, spec)).definition.tokens[0].value
+        await storage.catalog.delete_queue(LATER)
+        accepted = await post(storage, token, "waits")
+    await backed_up(source, tmp_path / "backup")
+    await restored(target, tmp_path / "backup")
+
+    async with open_storage(target) as storage:
+        again, fresh = await post(storage, token, "waits"), await post(storage, token, "new")
+        definition = await storage.sources.get(PROVIDER)
+        waiting = (await storage.source_transfer.counts(definition)).waiting
+        await storage.catalog.put_queue(QueueName("other"), QueueSpec())
+        moved = replace(spec, secrets=None, into=SourceTarget(queue="other"))
+        changed = (await storage.sources.put(PROVIDER, moved)).definition
+        await storage.source_transfer.complete(changed)
+        bodies = await received(storage, QueueName("other"))
+
+    assert [reception.duplicate for reception in (accepted, again, fresh)] == [False, True, False]
+    assert (waiting, bodies) == (2, [b"waits", b"new"])
+
+
+async def post(storage, token, body):
+    """Post an event whose id is its body to the source of that URL."""
+    provider = await storage.source_receiver.find(PROVIDER.name, token)
+    headers = sign(provider.spec, "a secret", body.encode(), event_id=body, timestamp=0)
+    return await storage.source_receiver.receive(provider, headers, body.encode())
 
 
 async def create_one_of_each(storage):
