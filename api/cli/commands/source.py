@@ -8,13 +8,20 @@ import typer
 from api.cli.errors import CliError
 from api.cli.shell.definitions import Definition, put_verbs
 from api.cli.shell.options import Prefix, Settings, Yes, duration, fields
-from api.cli.shell.output import Row, table, to_row
+from api.cli.shell.output import Column, Row, table, to_row
 from api.cli.shell.prompts import confirm
 from api.cli.shell.terminal import Terminal, noun, verb
 
 source = noun()
 
-SOURCES = table("name", "webhook.provider", "into.queue", "into.stream", "paused", "changed_at")
+SOURCES = table(
+    "name",
+    Column("webhook.provider", "provider"),
+    Column("into.queue", "queue"),
+    Column("into.stream", "stream"),
+    "paused",
+    "changed_at",
+)
 FAILURES = table("at", "reason", "detail", "body_bytes")
 
 Name = Annotated[str, typer.Argument(help="Source.")]

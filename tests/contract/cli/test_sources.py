@@ -136,7 +136,7 @@ def test_sources_are_listed_as_table_names_and_json(source):
     names = millstream("source", "ls", "--prefix", source, "-q").out
     [listed] = millstream("source", "ls", "--prefix", source, "-o", "json").json
 
-    assert " ".join(table[0].split()).startswith("name webhook provider into queue into stream")
+    assert " ".join(table[0].split()).startswith("name provider queue stream paused")
     assert table[1].split()[:3] == [source, "github", source]
     assert names == f"{source}\n"
     assert listed["into"]["queue"] == source
