@@ -9,10 +9,15 @@ import {
   appendRecords,
   changeQueue,
   connect,
+  deleteSource,
   getQueueStats,
+  getSourceStats,
+  getSourceUrl,
   listDeadLetters,
+  listSourceFailures,
   putConsumerGroup,
   putQueue,
+  putSource,
   putStream,
   receiveMessages,
   reshardStream,
@@ -20,6 +25,7 @@ import {
   subscribeToGroup,
   subscribeToQueue,
   subscribeToStream,
+  testSource,
 } from './dist/index.js';
 
 const [url, name, losingUrl] = process.argv.slice(2);
@@ -86,6 +92,24 @@ tell('verdicts', {
 
 const nowhere = await subscribeToQueue(millstream, `${name}-nothing`).open().catch((error) => error);
 tell('nowhere', { code: nowhere.code, kind: nowhere.name });
+
+// ── Sources ──
+
+const [source, inbox] = [`${name}-source`, `${name}-inbox`];
+await putQueue({ client, path: { queue: inbox } });
+const webhook = { provider: 'github', secrets: ['a secret of yours'] };
+const stored = await putSource({ client, path: { source }, body: { webhook, into: { queue: inbox } } });
+const event = await testSource({ client, path: { source } });
+const forged = await fetch(url + stored.data.path, { method: 'POST', body: '{}' });
+const tested = await receiveMessages({ client, path: { queue: inbox }, body: { wait_seconds: 5 } });
+tell('source', {
+  path: (await getSourceUrl({ client, path: { source } })).data.path === stored.data.path,
+  event: tested.data.messages[0].body.id === event.data.id,
+  forged: forged.status,
+  accepted: (await getSourceStats({ client, path: { source } })).data.accepted,
+  reasons: (await listSourceFailures({ client, path: { source } })).data.items.map((one) => one.reason),
+});
+await deleteSource({ client, path: { source } });
 
 // ── Records ──
 

@@ -51,6 +51,16 @@ def test_messages_are_received_and_settled_over_socket(steps):
     assert steps["nowhere"] == {"code": "queue_not_found", "kind": "MillstreamError"}
 
 
+def test_source_is_created_tested_and_shown(steps):
+    assert steps["source"] == {
+        "path": True,
+        "event": True,
+        "forged": 401,
+        "accepted": 1,
+        "reasons": ["header_missing"],
+    }
+
+
 def test_records_start_anywhere_and_continue_through_reshard(steps):
     assert steps["records"] == {
         "texts": ["a", "after", "other", '{"page":"/"}'],

@@ -11,6 +11,7 @@ from millstream_client.aio.groups import AsyncGroup, AsyncMember
 from millstream_client.aio.messages import AsyncMessage
 from millstream_client.aio.queues import AsyncQueue
 from millstream_client.aio.replays import AsyncReplay
+from millstream_client.aio.sources import AsyncSource
 from millstream_client.aio.streams import AsyncStream
 from millstream_client.aio.subscriptions import AsyncSubscription
 from millstream_client.aio.work import AsyncWorker
@@ -45,6 +46,7 @@ from millstream_client.sync.groups import Group, Member
 from millstream_client.sync.messages import Message
 from millstream_client.sync.queues import Queue
 from millstream_client.sync.replays import Replay
+from millstream_client.sync.sources import Source
 from millstream_client.sync.streams import Stream
 from millstream_client.sync.subscriptions import Subscription
 from millstream_client.sync.work import Worker
@@ -59,6 +61,7 @@ __all__ = [
     "AsyncMillstream",
     "AsyncQueue",
     "AsyncReplay",
+    "AsyncSource",
     "AsyncStream",
     "AsyncSubscription",
     "AsyncWorker",
@@ -93,6 +96,7 @@ __all__ = [
     "Retry",
     "Sent",
     "ServerFailed",
+    "Source",
     "Stream",
     "Subscription",
     "TimedOut",

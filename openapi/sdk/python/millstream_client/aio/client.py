@@ -10,6 +10,7 @@ from millstream_client.aio.jobs import AsyncJob
 from millstream_client.aio.pages import all_pages
 from millstream_client.aio.queues import AsyncQueue
 from millstream_client.aio.replays import AsyncReplay, AsyncReplays
+from millstream_client.aio.sources import AsyncSource
 from millstream_client.aio.streams import AsyncStream
 from millstream_client.aio.subscriptions import AsyncSubscription
 from millstream_client.aio.transport import AsyncTransport
@@ -20,6 +21,7 @@ from millstream_client.core.api.health.check_ready import check_ready
 from millstream_client.core.api.jobs.list_jobs import list_jobs
 from millstream_client.core.api.queues.list_queues import list_queues
 from millstream_client.core.api.replays.list_replays import list_replays
+from millstream_client.core.api.sources.list_sources import list_sources
 from millstream_client.core.api.streams.list_streams import list_streams
 from millstream_client.core.models.archived_file_out import ArchivedFileOut
 from millstream_client.core.models.group_out import GroupOut
@@ -29,6 +31,7 @@ from millstream_client.core.models.job_state import JobState
 from millstream_client.core.models.queue_out import QueueOut
 from millstream_client.core.models.ready_out import ReadyOut
 from millstream_client.core.models.replay_out import ReplayOut
+from millstream_client.core.models.source_out import SourceOut
 from millstream_client.core.models.stream_out import StreamOut
 from millstream_client.core.types import UNSET
 from millstream_client.retries import Retries
@@ -95,6 +98,10 @@ class AsyncMillstream:
         """Return a consumer group, whether it exists or not."""
         return AsyncGroup(self.transport, name)
 
+    def source(self, name: str) -> AsyncSource:
+        """Return a source of webhooks, whether it exists or not."""
+        return AsyncSource(self.transport, name)
+
     def replay(self, name: str) -> AsyncReplay:
         """Return a replay, whether it exists or not; `replays.start` starts one."""
         return AsyncReplay(self.transport, name)
@@ -145,6 +152,15 @@ class AsyncMillstream:
 
         async for group in all_pages(self.transport, ask):
             yield group
+
+    async def sources(self, prefix: str = "") -> AsyncIterator[SourceOut]:
+        """List sources by name."""
+
+        def ask(cursor: str) -> Any:
+            return list_sources(prefix=prefix, limit=PAGE, cursor=cursor or UNSET)
+
+        async for source in all_pages(self.transport, ask):
+            yield source
 
     async def all_replays(self, state: str | None = None) -> AsyncIterator[ReplayOut]:
         """List replays, newest first."""

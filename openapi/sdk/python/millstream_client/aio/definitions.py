@@ -1,4 +1,4 @@
-"""Creation that never overwrites, shared by queues, streams, groups and webhooks."""
+"""Creation that never overwrites, shared by queues, streams, groups, webhooks and sources."""
 
 from collections.abc import Callable
 from typing import Any, TypeVar

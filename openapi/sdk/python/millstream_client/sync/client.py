@@ -13,6 +13,7 @@ from millstream_client.core.api.health.check_ready import check_ready
 from millstream_client.core.api.jobs.list_jobs import list_jobs
 from millstream_client.core.api.queues.list_queues import list_queues
 from millstream_client.core.api.replays.list_replays import list_replays
+from millstream_client.core.api.sources.list_sources import list_sources
 from millstream_client.core.api.streams.list_streams import list_streams
 from millstream_client.core.models.archived_file_out import ArchivedFileOut
 from millstream_client.core.models.group_out import GroupOut
@@ -22,6 +23,7 @@ from millstream_client.core.models.job_state import JobState
 from millstream_client.core.models.queue_out import QueueOut
 from millstream_client.core.models.ready_out import ReadyOut
 from millstream_client.core.models.replay_out import ReplayOut
+from millstream_client.core.models.source_out import SourceOut
 from millstream_client.core.models.stream_out import StreamOut
 from millstream_client.core.types import UNSET
 from millstream_client.retries import Retries
@@ -31,6 +33,7 @@ from millstream_client.sync.jobs import Job
 from millstream_client.sync.pages import all_pages
 from millstream_client.sync.queues import Queue
 from millstream_client.sync.replays import Replay, Replays
+from millstream_client.sync.sources import Source
 from millstream_client.sync.streams import Stream
 from millstream_client.sync.subscriptions import Subscription
 from millstream_client.sync.transport import Transport
@@ -96,6 +99,10 @@ class Millstream:
         """Return a consumer group, whether it exists or not."""
         return Group(self.transport, name)
 
+    def source(self, name: str) -> Source:
+        """Return a source of webhooks, whether it exists or not."""
+        return Source(self.transport, name)
+
     def replay(self, name: str) -> Replay:
         """Return a replay, whether it exists or not; `replays.start` starts one."""
         return Replay(self.transport, name)
@@ -146,6 +153,15 @@ class Millstream:
 
         for group in all_pages(self.transport, ask):
             yield group
+
+    def sources(self, prefix: str = "") -> Iterator[SourceOut]:
+        """List sources by name."""
+
+        def ask(cursor: str) -> Any:
+            return list_sources(prefix=prefix, limit=PAGE, cursor=cursor or UNSET)
+
+        for source in all_pages(self.transport, ask):
+            yield source
 
     def all_replays(self, state: str | None = None) -> Iterator[ReplayOut]:
         """List replays, newest first."""

@@ -1,5 +1,5 @@
 # Generated from aio/definitions.py by `make sdk`; changes are lost.
-"""Creation that never overwrites, shared by queues, streams, groups and webhooks."""
+"""Creation that never overwrites, shared by queues, streams, groups, webhooks and sources."""
 
 from collections.abc import Callable
 from typing import Any, TypeVar
