@@ -83,6 +83,7 @@ from storage.replays.engine import Replays
 from storage.replays.planner import ReplayPlanner
 from storage.replays.window import WindowResolver
 from storage.settings import StorageSettings
+from storage.sources.backlog import SourceBacklogReader
 from storage.sources.engine import Sources
 from storage.sources.receiver import SourceReceiver
 from storage.sources.transfer import SourceTransfer
@@ -126,6 +127,7 @@ class Storage:
     sources: Sources
     source_receiver: SourceReceiver
     source_transfer: SourceTransfer
+    source_backlog: SourceBacklogReader
     catalog: Catalog
     search: CatalogSearch
     namespaces: Namespaces
@@ -366,6 +368,7 @@ async def open_storage(
                 clock=clock,
             ),
             source_transfer=source_transfer,
+            source_backlog=SourceBacklogReader(sources, outboxes, clock),
             catalog=catalog,
             search=CatalogSearch(database),
             namespaces=namespaces,

@@ -24,6 +24,7 @@ from storage.domain.errors import MillstreamError
 from storage.domain.jobs import JobKind, JobState
 from storage.domain.store_status import HotFigures
 from storage.domain.timeseries.samples import QueueSample, TotalSample
+from storage.sources.backlog import SourceBacklog
 
 Labels = tuple[str, ...]
 Points = Iterable[tuple[Labels, float]]
@@ -113,6 +114,22 @@ ARCHIVE_LAG = StateMetric(
     "Age of the oldest unarchived record",
 )
 REPLAY_JOBS = StateMetric("millstream_replay_jobs", "gauge", "Replays, by state", ("state",))
+SOURCES = StateMetric("millstream_sources", "gauge", "Sources")
+SOURCE_EVENTS_WAITING = StateMetric(
+    "millstream_source_events_waiting",
+    "gauge",
+    "Events that sources have accepted and their targets do not have yet",
+)
+SOURCE_EVENT_AGE = StateMetric(
+    "millstream_source_oldest_event_age_seconds",
+    "gauge",
+    "Age of the oldest event that waits for its target",
+)
+SOURCES_BLOCKED = StateMetric(
+    "millstream_sources_blocked",
+    "gauge",
+    "Sources whose target has not taken an event for a minute",
+)
 MEMORY_USED = StateMetric(
     "millstream_redis_memory_used_bytes", "gauge", "Memory used by the hot store"
 )
@@ -143,7 +160,9 @@ STATE_METRICS: tuple[StateMetric, ...] = (
         QUEUE_AGE,
     ),
     *(STREAM_RECORDS, STREAM_BYTES, LAG_RECORDS, LAG_SECONDS, MEMBERS, EXPIRED, DROPPED),
-    *(DEAD_LETTERED, ARCHIVE_LAG, REPLAY_JOBS, MEMORY_USED, MEMORY_MAX, AOF_OK, EVICTED),
+    *(DEAD_LETTERED, ARCHIVE_LAG, REPLAY_JOBS),
+    *(SOURCES, SOURCE_EVENTS_WAITING, SOURCE_EVENT_AGE, SOURCES_BLOCKED),
+    *(MEMORY_USED, MEMORY_MAX, AOF_OK, EVICTED),
 )
 """All metrics of the stores, in the order of /metrics."""
 
@@ -159,10 +178,11 @@ class StoreSnapshot(NamedTuple):
     total: TotalSample
     store: HotFigures
     replays: Mapping[JobState, int]
+    sources: SourceBacklog
 
 
 class StateMetrics:
-    """Metrics of the stores' contents, read at most every five seconds with three calls."""
+    """Metrics of the stores' contents, read at most every five seconds."""
 
     def __init__(self, storage: Storage, version: str) -> None:
         self._storage = storage
@@ -179,12 +199,14 @@ class StateMetrics:
         return list(_families(state, self._version, self._clock.now_ms()))
 
     async def _read_snapshot(self) -> StoreSnapshot:
-        measured, store, replays = await asyncio.gather(
+        measured, store, replays, sources = await asyncio.gather(
             self._storage.time_series.latest_namespaces(),
             self._storage.health.hot_figures(),
             self._storage.jobs.count(JobKind.REPLAY),
+            self._storage.source_backlog.read(),
         )
-        return StoreSnapshot(measured.at_ms, measured.get("", TotalSample()), store, replays)
+        total = measured.get("", TotalSample())
+        return StoreSnapshot(measured.at_ms, total, store, replays, sources)
 
 
 def _families(state: StoreSnapshot, version: str, now_ms: int) -> Iterator[Metric]:
@@ -194,10 +216,18 @@ def _families(state: StoreSnapshot, version: str, now_ms: int) -> Iterator[Metri
         yield SERIES_AGE.family([((), max(0, now_ms - state.measured_at_ms) / _SECOND)])
         yield from _of_total(state.total, now_ms)
     yield REPLAY_JOBS.family(((one.value,), state.replays.get(one, 0)) for one in JobState)
+    yield from _of_sources(state.sources)
     yield MEMORY_USED.family([((), state.store.memory_used_bytes)])
     yield MEMORY_MAX.family([((), state.store.memory_max_bytes)])
     yield AOF_OK.family([((), state.store.aof_ok)])
     yield EVICTED.family([((), state.store.evicted_keys)])
+
+
+def _of_sources(backlog: SourceBacklog) -> Iterator[Metric]:
+    yield SOURCES.family([((), backlog.sources)])
+    yield SOURCE_EVENTS_WAITING.family([((), backlog.waiting)])
+    yield SOURCE_EVENT_AGE.family([((), backlog.oldest_age_ms / _SECOND)])
+    yield SOURCES_BLOCKED.family([((), backlog.blocked)])
 
 
 def _build_info(version: str, store: HotFigures) -> Metric:

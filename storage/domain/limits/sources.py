@@ -25,6 +25,7 @@ SOURCE_TOKEN_BYTES = 32
 SOURCE_TOKEN_OVERLAP_MS_MAX = 30 * DAY_MS
 SOURCE_PRODUCER_DAYS = 2  # after which the producer of a day is retired; clocks may differ
 SOURCE_PRODUCERS_RETIRED_MAX = 30  # by the first sweep of a process, for the days without one
+SOURCE_BLOCKED_MS = MINUTE_MS  # age of its oldest event from which a source counts as blocked
 SOURCES_RETIRED_CACHED_MAX = 10_000  # sources whose last retired producer a process knows
 
 # Outboxes

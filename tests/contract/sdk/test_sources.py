@@ -51,9 +51,7 @@ def test_create_compares_and_apply_replaces(source, orders):
     applied = source.apply({"provider": "github"}, into, dedup_seconds=60)
 
     assert (again.created, again.path) == (False, None)
-    assert [change.pointer for change in conflict.value.changes] == [
-        "/webhook/tolerance_seconds"
-    ]
+    assert [change.pointer for change in conflict.value.changes] == ["/webhook/tolerance_seconds"]
     assert source.url().endswith(str(applied.path))
     changes = [(change.pointer, change.before, change.after) for change in applied.changes]
     assert changes == [("/dedup_seconds", 259_200, 60)]

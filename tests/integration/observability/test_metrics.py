@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from contextlib import contextmanager
+from unittest.mock import AsyncMock
 
 import httpx
 import pytest
@@ -30,6 +31,7 @@ from storage.domain.queues.message import NewMessage
 from storage.domain.queues.queue import QueueSpec
 from storage.embedded.processes import child_setup
 from storage.settings import StorageSettings
+from storage.sources.backlog import SourceBacklog
 from tests.secured_service import running_secured_service
 
 pytestmark = pytest.mark.one_store
@@ -73,6 +75,23 @@ async def test_scrape_reports_contents_of_stores(secured_service):
     assert value(text, "millstream_state_up") == 1
     returned_values = {name for name, _ in values(text)}
     assert {state_metric.name for state_metric in STATE_METRICS} <= returned_values
+
+
+async def test_scrape_reports_blocked_sources(secured_service, monkeypatch):
+    backlog = SourceBacklog(sources=3, waiting=70, oldest_age_ms=90_000, blocked=1)
+    monkeypatch.setattr(
+        secured_service.storage.source_backlog, "read", AsyncMock(return_value=backlog)
+    )
+
+    text = (await secured_service.request("GET", "/metrics", await secured_service.key())).text
+
+    names = (
+        "sources",
+        "source_events_waiting",
+        "source_oldest_event_age_seconds",
+        "sources_blocked",
+    )
+    assert [value(text, f"millstream_{name}") for name in names] == [3, 70, 90, 1]
 
 
 async def test_store_round_trips_are_timed(secured_service):

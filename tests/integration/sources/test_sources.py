@@ -33,6 +33,7 @@ from storage.domain.streams.idempotence import SequencedBatch
 from storage.domain.streams.stream import EventTimes, ReadFrom, StreamSpec
 from storage.hot_store.outbox import Acceptance
 from storage.settings import StorageSettings
+from storage.sources.backlog import SourceBacklog
 from storage.sources.engine import day_of, outbox_of, producer_on
 from tests.conditions import eventually
 
@@ -249,6 +250,21 @@ async def test_sequence_of_an_event_is_the_time_of_its_acceptance(storage, clock
     [entry], _ = await storage.source_transfer._outboxes.pending(outbox_of(source), 10)
 
     assert entry.sequence // limits.OUTBOX_SEQUENCES_PER_MS == clock.now_ms()
+
+
+async def test_backlog_has_the_waiting_events_of_all_sources(storage, clock):
+    source = await put(storage, SourceTarget(queue="orders"))
+    other = spec_into(SourceTarget(stream="payments"))
+    await storage.sources.put(SourceName("idle"), other)
+    await storage.catalog.delete_queue(QUEUE)
+    await send(storage, source, [b"1", b"2"])
+    before = await storage.source_backlog.read()
+    clock.advance(ms=limits.SOURCE_BLOCKED_MS)
+
+    after = await storage.source_backlog.read()
+
+    assert before == SourceBacklog(sources=2, waiting=2, oldest_age_ms=0, blocked=0)
+    assert after == before._replace(oldest_age_ms=limits.SOURCE_BLOCKED_MS, blocked=1)
 
 
 async def test_deleted_source_leaves_no_outbox_and_no_producer(storage, clock):

@@ -100,6 +100,16 @@ def test_every_alert_has_severity_and_summary():
         assert rule["annotations"]["summary"]
 
 
+def test_every_alert_is_explained():
+    page = (ROOT / "docs" / "how-to" / "monitor.md").read_text()
+
+    assert [
+        rule["alert"]
+        for rule in rules()
+        if f"`{rule.get('alert')}`" not in page and "alert" in rule
+    ] == []
+
+
 def test_recording_rules_follow_naming_convention():
     recorded = [rule["record"] for rule in rules() if "record" in rule]
 
