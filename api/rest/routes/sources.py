@@ -126,7 +126,7 @@ async def get_source_stats(source: SourcePath, storage: StorageDep) -> SourceSta
     """Show the numbers of accepted, repeated and rejected requests, and what waits."""
     definition = await storage.sources.get(source)
     counts = await storage.source_transfer.counts(definition)
-    return SourceStats.from_domain(counts, storage.source_transfer.failure_of(definition))
+    return SourceStats.from_domain(counts, failure=storage.source_transfer.failure_of(definition))
 
 
 @router.get("/{source}/failures", dependencies=[SEE])

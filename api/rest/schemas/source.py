@@ -4,9 +4,10 @@ from typing import Annotated, Any, Self
 
 from pydantic import BaseModel, Field
 
-from api.native.fields import rfc3339, to_ms
+from api.native.fields import to_ms
 from api.rest.definition_changes import PutOutcome
-from api.rest.schema_base import Config, DefinitionConfig, Seconds, Time, in_seconds
+from api.rest.field_map import Mapped, MappedConfig, MappedDefinition, MappedDefinitionConfig
+from api.rest.schema_base import Config, Seconds, Time, in_seconds
 from storage.domain import limits
 from storage.domain.definitions import HIDDEN_VALUE, OTHER_HIDDEN_VALUE
 from storage.domain.sources.source import (
@@ -14,8 +15,6 @@ from storage.domain.sources.source import (
     HmacScheme,
     InboundSource,
     SignatureEncoding,
-    SourceCounts,
-    SourceFailure,
     SourceSpec,
     SourceTarget,
     WebhookProvider,
@@ -26,7 +25,22 @@ HeaderName = Annotated[str, Field(max_length=128)]
 _SCHEME_FIELDS = HmacScheme.__struct_fields__
 
 
-class SourceWebhook(Config):
+class _WebhookFields(Mapped):
+    """Base of schemas that show how requests are verified."""
+
+    @classmethod
+    def from_domain(cls, value: SourceSpec, **others: Any) -> Self:
+        """Return the fields of a specification, with markers in place of its secrets."""
+        secrets = [
+            OTHER_HIDDEN_VALUE if secret == OTHER_HIDDEN_VALUE else HIDDEN_VALUE
+            for secret in value.secrets or ()
+        ]
+        header = value.hmac.signature_header if value.hmac else None
+        scheme = value.hmac or HmacScheme()
+        return cls.mapped(value, scheme, secrets=secrets, signature_header=header, **others)
+
+
+class SourceWebhook(_WebhookFields, Config):
     """Provider of the events, and how its requests are verified."""
 
     provider: Annotated[
@@ -80,25 +94,6 @@ class SourceWebhook(Config):
         Field(description="`hmac` only: header with the event's id, for deduplication."),
     ] = None
 
-    @classmethod
-    def from_domain(cls, spec: SourceSpec) -> Self:
-        scheme = spec.hmac or HmacScheme()
-        return cls(
-            provider=spec.provider,
-            secrets=[
-                OTHER_HIDDEN_VALUE if secret == OTHER_HIDDEN_VALUE else HIDDEN_VALUE
-                for secret in spec.secrets or ()
-            ],
-            tolerance_seconds=in_seconds(spec.tolerance_ms),
-            headers=list(spec.headers),
-            signature_header=scheme.signature_header if spec.hmac else None,
-            algorithm=scheme.algorithm,
-            encoding=scheme.encoding,
-            prefix=scheme.prefix,
-            timestamp_header=scheme.timestamp_header,
-            id_header=scheme.id_header,
-        )
-
     def scheme(self) -> HmacScheme | None:
         """Return the scheme of the fields for `hmac`, also for a provider that has none."""
         fields = {name: getattr(self, name) for name in _SCHEME_FIELDS}
@@ -108,8 +103,10 @@ class SourceWebhook(Config):
         return HmacScheme(**{name: value for name, value in fields.items() if value is not None})
 
 
-class SourceInto(Config):
+class SourceInto(MappedConfig):
     """Queue or stream that receives the events."""
+
+    domain = SourceTarget
 
     queue: str | None = None
     stream: str | None = None
@@ -121,12 +118,8 @@ class SourceInto(Config):
         ),
     ] = None
 
-    @classmethod
-    def from_domain(cls, into: SourceTarget) -> Self:
-        return cls(queue=into.queue, stream=into.stream, key=into.key)
 
-
-class SourceConfig(DefinitionConfig):
+class SourceConfig(MappedDefinitionConfig):
     """The complete configuration of a source."""
 
     webhook: SourceWebhook
@@ -137,14 +130,12 @@ class SourceConfig(DefinitionConfig):
     ] = in_seconds(limits.SOURCE_DEDUP_MS_DEFAULT)
 
     @classmethod
-    def from_domain(cls, spec: SourceSpec) -> Self:
-        return cls(
-            webhook=SourceWebhook.from_domain(spec),
-            into=SourceInto.from_domain(spec.into),
-            dedup_seconds=in_seconds(spec.dedup_ms),
-        )
+    def from_domain(cls, value: SourceSpec, **others: Any) -> Self:
+        """Return the configuration of a specification, without its secrets."""
+        return cls.mapped(value, webhook=SourceWebhook.from_domain(value), **others)
 
     def to_domain(self) -> SourceSpec:
+        """Return the specification, which the engine validates."""
         webhook = self.webhook
         return SourceSpec(
             provider=webhook.provider,
@@ -152,7 +143,7 @@ class SourceConfig(DefinitionConfig):
             tolerance_ms=to_ms(webhook.tolerance_seconds),
             headers=tuple(webhook.headers),
             hmac=webhook.scheme(),
-            into=SourceTarget(queue=self.into.queue, stream=self.into.stream, key=self.into.key),
+            into=self.into.to_domain(),
             dedup_ms=to_ms(self.dedup_seconds),
         )
 
@@ -164,7 +155,7 @@ class SourceConfig(DefinitionConfig):
         return self.model_copy(update={"webhook": webhook})
 
 
-class SourceWebhookOut(BaseModel):
+class SourceWebhookOut(_WebhookFields):
     """Provider of the events; `secrets` shows how many there are."""
 
     provider: WebhookProvider
@@ -179,7 +170,7 @@ class SourceWebhookOut(BaseModel):
     id_header: str | None
 
 
-class SourceIntoOut(BaseModel):
+class SourceIntoOut(Mapped):
     """Queue or stream that receives the events."""
 
     queue: str | None
@@ -187,7 +178,7 @@ class SourceIntoOut(BaseModel):
     key: str | None
 
 
-class SourceOut(BaseModel):
+class SourceOut(MappedDefinition):
     """A source: its configuration and its version, which is the ETag."""
 
     name: str
@@ -200,18 +191,9 @@ class SourceOut(BaseModel):
     changed_at: Time
 
     @classmethod
-    def from_domain(cls, source: InboundSource, **fields: Any) -> Self:
-        return cls(
-            name=source.name.name,
-            webhook=SourceWebhookOut(**SourceWebhook.from_domain(source.spec).model_dump()),
-            into=SourceIntoOut(**SourceInto.from_domain(source.spec.into).model_dump()),
-            dedup_seconds=in_seconds(source.spec.dedup_ms),
-            paused=source.spec.paused,
-            version=source.version,
-            created_at=rfc3339(source.created_at_ms),
-            changed_at=rfc3339(source.changed_at_ms),
-            **fields,
-        )
+    def from_domain(cls, value: InboundSource, **others: Any) -> Self:
+        webhook = SourceWebhookOut.from_domain(value.spec)
+        return super().from_domain(value, webhook=webhook, **others)
 
 
 SourcePath = Annotated[
@@ -251,7 +233,7 @@ class RotateTokenIn(Config):
     ] = in_seconds(limits.DAY_MS)
 
 
-class SourceStats(BaseModel):
+class SourceStats(Mapped):
     """Numbers of requests since the source was created, and the waiting events.
 
     `failure`: why events are not delivered to the target, as this process last saw it.
@@ -267,26 +249,8 @@ class SourceStats(BaseModel):
     last_rejected_at: Time | None
     failure: str
 
-    @classmethod
-    def from_domain(cls, counts: SourceCounts, failure: str) -> Self:
-        return cls(
-            accepted=counts.accepted,
-            duplicates=counts.duplicates,
-            rejected=counts.rejected,
-            handshakes=counts.handshakes,
-            waiting=counts.waiting,
-            waiting_bytes=counts.waiting_bytes,
-            last_accepted_at=_time(counts.last_accepted_at_ms),
-            last_rejected_at=_time(counts.last_rejected_at_ms),
-            failure=failure,
-        )
 
-
-def _time(ms: int | None) -> str | None:
-    return None if ms is None else rfc3339(ms)
-
-
-class SourceFailureOut(BaseModel):
+class SourceFailureOut(Mapped):
     """A request that was rejected.
 
     `reason` is a stable code. Nothing of the body is kept.
@@ -296,15 +260,6 @@ class SourceFailureOut(BaseModel):
     reason: str
     detail: str
     body_bytes: int
-
-    @classmethod
-    def from_domain(cls, failure: SourceFailure) -> Self:
-        return cls(
-            at=rfc3339(failure.at_ms),
-            reason=failure.reason,
-            detail=failure.detail,
-            body_bytes=failure.body_bytes,
-        )
 
 
 class SourceFailures(BaseModel):
