@@ -24,6 +24,7 @@ _PAGES = (
     ("Groups", "/ui/groups", Action.GROUP_LIST),
     ("Replays", "/ui/replays", Action.REPLAY_LIST),
     ("Webhooks", "/ui/webhooks", Action.WEBHOOK_LIST),
+    ("Sources", "/ui/sources", Action.SOURCE_LIST),
     ("Sockets", "/ui/sockets", None),
     ("Keys", "/ui/keys", Action.ADMIN_KEYS),
     ("Namespaces", "/ui/namespaces", Action.ADMIN_NAMESPACES),

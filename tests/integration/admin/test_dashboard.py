@@ -146,6 +146,19 @@ async def test_list_shows_only_what_caller_may_see(service):
     assert hidden.status_code == absent.status_code == 403
 
 
+async def test_palette_has_every_page_of_the_navigation(service):
+    """Sources were in the navigation alone."""
+    cookie = await cookie_of(service)
+    page = (await service.request("GET", "/ui", headers=cookie)).text
+    navigation = page[page.index("<nav") : page.index("</nav>")]
+
+    offered = (await service.request("GET", "/ui/search", headers=cookie)).text
+
+    links = set(re.findall(r'href="(/ui[^"?]*)', navigation))
+    assert "/ui/sources" in links
+    assert links <= set(re.findall(r'href="(/ui[^"?]*)', offered))
+
+
 async def test_namespace_page_is_limited_to_its_own_administrators(service):
     await service.storage.namespaces.put("acme", NO_QUOTAS)
     await service.storage.catalog.put_queue(QueueName("theirs", "acme"), QueueSpec())
