@@ -6,7 +6,7 @@ from random import Random
 
 from tests.chaos.history import Kind, Outcome, Seen
 from tests.chaos.queue_protocols import QueueProtocol
-from tests.chaos.stage import DOOMED, FRAGILE, LINE, MORGUE, VISIBILITY_S, WORK, Stage
+from tests.chaos.stage import DOOMED, FRAGILE, LINE, MORGUE, VISIBILITY_S, WORK, ClientContext
 
 GROUPS = 4
 DELAY_S = 1.0
@@ -16,7 +16,7 @@ LATE_S = VISIBILITY_S * 1.3
 HELD_S = VISIBILITY_S * 0.6
 
 
-async def send(stage: Stage, name: str, protocol: QueueProtocol, chance: Random) -> None:
+async def send(stage: ClientContext, name: str, protocol: QueueProtocol, chance: Random) -> None:
     """Send each value once, some with a delay."""
     number = 0
     while stage.goes_on:
@@ -26,7 +26,9 @@ async def send(stage: Stage, name: str, protocol: QueueProtocol, chance: Random)
         await stage.pause(chance)
 
 
-async def send_in_order(stage: Stage, name: str, protocol: QueueProtocol, chance: Random) -> None:
+async def send_in_order(
+    stage: ClientContext, name: str, protocol: QueueProtocol, chance: Random
+) -> None:
     """Send to own groups, repeating each send with its id until accepted."""
     number = 0
     while stage.goes_on:
@@ -36,7 +38,9 @@ async def send_in_order(stage: Stage, name: str, protocol: QueueProtocol, chance
         await stage.pause(chance)
 
 
-async def send_what_fails(stage: Stage, name: str, protocol: QueueProtocol, chance: Random) -> None:
+async def send_what_fails(
+    stage: ClientContext, name: str, protocol: QueueProtocol, chance: Random
+) -> None:
     """Send to both queues in which everything is dead-lettered."""
     number = 0
     while stage.goes_on:
@@ -46,7 +50,7 @@ async def send_what_fails(stage: Stage, name: str, protocol: QueueProtocol, chan
         await stage.pause(chance, SLOWLY_S)
 
 
-async def work(stage: Stage, name: str, protocol: QueueProtocol, chance: Random) -> None:
+async def work(stage: ClientContext, name: str, protocol: QueueProtocol, chance: Random) -> None:
     """Acknowledge most messages, return some, forget some, and acknowledge awkward ones late."""
     later: set[asyncio.Task[None]] = set()
     while stage.goes_on:
@@ -75,14 +79,16 @@ def _is_awkward(delivery: Seen) -> bool:
 
 
 async def _acknowledge_later(
-    stage: Stage, protocol: QueueProtocol, delivery: Seen, seconds: float
+    stage: ClientContext, protocol: QueueProtocol, delivery: Seen, seconds: float
 ) -> None:
     await asyncio.sleep(seconds)
     if stage.goes_on:
         await protocol.settle(WORK, delivery, Kind.ACK)
 
 
-async def work_in_order(stage: Stage, name: str, protocol: QueueProtocol, chance: Random) -> None:
+async def work_in_order(
+    stage: ClientContext, name: str, protocol: QueueProtocol, chance: Random
+) -> None:
     """Acknowledge one by one; sometimes stop, which blocks the group."""
     while stage.goes_on:
         received = await protocol.receive(
@@ -96,7 +102,9 @@ async def work_in_order(stage: Stage, name: str, protocol: QueueProtocol, chance
             await stage.pause(chance)
 
 
-async def break_down(stage: Stage, name: str, protocol: QueueProtocol, chance: Random) -> None:
+async def break_down(
+    stage: ClientContext, name: str, protocol: QueueProtocol, chance: Random
+) -> None:
     """Nack everything."""
     while stage.goes_on:
         for queue in (FRAGILE, DOOMED):
@@ -106,7 +114,9 @@ async def break_down(stage: Stage, name: str, protocol: QueueProtocol, chance: R
         await stage.pause(chance, SLOWLY_S)
 
 
-async def tombstone(stage: Stage, name: str, protocol: QueueProtocol, chance: Random) -> None:
+async def tombstone(
+    stage: ClientContext, name: str, protocol: QueueProtocol, chance: Random
+) -> None:
     """Receive from the dead-letter queue."""
     while stage.goes_on:
         received = await protocol.receive(MORGUE, 10, wait_s=1, hidden_s=VISIBILITY_S)

@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack
 from random import Random
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Protocol, Self
 
 import httpx
 
@@ -46,6 +46,20 @@ POSTED_QUEUES: dict[str, dict[str, Any]] = {
     POSTED_LINE: {"type": "fifo", "attempts_max": None},
 }
 """Queues that only a webhook receives from."""
+
+
+class ClientContext(Protocol):
+    """The part of `Stage` that clients need who can run elsewhere too: in `tests.simulator`."""
+
+    @property
+    def history(self) -> History: ...
+
+    @property
+    def goes_on(self) -> bool: ...
+
+    async def pause(self, chance: Random, seconds: float = PAUSE_S) -> None: ...
+
+    async def insist(self, ask: Callable[[], Awaitable[Operation]]) -> Operation: ...
 
 
 class Stage:

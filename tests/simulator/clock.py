@@ -1,19 +1,22 @@
-"""Clocks of simulated processes, in virtual time."""
+"""Virtual time as the wall clock of every simulated machine."""
 
 import asyncio
 
 from storage.domain.clock import SERVER_TIME, ScriptTime
-from tests.simulator.hot_server import START_MS
+
+START_MS = 1_700_000_000_000
+
+
+def now_ms() -> int:
+    """Return the virtual time as milliseconds since the epoch."""
+    return START_MS + int(asyncio.get_running_loop().time() * 1000)
 
 
 class VirtualClock:
-    """The clock of a machine, `offset_ms` ahead of the others; scripts use their server's."""
-
-    def __init__(self, offset_ms: int = 0) -> None:
-        self._offset_ms = offset_ms
+    """The clock of a process; scripts use their server's."""
 
     def now_ms(self) -> int:
-        return START_MS + self._offset_ms + int(asyncio.get_running_loop().time() * 1000)
+        return now_ms()
 
     def script_time(self) -> ScriptTime:
         return SERVER_TIME

@@ -1,29 +1,32 @@
 """Real Postgres under virtual time: each statement is one step of the simulation.
 
 Statements run on a synchronous connection, so that the simulated processes see no real time pass and the same seed takes
-the same course. Transactions of several processes interleave where their blocks wait for something else. A statement
-that meets a row lock is rolled back to its beginning and tried again later.
+the same course. Between two statements of a transaction others run their own, at the isolation level that each one set.
+A statement that meets a lock is rolled back to its beginning and tried again later.
 """
 
 import asyncio
+import re
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
-from contextlib import asynccontextmanager
+from contextlib import AbstractContextManager, asynccontextmanager, nullcontext
 from random import Random
 from typing import Any
 
-from sqlalchemy import Engine, create_engine, event, text
+from sqlalchemy import Engine, TextClause, create_engine, event, text
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.orm import Session
 
-from storage.domain.clock import Clock
 from storage.domain.histogram import LatencyBuffer
 from storage.postgres.database import Database, driver_url
 from storage.postgres.listener import Listener
 from storage.postgres.queries import query
+from tests.simulator.clock import now_ms
 
+_LATENCY_S = 0.002
 _LOCK_RETRY_S = 0.02
 _NOTICE_S = 0.05
 _LOCK_NOT_AVAILABLE = "55P03"
+_LOCKS = re.compile(r"\b(insert|update|delete|share|pg_advisory_xact_lock)\b|^$", re.IGNORECASE)
 _CLOCK = """
     CREATE SCHEMA IF NOT EXISTS simulated;
     CREATE OR REPLACE FUNCTION simulated.clock_timestamp() RETURNS timestamptz LANGUAGE sql VOLATILE
@@ -36,7 +39,7 @@ class Postgres:
     """The database of all simulated processes, and the announcements on their way."""
 
     def __init__(self, url: str) -> None:
-        self._url = url
+        self.url = url
         self.engine: Engine = create_engine(driver_url(url), pool_size=20, max_overflow=50)
         event.listen(self.engine, "connect", _limit_lock_waits)
         self.up = True
@@ -72,7 +75,7 @@ class Postgres:
 
 def _limit_lock_waits(connection: Any, _: Any) -> None:
     with connection.cursor() as cursor:
-        cursor.execute("SET lock_timeout = '5ms'; SET synchronous_commit = off")
+        cursor.execute("SET lock_timeout = '1ms'; SET synchronous_commit = off")
         cursor.execute("SET search_path = simulated, pg_catalog, public")
     connection.commit()
 
@@ -80,42 +83,56 @@ def _limit_lock_waits(connection: Any, _: Any) -> None:
 class SimulatedDatabase(Database):
     """Transactions of one process. `fails` decides whether a commit's answer gets lost."""
 
-    def __init__(self, postgres: Postgres, clock: Clock, fails: Callable[[], bool]) -> None:
-        self._clock = clock
+    def __init__(self, postgres: Postgres, chance: Random, fails: Callable[[], bool]) -> None:
         self.timings = {"read": LatencyBuffer(), "write": LatencyBuffer()}
         self.open_transactions = 0
-        self._postgres = postgres
-        self._fails = fails
+        self.chance = chance
+        self.postgres = postgres
+        self.fails = fails
+        self._is_cut_off = False
         self._sessions = self._session  # type: ignore[assignment]
 
     @property
     def in_use(self) -> int:
         return 0
 
+    def cut_off(self) -> None:
+        """End the connections of this process: open transactions are rolled back."""
+        self._is_cut_off = True
+
+    def check_connection(self) -> None:
+        """Raise TimeoutError if Postgres does not answer this process."""
+        if self._is_cut_off or not self.postgres.up:
+            raise TimeoutError
+
     @asynccontextmanager
     async def _session(self) -> "AsyncGenerator[_Session]":
-        await asyncio.sleep(0)
-        if not self._postgres.up:
-            raise TimeoutError
-        with Session(self._postgres.engine, expire_on_commit=False) as session:
-            self._postgres.transactions += 1
+        await self.reply()
+        self.check_connection()
+        with Session(self.postgres.engine, expire_on_commit=False) as session:
+            self.postgres.transactions += 1
             try:
-                session.execute(_SET_CLOCK, {"now_s": str(self._clock.now_ms() / 1000)})
-                yield _Session(session, self._postgres, self._fails)
+                yield _Session(session, self)
             finally:
-                self._postgres.transactions -= 1
+                self.postgres.transactions -= 1
+
+    async def reply(self) -> None:
+        """Wait for the reply to a statement."""
+        await asyncio.sleep(self.chance.random() * _LATENCY_S)
 
     async def close(self) -> None:
         return
 
 
 class _Session:
-    """The verbs of an `AsyncSession` that repositories use."""
+    """The verbs of an `AsyncSession` that repositories use.
 
-    def __init__(self, session: Session, postgres: Postgres, fails: Callable[[], bool]) -> None:
+    A statement has its effect when it is sent, and its reply arrives later.
+    """
+
+    def __init__(self, session: Session, database: SimulatedDatabase) -> None:
         self._session = session
-        self._postgres = postgres
-        self._fails = fails
+        self._database = database
         self._announced: list[Mapping[str, str]] = []
 
     async def execute(self, *arguments: Any, **options: Any) -> Any:
@@ -133,16 +150,21 @@ class _Session:
     async def get(self, *arguments: Any, **options: Any) -> Any:
         return await self._step(self._session.get, *arguments, **options)
 
-    async def connection(self, **_: Any) -> None:
-        """Set nothing: no other transaction runs between statements that follow one another."""
+    async def connection(self, **options: Any) -> None:
+        """Set the isolation level, before the first statement."""
+        self._session.connection(**options)
 
     async def flush(self) -> None:
-        await self._step(self._session.flush)
+        if self._session.new or self._session.dirty or self._session.deleted:
+            await self._step(self._session.flush)
 
     async def commit(self) -> None:
+        self._database.check_connection()
         self._session.commit()
-        self._postgres.announce(self._announced)
-        if self._fails():
+        self._database.postgres.announce(self._announced)
+        await self._database.reply()
+        self._database.check_connection()
+        if self._database.fails():
             raise TimeoutError
 
     def add(self, row: Any) -> None:
@@ -155,20 +177,34 @@ class _Session:
         self._session.delete(row)
 
     async def _step(self, verb: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
-        if self._postgres.transactions == 1:
-            return verb(*arguments, **options)  # nobody holds a lock
+        """Run a statement; wait while another transaction has a lock that it needs."""
+        words = _words_of(*arguments)
         while True:
-            savepoint = self._session.begin_nested()
+            self._database.check_connection()
+            if "clock_timestamp" in words:
+                self._session.execute(_SET_CLOCK, {"now_s": str(now_ms() / 1000)})
             try:
-                result = verb(*arguments, **options)
+                with self._savepoint(words):
+                    result = verb(*arguments, **options)
             except DBAPIError as error:
-                savepoint.rollback()
                 if getattr(error.orig, "sqlstate", "") != _LOCK_NOT_AVAILABLE:
                     raise
                 await asyncio.sleep(_LOCK_RETRY_S)
             else:
-                savepoint.commit()
+                await self._database.reply()
                 return result
+
+    def _savepoint(self, words: str) -> AbstractContextManager[object]:
+        """Return a savepoint, unless the statement cannot meet a lock of another transaction."""
+        is_alone = self._database.postgres.transactions == 1
+        if is_alone or not _LOCKS.search(words):
+            return nullcontext()
+        return self._session.begin_nested()
+
+
+def _words_of(statement: Any = "", *_: Any) -> str:
+    """Return the text of a statement; empty for a flush."""
+    return statement.text if isinstance(statement, TextClause) else str(statement)
 
 
 class SimulatedListener(Listener):

@@ -15,14 +15,15 @@ from storage.domain.log import store_epoch as epoch_rules
 from storage.log import store_epoch
 from storage.postgres import queries
 from storage.sources import transfer as source_transfer
+from tests.simulator.hot_store.scripts import interpreter
 from tests.simulator.schedule import LOSSES, QUEUES, SOURCES, STREAMS, Profile
-from tests.simulator.scripts import interpreter
 
 
 class Mutation(NamedTuple):
-    """A fault, and the profile in which it violates an invariant."""
+    """A fault, the profile that finds it, and the invariant that it violates there."""
 
     profile: Profile
+    invariant: str
     applied: Callable[[], AbstractContextManager[None]]
 
 
@@ -63,6 +64,7 @@ def _cleared_before_delivery() -> Iterator[None]:
 MUTATIONS = {
     "any_receipt_handle": Mutation(
         QUEUES,
+        "Q2 a stale delivery cannot be acknowledged",
         _in_lua(
             "if not any_delivery and (record[RECEIVES] ~= receives or record[RECEIVED] ~= received) then",
             "if false then",
@@ -70,20 +72,30 @@ MUTATIONS = {
     ),
     "leases_end_at_once": Mutation(
         QUEUES,
+        "Q8 delays and visibility timeouts are respected",
         _in_lua(
             "leased[out + 1], leased[out + 2] = deadline, offset",
             "leased[out + 1], leased[out + 2] = word(now + 1), offset",
         ),
     ),
     "transfers_arrive_again": Mutation(
-        QUEUES, _in_lua("if not recall(K.arrived, K.arrived_old, ARGV[index]) then", "if true then")
+        QUEUES,
+        "Q9 a dead-letter queue receives each message once",
+        _in_lua("if not recall(K.arrived, K.arrived_old, ARGV[index]) then", "if true then"),
     ),
     "idempotency_keys_forgotten": Mutation(
-        STREAMS, _in_lua("local known = key_verdict(key, fingerprint, count)", "local known = nil")
+        STREAMS,
+        "S4 a repeated append is idempotent",
+        _in_lua("local known = key_verdict(key, fingerprint, count)", "local known = nil"),
     ),
-    "watermarks_not_written": Mutation(STREAMS, _in_lua("write_watermarks(rising)\n  if", "if")),
+    "watermarks_not_written": Mutation(
+        STREAMS,
+        "R1 a replay sends each record once",
+        _in_lua("write_watermarks(rising)\n  if", "if"),
+    ),
     "commits_of_any_generation": Mutation(
         STREAMS,
+        "G2 a stale generation cannot commit",
         partial(
             _in_sql,
             "commit_offsets",
@@ -92,8 +104,12 @@ MUTATIONS = {
         ),
     ),
     "event_ids_forgotten": Mutation(
-        SOURCES, _in_lua("if accepted_ms and now - tonumber(accepted_ms)", "if false and now")
+        SOURCES,
+        "E5 an event is in its target once",
+        _in_lua("if accepted_ms and now - tonumber(accepted_ms)", "if false and now"),
     ),
-    "outbox_cleared_first": Mutation(SOURCES, _cleared_before_delivery),
-    "epoch_kept_after_loss": Mutation(LOSSES, _without_new_epochs),
+    "outbox_cleared_first": Mutation(
+        SOURCES, "E5 an event is in its target once", _cleared_before_delivery
+    ),
+    "epoch_kept_after_loss": Mutation(LOSSES, "S1 an offset has one value", _without_new_epochs),
 }

@@ -21,9 +21,8 @@ _SECRET = "a provider's secret"
 _TARGETS = {WORK: SourceTarget(queue=WORK), EVENTS: SourceTarget(stream=EVENTS, key="/key")}
 
 
-async def create_sources(world: World) -> None:
+async def create_sources(storage: Storage) -> None:
     """Create the targets and their sources."""
-    storage = await world.storage()
     visibility_ms = int(VISIBILITY_S * 1000)
     spec = QueueSpec(visibility_timeout_ms=visibility_ms, attempts_max=None)
     await storage.catalog.put_queue(QueueName(WORK), spec)
@@ -36,11 +35,11 @@ async def create_sources(world: World) -> None:
 async def post(world: World, name: str) -> None:
     """Post each event until it is accepted, and some once more."""
     client, number = SimulatedCaller(world, name), 0
-    while not world.over:
+    while world.goes_on:
         for target in _TARGETS:
             number += 1
             event_id = f"{name}:{number}"
-            while await _post(client, target, event_id) is not Outcome.OK and not world.over:
+            while await _post(client, target, event_id) is not Outcome.OK and world.goes_on:
                 await client.pause(PAUSE_S)
             if client.chance.random() < 0.2:
                 await _post(client, target, event_id)
@@ -63,7 +62,7 @@ async def _receive(target: str, event_id: str, storage: Storage) -> Reception:
 async def reshard(world: World, name: str) -> None:
     """Split and merge the target, ignoring the answers."""
     client = SimulatedCaller(world, name)
-    while not world.over:
+    while world.goes_on:
         await client.pause(1.0)
         count = client.chance.randint(1, 4)
         await client.attempt(partial(_set_shard_count, count))
@@ -76,7 +75,7 @@ async def _set_shard_count(count: int, storage: Storage) -> object:
 async def sweep(world: World, name: str) -> None:
     """Continue transfers and reshards whose process was killed."""
     client = SimulatedCaller(world, name)
-    while not world.over:
+    while world.goes_on:
         await asyncio.sleep(1.0)
         await _sweep(client)
 
@@ -89,14 +88,16 @@ async def _sweep(client: SimulatedCaller) -> None:
 async def drain(world: World) -> None:
     """Empty the outboxes, then read both targets."""
     client = QueueClient(world, "drain")
-    while await client.insist(_waiting):
+    while waiting := await client.insist(_waiting):
+        world.waits_for = f"{waiting} events to leave the outboxes"
         await _sweep(client)
         await client.pause(PAUSE_S)
-    while await client.insist(_left):
-        deliveries = await client.receive(WORK, 10)
-        for delivery in deliveries:
+    while left := await client.insist(_left):
+        world.waits_for = f"{WORK} to be empty: {left} messages are left"
+        received = await client.receive(WORK, 10)
+        for delivery in received.seen:
             await client.settle(WORK, delivery, Kind.ACK)
-        if not deliveries:
+        if not received.seen:
             await client.pause(VISIBILITY_S / 2)
     seen = await client.insist(_records)
     client.note(Kind.READ, EVENTS, seen=tuple(seen))

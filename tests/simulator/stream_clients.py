@@ -28,7 +28,6 @@ from tests.simulator.world import SimulatedCaller, World
 
 PAUSE_S = 0.2
 TARGET = "again"
-STANDSTILL_S = 120.0
 _STREAM, _GROUP = StreamName(EVENTS), GroupName(READERS)
 
 
@@ -218,9 +217,8 @@ def _records(shard: int, page: ShardRead) -> dict[str, Any]:
     }
 
 
-async def create_stream(world: World) -> None:
+async def create_stream(storage: Storage) -> None:
     """Create the stream, its group and the target of replays."""
-    storage = await world.storage()
     await storage.catalog.put_stream(_STREAM, StreamSpec(shards=SHARDS, archive=False))
     await storage.catalog.put_stream(StreamName(TARGET), StreamSpec(shards=1, archive=False))
     spec = GroupSpec(stream=EVENTS, session_timeout_ms=int(SESSION_S * 1000))
@@ -230,10 +228,10 @@ async def create_stream(world: World) -> None:
 async def append(world: World, name: str) -> None:
     """Append with idempotency keys, repeating each append until it is accepted."""
     client, number = StreamClient(world, name), 0
-    while not world.over:
+    while world.goes_on:
         number += 1
         key = f"{name}-{client.chance.randrange(3)}"
-        while await client.append(f"{name}:{number}", key) is not Outcome.OK and not world.over:
+        while await client.append(f"{name}:{number}", key) is not Outcome.OK and world.goes_on:
             await client.pause(PAUSE_S)
         await client.pause(PAUSE_S)
 
@@ -242,10 +240,10 @@ async def produce(world: World, name: str) -> None:
     """Append batches as a producer; continue on a child when the shard closes."""
     client = StreamClient(world, name)
     shard, sequence = client.chance.randrange(SHARDS), 0
-    while not world.over:
+    while world.goes_on:
         size = client.chance.randint(1, 4)
         values = tuple(f"{name}:{number}" for number in range(sequence, sequence + size))
-        while not world.over:
+        while world.goes_on:
             done = await client.produce(shard, values, sequence)
             if done.outcome is Outcome.OK:
                 break
@@ -261,7 +259,7 @@ async def produce(world: World, name: str) -> None:
 async def watch(world: World, name: str) -> None:
     """Read from random offsets during appends, and query the group's committed offsets."""
     client, tips = StreamClient(world, name), dict[int, int]()
-    while not world.over:
+    while world.goes_on:
         for shard in await client.shards():
             read = await client.read(shard, client.chance.randint(0, tips.get(shard, 0)))
             tips[shard] = max([tips.get(shard, 0), *(seen.offset for seen in read.seen)])
@@ -272,7 +270,7 @@ async def watch(world: World, name: str) -> None:
 async def reshard(world: World, name: str) -> None:
     """Split and merge within bounds, ignoring the answers: readers see the results."""
     client = StreamClient(world, name)
-    while not world.over:
+    while world.goes_on:
         await client.pause(2.0)
         shards = open_shards(await client.shards())
         if not shards:
@@ -284,7 +282,7 @@ async def reshard(world: World, name: str) -> None:
 async def belong(world: World, name: str) -> None:
     """Read and commit as a member that leaves or lets its session expire."""
     client = StreamClient(world, name)
-    while not world.over:
+    while world.goes_on:
         last = await _read_and_commit(client)
         if client.chance.random() < 0.8:
             await client.attempt(lambda storage: storage.groups.leave(_GROUP, name))
@@ -300,7 +298,7 @@ async def _read_and_commit(client: StreamClient) -> tuple[Operation, Token] | No
     token: Token | None = None
     last: tuple[Operation, Token] | None = None
     until = client.world.history.now() + client.chance.uniform(0.5, 3.0)
-    while not client.world.over and client.world.history.now() < until:
+    while client.world.goes_on and client.world.history.now() < until:
         read, token = await client.fetch(token)
         if token is not None:
             last = read, token
@@ -313,7 +311,7 @@ async def _read_and_commit(client: StreamClient) -> tuple[Operation, Token] | No
 async def maintain(world: World, name: str) -> None:
     """Rebalance the group, and finish reshards."""
     client = StreamClient(world, name)
-    while not world.over:
+    while world.goes_on:
         await asyncio.sleep(1.0)
         await client.attempt(lambda storage: storage.groups.rebalance_all())
         for stream in (EVENTS, TARGET):
@@ -340,6 +338,7 @@ async def read_all(world: World) -> dict[int, int]:
 async def _read_to_the_end(client: StreamClient, shard: int) -> int:
     offset = 0
     while True:
+        client.world.waits_for = f"the end of shard {shard}, read from {offset}"
         end = _end_of(await _page(client, shard, offset), offset)
         if end == offset:
             return end
@@ -367,8 +366,7 @@ def _end_of(read: Operation, offset: int) -> int:
 
 async def _read_group_to(client: StreamClient, ends: dict[int, int]) -> None:
     token: Token | None = None
-    give_up_at = client.world.history.now() + STANDSTILL_S
-    while client.world.history.now() < give_up_at:
+    while True:
         read, token = await client.fetch(token)
         if token is not None:
             await client.commit(read, token)
@@ -376,11 +374,13 @@ async def _read_group_to(client: StreamClient, ends: dict[int, int]) -> None:
         standing = {seen.shard: seen.offset for seen in (await client.standing()).seen}
         if all(standing.get(shard, 0) >= end for shard, end in ends.items()):
             return
+        client.world.waits_for = f"the group at {standing} to reach {ends}"
 
 
 async def replay(world: World, ends: dict[int, int]) -> None:
     """Send every record to another stream, twice at the same time, while that is resharded."""
     client = StreamClient(world, "replay")
+    world.waits_for = f"the replay of {ends}"
     invoked = world.history.now()
     resharding = asyncio.create_task(_reshard_target(client))
     async with asyncio.TaskGroup() as senders:

@@ -2,8 +2,8 @@
 
 import asyncio
 import random
-from collections.abc import AsyncGenerator, Awaitable, Callable
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import Awaitable, Callable, Coroutine
+from contextlib import AsyncExitStack, nullcontext
 from random import Random
 from typing import Any, TypeVar
 
@@ -13,13 +13,16 @@ from storage.domain.errors import ErrorCode, MillstreamError, OutcomeUnknown
 from storage.domain.limits import Limits
 from storage.settings import StorageSettings
 from tests.chaos.history import History, Kind, Operation, Outcome
+from tests.chaos.stage import PAUSE_S
 from tests.simulator.clock import VirtualClock
 from tests.simulator.database import Postgres, SimulatedDatabase, SimulatedListener
-from tests.simulator.hot_server import HotServer, SimulatedNodes
+from tests.simulator.hot_store.connection import SimulatedNodes
+from tests.simulator.hot_store.server import SimulatedServer
 
 PROCESSES = 2
 ANSWER_S = 8.0
 RETRY_S = 0.2
+_PAUSE_S = 0.15
 LIMITS = Limits(reservation_offsets_min=20)  # small, so that schedules reach the ceilings
 _SETTINGS = StorageSettings(
     redis_url="redis://simulated",
@@ -50,42 +53,70 @@ class Process:
     def __init__(self, world: "World") -> None:
         self._world = world
         self._open = AsyncExitStack()
-        self._nodes: SimulatedNodes | None = None
-        self.storage: Storage | None = None
+        self._calls: dict[asyncio.Task[Any], None] = {}
+        self._connections: tuple[SimulatedDatabase | SimulatedNodes, ...] = ()
+        self._storage: Storage | None = None
+
+    @property
+    def is_up(self) -> bool:
+        return self._storage is not None
 
     async def start(self) -> None:
         """Open the engines, retrying while a store is away."""
-        world = self._world
-
-        def nodes(_: str) -> SimulatedNodes:
-            self._nodes = SimulatedNodes(world.hot)
-            return self._nodes
-
-        stores = Stores(
-            database=lambda _: world.database(),
-            listener=lambda _: SimulatedListener(world.postgres, world.chance),
-            nodes=nodes,
-        )
-        while self.storage is None:
+        while self._storage is None:
+            stores = self._connect()
+            opened = open_storage(_SETTINGS, clock=self._world.clock, limits=LIMITS, stores=stores)
             try:
-                opened = open_storage(_SETTINGS, clock=world.clock, limits=LIMITS, stores=stores)
-                self.storage = await self._open.enter_async_context(opened)
+                self._storage = await self._open.enter_async_context(opened)
             except MillstreamError:
                 await asyncio.sleep(0.1)
 
+    def _connect(self) -> Stores:
+        world, nodes = self._world, SimulatedNodes(self._world.hot)
+        database = SimulatedDatabase(
+            world.postgres, world.chance, lambda: world.chance.random() < world.commits_fail
+        )
+        self._connections = database, nodes
+        return Stores(
+            database=lambda _: nullcontext(database),
+            listener=lambda _: SimulatedListener(world.postgres, world.chance),
+            nodes=lambda _: nodes,
+        )
+
+    async def call(self, verb: Callable[[Storage], Awaitable[T]]) -> T:
+        """Call a verb of the engines. Raises Killed if the process is killed meanwhile."""
+        storage = self._storage
+        assert storage is not None
+        task = asyncio.ensure_future(verb(storage))
+        self._calls[task] = None
+        try:
+            return await task
+        except (Exception, asyncio.CancelledError):
+            if _is_cancelled() or self._storage is storage:
+                raise
+            raise Killed from None
+        finally:
+            del self._calls[task]
+
     async def kill(self) -> None:
-        """End it as SIGKILL does: its calls have no answer, and nothing it still does has an effect."""
-        storage, self.storage = self.storage, None
-        if storage is None:
-            return
-        if self._nodes is not None:
-            self._nodes.cut_off()
+        """End it as SIGKILL does: its calls have no answer, and nothing it still does has an effect.
+
+        What it has sent before arrives.
+        """
+        for connections in self._connections:
+            connections.cut_off()
+        for task in self._calls:
+            task.cancel()
         await self.stop()
 
     async def stop(self) -> None:
-        self.storage = None
+        self._storage = None
         await self._open.aclose()
         self._open = AsyncExitStack()
+
+
+class Killed(Exception):
+    """The process was killed during the call, which has no answer."""
 
 
 class World:
@@ -97,17 +128,14 @@ class World:
         self.seed = seed
         self.postgres = postgres
         self.clock = VirtualClock()
-        self.hot = HotServer(self.chance)
+        self.hot = SimulatedServer(self.chance)
         self.history = VirtualHistory()
         self.commits_fail = 0.0
-        self.over = False
+        self.goes_on = True
+        """False as soon as the clients should come to their ends."""
+        self.waits_for = "the clients"
+        """Condition that the schedule waits for, for the report when it never holds."""
         self._processes: list[Process] = []
-
-    @asynccontextmanager
-    async def database(self) -> AsyncGenerator[SimulatedDatabase]:
-        yield SimulatedDatabase(
-            self.postgres, self.clock, lambda: self.chance.random() < self.commits_fail
-        )
 
     async def __aenter__(self) -> "World":
         self.postgres.run(_EMPTY)
@@ -120,23 +148,36 @@ class World:
         for process in self._processes:
             await process.stop()
 
-    async def storage(self) -> Storage:
-        """Return the engines of a process that is up, waiting for one if need be."""
-        up = [one.storage for one in self._processes if one.storage is not None]
+    async def process(self) -> Process:
+        """Return a process that is up, waiting for one if need be."""
+        up = [process for process in self._processes if process.is_up]
         if up:
             return self.chance.choice(up)
         await asyncio.sleep(RETRY_S)
-        return await self.storage()
+        return await self.process()
+
+    async def pause(self, chance: Random, seconds: float = PAUSE_S) -> None:
+        """Sleep longer than in a chaos run: operations cost real time, and waiting does not."""
+        await asyncio.sleep(chance.uniform(0.0, 2.0) * (seconds + _PAUSE_S))
+
+    async def insist(self, ask: Callable[[], Awaitable[Operation]]) -> Operation:
+        """Repeat until accepted, or the run is over."""
+        while True:
+            done = await ask()
+            if done.outcome is Outcome.OK or not self.goes_on:
+                return done
+            await asyncio.sleep(RETRY_S)
 
     async def restart_process(self) -> None:
         """Kill a process and start it again."""
         process = self.chance.choice(self._processes)
-        if process.storage is not None:
+        if process.is_up:
             await process.kill()
             await asyncio.sleep(self.chance.random())
             await process.start()
 
 
+Client = Callable[[World, str], Coroutine[Any, Any, None]]
 Read = Callable[[Any], dict[str, Any]]
 
 
@@ -160,21 +201,18 @@ class SimulatedCaller:
 
         `read` returns the fields of the operation that the answer gives.
         """
-        storage = await self.world.storage()
+        process = await self.world.process()
         invoked = self.world.history.now()
         outcome, code, fields = Outcome.UNKNOWN, "", dict[str, Any]()
         try:
             async with asyncio.timeout(ANSWER_S):
-                answer = await verb(storage)
+                answer = await process.call(verb)
         except OutcomeUnknown as error:
             code = error.code.value
         except MillstreamError as error:
             outcome, code = Outcome.FAIL, error.code.value
-        except TimeoutError:
+        except (TimeoutError, Killed):
             pass
-        except asyncio.CancelledError:
-            if _is_cancelled():
-                raise
         else:
             outcome, fields = Outcome.OK, read(answer)
             if (error_code := fields.pop("error", None)) is not None:
@@ -198,15 +236,11 @@ class SimulatedCaller:
 
     async def attempt(self, verb: Callable[[Storage], Awaitable[T]]) -> T | None:
         """Call a verb whose outcome no invariant needs; None if it failed."""
-        storage = await self.world.storage()
+        process = await self.world.process()
         try:
             async with asyncio.timeout(ANSWER_S):
-                return await verb(storage)
-        except (MillstreamError, TimeoutError):
-            return None
-        except asyncio.CancelledError:
-            if _is_cancelled():
-                raise
+                return await process.call(verb)
+        except (MillstreamError, TimeoutError, Killed):
             return None
 
     async def insist(self, verb: Callable[[Storage], Awaitable[T]]) -> T:

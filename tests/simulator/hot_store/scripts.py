@@ -9,7 +9,7 @@ from typing import Any
 import msgpack
 from lupa import lua51
 
-from tests.simulator.keyspace import CommandError, Keyspace, Reply
+from tests.simulator.hot_store.keyspace import CommandError, Keyspace, Reply
 
 _PRELUDE = b"redis, cmsgpack = {}, {}"
 _WITH_ARGUMENTS = (

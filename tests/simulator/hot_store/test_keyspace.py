@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from storage.redis.scripts import script, script_names
-from tests.simulator.hot_server import START_MS
-from tests.simulator.keyspace import _COMMANDS, CommandError, Keyspace
-from tests.simulator.scripts import interpreter
+from tests.simulator.clock import START_MS
+from tests.simulator.hot_store.keyspace import _COMMANDS, CommandError, Keyspace
+from tests.simulator.hot_store.scripts import interpreter
 
 _WORDS = st.sampled_from([b"a", b"b", b"c", b"dd"])
 _NUMBERS = st.sampled_from([b"0", b"1", b"2", b"5", b"17", b"-3"])
