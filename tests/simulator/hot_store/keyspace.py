@@ -9,8 +9,11 @@ from collections.abc import Callable, Iterator, Sequence
 from copy import deepcopy
 from math import inf
 from typing import Any
+from zlib import crc32
 
 Reply = Any
+
+_SCAN_PAGE = 3
 
 _LOWEST, _HIGHEST = (0, 0), (2**64 - 1, 2**64 - 1)
 
@@ -244,8 +247,16 @@ class Keyspace:
         return number
 
     def hscan(self, key: bytes, cursor: bytes, *_: bytes) -> list[Any]:
-        """Return everything at once, as a server may."""
-        return [b"0", self.hgetall(key)]
+        """Return a page in the order of checksums, which adding and removing does not change.
+
+        COUNT is a hint, so a page may be short; the scan of a small hash then resumes, too.
+        """
+        values = self._get(key, dict) or {}
+        places = sorted((crc32(field) + 1, field) for field in values)
+        left = places[bisect_left(places, (int(cursor), b"")) :]
+        page, rest = left[:_SCAN_PAGE], left[_SCAN_PAGE:]
+        pairs = [word for _, field in page for word in (field, values[field])]
+        return [b"%d" % rest[0][0] if rest else b"0", pairs]
 
     # Lists
 
@@ -354,14 +365,16 @@ class Keyspace:
     # Streams
 
     def xadd(self, key: bytes, *arguments: bytes) -> bytes:
-        words, most = [*arguments], None
+        """Add an entry; `MAXLEN ~` trims to the length when it is exceeded twice over."""
+        words, most, factor = [*arguments], None, 1
         if words[0].upper() == b"MAXLEN":
-            most = int(words[2] if words[1] in (b"~", b"=") else words[1])
-            words = words[3 if words[1] in (b"~", b"=") else 2 :]
+            factor = 2 if words[1] == b"~" else 1
+            trimming = [word for word in words[:3] if word not in (b"~", b"=")]
+            most, words = int(trimming[1]), words[words.index(trimming[1]) + 1 :]
         stream = self._make(key, Stream)
         entry_id = self._next_id(stream) if words[0] == b"*" else _id(words[0], 0)
         stream.add(entry_id, words[1:])
-        if most is not None and len(stream) > 2 * most:  # lazily, as `~` allows
+        if most is not None and len(stream) > factor * most:
             stream.trim(len(stream) - most)
         return _id_of(entry_id)
 
