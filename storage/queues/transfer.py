@@ -5,6 +5,7 @@ age up to which a list of moving messages is acted on.
 """
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import msgspec
 
@@ -41,94 +42,77 @@ class TransferResult(msgspec.Struct):
     failure: str = ""
 
 
-class MessageTransfer:
+class MessageTransfer(NamedTuple):
     """Transfers of messages between queues."""
 
-    def __init__(
-        self,
-        hot: TransferStore,
-        executor: QueueExecutor,
-        provisioner: LogProvisioner,
-        rows: MoveRows,
-        clock: Clock,
-    ) -> None:
-        self._hot = hot
-        self._executor = executor
-        self._provisioner = provisioner
-        self._rows = rows
-        self._clock = clock
+    hot: TransferStore
+    executor: QueueExecutor
+    provisioner: LogProvisioner
+    rows: MoveRows
+    clock: Clock
 
     async def complete(self, source: QueueName) -> TransferResult:
         """Transfer all `moving` messages of `source` to their target."""
-        outbox = _QueueOutbox(self, source)
+        outbox = _QueueOutbox(source, self)
         await transfer(outbox)
         return outbox.result
-
-    async def pending(self, name: QueueName) -> tuple[Queue, PendingEntries[Moving, QueueName]]:
-        """Return a queue with its moving messages by target."""
-        source, moving = await self._executor.run(name, self._moving)
-        moves: dict[str, Move | None] = {}
-        grouped: dict[QueueName | None, list[Moving]] = {}
-        for message in moving:
-            if message.move_id and message.move_id not in moves:
-                moves[message.move_id] = await self._rows.find(message.move_id)
-            target = _target_of(source, message, moves.get(message.move_id))
-            grouped.setdefault(target, []).append(message)
-        return source, PendingEntries(grouped, len(moving) < limits.MOVE_BATCH_MESSAGES)
-
-    async def _moving(self, source: Queue) -> tuple[Queue, list[Moving]]:
-        return source, await self._hot.moving(source, limits.MOVE_BATCH_MESSAGES)
-
-    async def deliver(self, source: Queue, target: QueueName, batch: Sequence[Moving]) -> bool:
-        """Deliver messages to the target; return False if there is no such queue."""
-
-        async def accept(queue: Queue) -> None:
-            now_ms = self._clock.now_ms()
-            arriving = [_arriving(source, queue, one, now_ms) for one in batch]
-            following, left = await self._hot.accept(
-                queue, arriving, self._provisioner.store_epoch, self._clock.script_time()
-            )
-            self._provisioner.reserve_ahead(address_of(queue), following, left)
-
-        try:
-            await self._executor.run(target, accept)
-        except QueueNotFound:
-            return False
-        return True
-
-    async def clear(self, source: Queue, batch: Sequence[Moving], *, put_back: bool) -> int:
-        """Remove messages that have arrived, or put them back; return how many were still moving."""
-        offsets = [one.offset for one in batch]
-        return await self._executor.run(
-            source.name,
-            lambda queue: self._hot.clear(
-                queue, offsets, self._clock.script_time(), put_back=put_back
-            ),
-        )
 
 
 class _QueueOutbox:
     """The moving messages of one queue, and the result of their transfer."""
 
-    def __init__(self, messages: MessageTransfer, name: QueueName) -> None:
-        self._messages = messages
+    def __init__(self, name: QueueName, stores: MessageTransfer) -> None:
         self._name = name
+        self._stores = stores
         self._source: Queue | None = None
         self.result = TransferResult()
 
     async def pending(self) -> PendingEntries[Moving, QueueName]:
-        self._source, pending = await self._messages.pending(self._name)
-        return pending
+        source, moving = await self._stores.executor.run(self._name, self._moving)
+        self._source = source
+        moves: dict[str, Move | None] = {}
+        grouped: dict[QueueName | None, list[Moving]] = {}
+        for message in moving:
+            if message.move_id and message.move_id not in moves:
+                moves[message.move_id] = await self._stores.rows.find(message.move_id)
+            target = _target_of(source, message, moves.get(message.move_id))
+            grouped.setdefault(target, []).append(message)
+        return PendingEntries(grouped, len(moving) < limits.MOVE_BATCH_MESSAGES)
+
+    async def _moving(self, source: Queue) -> tuple[Queue, list[Moving]]:
+        return source, await self._stores.hot.moving(source, limits.MOVE_BATCH_MESSAGES)
 
     async def deliver(self, target: QueueName, entries: Sequence[Moving]) -> bool:
-        assert self._source is not None
-        return await self._messages.deliver(self._source, target, entries)
+        source = self._source
+        assert source is not None
+
+        async def accept(queue: Queue) -> None:
+            now_ms = self._stores.clock.now_ms()
+            arriving = [_arriving(source, queue, message, now_ms) for message in entries]
+            following, left = await self._stores.hot.accept(
+                queue,
+                arriving,
+                self._stores.provisioner.store_epoch,
+                self._stores.clock.script_time(),
+            )
+            self._stores.provisioner.reserve_ahead(address_of(queue), following, left)
+
+        try:
+            await self._stores.executor.run(target, accept)
+        except QueueNotFound:
+            return False
+        return True
 
     async def clear(
         self, target: QueueName | None, entries: Sequence[Moving], *, delivered: bool
     ) -> None:
-        assert self._source is not None
-        cleared = await self._messages.clear(self._source, entries, put_back=not delivered)
+        offsets = [message.offset for message in entries]
+        cleared = await self._stores.executor.run(
+            self._name,
+            lambda queue: self._stores.hot.clear(
+                queue, offsets, self._stores.clock.script_time(), put_back=not delivered
+            ),
+        )
         if delivered:
             self.result.moved += cleared
         elif cleared:

@@ -13,6 +13,7 @@ from storage.domain.names import QueueName
 from storage.domain.queues.message import ReceivedMessage, SettleAction, WhichDead
 from storage.domain.queues.moves import Move, MoveState
 from storage.domain.queues.queue import DeadLetterTarget
+from storage.queues.transfer import MessageTransfer
 from storage.settings import StorageSettings
 from tests.queue_operations import (
     DEAD,
@@ -100,17 +101,17 @@ async def test_fifo_group_continues_after_message_is_dead_lettered(engines, cloc
     assert (dead.body, dead.group, dead.dedup_id) == (b"bad", "a", bad.message_id)
 
 
-async def test_maintenance_completes_interrupted_moves_exactly_once(engines, clock):
+async def test_maintenance_completes_interrupted_moves_exactly_once(engines, clock, monkeypatch):
     """The process that takes messages out ends before it delivers them; two others find them."""
-    queues, carrier = engines.queues, engines.queues._transfer
+    queues = engines.queues
     await create_queue(engines, DEAD)
     await create_queue(engines, WORK, dead_letters=DeadLetterTarget("dead", 1))
     await send(queues, WORK, b"1", b"2", b"3")
     await expire_deliveries(queues, WORK, clock, times=1)
-    bring, carrier.complete = carrier.complete, _does_nothing
-    await queues.receive(WORK)
-    on_the_way = await queues.stats(WORK)
-    carrier.complete = bring
+    with monkeypatch.context() as interrupted:
+        interrupted.setattr(MessageTransfer, "complete", _does_nothing)
+        await queues.receive(WORK)
+        on_the_way = await queues.stats(WORK)
 
     await asyncio.gather(*(queues.sweep(WORK) for _ in range(4)))
 
@@ -119,7 +120,7 @@ async def test_maintenance_completes_interrupted_moves_exactly_once(engines, clo
     assert (await queues.stats(WORK)).moved_out == 3
 
 
-async def _does_nothing(_: QueueName) -> None:
+async def _does_nothing(_: MessageTransfer, __: QueueName) -> None:
     """Replace the transfer by nothing."""
 
 
