@@ -33,6 +33,22 @@ class HotFigures(msgspec.Struct, frozen=True, kw_only=True):
     evicted_keys: int
 
 
+class HotConfiguration(msgspec.Struct, frozen=True, kw_only=True):
+    """Settings of Valkey or Redis on which durability depends, and their effect.
+
+    `redis_version`: the version of Redis with which it is compatible. `fsync` and `eviction_policy` are None where
+    the server does not report them; of a cluster with different ones, they are all of them, comma-separated.
+    """
+
+    flavor: str
+    version: str
+    redis_version: str
+    is_append_only: bool
+    last_append: str
+    fsync: str | None
+    eviction_policy: str | None
+
+
 class PostgresFigures(msgspec.Struct, frozen=True, kw_only=True):
     """Figures of Postgres; `connections` of all its clients."""
 

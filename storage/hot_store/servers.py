@@ -1,9 +1,9 @@
 """Verbs on the servers of the hot store as a whole."""
 
-from typing import Any, Protocol
+from typing import Protocol
 
 from storage.domain.log.store_epoch import StoreFacts, StoreIdentity
-from storage.domain.store_status import HotFigures, SlowCommand
+from storage.domain.store_status import HotConfiguration, HotFigures, SlowCommand
 
 
 class HotServers(Protocol):
@@ -46,15 +46,8 @@ class HotServers(Protocol):
         """Return 'ok', or the problem: a full disk makes even PING fail."""
         ...
 
-    async def setting(self, name: str) -> str | None:
-        """Return a configuration value, or None where CONFIG is not allowed.
-
-        All values, if they differ.
-        """
-        ...
-
-    async def info(self, *sections: str) -> dict[str, Any]:
-        """Return sections of INFO, from one of the servers."""
+    async def configuration(self) -> HotConfiguration:
+        """Return the configuration of the servers; versions are those of one of them."""
         ...
 
     async def memory(self) -> tuple[int, int]:

@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from statistics import median
 from time import perf_counter
-from typing import Any
 
 import msgspec
 from sqlalchemy import text
@@ -117,37 +116,31 @@ class HealthChecks:
         return PostgresFigures(**row._mapping)
 
     async def _hot_findings(self) -> list[Diagnostic]:
-        info = await self._store.info("server", "memory", "persistence")
-        flavour = f"{info.get('server_name', 'redis')} {info.get('valkey_version') or info['redis_version']}"
-        fsync = await self._store.setting("appendfsync")
-        policy = await self._store.setting("maxmemory-policy") or info.get("maxmemory_policy")
+        configuration = await self._store.configuration()
+        is_on = configuration.is_append_only
+        policy = str(configuration.eviction_policy)
         return [
             Diagnostic(
                 "store version",
-                _at_least(info["redis_version"], (6, 2)),
-                flavour,
+                _at_least(configuration.redis_version, (6, 2)),
+                f"{configuration.flavor} {configuration.version}",
                 "requires Redis 6.2 or Valkey 7.2, or later",
             ),
-            Diagnostic(
-                "append-only file",
-                info["aof_enabled"] == 1,
-                "on" if info["aof_enabled"] else "off",
-                "set appendonly yes",
-            ),
+            Diagnostic("append-only file", is_on, "on" if is_on else "off", "set appendonly yes"),
             Diagnostic(
                 "last write to the file",
-                info.get("aof_last_write_status") == "ok",
-                str(info.get("aof_last_write_status")),
+                configuration.last_append == "ok",
+                configuration.last_append,
                 "check the disk",
             ),
-            self._fsync_finding(fsync),
+            self._fsync_finding(configuration.fsync),
             Diagnostic(
                 "memory policy",
                 policy == "noeviction",
-                str(policy),
+                policy,
                 "set maxmemory-policy noeviction: any other policy loses messages",
             ),
-            memory_finding(info),
+            memory_finding(*await self._store.memory()),
         ]
 
     def _fsync_finding(self, fsync: str | None) -> Diagnostic:
@@ -218,21 +211,20 @@ def _clock_finding(check: str, whose: str, time_ms: int, now_ms: int) -> Diagnos
     )
 
 
-def memory_finding(info: dict[str, Any]) -> Diagnostic:
+def memory_finding(used_bytes: int, max_bytes: int) -> Diagnostic:
     """Check the store's memory use, and that it has a limit to compare it with."""
-    used, most = int(info["used_memory"]), int(info.get("maxmemory") or 0)
-    if not most:
+    if not max_bytes:
         return Diagnostic(
             "memory",
             None,
-            f"{used >> 20} MiB, no limit: the memory guard is disabled",
+            f"{used_bytes >> 20} MiB, no limit: the memory guard is disabled",
             "set maxmemory: writes are then rejected at 85 % of it, before the store runs"
             " out of memory",
         )
     return Diagnostic(
         "memory",
-        None if used / most > _PRESSURE else True,
-        f"{used >> 20} of {most >> 20} MiB",
+        None if used_bytes / max_bytes > _PRESSURE else True,
+        f"{used_bytes >> 20} of {max_bytes >> 20} MiB",
         "increase maxmemory: writes are rejected at 85 %",
     )
 

@@ -6,11 +6,13 @@ which reuses no offset.
 """
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterable
 from typing import Any, TypeVar
 
+from msgspec.structs import replace
+
 from storage.domain.log.store_epoch import StoreFacts, StoreIdentity
-from storage.domain.store_status import HotFigures, SlowCommand
+from storage.domain.store_status import HotConfiguration, HotFigures, SlowCommand
 from storage.hot_store.servers import HotServers
 from storage.redis.keys import STORE_KEY, VERSION_KEY
 from storage.redis.server_store import SLOW_COMMANDS_MAX, HotServer
@@ -85,14 +87,15 @@ class RedisServers(HotServers):
         answers = await self._all(HotServer.ping)
         return next((one for one in answers if one != "ok"), "ok")
 
-    async def setting(self, name: str) -> str | None:
-        settings = await self._all(lambda server: server.setting(name))
-        values = sorted({one for one in settings if one is not None})
-        return ", ".join(values) if values else None
-
-    async def info(self, *sections: str) -> dict[str, Any]:
-        [first, *_] = await self._servers()
-        return await first.info(*sections)
+    async def configuration(self) -> HotConfiguration:
+        servers = await self._all(HotServer.configuration)
+        return replace(
+            servers[0],
+            is_append_only=all(server.is_append_only for server in servers),
+            last_append=_joined(server.last_append for server in servers) or "",
+            fsync=_joined(server.fsync for server in servers),
+            eviction_policy=_joined(server.eviction_policy for server in servers),
+        )
 
     async def memory(self) -> tuple[int, int]:
         return max(await self._all(HotServer.memory), key=_fullness)
@@ -126,6 +129,11 @@ class RedisServers(HotServers):
     async def time_ms(self) -> int:
         [first, *_] = await self._servers()
         return await first.time_ms()
+
+
+def _joined(values: Iterable[str | None]) -> str | None:
+    """Return the different values in order; None if none is known."""
+    return ", ".join(sorted({value for value in values if value is not None})) or None
 
 
 def _key_at(key: str, master: Master, nodes: Nodes) -> str:

@@ -8,7 +8,7 @@ from redis.exceptions import RedisError, ResponseError
 from storage.domain.backup_manifest import RESTORING, RestoreUnfinished
 from storage.domain.errors import StorageUnavailable
 from storage.domain.log.store_epoch import StoreFacts, StoreIdentity
-from storage.domain.store_status import HotFigures, SlowCommand
+from storage.domain.store_status import HotConfiguration, HotFigures, SlowCommand
 from storage.redis.keys import LAYOUT, STORE_KEY, VERSION_KEY
 from storage.redis.transport.client import unreachable
 
@@ -47,8 +47,8 @@ class HotServer:
             beacon=int(recorded.get("beacon", 0)),
             replid=replid,
             promoted=str(replication.get("master_replid2", 0)) not in _NO_REPLID,
-            fsync_always=await self.setting("appendfsync") == "always"
-            and await self.setting("appendonly") == "yes",
+            fsync_always=await self._setting("appendfsync") == "always"
+            and await self._setting("appendonly") == "yes",
             restarted=replid != remembered.replid,
         )
 
@@ -87,7 +87,20 @@ class HotServer:
         role = (await self._info("replication"))["role"]
         return "ok" if role == "master" else f"the server is a {role}"
 
-    async def setting(self, name: str) -> str | None:
+    async def configuration(self) -> HotConfiguration:
+        """Return the server's configuration."""
+        info: dict[str, Any] = await self._run(self._client.info())
+        return HotConfiguration(
+            flavor=_flavor(info),
+            version=_version(info),
+            redis_version=str(info["redis_version"]),
+            is_append_only=info["aof_enabled"] == 1,
+            last_append=str(info.get("aof_last_write_status")),
+            fsync=await self._setting("appendfsync"),
+            eviction_policy=await self._setting("maxmemory-policy") or info.get("maxmemory_policy"),
+        )
+
+    async def _setting(self, name: str) -> str | None:
         """Return a configuration value, or None where CONFIG is not allowed."""
         try:
             return dict(await self._client.config_get(name)).get(name)
@@ -95,13 +108,6 @@ class HotServer:
             return None
         except (RedisError, OSError) as error:
             raise unreachable(error) from None
-
-    async def info(self, *sections: str) -> dict[str, Any]:
-        """Return sections of the server's INFO."""
-        values: dict[str, Any] = {}
-        for section in sections:
-            values |= await self._info(section)
-        return values
 
     async def memory(self) -> tuple[int, int]:
         """Return used and maximum bytes of the server's data; 0 for no limit.
@@ -118,8 +124,8 @@ class HotServer:
         info: dict[str, Any] = await self._run(self._client.info())
         size = info.get("db0", {})
         return HotFigures(
-            flavor=str(info.get("server_name", "redis")),
-            version=str(info.get("valkey_version") or info["redis_version"]),
+            flavor=_flavor(info),
+            version=_version(info),
             role=str(info["role"]),
             uptime_s=int(info["uptime_in_seconds"]),
             memory_used_bytes=int(info["used_memory"]),
@@ -162,6 +168,14 @@ class HotServer:
             return await command
         except (RedisError, OSError) as error:
             raise unreachable(error) from None
+
+
+def _flavor(info: dict[str, Any]) -> str:
+    return str(info.get("server_name", "redis"))
+
+
+def _version(info: dict[str, Any]) -> str:
+    return str(info.get("valkey_version") or info["redis_version"])
 
 
 def _name_of(command: Any) -> str:

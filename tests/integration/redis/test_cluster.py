@@ -153,6 +153,21 @@ async def test_store_is_found_when_one_server_has_stale_slot_map(masters):
     assert {len(facts.replid.split(",")) for facts in results} == {MASTERS}
 
 
+async def test_configuration_lists_settings_in_which_masters_differ(masters):
+    nodes = Nodes(masters.url)
+    with masters.direct(1) as client:
+        client.config_set("maxmemory-policy", "allkeys-lru")
+        try:
+            configuration = await RedisServers(nodes).configuration()
+        finally:
+            client.config_set("maxmemory-policy", "noeviction")
+            await nodes.close()
+
+    assert configuration.eviction_policy == "allkeys-lru, noeviction"
+    assert configuration.is_append_only
+    assert configuration.last_append == "ok"
+
+
 async def test_waiting_receive_is_woken_by_any_master(storage):
     """One subscription is enough: a publish reaches every server of a cluster."""
     waiting = [asyncio.create_task(storage.queues.receive(name, wait_ms=10_000)) for name in QUEUES]

@@ -28,7 +28,7 @@ def test_embedded_valkey_memory_defaults_to_share_of_machine():
     ],
 )
 def test_doctor_reports_memory_guard(used, most, ok, said):
-    actual_memory_finding = memory_finding({"used_memory": used, "maxmemory": most})
+    actual_memory_finding = memory_finding(used, most)
 
     assert actual_memory_finding.ok is ok
     assert said in actual_memory_finding.detail
