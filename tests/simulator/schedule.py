@@ -26,7 +26,7 @@ SCHEDULE_S_MAX = 400.0
 
 EXERCISED_WITHIN = {
     "Q2 a stale delivery cannot be acknowledged": 10,
-    "G2 a stale generation cannot commit": 10,
+    "G2 a stale generation cannot commit": 15,
 }
 """Number of schedules that give evidence of an invariant; of the others each one does."""
 

@@ -280,8 +280,12 @@ async def reshard(world: World, name: str) -> None:
 
 
 async def belong(world: World, name: str) -> None:
-    """Read and commit as a member that leaves or lets its session expire."""
+    """Read and commit as a member that leaves or lets its session expire.
+
+    It tries to commit what it had read before, which others may own by now: at once, and after its next session.
+    """
     client = StreamClient(world, name)
+    before: tuple[Operation, Token] | None = None
     while world.goes_on:
         last = await _read_and_commit(client)
         if client.chance.random() < 0.8:
@@ -289,8 +293,10 @@ async def belong(world: World, name: str) -> None:
             await client.pause(1.0)
         else:
             await asyncio.sleep(SESSION_S * 1.5)
-        if last is not None:
-            await client.commit(*last)  # what another member may have read since
+        for stale in (before, last):
+            if stale is not None:
+                await client.commit(*stale)
+        before = last or before
 
 
 async def _read_and_commit(client: StreamClient) -> tuple[Operation, Token] | None:
@@ -336,13 +342,15 @@ async def read_all(world: World) -> dict[int, int]:
 
 
 async def _read_to_the_end(client: StreamClient, shard: int) -> int:
-    offset = 0
+    """Read a shard; return the offset behind its last record, which a gap may follow."""
+    offset, end = 0, 0
     while True:
         client.world.waits_for = f"the end of shard {shard}, read from {offset}"
-        end = _end_of(await _page(client, shard, offset), offset)
-        if end == offset:
+        read = await _page(client, shard, offset)
+        end = max([end, *(seen.offset + 1 for seen in read.seen)])
+        if _end_of(read, offset) == offset:
             return end
-        offset = end
+        offset = _end_of(read, offset)
 
 
 async def _page(client: StreamClient, shard: int, offset: int) -> Operation:
