@@ -2,19 +2,28 @@
 
 import asyncio
 from collections.abc import Callable, Coroutine, Iterator
+from contextlib import closing, contextmanager, nullcontext
 from dataclasses import dataclass
 from itertools import count
+from random import Random
 from typing import Any, TypeVar
 
 import pytest
 from hypothesis import settings
 
-from storage.bootstrap import Storage, open_storage
+from storage.bootstrap import Storage, Stores, open_storage
 from storage.domain.clock import ManualClock
 from storage.domain.limits import Limits
 from storage.settings import StorageSettings
+from tests.simulator.database import Postgres, SimulatedDatabase, SimulatedListener
+from tests.simulator.hot_store.connection import SimulatedNodes
+from tests.simulator.hot_store.server import SimulatedServer
+from tests.simulator.virtual_loop import VirtualLoop
 
 T = TypeVar("T")
+
+ON_BOTH_STORES = pytest.mark.parametrize("bench", ["server", "simulated"], indirect=True)
+"""Run a machine on a server and on the simulated one, which must run the scripts as a server does."""
 
 _names = count(1)
 
@@ -23,7 +32,8 @@ _names = count(1)
 class Bench:
     """The engines, and how a synchronous step runs them; `examples` limits their number.
 
-    A node of a cluster gets a fifth: there it matters only that every script keeps to one slot.
+    A node of a cluster and the simulated store get a fifth: there it matters only that every script keeps to one slot,
+    and that it runs as on a server.
     """
 
     storage: Storage
@@ -51,17 +61,39 @@ class Bench:
 def examples(request: pytest.FixtureRequest) -> settings:
     """Fewer than usual, because each example is dozens of steps."""
     most = settings.default.max_examples * 3 // 5 if settings.default else 0
-    on_cluster = request.node.callspec.params["redis_url"] == "cluster"
-    return settings(max_examples=max(5, most // 5) if on_cluster else most)
+    params = request.node.callspec.params
+    is_other = params["redis_url"] == "cluster" or params.get("bench") == "simulated"
+    return settings(max_examples=max(5, most // 5) if is_other else most)
+
+
+@contextmanager
+def _simulated_stores(database_url: str) -> Iterator[Stores]:
+    chance = Random(0)
+    nodes = SimulatedNodes(SimulatedServer(chance))
+    with closing(Postgres(database_url)) as postgres:
+        database = SimulatedDatabase(postgres, chance, lambda: False)
+        yield Stores(
+            database=lambda _: nullcontext(database),
+            listener=lambda _: SimulatedListener(postgres, chance),
+            nodes=lambda _: nodes,
+        )
+        postgres.run("DROP SCHEMA simulated CASCADE")
 
 
 @pytest.fixture
-def bench(redis_url: str, database_url: str, examples: settings) -> Iterator[Bench]:
-    stores = StorageSettings(redis_url=redis_url, database_url=database_url)
+def bench(
+    request: pytest.FixtureRequest, redis_url: str, database_url: str, examples: settings
+) -> Iterator[Bench]:
+    is_simulated = getattr(request, "param", "") == "simulated"
+    simulated_or_real = _simulated_stores(database_url) if is_simulated else nullcontext(Stores())
+    store_settings = StorageSettings(redis_url=redis_url, database_url=database_url)
     clock = ManualClock()
     limits = Limits(reservation_offsets_min=20)  # small, so that examples reach their ceilings
-    with asyncio.Runner() as runner:
-        opened = open_storage(stores, clock=clock, limits=limits)
+    with (
+        simulated_or_real as stores,
+        asyncio.Runner(loop_factory=VirtualLoop if is_simulated else None) as runner,
+    ):
+        opened = open_storage(store_settings, clock=clock, limits=limits, stores=stores)
         storage = runner.run(opened.__aenter__())
         try:
             yield Bench(storage, clock, runner.run, examples)

@@ -34,7 +34,7 @@ from storage.hot_store.log_store import AppendPart, PartAppended
 from storage.log.provisioner import LogDeleted
 from storage.streams.idempotent_append import IdempotentAppender, _Batch, _hash_keys
 from storage.streams.reshard import _FenceTransfer
-from tests.stateful.conftest import Bench
+from tests.stateful.conftest import ON_BOTH_STORES, Bench
 
 KEYS = ["", *(f"key {number}" for number in range(6))]
 RECORDS = 60
@@ -267,5 +267,6 @@ class IdempotentAppendMachine(RuleBasedStateMachine):
         assert len(self.everything()) == RECORDS
 
 
+@ON_BOTH_STORES
 def test_append_is_idempotent_across_faults_and_reshards(bench):
     run_state_machine_as_test(lambda: IdempotentAppendMachine(bench), settings=bench.half)  # type: ignore[arg-type]  # a factory will do

@@ -26,7 +26,7 @@ from storage.domain.queues.policies import PoisonPolicy
 from storage.domain.queues.queue import DeadLetterTarget, DedupScope, QueueSpec, QueueType
 from storage.domain.streams.stream import ReadFrom
 from tests.queue_model import Message, ReferenceQueue
-from tests.stateful.conftest import Bench
+from tests.stateful.conftest import ON_BOTH_STORES, Bench
 
 BODIES = st.binary(min_size=1, max_size=3)
 GROUPS = st.sampled_from(["a", "b", "c"])
@@ -250,8 +250,9 @@ class QueueMachine(RuleBasedStateMachine):
                 assert history.state in ("gone", "moving"), history
                 continue
             assert history.state == message.state, history
-            begun = [event for event in history.events if event.type in _BEGINNINGS][-1]
-            after = history.events[history.events.index(begun) :]
+            types = [event.type for event in history.events]
+            begun = max(nth for nth, type_ in enumerate(types) if type_ in _BEGINNINGS)
+            after = history.events[begun:]
             counts = [sum(event.type in kinds for event in after) for kinds in _COUNTED]
             if not self.model.parked_before:
                 assert counts == [message.receive_count, message.failures, message.crash_count], (
@@ -456,13 +457,16 @@ class FifoQueueMachine(QueueMachine):
         assert set(offsets) <= {offset for waiting in free.values() for offset in waiting}
 
 
+@ON_BOTH_STORES
 def test_standard_queue_matches_reference(bench):
     run_state_machine_as_test(lambda: StandardQueueMachine(bench), settings=bench.examples)  # type: ignore[arg-type]  # a factory will do
 
 
+@ON_BOTH_STORES
 def test_grouped_queue_matches_reference(bench):
     run_state_machine_as_test(lambda: GroupedQueueMachine(bench), settings=bench.examples)  # type: ignore[arg-type]  # a factory will do
 
 
+@ON_BOTH_STORES
 def test_fifo_queue_matches_reference(bench):
     run_state_machine_as_test(lambda: FifoQueueMachine(bench), settings=bench.examples)  # type: ignore[arg-type]  # a factory will do

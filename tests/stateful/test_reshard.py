@@ -18,7 +18,7 @@ from storage.domain.limits import IDEMPOTENCY_WINDOW_MS, MINUTE_MS, PRODUCER_BAT
 from storage.domain.log.record_batch import Record
 from storage.domain.names import StreamName
 from storage.domain.streams.stream import AppendCondition, Appended, Producer, Shard, StreamSpec
-from tests.stateful.conftest import Bench
+from tests.stateful.conftest import ON_BOTH_STORES, Bench
 
 KEYS = [f"key {number}" for number in range(6)]
 
@@ -217,5 +217,6 @@ class ReshardMachine(RuleBasedStateMachine):
             assert numbers == sorted(set(numbers))
 
 
+@ON_BOTH_STORES
 def test_retries_across_splits_and_merges_add_nothing(bench):
     run_state_machine_as_test(lambda: ReshardMachine(bench), settings=bench.half)  # type: ignore[arg-type]  # a factory will do
