@@ -103,6 +103,11 @@ MUTATIONS = {
             "else true",
         ),
     ),
+    "groups_not_locked": Mutation(
+        STREAMS,
+        "G2 a stale generation cannot commit",
+        partial(_in_sql, "hold_group", "for update of g", ""),
+    ),
     "event_ids_forgotten": Mutation(
         SOURCES,
         "E5 an event is in its target once",
