@@ -1,228 +1,40 @@
 """Clients of a stream, its group and its replays, at the engines instead of over HTTP."""
 
 import asyncio
-from collections.abc import Sequence
 from functools import partial
-from typing import Any
 
 from storage.bootstrap import Storage
-from storage.domain.errors import MillstreamError
-from storage.domain.groups.group import Commit, Fetched, GroupSpec
+from storage.domain.groups.group import GroupSpec
 from storage.domain.log.record_batch import Record
-from storage.domain.names import GroupName, StreamName
-from storage.domain.streams.idempotence import AppendCounts
-from storage.domain.streams.stream import (
-    AppendCondition,
-    Appended,
-    Producer,
-    ReadFrom,
-    ShardRead,
-    Stream,
-    StreamSpec,
-)
+from storage.domain.names import StreamName
+from storage.domain.streams.stream import StreamSpec
 from tests.chaos.drain import EXPIRED
 from tests.chaos.history import Gap, Kind, Operation, Outcome, Seen
-from tests.chaos.stage import EVENTS, READERS, SESSION_S, SHARDS, SHARDS_MAX, SHARDS_MIN
+from tests.chaos.stage import EVENTS, SESSION_S, SHARDS, SHARDS_MAX, SHARDS_MIN
 from tests.chaos.stream_protocol import open_shards
-from tests.simulator.world import SimulatedCaller, World
+from tests.simulator.stream_protocol import (
+    GROUP,
+    STREAM,
+    TARGET,
+    StreamClient,
+    Token,
+    finish_reshard,
+    read_shard,
+    records_of,
+    send_idempotent,
+    set_shard_count,
+)
+from tests.simulator.world import World
 
 PAUSE_S = 0.2
-TARGET = "again"
-_STREAM, _GROUP = StreamName(EVENTS), GroupName(READERS)
-
-
-class StreamClient(SimulatedCaller):
-    """Calls of one client of the stream."""
-
-    async def append(self, value: str, key: str) -> Outcome:
-        def read(appended: Any) -> dict[str, Any]:
-            [result] = appended
-            if isinstance(result, MillstreamError):
-                return {"error": result.code}
-            return {"seen": (_appended(value, result),)}
-
-        record = Record(value.encode(), key)
-        done = await self.call(
-            Kind.APPEND,
-            EVENTS,
-            lambda storage: storage.streams.append(_STREAM, [record], idempotency_key=value),
-            read,
-            values=(value,),
-            group=key,
-        )
-        return done.outcome
-
-    async def produce(self, shard: int, values: tuple[str, ...], sequence: int) -> Operation:
-        condition = AppendCondition(producer=Producer(self.name, 0, sequence))
-        records = [Record(value.encode()) for value in values]
-
-        def read(appended: Any) -> dict[str, Any]:
-            return {"seen": tuple(map(_appended, values, appended))}
-
-        return await self.call(
-            Kind.APPEND,
-            EVENTS,
-            lambda storage: storage.streams.append_to_shard(_STREAM, shard, records, condition),
-            read,
-            values=values,
-        )
-
-    async def shards(self) -> dict[int, tuple[int, ...]]:
-        """Return the parents of each shard; empty if unavailable."""
-
-        def read(states: Any) -> dict[str, Any]:
-            return {
-                "seen": tuple(
-                    Seen(shard=one.shard.index, offset=one.next, parents=one.shard.parents)
-                    for one in states
-                )
-            }
-
-        done = await self.call(
-            Kind.SHARDS, EVENTS, lambda storage: storage.record_reader.shards(_STREAM), read
-        )
-        return {seen.shard: seen.parents for seen in done.seen}
-
-    async def read(self, shard: int, offset: int) -> Operation:
-        return await self.call(
-            Kind.READ,
-            EVENTS,
-            partial(_read_shard, _STREAM, shard, offset),
-            lambda page: _records(shard, page),
-            first=offset,
-        )
-
-    async def fetch(self, token: "Token | None") -> "tuple[Operation, Token | None]":
-        """Read as a member; return the operation and the token of the next read."""
-        following: Token | None = None
-
-        def read(fetched: Fetched) -> dict[str, Any]:
-            nonlocal following
-            following = Token(fetched)
-            pages = [_records(page.shard, page) for page in fetched.reads]
-            return {
-                "seen": tuple(seen for page in pages for seen in page["seen"]),
-                "gaps": tuple(gap for page in pages for gap in page["gaps"]),
-                "generation": fetched.membership.generation,
-                "owns": tuple(place.shard for place in fetched.membership.assigned),
-            }
-
-        verb = partial(_fetch, self.name, token)
-        done = await self.call(Kind.GROUP_READ, EVENTS, verb, read, group=READERS)
-        return done, following
-
-    async def commit(self, read_operation: Operation, token: "Token") -> None:
-        commits = token.commits(self.name)
-        if not commits:
-            return
-
-        def read(results: Any) -> dict[str, Any]:
-            done = [
-                Seen(shard=commit.shard, offset=result.offset)
-                for commit, result in zip(commits, results, strict=True)
-                if not isinstance(result, MillstreamError)
-            ]
-            return {"seen": tuple(done)}
-
-        await self.call(
-            Kind.COMMIT,
-            EVENTS,
-            lambda storage: storage.groups.commit(_GROUP, commits),
-            read,
-            group=READERS,
-            generation=read_operation.generation,
-            owns=read_operation.owns,
-        )
-
-    async def standing(self) -> Operation:
-        """Query the committed offsets of the group."""
-
-        def read(described: Any) -> dict[str, Any]:
-            _, _, shards = described
-            return {
-                "seen": tuple(
-                    Seen(shard=index, offset=shard.committed)
-                    for index, shard in shards.items()
-                    if shard.committed is not None
-                )
-            }
-
-        return await self.call(
-            Kind.STANDING,
-            EVENTS,
-            lambda storage: storage.groups.describe(_GROUP),
-            read,
-            group=READERS,
-        )
-
-
-class Token:
-    """Generation and positions of a member after a read."""
-
-    def __init__(self, fetched: Fetched) -> None:
-        self.generation = fetched.membership.generation
-        self.positions = fetched.positions
-
-    def commits(self, member: str) -> list[Commit]:
-        return [
-            Commit(shard, offset, member, self.generation)
-            for shard, offset in self.positions.items()
-        ]
-
-
-async def _fetch(member: str, token: Token | None, storage: Storage) -> Fetched:
-    return await storage.groups.fetch(
-        _GROUP,
-        member,
-        positions=token.positions if token else None,
-        generation=token.generation if token else 0,
-        new_instance=token is None,
-        records_max=20,
-        wait_ms=500,
-    )
-
-
-async def _read_shard(name: StreamName, shard: int, offset: int, storage: Storage) -> ShardRead:
-    return await storage.record_reader.read_shard(name, shard, ReadFrom(offset=offset))
-
-
-async def _set_shard_count(name: StreamName, count: int, storage: Storage) -> Stream:
-    return await storage.streams.set_shard_count(name, count)
-
-
-async def _finish_reshard(name: StreamName, storage: Storage) -> bool:
-    return await storage.streams.finish_reshard(name)
-
-
-async def _send(
-    producer_id: str, sequences: Sequence[int], records: Sequence[Record], storage: Storage
-) -> AppendCounts:
-    name = StreamName(TARGET)
-    return await storage.streams.append_idempotent(name, producer_id, sequences, records)
-
-
-def _appended(value: str, result: Appended) -> Seen:
-    return Seen(value=value, shard=result.shard, offset=result.offset)
-
-
-def _records(shard: int, page: ShardRead) -> dict[str, Any]:
-    gap = page.gap
-    return {
-        "seen": tuple(
-            Seen(value=one.record.data.decode(), shard=shard, offset=one.offset)
-            for one in page.records
-        ),
-        "gaps": () if gap is None else (Gap(shard, gap.first, gap.next, gap.reason),),
-        "tier": page.tier.value,
-    }
 
 
 async def create_stream(storage: Storage) -> None:
     """Create the stream, its group and the target of replays."""
-    await storage.catalog.put_stream(_STREAM, StreamSpec(shards=SHARDS, archive=False))
+    await storage.catalog.put_stream(STREAM, StreamSpec(shards=SHARDS, archive=False))
     await storage.catalog.put_stream(StreamName(TARGET), StreamSpec(shards=1, archive=False))
     spec = GroupSpec(stream=EVENTS, session_timeout_ms=int(SESSION_S * 1000))
-    await storage.groups.put(_GROUP, spec)
+    await storage.groups.put(GROUP, spec)
 
 
 async def append(world: World, name: str) -> None:
@@ -276,7 +88,7 @@ async def reshard(world: World, name: str) -> None:
         if not shards:
             continue
         count = client.chance.randint(SHARDS_MIN, SHARDS_MAX)
-        await client.attempt(partial(_set_shard_count, _STREAM, count))
+        await client.attempt(partial(set_shard_count, STREAM, count))
 
 
 async def belong(world: World, name: str) -> None:
@@ -289,7 +101,7 @@ async def belong(world: World, name: str) -> None:
     while world.goes_on:
         last = await _read_and_commit(client)
         if client.chance.random() < 0.8:
-            await client.attempt(lambda storage: storage.groups.leave(_GROUP, name))
+            await client.attempt(lambda storage: storage.groups.leave(GROUP, name))
             await client.pause(1.0)
         else:
             await asyncio.sleep(SESSION_S * 1.5)
@@ -321,7 +133,7 @@ async def maintain(world: World, name: str) -> None:
         await asyncio.sleep(1.0)
         await client.attempt(lambda storage: storage.groups.rebalance_all())
         for stream in (EVENTS, TARGET):
-            await client.attempt(partial(_finish_reshard, StreamName(stream)))
+            await client.attempt(partial(finish_reshard, StreamName(stream)))
 
 
 async def drain(world: World) -> None:
@@ -358,7 +170,7 @@ async def _page(client: StreamClient, shard: int, offset: int) -> Operation:
     while True:
         read = await client.read(shard, offset)
         if read.code == EXPIRED:
-            states = await client.insist(lambda storage: storage.record_reader.shards(_STREAM))
+            states = await client.insist(lambda storage: storage.record_reader.shards(STREAM))
             [start] = [state.start for state in states if state.shard.index == shard]
             return client.note(
                 Kind.READ, EVENTS, first=offset, gaps=(Gap(shard, offset, start, "expired"),)
@@ -407,8 +219,8 @@ async def _read_target(client: StreamClient) -> list[Seen]:
     name, seen = StreamName(TARGET), list[Seen]()
     for state in await client.insist(lambda storage: storage.record_reader.shards(name)):
         shard = state.shard.index
-        page = await client.insist(partial(_read_shard, name, shard, state.start))
-        seen += _records(shard, page)["seen"]
+        page = await client.insist(partial(read_shard, name, shard, state.start))
+        seen += records_of(shard, page)["seen"]
     return seen
 
 
@@ -416,7 +228,7 @@ async def _reshard_target(client: StreamClient) -> None:
     while True:
         await client.pause(0.3)
         count = client.chance.randint(1, 4)
-        await client.attempt(partial(_set_shard_count, StreamName(TARGET), count))
+        await client.attempt(partial(set_shard_count, StreamName(TARGET), count))
 
 
 async def _send_shard(client: StreamClient, shard: int, end: int) -> None:
@@ -430,7 +242,7 @@ async def _send_shard(client: StreamClient, shard: int, end: int) -> None:
             continue
         records = [Record(one.value.encode(), key=one.value) for one in seen]
         offsets = [one.offset for one in seen]
-        sent = await client.attempt(partial(_send, f"replay/{shard}", offsets, records))
+        sent = await client.attempt(partial(send_idempotent, f"replay/{shard}", offsets, records))
         if sent is None:
             await client.pause(PAUSE_S)
         else:
