@@ -105,7 +105,7 @@ INVARIANTS: tuple[Invariant, ...] = (
     pauses.paused_queue_delivers_nothing,
     pauses.paused_group_receives_nothing,
     streams.replay_sends_each_record_once,
-    sources.posted_event_is_in_its_target_once,
+    sources.event_is_in_its_target_once,
     events.follower_receives_no_duplicates,
     events.follower_receives_every_record,
     events.follower_receives_parents_first,

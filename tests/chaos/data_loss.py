@@ -57,7 +57,7 @@ COUNTED = (
     streams.appended_record_is_not_lost,
     streams.repeated_append_is_idempotent,
     groups.groups_skip_no_record,
-    sources.posted_event_is_in_its_target_once,
+    sources.event_is_in_its_target_once,
 )
 """Invariants whose violations are reported, but do not fail the run."""
 

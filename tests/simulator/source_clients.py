@@ -48,7 +48,7 @@ async def post(world: World, name: str) -> None:
 
 async def _post(client: SimulatedCaller, target: str, event_id: str) -> Outcome:
     verb = partial(_receive, target, event_id)
-    done = await client.call(Kind.SEND, target, verb, lambda _: {}, values=(event_id,))
+    done = await client.call(Kind.EVENT, target, verb, lambda _: {}, values=(event_id,))
     return done.outcome
 
 

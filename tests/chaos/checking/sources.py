@@ -6,16 +6,16 @@ from tests.chaos.checking.findings import Finding, Operations, answers
 from tests.chaos.history import DELIVERIES, READS, Kind, Outcome
 
 
-def event_is_in_its_target_once(history: Operations, kind: Kind = Kind.SEND) -> Finding:
+def event_is_in_its_target_once(history: Operations) -> Finding:
     """E5: an accepted event is in its target once, however often the provider sent it.
 
-    `log` of an operation of `kind` is the target; deliveries and reads show what is in it. An event whose acceptance is
+    `log` of a posted event is the target; deliveries and reads show what is in it. An event whose acceptance is
     unknown is there at most once.
     """
     places: dict[tuple[str, str], set[tuple[str, int, int]]] = defaultdict(set)
     for operation, seen in answers(history, *DELIVERIES, *READS):
         places[operation.log, seen.value].add((seen.id, seen.shard, seen.offset))
-    posts = [operation for operation in history if operation.kind is kind]
+    posts = [operation for operation in history if operation.kind is Kind.EVENT]
     posted = {(operation.log, value) for operation in posts for value in operation.values}
     accepted = {
         (operation.log, value)
@@ -29,8 +29,3 @@ def event_is_in_its_target_once(history: Operations, kind: Kind = Kind.SEND) -> 
         if (count := len(places[log, value])) > 1 or (not count and (log, value) in accepted)
     ]
     return Finding("E5 an event is in its target once", len(accepted), tuple(wrong))
-
-
-def posted_event_is_in_its_target_once(history: Operations) -> Finding:
-    """E5, in a history with other sends."""
-    return event_is_in_its_target_once(history, Kind.EVENT)

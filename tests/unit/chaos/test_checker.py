@@ -522,10 +522,10 @@ VIOLATIONS: list[tuple[str, Invariant, list[Operation]]] = [
             record_posted(3, 0, 1),
         ],
     ),
-    ("accepted event is lost", sources.posted_event_is_in_its_target_once, [event(1, "e")]),
+    ("accepted event is lost", sources.event_is_in_its_target_once, [event(1, "e")]),
     (
         "repeated event is two messages",
-        sources.posted_event_is_in_its_target_once,
+        sources.event_is_in_its_target_once,
         [
             event(1, "e"),
             event(2, "e"),
@@ -535,7 +535,7 @@ VIOLATIONS: list[tuple[str, Invariant, list[Operation]]] = [
     ),
     (
         "unknown event is two records",
-        sources.posted_event_is_in_its_target_once,
+        sources.event_is_in_its_target_once,
         [event(1, "e", outcome=UNKNOWN), read(2, ("e", 0), ("e", 1))],
     ),
     (
