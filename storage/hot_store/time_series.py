@@ -1,6 +1,7 @@
 """Verbs of sampled time series."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from enum import Enum
 from typing import Any, NamedTuple, Protocol
 
 import msgspec
@@ -8,12 +9,12 @@ import msgspec
 from storage.domain.clock import ScriptTime
 from storage.domain.log.address import LogAddress
 from storage.domain.names import LogId
-from storage.domain.timeseries.changes import Addition
+from storage.domain.timeseries.rollup import Addition
 from storage.domain.timeseries.samples import Ring, Shape, Values
 
 
 class LatestSample(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """Last sample of one resource, and when it last changed.
+    """Last sample of one resource, and when it was last written to its ring.
 
     `rates` are empty when all are zero; `behind` is what the next sample is compared with.
     """
@@ -29,17 +30,14 @@ class LatestSample(msgspec.Struct, frozen=True, array_like=True, gc=False):
         return self.rates or shape.still
 
 
-class Claimed(NamedTuple):
-    """Result of claiming a slot.
+class Claim(Enum):
+    """Result of claiming a slot."""
 
-    `mine`: this call claimed it. `after_me`: the same owner claimed the previous one, `previous_slot`; `done` is the last slot
-    that was finished. -1 for none.
-    """
-
-    mine: bool
-    after_me: bool
-    previous_slot: int
-    done: int
+    REJECTED = 0
+    NEW_OWNER = 1
+    """The slot is claimed; another sampler had the one before."""
+    CONTINUED = 2
+    """The slot is claimed; the same sampler had the one before."""
 
 
 class HotShard(NamedTuple):
@@ -62,12 +60,8 @@ class TimeSeriesStore(Protocol):
     Every method raises StorageUnavailable or OutcomeUnknown.
     """
 
-    async def claim(self, slot: int, owner: str) -> Claimed:
+    async def claim(self, slot: int, owner: str) -> Claim:
         """Claim a slot, unless it is claimed."""
-        ...
-
-    async def finish(self, slot: int, owner: str) -> bool:
-        """Mark the slot as measured; False when another process is further already."""
         ...
 
     async def sample_queue(
@@ -83,14 +77,25 @@ class TimeSeriesStore(Protocol):
         """Return the sample of a shard; None for one that was never written, or is deleted."""
         ...
 
-    async def add(self, namespace: str, resource_id: str, added: Sequence[Addition]) -> bool:
-        """Append samples; False when a chunk did not exist that should have."""
+    async def add(self, namespace: str, resource_id: str, addition: Addition) -> None:
+        """Append a row to a ring; the later row of a slot counts."""
         ...
 
-    async def keep(
-        self, namespace: str, kind: str, samples: Mapping[str, LatestSample], gone: Iterable[str]
-    ) -> None:
-        """Store these as the last samples, and delete those of the names that no longer exist."""
+    async def store_latest(
+        self,
+        owner: str,
+        namespace: str,
+        kind: str,
+        samples: Mapping[str, LatestSample],
+        *,
+        deleted: Sequence[str],
+        totals: Mapping[str, LatestSample],
+    ) -> bool:
+        """Store last samples, with the totals that include them, in one step.
+
+        Deletes those of the names in `deleted`. Returns False, with no effect, when another sampler has claimed a slot
+        since.
+        """
         ...
 
     async def drop(self, namespace: str, resource_id: str, now_ms: int) -> None:

@@ -10,7 +10,7 @@
     ms:<namespace>:{series}:<kind>    last samples: a hash by name (storage.domain.timeseries)
     ms:<namespace>:{<id>}:series:<ring>:<chunk>   samples of a queue, stream or group over time; they expire by themselves
     ms:<namespace>:{<source id>}:<part>   the outbox of a source
-    ms::{deployment}:tick             the last sampled step of all series, and the process that sampled it
+    ms::{series}:tick                 the last sampled slot of all series, and the sampler that claimed it
 
 `storage/redis/scripts/lib/queue.lua` describes the parts of a queue.
 """
@@ -116,14 +116,14 @@ def latest_key(namespace: str, kind: str) -> bytes:
     return key(namespace, "series", kind).encode()
 
 
-def chunk_key(namespace: str, resource_id: str, ring: int, chunk: int) -> bytes:
+def chunk_key(namespace: str, resource_id: str, ring: str, chunk: int) -> bytes:
     """Return the key of a chunk of a resource's samples."""
     return key(namespace, resource_id, f"series:{ring}:{chunk}").encode()
 
 
 def tick_key() -> bytes:
-    """Return the key of the sampling progress."""
-    return key("", "deployment", "tick").encode()
+    """Return the key of the sampler's claim, in one slot of a cluster with the last samples."""
+    return key("", "series", "tick").encode()
 
 
 def every_key(namespace: str, log_id: LogId) -> tuple[bytes, ...]:

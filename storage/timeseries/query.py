@@ -20,9 +20,8 @@ from storage.domain.timeseries.rollup import (
     Tick,
     chart,
     encode_row,
-    read_chunk,
+    read_chunks,
     rows_of,
-    width,
 )
 from storage.domain.timeseries.samples import (
     FINEST,
@@ -76,7 +75,7 @@ class TimeSeriesQuery:
     """Charts and latest samples.
 
     Every verb raises StorageUnavailable. `window_ms` is how far back a chart reaches: up to an hour in steps of 10 s, up to
-    a day by minutes, up to two weeks by quarters of an hour; a longer window is cut. The columns are those of the shapes in
+    two weeks by quarters of an hour; a longer window is cut. The columns are those of the shapes in
     `storage.domain.timeseries.samples`.
     """
 
@@ -241,15 +240,11 @@ class TimeSeriesQuery:
         latest: LatestSample | None,
     ) -> list[Row | None]:
         packed_chunks = await self._hot.chunks(namespace, resource_id, window.ring, window.chunks)
-        ring, wide = window.ring, width(shape)
-        chunks = {
-            number: read_chunk(packed, number * ring.chunk_slots, wide)
-            for number, packed in packed_chunks.items()
-        }
+        chunks = read_chunks(packed_chunks, window.ring, shape)
         stood = None
         if latest is not None and latest.resource_id == resource_id:
             stood = encode_row(shape, shape.values(shape.made(latest.values, latest.rates)))
-        return rows_of(chunks, ring, window.first, window.last, stood)
+        return rows_of(chunks, window.ring, window.first, window.last, stood)
 
     async def _window(
         self, window_ms: int, now_ms: int | None
@@ -271,7 +266,7 @@ class TimeSeriesQuery:
             chunks = await self._hot.chunks("", DEPLOYMENT, window.ring, window.chunks)
             return ticks_of(chunks, window.ring)
 
-        return await self._ticks_cache.get((window.ring.nth, window.chunks), read)
+        return await self._ticks_cache.get((window.ring.name, window.chunks), read)
 
     # Latest samples
 

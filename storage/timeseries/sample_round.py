@@ -1,59 +1,66 @@
 """One round of the sampler: observations of a slot, and the resulting writes."""
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple, TypeVar
 
+import msgspec
+
 from storage.domain import limits
-from storage.domain.timeseries.changes import LONGER, Addition, ResourceState, SlotProgress
-from storage.domain.timeseries.rollup import is_sampled
-from storage.domain.timeseries.samples import (
-    FINEST,
-    TOTAL,
-    Shape,
-    TotalSample,
-    Values,
-)
+from storage.domain.timeseries.rollup import Addition, is_sampled
+from storage.domain.timeseries.samples import FINEST, TOTAL, Shape, TotalSample, Values
 from storage.hot_store.time_series import LatestSample
-from storage.postgres.repositories.sampled_resources import (
-    MeasuredQueue,
-    MeasuredStream,
-)
-from storage.timeseries.collector import (
-    Baseline,
-    Observation,
-)
-from storage.timeseries.recovery import KINDS, Place, SamplerState
+from storage.postgres.repositories.sampled_resources import MeasuredQueue, MeasuredStream
+from storage.timeseries.collector import Observation
+from storage.timeseries.state import KINDS, Place, ResourceState, SamplerState
 from storage.timeseries.totals import (
     DEPLOYMENT,
     NAMESPACE,
     Increments,
-    add_increments,
+    add_all,
+    increments_of,
     total_of,
     total_of_all,
+    with_increments,
 )
 
 _R = TypeVar("_R", MeasuredQueue, MeasuredStream)
 
 
-class _Changes(NamedTuple):
-    """Latest samples of one kind in a namespace to store, and names to delete."""
+class LatestChanges(NamedTuple):
+    """Latest samples of one kind in a namespace to store or delete, by name.
+
+    `increments`: what the stored ones add to totals.
+    """
 
     latest: dict[str, LatestSample]
-    gone: list[str]
+    increments: dict[str, Increments]
+    deleted: list[str]
+
+    def batches(self, length: int) -> "Iterator[LatestChanges]":
+        """Divide the changes into those that one call stores."""
+        names = list(self.latest)
+        for begin in range(0, max(len(names), len(self.deleted)), length):
+            batch = names[begin : begin + length]
+            yield LatestChanges(
+                {name: self.latest[name] for name in batch},
+                {name: self.increments[name] for name in batch if name in self.increments},
+                self.deleted[begin : begin + length],
+            )
 
 
 class SampleRound:
     """One slot's observations, and the resulting additions, updates and deletions."""
 
-    def __init__(self, memory: SamplerState, at_ms: int, *, forced: bool) -> None:
-        self.memory = memory
+    def __init__(self, state: SamplerState, at_ms: int, *, forced: bool) -> None:
+        self.state = state
         self.at_ms = at_ms
         self.parts = 1
-        self.additions: dict[tuple[str, str], list[Addition]] = {}  # by namespace and id
-        self.changes: dict[tuple[str, str], _Changes] = {}  # by namespace and kind
+        self.additions: list[tuple[str, str, Addition]] = []  # with namespace and id
+        self.changes: dict[tuple[str, str], LatestChanges] = {}  # by namespace and kind
         self.gone: list[tuple[str, str]] = []  # namespace and id
         self._forced = forced
-        self._increments: dict[str, Increments] = {}  # by namespace
+        self._increments: dict[str, Increments] = {}  # by namespace, '' for the deployment
+        self._stored: dict[str, Increments] = {}  # those of them that the stored totals include
         self._slot = FINEST.slot(at_ms)
 
     # Turns
@@ -72,7 +79,7 @@ class SampleRound:
         self, shape: Shape[Any], namespace: str, name: str, resource_id: str
     ) -> ResourceState | None:
         """Return the state of a resource; None for one that was recreated."""
-        resource = self.memory.resources[shape.kind].get((namespace, name))
+        resource = self.state.resources[shape.kind].get((namespace, name))
         return resource if resource is not None and resource.resource_id == resource_id else None
 
     def record(self, shape: Shape[Any], seen: Observation) -> None:
@@ -80,82 +87,48 @@ class SampleRound:
         place = (seen.namespace, seen.name)
         resource = self.last_state(shape, *place, seen.resource_id)
         if resource is None:
-            if old := self.memory.resources[shape.kind].get(place):
+            if old := self.state.resources[shape.kind].get(place):
                 self._evict(shape, place, old)
-            resource = self.memory.resources[shape.kind][place] = ResourceState(
+            resource = self.state.resources[shape.kind][place] = ResourceState(
                 shape, seen.resource_id
             )
-        if shape is not TOTAL:
-            increments = self._increments.setdefault(seen.namespace, {})
-            add_increments(increments, shape, resource.values, seen.values)
-        self._store_changes(place, resource, seen.values, seen.behind)
-
-    def _store_changes(
-        self, place: Place, resource: ResourceState, values: Values, behind: Baseline
-    ) -> None:
-        """Add the changes of a resource, and store its latest sample."""
+        changes, name = self._changes(shape, place)
+        if shape is not TOTAL and resource.values != seen.values:
+            increments = increments_of(shape, resource.values, seen.values)
+            changes.increments[name] = increments
+            self._count(self._increments, seen.namespace, increments)
         before = (resource.rates, resource.behind)
-        additions = resource.record(
-            values, self.at_ms, self.memory.progress, parts=self.parts, forced=self._forced
-        )
-        resource.behind = behind
-        if additions:
-            self._add(place[0], resource, additions)
-            for nth in range(len(LONGER)):
-                self.memory.open_bucket(place[0], resource, nth)
-        if additions or before != (resource.rates, behind):
-            sample = LatestSample(
-                resource.resource_id,
-                resource.changed_ms,
-                values,
-                _stored_rates(resource.rates),
-                behind,
-            )
-            namespace, name = ("", place[0]) if resource.shape is TOTAL else place
-            self._changes(namespace, resource.shape).latest[name] = sample
+        addition = resource.record(seen.values, self.at_ms, parts=self.parts, forced=self._forced)
+        resource.behind = seen.behind
+        if addition is not None:
+            self.additions.append((seen.namespace, resource.resource_id, addition))
+        if addition is not None or before != (resource.rates, resource.behind):
+            changes.latest[name] = resource.latest()
 
-    def _add(self, namespace: str, resource: ResourceState, additions: Sequence[Addition]) -> None:
-        self.additions.setdefault((namespace, resource.resource_id), []).extend(additions)
+    @staticmethod
+    def _count(counts: dict[str, Increments], namespace: str, increments: Increments) -> None:
+        for total in (namespace, ""):
+            add_all(counts.setdefault(total, {}), increments)
 
-    def _changes(self, namespace: str, shape: Shape[Any]) -> _Changes:
-        return self.changes.setdefault((namespace, shape.kind), _Changes({}, []))
+    def _changes(self, shape: Shape[Any], place: Place) -> tuple[LatestChanges, str]:
+        """Return the changes that include a resource, and its name in them."""
+        namespace, name = ("", place[0]) if shape is TOTAL else place
+        changes = self.changes.setdefault((namespace, shape.kind), LatestChanges({}, {}, []))
+        return changes, name
 
     # Deletions
 
     def evict_missing(self, shape: Shape[Any], existing: Collection[Place]) -> None:
         """Delete all data of resources that no longer exist."""
-        of_kind = self.memory.resources[shape.kind]
+        of_kind = self.state.resources[shape.kind]
         for place in [place for place in of_kind if place not in existing]:
-            namespace, name = ("", place[0]) if shape is TOTAL else place
-            self._changes(namespace, shape).gone.append(name)
+            changes, name = self._changes(shape, place)
+            changes.deleted.append(name)
             self._evict(shape, place, of_kind[place])
 
     def _evict(self, shape: Shape[Any], place: Place, resource: ResourceState) -> None:
-        del self.memory.resources[shape.kind][place]
-        for still_open in self.memory.open:
-            still_open.pop(id(resource), None)
+        del self.state.resources[shape.kind][place]
         self.gone.append((place[0], resource.resource_id))
-
-    # Longer slots
-
-    def close_longer(self) -> None:
-        """Add up the slots of the longer rings that are over."""
-        if not self.memory.progress:
-            self.memory.progress = [SlotProgress(ring.slot(self.at_ms), 0, 0) for ring in LONGER]
-        for nth, ring in enumerate(LONGER):
-            progress, now = self.memory.progress[nth], ring.slot(self.at_ms)
-            if progress.slot != now:
-                self._close(nth, progress)
-                self.memory.progress[nth] = SlotProgress(now, 0, progress.last_at_ms)
-
-    def _close(self, nth: int, progress: SlotProgress) -> None:
-        opened, self.memory.open[nth] = self.memory.open[nth], {}
-        for namespace, resource in opened.values():
-            additions, unsettled = resource.close(LONGER[nth], progress)
-            if additions:
-                self._add(namespace, resource, additions)
-            if unsettled:
-                self.memory.open_bucket(namespace, resource, nth)
 
     # Totals
 
@@ -165,7 +138,7 @@ class SampleRound:
             name: {shape.kind: [] for shape in KINDS} for name in namespaces
         }
         for shape in KINDS:
-            for (namespace, _), resource in self.memory.resources[shape.kind].items():
+            for (namespace, _), resource in self.state.resources[shape.kind].items():
                 if namespace in samples and resource.values is not None:
                     samples[namespace][shape.kind].append(resource.values)
         totals = []
@@ -178,32 +151,34 @@ class SampleRound:
 
     def record_deployment(self, totals: Sequence[TotalSample], used: int, most: int) -> None:
         """Record the total of all namespaces, which marks this slot as measured for readers."""
-        increments: Increments = {}
-        for of_namespace in self._increments.values():
-            for name, by in of_namespace.items():
-                increments[name] = increments.get(name, 0) + by
         total = total_of_all(
             self._total("", DEPLOYMENT),
             totals,
-            increments,
+            self._increments.get("", {}),
             memory_used_bytes=used,
             memory_max_bytes=most,
             sampled_at_ms=self.at_ms,
             parts=self.parts,
         )
         self.record(TOTAL, Observation("", "", DEPLOYMENT, TOTAL.values(total)))
-        self.memory.progress = [
-            SlotProgress(progress.slot, progress.samples + 1, self.at_ms)
-            for progress in self.memory.progress
-        ]
+
+    def totals_including(self, namespace: str, changes: LatestChanges) -> dict[str, LatestSample]:
+        """Return the totals to store with these changes, by name."""
+        for increments in changes.increments.values():
+            self._count(self._stored, namespace, increments)
+        return {
+            name: self._stored_total(name, resource_id)
+            for name, resource_id in ((namespace, NAMESPACE), ("", DEPLOYMENT))
+        }
+
+    def _stored_total(self, namespace: str, resource_id: str) -> LatestSample:
+        total = self.last_state(TOTAL, namespace, "", resource_id)
+        total = ResourceState(TOTAL, resource_id) if total is None else total
+        values = with_increments(total.values, self._stored.get(namespace, {}))
+        return msgspec.structs.replace(total.latest(), values=values)
 
     def _total(self, namespace: str, resource_id: str) -> TotalSample | None:
         resource = self.last_state(TOTAL, namespace, "", resource_id)
         return (
             None if resource is None or resource.values is None else TOTAL.made(resource.values, ())
         )
-
-
-def _stored_rates(rates: tuple[float | None, ...]) -> tuple[float | None, ...]:
-    """Return rates as they are stored: if all are zero, nothing, to save space."""
-    return () if all(one == 0 for one in rates) else rates

@@ -1,36 +1,27 @@
 """Sampler: one process samples everything every few seconds, and records the changes.
 
     claim     a slot; only the process that has it measures. Had another process the one before, its state is loaded
+    close     the quarter of an hour that is over, from the rows of the finest ring (`storage.timeseries.quarters`)
     sample    each queue, shard and group (`storage.timeseries.collector`)
-    add       to the chunks of what changed; a slot of a longer ring that is over is added up (`storage.domain.timeseries.changes`)
-    store     the latest sample of each; delete those of deleted resources
+    add       a row to the finest ring of what changed
+    store     the latest sample of each, with the totals that include it; delete those of deleted resources
     total     namespaces, then the deployment, whose own series has a row for each slot that was measured
-    finish    the slot
 
-A crash in between leaves a slot that was claimed and not finished: some of the latest samples may be missing in the
-rings, so the next round continues from the last finished slot, and adds everything once, whether it changed or not. What
-was written to a stream, or committed by a group, between those two slots is then in no count.
+A round that is interrupted has no row of the deployment, so readers show a gap. The next round loads the state and writes a
+row of every resource, because that round may have written some. A sampler that was suspended and continues after another
+took over stores no latest sample: the store compares the claim.
 """
 
 import secrets
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from storage.domain import limits
 from storage.domain.clock import Clock
-from storage.domain.timeseries.changes import ResourceState
-from storage.domain.timeseries.samples import (
-    FINEST,
-    GROUP,
-    QUEUE,
-    STREAM,
-    TOTAL,
-    TotalSample,
-)
+from storage.domain.timeseries.rollup import Addition
+from storage.domain.timeseries.samples import FINEST, GROUP, QUEUE, STREAM, TOTAL
 from storage.hot_store.servers import HotServers
-from storage.hot_store.time_series import LatestSample, TimeSeriesStore
-from storage.postgres.repositories.sampled_resources import (
-    MeasuredRows,
-)
+from storage.hot_store.time_series import Claim, TimeSeriesStore
+from storage.postgres.repositories.sampled_resources import MeasuredRows
 from storage.timeseries.collector import (
     Observation,
     ResourceCollector,
@@ -42,15 +33,13 @@ from storage.timeseries.collector import (
     stream_sample,
     together,
 )
-from storage.timeseries.recovery import SamplerState, load_state
+from storage.timeseries.quarters import close_quarter
 from storage.timeseries.sample_round import SampleRound
-from storage.timeseries.totals import (
-    NAMESPACE,
-)
+from storage.timeseries.state import ResourceState, SamplerState, load_state
 
 
-class StateLost(Exception):
-    """The store lost the samples that this process had written to it."""
+class ClaimLost(Exception):
+    """Another sampler has claimed a slot since."""
 
 
 class Sampler:
@@ -73,38 +62,31 @@ class Sampler:
         self._store = store
         self._clock = clock
         self._owner = secrets.token_hex(8)
-        self._memory: SamplerState | None = None
+        self._state: SamplerState | None = None
 
     async def sample(self) -> int:
         """Measure unless another process has in this slot; return the number of resources."""
         at_ms = self._clock.now_ms()
-        slot = FINEST.slot(at_ms)
-        claimed = await self._hot.claim(slot, self._owner)
-        if not claimed.mine:
+        claim = await self._hot.claim(FINEST.slot(at_ms), self._owner)
+        if claim is Claim.REJECTED:
             return 0
-        memory, self._memory = self._memory, None  # after any error the next round loads it again
-        whole = claimed.previous_slot == claimed.done
-        mine = claimed.after_me and memory is not None and memory.slot == claimed.done
-        if memory is None or not mine or not whole:
-            memory = await load_state(self._hot, claimed.done, claimed.previous_slot)
-        sample_round = SampleRound(memory, at_ms, forced=not whole)
+        state, self._state = self._state, None  # after any error the next round loads it again
+        loads = state is None or claim is Claim.NEW_OWNER
+        state = await load_state(self._hot) if state is None or loads else state
+        await close_quarter(self._hot, state, at_ms)
         try:
-            count = await self._measure(sample_round)
-        except StateLost:
+            count = await self._measure(SampleRound(state, at_ms, forced=loads))
+        except ClaimLost:
             return 0
-        if await self._hot.finish(slot, self._owner):
-            memory.slot = slot
-            self._memory = memory
+        state.at_ms, self._state = at_ms, state
         return count
 
     async def _measure(self, sample_round: SampleRound) -> int:
         namespaces = await self._rows.namespaces()
-        await self._announce(sample_round, namespaces)
         queues = [one async for page in self._rows.queues() for one in page]
         streams = [one async for page in self._rows.streams() for one in page]
         groups = await self._rows.group_names()
         sample_round.share(len(queues) + sum(len(stream.shards) for stream in streams))
-        sample_round.close_longer()
         sample_round.evict_missing(QUEUE, {one[:2] for one in queues})
         sample_round.evict_missing(STREAM, {one[:2] for one in streams})
         sample_round.evict_missing(GROUP, groups)
@@ -118,30 +100,24 @@ class Sampler:
         await self._write_totals(sample_round, namespaces)
         return len(queues) + len(streams) + len(groups)
 
-    async def _announce(self, sample_round: SampleRound, namespaces: Iterable[str]) -> None:
-        """Store totals of new namespaces first: their samples are found by these totals."""
-        totals = sample_round.memory.resources[TOTAL.kind]
-        values = TOTAL.values(TotalSample())
-        new = {
-            name: LatestSample(NAMESPACE, sample_round.at_ms, values)
-            for name in namespaces
-            if (name, "") not in totals
-        }
-        if new:
-            await self._hot.keep("", TOTAL.kind, new, ())
-
     async def _write(self, sample_round: SampleRound) -> None:
-        additions, sample_round.additions = sample_round.additions, {}
+        """Write rows before latest samples: a reader asks for the latest first."""
 
-        async def add(place: tuple[str, str]) -> bool:
-            return await self._hot.add(*place, additions[place])
+        async def add(row: tuple[str, str, Addition]) -> None:
+            await self._hot.add(*row)
 
-        if not all(await together(add, additions)):
-            raise StateLost
-        for (namespace, kind), changes in sample_round.changes.items():
-            await self._hot.keep(namespace, kind, changes.latest, changes.gone)
+        await together(add, sample_round.additions)
         await together(lambda gone: self._hot.drop(*gone, sample_round.at_ms), sample_round.gone)
-        sample_round.changes, sample_round.gone = {}, []
+        for (namespace, kind), changes in sample_round.changes.items():
+            for batch in changes.batches(limits.SERIES_NAMES_PER_CALL):
+                totals = (
+                    {} if kind == TOTAL.kind else sample_round.totals_including(namespace, batch)
+                )
+                if not await self._hot.store_latest(
+                    self._owner, namespace, kind, batch.latest, deleted=batch.deleted, totals=totals
+                ):
+                    raise ClaimLost
+        sample_round.additions, sample_round.changes, sample_round.gone = [], {}, []
 
     async def _write_totals(self, sample_round: SampleRound, namespaces: Sequence[str]) -> None:
         sample_round.evict_missing(TOTAL, {("", ""), *((name, "") for name in namespaces)})

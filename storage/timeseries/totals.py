@@ -6,8 +6,9 @@ Levels are recomputed in each round. Counts never decrease, whatever is deleted:
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from storage.domain.timeseries.rollup import Tick, read_chunk, width
+from storage.domain.timeseries.rollup import Tick, read_chunks
 from storage.domain.timeseries.samples import (
+    FINEST,
     GROUP,
     QUEUE,
     STREAM,
@@ -64,21 +65,33 @@ _COUNTS: dict[str, dict[str, tuple[str, ...]]] = {
 }
 
 
-def add_increments(
-    increments: Increments, shape: Shape[Any], before: Values | None, after: Values
-) -> None:
-    """Add the increase of one resource's counts to `increments`.
+def increments_of(shape: Shape[Any], before: Values | None, after: Values) -> Increments:
+    """Return what the increase of one resource's counts adds to totals.
 
     A count that decreased was restarted, and adds nothing.
     """
-    if before == after:
-        return
+    increments: Increments = {}
     for name, totals in _COUNTS[shape.kind].items():
         nth = shape.names.index(name)
         by = (after[nth] or 0) - ((before[nth] or 0) if before is not None else 0)
         if by > 0:
-            for total in totals:
-                increments[total] = increments.get(total, 0) + by
+            add_all(increments, dict.fromkeys(totals, by))
+    return increments
+
+
+def add_all(increments: Increments, other: Increments) -> None:
+    """Add `other` to `increments`."""
+    for name, by in other.items():
+        increments[name] = increments.get(name, 0) + by
+
+
+def with_increments(values: Values | None, increments: Increments) -> Values:
+    """Return a total's values with the increase of its counts; None for a total that is new."""
+    values = TOTAL.values(TotalSample()) if values is None else values
+    return tuple(
+        value if name not in increments else (value or 0) + increments[name]
+        for name, value in zip(TOTAL.names, values, strict=True)
+    )
 
 
 def total_of(
@@ -129,15 +142,11 @@ def ticks_of(chunks: Mapping[int, bytes], ring: Ring) -> dict[int, Tick]:
 
     In a longer slot each resource was measured.
     """
-    wide, sampled_column, parts = (
-        width(TOTAL),
-        _column_index("sampled_at_ms"),
-        _column_index("parts"),
-    )
+    sampled_column, parts = _column_index("sampled_at_ms"), _column_index("parts")
     ticks: dict[int, Tick] = {}
-    for number, packed in chunks.items():
-        for slot, row in read_chunk(packed, number * ring.chunk_slots, wide).rows.items():
-            ticks[slot] = Tick(row[sampled_column] or 0, (row[parts] or 1) if ring.nth == 0 else 1)
+    for chunk in read_chunks(chunks, ring, TOTAL).values():
+        for slot, row in chunk.rows.items():
+            ticks[slot] = Tick(row[sampled_column] or 0, (row[parts] or 1) if ring is FINEST else 1)
     return ticks
 
 

@@ -2,18 +2,15 @@
 
 from storage.domain.limits._shared import DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS
 
-# Time series: 10 s for the last hour, 1 min for a day, 15 min for two weeks
+# Time series: 10 s for the last hour, 15 min for two weeks
 SERIES_COLUMNS_CHARACTERS_MAX = 2_000  # longer than the names of all existing columns
 SERIES_STEP_MS = (
     10 * SECOND_MS
 )  # problems show within seconds, and there is time to measure 10,000 queues
 SERIES_RETENTION_MS = HOUR_MS
 SERIES_CHUNK_SLOTS = (
-    60  # ten minutes: about 2 KB for a busy queue; a chart of an hour needs seven chunks
+    90  # a quarter of an hour, which one row of the longer ring is made of: 5 KB for a busy queue
 )
-SERIES_MINUTE_STEP_MS = MINUTE_MS
-SERIES_MINUTE_RETENTION_MS = DAY_MS
-SERIES_MINUTE_CHUNK_SLOTS = 120  # two hours
 SERIES_QUARTER_STEP_MS = 15 * MINUTE_MS
 SERIES_QUARTER_RETENTION_MS = 14 * DAY_MS  # the same hour of last week, twice
 SERIES_QUARTER_CHUNK_SLOTS = 96  # a day

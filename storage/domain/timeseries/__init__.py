@@ -1,1 +1,1 @@
-"""Samples, changes between them, and rollup."""
+"""Samples of time series, and their rollup."""

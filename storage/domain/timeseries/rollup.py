@@ -9,12 +9,12 @@ measured at all, which `Tick`s record. A row of a ring has as many numbers as it
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
 from storage.domain import limits
-from storage.domain.timeseries.samples import Measure, Ring, SampleColumn, Samples, Shape, Values
+from storage.domain.timeseries.samples import Measure, Ring, Samples, Shape, Values
 
 HUNDREDTHS = 100
 
@@ -59,112 +59,69 @@ def encode_row(shape: Shape[Any], values: Values) -> Row:
     return tuple(row)
 
 
-def decode_row(shape: Shape[Any], row: Row) -> Values:
-    """Return the values of a row of the finest ring, which comes from a single sample."""
-    values: list[int | None] = []
-    numbers = iter(row)
-    for column in shape.columns:
-        value = next(numbers)
-        match column.measure:
-            case Measure.LEVEL:
-                values.append(None if value is None else value // HUNDREDTHS)
-            case Measure.PEAK:
-                values.append(next(numbers))
-            case _:
-                values.append(value)
-    return tuple(values)
-
-
 def _hundredths(value: int | None) -> int | None:
     return None if value is None else value * HUNDREDTHS
 
 
-class SlotAccumulator:
-    """Accumulator of a resource's values over the samples of one slot of a longer step.
+def roll_up(shape: Shape[Any], rows: Sequence[Row], times_ms: Sequence[int]) -> Row:
+    """Return the row of a longer slot, from its rows of the finest ring and their times."""
+    columns = zip(*rows, strict=True)
+    rolled: list[int | None] = []
+    for column in shape.columns:
+        numbers = next(columns)
+        match column.measure:
+            case Measure.LEVEL:
+                rolled.append(_mean(numbers))
+            case Measure.PEAK:
+                present = [value for value in next(columns) if value is not None]
+                rolled += (_mean(numbers), max(present, default=None))
+            case Measure.SINCE:
+                rolled.append(_longest_since(numbers, times_ms))
+            case _:
+                rolled.append(numbers[-1])
+    return tuple(rolled)
 
-    It is updated only when values change. Samples are numbered from 0; `begins` is the first one that includes the
-    resource.
-    """
 
-    __slots__ = ("_columns", "_longest", "_most", "_sums", "_upto", "_weights")
+def _mean(numbers: Row) -> int | None:
+    present = [value for value in numbers if value is not None]
+    return (sum(present) + len(present) // 2) // len(present) if present else None
 
-    def __init__(self, columns: Sequence[SampleColumn], begins: int = 0) -> None:
-        self._columns = columns
-        self._upto = begins
-        self._sums = [0] * len(columns)
-        self._weights = [0] * len(columns)
-        self._most: list[int | None] = [None] * len(columns)
-        self._longest = [-1] * len(columns)
 
-    def stood(self, values: Values, end_sample: int, last_at_ms: int) -> None:
-        """Record that these values held up to and excluding sample number `end_sample`.
-
-        `last_at_ms` is the time of the last of these samples.
-        """
-        stood_for, self._upto = end_sample - self._upto, end_sample
-        if stood_for <= 0:
-            return
-        for nth, value in enumerate(values):
-            if value is None:
-                continue
-            measure = self._columns[nth].measure
-            if measure is Measure.SINCE:
-                self._longest[nth] = max(self._longest[nth], last_at_ms - value)
-            elif measure is Measure.LEVEL or measure is Measure.PEAK:
-                self._sums[nth] += value * stood_for
-                self._weights[nth] += stood_for
-                most = self._most[nth]
-                self._most[nth] = value if most is None or value > most else most
-
-    def row(self, values: Values, last_at_ms: int) -> Row:
-        """Return the row of the slot, which ended with these values at that time.
-
-        The values must have been passed to `stood`.
-        """
-        row: list[int | None] = []
-        for nth, column in enumerate(self._columns):
-            match column.measure:
-                case Measure.LEVEL:
-                    row.append(self._mean(nth))
-                case Measure.PEAK:
-                    row += (self._mean(nth), self._most[nth])
-                case Measure.SINCE:
-                    longest = self._longest[nth]
-                    row.append(None if longest < 0 else last_at_ms - longest)
-                case _:
-                    row.append(values[nth])
-        return tuple(row)
-
-    def _mean(self, nth: int) -> int | None:
-        weight = self._weights[nth]
-        return None if not weight else round(self._sums[nth] * HUNDREDTHS / weight)
+def _longest_since(numbers: Row, times_ms: Sequence[int]) -> int | None:
+    ages = [
+        at_ms - since for since, at_ms in zip(numbers, times_ms, strict=True) if since is not None
+    ]
+    return times_ms[-1] - max(ages) if ages else None
 
 
 # Chunks
 
-_NOTHING = -1  # slot number of the row that a chunk begins with
+_BEFORE = -1  # slot number of the row before a chunk's first row
 _decoder = msgspec.msgpack.Decoder(list[int | None])
 _encoder = msgspec.msgpack.Encoder()
 
 
-def initial_bucket(row: Row | None) -> bytes:
-    """Encode the beginning of a chunk: the row before it, None for no row."""
-    return _packed([_NOTHING] if row is None else [_NOTHING, (1 << len(row)) - 1, *row])
+class Addition(NamedTuple):
+    """A row to append to a ring; `before` stood before it, None for a new resource."""
+
+    ring: Ring
+    slot: int
+    before: Row | None
+    row: Row
+
+    @property
+    def begin(self) -> bytes:
+        """Encode the beginning of the chunk, written if the chunk does not exist."""
+        return _encode_entry(_BEFORE, self.before or ())
+
+    @property
+    def entry(self) -> bytes:
+        """Encode the row."""
+        return _encode_entry(self.slot % self.ring.chunk_slots, self.row)
 
 
-def added(nth: int, row: Row, before: Row | None) -> bytes:
-    """Encode the `nth` slot of a chunk.
-
-    Only the differences from `before`, the chunk's last row, if that is known.
-    """
-    if before is None or len(before) != len(row):
-        return _packed([nth, (1 << len(row)) - 1, *row])
-    changed = [place for place, value in enumerate(row) if value != before[place]]
-    return _packed([nth, sum(1 << place for place in changed), *(row[place] for place in changed)])
-
-
-def _packed(entry: list[int | None]) -> bytes:
-    packed = _encoder.encode(entry)
+def _encode_entry(nth: int, row: Row) -> bytes:
+    packed = _encoder.encode((nth, *row))
     return len(packed).to_bytes(2, "little") + packed
 
 
@@ -174,7 +131,7 @@ class SeriesChunk(msgspec.Struct, frozen=True):
     The later row of a slot that was written twice counts.
     """
 
-    begins: Row | None
+    before: Row | None
     rows: Mapping[int, Row]
 
 
@@ -183,31 +140,34 @@ def read_chunk(packed: bytes, first_slot: int, wide: int) -> SeriesChunk:
 
     A column that the chunk does not have is None.
     """
-    begins: Row | None = None
-    now: list[int | None] = [None] * wide
-    rows: dict[int, Row] = {}
-    for nth, mask, values in _entries(packed):
-        for value in values:
-            place = (mask & -mask).bit_length() - 1
-            mask &= mask - 1
-            if place < wide:
-                now[place] = value
-        if nth == _NOTHING:
-            begins = tuple(now) if values else None
-        else:
-            rows[first_slot + nth] = tuple(now)
-    return SeriesChunk(begins, rows)
+    entries = {
+        nth: (*row[:wide], *(None,) * (wide - len(row))) if row else None
+        for nth, *row in _entries(packed)
+    }
+    before = entries.pop(_BEFORE, None)
+    return SeriesChunk(
+        before, {first_slot + (nth or 0): row for nth, row in entries.items() if row is not None}
+    )
 
 
-def _entries(packed: bytes) -> Iterator[tuple[int, int, list[int | None]]]:
+def read_chunks(
+    packed: Mapping[int, bytes], ring: Ring, shape: Shape[Any]
+) -> dict[int, SeriesChunk]:
+    """Decode chunks of a ring, by number."""
+    wide = width(shape)
+    return {
+        number: read_chunk(chunk, number * ring.chunk_slots, wide)
+        for number, chunk in packed.items()
+    }
+
+
+def _entries(packed: bytes) -> Iterator[list[int | None]]:
     view = memoryview(packed)
     place = 0
     while place < len(view):
-        size = int.from_bytes(view[place : place + 2], "little")
-        place += 2
-        nth, *rest = _decoder.decode(view[place : place + size])
-        place += size
-        yield nth or 0, (rest[0] or 0) if rest else 0, rest[1:]
+        end = place + 2 + int.from_bytes(view[place : place + 2], "little")
+        yield _decoder.decode(view[place + 2 : end])
+        place = end
 
 
 # Charts
@@ -222,7 +182,7 @@ def rows_of(
     """
     ordered = [chunks.get(chunk_number) for chunk_number in ring.chunks(first, last)]
     existing = [chunk for chunk in ordered if chunk is not None]
-    now = existing[0].begins if existing else otherwise
+    now = existing[0].before if existing else otherwise
     rows: list[Row | None] = []
     slot = ring.chunk(first) * ring.chunk_slots
     for chunk in ordered:

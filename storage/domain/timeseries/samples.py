@@ -10,7 +10,7 @@ how rows are combined for a longer step:
     COUNT     an increasing count           the rate per second           the count at its end, so the mean rate
     LAST      a value for the reader        nothing                       the last
 
-Three rings reach back an hour, a day and two weeks (`RINGS`).
+Two rings reach back an hour and two weeks (`RINGS`).
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -47,10 +47,10 @@ class SampleColumn(NamedTuple):
 class Ring(msgspec.Struct, frozen=True):
     """Retention of the samples of one step.
 
-    A slot is a step's number since the epoch; a chunk is `chunk_slots` consecutive slots.
+    A slot is a step's number since the epoch; a chunk is `chunk_slots` consecutive slots. `name` is part of the keys.
     """
 
-    nth: int
+    name: str
     step_ms: int
     reach_ms: int
     chunk_slots: int
@@ -73,22 +73,14 @@ class Ring(msgspec.Struct, frozen=True):
         return self.reach_ms + 2 * self.chunk_slots * self.step_ms
 
 
-RINGS = (
-    Ring(0, limits.SERIES_STEP_MS, limits.SERIES_RETENTION_MS, limits.SERIES_CHUNK_SLOTS),
-    Ring(
-        1,
-        limits.SERIES_MINUTE_STEP_MS,
-        limits.SERIES_MINUTE_RETENTION_MS,
-        limits.SERIES_MINUTE_CHUNK_SLOTS,
-    ),
-    Ring(
-        2,
-        limits.SERIES_QUARTER_STEP_MS,
-        limits.SERIES_QUARTER_RETENTION_MS,
-        limits.SERIES_QUARTER_CHUNK_SLOTS,
-    ),
+FINEST = Ring("10s", limits.SERIES_STEP_MS, limits.SERIES_RETENTION_MS, limits.SERIES_CHUNK_SLOTS)
+QUARTERS = Ring(
+    "15m",
+    limits.SERIES_QUARTER_STEP_MS,
+    limits.SERIES_QUARTER_RETENTION_MS,
+    limits.SERIES_QUARTER_CHUNK_SLOTS,
 )
-FINEST = RINGS[0]
+RINGS = (FINEST, QUARTERS)
 
 
 def ring_for(window_ms: int) -> Ring:
@@ -96,7 +88,7 @@ def ring_for(window_ms: int) -> Ring:
 
     If none does, the one that reaches back furthest.
     """
-    return next((ring for ring in RINGS if window_ms <= ring.reach_ms), RINGS[-1])
+    return FINEST if window_ms <= FINEST.reach_ms else QUARTERS
 
 
 class Samples(msgspec.Struct, frozen=True, kw_only=True):

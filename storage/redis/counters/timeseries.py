@@ -1,11 +1,11 @@
 """Time series in the hot store: typed wrappers of their scripts.
 
 Memory of a resource: while nothing changes, its last sample (about 200 bytes with its name). A resource that is
-always busy has a row of 20 to 40 bytes for each slot of each ring, some 100 KB in two weeks; the chunks of one that
+always busy has a row of 40 to 60 bytes for each slot of both rings, some 100 KB in two weeks; the chunks of one that
 becomes quiet expire by themselves.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -14,12 +14,11 @@ from storage.domain import limits
 from storage.domain.clock import ScriptTime
 from storage.domain.log.address import LogAddress
 from storage.domain.names import LogId
-from storage.domain.timeseries.changes import Addition
-from storage.domain.timeseries.samples import RINGS, Ring
+from storage.domain.timeseries.rollup import Addition
+from storage.domain.timeseries.samples import RINGS, TOTAL, Ring
 from storage.hot_store.errors import LogNotReady, LogProblem
-from storage.hot_store.time_series import Claimed, HotShard, LatestSample, TimeSeriesStore
+from storage.hot_store.time_series import Claim, HotShard, LatestSample, TimeSeriesStore
 from storage.redis.keys import chunk_key, latest_key, log_keys, queue_keys, tick_key
-from storage.redis.transport.command import Argument
 from storage.redis.transport.pipeline import Pipeline
 from storage.redis.transport.script_status import checked
 
@@ -37,14 +36,11 @@ class RedisTimeSeriesStore(TimeSeriesStore):
 
     # Measure
 
-    async def claim(self, slot: int, owner: str) -> Claimed:
-        mine, before, claimed, done = await self._pipeline.write(
+    async def claim(self, slot: int, owner: str) -> Claim:
+        reply = await self._pipeline.write(
             "claim_sample_slot", [tick_key()], slot, owner, limits.SERIES_CLOCK_SLOTS
         )
-        return Claimed(bool(mine), before.decode() == owner, int(claimed), int(done))
-
-    async def finish(self, slot: int, owner: str) -> bool:
-        return bool(await self._pipeline.write("finish_sample_slot", [tick_key()], slot, owner))
+        return Claim(reply)
 
     async def sample_queue(
         self, namespace: str, log_id: LogId, now: ScriptTime
@@ -65,38 +61,29 @@ class RedisTimeSeriesStore(TimeSeriesStore):
         since = tuple(None if one < 0 else one for one in waits)
         return HotShard(start, next_offset, bytes_in, bytes_held, epoch, since)
 
-    async def add(self, namespace: str, resource_id: str, added: Sequence[Addition]) -> bool:
-        keys = [
-            chunk_key(namespace, resource_id, addition.ring.nth, addition.chunk)
-            for addition in added
-        ]
-        arguments: list[Argument] = []
-        for addition in added:
-            arguments += (
-                addition.ring.life_ms // limits.SECOND_MS,
-                addition.begin,
-                addition.samples,
-            )
-        return not await self._pipeline.write("append_series", keys, *arguments)
+    async def add(self, namespace: str, resource_id: str, addition: Addition) -> None:
+        ring = addition.ring
+        chunk = chunk_key(namespace, resource_id, ring.name, ring.chunk(addition.slot))
+        life_s = ring.life_ms // limits.SECOND_MS
+        await self._pipeline.write("append_series", [chunk], life_s, addition.begin, addition.entry)
 
-    async def keep(
-        self, namespace: str, kind: str, samples: Mapping[str, LatestSample], gone: Iterable[str]
-    ) -> None:
-        changes: list[tuple[str, bytes | None]] = [(name, None) for name in gone]
-        changes += [(name, _encoder.encode(sample)) for name, sample in samples.items()]
-        for begin in range(0, len(changes), limits.SERIES_NAMES_PER_CALL):
-            batch = changes[begin : begin + limits.SERIES_NAMES_PER_CALL]
-            lost = [name for name, sample in batch if sample is None]
-            pairs = [
-                word for name, sample in batch if sample is not None for word in (name, sample)
-            ]
-            await self._pipeline.write(
-                "put_latest_sample", [latest_key(namespace, kind)], len(lost), *lost, *pairs
-            )
+    async def store_latest(
+        self,
+        owner: str,
+        namespace: str,
+        kind: str,
+        samples: Mapping[str, LatestSample],
+        *,
+        deleted: Sequence[str],
+        totals: Mapping[str, LatestSample],
+    ) -> bool:
+        keys = [tick_key(), latest_key(namespace, kind), latest_key("", TOTAL.kind)]
+        names = (len(deleted), *deleted, 2 * len(totals), *_pairs(totals), *_pairs(samples))
+        return bool(await self._pipeline.write("put_latest_sample", keys, owner, *names))
 
     async def drop(self, namespace: str, resource_id: str, now_ms: int) -> None:
         keys = [
-            chunk_key(namespace, resource_id, ring.nth, chunk)
+            chunk_key(namespace, resource_id, ring.name, chunk)
             for ring in RINGS
             for chunk in range(
                 ring.chunk(ring.slot(now_ms - ring.life_ms)), ring.chunk(ring.slot(now_ms)) + 1
@@ -125,10 +112,15 @@ class RedisTimeSeriesStore(TimeSeriesStore):
     async def chunks(
         self, namespace: str, resource_id: str, ring: Ring, numbers: range
     ) -> dict[int, bytes]:
-        keys = [chunk_key(namespace, resource_id, ring.nth, number) for number in numbers]
+        keys = [chunk_key(namespace, resource_id, ring.name, number) for number in numbers]
         reply = await self._pipeline.read("read_series", keys)
         return {
             number: packed
             for number, packed in zip(numbers, reply, strict=True)
             if packed is not None
         }
+
+
+def _pairs(samples: Mapping[str, LatestSample]) -> Iterator[str | bytes]:
+    for name, sample in samples.items():
+        yield from (name, _encoder.encode(sample))

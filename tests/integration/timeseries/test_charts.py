@@ -47,7 +47,7 @@ async def test_queue_chart_uses_seconds(secured_service):
     ],
 )
 @pytest.mark.parametrize(
-    ("window", "step", "length"), [(600, 10, 60), (86_400, 60, 1_440), (1_209_600, 900, 1_344)]
+    ("window", "step", "length"), [(600, 10, 60), (86_400, 900, 96), (1_209_600, 900, 1_344)]
 )
 async def test_window_determines_step(secured_service, path, column, window, step, length):
     answer = await secured_service.request(

@@ -15,7 +15,7 @@ from storage.domain.names import GroupName, QueueName, StreamName
 from storage.domain.queues.message import NewMessage, SettleAction, Settlement
 from storage.domain.queues.queue import QueueSpec
 from storage.domain.streams.stream import StreamSpec
-from storage.domain.timeseries.samples import QUEUE
+from storage.domain.timeseries.samples import FINEST, QUARTERS, QUEUE
 from storage.settings import StorageSettings
 
 ORDERS = QueueName("orders")
@@ -242,6 +242,10 @@ async def test_deployment_chart_includes_its_store(storage, clock):
     assert "sampled_at_ms" not in chart.columns
 
 
+async def unreachable():
+    raise StorageUnavailable
+
+
 class Model:
     """The expected chart after every completed sample: (ready, sent) by slot."""
 
@@ -298,12 +302,8 @@ async def test_rings_match_reference_model_across_samplers(
             ready -= len(received)
         looker = storage if chance.random() < 0.8 else other
         if chance.random() < 0.05:  # it crashes in the middle
-
-            async def away():
-                raise StorageUnavailable
-
             with monkeypatch.context() as patched:
-                patched.setattr(looker.time_series._sampler._store, "memory", away)
+                patched.setattr(looker.time_series._sampler._store, "memory", unreachable)
                 with pytest.raises(StorageUnavailable):
                     await looker.time_series.sample()
         elif chance.random() < 0.9:
@@ -314,8 +314,7 @@ async def test_rings_match_reference_model_across_samplers(
 
     for window_ms, step_ms in (
         (limits.HOUR_MS, STEP_MS),
-        (limits.DAY_MS, limits.MINUTE_MS),
-        (14 * limits.DAY_MS, 15 * limits.MINUTE_MS),
+        (QUARTERS.reach_ms, QUARTERS.step_ms),
     ):
         chart = await other.time_series.of_queue(ORDERS, window_ms)
         length = len(chart.columns["ready"])
@@ -326,6 +325,105 @@ async def test_rings_match_reference_model_across_samplers(
         assert chart.columns["ready"] == pytest.approx(means, abs=0.006), step_ms
         assert chart.columns["ready_max"] == most, step_ms
         assert chart.columns["sent_per_second"] == rates, step_ms
+
+
+async def test_totals_count_each_increase_once_after_interruption(
+    storage, other, clock, monkeypatch
+):
+    await storage.catalog.put_stream(CLICKS, StreamSpec(shards=1))
+    await storage.time_series.sample()
+    await send(storage, 5)
+    await storage.streams.append(CLICKS, [Record(b"x", "key")] * 3)
+    with monkeypatch.context() as patched:
+        patched.setattr(storage.time_series._sampler._store, "memory", unreachable)
+        with pytest.raises(StorageUnavailable):
+            await tick(storage, clock)
+    await send(storage, 2)
+    await tick(other, clock)
+
+    totals = await other.time_series.latest_namespaces()
+    stream = (await other.time_series.latest_streams("default"))["clicks"]
+
+    assert [(totals[name].sent, totals[name].records_in) for name in ("", "default")] == [
+        (7, 3)
+    ] * 2
+    assert stream.records_in == 3
+
+
+async def test_suspended_sampler_stores_nothing_after_takeover(storage, other, clock, monkeypatch):
+    memory = storage.time_series._sampler._store.memory
+    visits: list[str] = []
+
+    async def suspended():
+        if not visits:
+            visits.append("first")
+            await send(storage, 3)
+            await tick(other, clock)
+        return await memory()
+
+    await storage.time_series.sample()
+    clock.advance(ms=STEP_MS)
+    monkeypatch.setattr(storage.time_series._sampler._store, "memory", suspended)
+
+    count = await storage.time_series.sample()
+    total = (await other.time_series.latest_namespaces())[""]
+
+    assert count == 0
+    assert (total.sent, total.sampled_at_ms) == (3, clock.now_ms())
+
+
+async def next_quarter(storage, clock):
+    await tick(storage, clock, ms=QUARTERS.step_ms)
+
+
+async def of_two_weeks(storage, column):
+    return await charted(storage, column, ms=QUARTERS.reach_ms)
+
+
+async def test_slot_has_its_last_sample_when_others_expired(storage, clock, redis_url):
+    clock.advance(ms=QUARTERS.step_ms - clock.now_ms() % QUARTERS.step_ms)
+    await send(storage, 2)
+    await storage.time_series.sample()
+    await send(storage, 2)
+    await tick(storage, clock)
+    with redis.Redis.from_url(redis_url) as client:
+        client.delete(*[key for key in keys_of_series(redis_url) if FINEST.name in key])
+    await tick(storage, clock, ms=2 * QUARTERS.step_ms)
+    await next_quarter(storage, clock)
+
+    assert await of_two_weeks(storage, "ready") == (None, 4, None, 4)
+
+
+async def test_restart_writes_no_slots_of_idle_queue(storage, other, clock, redis_url):
+    for _ in range(4):
+        await next_quarter(storage, clock)
+    log_id = (await storage.catalog.queue(ORDERS)).log_id
+    before = sizes_of_quarters(redis_url, log_id)
+    for _ in range(4):
+        await next_quarter(other, clock)
+
+    assert before
+    assert sizes_of_quarters(redis_url, log_id) == before
+    assert await of_two_weeks(other, "ready") == (0, 0, 0, 0)
+
+
+def sizes_of_quarters(redis_url, log_id):
+    ring = f"{{{log_id}}}:series:{QUARTERS.name}:"
+    with redis.Redis.from_url(redis_url) as client:
+        return {key: client.strlen(key) for key in keys_of_series(redis_url) if ring in key}
+
+
+async def test_chunks_of_former_rings_are_not_read(storage, clock, redis_url):
+    """A version before had three rings, numbered from 0, in another encoding."""
+    log_id = (await storage.catalog.queue(ORDERS)).log_id
+    with redis.Redis.from_url(redis_url) as client:
+        for step_ms, slots, ring in ((STEP_MS, 60, 0), (QUARTERS.step_ms, 96, 2)):
+            chunk = clock.now_ms() // step_ms // slots
+            client.set(f"ms:default:{{{log_id}}}:series:{ring}:{chunk}", b"former")
+    for _ in range(2):
+        await next_quarter(storage, clock)
+
+    assert await of_two_weeks(storage, "ready") == (None, None, None, 0)
 
 
 @pytest.mark.one_store

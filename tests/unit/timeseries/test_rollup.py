@@ -1,28 +1,29 @@
 """Time-series rings: encoding and roll-up, compared with plain lists."""
 
+from statistics import fmean
 from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
 
 from storage.domain import limits
-from storage.domain.timeseries.changes import LONGER, ResourceState, SlotProgress
 from storage.domain.timeseries.rollup import (
+    Addition,
     Tick,
-    added,
     chart,
-    decode_row,
     encode_row,
-    initial_bucket,
     is_sampled,
     rate,
     read_chunk,
+    read_chunks,
+    roll_up,
     rows_of,
     width,
 )
 from storage.domain.timeseries.samples import (
     FINEST,
     GROUP,
+    QUARTERS,
     QUEUE,
     RINGS,
     STREAM,
@@ -34,7 +35,8 @@ from storage.domain.timeseries.samples import (
     TotalSample,
     ring_for,
 )
-from storage.timeseries.totals import add_increments, total_of
+from storage.timeseries.state import ResourceState
+from storage.timeseries.totals import add_all, increments_of, total_of, with_increments
 
 SHAPES: list[Shape[Any]] = [QUEUE, STREAM, GROUP, TOTAL]
 COUNTS = st.integers(0, 2**53 - 1)
@@ -42,47 +44,55 @@ COUNTS = st.integers(0, 2**53 - 1)
 rows = st.lists(st.tuples(COUNTS | st.none(), COUNTS, st.integers(-5, 5)), min_size=1, max_size=60)
 
 
+def addition(nth, row, before=None):
+    return Addition(FINEST, 600 * FINEST.chunk_slots + nth, before, row)
+
+
 @given(rows, st.none() | st.tuples(COUNTS, COUNTS, COUNTS))
-def test_chunk_round_trips(told, before):
-    packed = initial_bucket(before)
-    last = before
-    for nth, row in enumerate(told):
-        packed += added(nth, row, last if nth % 7 else None)
-        last = row
+def test_chunk_round_trips(samples, before):
+    additions = [addition(nth, row, before) for nth, row in enumerate(samples)]
+    packed = additions[0].begin + b"".join(one.entry for one in additions)
 
-    chunk = read_chunk(packed, 600, 3)
+    chunk = read_chunk(packed, additions[0].slot, 3)
 
-    assert chunk.begins == before
-    assert chunk.rows == {600 + nth: row for nth, row in enumerate(told)}
+    assert chunk.before == before
+    assert chunk.rows == {one.slot: one.row for one in additions}
 
 
 def test_column_missing_in_older_chunk_is_unknown():
-    chunk = read_chunk(initial_bucket((1, 2)) + added(0, (3, 4), (1, 2)), 0, 3)
+    older = addition(0, (3, 4), before=(1, 2))
 
-    assert chunk.begins == (1, 2, None)
+    chunk = read_chunk(older.begin + older.entry, 0, 3)
+
+    assert chunk.before == (1, 2, None)
     assert chunk.rows == {0: (3, 4, None)}
 
 
 def test_column_of_newer_version_is_ignored():
-    chunk = read_chunk(initial_bucket(None) + added(0, (3, 4, 5), None), 0, 2)
+    newer = addition(0, (3, 4, 5))
+
+    chunk = read_chunk(newer.begin + newer.entry, 0, 2)
 
     assert chunk.rows == {0: (3, 4)}
 
 
 def test_last_sample_of_a_slot_counts():
-    packed = initial_bucket(None) + added(3, (1,), None) + added(3, (2,), None)
+    first, second = addition(3, (1,)), addition(3, (2,))
 
-    assert read_chunk(packed, 0, 1).rows == {3: (2,)}
+    chunk = read_chunk(first.begin + first.entry + second.entry, 0, 1)
+
+    assert chunk.rows == {3: (2,)}
 
 
 @given(st.sampled_from(SHAPES), st.data())
-def test_row_of_finest_ring_round_trips_as_sample(shape, data):
+def test_standing_values_roll_up_to_their_row(shape, data):
     values = tuple(data.draw(st.none() | COUNTS) for _ in shape.names)
-
     row = encode_row(shape, values)
 
+    rolled = roll_up(shape, [row] * 3, [2**53, 2**53 + 1, 2**53 + 2])
+
     assert len(row) == width(shape)
-    assert decode_row(shape, row) == values
+    assert rolled == row
 
 
 def test_measures_of_columns_are_consistent():
@@ -96,9 +106,12 @@ def test_measures_of_columns_are_consistent():
 def test_window_selects_the_ring():
     assert ring_for(1) is FINEST
     assert ring_for(limits.HOUR_MS) is FINEST
-    assert ring_for(limits.HOUR_MS + 1) is RINGS[1]
-    assert ring_for(limits.DAY_MS) is RINGS[1]
-    assert ring_for(400 * limits.DAY_MS) is RINGS[2]
+    assert ring_for(limits.HOUR_MS + 1) is QUARTERS
+    assert ring_for(400 * limits.DAY_MS) is QUARTERS
+
+
+def test_chunk_of_finest_ring_is_a_slot_of_the_longer():
+    assert FINEST.chunk_slots * FINEST.step_ms == QUARTERS.step_ms
 
 
 def test_chunk_outlives_every_window_that_can_read_it():
@@ -123,107 +136,90 @@ def test_decreasing_counter_has_no_rate():
 
 
 class Store:
-    """In-memory stand-in for the rings of one resource."""
+    """In-memory stand-in for a ring of one resource."""
 
-    def __init__(self):
-        self.chunks: dict[tuple[int, int], bytes] = {}
+    def __init__(self, ring):
+        self.ring = ring
+        self.chunks: dict[int, bytes] = {}
 
-    def take(self, additions):
-        for ring, chunk, begin, samples in additions:
-            key = (ring.nth, chunk)
-            if key not in self.chunks:
-                assert begin
-                self.chunks[key] = begin
-            self.chunks[key] += samples
+    def add(self, row):
+        if row is not None:
+            chunk = self.ring.chunk(row.slot)
+            self.chunks[chunk] = self.chunks.get(chunk, row.begin) + row.entry
 
-    def rows(self, ring, first, last, otherwise):
-        chunks = {
-            number: read_chunk(
-                self.chunks[ring.nth, number], number * ring.chunk_slots, width(GROUP)
-            )
-            for number in ring.chunks(first, last)
-            if (ring.nth, number) in self.chunks
-        }
-        return rows_of(chunks, ring, first, last, otherwise)
+    def rows(self, first, last, otherwise=None):
+        chunks = read_chunks(self.chunks, self.ring, GROUP)
+        return rows_of(chunks, self.ring, first, last, otherwise)
 
 
 looks = st.lists(
-    st.tuples(st.booleans(), st.integers(0, 4), st.integers(0, 3)), min_size=1, max_size=400
+    st.tuples(st.booleans(), st.integers(0, 4), st.integers(0, 3), st.booleans()),
+    min_size=1,
+    max_size=200,
 )
 
 
 @given(looks, st.integers(0, 200))
-def test_rings_match_a_list_of_all_samples(told, begin):
-    resource_state, store = ResourceState(GROUP, "0"), Store()
-    longer: list[SlotProgress] = []
-    by_slot: dict[int, tuple[int, int, int]] = {}
-    begin += 170_000_000  # an arbitrary slot
-    committed = 0
-    for nth, (looked, lag, more) in enumerate(told):
-        slot = begin + nth
-        at_ms = slot * FINEST.step_ms + nth % 7
-        if not looked:
-            continue
-        committed += more
-        now = [ring.slot(at_ms) for ring in LONGER]
-        if not longer:
-            longer = [SlotProgress(one, 0, 0) for one in now]
-        for place, ring in enumerate(LONGER):
-            if longer[place].slot != now[place]:
-                additions, _ = resource_state.close(ring, longer[place])
-                store.take(additions)
-                longer[place] = SlotProgress(now[place], 0, longer[place].last_at_ms)
-        values = GROUP.values(GroupSample(lag_records=lag, committed=committed))
-        store.take(resource_state.record(values, at_ms, longer))
-        longer = [SlotProgress(one.slot, one.samples + 1, at_ms) for one in longer]
-        by_slot[slot] = (lag, committed, at_ms)
-    if not by_slot:
-        return
-    end = begin + len(told) - 1
+def test_finest_ring_matches_a_list_of_all_samples(samples, begin):
+    state, store = ResourceState(GROUP, "0"), Store(FINEST)
+    by_slot: dict[int, tuple[int, int]] = {}
+    committed, first = 0, begin + 170_000_000  # an arbitrary slot
+    for slot, (is_measured, lag, more, forced) in enumerate(samples, start=first):
+        if is_measured:
+            committed += more
+            values = GROUP.values(GroupSample(lag_records=lag, committed=committed))
+            store.add(state.record(values, slot * FINEST.step_ms + slot % 7, forced=forced))
+            by_slot[slot] = (lag, slot * FINEST.step_ms + slot % 7)
+    stood = None if state.values is None else encode_row(GROUP, state.values)
 
-    for ring in RINGS:
-        per = ring.step_ms // FINEST.step_ms
-        first, last = begin // per - 2, end // per - (ring is not FINEST)
-        if last < first:
-            continue
-        assert resource_state.values is not None
-        stood = encode_row(GROUP, resource_state.values)
-        within = {
-            slot: [by_slot[at] for at in range(slot * per, slot * per + per) if at in by_slot]
-            for slot in range(first, last + 1)
-        }
-        if ring is not FINEST:  # a slot is rolled up at the first sample after it
-            open_slot = longer[ring.nth - 1].slot
-            within = {slot: seen if slot < open_slot else [] for slot, seen in within.items()}
-        ticks = {slot: Tick(seen[-1][2]) for slot, seen in within.items() if seen}
-        actual_chart = chart(
-            GROUP,
-            ring=ring,
-            slots=range(first, last + 1),
-            ticks=ticks,
-            rows=store.rows(ring, first, last, stood),
-            resource_id="",
-        )
-        for nth, seen in enumerate(within.values()):
-            mean, most = (
-                actual_chart.columns["lag_records"][nth],
-                actual_chart.columns["lag_records_max"][nth],
-            )
-            if seen:
-                assert most == max(lag for lag, _, _ in seen)
-                assert mean is not None
-                assert abs(mean - sum(lag for lag, _, _ in seen) / len(seen)) <= 0.006
-            else:
-                assert mean is None
-                assert most is None
+    drawn = chart(
+        GROUP,
+        ring=FINEST,
+        slots=range(first, first + len(samples)),
+        ticks={slot: Tick(at_ms) for slot, (_, at_ms) in by_slot.items()},
+        rows=store.rows(first, first + len(samples) - 1, stood),
+        resource_id="",
+    )
+
+    expected = tuple(by_slot.get(first + nth, (None,))[0] for nth in range(len(samples)))
+    assert drawn.columns["lag_records"] == drawn.columns["lag_records_max"] == expected
+
+
+lags = st.lists(st.tuples(st.integers(0, 99), st.none() | st.integers(0, 5_000)), min_size=1)
+
+
+@given(lags)
+def test_rollup_has_mean_maximum_and_longest_wait(samples):
+    times_ms = [10_000 + nth * FINEST.step_ms for nth in range(len(samples))]
+    rows = [
+        encode_row(GROUP, GROUP.values(GroupSample(lag, since, committed=nth)))
+        for nth, (lag, since) in enumerate(samples)
+    ]
+
+    row = dict(zip(_NUMBERS, roll_up(GROUP, rows, times_ms), strict=True))
+
+    waits = [
+        at - since for (_, since), at in zip(samples, times_ms, strict=True) if since is not None
+    ]
+    assert row["lag_records"] is not None
+    assert abs(row["lag_records"] - fmean(lag * 100 for lag, _ in samples)) <= 0.5
+    assert row["lag_records_max"] == max(lag for lag, _ in samples)
+    assert row["unread_at_ms"] == (times_ms[-1] - max(waits) if waits else None)
+    assert row["committed"] == len(samples) - 1
+
+
+_NUMBERS = (
+    *("lag_records", "lag_records_max", "unread_at_ms", "members", "last_commit_ms", "committed"),
+)
 
 
 def test_totals_sum_counts_and_take_the_worst_age():
     queue_sample = QueueSample(ready=2, oldest_ready_at_ms=500, sent=10)
     two = QueueSample(ready=3, oldest_ready_at_ms=200, sent=7)
     increments: dict[str, int] = {}
-    add_increments(increments, QUEUE, None, QUEUE.values(queue_sample))
-    add_increments(increments, QUEUE, QUEUE.values(QueueSample(sent=9)), QUEUE.values(two))
+    add_all(increments, increments_of(QUEUE, None, QUEUE.values(queue_sample)))
+    before = QUEUE.values(QueueSample(sent=9))
+    add_all(increments, increments_of(QUEUE, before, QUEUE.values(two)))
     group = GROUP.values(GroupSample(lag_records=4))
 
     total = total_of(
@@ -239,3 +235,11 @@ def test_totals_sum_counts_and_take_the_worst_age():
     assert (total.queues, total.streams, total.groups) == (2, 0, 2)
     assert (total.ready, total.oldest_ready_at_ms, total.lag_records) == (5, 200, 9)
     assert (total.sent, total.messages_in) == (110, 10)
+
+
+def test_total_counts_increase_and_levels_stay():
+    before = TOTAL.values(TotalSample(sent=100, ready=7))
+
+    total = TOTAL.made(with_increments(before, {"sent": 5}), ())
+
+    assert (total.sent, total.ready, total.received) == (105, 7, 0)

@@ -1,0 +1,82 @@
+"""Rollup of a quarter of an hour, when it is over, from the samples of the finest ring.
+
+A chunk of the finest ring is as long as a slot of the longer one, and resources that did not change in a slot or in the
+one before it need no row. Nothing is accumulated in memory, so a process that takes over, or a round that is repeated,
+writes the same rows.
+"""
+
+from collections.abc import Mapping
+
+from storage.domain.timeseries.rollup import (
+    Addition,
+    Tick,
+    encode_row,
+    read_chunks,
+    roll_up,
+    rows_of,
+)
+from storage.domain.timeseries.samples import FINEST, QUARTERS, TOTAL
+from storage.hot_store.time_series import TimeSeriesStore
+from storage.timeseries.collector import together
+from storage.timeseries.state import Place, ResourceState, SamplerState
+from storage.timeseries.totals import DEPLOYMENT, ticks_of
+
+
+async def close_quarter(hot: TimeSeriesStore, state: SamplerState, at_ms: int) -> None:
+    """Roll up the slot of the last complete round, if that slot is over.
+
+    The deployment comes last: its row marks the slot as measured for readers.
+    """
+    slot = QUARTERS.slot(state.at_ms)
+    if not state.at_ms or slot == QUARTERS.slot(at_ms):
+        return
+    ticks = ticks_of(await hot.chunks("", DEPLOYMENT, FINEST, range(slot, slot + 1)), FINEST)
+
+    async def close(resource: tuple[Place, ResourceState]) -> None:
+        (namespace, _), last = resource
+        addition = await _rolled(hot, namespace, last, slot, ticks)
+        if addition is not None:
+            await hot.add(namespace, last.resource_id, addition)
+
+    since_ms = (slot - 1) * QUARTERS.step_ms
+    active = [
+        resource
+        for of_kind in state.resources.values()
+        for resource in of_kind.items()
+        if resource[1].changed_ms >= since_ms
+    ]
+    deployment = TOTAL.kind, ("", "")
+    await together(close, [one for one in active if (one[1].shape.kind, one[0]) != deployment])
+    await together(close, [one for one in active if (one[1].shape.kind, one[0]) == deployment])
+
+
+async def _rolled(
+    hot: TimeSeriesStore,
+    namespace: str,
+    resource: ResourceState,
+    slot: int,
+    ticks: Mapping[int, Tick],
+) -> Addition | None:
+    """Return the row of a resource, None if it did not change in this slot or the last.
+
+    Where the samples have expired, during an outage, the last one represents the slot.
+    """
+    shape = resource.shape
+    if not ticks:
+        row = encode_row(shape, resource.values or ())
+        return Addition(QUARTERS, slot, None, row)
+    packed = await hot.chunks(namespace, resource.resource_id, FINEST, range(slot - 1, slot + 1))
+    chunks = read_chunks(packed, FINEST, shape)
+    if len({row for chunk in chunks.values() for row in (chunk.before, *chunk.rows.values())}) < 2:
+        return None
+    first, per_slot = (slot - 1) * FINEST.chunk_slots, FINEST.chunk_slots
+    rows = rows_of(chunks, FINEST, first, first + 2 * per_slot - 1, None)
+    measured = [
+        (row, ticks[first + nth].at_ms)
+        for nth, row in enumerate(rows)
+        if row is not None and first + nth in ticks
+    ]
+    if not measured:
+        return None
+    rolled = roll_up(shape, *zip(*measured, strict=True))
+    return Addition(QUARTERS, slot, rows[per_slot - 1], rolled)
