@@ -4462,8 +4462,8 @@ export type SentMessages = {
  *
  * Measurements over time: a value per column at `start_at` and every `step_seconds`.
  *
- * The step is ten seconds for up to an hour, one minute for up to a day, and otherwise fifteen minutes. `null` means not
- * measured, which is not zero. Levels are means over a step, with the maximum in `<column>_max`; ages and lags are the
+ * The step is ten seconds for up to an hour, and otherwise fifteen minutes. `null` means not measured, which is not
+ * zero. Levels are means over a step, with the maximum in `<column>_max`; ages and lags are the
  * maximum of a step; rates are per second, over the step that ends there.
  */
 export type SeriesOut = {
