@@ -45,9 +45,8 @@ async def close_quarter(hot: TimeSeriesStore, state: SamplerState, at_ms: int) -
         for resource in of_kind.items()
         if resource[1].changed_ms >= since_ms
     ]
-    deployment = TOTAL.kind, ("", "")
-    await together(close, [one for one in active if (one[1].shape.kind, one[0]) != deployment])
-    await together(close, [one for one in active if (one[1].shape.kind, one[0]) == deployment])
+    await together(close, [one for one in active if one[1].resource_id != DEPLOYMENT])
+    await close((("", ""), state.resources[TOTAL.kind]["", ""]))
 
 
 async def _rolled(

@@ -51,14 +51,13 @@ class LatestChanges(NamedTuple):
 class SampleRound:
     """One slot's observations, and the resulting additions, updates and deletions."""
 
-    def __init__(self, state: SamplerState, at_ms: int, *, forced: bool) -> None:
+    def __init__(self, state: SamplerState, at_ms: int) -> None:
         self.state = state
         self.at_ms = at_ms
         self.parts = 1
         self.additions: list[tuple[str, str, Addition]] = []  # with namespace and id
         self.changes: dict[tuple[str, str], LatestChanges] = {}  # by namespace and kind
         self.gone: list[tuple[str, str]] = []  # namespace and id
-        self._forced = forced
         self._increments: dict[str, Increments] = {}  # by namespace, '' for the deployment
         self._stored: dict[str, Increments] = {}  # those of them that the stored totals include
         self._slot = FINEST.slot(at_ms)
@@ -98,7 +97,7 @@ class SampleRound:
             changes.increments[name] = increments
             self._count(self._increments, seen.namespace, increments)
         before = (resource.rates, resource.behind)
-        addition = resource.record(seen.values, self.at_ms, parts=self.parts, forced=self._forced)
+        addition = resource.record(seen.values, self.at_ms, parts=self.parts)
         resource.behind = seen.behind
         if addition is not None:
             self.additions.append((seen.namespace, resource.resource_id, addition))

@@ -7,8 +7,8 @@
     store     the latest sample of each, with the totals that include it; delete those of deleted resources
     total     namespaces, then the deployment, whose own series has a row for each slot that was measured
 
-A round that is interrupted has no row of the deployment, so readers show a gap. The next round loads the state and writes a
-row of every resource, because that round may have written some. A sampler that was suspended and continues after another
+A round that is interrupted has no row of the deployment, so readers show a gap. The next round loads the state; the first
+sample of each loaded resource has a row, because that round may have written one. A sampler that was suspended and continues after another
 took over stores no latest sample: the store compares the claim.
 """
 
@@ -71,11 +71,11 @@ class Sampler:
         if claim is Claim.REJECTED:
             return 0
         state, self._state = self._state, None  # after any error the next round loads it again
-        loads = state is None or claim is Claim.NEW_OWNER
-        state = await load_state(self._hot) if state is None or loads else state
+        if state is None or claim is Claim.NEW_OWNER:
+            state = await load_state(self._hot)
         await close_quarter(self._hot, state, at_ms)
         try:
-            count = await self._measure(SampleRound(state, at_ms, forced=loads))
+            count = await self._measure(SampleRound(state, at_ms))
         except ClaimLost:
             return 0
         state.at_ms, self._state = at_ms, state

@@ -23,9 +23,21 @@ Place = tuple[str, str]
 
 
 class ResourceState:
-    """The last sample of one resource."""
+    """The last sample of one resource.
 
-    __slots__ = ("behind", "changed_ms", "rates", "resource_id", "seen_ms", "shape", "values")
+    `is_loaded`: since that sample, an interrupted round may have written a row.
+    """
+
+    __slots__ = (
+        "behind",
+        "changed_ms",
+        "is_loaded",
+        "rates",
+        "resource_id",
+        "seen_ms",
+        "shape",
+        "values",
+    )
 
     def __init__(self, shape: Shape[Any], resource_id: str) -> None:
         self.shape = shape
@@ -34,21 +46,17 @@ class ResourceState:
         self.rates: tuple[float | None, ...] = ()
         self.behind: Baseline = ()
         self.changed_ms = 0
+        self.is_loaded = False
         self.seen_ms = 0
 
-    def record(
-        self, values: Values, at_ms: int, *, parts: int = 1, forced: bool = False
-    ) -> Addition | None:
-        """Record a sample and return the row to write, None when nothing changed.
-
-        `forced`: the rows of an interrupted round may have been written since the last sample.
-        """
+    def record(self, values: Values, at_ms: int, *, parts: int = 1) -> Addition | None:
+        """Record a sample and return the row to write, None when nothing changed."""
         before = self.values
         self.rates = self._rates(values, at_ms, parts)
         self.seen_ms = at_ms
-        if values == before and not forced:
+        if values == before and not self.is_loaded:
             return None
-        self.values, self.changed_ms = values, at_ms
+        self.values, self.changed_ms, self.is_loaded = values, at_ms, False
         row_before = None if before is None else encode_row(self.shape, before)
         return Addition(FINEST, FINEST.slot(at_ms), row_before, encode_row(self.shape, values))
 
@@ -104,5 +112,5 @@ def _resource_state(shape: Shape[Any], latest: LatestSample, at_ms: int) -> Reso
     resource = ResourceState(shape, latest.resource_id)
     resource.values = shape.values(shape.made(latest.values, latest.rates))
     resource.rates, resource.behind = latest.rates_of(shape), latest.behind
-    resource.changed_ms, resource.seen_ms = latest.changed_ms, at_ms
+    resource.changed_ms, resource.seen_ms, resource.is_loaded = latest.changed_ms, at_ms, True
     return resource

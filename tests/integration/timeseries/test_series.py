@@ -15,6 +15,7 @@ from storage.domain.names import GroupName, QueueName, StreamName
 from storage.domain.queues.message import NewMessage, SettleAction, Settlement
 from storage.domain.queues.queue import QueueSpec
 from storage.domain.streams.stream import StreamSpec
+from storage.domain.timeseries.rollup import is_sampled
 from storage.domain.timeseries.samples import FINEST, QUARTERS, QUEUE
 from storage.settings import StorageSettings
 
@@ -246,6 +247,10 @@ async def unreachable():
     raise StorageUnavailable
 
 
+async def interrupted(*_, **__):
+    raise StorageUnavailable
+
+
 class Model:
     """The expected chart after every completed sample: (ready, sent) by slot."""
 
@@ -369,6 +374,29 @@ async def test_suspended_sampler_stores_nothing_after_takeover(storage, other, c
 
     assert count == 0
     assert (total.sent, total.sampled_at_ms) == (3, clock.now_ms())
+
+
+async def test_row_of_interrupted_round_does_not_stand(storage, other, clock, monkeypatch):
+    """With many logs, the next round did not measure what the interrupted one had."""
+    monkeypatch.setattr(limits, "SERIES_LOGS_PER_TICK", 1)
+    await storage.catalog.put_stream(CLICKS, StreamSpec(shards=1))
+    stream_id = (await storage.catalog.stream(CLICKS)).stream_id
+    for _ in range(2):
+        await tick(storage, clock)
+    if is_sampled(stream_id, FINEST.slot(clock.now_ms()), 2):
+        await tick(storage, clock)
+    await storage.groups.put(READERS, GroupSpec(stream="clicks", kind=GroupKind.SIMPLE))
+    with monkeypatch.context() as patched:
+        patched.setattr(storage.time_series._sampler._hot, "store_latest", interrupted)
+        with pytest.raises(StorageUnavailable):
+            await tick(storage, clock)
+    await storage.groups.delete(READERS)
+    for _ in range(4):
+        await tick(other, clock)
+
+    chart = await storage.time_series.of_stream(CLICKS, limits.HOUR_MS)
+
+    assert [value for value in chart.columns["groups"][-4:] if value is not None] == [0, 0]
 
 
 async def next_quarter(storage, clock):

@@ -164,11 +164,12 @@ def test_finest_ring_matches_a_list_of_all_samples(samples, begin):
     state, store = ResourceState(GROUP, "0"), Store(FINEST)
     by_slot: dict[int, tuple[int, int]] = {}
     committed, first = 0, begin + 170_000_000  # an arbitrary slot
-    for slot, (is_measured, lag, more, forced) in enumerate(samples, start=first):
+    for slot, (is_measured, lag, more, is_loaded) in enumerate(samples, start=first):
         if is_measured:
             committed += more
             values = GROUP.values(GroupSample(lag_records=lag, committed=committed))
-            store.add(state.record(values, slot * FINEST.step_ms + slot % 7, forced=forced))
+            state.is_loaded = is_loaded
+            store.add(state.record(values, slot * FINEST.step_ms + slot % 7))
             by_slot[slot] = (lag, slot * FINEST.step_ms + slot % 7)
     stood = None if state.values is None else encode_row(GROUP, state.values)
 
