@@ -6,16 +6,19 @@ writes the same rows.
 """
 
 from collections.abc import Mapping
+from typing import Any
 
 from storage.domain.timeseries.rollup import (
     Addition,
+    Row,
+    SeriesChunk,
     Tick,
     encode_row,
     read_chunks,
     roll_up,
     rows_of,
 )
-from storage.domain.timeseries.samples import FINEST, QUARTERS, TOTAL
+from storage.domain.timeseries.samples import FINEST, QUARTERS, TOTAL, Shape
 from storage.hot_store.time_series import TimeSeriesStore
 from storage.timeseries.collector import together
 from storage.timeseries.state import Place, ResourceState, SamplerState
@@ -68,6 +71,17 @@ async def _rolled(
     chunks = read_chunks(packed, FINEST, shape)
     if len({row for chunk in chunks.values() for row in (chunk.before, *chunk.rows.values())}) < 2:
         return None
+    before, rolled = quarter_row(shape, chunks, slot, ticks)
+    return None if rolled is None else Addition(QUARTERS, slot, before, rolled)
+
+
+def quarter_row(
+    shape: Shape[Any], chunks: Mapping[int, SeriesChunk], slot: int, ticks: Mapping[int, Tick]
+) -> tuple[Row | None, Row | None]:
+    """Return what stood before a quarter, and its row as far as `ticks` were measured.
+
+    `chunks` are those of the finest ring for this quarter and the one before it.
+    """
     first, per_slot = (slot - 1) * FINEST.chunk_slots, FINEST.chunk_slots
     rows = rows_of(chunks, FINEST, first, first + 2 * per_slot - 1, None)
     measured = [
@@ -76,6 +90,5 @@ async def _rolled(
         if row is not None and first + nth in ticks
     ]
     if not measured:
-        return None
-    rolled = roll_up(shape, *zip(*measured, strict=True))
-    return Addition(QUARTERS, slot, rows[per_slot - 1], rolled)
+        return None, None
+    return rows[per_slot - 1], roll_up(shape, *zip(*measured, strict=True))

@@ -16,15 +16,9 @@ from storage.domain.clock import Clock
 from storage.domain.errors import QueueNotFound, StreamNotFound
 from storage.domain.names import GroupName, QueueName, StreamName
 from storage.domain.timeseries.rollup import (
-    Row,
-    Tick,
     chart,
-    encode_row,
-    read_chunks,
-    rows_of,
 )
 from storage.domain.timeseries.samples import (
-    FINEST,
     GROUP,
     QUEUE,
     STREAM,
@@ -32,35 +26,19 @@ from storage.domain.timeseries.samples import (
     GroupSample,
     Latest,
     QueueSample,
-    Ring,
     S,
     Samples,
     Shape,
     StreamSample,
     TotalSample,
-    ring_for,
 )
 from storage.groups.engine import Groups
 from storage.hot_store.time_series import LatestSample, TimeSeriesStore
+from storage.timeseries.charts import ChartReader
 from storage.timeseries.sampler import Sampler
-from storage.timeseries.totals import DEPLOYMENT, NAMESPACE, ticks_of
+from storage.timeseries.totals import DEPLOYMENT, NAMESPACE
 
 N = TypeVar("N", QueueName, StreamName, GroupName)
-
-
-class _ChartWindow:
-    """The slots of a chart, and those before it that its first rates need."""
-
-    def __init__(self, ring: Ring, window_ms: int, last: int) -> None:
-        length = max(1, min(window_ms, ring.reach_ms) // ring.step_ms)
-        self.ring = ring
-        self.slots = range(last - length + 1, last + 1)
-        self.first = self.slots.start - limits.SERIES_RATE_STEPS
-        self.last = last
-
-    @property
-    def chunks(self) -> range:
-        return self.ring.chunks(self.first, self.last)
 
 
 class HotShardExtent(NamedTuple):
@@ -86,8 +64,7 @@ class TimeSeriesQuery:
         self._sampler = sampler
         self._catalog = catalog
         self._groups = groups
-        self._clock = clock
-        self._ticks_cache: TtlCache[dict[int, Tick]] = TtlCache(limits.SERIES_CACHE_MS, clock)
+        self._charts = ChartReader(hot, clock)
         self._latest_cache: TtlCache[Any] = TtlCache(limits.SERIES_CACHE_MS, clock)
 
     async def sample(self) -> int:
@@ -184,12 +161,12 @@ class TimeSeriesQuery:
         window_ms: int,
         now_ms: int | None,
     ) -> dict[N, Samples]:
-        window, ticks = await self._window(window_ms, now_ms)
+        window, ticks = await self._charts.window(window_ms, now_ms)
         page = ids[: limits.SERIES_PAGE_MAX]
         latest = await self._latest_samples(shape, [name for name, _ in page])
         rows = await asyncio.gather(
             *(
-                self._rows(shape, name.namespace, resource_id, window, latest.get(name))
+                self._charts.rows(shape, name.namespace, resource_id, window, latest.get(name))
                 for name, resource_id in page
             )
         )
@@ -208,9 +185,9 @@ class TimeSeriesQuery:
     async def _of_total(
         self, namespace: str, resource_id: str, window_ms: int, now_ms: int | None
     ) -> Samples:
-        window, ticks = await self._window(window_ms, now_ms)
+        window, ticks = await self._charts.window(window_ms, now_ms)
         [latest] = await self._hot.latest_of("", TOTAL.kind, [namespace])
-        rows = await self._rows(TOTAL, namespace, resource_id, window, latest)
+        rows = await self._charts.rows(TOTAL, namespace, resource_id, window, latest)
         return chart(
             TOTAL, ring=window.ring, slots=window.slots, ticks=ticks, rows=rows, resource_id=""
         )
@@ -230,43 +207,6 @@ class TimeSeriesQuery:
             )
             latest |= dict(zip(in_namespace, of_namespace, strict=True))
         return latest
-
-    async def _rows(
-        self,
-        shape: Shape[S],
-        namespace: str,
-        resource_id: str,
-        window: _ChartWindow,
-        latest: LatestSample | None,
-    ) -> list[Row | None]:
-        packed_chunks = await self._hot.chunks(namespace, resource_id, window.ring, window.chunks)
-        chunks = read_chunks(packed_chunks, window.ring, shape)
-        stood = None
-        if latest is not None and latest.resource_id == resource_id:
-            stood = encode_row(shape, shape.values(shape.made(latest.values, latest.rates)))
-        return rows_of(chunks, window.ring, window.first, window.last, stood)
-
-    async def _window(
-        self, window_ms: int, now_ms: int | None
-    ) -> tuple[_ChartWindow, dict[int, Tick]]:
-        """Return the slots of a chart that ends now, and which of them were measured.
-
-        A slot that is not over is not shown, except one of the finest ring that was measured.
-        """
-        ring = ring_for(window_ms)
-        slot = ring.slot(self._clock.now_ms() if now_ms is None else now_ms)
-        window = _ChartWindow(ring, window_ms, slot)
-        ticks = await self._ticks(window)
-        if ring is FINEST and slot in ticks:
-            return window, ticks
-        return _ChartWindow(ring, window_ms, slot - 1), ticks
-
-    async def _ticks(self, window: _ChartWindow) -> dict[int, Tick]:
-        async def read() -> dict[int, Tick]:
-            chunks = await self._hot.chunks("", DEPLOYMENT, window.ring, window.chunks)
-            return ticks_of(chunks, window.ring)
-
-        return await self._ticks_cache.get((window.ring.name, window.chunks), read)
 
     # Latest samples
 
