@@ -5,7 +5,6 @@
 
 from functools import cached_property
 from importlib import import_module
-from typing import NamedTuple
 
 import typer
 from typer._click import Command
@@ -16,45 +15,21 @@ from api.cli.commands.bench import bench
 from api.cli.commands.documents import documents
 from api.cli.commands.processes import processes
 from api.cli.shell.terminal import CONTEXT, noun
-
-
-class NounEntry(NamedTuple):
-    """Help of a noun, and its groups of verbs as `module:name` in `api.cli.commands`."""
-
-    help: str
-    groups: tuple[str, ...]
-
-
-NOUNS = {
-    "queue": NounEntry("Queues.", ("queue:queue", "messages:messages", "dead_letters:letters")),
-    "stream": NounEntry("Streams.", ("stream:stream", "records:records")),
-    "group": NounEntry("Consumer groups.", ("group:group",)),
-    "replay": NounEntry("Replays of stream records.", ("replay:replay",)),
-    "archive": NounEntry("Archived streams (Parquet files).", ("archive:archive",)),
-    "webhook": NounEntry("Webhooks that deliver queues and groups to a URL.", ("webhook:webhook",)),
-    "source": NounEntry("Sources that receive webhooks of other services.", ("source:source",)),
-    "job": NounEntry("Spark jobs.", ("job:job",)),
-    "socket": NounEntry("WebSocket connections.", ("socket:socket",)),
-    "process": NounEntry("Processes of the deployment.", ("socket:process",)),
-    "namespace": NounEntry("Namespaces (tenants) and their quotas.", ("namespace:namespace",)),
-    "key": NounEntry("API keys and permissions.", ("key:key",)),
-    "audit": NounEntry("Audit log of administrative calls.", ("audit:audit",)),
-    "config": NounEntry("Effective settings and their sources.", ("config:config",)),
-}
+from api.nouns import NOUNS, CommandGroup
 
 
 class NounGroup(TyperGroup):
     """Verbs of a noun, loaded when they are used."""
 
-    def __init__(self, name: str, noun: NounEntry) -> None:
+    def __init__(self, name: str, command: CommandGroup) -> None:
         super().__init__(
             name=name,
-            help=noun.help,
+            help=command.help,
             no_args_is_help=True,
             rich_markup_mode=None,
             context_settings=CONTEXT,
         )
-        self._groups = noun.groups
+        self._groups = command.groups
         del self.commands
 
     @cached_property
@@ -95,8 +70,9 @@ def command_tree() -> TyperGroup:
     app.add_typer(processes)
     root = typer.main.get_command(app)
     assert isinstance(root, TyperGroup)
-    for name, described in NOUNS.items():
-        root.add_command(NounGroup(name, described))
+    for declared in NOUNS:
+        if declared.command is not None:
+            root.add_command(NounGroup(declared.name, declared.command))
     for group in (bench, backups, documents):
         root.commands.update(typer.main.get_group(group).commands)
     return root

@@ -1,15 +1,22 @@
 """Dependencies of control-plane routes: storage, caller, names from paths, pages."""
 
 from collections.abc import Callable
-from typing import Annotated, NamedTuple, cast
+from typing import Annotated, Any, NamedTuple, cast
 
 from fastapi import Depends, Path, Query, Request, params
 
 from api.http.codecs import UNNAMED, media_type, unsupported
+from api.nouns import NOUNS
 from storage.bootstrap import Storage
 from storage.domain import limits
 from storage.domain.access.permissions import Action, Principal
-from storage.domain.names import GroupName, QueueName, SourceName, StreamName, WebhookName
+from storage.domain.names import (
+    GroupName,
+    QueueName,
+    ScopedName,
+    StreamName,
+    WebhookName,
+)
 
 PRINCIPAL_KEY = "millstream.principal"
 """Key of the caller in the ASGI scope, set by the gateway."""
@@ -43,37 +50,22 @@ StorageDep = Annotated[Storage, Depends(storage_of)]
 PrincipalDep = Annotated[Principal, Depends(principal_of)]
 
 
-def queue_from_path(queue: NamePart, principal: PrincipalDep) -> QueueName:
-    """Return the queue that the path names. Raises ValidationFailed."""
-    return QueueName(queue, principal.namespace)
+def name_from_path(noun: str, kind: type[ScopedName]) -> params.Depends:
+    """Return the dependency on the name of a noun in a path. It raises ValidationFailed."""
+
+    def from_path(name: Any, principal: PrincipalDep) -> ScopedName:
+        return kind(name, principal.namespace)
+
+    from_path.__annotations__["name"] = Annotated[NamePart, Path(alias=noun)]
+    return cast(params.Depends, Depends(from_path))
 
 
-def stream_from_path(stream: NamePart, principal: PrincipalDep) -> StreamName:
-    """Return the stream that the path names. Raises ValidationFailed."""
-    return StreamName(stream, principal.namespace)
-
-
-def group_from_path(group: NamePart, principal: PrincipalDep) -> GroupName:
-    """Return the consumer group that the path names. Raises ValidationFailed."""
-    return GroupName(group, principal.namespace)
-
-
-def webhook_from_path(webhook: NamePart, principal: PrincipalDep) -> WebhookName:
-    """Return the webhook that the path names. Raises ValidationFailed."""
-    return WebhookName(webhook, principal.namespace)
-
-
-def source_from_path(source: NamePart, principal: PrincipalDep) -> SourceName:
-    """Return the source that the path names. Raises ValidationFailed."""
-    return SourceName(source, principal.namespace)
-
-
-GroupPath = Annotated[GroupName, Depends(group_from_path)]
-QueuePath = Annotated[QueueName, Depends(queue_from_path)]
+QueuePath = Annotated[QueueName, name_from_path("queue", QueueName)]
+StreamPath = Annotated[StreamName, name_from_path("stream", StreamName)]
+GroupPath = Annotated[GroupName, name_from_path("group", GroupName)]
+WebhookPath = Annotated[WebhookName, name_from_path("webhook", WebhookName)]
 ShardPath = Annotated[int, Path(description="Number of the shard.")]
-StreamPath = Annotated[StreamName, Depends(stream_from_path)]
-SourcePath = Annotated[SourceName, Depends(source_from_path)]
-WebhookPath = Annotated[WebhookName, Depends(webhook_from_path)]
+"""Names that several modules take; a noun of one module declares its own there."""
 
 
 _RIGHT = "right"
@@ -89,7 +81,7 @@ class Right(NamedTuple):
     everything: bool = False
 
 
-_NOUNS = ("queue", "stream", "group", "webhook", "source")
+_GRANTED_BY_NAME = [noun.name for noun in NOUNS if noun.is_granted_by_name]
 
 
 def may(action: Action) -> Callable[..., None]:
@@ -124,7 +116,7 @@ def may_all(action: Action) -> Callable[..., None]:
 
 def named_in(request: Request) -> str | None:
     """Return the resource name in the path that policies apply to, if any."""
-    parameters = (request.path_params.get(noun) for noun in _NOUNS)
+    parameters = (request.path_params.get(noun) for noun in _GRANTED_BY_NAME)
     return next((name for name in parameters if name), None)
 
 

@@ -46,7 +46,8 @@ from api.native.dependencies import PRINCIPAL_KEY, REQUEST_ID_KEY
 from api.native.problems import PROBLEM_JSON, problem
 from api.observability.metric_buffers import MetricBuffers, RequestMetrics
 from api.observability.tracing import Tracing, failure_of
-from api.rest.routes import health, identity, sources
+from api.rest.route_modules import ROUTE_MODULES
+from api.rest.routes import health, sources
 from api.server.asgi_messages import NO_STORE, ResponseObserver, bounded, coded_answer
 from api.server.cors import with_cors
 from api.server.slow_requests import SlowRequestMonitor
@@ -59,18 +60,16 @@ from storage.domain.access.permissions import Principal
 from storage.domain.errors import Unauthenticated
 from storage.settings import Durability
 
-_COUNTED = frozenset({"queues", "streams", "groups"})
-"""Kinds of resource that can have quotas."""
-
-_PUBLIC_PATHS = frozenset({"/", *health.PATHS, identity.SESSIONS_PATH})
+_PUBLIC = [module.is_public for module in ROUTE_MODULES if hasattr(module, "is_public")]
 
 
 def _is_public(method: str, path: str) -> bool:
-    """Return whether the request needs no credentials of ours.
-
-    A login has its own, and an event of a source its URL and the provider's signature.
-    """
-    return path in _PUBLIC_PATHS or dashboard.is_public(path) or sources.is_event(method, path)
+    """Return whether the request needs no credentials of ours, or brings others."""
+    return (
+        path == "/"
+        or dashboard.is_public(path)
+        or any(is_public(method, path) for is_public in _PUBLIC)
+    )
 
 
 def _body_bytes_max(method: str, path: str, headers: RequestHeaders) -> int:
@@ -78,7 +77,7 @@ def _body_bytes_max(method: str, path: str, headers: RequestHeaders) -> int:
 
     JSON has a smaller one: its decoded values are larger than the bytes. Events come from callers without a key of ours.
     """
-    if sources.is_event(method, path):
+    if sources.is_public(method, path):
         return limits.SOURCE_BODY_BYTES_MAX
     is_json = b"json" in headers.get(b"content-type", b"json")
     return limits.CONTROL_BYTES_MAX if is_json else limits.REQUEST_BYTES_MAX
@@ -106,6 +105,8 @@ class Gateway:
         self._tracing = tracing
         self.control = control
         self.dispatcher = dispatcher
+        self._counted = {route.noun for route in dispatcher.routes}
+        """Nouns that can have quotas: those with hot routes."""
         self._aws = aws
         self.socket_app = push
         """Application that serves sockets."""
@@ -300,7 +301,7 @@ class Gateway:
         """Spend one call, and return rate limit headers if the caller is to receive them."""
         quotas = self.control.state.storage.quotas
         _, _, noun, word, *_ = (*path.split("/"), "", "", "")
-        resource = resource_of(noun, word) if noun in _COUNTED else ""
+        resource = resource_of(noun, word) if noun in self._counted else ""
         if not principal.policy.allows_something(resource.partition("/")[0], word):
             resource = ""  # callers without permissions must not use up the resource's quota
         waiting = quotas.acquire(principal, resource)

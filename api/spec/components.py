@@ -7,30 +7,12 @@ from typing import Any
 import msgspec
 
 from api.native.problems import CODES, status_of, title_of
+from api.nouns import NOUNS
 from api.spec.examples import EXAMPLES
 
 Document = dict[str, Any]
 
-TAGS = (
-    {"name": "queues", "description": "Queues with at-least-once delivery."},
-    {"name": "streams", "description": "Ordered, replayable logs of records."},
-    {"name": "groups", "description": "Consumer groups: members, assignments and offsets."},
-    {"name": "sources", "description": "Reception of webhooks of other services."},
-    {"name": "webhooks", "description": "Delivery of messages and records to a URL."},
-    {"name": "writes", "description": "Two-phase writes: stage records, then commit."},
-    {"name": "archives", "description": "Streams in Parquet files."},
-    {"name": "replays", "description": "Replays of stream records."},
-    {"name": "jobs", "description": "Long-running work of the Spark workers."},
-    {"name": "sockets", "description": "WebSocket connections."},
-    {"name": "processes", "description": "Processes of the deployment."},
-    {"name": "namespaces", "description": "Tenants and their quotas."},
-    {"name": "keys", "description": "API keys, access key pairs and permissions."},
-    {
-        "name": "audit",
-        "description": "Tamper-evident log of administrative calls.",
-    },
-    {"name": "health", "description": "Checks for supervisors and load balancers."},
-)
+TAGS = tuple({"name": noun.plural, "description": noun.tag} for noun in NOUNS if noun.tag)
 SECURITY_SCHEMES: Document = {
     "bearer": {
         "type": "http",

@@ -29,14 +29,8 @@ from storage.domain import limits
 
 OPENAPI_VERSION = "3.1.0"
 REF = "#/components/schemas/{name}"
-_NAME = {"type": "string", "pattern": r"^[A-Za-z0-9_.-]{1,80}$"}
-_PATH_SCHEMAS: dict[str, Document] = {
-    "queue": _NAME,
-    "stream": _NAME,
-    "group": _NAME,
-    "member": _NAME,
-    "shard": {"type": "integer", "minimum": 0},
-}
+_NAME: Document = {"type": "string", "pattern": r"^[A-Za-z0-9_.-]{1,80}$"}
+_PATH_SCHEMAS: dict[str, Document] = {"shard": {"type": "integer", "minimum": 0}}
 _IDEMPOTENCY_KEY = {
     "name": "Idempotency-Key",
     "in": "header",
@@ -133,7 +127,7 @@ def _unindented(text: str) -> str:
 def _parameters(route: Route, schemas: Mapping[str, Document]) -> list[Document]:
     words = [word[1:-1] for word in route.path.split("/") if word.startswith("{")]
     path = [
-        {"name": word, "in": "path", "required": True, "schema": _PATH_SCHEMAS[word]}
+        {"name": word, "in": "path", "required": True, "schema": _PATH_SCHEMAS.get(word, _NAME)}
         for word in words
     ]
     headers = [_IDEMPOTENCY_KEY] if route.idempotent else []

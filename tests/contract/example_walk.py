@@ -28,6 +28,9 @@ _TOLD = {
 
 
 LAST = (
+    "truncate_shard",
+    "put_fence",
+    "reshard_stream",
     "get_consumer_group",
     "delete_webhook",
     "delete_queue",
@@ -36,7 +39,7 @@ LAST = (
     "delete_stream",
     "revoke_key",
 )
-"""Operations that show or remove what examples of several modules use."""
+"""Operations that show, change or remove what examples of several modules use."""
 
 
 class Walk:

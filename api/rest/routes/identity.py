@@ -16,12 +16,14 @@ from storage.domain.errors import Unauthenticated
 
 router = APIRouter(prefix="/v1", tags=["keys"], route_class=NativeRoute)
 
-SESSIONS_PATH = "/v1/sessions"
-"""Path of the log-in, which needs no authentication."""
-
 JSON_ONLY = Depends(require_json)
 _BEARER = "bearer "
 _SESSION_SECONDS = limits.SESSION_MS_MAX // limits.SECOND_MS
+
+
+def is_public(_: str, path: str) -> bool:
+    """Return whether a request is a log-in, which brings its own credentials."""
+    return path == "/v1/sessions"
 
 
 @router.get("/whoami")

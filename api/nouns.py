@@ -1,0 +1,225 @@
+"""List of nouns, from which routes, pages, commands and tags are collected.
+
+A noun names its modules; they are imported by the process that needs them, so the command line loads no web framework.
+Users see the nouns in the order of this list. Lower layers have what a noun needs there: ADR 0065 names the places.
+"""
+
+from collections.abc import Sequence
+from importlib import import_module
+from types import ModuleType
+from typing import NamedTuple
+
+
+class DashboardPage(NamedTuple):
+    """Entry of the dashboard's navigation and search.
+
+    `label`: also the last part of its path. `key`: pressed after `g`. `action`: what a caller must be allowed to do on any name
+    to see the entry. `is_administrative`: listed below the others. `needs_all_namespaces`: only for callers of all namespaces.
+    """
+
+    label: str
+    key: str
+    action: str = ""
+    is_administrative: bool = False
+    needs_all_namespaces: bool = False
+
+    @property
+    def path(self) -> str:
+        """Path of the page."""
+        return f"/ui/{self.label.lower()}"
+
+
+class CommandGroup(NamedTuple):
+    """Help of a noun's commands, and their groups as `module:name` in `api.cli.commands`."""
+
+    help: str
+    groups: tuple[str, ...]
+
+
+class NounDeclaration(NamedTuple):
+    """A noun and the modules that serve it.
+
+    `name`, `plural`: as in paths. `tag`: description of its tag in the OpenAPI document. `routes`: modules in `api.rest.routes`,
+    each after those whose examples its own examples need. `pages`: modules in `api.admin.pages`, the first with the list.
+    `icon`: SVG path in a square of 20. `is_granted_by_name`: grants name objects of it.
+    """
+
+    name: str
+    plural: str
+    tag: str = ""
+    routes: tuple[str, ...] = ()
+    pages: tuple[str, ...] = ()
+    page: DashboardPage | None = None
+    icon: str = ""
+    command: CommandGroup | None = None
+    is_granted_by_name: bool = False
+
+
+NOUNS = (
+    NounDeclaration(
+        "queue",
+        "queues",
+        tag="Queues with at-least-once delivery.",
+        routes=("queues", "messages", "queue_contents", "moves"),
+        pages=("queues", "queue", "queue_contents"),
+        page=DashboardPage("Queues", "q", "queue:list"),
+        icon="M3 5h14M3 10h14M3 15h8M14 13l3 2-3 2z",
+        command=CommandGroup(
+            "Queues.", ("queue:queue", "messages:messages", "dead_letters:letters")
+        ),
+        is_granted_by_name=True,
+    ),
+    NounDeclaration(
+        "stream",
+        "streams",
+        tag="Ordered, replayable logs of records.",
+        routes=("streams", "records", "columnar_records", "arrow_records", "shards"),
+        pages=("streams", "stream", "stream_records", "stream_shards", "stream_archive"),
+        page=DashboardPage("Streams", "s", "stream:list"),
+        icon="M2 6c3-3 5 3 8 0s5 3 8 0M2 11c3-3 5 3 8 0s5 3 8 0M2 16c3-3 5 3 8 0s5 3 8 0",
+        command=CommandGroup("Streams.", ("stream:stream", "records:records")),
+        is_granted_by_name=True,
+    ),
+    NounDeclaration(
+        "group",
+        "groups",
+        tag="Consumer groups: members, assignments and offsets.",
+        routes=("groups", "group_records"),
+        pages=("groups",),
+        page=DashboardPage("Groups", "c", "group:list"),
+        icon="M7 9a2.5 2.5 0 1 0 0-5 2.5 2.5 0 0 0 0 5zM2 16c0-3 2-4.5 5-4.5s5 1.5 5 4.5"
+        "M13 9a2 2 0 1 0 0-4M14 11.5c2.5.3 4 1.8 4 4.5",
+        command=CommandGroup("Consumer groups.", ("group:group",)),
+        is_granted_by_name=True,
+    ),
+    NounDeclaration(
+        "source",
+        "sources",
+        tag="Reception of webhooks of other services.",
+        routes=("sources",),
+        pages=("sources",),
+        page=DashboardPage("Sources", "i", "source:list"),
+        icon="M3 10h9M9 6.5l3.5 3.5L9 13.5M12 3h4a1 1 0 0 1 1 1v12a1 1 0 0 1-1 1h-4",
+        command=CommandGroup(
+            "Sources that receive webhooks of other services.", ("source:source",)
+        ),
+        is_granted_by_name=True,
+    ),
+    NounDeclaration(
+        "webhook",
+        "webhooks",
+        tag="Delivery of messages and records to a URL.",
+        routes=("webhooks", "webhook_deliveries"),
+        pages=("webhooks",),
+        page=DashboardPage("Webhooks", "w", "webhook:list"),
+        icon="M10 3a3 3 0 0 1 2.6 4.5L15 12M10 3a3 3 0 0 0-2.6 4.5L5 12M5 12a3 3 0 1 0 3 3h4.5"
+        "M15 12a3 3 0 1 1-2.5 4.6",
+        command=CommandGroup(
+            "Webhooks that deliver queues and groups to a URL.", ("webhook:webhook",)
+        ),
+        is_granted_by_name=True,
+    ),
+    NounDeclaration("series", "series", routes=("timeseries",)),
+    NounDeclaration(
+        "write",
+        "writes",
+        tag="Two-phase writes: stage records, then commit.",
+        routes=("staged_writes",),
+    ),
+    NounDeclaration(
+        "archive",
+        "archives",
+        tag="Streams in Parquet files.",
+        routes=("archives",),
+        command=CommandGroup("Archived streams (Parquet files).", ("archive:archive",)),
+    ),
+    NounDeclaration(
+        "replay",
+        "replays",
+        tag="Replays of stream records.",
+        routes=("replays",),
+        pages=("replays",),
+        page=DashboardPage("Replays", "r", "replay:list"),
+        icon="M4 4v5h5M4.5 9A6.5 6.5 0 1 1 3.5 11",
+        command=CommandGroup("Replays of stream records.", ("replay:replay",)),
+    ),
+    NounDeclaration(
+        "job",
+        "jobs",
+        tag="Long-running work of the Spark workers.",
+        routes=("jobs",),
+        command=CommandGroup("Spark jobs.", ("job:job",)),
+    ),
+    NounDeclaration(
+        "socket",
+        "sockets",
+        tag="WebSocket connections.",
+        routes=("sockets",),
+        pages=("sockets",),
+        page=DashboardPage("Sockets", "k"),
+        icon="M7 2v4M13 2v4M5 6h10v3a5 5 0 0 1-10 0zM10 14v4",
+        command=CommandGroup("WebSocket connections.", ("socket:socket",)),
+    ),
+    NounDeclaration(
+        "process",
+        "processes",
+        tag="Processes of the deployment.",
+        routes=("processes",),
+        command=CommandGroup("Processes of the deployment.", ("socket:process",)),
+    ),
+    NounDeclaration(
+        "namespace",
+        "namespaces",
+        tag="Tenants and their quotas.",
+        routes=("namespaces",),
+        pages=("namespaces",),
+        page=DashboardPage(
+            "Namespaces",
+            "n",
+            "admin:namespaces",
+            is_administrative=True,
+            needs_all_namespaces=True,
+        ),
+        icon="M3 7l7-4 7 4-7 4zM3 10.5l7 4 7-4M3 14l7 4 7-4",
+        command=CommandGroup("Namespaces (tenants) and their quotas.", ("namespace:namespace",)),
+    ),
+    NounDeclaration(
+        "key",
+        "keys",
+        tag="API keys, access key pairs and permissions.",
+        routes=("keys", "identity"),
+        pages=("keys",),
+        page=DashboardPage("Keys", "a", "admin:keys", is_administrative=True),
+        icon="M7 13a4 4 0 1 1 3.5-6H18v3h-2v2h-3v-2h-2.5A4 4 0 0 1 7 13zM7 9h.01",
+        command=CommandGroup("API keys and permissions.", ("key:key",)),
+    ),
+    NounDeclaration(
+        "audit",
+        "audit",
+        tag="Tamper-evident log of administrative calls.",
+        routes=("audit",),
+        pages=("audit",),
+        page=DashboardPage("Audit", "l", "audit:read", is_administrative=True),
+        icon="M5 2h8l3 3v13H5zM8 8h5M8 11h5M8 14h3",
+        command=CommandGroup("Audit log of administrative calls.", ("audit:audit",)),
+    ),
+    NounDeclaration(
+        "health",
+        "health",
+        tag="Checks for supervisors and load balancers.",
+        routes=("health",),
+        pages=("system",),
+        page=DashboardPage("System", "y", "metrics:read", is_administrative=True),
+        icon="M3 4h14v5H3zM3 11h14v5H3zM6 6.5h.01M6 13.5h.01",
+    ),
+    NounDeclaration(
+        "config",
+        "config",
+        command=CommandGroup("Effective settings and their sources.", ("config:config",)),
+    ),
+)
+
+
+def load_modules(package: str, names: Sequence[str]) -> tuple[ModuleType, ...]:
+    """Import modules of a package, as a noun names them."""
+    return tuple(import_module(f"{package}.{name}") for name in names)
