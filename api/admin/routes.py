@@ -5,29 +5,10 @@ from fastapi.responses import RedirectResponse
 
 from api.admin import assets
 from api.admin.error_pages import LOGIN_PATH, PageRoute
-from api.admin.pages import (
-    audit,
-    groups,
-    keys,
-    namespaces,
-    overview,
-    queue,
-    queue_contents,
-    queues,
-    replays,
-    search,
-    sockets,
-    sources,
-    stream,
-    stream_archive,
-    stream_records,
-    stream_shards,
-    streams,
-    system,
-    webhooks,
-)
+from api.admin.pages import overview, search
 from api.admin.rendering import render
 from api.errors import HttpError, HttpErrorCode
+from api.nouns import NOUNS, load_modules
 
 entry = APIRouter(include_in_schema=False, route_class=PageRoute)
 rest = APIRouter(include_in_schema=False, route_class=PageRoute)
@@ -54,23 +35,7 @@ ROUTERS = (
     assets.router,
     entry,
     overview.router,
-    queues.router,
-    queue.router,
-    queue_contents.router,
-    webhooks.router,
-    sources.router,
-    sockets.router,
-    keys.router,
-    namespaces.router,
-    audit.router,
-    system.router,
-    streams.router,
-    stream.router,
-    stream_records.router,
-    stream_shards.router,
-    stream_archive.router,
-    groups.router,
-    replays.router,
+    *(page.router for noun in NOUNS for page in load_modules("api.admin.pages", noun.pages)),
     search.router,
     rest,
 )

@@ -10,6 +10,7 @@ from api.admin.lists import Start, Words, slice_of, sorted_names
 from api.admin.pages._shared import groups_of, stream_tabs
 from api.admin.rendering import render
 from api.native.dependencies import GroupPath, PrincipalDep, StorageDep, StreamPath, may
+from storage.bootstrap import Storage
 from storage.domain.access.permissions import Action
 from storage.domain.groups.group import Group, GroupKind
 from storage.domain.timeseries.samples import GroupSample
@@ -26,6 +27,11 @@ class GroupListRow(NamedTuple):
 
     group: Group
     sample: GroupSample | None
+
+
+async def find_names(storage: Storage, namespace: str, part: str) -> list[str]:
+    """Return names of groups that contain `part`."""
+    return await storage.groups.names(namespace, part)
 
 
 @router.get("/ui/groups", dependencies=[SEE])

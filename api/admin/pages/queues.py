@@ -54,6 +54,11 @@ class QueueListRow(NamedTuple):
     hour: tuple[float | None, ...]
 
 
+async def find_names(storage: Storage, namespace: str, part: str) -> list[str]:
+    """Return names of queues that contain `part`."""
+    return await storage.search.queue_names(namespace, part)
+
+
 @router.get("/ui/queues", dependencies=[SEE])
 async def list_queues(
     request: Request,

@@ -1,35 +1,33 @@
 """Search of the command palette: pages, and resources by name."""
 
 import asyncio
+from collections.abc import Awaitable, Callable
+from itertools import chain
 from typing import NamedTuple
 
 from fastapi import APIRouter, Request, Response
 
 from api.admin.error_pages import PageRoute
 from api.admin.lists import Words
-from api.admin.rendering import render
+from api.admin.rendering import pages_for, render
 from api.native.dependencies import PrincipalDep, StorageDep
+from api.nouns import NOUNS, NounDeclaration, load_modules
 from storage.bootstrap import Storage
-from storage.domain import limits
 from storage.domain.access.permissions import Action, Principal
 
 router = APIRouter(include_in_schema=False, route_class=PageRoute)
 
 _OF_EACH_KIND = 8
 
-_PAGES = (
-    ("Overview", "/ui", None),
-    ("Queues", "/ui/queues", Action.QUEUE_LIST),
-    ("Streams", "/ui/streams", Action.STREAM_LIST),
-    ("Groups", "/ui/groups", Action.GROUP_LIST),
-    ("Replays", "/ui/replays", Action.REPLAY_LIST),
-    ("Webhooks", "/ui/webhooks", Action.WEBHOOK_LIST),
-    ("Sources", "/ui/sources", Action.SOURCE_LIST),
-    ("Sockets", "/ui/sockets", None),
-    ("Keys", "/ui/keys", Action.ADMIN_KEYS),
-    ("Namespaces", "/ui/namespaces", Action.ADMIN_NAMESPACES),
-    ("Audit", "/ui/audit", Action.AUDIT_READ),
-    ("System", "/ui/system", Action.METRICS_READ),
+Finder = Callable[[Storage, str, str], Awaitable[list[str]]]
+"""Returns the names in a namespace that match a part of a name."""
+
+
+_FINDERS: tuple[tuple[NounDeclaration, Finder], ...] = tuple(
+    (noun, page.find_names)
+    for noun in NOUNS
+    for page in load_modules("api.admin.pages", noun.pages)
+    if hasattr(page, "find_names")
 )
 
 
@@ -48,33 +46,35 @@ async def search(
     """Return a fragment that lists the matches by name, pages first."""
     part = q.strip()
     pages = [
-        SearchHit("page", label, path)
-        for label, path, action in _PAGES
-        if part.lower() in label.lower() and (not action or _may(principal, action))
+        SearchHit("page", page.label, page.path)
+        for page in pages_for(principal)
+        if part.lower() in page.label.lower()
     ]
     named = await _named(storage, principal, part) if part else []
     return render(request, "found.html", found=[*pages, *named])
 
 
-def _may(principal: Principal, action: Action) -> bool:
-    return principal.policy.allows_any_name(action)
-
-
 async def _named(storage: Storage, principal: Principal, part: str) -> list[SearchHit]:
-    namespace = principal.namespace
-    queues, streams, groups = await asyncio.gather(
-        storage.search.queue_names(namespace, part),
-        storage.search.stream_names(namespace, part),
-        storage.groups.list_groups(namespace, prefix=part, limit=limits.PAGE_ITEMS_DEFAULT),
+    hits = await asyncio.gather(
+        *(
+            _find(noun, finder, storage, principal, part)
+            for noun, finder in _FINDERS
+            if principal.policy.allows_any_name(Action(f"{noun.name}:list"))
+        )
     )
-    kinds = (
-        ("queue", Action.QUEUE_LIST, queues),
-        ("stream", Action.STREAM_LIST, streams),
-        ("group", Action.GROUP_LIST, [group.name.name for group in groups]),
-    )
-    hits = []
-    for kind, action, names in kinds:
-        seen = [name for name in names if principal.policy.allows(action, name)]
-        best = sorted(seen, key=lambda name: (not name.startswith(part), name))
-        hits += [SearchHit(kind, name, f"/ui/{kind}s/{name}") for name in best[:_OF_EACH_KIND]]
-    return hits
+    return list(chain.from_iterable(hits))
+
+
+async def _find(
+    noun: NounDeclaration, finder: Finder, storage: Storage, principal: Principal, part: str
+) -> list[SearchHit]:
+    """Return the best matches of one noun that the caller may see."""
+    names = [
+        name
+        for name in await finder(storage, principal.namespace, part)
+        if principal.policy.allows(Action(f"{noun.name}:list"), name)
+    ]
+    best = sorted(names, key=lambda name: (not name.startswith(part), name))
+    return [
+        SearchHit(noun.name, name, f"/ui/{noun.plural}/{name}") for name in best[:_OF_EACH_KIND]
+    ]

@@ -9,6 +9,7 @@ from api.admin.error_pages import PageRoute
 from api.admin.lists import PAGE_ROWS, Words
 from api.admin.rendering import render
 from api.native.dependencies import PrincipalDep, StorageDep, may, name_from_path
+from storage.bootstrap import Storage
 from storage.domain.access.permissions import Action
 from storage.domain.names import SourceName
 from storage.domain.sources.source import InboundSource, SourceCounts, WebhookProvider
@@ -27,6 +28,12 @@ def state_of(source: InboundSource, counts: SourceCounts, failure: str) -> tuple
         return "quiet", "Paused"
     rejected, accepted = counts.last_rejected_at_ms or 0, counts.last_accepted_at_ms or 0
     return ("warn", "Rejecting") if rejected > accepted else ("ok", "Active")
+
+
+async def find_names(storage: Storage, namespace: str, part: str) -> list[str]:
+    """Return names of sources that begin with `part`."""
+    sources = await storage.sources.list_sources(namespace, prefix=part)
+    return [source.name.name for source in sources]
 
 
 @router.get("", dependencies=[SEE])

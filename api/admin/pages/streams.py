@@ -9,6 +9,7 @@ from api.admin.error_pages import PageRoute
 from api.admin.lists import Slice, Start, Words, parse_search, slice_of, sorted_names
 from api.admin.rendering import render
 from api.native.dependencies import PrincipalDep, StorageDep, may
+from storage.bootstrap import Storage
 from storage.domain import limits
 from storage.domain.access.permissions import Action
 from storage.domain.streams.stream import Stream, StreamSpec
@@ -25,6 +26,11 @@ class StreamListRow(NamedTuple):
 
     stream: Stream
     sample: StreamSample | None
+
+
+async def find_names(storage: Storage, namespace: str, part: str) -> list[str]:
+    """Return names of streams that contain `part`."""
+    return await storage.search.stream_names(namespace, part)
 
 
 @router.get("/ui/streams", dependencies=[SEE])

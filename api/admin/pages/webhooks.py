@@ -9,6 +9,7 @@ from api.admin.lists import PAGE_ROWS, Words
 from api.admin.rendering import render
 from api.native.cursors import decode_cursor, encode_cursor
 from api.native.dependencies import PrincipalDep, StorageDep, WebhookPath, may
+from storage.bootstrap import Storage
 from storage.domain.access.permissions import Action
 from storage.domain.webhooks import DeliveryStatus, Webhook
 
@@ -27,6 +28,12 @@ def state_of(webhook: Webhook) -> tuple[str, str]:
     if webhook.health.failing_since_ms is not None:
         return "warn", "Failing"
     return "ok", "Active"
+
+
+async def find_names(storage: Storage, namespace: str, part: str) -> list[str]:
+    """Return names of webhooks that begin with `part`."""
+    webhooks = await storage.webhooks.list_webhooks(namespace, prefix=part)
+    return [webhook.name.name for webhook in webhooks]
 
 
 @router.get("", dependencies=[SEE])

@@ -5,7 +5,8 @@ import re
 
 import pytest
 
-from api.admin.rendering import CONTENT_SECURITY_POLICY
+from api.admin.rendering import CONTENT_SECURITY_POLICY, PAGES
+from api.nouns import NOUNS
 from storage.domain.access.audit import AuditFilter
 from storage.domain.access.credentials import Rights
 from storage.domain.access.permissions import Effect, Grant, Role
@@ -146,17 +147,57 @@ async def test_list_shows_only_what_caller_may_see(service):
     assert hidden.status_code == absent.status_code == 403
 
 
-async def test_palette_has_every_page_of_the_navigation(service):
-    """Sources were in the navigation alone."""
-    cookie = await cookie_of(service)
+async def links_of(service: SecuredService, cookie: dict[str, str]) -> tuple[list[str], list[str]]:
+    """Return the paths of the navigation and those of the pages in the palette."""
     page = (await service.request("GET", "/ui", headers=cookie)).text
-    navigation = page[page.index("<nav") : page.index("</nav>")]
+    palette = (await service.request("GET", "/ui/search", headers=cookie)).text
+    return re.findall(r'href="([^"]+)" data-go', page), re.findall(r'href="([^"]+)"', palette)
 
-    offered = (await service.request("GET", "/ui/search", headers=cookie)).text
 
-    links = set(re.findall(r'href="(/ui[^"?]*)', navigation))
-    assert "/ui/sources" in links
-    assert links <= set(re.findall(r'href="(/ui[^"?]*)', offered))
+@pytest.mark.parametrize("role", list(Role))
+async def test_palette_lists_the_pages_of_the_navigation(service, role):
+    """The palette lacked sources, and had namespaces, as the navigation sockets, for those who got a 403."""
+    cookie = await cookie_of(service, Rights(roles=(role,)))
+
+    navigation, palette = await links_of(service, cookie)
+    pages = [await service.request("GET", path, headers=cookie) for path in navigation]
+
+    assert navigation == palette
+    assert {page.status_code for page in pages} == {200}
+
+
+async def test_navigation_of_an_administrator_has_all_pages(service):
+    key = await service.key(all_namespaces=True)
+    made = await service.request("POST", "/v1/sessions", json={"api_key": key.token})
+
+    navigation, palette = await links_of(
+        service, {"cookie": made.headers["set-cookie"].split(";")[0]}
+    )
+
+    assert navigation == palette == [page.path for page in PAGES]
+
+
+async def test_palette_finds_objects_of_each_noun_by_name(service):
+    """Webhooks and sources were not found."""
+    own = await service.key()
+    webhook = {"provider": "github", "secrets": ["It's a Secret to Everybody"]}
+    for path, body in (
+        ("queues/needle-q", {}),
+        ("streams/needle-s", {}),
+        ("groups/needle-g", {"stream": "needle-s"}),
+        ("webhooks/needle-w", {"source": "queue:needle-q", "url": "https://example.com/"}),
+        ("sources/needle-i", {"webhook": webhook, "into": {"queue": "needle-q"}}),
+    ):
+        made = await service.request("PUT", f"/v1/{path}", own, json=body)
+        assert made.status_code == 201, made.text
+
+    text = (
+        await service.request("GET", "/ui/search?q=needle", headers=await cookie_of(service))
+    ).text
+
+    assert re.findall(r'href="/ui/(\w+)/needle-\w"', text) == [
+        noun.plural for noun in NOUNS if noun.is_granted_by_name
+    ]
 
 
 async def test_namespace_page_is_limited_to_its_own_administrators(service):
