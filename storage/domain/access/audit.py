@@ -38,23 +38,8 @@ Snapshot = dict[str, Any]
 """A definition as plain values, without secrets."""
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_ADMINISTRATIVE = frozenset(
-    {
-        Action.QUEUE_PURGE,
-        Action.QUEUE_REDRIVE,
-        Action.QUEUE_MANAGE,
-        Action.STREAM_MANAGE,
-        Action.GROUP_RESET,
-        Action.GROUP_MANAGE,
-        Action.REPLAY_RUN,
-        Action.JOB_MANAGE,
-        Action.WEBHOOK_MANAGE,
-        Action.SOURCE_MANAGE,
-        Action.SOCKET_CLOSE,
-        Action.ADMIN_KEYS,
-        Action.ADMIN_NAMESPACES,
-    }
-)
+_UNAUDITED_VERBS = frozenset({"send", "receive", "peek", "put", "read", "commit", "list"})
+_ADMINISTRATIVE = frozenset(action for action in Action if action.verb not in _UNAUDITED_VERBS)
 
 
 def is_administrative(action: Action) -> bool:

@@ -56,10 +56,20 @@ class Action(StrEnum):
     ADMIN_KEYS = "admin:keys"
     ADMIN_NAMESPACES = "admin:namespaces"
 
+    @property
+    def noun(self) -> str:
+        """The noun that it is about, as in `queue`."""
+        return self.value.partition(":")[0]
+
+    @property
+    def verb(self) -> str:
+        """The verb that it permits, as in `send`."""
+        return self.value.partition(":")[2]
+
 
 _OF_NOUN = {
-    noun: tuple(action for action in Action if action.value.startswith(f"{noun}:"))
-    for noun in {action.value.partition(":")[0] for action in Action}
+    noun: tuple(action for action in Action if action.noun == noun)
+    for noun in {action.noun for action in Action}
 }
 
 
@@ -105,20 +115,17 @@ def _allow(*actions: str) -> Grant:
     return Grant(Effect.ALLOW, actions)
 
 
-_SEES = (
-    *("queue:list", "stream:list", "group:list", "replay:list", "job:list", "webhook:list"),
-    "source:list",
-    "socket:list",
-)
+def _of_verb(verb: str) -> tuple[str, ...]:
+    return tuple(action.value for action in Action if action.verb == verb)
+
+
 GRANTS_OF: dict[Role, Grant] = {
-    Role.VIEWER: _allow(*_SEES, "metrics:read"),
+    Role.VIEWER: _allow(*_of_verb("list"), "metrics:read"),
     Role.OPERATOR: _allow(
-        *_SEES,
-        "metrics:read",
-        *("queue:peek", "queue:purge", "queue:redrive", "queue:manage"),
-        *("stream:read", "stream:manage", "group:*", "replay:run", "job:manage", "webhook:manage"),
-        "source:manage",
-        "socket:close",
+        *_of_verb("list"),
+        *_of_verb("manage"),
+        *("metrics:read", "queue:peek", "queue:purge", "queue:redrive"),
+        *("stream:read", "group:*", "replay:run", "socket:close"),
     ),
     Role.PRODUCER: _allow("queue:send", "queue:list", "stream:put", "stream:list"),
     Role.CONSUMER: _allow(
@@ -126,7 +133,7 @@ GRANTS_OF: dict[Role, Grant] = {
     ),
     Role.ADMIN: _allow("*"),
 }
-"""Grants of each role, on every name of its namespace."""
+"""Grants of each role, on every name of its namespace. Every `list` is for viewers, every `manage` for operators."""
 
 
 class Policy:

@@ -67,6 +67,14 @@ def test_resource_names_are_case_sensitive():
     assert not Policy((allow("queue:send", on="orders"),)).allows(Action.QUEUE_SEND, "Orders")
 
 
+@pytest.mark.parametrize("action", Action)
+def test_viewer_lists_and_operator_manages_every_noun(action):
+    viewer, operator = (Policy((GRANTS_OF[role],)) for role in (Role.VIEWER, Role.OPERATOR))
+
+    assert viewer.allows(action, "a") == (action.verb == "list" or action is Action.METRICS_READ)
+    assert operator.allows(action, "a") >= (action.verb in ("list", "manage"))
+
+
 @pytest.mark.parametrize("role", Role)
 def test_only_admin_role_has_keys_audit_and_namespaces(role):
     policy = Policy((GRANTS_OF[role],))
