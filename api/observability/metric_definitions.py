@@ -1,4 +1,4 @@
-"""Definitions of all metrics.
+"""Definitions of the metrics that processes count.
 
 Counters only increase and live in the process; with PROMETHEUS_MULTIPROC_DIR set, the processes of one deployment are
 added up at each scrape.
@@ -95,19 +95,10 @@ WEBSOCKET_RESUMED = Counter(
     "Requests to resume a session, by success",
     ["resumed"],
 )
-WEBSOCKET_SEND_QUEUE_BYTES = Gauge(
-    "millstream_websocket_send_queue_bytes",
-    "Bytes of frames queued for sending",
-    multiprocess_mode="livesum",
-)
-WEBSOCKET_SLOW_CONSUMERS = Counter(
-    "millstream_websocket_slow_consumers_total",
-    "WebSocket connections closed because the client stopped reading",
-)
-WEBHOOK_ATTEMPTS = Counter("millstream_webhook_attempts_total", "Webhook requests", ["outcome"])
 SOURCE_REQUESTS = Counter(
     "millstream_source_requests_total", "Requests to sources, by outcome", ["outcome"]
 )
+WEBHOOK_ATTEMPTS = Counter("millstream_webhook_attempts_total", "Webhook requests", ["outcome"])
 WEBHOOK_ENDPOINTS_DISABLED = Gauge(
     "millstream_webhook_endpoints_disabled",
     "Webhooks disabled because every delivery failed or the receiver returned 410",
@@ -139,6 +130,15 @@ RATE_LIMITED = Counter(
     "millstream_rate_limited_total",
     "Calls, writes and connections rejected by a quota or the memory guard, by policy",
     ["policy"],
+)
+WEBSOCKET_SEND_QUEUE_BYTES = Gauge(
+    "millstream_websocket_send_queue_bytes",
+    "Bytes of frames queued for sending",
+    multiprocess_mode="livesum",
+)
+WEBSOCKET_SLOW_CONSUMERS = Counter(
+    "millstream_websocket_slow_consumers_total",
+    "WebSocket connections closed because the client stopped reading",
 )
 
 REDIS_SECONDS = Histogram(
@@ -172,48 +172,6 @@ ARCHIVE_SEGMENTS = Counter("millstream_archive_segments_total", "Files added to 
 ARCHIVE_BYTES = Counter("millstream_archive_bytes_total", "Bytes of files added to the archive")
 ARCHIVE_FAILURES = Counter("millstream_archive_failures_total", "Failed archive attempts")
 REPLAY_RECORDS = Counter("millstream_replay_records_total", "Records sent by replays")
-
-METRICS: tuple[Counter | Gauge | Histogram, ...] = (
-    MESSAGES_RECEIVED,
-    RECEIVED_BYTES,
-    MESSAGES_CONFIRMED,
-    MESSAGES_DEDUPLICATED,
-    MESSAGES_DELIVERED,
-    MESSAGES_REDELIVERED,
-    MESSAGES_ACKNOWLEDGED,
-    MESSAGES_NACKED,
-    MESSAGES_REJECTED,
-    RECEIVE_EMPTY,
-    REQUEST_SECONDS,
-    END_TO_END_SECONDS,
-    EVENT_LOOP_LAG_SECONDS,
-    JOB_SECONDS,
-    WEBSOCKET_CONNECTIONS,
-    WEBSOCKET_SESSIONS,
-    WEBSOCKET_SUBSCRIPTIONS,
-    WEBSOCKET_CLOSED,
-    WEBSOCKET_RESUMED,
-    SOURCE_REQUESTS,
-    WEBHOOK_ATTEMPTS,
-    WEBHOOK_ENDPOINTS_DISABLED,
-    MAINTENANCE_ROUNDS,
-    MAINTENANCE_SECONDS,
-    MAINTENANCE_LAST_SUCCESS,
-    MAINTENANCE_LEADERS,
-    RATE_LIMITED,
-    WEBSOCKET_SEND_QUEUE_BYTES,
-    WEBSOCKET_SLOW_CONSUMERS,
-    REDIS_SECONDS,
-    REDIS_ERRORS,
-    POSTGRES_SECONDS,
-    POSTGRES_POOL_IN_USE,
-    POSTGRES_POOL_WAITING,
-    ARCHIVE_SEGMENTS,
-    ARCHIVE_BYTES,
-    ARCHIVE_FAILURES,
-    REPLAY_RECORDS,
-)
-"""All metrics that processes count. Those of the stores are in `api.observability.store_metrics`."""
 
 
 def collect_counted() -> Iterator[Metric]:

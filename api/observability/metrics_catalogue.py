@@ -4,11 +4,25 @@ Each has its name, type, labels and source.
 """
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from types import ModuleType
+from typing import NamedTuple, TypeVar
 
-from api.observability.metric_definitions import METRICS
-from api.observability.resource_metrics import OBJECT_METRICS
-from api.observability.store_metrics import STATE_METRICS
+from prometheus_client.metrics import MetricWrapperBase
+
+from api.observability import metric_definitions, resource_metrics, store_metrics
+from api.observability.store_metrics import StateMetric
+
+T = TypeVar("T")
+
+
+def _defined(module: ModuleType, kind: type[T]) -> tuple[T, ...]:
+    """Return the metrics that a module defines, in its order."""
+    return tuple(value for value in vars(module).values() if isinstance(value, kind))
+
+
+METRICS = _defined(metric_definitions, MetricWrapperBase)
+STATE_METRICS = _defined(store_metrics, StateMetric)
+OBJECT_METRICS = _defined(resource_metrics, StateMetric)
 
 COUNTED, STORED, BY_NAME = "counted", "held", "by name"
 

@@ -93,13 +93,6 @@ TRUNCATED = StateMetric(
     ("kind",),
 )
 
-OBJECT_METRICS: tuple[StateMetric, ...] = (
-    *(Q_MESSAGES, Q_BYTES, Q_AGE, Q_SENT, Q_DELIVERED, Q_ACKED, Q_EXPIRED, Q_DEAD),
-    *(S_RECORDS, S_BYTES, S_SHARDS, S_RECORDS_IN, S_BYTES_IN, S_ARCHIVE, S_FIRST, S_LAST),
-    *(G_LAG, G_LAG_SECONDS, G_MEMBERS, G_COMMITTED, G_LAST, TRUNCATED),
-)
-"""All metrics of objects, in the order of /metrics/per-object."""
-
 
 async def object_families(
     storage: Storage,

@@ -147,25 +147,6 @@ EVICTED = StateMetric(
     "Keys evicted by the hot store; each eviction loses messages",
 )
 
-STATE_METRICS: tuple[StateMetric, ...] = (
-    *(
-        BUILD_INFO,
-        STATE_UP,
-        SERIES_AGE,
-        QUEUES,
-        STREAMS,
-        GROUPS,
-        QUEUE_MESSAGES,
-        QUEUE_BYTES,
-        QUEUE_AGE,
-    ),
-    *(STREAM_RECORDS, STREAM_BYTES, LAG_RECORDS, LAG_SECONDS, MEMBERS, EXPIRED, DROPPED),
-    *(DEAD_LETTERED, ARCHIVE_LAG, REPLAY_JOBS),
-    *(SOURCES, SOURCE_EVENTS_WAITING, SOURCE_EVENT_AGE, SOURCES_BLOCKED),
-    *(MEMORY_USED, MEMORY_MAX, AOF_OK, EVICTED),
-)
-"""All metrics of the stores, in the order of /metrics."""
-
 SNAPSHOT_TTL_MS = 5 * limits.SECOND_MS  # however many scrapers a process has
 
 _SECOND = float(limits.SECOND_MS)

@@ -18,8 +18,7 @@ from prometheus_client.openmetrics.parser import (
 from prometheus_client.parser import text_string_to_metric_families as parse_text
 
 from api.cli.up.programs import PROTOCOLS, _remove_gauges
-from api.observability.resource_metrics import OBJECT_METRICS
-from api.observability.store_metrics import STATE_METRICS
+from api.observability.metrics_catalogue import OBJECT_METRICS, STATE_METRICS
 from storage.bootstrap import open_storage
 from storage.domain import limits
 from storage.domain.access.credentials import Rights
