@@ -51,7 +51,7 @@ class NounDeclaration(NamedTuple):
     is_granted_by_name: bool = False
 
 
-NOUNS = (
+NOUNS: tuple[NounDeclaration, ...] = (
     NounDeclaration(
         "queue",
         "queues",

@@ -16,8 +16,19 @@ from api.spec.examples import EXAMPLES
 from tests.arrow import arrow_stream
 
 STAGED = arrow_stream([b"one", b"two"])
+_PUT = (
+    example.path.removeprefix("/v1/") for name, example in EXAMPLES.items() if name[:4] == "put_"
+)
 _NAMED = re.compile(
-    r"queues/orders|queues/web|(?:streams|archives)/clicks|groups/readers|replays/again|webhooks/shop|sources/github|namespaces/acme|queue:orders"
+    "|".join(
+        [
+            *(path for path in _PUT if path.count("/") == 1),
+            "queues/web",
+            "archives/clicks",
+            "replays/again",
+            "queue:orders",
+        ]
+    )
 )
 _TOLD = {
     "start_move": {"id": MOVE_ID},

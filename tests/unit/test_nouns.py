@@ -1,6 +1,13 @@
 """The list of nouns: complete, and the only one."""
 
+import ast
+import json
 import pkgutil
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from functools import cache
 from importlib import import_module
 
 import pytest
@@ -8,7 +15,12 @@ from typer.core import TyperGroup
 
 from api.app import create_app
 from api.cli.command_tree import command_tree
+from api.cli.shell.error_messages import HINTS
 from api.nouns import NOUNS
+from storage.domain.errors import ErrorCode
+from tests.browser.pages import PAGES
+from tests.contract.http import test_conditions, test_declarative
+from tests.documentation import ROOT
 
 FOLDERS = {
     "api.rest.routes": lambda noun: noun.routes,
@@ -22,6 +34,25 @@ OF_NO_NOUN = {
     "api.admin.pages": {"_shared", "overview", "search"},
     "api.cli.commands": {"backups", "bench", "documents", "processes"},
 }
+ENUMERATIONS = {
+    "api/admin/pages/overview.py": "the figures that the start page shows",
+    "api/cli/reference/limits.py": "the order of the page, which has more than nouns",
+    "api/nouns.py": "the list",
+    "api/rest/routes/timeseries.py": "examples of series of what is measured",
+    "consumers/maintenance/scheduler.py": "tasks, in the layer that runs them",
+    "storage/audit/snapshots.py": "engines with definitions, in the layer of the engines",
+    "storage/domain/access/permissions.py": "the actions, which grants name",
+    "storage/domain/errors.py": "the codes of errors",
+}
+"""Files that name four nouns or more at once, each with the reason."""
+
+NOUNS_MAX = 3
+WORDS = {word: noun.name for noun in NOUNS for word in (noun.name, noun.plural)}
+
+
+@cache
+def operations() -> dict[str, dict[str, dict[str, list[str]]]]:
+    return dict(create_app().openapi()["paths"])
 
 
 @pytest.mark.parametrize("folder", FOLDERS)
@@ -32,6 +63,23 @@ def test_modules_of_nouns_are_those_of_the_folder(folder):
     assert set(declared) == modules - OF_NO_NOUN[folder]
 
 
+def test_noun_of_the_list_appears_everywhere():
+    program = (sys.executable, "-m", "tests.toy_noun")
+
+    printed = subprocess.run(program, cwd=ROOT, check=True, capture_output=True).stdout
+
+    assert json.loads(printed) == {
+        "routes": ["/v1/toys/{toy}"],
+        "tag": {"name": "toys", "description": "Toys."},
+        "pages": ["/ui/toys"],
+        "navigation": "Toys",
+        "commands": ["ls"],
+        "hint": "`millstream toy ls` lists existing toys.",
+        "name": "top",
+        "public": True,
+    }
+
+
 @pytest.mark.parametrize("member", ["name", "plural"])
 def test_nouns_have_different_words(member):
     words = [getattr(noun, member) for noun in NOUNS]
@@ -40,13 +88,14 @@ def test_nouns_have_different_words(member):
 
 
 def test_tags_of_operations_are_those_of_nouns():
-    document = create_app().openapi()
     tags = {
-        tag for path in document["paths"].values() for item in path.values() for tag in item["tags"]
+        tag
+        for path in operations().values()
+        for operation in path.values()
+        for tag in operation["tags"]
     }
 
-    assert [tag["name"] for tag in document["tags"]] == [noun.plural for noun in NOUNS if noun.tag]
-    assert tags == {tag["name"] for tag in document["tags"]}
+    assert tags == {noun.plural for noun in NOUNS if noun.tag}
 
 
 def test_commands_are_listed_in_the_order_of_nouns():
@@ -58,3 +107,109 @@ def test_commands_are_listed_in_the_order_of_nouns():
     ]
 
     assert groups == words
+
+
+@pytest.mark.parametrize("code", [code for code in ErrorCode if code.endswith("_not_found")])
+def test_hint_of_missing_object_names_an_existing_command(code):
+    noun = code.removesuffix("_not_found")
+    if noun in WORDS:
+        [command] = re.findall(r"`millstream (\w+) ls`", HINTS[code])
+
+        group = command_tree().commands[command]
+        assert isinstance(group, TyperGroup)
+        assert "ls" in group.commands
+
+
+def test_contract_tests_cover_every_noun_that_is_put():
+    nouns = {
+        noun.name
+        for noun in NOUNS
+        if "put" in operations().get(f"/v1/{noun.plural}/{{{noun.name}}}", {})
+    }
+
+    assert nouns == set(test_declarative.NOUNS)
+    assert nouns <= set(test_conditions.NOUNS)
+
+
+def test_browser_tests_cover_the_list_of_every_noun():
+    assert {noun.page.path for noun in NOUNS if noun.page} <= {page.path for page in PAGES}
+
+
+# ── Enumerations of nouns elsewhere ──
+
+
+def nouns_in(node: ast.AST) -> set[str]:
+    """Return the nouns that a name, a short text or the first part of a value has in it."""
+    match node:
+        case ast.Constant(value=str(text)) if len(text) <= 40:
+            return words_in(text)
+        case ast.Name(id=text):
+            return words_in(text)
+        case ast.alias(name=text) if text.islower():  # a module
+            return words_in(text)
+        case ast.Attribute(value=owner, attr=text):
+            return nouns_in(owner) | words_in(text)
+        case ast.Call(func=function, args=arguments):
+            return nouns_in(function).union(*map(nouns_in, arguments[:1]))
+        case ast.Tuple(elts=[first, *_]) | ast.List(elts=[first, *_]) | ast.Starred(value=first):
+            return nouns_in(first)
+        case _:
+            return set()
+
+
+def words_in(text: str) -> set[str]:
+    separate = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", text).lower()
+    return {WORDS[part] for part in re.split(r"[^a-z]+", separate) if part in WORDS}
+
+
+def collections_in(tree: ast.Module) -> Iterator[list[ast.AST]]:
+    """Yield the members of each collection, import and class that a module has."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.Tuple(elts=members) | ast.List(elts=members) | ast.Set(elts=members):
+                yield list(members)
+            case ast.Dict(keys=keys):
+                yield [key for key in keys if key is not None]
+            case ast.ImportFrom(names=names):
+                yield list(names)
+            case ast.ClassDef(body=body):
+                yield [
+                    target
+                    for part in body
+                    if isinstance(part, ast.Assign)
+                    for target in part.targets
+                ]
+            case _:
+                pass
+
+
+def is_enumeration(members: list[ast.AST]) -> bool:
+    return len(set().union(*map(nouns_in, members))) > NOUNS_MAX
+
+
+@pytest.mark.parametrize(
+    ("text", "is_one"),
+    [
+        ("KINDS = ('queue', 'stream', 'group', 'source')", True),
+        ("from api.rest.routes import queues, streams, groups, sources", True),
+        ("ROUTERS = (queues.router, streams.router, groups.router, sources.router)", True),
+        ("GET = {'queues': 1, 'streams': 2, 'groups': 3, 'sources': 4}", True),
+        ("PAGES = (('Queues', 1), ('Streams', 2), ('Groups', 3), ('Sources', 4))", True),
+        ("KINDS = ('queue', 'stream', 'group')", False),
+        ("KINDS = ('queue', 'queues', 'Queue', 'queue:list')", False),
+    ],
+)
+def test_enumeration_has_four_nouns_or_more(text, is_one):
+    assert any(map(is_enumeration, collections_in(ast.parse(text)))) is is_one
+
+
+def test_nouns_are_enumerated_in_one_list():
+    """The palette of the dashboard had no sources: it was a seventh list of nouns."""
+    files = {
+        str(path.relative_to(ROOT))
+        for package in ("api", "consumers", "spark_worker", "storage")
+        for path in (ROOT / package).rglob("*.py")
+        if any(map(is_enumeration, collections_in(ast.parse(path.read_text()))))
+    }
+
+    assert files == set(ENUMERATIONS)

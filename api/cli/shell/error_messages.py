@@ -1,6 +1,7 @@
 """Errors of the service, as one line and an exit code."""
 
 from api.cli.errors import CliError, ExitCode
+from api.nouns import NOUNS
 from millstream_client.errors import (
     AlreadyExists,
     BadRequest,
@@ -20,12 +21,12 @@ from millstream_client.errors import (
 )
 
 HINTS = {
-    "queue_not_found": "`millstream queue ls` lists existing queues.",
-    "stream_not_found": "`millstream stream ls` lists existing streams.",
+    **{
+        f"{noun.name}_not_found": f"`millstream {noun.name} ls` lists existing {noun.plural}."
+        for noun in NOUNS
+        if noun.command
+    },
     "stream_recreated": "Start again from the position that you want.",
-    "group_not_found": "`millstream group ls` lists existing groups.",
-    "replay_not_found": "`millstream replay ls` lists existing replays.",
-    "job_not_found": "`millstream job ls` lists existing jobs.",
     "already_exists": "`apply` replaces the settings of an existing one; preview it with --dry-run.",
     "receipt_handle_expired": "The message returned to its queue; receive it again.",
     "archive_off": "The service has no archive; set MILLSTREAM_ARCHIVE_URL.",
