@@ -13,32 +13,24 @@ from typing import NamedTuple
 class DashboardPage(NamedTuple):
     """Entry of the dashboard's navigation and search.
 
-    `key`: pressed after `g`. `icon`: an SVG path in a square of 20. `action`: the entry is for callers who may do this on any name.
+    `key`: pressed after `g`. `action`: what a caller must be allowed to do on any name to see the entry; empty for all callers.
     `is_administrative`: listed below the others. `needs_all_namespaces`: for callers of all namespaces.
     """
 
     label: str
     path: str
     key: str
-    icon: str
     action: str = ""
     is_administrative: bool = False
     needs_all_namespaces: bool = False
-
-
-class CommandGroup(NamedTuple):
-    """Help of a noun's commands, and their groups as `module:name` in `api.cli.commands`."""
-
-    help: str
-    groups: tuple[str, ...]
 
 
 class NounDeclaration(NamedTuple):
     """A noun and the modules that serve it.
 
     `name`, `plural`: as in paths. `tag`: description of its tag in the OpenAPI document. `routes`: modules in `api.rest.routes`,
-    each after those whose examples its own examples need. `pages`: modules in `api.admin.pages`. `is_granted_by_name`: grants
-    name objects of it.
+    each after those whose examples its own examples need. `pages`: modules in `api.admin.pages`. `icon`: an SVG path in a square
+    of 20. `commands`: groups of verbs as `module:name` in `api.cli.commands`. `is_granted_by_name`: grants name objects of it.
     """
 
     name: str
@@ -47,27 +39,30 @@ class NounDeclaration(NamedTuple):
     routes: tuple[str, ...] = ()
     pages: tuple[str, ...] = ()
     page: DashboardPage | None = None
-    command: CommandGroup | None = None
+    icon: str = ""
+    help: str = ""
+    commands: tuple[str, ...] = ()
     is_granted_by_name: bool = False
 
 
 NOUNS: tuple[NounDeclaration, ...] = (
+    NounDeclaration(
+        "overview",
+        "overview",
+        pages=("overview",),
+        page=DashboardPage("Overview", "/ui", "o"),
+        icon="M3 3h6v6H3zM11 3h6v4h-6zM11 9h6v8h-6zM3 11h6v6H3z",
+    ),
     NounDeclaration(
         "queue",
         "queues",
         tag="Queues with at-least-once delivery.",
         routes=("queues", "messages", "queue_contents", "moves"),
         pages=("queues", "queue", "queue_contents"),
-        page=DashboardPage(
-            "Queues",
-            "/ui/queues",
-            "q",
-            icon="M3 5h14M3 10h14M3 15h8M14 13l3 2-3 2z",
-            action="queue:list",
-        ),
-        command=CommandGroup(
-            "Queues.", ("queue:queue", "messages:messages", "dead_letters:letters")
-        ),
+        page=DashboardPage("Queues", "/ui/queues", "q", "queue:list"),
+        icon="M3 5h14M3 10h14M3 15h8M14 13l3 2-3 2z",
+        help="Queues.",
+        commands=("queue:queue", "messages:messages", "dead_letters:letters"),
         is_granted_by_name=True,
     ),
     NounDeclaration(
@@ -76,14 +71,10 @@ NOUNS: tuple[NounDeclaration, ...] = (
         tag="Ordered, replayable logs of records.",
         routes=("streams", "records", "columnar_records", "arrow_records", "shards"),
         pages=("streams", "stream", "stream_records", "stream_shards", "stream_archive"),
-        page=DashboardPage(
-            "Streams",
-            "/ui/streams",
-            "s",
-            icon="M2 6c3-3 5 3 8 0s5 3 8 0M2 11c3-3 5 3 8 0s5 3 8 0M2 16c3-3 5 3 8 0s5 3 8 0",
-            action="stream:list",
-        ),
-        command=CommandGroup("Streams.", ("stream:stream", "records:records")),
+        page=DashboardPage("Streams", "/ui/streams", "s", "stream:list"),
+        icon="M2 6c3-3 5 3 8 0s5 3 8 0M2 11c3-3 5 3 8 0s5 3 8 0M2 16c3-3 5 3 8 0s5 3 8 0",
+        help="Streams.",
+        commands=("stream:stream", "records:records"),
         is_granted_by_name=True,
     ),
     NounDeclaration(
@@ -92,15 +83,11 @@ NOUNS: tuple[NounDeclaration, ...] = (
         tag="Consumer groups: members, assignments and offsets.",
         routes=("groups", "group_records"),
         pages=("groups",),
-        page=DashboardPage(
-            "Groups",
-            "/ui/groups",
-            "c",
-            icon="M7 9a2.5 2.5 0 1 0 0-5 2.5 2.5 0 0 0 0 5zM2 16c0-3 2-4.5 5-4.5s5 1.5 5 4.5"
-            "M13 9a2 2 0 1 0 0-4M14 11.5c2.5.3 4 1.8 4 4.5",
-            action="group:list",
-        ),
-        command=CommandGroup("Consumer groups.", ("group:group",)),
+        page=DashboardPage("Groups", "/ui/groups", "c", "group:list"),
+        icon="M7 9a2.5 2.5 0 1 0 0-5 2.5 2.5 0 0 0 0 5zM2 16c0-3 2-4.5 5-4.5s5 1.5 5 4.5"
+        "M13 9a2 2 0 1 0 0-4M14 11.5c2.5.3 4 1.8 4 4.5",
+        help="Consumer groups.",
+        commands=("group:group",),
         is_granted_by_name=True,
     ),
     NounDeclaration(
@@ -109,16 +96,10 @@ NOUNS: tuple[NounDeclaration, ...] = (
         tag="Reception of webhooks of other services.",
         routes=("sources",),
         pages=("sources",),
-        page=DashboardPage(
-            "Sources",
-            "/ui/sources",
-            "i",
-            icon="M3 10h9M9 6.5l3.5 3.5L9 13.5M12 3h4a1 1 0 0 1 1 1v12a1 1 0 0 1-1 1h-4",
-            action="source:list",
-        ),
-        command=CommandGroup(
-            "Sources that receive webhooks of other services.", ("source:source",)
-        ),
+        page=DashboardPage("Sources", "/ui/sources", "i", "source:list"),
+        icon="M3 10h9M9 6.5l3.5 3.5L9 13.5M12 3h4a1 1 0 0 1 1 1v12a1 1 0 0 1-1 1h-4",
+        help="Sources that receive webhooks of other services.",
+        commands=("source:source",),
         is_granted_by_name=True,
     ),
     NounDeclaration(
@@ -127,17 +108,11 @@ NOUNS: tuple[NounDeclaration, ...] = (
         tag="Delivery of messages and records to a URL.",
         routes=("webhooks", "webhook_deliveries"),
         pages=("webhooks",),
-        page=DashboardPage(
-            "Webhooks",
-            "/ui/webhooks",
-            "w",
-            icon="M10 3a3 3 0 0 1 2.6 4.5L15 12M10 3a3 3 0 0 0-2.6 4.5L5 12M5 12a3 3 0 1 0 3 3h4.5"
-            "M15 12a3 3 0 1 1-2.5 4.6",
-            action="webhook:list",
-        ),
-        command=CommandGroup(
-            "Webhooks that deliver queues and groups to a URL.", ("webhook:webhook",)
-        ),
+        page=DashboardPage("Webhooks", "/ui/webhooks", "w", "webhook:list"),
+        icon="M10 3a3 3 0 0 1 2.6 4.5L15 12M10 3a3 3 0 0 0-2.6 4.5L5 12M5 12a3 3 0 1 0 3 3h4.5"
+        "M15 12a3 3 0 1 1-2.5 4.6",
+        help="Webhooks that deliver queues and groups to a URL.",
+        commands=("webhook:webhook",),
         is_granted_by_name=True,
     ),
     NounDeclaration("series", "series", routes=("timeseries",)),
@@ -152,7 +127,8 @@ NOUNS: tuple[NounDeclaration, ...] = (
         "archives",
         tag="Streams in Parquet files.",
         routes=("archives",),
-        command=CommandGroup("Archived streams (Parquet files).", ("archive:archive",)),
+        help="Archived streams (Parquet files).",
+        commands=("archive:archive",),
     ),
     NounDeclaration(
         "replay",
@@ -160,21 +136,18 @@ NOUNS: tuple[NounDeclaration, ...] = (
         tag="Replays of stream records.",
         routes=("replays",),
         pages=("replays",),
-        page=DashboardPage(
-            "Replays",
-            "/ui/replays",
-            "r",
-            icon="M4 4v5h5M4.5 9A6.5 6.5 0 1 1 3.5 11",
-            action="replay:list",
-        ),
-        command=CommandGroup("Replays of stream records.", ("replay:replay",)),
+        page=DashboardPage("Replays", "/ui/replays", "r", "replay:list"),
+        icon="M4 4v5h5M4.5 9A6.5 6.5 0 1 1 3.5 11",
+        help="Replays of stream records.",
+        commands=("replay:replay",),
     ),
     NounDeclaration(
         "job",
         "jobs",
         tag="Long-running work of the Spark workers.",
         routes=("jobs",),
-        command=CommandGroup("Spark jobs.", ("job:job",)),
+        help="Spark jobs.",
+        commands=("job:job",),
     ),
     NounDeclaration(
         "socket",
@@ -182,21 +155,18 @@ NOUNS: tuple[NounDeclaration, ...] = (
         tag="WebSocket connections.",
         routes=("sockets",),
         pages=("sockets",),
-        page=DashboardPage(
-            "Sockets",
-            "/ui/sockets",
-            "k",
-            icon="M7 2v4M13 2v4M5 6h10v3a5 5 0 0 1-10 0zM10 14v4",
-            action="socket:list",
-        ),
-        command=CommandGroup("WebSocket connections.", ("socket:socket",)),
+        page=DashboardPage("Sockets", "/ui/sockets", "k", "socket:list"),
+        icon="M7 2v4M13 2v4M5 6h10v3a5 5 0 0 1-10 0zM10 14v4",
+        help="WebSocket connections.",
+        commands=("socket:socket",),
     ),
     NounDeclaration(
         "process",
         "processes",
         tag="Processes of the deployment.",
         routes=("processes",),
-        command=CommandGroup("Processes of the deployment.", ("socket:process",)),
+        help="Processes of the deployment.",
+        commands=("socket:process",),
     ),
     NounDeclaration(
         "namespace",
@@ -208,12 +178,13 @@ NOUNS: tuple[NounDeclaration, ...] = (
             "Namespaces",
             "/ui/namespaces",
             "n",
-            icon="M3 7l7-4 7 4-7 4zM3 10.5l7 4 7-4M3 14l7 4 7-4",
-            action="admin:namespaces",
+            "admin:namespaces",
             is_administrative=True,
             needs_all_namespaces=True,
         ),
-        command=CommandGroup("Namespaces (tenants) and their quotas.", ("namespace:namespace",)),
+        icon="M3 7l7-4 7 4-7 4zM3 10.5l7 4 7-4M3 14l7 4 7-4",
+        help="Namespaces (tenants) and their quotas.",
+        commands=("namespace:namespace",),
     ),
     NounDeclaration(
         "key",
@@ -221,15 +192,10 @@ NOUNS: tuple[NounDeclaration, ...] = (
         tag="API keys, access key pairs and permissions.",
         routes=("keys", "identity"),
         pages=("keys",),
-        page=DashboardPage(
-            "Keys",
-            "/ui/keys",
-            "a",
-            icon="M7 13a4 4 0 1 1 3.5-6H18v3h-2v2h-3v-2h-2.5A4 4 0 0 1 7 13zM7 9h.01",
-            action="admin:keys",
-            is_administrative=True,
-        ),
-        command=CommandGroup("API keys and permissions.", ("key:key",)),
+        page=DashboardPage("Keys", "/ui/keys", "a", "admin:keys", is_administrative=True),
+        icon="M7 13a4 4 0 1 1 3.5-6H18v3h-2v2h-3v-2h-2.5A4 4 0 0 1 7 13zM7 9h.01",
+        help="API keys and permissions.",
+        commands=("key:key",),
     ),
     NounDeclaration(
         "audit",
@@ -237,15 +203,10 @@ NOUNS: tuple[NounDeclaration, ...] = (
         tag="Tamper-evident log of administrative calls.",
         routes=("audit",),
         pages=("audit",),
-        page=DashboardPage(
-            "Audit",
-            "/ui/audit",
-            "l",
-            icon="M5 2h8l3 3v13H5zM8 8h5M8 11h5M8 14h3",
-            action="audit:read",
-            is_administrative=True,
-        ),
-        command=CommandGroup("Audit log of administrative calls.", ("audit:audit",)),
+        page=DashboardPage("Audit", "/ui/audit", "l", "audit:read", is_administrative=True),
+        icon="M5 2h8l3 3v13H5zM8 8h5M8 11h5M8 14h3",
+        help="Audit log of administrative calls.",
+        commands=("audit:audit",),
     ),
     NounDeclaration(
         "health",
@@ -253,19 +214,14 @@ NOUNS: tuple[NounDeclaration, ...] = (
         tag="Checks for supervisors and load balancers.",
         routes=("health",),
         pages=("system",),
-        page=DashboardPage(
-            "System",
-            "/ui/system",
-            "y",
-            icon="M3 4h14v5H3zM3 11h14v5H3zM6 6.5h.01M6 13.5h.01",
-            action="metrics:read",
-            is_administrative=True,
-        ),
+        page=DashboardPage("System", "/ui/system", "y", "metrics:read", is_administrative=True),
+        icon="M3 4h14v5H3zM3 11h14v5H3zM6 6.5h.01M6 13.5h.01",
     ),
     NounDeclaration(
         "config",
         "config",
-        command=CommandGroup("Effective settings and their sources.", ("config:config",)),
+        help="Effective settings and their sources.",
+        commands=("config:config",),
     ),
 )
 

@@ -13,6 +13,7 @@ from fastapi import APIRouter
 from api import nouns
 from api.cli.shell.terminal import Terminal, noun, verb
 from api.native.examples import Example
+from storage.domain.access.permissions import EVERYTHING, Principal
 
 TOY = nouns.NounDeclaration(
     "toy",
@@ -20,8 +21,10 @@ TOY = nouns.NounDeclaration(
     tag="Toys.",
     routes=("toys",),
     pages=("toys",),
-    page=nouns.DashboardPage("Toys", "/ui/toys", "z", icon="M0 0h1"),
-    command=nouns.CommandGroup("Toys.", ("toy:toy",)),
+    page=nouns.DashboardPage("Toys", "/ui/toys", "z"),
+    icon="M0 0h1",
+    help="Toys.",
+    commands=("toy:toy",),
     is_granted_by_name=True,
 )
 
@@ -62,7 +65,7 @@ def _command() -> Any:
 
 
 def _appearances() -> dict[str, Any]:
-    from api.admin.rendering import PAGES
+    from api.admin.rendering import nouns_for
     from api.app import create_app
     from api.cli.command_tree import command_tree
     from api.cli.shell.error_messages import HINTS
@@ -79,7 +82,7 @@ def _appearances() -> dict[str, Any]:
         "pages": [
             route.path for route in gateway.control.state.cold_routes if "/ui/toy" in route.path
         ],
-        "navigation": PAGES[-1].label,
+        "navigation": [noun.name for noun in nouns_for(Principal("ada", policy=EVERYTHING))][-1],
         "commands": list(tree.commands["toy"].commands),
         "hint": HINTS["toy_not_found"],
         "name": named_in(request),

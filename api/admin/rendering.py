@@ -17,7 +17,7 @@ from api.admin.sparklines import sparkline
 from api.http.public_url import base_url_of
 from api.native.dependencies import PRINCIPAL_KEY, principal_of
 from api.native.fields import rfc3339
-from api.nouns import NOUNS, DashboardPage
+from api.nouns import NOUNS, DashboardPage, NounDeclaration
 from storage.domain.access.permissions import Action, Principal
 from storage.domain.clock import SystemClock
 from storage.domain.names import DEFAULT_NAMESPACE
@@ -41,13 +41,6 @@ _OF_A_FILE = {**HEADERS, "content-security-policy": "default-src 'none'; sandbox
 
 _PACKED_BYTES_MIN = 1024  # below it a packed page is no smaller on the wire
 _CLOCK = SystemClock()
-
-
-OVERVIEW = DashboardPage(
-    "Overview", "/ui", "o", icon="M3 3h6v6H3zM11 3h6v4h-6zM11 9h6v8h-6zM3 11h6v6H3z"
-)
-PAGES = (OVERVIEW, *(noun.page for noun in NOUNS if noun.page))
-"""Pages of the navigation, in its order."""
 
 
 class Tab(NamedTuple):
@@ -83,9 +76,9 @@ class Frame(NamedTuple):
         return ServiceAccess(self.base, self.namespace if is_named else None, self.guarded)
 
     @property
-    def pages(self) -> list[DashboardPage]:
-        """Pages of the navigation for the caller."""
-        return pages_for(self.principal) if self.principal else []
+    def nouns(self) -> list[NounDeclaration]:
+        """The nouns in the navigation of the caller."""
+        return nouns_for(self.principal) if self.principal else []
 
     @property
     def url(self) -> str:
@@ -109,9 +102,9 @@ class Frame(NamedTuple):
         return self.principal.policy.allows(permission, name)
 
 
-def pages_for(principal: Principal) -> list[DashboardPage]:
-    """Return the pages of the navigation that the caller may see."""
-    return [page for page in PAGES if _may_see(principal, page)]
+def nouns_for(principal: Principal) -> list[NounDeclaration]:
+    """Return the nouns of which the caller may see the page."""
+    return [noun for noun in NOUNS if noun.page and _may_see(principal, noun.page)]
 
 
 def _may_see(principal: Principal, page: DashboardPage) -> bool:
@@ -147,7 +140,7 @@ def environment() -> Environment:
         asset=address_of,
         percent=display_formats.percent,
         nothing=display_formats.NOTHING,
-        icon_of={noun.name: noun.page.icon for noun in NOUNS if noun.page},
+        icon_of={noun.name: noun.icon for noun in NOUNS},
     )
     return made
 

@@ -5,7 +5,7 @@ from fastapi.responses import RedirectResponse
 
 from api.admin import assets
 from api.admin.error_pages import LOGIN_PATH, PageRoute
-from api.admin.pages import overview, search
+from api.admin.pages import search
 from api.admin.rendering import render
 from api.errors import HttpError, HttpErrorCode
 from api.nouns import NOUNS, load_modules
@@ -34,7 +34,6 @@ async def show_not_found(request: Request, path: str) -> Response:
 ROUTERS = (
     assets.router,
     entry,
-    overview.router,
     *(page.router for noun in NOUNS for page in load_modules("api.admin.pages", noun.pages)),
     search.router,
     rest,

@@ -15,21 +15,21 @@ from api.cli.commands.bench import bench
 from api.cli.commands.documents import documents
 from api.cli.commands.processes import processes
 from api.cli.shell.terminal import CONTEXT, noun
-from api.nouns import NOUNS, CommandGroup
+from api.nouns import NOUNS, NounDeclaration
 
 
 class NounGroup(TyperGroup):
     """Verbs of a noun, loaded when they are used."""
 
-    def __init__(self, name: str, command: CommandGroup) -> None:
+    def __init__(self, declared: NounDeclaration) -> None:
         super().__init__(
-            name=name,
-            help=command.help,
+            name=declared.name,
+            help=declared.help,
             no_args_is_help=True,
             rich_markup_mode=None,
             context_settings=CONTEXT,
         )
-        self._groups = command.groups
+        self._groups = declared.commands
         del self.commands
 
     @cached_property
@@ -71,8 +71,8 @@ def command_tree() -> TyperGroup:
     root = typer.main.get_command(app)
     assert isinstance(root, TyperGroup)
     for declared in NOUNS:
-        if declared.command is not None:
-            root.add_command(NounGroup(declared.name, declared.command))
+        if declared.commands:
+            root.add_command(NounGroup(declared))
     for group in (bench, backups, documents):
         root.commands.update(typer.main.get_group(group).commands)
     return root

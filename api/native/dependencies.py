@@ -53,7 +53,7 @@ PrincipalDep = Annotated[Principal, Depends(principal_of)]
 def name_from_path(noun: str, kind: type[ScopedName]) -> params.Depends:
     """Return the dependency on the name of a noun in a path. It raises ValidationFailed."""
 
-    def from_path(name: Any, principal: PrincipalDep) -> ScopedName:
+    async def from_path(name: Any, principal: PrincipalDep) -> ScopedName:
         return kind(name, principal.namespace)
 
     from_path.__annotations__["name"] = Annotated[NamePart, Path(alias=noun)]

@@ -25,13 +25,11 @@ from tests.documentation import ROOT
 FOLDERS = {
     "api.rest.routes": lambda noun: noun.routes,
     "api.admin.pages": lambda noun: noun.pages,
-    "api.cli.commands": lambda noun: (
-        [group.partition(":")[0] for group in noun.command.groups] if noun.command else []
-    ),
+    "api.cli.commands": lambda noun: [group.partition(":")[0] for group in noun.commands],
 }
 OF_NO_NOUN = {
     "api.rest.routes": {"metrics"},
-    "api.admin.pages": {"_shared", "overview", "search"},
+    "api.admin.pages": {"_shared", "search"},
     "api.cli.commands": {"backups", "bench", "documents", "processes"},
 }
 ENUMERATIONS = {
@@ -72,7 +70,7 @@ def test_noun_of_the_list_appears_everywhere():
         "routes": ["/v1/toys/{toy}"],
         "tag": {"name": "toys", "description": "Toys."},
         "pages": ["/ui/toys"],
-        "navigation": "Toys",
+        "navigation": "toy",
         "commands": ["ls"],
         "hint": "`millstream toy ls` lists existing toys.",
         "name": "top",
@@ -99,7 +97,7 @@ def test_tags_of_operations_are_those_of_nouns():
 
 
 def test_commands_are_listed_in_the_order_of_nouns():
-    words = [noun.name for noun in NOUNS if noun.command]
+    words = [noun.name for noun in NOUNS if noun.commands]
     groups = [
         name
         for name, command in command_tree().commands.items()

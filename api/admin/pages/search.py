@@ -9,7 +9,7 @@ from fastapi import APIRouter, Request, Response
 
 from api.admin.error_pages import PageRoute
 from api.admin.lists import Words
-from api.admin.rendering import pages_for, render
+from api.admin.rendering import nouns_for, render
 from api.native.dependencies import PrincipalDep, StorageDep
 from api.nouns import NOUNS, NounDeclaration, load_modules
 from storage.bootstrap import Storage
@@ -46,9 +46,9 @@ async def search(
     """Return a fragment that lists the matches by name, pages first."""
     part = q.strip()
     pages = [
-        SearchHit("page", page.label, page.path)
-        for page in pages_for(principal)
-        if part.lower() in page.label.lower()
+        SearchHit("page", noun.page.label, noun.page.path)
+        for noun in nouns_for(principal)
+        if noun.page and part.lower() in noun.page.label.lower()
     ]
     named = await _named(storage, principal, part) if part else []
     return render(request, "found.html", found=[*pages, *named])

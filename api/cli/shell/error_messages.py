@@ -24,7 +24,7 @@ HINTS = {
     **{
         f"{noun.name}_not_found": f"`millstream {noun.name} ls` lists existing {noun.plural}."
         for noun in NOUNS
-        if noun.command
+        if noun.commands
     },
     "stream_recreated": "Start again from the position that you want.",
     "already_exists": "`apply` replaces the settings of an existing one; preview it with --dry-run.",

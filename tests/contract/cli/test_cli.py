@@ -24,7 +24,7 @@ from api.cli.shell.terminal import Terminal
 from api.nouns import NOUNS
 from tests.cli_commands import CommandResult, millstream
 
-WORDS = tuple(noun.name for noun in NOUNS if noun.command)
+WORDS = tuple(noun.name for noun in NOUNS if noun.commands)
 NAMES = ("orders", "mails", "retries", "clicks", "copies", "billing", "ledger", "again")
 NAMES_OF_PAGE = ("errands", "steps", "copies", "walkers")
 SHELL = """
