@@ -9,7 +9,7 @@ Postgres alone decides: see `storage.postgres.repositories.groups`. Reading remo
 commits, and resets, move a group. docs/internals/rebalance.md explains the protocol.
 """
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from contextlib import suppress
 from functools import partial
 
@@ -28,18 +28,13 @@ from storage.domain.errors import (
 )
 from storage.domain.groups.assignment import Member, MemberId
 from storage.domain.groups.group import (
-    Bookmark,
     Commit,
     CommitResult,
-    Fetched,
     Group,
     GroupKind,
     GroupSpec,
     MemberShard,
     Membership,
-    ResetSpec,
-    ShardLag,
-    ShardReset,
     group_not_found,
 )
 from storage.domain.limits import Limits
@@ -50,17 +45,13 @@ from storage.groups.fetch import GroupFetcher
 from storage.groups.lag import LagReader
 from storage.groups.membership import GroupMembership
 from storage.groups.offsets import OffsetCommitter
-from storage.groups.reset import OffsetResetter
+from storage.groups.positions import GroupPositions
 from storage.groups.start_offsets import StartOffsets
 from storage.postgres.database import Database
 from storage.postgres.repositories.group_mapping import GroupShard
 from storage.postgres.repositories.groups import GroupRows
 from storage.streams.engine import Streams
 from storage.streams.read import RecordReader
-
-
-def _always() -> bool:
-    return True
 
 
 class Groups:
@@ -99,7 +90,7 @@ class Groups:
         self._coordinator = GroupCoordinator(self._rows, clock, limits)
         self._offsets = OffsetCommitter(self._rows, self._coordinator, reader, catalog)
         self._starts = StartOffsets(self._rows, self._offsets, reader)
-        self._resetter = OffsetResetter(
+        self.positions = GroupPositions(
             rows=self._rows,
             coordinator=self._coordinator,
             offsets=self._offsets,
@@ -107,11 +98,9 @@ class Groups:
             reader=reader,
             clock=clock,
         )
-        self._lag = LagReader(self._rows, self._offsets, self._starts, reader, clock)
+        self.lags = LagReader(self._rows, self._offsets, self._starts, reader, clock)
         self._members = GroupMembership(self._rows, self._coordinator, self._offsets)
-        self._fetching = GroupFetcher(
-            self._rows, self._members, self._offsets, self._starts, reader
-        )
+        self.fetcher = GroupFetcher(self._rows, self._members, self._offsets, self._starts, reader)
 
     async def close(self) -> None:
         """Stop the work in progress."""
@@ -233,40 +222,6 @@ class Groups:
 
     # Reading and committing
 
-    async def fetch(
-        self,
-        name: GroupName,
-        member_id: MemberId = "",
-        *,
-        positions: Mapping[int, int] | None = None,
-        generation: int = 0,
-        new_instance: bool = False,
-        records_max: int = limits.READ_RECORDS_MAX,
-        bytes_max: int = limits.READ_BYTES_MAX,
-        wait_ms: int = 0,
-        is_there: Callable[[], bool] = _always,
-    ) -> Fetched:
-        """Read the member's shards from the group's position; at their ends wait up to `wait_ms`.
-
-        Joins if necessary, counts as a heartbeat, and gives up the shards that are to be given up: a member that asks for
-        more holds on to nothing else. Repeated, it returns the same records until they are committed. `generation` is
-        the one that this instance of the member had last; `positions` of it are read on from, for as long as the
-        shards stay the member's. A `new_instance` fences the previous one. `is_there` returns whether the
-        caller still waits. A simple group has no members, and all shards are read. Raises StaleGeneration when a
-        later instance of the member has joined.
-        """
-        return await self._fetching.fetch(
-            name,
-            member_id,
-            positions or {},
-            generation,
-            new_instance=new_instance,
-            records_max=records_max,
-            bytes_max=bytes_max,
-            wait_ms=wait_ms,
-            is_there=is_there,
-        )
-
     async def position(self, group: Group, place: MemberShard) -> int:
         """Return the offset at which reading a shard that the group assigned begins.
 
@@ -295,48 +250,6 @@ class Groups:
         The caller has just read that end. Its children may then be assigned.
         """
         return await self._offsets.finish(group, [commit])
-
-    # Positions
-
-    async def reset(
-        self, name: GroupName, spec: ResetSpec, *, dry_run: bool = False
-    ) -> list[ShardReset]:
-        """Reset the group's offsets, also with active members; return the changes by shard.
-
-        With `dry_run`, the changes that it would make.
-        """
-        return await self._resetter.reset(name, spec, dry_run=dry_run)
-
-    async def save_bookmark(
-        self,
-        name: GroupName,
-        bookmark: str,
-        positions: Mapping[int, int] | None = None,
-        *,
-        create_only: bool = False,
-    ) -> Bookmark:
-        """Save positions under a name: those given, or the group's current ones.
-
-        Raises PreconditionFailed if it exists and `create_only` is set.
-        """
-        return await self._resetter.save_bookmark(
-            name, bookmark, positions, create_only=create_only
-        )
-
-    async def bookmarks(self, name: GroupName) -> list[Bookmark]:
-        """Return the group's bookmarks, by name."""
-        return await self._resetter.bookmarks(name)
-
-    async def delete_bookmark(self, name: GroupName, bookmark: str) -> None:
-        """Delete a bookmark.
-
-        Raises BookmarkNotFound.
-        """
-        await self._resetter.delete_bookmark(name, bookmark)
-
-    async def lag(self, name: GroupName) -> list[ShardLag]:
-        """Return the group's lag by shard."""
-        return await self._lag.lag(name)
 
     # For the sweep
 

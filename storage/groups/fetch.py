@@ -17,8 +17,12 @@ from storage.postgres.repositories.groups import GroupRows
 from storage.streams.read import RecordReader
 
 
+def _always() -> bool:
+    return True
+
+
 class GroupFetcher:
-    """Read verb of `storage.groups.engine.Groups`."""
+    """Reads of a group's members, from its committed offsets."""
 
     def __init__(
         self,
@@ -37,16 +41,25 @@ class GroupFetcher:
     async def fetch(
         self,
         name: GroupName,
-        member_id: MemberId,
-        positions: Mapping[int, int],
-        generation: int,
+        member_id: MemberId = "",
         *,
-        new_instance: bool,
-        records_max: int,
-        bytes_max: int,
-        wait_ms: int,
-        is_there: Callable[[], bool],
+        positions: Mapping[int, int] | None = None,
+        generation: int = 0,
+        new_instance: bool = False,
+        records_max: int = limits.READ_RECORDS_MAX,
+        bytes_max: int = limits.READ_BYTES_MAX,
+        wait_ms: int = 0,
+        is_there: Callable[[], bool] = _always,
     ) -> Fetched:
+        """Read the member's shards from the group's position; at their ends wait up to `wait_ms`.
+
+        Joins if necessary, counts as a heartbeat, and gives up the shards that are to be given up: a member that asks for
+        more holds on to nothing else. Repeated, it returns the same records until they are committed. `generation` is
+        the one that this instance of the member had last; `positions` of it are read on from, for as long as the
+        shards stay the member's. A `new_instance` fences the previous one. `is_there` returns whether the
+        caller still waits. A simple group has no members, and all shards are read. Raises StaleGeneration when a
+        later instance of the member has joined.
+        """
         loop = asyncio.get_running_loop()
         until = loop.time() + wait_ms / limits.SECOND_MS
         ended: dict[int, ShardRead] = {}
@@ -65,7 +78,7 @@ class GroupFetcher:
                 for member_shard in membership.assigned
                 if member_shard.shard not in ended and not membership.group.spec.paused
             ]
-            ahead = _of_this_lease(unfinished, positions, generation)
+            ahead = _of_this_lease(unfinished, positions or {}, generation)
             starts = await self._positions(membership.group, unfinished, ahead)
             left_ms = max(0, round((until - loop.time()) * limits.SECOND_MS))
             slice_ms = min(left_ms, membership.group.spec.heartbeat_ms)

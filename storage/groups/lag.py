@@ -41,7 +41,8 @@ class LagReader:
         self._reader = reader
         self._clock = clock
 
-    async def lag(self, name: GroupName) -> list[ShardLag]:
+    async def by_shard(self, name: GroupName) -> list[ShardLag]:
+        """Return the group's lag by shard. Raises GroupNotFound."""
         group, _, shards = await self._rows.describe(name)
         stream = await self._offsets.stream(group)
         holes = await self._rows.holes([shard.log_id for shard in stream.shards])

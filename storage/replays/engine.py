@@ -272,7 +272,7 @@ class Replays:
             return (await self._queues.stats(QueueName(target.queue, namespace))).ready > most
         for group in await self._readers(namespace, spec):
             with suppress(GroupNotFound):  # deleted in the meantime
-                lags = await self._groups.lag(group)
+                lags = await self._groups.lags.by_shard(group)
                 if sum(one.records for one in lags) > most:
                     return True
         return False

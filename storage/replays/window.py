@@ -105,7 +105,7 @@ class WindowResolver:
         if (await self._groups.get(named)).stream_id != source.stream_id:
             detail = f"Group '{group}' reads another stream"
             raise ValidationFailed.at(f"{pointer}/bookmark", detail, "mismatch")
-        for bookmark in await self._groups.bookmarks(named):
+        for bookmark in await self._groups.positions.bookmarks(named):
             if bookmark.name == name:
                 return dict(bookmark.positions)
         raise BookmarkNotFound(f"Bookmark '{name}' does not exist.")

@@ -64,7 +64,7 @@ class Streams:
         self._hot = hot
         self._catalog = catalog
         self._provisioner = provisioner
-        self._resharder = resharder
+        self.resharder = resharder
         self._trimmer = trimmer
         self._clock = clock
         self._executor = executor
@@ -189,32 +189,6 @@ class Streams:
 
     # Reshard
 
-    async def split(self, name: StreamName, shard: int, at_hash_key: int) -> Stream:
-        """Close a shard and open two in its place; keys from `at_hash_key` on go to the second.
-
-        Writing and reading continue during the split. Returns the stream with its new shards. Raises ShardNotFound;
-        ValidationFailed for a shard that is closed, for a key that is not above the shard's first plus one
-        and below its last, and beyond SHARDS_MAX open shards; StreamBusy while another reshard of the
-        stream is in progress; OutcomeUnknown when it has begun and a sweep must finish it.
-        """
-        return await self._resharder.split(name, shard, at_hash_key)
-
-    async def merge(self, name: StreamName, first: int, second: int) -> Stream:
-        """Close two shards with adjacent hash-key ranges, and open one in their place.
-
-        The two may be given in either order; `first` becomes the first parent. Raises what `split` does, and ValidationFailed
-        also for shards that are not adjacent.
-        """
-        return await self._resharder.merge(name, first, second)
-
-    async def set_shard_count(self, name: StreamName, count: int) -> Stream:
-        """Split and merge until `count` open shards divide the hash-key range equally.
-
-        A shard has at most two parents, so this takes several rounds, whose intermediate shards are closed
-        again immediately. Raises what `split` does, except ShardNotFound; ValidationFailed unless 1 <= count <= SHARDS_MAX.
-        """
-        return await self._resharder.set_count(name, count)
-
     async def scale(self, name: StreamName) -> int:
         """Measure an on-demand stream, and split and merge as its load requires; for the sweeper.
 
@@ -228,7 +202,7 @@ class Streams:
         known_loads = {index: load for index, load in zip(indexes, loads, strict=True) if load}
         changes = changes_for(stream, known_loads)
         if changes:
-            await self._resharder.apply(name, changes)
+            await self.resharder.apply(name, changes)
         return len(changes)
 
     async def _load(self, stream: Stream, shard: Shard) -> Load | None:
@@ -236,13 +210,6 @@ class Streams:
         return await self._on_shard(
             stream.name, shard.index, lambda log: self._hot.sample_load(log, now)
         )
-
-    async def finish_reshard(self, name: StreamName) -> bool:
-        """Finish a reshard that a crash left half done; return whether there was one.
-
-        For the sweeper. Raises StreamBusy while a process is resharding the stream.
-        """
-        return await self._resharder.finish(name)
 
     # Retention
 

@@ -76,9 +76,21 @@ class Resharder:
         self._log_slots = asyncio.Semaphore(limits.RESHARD_LOG_CONCURRENCY_MAX)
 
     async def split(self, name: StreamName, shard: int, at_hash_key: int) -> Stream:
+        """Close a shard and open two in its place; keys from `at_hash_key` on go to the second.
+
+        Writing and reading continue during the split. Returns the stream with its new shards. Raises ShardNotFound;
+        ValidationFailed for a shard that is closed, for a key that is not above the shard's first plus one
+        and below its last, and beyond SHARDS_MAX open shards; StreamBusy while another reshard of the
+        stream is in progress; OutcomeUnknown when it has begun and a sweep must finish it.
+        """
         return await self._change(name, lambda stream: [split_of(stream, shard, at_hash_key)])
 
     async def merge(self, name: StreamName, first: int, second: int) -> Stream:
+        """Close two shards with adjacent hash-key ranges, and open one in their place.
+
+        The two may be given in either order; `first` becomes the first parent. Raises what `split` does, and ValidationFailed
+        also for shards that are not adjacent.
+        """
         return await self._change(name, lambda stream: [merge_of(stream, first, second)])
 
     async def _change(self, name: StreamName, plan: Plan) -> Stream:
@@ -89,7 +101,12 @@ class Resharder:
                 await self._catalog.set_shard_target(name, None)
             return await self._step(name, plan)
 
-    async def set_count(self, name: StreamName, count: int) -> Stream:
+    async def set_shard_count(self, name: StreamName, count: int) -> Stream:
+        """Split and merge until `count` open shards divide the hash-key range equally.
+
+        A shard has at most two parents, so this takes several rounds, whose intermediate shards are closed
+        again immediately. Raises what `split` does, except ShardNotFound; ValidationFailed unless 1 <= count <= SHARDS_MAX.
+        """
         if not 1 <= count <= limits.SHARDS_MAX:
             raise ValidationFailed.at(
                 "/shards", f"must be 1 to {limits.SHARDS_MAX}", "out_of_range"

@@ -150,7 +150,7 @@ async def _until_all_is_done(storage: Storage) -> None:
     async with asyncio.timeout(PATIENCE_S):
         while True:
             stats = await storage.queues.stats(ORDERS)
-            lag = sum(shard.records for shard in await storage.groups.lag(READERS))
+            lag = sum(shard.records for shard in await storage.groups.lags.by_shard(READERS))
             if stats.acknowledged == MESSAGES and not lag:
                 return
             await asyncio.sleep(0.2)

@@ -111,8 +111,8 @@ async def test_world_has_the_described_state(service):
     assert (busy.ready, busy.in_flight) == (42, 8)
     assert len(await storage.dead_letters.reasons(INVOICES)) == 3
     assert [one.group for one in await storage.parked_groups.browse(PAYMENTS)] == ["account-0"]
-    assert sum(lag.records for lag in await storage.groups.lag(ANALYTICS)) == 298
-    assert sum(lag.records for lag in await storage.groups.lag(BILLING)) == 0
+    assert sum(lag.records for lag in await storage.groups.lags.by_shard(ANALYTICS)) == 298
+    assert sum(lag.records for lag in await storage.groups.lags.by_shard(BILLING)) == 0
     assert sum(
         one.state.files for one in (await storage.archive_admin.show(LEDGER)).shards if one.state
     )

@@ -191,7 +191,7 @@ async def _put(storage: Storage, name: StreamName, chance: random.Random, count:
 async def _split(storage: Storage) -> None:
     shard = (await storage.catalog.stream(CLICKS)).shard(1)
     middle = (shard.first_hash_key + shard.last_hash_key) // 2
-    await storage.streams.split(CLICKS, shard.index, middle)
+    await storage.streams.resharder.split(CLICKS, shard.index, middle)
 
 
 async def _commit(storage: Storage, name: GroupName) -> None:
@@ -199,7 +199,7 @@ async def _commit(storage: Storage, name: GroupName) -> None:
     kind = (await storage.groups.get(name)).spec.kind
     member = "" if kind is GroupKind.SIMPLE else "worker-1"
     while True:
-        fetched = await storage.groups.fetch(name, member)
+        fetched = await storage.groups.fetcher.fetch(name, member)
         if not any(read.records or read.ended for read in fetched.reads):
             return
         generation = None if kind is GroupKind.SIMPLE else fetched.membership.generation

@@ -69,7 +69,7 @@ async def reshard(world: World, name: str) -> None:
 
 
 async def _set_shard_count(count: int, storage: Storage) -> object:
-    return await storage.streams.set_shard_count(StreamName(EVENTS), count)
+    return await storage.streams.resharder.set_shard_count(StreamName(EVENTS), count)
 
 
 async def sweep(world: World, name: str) -> None:
@@ -82,7 +82,7 @@ async def sweep(world: World, name: str) -> None:
 
 async def _sweep(client: SimulatedCaller) -> None:
     await client.attempt(lambda storage: storage.source_transfer.sweep())
-    await client.attempt(lambda storage: storage.streams.finish_reshard(StreamName(EVENTS)))
+    await client.attempt(lambda storage: storage.streams.resharder.finish(StreamName(EVENTS)))
 
 
 async def drain(world: World) -> None:

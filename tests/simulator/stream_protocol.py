@@ -166,7 +166,7 @@ class Token:
 
 
 async def _fetch(member: str, token: Token | None, storage: Storage) -> Fetched:
-    return await storage.groups.fetch(
+    return await storage.groups.fetcher.fetch(
         GROUP,
         member,
         positions=token.positions if token else None,
@@ -184,12 +184,12 @@ async def read_shard(name: StreamName, shard: int, offset: int, storage: Storage
 
 async def set_shard_count(name: StreamName, count: int, storage: Storage) -> Stream:
     """Split or merge to this number of shards."""
-    return await storage.streams.set_shard_count(name, count)
+    return await storage.streams.resharder.set_shard_count(name, count)
 
 
 async def finish_reshard(name: StreamName, storage: Storage) -> bool:
     """Continue a reshard whose process was killed."""
-    return await storage.streams.finish_reshard(name)
+    return await storage.streams.resharder.finish(name)
 
 
 async def send_idempotent(

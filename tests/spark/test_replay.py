@@ -185,7 +185,7 @@ async def test_replay_survives_repeated_jvm_kills(
             await asyncio.sleep(chance.random())
             await kill_jvm(spark_of_the_run)
             if kill == 1:
-                await storage.streams.split(TARGET, 0, RING_SIZE // 6)
+                await storage.streams.resharder.split(TARGET, 0, RING_SIZE // 6)
         over = await ended(job_id, within_s=240)
 
     assert over.state is JobState.DONE, over.failure
@@ -208,7 +208,7 @@ async def test_replay_survives_repeated_worker_kills(
             await asyncio.sleep(chance.random() * 1.5)
             worker.kill()
         if kill == 0:
-            await storage.streams.split(TARGET, 1, RING_SIZE // 2)
+            await storage.streams.resharder.split(TARGET, 1, RING_SIZE // 2)
     async with working(HANDLERS):
         over = await ended(replay.job.job_id, within_s=240)
 

@@ -168,7 +168,7 @@ class GroupMachine(RuleBasedStateMachine):
 
     def fetch(self, name: str, process: int, limit: int) -> None:
         groups = self.groups(process)
-        fetched = self.run(groups.fetch(self.group, name, records_max=limit))
+        fetched = self.run(groups.fetcher.fetch(self.group, name, records_max=limit))
         self.beaten(name)
         self.follow_finished()
         self.note(fetched.membership)
@@ -337,13 +337,15 @@ class GroupMachine(RuleBasedStateMachine):
         stream = self.run(self.processes[0].catalog.fresh_stream(self.stream))
         shard = stream.shard(index)
         middle = (shard.first_hash_key + shard.last_hash_key) // 2
-        after = self.run(self.processes[0].streams.split(self.stream, index, middle))
+        after = self.run(self.processes[0].streams.resharder.split(self.stream, index, middle))
         self.adopt(after)
 
     def merge(self) -> None:
         stream = self.run(self.processes[0].catalog.fresh_stream(self.stream))
         first, second, *_ = stream.open_shards
-        after = self.run(self.processes[0].streams.merge(self.stream, first.index, second.index))
+        after = self.run(
+            self.processes[0].streams.resharder.merge(self.stream, first.index, second.index)
+        )
         self.adopt(after)
 
     def open_shards(self) -> list[int]:
@@ -374,7 +376,7 @@ class GroupMachine(RuleBasedStateMachine):
             return
         for _ in range(4):
             for name in ("ann", "ben", "cat"):
-                self.run(self.processes[0].groups.fetch(self.group, name))
+                self.run(self.processes[0].groups.fetcher.fetch(self.group, name))
         _, members, found = self.run(self.processes[0].groups.describe(self.group))
         over = {index for index, one in found.items() if one.lease.finished}
         readable = {

@@ -174,7 +174,7 @@ class IdempotentAppendMachine(RuleBasedStateMachine):
     async def reshard(self, how: str, shard: int) -> None:
         stream = await self.bench.storage.catalog.fresh_stream(self.name)
         if stream.opening:
-            await self.streams.finish_reshard(self.name)
+            await self.streams.resharder.finish(self.name)
             stream = await self.bench.storage.catalog.fresh_stream(self.name)
         found = next(
             (open_shard for open_shard in stream.open_shards if open_shard.index == shard), None
@@ -183,10 +183,10 @@ class IdempotentAppendMachine(RuleBasedStateMachine):
         place = stream.open_shards.index(found)
         if how == "split" and len(stream.open_shards) < 8:
             middle = (found.first_hash_key + found.last_hash_key) // 2
-            stream = await self.streams.split(self.name, found.index, middle)
+            stream = await self.streams.resharder.split(self.name, found.index, middle)
         elif how == "merge" and place > 0:
             before = stream.open_shards[place - 1]
-            stream = await self.streams.merge(self.name, before.index, found.index)
+            stream = await self.streams.resharder.merge(self.name, before.index, found.index)
         self.known.append(stream)
 
     @rule(how=st.sampled_from(["split", "merge"]), shard=st.integers(0, 12))
@@ -199,7 +199,7 @@ class IdempotentAppendMachine(RuleBasedStateMachine):
         self.bench.run(self.half_merged(place, first))
 
     async def half_merged(self, place: int, first: bool) -> None:
-        await self.streams.finish_reshard(self.name)
+        await self.streams.resharder.finish(self.name)
         catalog = self.bench.storage.catalog
         stream = await catalog.fresh_stream(self.name)
         pairs = [*itertools.pairwise(stream.open_shards)]
@@ -215,7 +215,7 @@ class IdempotentAppendMachine(RuleBasedStateMachine):
 
     @rule()
     def finish(self) -> None:
-        self.bench.run(self.streams.finish_reshard(self.name))
+        self.bench.run(self.streams.resharder.finish(self.name))
         self.known.append(self.bench.run(self.bench.storage.catalog.fresh_stream(self.name)))
 
     @rule()

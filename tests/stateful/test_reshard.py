@@ -162,17 +162,17 @@ class ReshardMachine(RuleBasedStateMachine):
     def split(self, data: st.DataObject) -> None:
         shard = data.draw(st.sampled_from(self.stream.open_shards))
         middle = (shard.first_hash_key + shard.last_hash_key) // 2
-        self.stream = self.bench.run(self.streams.split(self.name, shard.index, middle))
+        self.stream = self.bench.run(self.streams.resharder.split(self.name, shard.index, middle))
 
     @precondition(lambda self: len(self.stream.open_shards) > 1)
     @rule(data=st.data())
     def merge(self, data: st.DataObject) -> None:
         low, high = data.draw(st.sampled_from([*itertools.pairwise(self.stream.open_shards)]))
-        self.stream = self.bench.run(self.streams.merge(self.name, low.index, high.index))
+        self.stream = self.bench.run(self.streams.resharder.merge(self.name, low.index, high.index))
 
     @rule(count=st.integers(1, 5))
     def set_count(self, count: int) -> None:
-        self.stream = self.bench.run(self.streams.set_shard_count(self.name, count))
+        self.stream = self.bench.run(self.streams.resharder.set_shard_count(self.name, count))
         assert len(self.stream.open_shards) == count
 
     @rule(step_ms=st.sampled_from([1, 10_000, 599_999, 660_000]))

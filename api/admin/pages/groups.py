@@ -91,7 +91,7 @@ async def show_group(
 ) -> Response:
     """Show a group: its current position in every shard, assignments, and how to move it."""
     stored, members, shards = await storage.groups.describe(group)
-    lags = await storage.groups.lag(group)
+    lags = await storage.groups.lags.by_shard(group)
     owned = {
         member.member_id: sorted(
             shard for shard, found in shards.items() if found.lease.owner == member.member_id
@@ -115,6 +115,6 @@ async def show_group(
         ),
         lost=sum(lag.expired for lag in lags),
         committed_at_ms=max((lag.committed_at_ms or 0 for lag in lags), default=0),
-        bookmarks=await storage.groups.bookmarks(group),
+        bookmarks=await storage.groups.positions.bookmarks(group),
         reads=principal.policy.allows(Action.STREAM_LIST, stored.spec.stream),
     )

@@ -174,7 +174,7 @@ async def fetch_records(call: Call[FetchRecords]) -> GroupRecords:
     query = call.query
     about = _about(call.group)
     instance, previous = _instance(query, about)
-    fetched = await call.storage.groups.fetch(
+    fetched = await call.storage.groups.fetcher.fetch(
         call.group,
         query.member,
         positions=previous.positions,

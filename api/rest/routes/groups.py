@@ -150,7 +150,7 @@ async def reset_group(group: GroupPath, storage: StorageDep, reset: ResetIn) -> 
 
     Reads before the reset are discarded: their commits are rejected as stale.
     """
-    done = await storage.groups.reset(group, reset.to_domain(), dry_run=reset.dry_run)
+    done = await storage.groups.positions.reset(group, reset.to_domain(), dry_run=reset.dry_run)
     return ResetOut(
         dry_run=reset.dry_run, shards=[ShardResetOut.from_domain(shard) for shard in done]
     )
@@ -159,7 +159,7 @@ async def reset_group(group: GroupPath, storage: StorageDep, reset: ResetIn) -> 
 @router.get("/{group}/lag", dependencies=[SEE])
 async def get_group_lag(group: GroupPath, storage: StorageDep) -> GroupLag:
     """Show the lag of a group in records and time, and when unread records expire."""
-    return GroupLag.from_domain(await storage.groups.lag(group))
+    return GroupLag.from_domain(await storage.groups.lags.by_shard(group))
 
 
 @router.put("/{group}/bookmarks/{bookmark}", dependencies=[MANAGE, JSON_ONLY])
@@ -173,7 +173,7 @@ async def put_bookmark(
     """Save the group's current offsets, or other offsets, as a bookmark."""
     offsets = body.positions
     positions = None if offsets is None else positions_from(offsets, "/positions")
-    saved = await storage.groups.save_bookmark(
+    saved = await storage.groups.positions.save_bookmark(
         group, bookmark, positions, create_only=is_create_only(if_none_match)
     )
     return BookmarkOut.from_domain(saved)
@@ -182,14 +182,14 @@ async def put_bookmark(
 @router.get("/{group}/bookmarks", dependencies=[SEE])
 async def list_bookmarks(group: GroupPath, storage: StorageDep) -> BookmarkList:
     """List a group's bookmarks by name."""
-    bookmarks = await storage.groups.bookmarks(group)
+    bookmarks = await storage.groups.positions.bookmarks(group)
     return BookmarkList(items=[BookmarkOut.from_domain(bookmark) for bookmark in bookmarks])
 
 
 @router.delete("/{group}/bookmarks/{bookmark}", dependencies=[MANAGE], status_code=204)
 async def delete_bookmark(group: GroupPath, bookmark: NamePart, storage: StorageDep) -> None:
     """Delete a bookmark."""
-    await storage.groups.delete_bookmark(group, bookmark)
+    await storage.groups.positions.delete_bookmark(group, bookmark)
 
 
 # Examples of the OpenAPI document

@@ -50,14 +50,14 @@ async def reshard_stream(stream: StreamPath, storage: StorageDep, change: Reshar
     streams = storage.streams
     match change:
         case Reshard(shards=int(count), split=None, merge=None):
-            await streams.set_shard_count(stream, count)
+            await streams.resharder.set_shard_count(stream, count)
         case Reshard(shards=None, split=None, merge=(first, second)):
-            await streams.merge(stream, first, second)
+            await streams.resharder.merge(stream, first, second)
         case Reshard(shards=None, split=split, merge=None) if split is not None:
             hash_key = (
                 split.at() if split.at_hash_key else await _middle(storage, stream, split.shard)
             )
-            await streams.split(stream, split.shard, hash_key)
+            await streams.resharder.split(stream, split.shard, hash_key)
         case _:
             raise ValidationFailed.at(
                 "/shards", "Specify exactly one of shards, split and merge", "exclusive"

@@ -17,7 +17,7 @@ async def _finish(storage: Storage, stream: Stream) -> int:
     if not stream.opening and stream.shards_target is None:
         return 0
     try:
-        return await storage.streams.finish_reshard(stream.name)
+        return await storage.streams.resharder.finish(stream.name)
     except (StreamNotFound, StreamBusy):
         return 0  # deleted since it was listed, or another process works on it
 

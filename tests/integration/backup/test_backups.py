@@ -167,7 +167,7 @@ async def test_configuration_and_progress_are_restored(source, target, tmp_path)
     await restored(target, tmp_path / "backup")
 
     async with open_storage(target) as storage:
-        [lag] = await storage.groups.lag(READERS)
+        [lag] = await storage.groups.lags.by_shard(READERS)
         letters, _ = await storage.dead_letters.browse(ORDERS, messages_max=10)
         stats = await storage.queues.stats(LATER)
         hook = await storage.webhooks.opened(HOOK)
@@ -178,7 +178,7 @@ async def test_configuration_and_progress_are_restored(source, target, tmp_path)
         [again] = await storage.queues.send(LATER, [NewMessage(b"once")], idempotency_key="k")
         [more] = await storage.streams.append_to_shard(CLICKS, 0, [Record(b"more")])
         await storage.groups.commit(READERS, [Commit(0, more.offset + 1)])
-        [done] = await storage.groups.lag(READERS)
+        [done] = await storage.groups.lags.by_shard(READERS)
 
         assert (lag.committed, lag.records) == (3, 2)
         assert [letter.body for letter in letters] == [b"bad"]

@@ -93,7 +93,7 @@ async def check_queues(storage):
 
 async def check_stream(storage):
     """The kept group continues after its commit, across the kept reshard."""
-    fetched = await storage.groups.fetch(GroupName("readers"), "alice", records_max=10)
+    fetched = await storage.groups.fetcher.fetch(GroupName("readers"), "alice", records_max=10)
     extents = await storage.record_reader.shards(StreamName("clicks"))
 
     assert [record.record.data for read in fetched.reads for record in read.records] == [b"after"]

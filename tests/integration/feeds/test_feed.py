@@ -391,7 +391,7 @@ async def test_end_of_shard_is_reported_repeatedly_with_children(engines, feeds,
         waiting = asyncio.create_task(feed.at(2, LONG_MS))
         await reader.reading.wait()
 
-        await engines.streams.split(CLICKS, 0, RING_SIZE // 2)
+        await engines.streams.resharder.split(CLICKS, 0, RING_SIZE // 2)
         told = await waiting
         reads = reader.reads
         again = await feed.at(2, LONG_MS)

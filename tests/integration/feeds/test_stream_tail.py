@@ -135,9 +135,9 @@ async def test_child_is_read_after_all_of_its_parents(engines, feeds, catalog):
     async with await tail_of(feeds, catalog, {0: 0, 1: 0}) as tail:
         reader = Reader(tail)
         await reader.read(5)
-        await engines.streams.merge(CLICKS, 0, 1)
+        await engines.streams.resharder.merge(CLICKS, 0, 1)
         await append(engines, "two")
-        await engines.streams.split(CLICKS, 2, HALF)
+        await engines.streams.resharder.split(CLICKS, 2, HALF)
         await append(engines, "three")
         await reader.read(55)
 
@@ -150,7 +150,7 @@ async def test_child_is_read_after_all_of_its_parents(engines, feeds, catalog):
 async def test_read_resumes_while_child_waits_for_other_parent(engines, feeds, catalog):
     await append(engines, "one")
     states = await engines.record_reader.shards(CLICKS)
-    await engines.streams.merge(CLICKS, 0, 1)
+    await engines.streams.resharder.merge(CLICKS, 0, 1)
     await append(engines, "two")
 
     async with await tail_of(feeds, catalog, {0: FULLY_READ, 1: 0}) as tail:
@@ -163,7 +163,7 @@ async def test_read_resumes_while_child_waits_for_other_parent(engines, feeds, c
 async def test_children_are_found_after_catalog_outage(engines, feeds, catalog):
     """No record is lost when the children cannot be looked up."""
     await append(engines, "one")
-    await engines.streams.merge(CLICKS, 0, 1)
+    await engines.streams.resharder.merge(CLICKS, 0, 1)
     await append(engines, "two")
     async with await tail_of(feeds, catalog, {0: 0, 1: 0}) as tail:
         reader, failed = Reader(tail), 0
@@ -181,7 +181,7 @@ async def test_children_are_found_after_catalog_outage(engines, feeds, catalog):
 
 async def test_shard_expired_unread_is_reported_as_gap(engines, feeds, catalog, clock):
     await append(engines, "one")
-    await engines.streams.merge(CLICKS, 0, 1)
+    await engines.streams.resharder.merge(CLICKS, 0, 1)
     clock.advance(ms=CLOSED_SHARD_MS_MIN + 2 * DAY_MS)
     while await engines.streams.trim(CLICKS, 10_000):
         pass
@@ -199,7 +199,7 @@ async def test_shard_expired_unread_is_reported_as_gap(engines, feeds, catalog, 
 async def test_shard_expiring_while_read_is_reported_as_gap(engines, feeds, catalog, clock):
     await append(engines, "one")
     async with await tail_of(feeds, catalog, {0: 2, 1: 2}) as tail:
-        await engines.streams.merge(CLICKS, 0, 1)
+        await engines.streams.resharder.merge(CLICKS, 0, 1)
         clock.advance(ms=CLOSED_SHARD_MS_MIN + 2 * DAY_MS)
         while await engines.streams.trim(CLICKS, 10_000):
             pass
@@ -214,7 +214,7 @@ async def test_shard_expiring_while_read_is_reported_as_gap(engines, feeds, cata
 
 async def test_single_shard_read_ends_at_end_of_shard(engines, feeds, catalog):
     await append(engines, "one")
-    await engines.streams.merge(CLICKS, 0, 1)
+    await engines.streams.resharder.merge(CLICKS, 0, 1)
     async with await tail_of(feeds, catalog, {1: 0}, alone=True) as tail:
         reader = Reader(tail)
         await reader.read(100)
@@ -242,14 +242,14 @@ async def test_deletion_of_stream_ends_waiting_read(engines, feeds, catalog):
 
 async def test_read_stops_at_end_offsets(engines, feeds, catalog):
     await append(engines, "one")
-    await engines.streams.split(CLICKS, 0, HALF // 2)
+    await engines.streams.resharder.split(CLICKS, 0, HALF // 2)
     await append(engines, "two")
     states = await engines.record_reader.shards(CLICKS)
     until = {
         state.shard.index: state.next if state.shard.is_open else TO_ITS_END for state in states
     }
     await append(engines, "three")
-    await engines.streams.merge(CLICKS, 2, 3)
+    await engines.streams.resharder.merge(CLICKS, 2, 3)
 
     async with await tail_of(feeds, catalog, {0: 0, 1: 0}, until=until) as tail:
         reader = Reader(tail)

@@ -42,7 +42,7 @@ class ReadLog:
     async def member(self, storage: Storage, name: str, chance: random.Random) -> None:
         """Read and commit, and sometimes leave or pause."""
         while not self.done.is_set():
-            fetched = await storage.groups.fetch(READERS, name, records_max=60, wait_ms=50)
+            fetched = await storage.groups.fetcher.fetch(READERS, name, records_max=60, wait_ms=50)
             for read in fetched.reads:
                 for record in read.records:
                     known = self.read.setdefault((read.shard, record.offset), record.record.data)
@@ -79,8 +79,8 @@ async def write(storage: Storage) -> None:
 
 async def disturb(storage: Storage) -> None:
     await asyncio.sleep(0.3)
-    await storage.streams.set_shard_count(CLICKS, 8)
-    await storage.groups.reset(READERS, ResetSpec(to=ResetTo.EARLIEST))
+    await storage.streams.resharder.set_shard_count(CLICKS, 8)
+    await storage.groups.positions.reset(READERS, ResetSpec(to=ResetTo.EARLIEST))
     await asyncio.sleep(0.3)
     await storage.groups.rebalance_all()
 
@@ -108,7 +108,7 @@ async def test_concurrent_members_lose_nothing_and_share_no_generation(processes
 
 async def _behind(storage: Storage) -> bool:
     """Return whether records are left that the group has not committed."""
-    return any(lag.records for lag in await storage.groups.lag(READERS))
+    return any(lag.records for lag in await storage.groups.lags.by_shard(READERS))
 
 
 def _raise_what_failed(tasks: list[asyncio.Task[None]]) -> None:
@@ -126,7 +126,7 @@ async def test_concurrent_heartbeats_and_commits_do_not_deadlock(processes):
     async def act(storage: Storage, chance: random.Random) -> None:
         for _ in range(15):
             name, member = chance.choice(names), f"m{chance.randrange(4)}"
-            fetched = await storage.groups.fetch(name, member)
+            fetched = await storage.groups.fetcher.fetch(name, member)
             generation = fetched.membership.generation
             shards = [place.shard for place in fetched.membership.assigned]
             if shards:

@@ -63,12 +63,12 @@ async def test_group_requires_its_stream_and_is_deleted_with_it(storage, groups)
     with pytest.raises(StreamNotFound):
         await groups.put(GroupName("others"), GroupSpec(stream="nowhere"))
     await fill(storage)
-    await groups.commit(READERS, commits(await groups.fetch(READERS, "a")))
+    await groups.commit(READERS, commits(await groups.fetcher.fetch(READERS, "a")))
 
     await storage.catalog.delete_stream(CLICKS)
 
     with pytest.raises(GroupNotFound):
-        await groups.fetch(READERS, "a")
+        await groups.fetcher.fetch(READERS, "a")
     with pytest.raises(GroupNotFound):
         await groups.commit(READERS, [Commit(0, 1, "a", 1)])
     assert await groups.list_groups("default") == []
@@ -76,7 +76,7 @@ async def test_group_requires_its_stream_and_is_deleted_with_it(storage, groups)
 
 async def test_new_group_reads_recreated_stream_from_its_start(storage, groups):
     await fill(storage, 5)
-    old = await groups.fetch(READERS, "a")
+    old = await groups.fetcher.fetch(READERS, "a")
     await groups.commit(READERS, commits(old))
     await storage.catalog.delete_stream(CLICKS)
     await storage.catalog.put_stream(CLICKS, StreamSpec(shards=4))
@@ -84,7 +84,7 @@ async def test_new_group_reads_recreated_stream_from_its_start(storage, groups):
     await fill(storage, 1)
 
     results = await groups.commit(READERS, commits(old))
-    new = await groups.fetch(READERS, "a")
+    new = await groups.fetcher.fetch(READERS, "a")
 
     assert all(isinstance(result, OffsetOutOfRange) for result in results)
     assert len(data(new)) == 4
@@ -92,23 +92,23 @@ async def test_new_group_reads_recreated_stream_from_its_start(storage, groups):
 
 async def test_deleted_group_leaves_no_state(storage, groups):
     await fill(storage)
-    await groups.commit(READERS, commits(await groups.fetch(READERS, "a")))
+    await groups.commit(READERS, commits(await groups.fetcher.fetch(READERS, "a")))
 
     await groups.delete(READERS)
     with pytest.raises(GroupNotFound):
         await groups.get(READERS)
 
     await groups.put(READERS, GroupSpec(stream="clicks"))
-    assert len(data(await groups.fetch(READERS, "a"))) == 12
+    assert len(data(await groups.fetcher.fetch(READERS, "a"))) == 12
 
 
 async def test_positions_of_deleted_group_are_stale_in_new_one(storage, groups, clock):
     await fill(storage)
-    old = await groups.fetch(READERS, "a")
+    old = await groups.fetcher.fetch(READERS, "a")
     await groups.delete(READERS)
     clock.advance(ms=1_000)
     await groups.put(READERS, GroupSpec(stream="clicks"))
-    await groups.fetch(READERS, "a")
+    await groups.fetcher.fetch(READERS, "a")
 
     results = await groups.commit(READERS, commits(old))
 
@@ -136,7 +136,7 @@ async def test_group_at_latest_reads_later_records_only(storage, groups):
     await groups.put(late, GroupSpec(stream="clicks", start=StartAt.LATEST))
     await storage.streams.append_to_shard(CLICKS, 2, [Record(b"new")])
 
-    assert data(await groups.fetch(late, "a")) == [b"new"]
+    assert data(await groups.fetcher.fetch(late, "a")) == [b"new"]
 
 
 async def test_group_at_time_reads_records_since_then(storage, groups, clock):
@@ -146,7 +146,7 @@ async def test_group_at_time_reads_records_since_then(storage, groups, clock):
     spec = GroupSpec(stream="clicks", start=StartAt.TIME, start_time_ms=clock.now_ms())
     await groups.put(since, spec)
 
-    assert data(await groups.fetch(since, "a")) == []
+    assert data(await groups.fetcher.fetch(since, "a")) == []
 
     await storage.streams.append_to_shard(CLICKS, 1, [Record(b"new")])
-    assert data(await groups.fetch(since, "a")) == [b"new"]
+    assert data(await groups.fetcher.fetch(since, "a")) == [b"new"]

@@ -38,7 +38,7 @@ async def append(storage, shard: int, count: int) -> None:
 
 
 async def read_and_commit(groups: Groups, member: str) -> Fetched:
-    fetched = await groups.fetch(GROUP, member)
+    fetched = await groups.fetcher.fetch(GROUP, member)
     generation = fetched.membership.generation
     positions = fetched.positions.items()
     if positions:
@@ -58,13 +58,13 @@ async def test_unread_records_of_children_are_gap_and_lag(events, start, kind):
     await groups.put(GROUP, GroupSpec(stream=EVENTS.name, kind=kind, **start))
     await append(events, 0, 1)
     await read_and_commit(groups, member)
-    await events.streams.split(EVENTS, 0, RING_MIDDLE)
+    await events.streams.resharder.split(EVENTS, 0, RING_MIDDLE)
     for child in (1, 2):
         await append(events, child, 10)
         await events.streams.truncate(EVENTS, child, 4)
 
-    lag = {shard.shard: shard for shard in await groups.lag(GROUP)}
-    fetched = await groups.fetch(GROUP, member)
+    lag = {shard.shard: shard for shard in await groups.lags.by_shard(GROUP)}
+    fetched = await groups.fetcher.fetch(GROUP, member)
 
     assert [(lag[child].expired, lag[child].records) for child in (1, 2)] == [(4, 6), (4, 6)]
     assert [(shard, gap.first, gap.next) for shard, gap in fetched.gaps] == [(1, 0, 4), (2, 0, 4)]
@@ -80,12 +80,12 @@ async def test_start_is_stored_at_first_read(events, start, call):
     await events.streams.truncate(EVENTS, 0, 2)
 
     if call == "fetch":
-        first = (await groups.fetch(GROUP, "a")).membership
+        first = (await groups.fetcher.fetch(GROUP, "a")).membership
     else:
         first = await groups.join(GROUP, member_id="a")
     await events.streams.truncate(EVENTS, 0, 5)
-    [lag] = await groups.lag(GROUP)
-    fetched = await groups.fetch(GROUP, "a")
+    [lag] = await groups.lags.by_shard(GROUP)
+    fetched = await groups.fetcher.fetch(GROUP, "a")
 
     assert [(place.committed, place.position) for place in first.assigned] == [(None, 2)]
     assert (lag.committed, lag.position, lag.expired, lag.records) == (None, 2, 3, 5)
@@ -97,12 +97,12 @@ async def test_bookmark_older_than_children_counts_their_losses(events):
     await groups.put(GROUP, GroupSpec(stream=EVENTS.name))
     await append(events, 0, 1)
     await read_and_commit(groups, "a")
-    await groups.save_bookmark(GROUP, "before")
-    await events.streams.split(EVENTS, 0, RING_MIDDLE)
+    await groups.positions.save_bookmark(GROUP, "before")
+    await events.streams.resharder.split(EVENTS, 0, RING_MIDDLE)
     await append(events, 1, 10)
     await events.streams.truncate(EVENTS, 1, 4)
 
-    changes = await groups.reset(GROUP, ResetSpec(to=ResetTo.BOOKMARK, bookmark="before"))
+    changes = await groups.positions.reset(GROUP, ResetSpec(to=ResetTo.BOOKMARK, bookmark="before"))
 
     assert [(change.after, change.expired) for change in changes] == [(1, 0), (0, 4), (0, 0)]
 
@@ -114,7 +114,7 @@ async def test_every_offset_is_delivered_or_reported_as_gap(events, seed):
     reader = events.record_reader
     await groups.put(GROUP, GroupSpec(stream=EVENTS.name))
     await append(events, 0, 3)
-    await groups.fetch(GROUP, "a")
+    await groups.fetcher.fetch(GROUP, "a")
     seen: set[tuple[int, int]] = set()
     for _ in range(12):
         shards = await reader.shards(EVENTS)
@@ -126,7 +126,7 @@ async def test_every_offset_is_delivered_or_reported_as_gap(events, seed):
         if chance.random() < 0.3:
             state = chance.choice([one for one in shards if one.shard.is_open])
             middle = (state.shard.first_hash_key + state.shard.last_hash_key) // 2 + 1
-            await streams.split(EVENTS, state.shard.index, middle)
+            await streams.resharder.split(EVENTS, state.shard.index, middle)
         if chance.random() < 0.5:
             seen.update(offsets_of(await read_and_commit(groups, "a")))
     for _ in range(20):

@@ -21,10 +21,10 @@ pytestmark = pytest.mark.one_store
 async def test_fetch_is_repeatable_until_commit(storage, groups):
     await fill(storage)
 
-    first = await groups.fetch(READERS, "a")
-    again = await groups.fetch(READERS, "a")
+    first = await groups.fetcher.fetch(READERS, "a")
+    again = await groups.fetcher.fetch(READERS, "a")
     await groups.commit(READERS, commits(again))
-    after = await groups.fetch(READERS, "a")
+    after = await groups.fetcher.fetch(READERS, "a")
 
     assert data(first) == data(again)
     assert len(data(first)) == 12
@@ -33,13 +33,13 @@ async def test_fetch_is_repeatable_until_commit(storage, groups):
 
 async def test_fetch_continues_from_positions_of_its_generation(storage, groups):
     await fill(storage)
-    first = await groups.fetch(READERS, "a", records_max=4)
+    first = await groups.fetcher.fetch(READERS, "a", records_max=4)
     generation = first.membership.generation
 
-    second = await groups.fetch(
+    second = await groups.fetcher.fetch(
         READERS, "a", positions=first.positions, generation=generation, records_max=4
     )
-    of_old = await groups.fetch(
+    of_old = await groups.fetcher.fetch(
         READERS, "a", positions=first.positions, generation=0, records_max=4
     )
 
@@ -49,8 +49,8 @@ async def test_fetch_continues_from_positions_of_its_generation(storage, groups)
 
 
 async def test_waiting_fetch_is_woken_by_record(storage, groups):
-    await groups.fetch(READERS, "a")
-    waiting = asyncio.create_task(groups.fetch(READERS, "a", wait_ms=10_000))
+    await groups.fetcher.fetch(READERS, "a")
+    waiting = asyncio.create_task(groups.fetcher.fetch(READERS, "a", wait_ms=10_000))
     await asyncio.sleep(0.05)
 
     await storage.streams.append_to_shard(CLICKS, 3, [Record(b"new")])
@@ -60,10 +60,10 @@ async def test_waiting_fetch_is_woken_by_record(storage, groups):
 
 async def test_two_members_share_records(storage, groups):
     await fill(storage)
-    await groups.fetch(READERS, "a")
-    await groups.fetch(READERS, "b")
+    await groups.fetcher.fetch(READERS, "a")
+    await groups.fetcher.fetch(READERS, "b")
 
-    a, b = await groups.fetch(READERS, "a"), await groups.fetch(READERS, "b")
+    a, b = await groups.fetcher.fetch(READERS, "a"), await groups.fetcher.fetch(READERS, "b")
 
     assert len(data(a)) == len(data(b)) == 6
     assert not set(data(a)) & set(data(b))
@@ -123,12 +123,12 @@ async def test_commit_requires_member_and_generation(storage, groups):
 
 async def test_unread_expired_records_are_reported_as_gap(storage, groups, clock):
     await fill(storage)
-    await groups.commit(READERS, commits(await groups.fetch(READERS, "a", records_max=4)))
+    await groups.commit(READERS, commits(await groups.fetcher.fetch(READERS, "a", records_max=4)))
     clock.advance(ms=8 * 86_400_000)
     await storage.streams.append_to_shard(CLICKS, 0, [Record(b"new")])
     await storage.streams.trim(CLICKS, 1_000)
 
-    fetched_records = await groups.fetch(READERS, "a")
+    fetched_records = await groups.fetcher.fetch(READERS, "a")
 
     assert data(fetched_records) == [b"new"]
     assert {(shard, gap.first, gap.next, gap.reason) for shard, gap in fetched_records.gaps} >= {
@@ -138,13 +138,13 @@ async def test_unread_expired_records_are_reported_as_gap(storage, groups, clock
 
 async def test_paused_group_receives_nothing_and_may_commit(storage, groups):
     await fill(storage)
-    first = await groups.fetch(READERS, "a", records_max=4)
+    first = await groups.fetcher.fetch(READERS, "a", records_max=4)
 
     await groups.pause(READERS, paused=True)
-    paused = await groups.fetch(READERS, "a")
+    paused = await groups.fetcher.fetch(READERS, "a")
     committed = await groups.commit(READERS, commits(first))
     await groups.pause(READERS, paused=False)
-    after = await groups.fetch(READERS, "a")
+    after = await groups.fetcher.fetch(READERS, "a")
 
     assert (data(paused), paused.positions) == ([], {})
     assert len(paused.membership.assigned) == 4

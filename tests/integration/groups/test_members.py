@@ -103,23 +103,23 @@ async def test_maintenance_expels_silent_members(storage, groups, clock):
 async def test_member_past_its_session_cannot_commit(storage, groups, clock):
     """G2: the shard moved to another member meanwhile."""
     await fill(storage)
-    asleep = await groups.fetch(READERS, "a")
+    asleep = await groups.fetcher.fetch(READERS, "a")
     clock.advance(ms=SESSION_MS)
-    fetched_records = await groups.fetch(READERS, "b")
+    fetched_records = await groups.fetcher.fetch(READERS, "b")
 
     results = await groups.commit(READERS, commits(asleep))
 
     assert all(isinstance(result, MemberUnknown) for result in results)
-    assert data(fetched_records) == data(asleep) == data(await groups.fetch(READERS, "b"))
+    assert data(fetched_records) == data(asleep) == data(await groups.fetcher.fetch(READERS, "b"))
 
 
 async def test_rejoined_member_fences_its_previous_instance(storage, groups, clock):
     """G2: the same member id after a restart."""
     await fill(storage)
-    asleep = await groups.fetch(READERS, "a")
+    asleep = await groups.fetcher.fetch(READERS, "a")
     clock.advance(ms=SESSION_MS)
     await rebalance_groups(storage)
-    await groups.fetch(READERS, "a")
+    await groups.fetcher.fetch(READERS, "a")
 
     results = await groups.commit(READERS, commits(asleep))
 
@@ -137,7 +137,7 @@ async def test_unknown_generation_cannot_commit(storage, groups):
 
 async def test_late_member_keeps_shards_that_nobody_claimed(storage, groups, clock):
     await fill(storage)
-    late = await groups.fetch(READERS, "a")
+    late = await groups.fetcher.fetch(READERS, "a")
     clock.advance(ms=10 * SESSION_MS)
 
     results = await groups.commit(READERS, commits(late))
@@ -194,7 +194,7 @@ async def test_static_member_that_stays_away_loses_its_shards(groups, clock):
 async def test_many_members_join_concurrently(groups):
     await asyncio.gather(*(groups.join(READERS, member_id=f"m{nth}") for nth in range(20)))
     for _ in range(3):
-        fetched_records = [await groups.fetch(READERS, f"m{nth}") for nth in range(20)]
+        fetched_records = [await groups.fetcher.fetch(READERS, f"m{nth}") for nth in range(20)]
 
     counts = Counter(len(fetched_record.membership.assigned) for fetched_record in fetched_records)
     assert counts == {1: 4, 0: 16}

@@ -40,9 +40,9 @@ async def test_simple_group_keeps_offsets_without_members(storage, groups):
     await fill(storage)
     await groups.put(simple, GroupSpec(stream="clicks", kind=GroupKind.SIMPLE))
 
-    first = await groups.fetch(simple)
+    first = await groups.fetcher.fetch(simple)
     committed = await groups.commit(simple, [Commit(0, 3), Commit(1, 1)])
-    rest = await groups.fetch(simple)
+    rest = await groups.fetcher.fetch(simple)
 
     assert len(data(first)) == 12
     assert committed == [GroupOffset(0, 3), GroupOffset(1, 1)]
@@ -50,15 +50,15 @@ async def test_simple_group_keeps_offsets_without_members(storage, groups):
     with pytest.raises(ValidationFailed):
         await groups.join(simple)
     with pytest.raises(ValidationFailed):
-        await groups.fetch(READERS)
+        await groups.fetcher.fetch(READERS)
 
 
 async def test_reset_fences_earlier_reads_of_simple_group(storage, groups):
     simple = GroupName("simple")
     await fill(storage)
     await groups.put(simple, GroupSpec(stream="clicks", kind=GroupKind.SIMPLE))
-    read = await groups.fetch(simple)
-    await groups.reset(simple, ResetSpec(to=ResetTo.LATEST))
+    read = await groups.fetcher.fetch(simple)
+    await groups.positions.reset(simple, ResetSpec(to=ResetTo.LATEST))
 
     results = await groups.commit(simple, commits(read))
 
@@ -67,10 +67,12 @@ async def test_reset_fences_earlier_reads_of_simple_group(storage, groups):
 
 async def test_dry_run_shows_changes_of_reset(storage, groups):
     await fill(storage)
-    await groups.commit(READERS, commits(await groups.fetch(READERS, "a", records_max=4)))
+    await groups.commit(READERS, commits(await groups.fetcher.fetch(READERS, "a", records_max=4)))
 
-    shown = await groups.reset(READERS, ResetSpec(to=ResetTo.LATEST, shards=(1, 2)), dry_run=True)
-    after = await groups.fetch(READERS, "a")
+    shown = await groups.positions.reset(
+        READERS, ResetSpec(to=ResetTo.LATEST, shards=(1, 2)), dry_run=True
+    )
+    after = await groups.fetcher.fetch(READERS, "a")
 
     assert [(one.shard, one.before, one.after) for one in shown] == [(1, 1, 3), (2, 1, 3)]
     assert len(data(after)) == 8
@@ -79,12 +81,12 @@ async def test_dry_run_shows_changes_of_reset(storage, groups):
 async def test_reset_fences_reads_of_active_members(storage, groups):
     """G2 and G3: only the reset moves the group back, and earlier reads cannot undo it."""
     await fill(storage)
-    read = await groups.fetch(READERS, "a")
+    read = await groups.fetcher.fetch(READERS, "a")
     await groups.commit(READERS, commits(read))
 
-    shown = await groups.reset(READERS, ResetSpec(to=ResetTo.EARLIEST))
+    shown = await groups.positions.reset(READERS, ResetSpec(to=ResetTo.EARLIEST))
     stale = await groups.commit(READERS, commits(read))
-    again = await groups.fetch(READERS, "a")
+    again = await groups.fetcher.fetch(READERS, "a")
 
     assert [(one.before, one.after) for one in shown] == [(3, 0)] * 4
     assert all(isinstance(one, StaleGeneration) for one in stale)
@@ -98,59 +100,59 @@ async def test_reset_accepts_time_or_offsets(storage, groups, clock):
     at_ms = clock.now_ms()
     await fill(storage, 1)
 
-    by_time = await groups.reset(READERS, ResetSpec(to=ResetTo.TIME, time_ms=at_ms))
-    by_offset = await groups.reset(READERS, ResetSpec(to=ResetTo.OFFSETS, offsets={2: 1}))
+    by_time = await groups.positions.reset(READERS, ResetSpec(to=ResetTo.TIME, time_ms=at_ms))
+    by_offset = await groups.positions.reset(READERS, ResetSpec(to=ResetTo.OFFSETS, offsets={2: 1}))
 
     assert [one.after for one in by_time] == [3, 3, 3, 3]
     assert [(one.shard, one.before, one.after) for one in by_offset] == [(2, 3, 1)]
     with pytest.raises(OffsetOutOfRange):
-        await groups.reset(READERS, ResetSpec(to=ResetTo.OFFSETS, offsets={2: 5}))
+        await groups.positions.reset(READERS, ResetSpec(to=ResetTo.OFFSETS, offsets={2: 5}))
     with pytest.raises(ShardNotFound):
-        await groups.reset(READERS, ResetSpec(to=ResetTo.OFFSETS, offsets={7: 0}))
+        await groups.positions.reset(READERS, ResetSpec(to=ResetTo.OFFSETS, offsets={7: 0}))
     with pytest.raises(ValidationFailed):
-        await groups.reset(READERS, ResetSpec(to=ResetTo.OFFSETS))
+        await groups.positions.reset(READERS, ResetSpec(to=ResetTo.OFFSETS))
 
 
 async def test_group_can_be_reset_to_bookmark(storage, groups):
     await fill(storage)
-    await groups.commit(READERS, commits(await groups.fetch(READERS, "a", records_max=4)))
-    saved = await groups.save_bookmark(READERS, "before-deploy")
-    await groups.commit(READERS, commits(await groups.fetch(READERS, "a")))
+    await groups.commit(READERS, commits(await groups.fetcher.fetch(READERS, "a", records_max=4)))
+    saved = await groups.positions.save_bookmark(READERS, "before-deploy")
+    await groups.commit(READERS, commits(await groups.fetcher.fetch(READERS, "a")))
 
-    await groups.reset(READERS, ResetSpec(to=ResetTo.BOOKMARK, bookmark="before-deploy"))
-    again = await groups.fetch(READERS, "a")
+    await groups.positions.reset(READERS, ResetSpec(to=ResetTo.BOOKMARK, bookmark="before-deploy"))
+    again = await groups.fetcher.fetch(READERS, "a")
 
     assert saved.positions == dict.fromkeys(range(4), 1)
     assert len(data(again)) == 8
-    assert await groups.bookmarks(READERS) == [saved]
+    assert await groups.positions.bookmarks(READERS) == [saved]
 
 
 async def test_bookmarks_are_replaced_and_deleted(storage, groups):
     await fill(storage)
-    await groups.save_bookmark(READERS, "here", {0: 1})
-    replaced = await groups.save_bookmark(READERS, "here", {1: 2})
+    await groups.positions.save_bookmark(READERS, "here", {0: 1})
+    replaced = await groups.positions.save_bookmark(READERS, "here", {1: 2})
 
-    assert [bookmark.positions for bookmark in await groups.bookmarks(READERS)] == [
+    assert [bookmark.positions for bookmark in await groups.positions.bookmarks(READERS)] == [
         replaced.positions
     ]
     with pytest.raises(OffsetOutOfRange):
-        await groups.save_bookmark(READERS, "there", {0: 9})
-    await groups.delete_bookmark(READERS, "here")
+        await groups.positions.save_bookmark(READERS, "there", {0: 9})
+    await groups.positions.delete_bookmark(READERS, "here")
     with pytest.raises(BookmarkNotFound):
-        await groups.delete_bookmark(READERS, "here")
+        await groups.positions.delete_bookmark(READERS, "here")
     with pytest.raises(BookmarkNotFound):
-        await groups.reset(READERS, ResetSpec(to=ResetTo.BOOKMARK, bookmark="here"))
+        await groups.positions.reset(READERS, ResetSpec(to=ResetTo.BOOKMARK, bookmark="here"))
 
 
 async def test_lag_is_in_records_and_in_time(storage, groups, clock):
     await fill(storage)
     clock.advance(ms=5_000)
-    await groups.commit(READERS, commits(await groups.fetch(READERS, "a", records_max=4)))
+    await groups.commit(READERS, commits(await groups.fetcher.fetch(READERS, "a", records_max=4)))
     await groups.commit(
         READERS, [Commit(3, 3, "a", (await groups.heartbeat(READERS, "a")).generation)]
     )
 
-    lags = await groups.lag(READERS)
+    lags = await groups.lags.by_shard(READERS)
 
     assert [lag.records for lag in lags] == [2, 2, 2, 0]
     assert [lag.lag_ms for lag in lags] == [5_000, 5_000, 5_000, 0]
@@ -169,7 +171,7 @@ async def test_holes_are_not_lag(storage, groups, clock):
     await epoch.check()
     await storage.streams.append_to_shard(CLICKS, 0, [Record(b"after the hole")])
 
-    [first, *_] = await groups.lag(READERS)
+    [first, *_] = await groups.lags.by_shard(READERS)
 
     assert stream.shards[0].index == first.shard
     assert first.tip > 10_000
@@ -179,13 +181,13 @@ async def test_holes_are_not_lag(storage, groups, clock):
 async def test_members_and_commits_work_across_processes(storage, settings, clock):
     await fill(storage)
     async with open_storage(settings, clock=clock, limits=NEVER_AWAY) as other:
-        await storage.groups.fetch(READERS, "a")
-        await other.groups.fetch(READERS, "b")
-        a = await storage.groups.fetch(READERS, "a")
-        b = await other.groups.fetch(READERS, "b")
+        await storage.groups.fetcher.fetch(READERS, "a")
+        await other.groups.fetcher.fetch(READERS, "b")
+        a = await storage.groups.fetcher.fetch(READERS, "a")
+        b = await other.groups.fetcher.fetch(READERS, "b")
         crossed = await other.groups.commit(READERS, commits(a))
         done = await storage.groups.commit(READERS, commits(b))
 
         assert not set(shards_of(a.membership)) & set(shards_of(b.membership))
         assert all(isinstance(one, GroupOffset) for one in [*crossed, *done])
-        assert data(await other.groups.fetch(READERS, "a")) == []
+        assert data(await other.groups.fetcher.fetch(READERS, "a")) == []

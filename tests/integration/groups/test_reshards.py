@@ -37,13 +37,13 @@ INTEREST = StreamName("interest")
 
 async def test_children_are_read_after_parent_is_fully_committed(storage, groups):
     await fill(storage)
-    await groups.fetch(READERS, "a")
-    await storage.streams.split(CLICKS, 0, HALF)
+    await groups.fetcher.fetch(READERS, "a")
+    await storage.streams.resharder.split(CLICKS, 0, HALF)
     await storage.streams.append_to_shard(CLICKS, 4, [Record(b"child")])
 
-    before = await groups.fetch(READERS, "a")
+    before = await groups.fetcher.fetch(READERS, "a")
     await groups.commit(READERS, commits(before))
-    after = await groups.fetch(READERS, "a")
+    after = await groups.fetcher.fetch(READERS, "a")
 
     assert len(data(before)) == 12
     assert data(after) == [b"child"]
@@ -52,17 +52,17 @@ async def test_children_are_read_after_parent_is_fully_committed(storage, groups
 
 async def test_next_fetch_finishes_parent_committed_before_closing(storage, groups):
     await fill(storage)
-    await groups.commit(READERS, commits(await groups.fetch(READERS, "a")))
-    await storage.streams.split(CLICKS, 0, HALF)
+    await groups.commit(READERS, commits(await groups.fetcher.fetch(READERS, "a")))
+    await storage.streams.resharder.split(CLICKS, 0, HALF)
     await storage.streams.append_to_shard(CLICKS, 5, [Record(b"child")])
 
-    assert data(await groups.fetch(READERS, "a")) == [b"child"]
+    assert data(await groups.fetcher.fetch(READERS, "a")) == [b"child"]
 
 
 async def test_maintenance_finishes_parent_committed_before_closing(storage, groups):
     await fill(storage)
-    await groups.commit(READERS, commits(await groups.fetch(READERS, "a")))
-    await storage.streams.split(CLICKS, 0, HALF)
+    await groups.commit(READERS, commits(await groups.fetcher.fetch(READERS, "a")))
+    await storage.streams.resharder.split(CLICKS, 0, HALF)
 
     await rebalance_groups(storage)
 
@@ -72,13 +72,13 @@ async def test_maintenance_finishes_parent_committed_before_closing(storage, gro
 async def test_reading_ahead_to_end_of_shard_commits_nothing(storage, groups):
     """A fetch ahead of the committed offsets meets the end; the group has not read it."""
     await fill(storage)
-    first = await groups.fetch(READERS, "a")
-    await storage.streams.split(CLICKS, 0, HALF)
+    first = await groups.fetcher.fetch(READERS, "a")
+    await storage.streams.resharder.split(CLICKS, 0, HALF)
 
-    ahead = await groups.fetch(
+    ahead = await groups.fetcher.fetch(
         READERS, "a", positions=first.positions, generation=first.membership.generation
     )
-    again = await groups.fetch(READERS, "a")
+    again = await groups.fetcher.fetch(READERS, "a")
 
     assert data(ahead) == []
     assert data(again) == data(first)
@@ -89,22 +89,22 @@ async def test_process_with_stale_definition_finishes_parent(storage, settings, 
     """The cached definition says that the shard is open; the read says that it has ended."""
     await fill(storage)
     async with open_storage(settings, clock=clock, limits=NEVER_AWAY) as other:
-        read = await other.groups.fetch(READERS, "a")
+        read = await other.groups.fetcher.fetch(READERS, "a")
         await other.groups.commit(READERS, commits(read))
-        await storage.streams.split(CLICKS, 0, HALF)
+        await storage.streams.resharder.split(CLICKS, 0, HALF)
 
         async with asyncio.timeout(5):
-            after = await other.groups.fetch(READERS, "a", wait_ms=100)
+            after = await other.groups.fetcher.fetch(READERS, "a", wait_ms=100)
 
         assert shards_of(after.membership) == [1, 2, 3, 4, 5]
 
 
 async def test_waiting_fetch_continues_with_children(storage, groups):
-    await groups.fetch(READERS, "a")
-    waiting = asyncio.create_task(groups.fetch(READERS, "a", wait_ms=15_000))
+    await groups.fetcher.fetch(READERS, "a")
+    waiting = asyncio.create_task(groups.fetcher.fetch(READERS, "a", wait_ms=15_000))
     await asyncio.sleep(0.05)
 
-    await storage.streams.split(CLICKS, 0, HALF)
+    await storage.streams.resharder.split(CLICKS, 0, HALF)
     await asyncio.sleep(0.05)
     await storage.streams.append_to_shard(CLICKS, 5, [Record(b"child")])
 
@@ -113,9 +113,9 @@ async def test_waiting_fetch_continues_with_children(storage, groups):
 
 async def test_merged_shard_waits_for_both_parents(storage, groups):
     await fill(storage)
-    await storage.streams.merge(CLICKS, 0, 1)
+    await storage.streams.resharder.merge(CLICKS, 0, 1)
     await storage.streams.append_to_shard(CLICKS, 4, [Record(b"child")])
-    read = await groups.fetch(READERS, "a")
+    read = await groups.fetcher.fetch(READERS, "a")
     generation = read.membership.generation
 
     await groups.commit(READERS, [Commit(0, 3, "a", generation)])
@@ -130,15 +130,15 @@ async def test_merged_shard_waits_for_both_parents(storage, groups):
 
 async def test_reset_before_split_reads_parent_and_children_again(storage, groups):
     await fill(storage)
-    await storage.streams.split(CLICKS, 0, HALF)
+    await storage.streams.resharder.split(CLICKS, 0, HALF)
     await storage.streams.append_to_shard(CLICKS, 4, [Record(b"child")])
-    await groups.commit(READERS, commits(await groups.fetch(READERS, "a")))
-    await groups.commit(READERS, commits(await groups.fetch(READERS, "a")))
+    await groups.commit(READERS, commits(await groups.fetcher.fetch(READERS, "a")))
+    await groups.commit(READERS, commits(await groups.fetcher.fetch(READERS, "a")))
 
-    await groups.reset(READERS, ResetSpec(to=ResetTo.EARLIEST))
-    parents = await groups.fetch(READERS, "a")
+    await groups.positions.reset(READERS, ResetSpec(to=ResetTo.EARLIEST))
+    parents = await groups.fetcher.fetch(READERS, "a")
     await groups.commit(READERS, commits(parents))
-    children = await groups.fetch(READERS, "a")
+    children = await groups.fetcher.fetch(READERS, "a")
 
     assert shards_of(parents.membership) == [0, 1, 2, 3]
     assert (len(data(parents)), data(children)) == (12, [b"child"])
@@ -147,7 +147,7 @@ async def test_reset_before_split_reads_parent_and_children_again(storage, group
 async def test_group_at_latest_starts_with_open_shards(storage, groups):
     late = GroupName("late")
     await fill(storage)
-    await storage.streams.split(CLICKS, 0, HALF)
+    await storage.streams.resharder.split(CLICKS, 0, HALF)
     await groups.put(late, GroupSpec(stream="clicks", start=StartAt.LATEST))
 
     assert shards_of(await groups.join(late)) == [1, 2, 3, 4, 5]
@@ -157,38 +157,38 @@ async def test_simple_group_follows_split(storage, groups):
     simple = GroupName("simple")
     await fill(storage, 1)
     await groups.put(simple, GroupSpec(stream="clicks", kind=GroupKind.SIMPLE))
-    await storage.streams.split(CLICKS, 0, HALF)
+    await storage.streams.resharder.split(CLICKS, 0, HALF)
     await storage.streams.append_to_shard(CLICKS, 4, [Record(b"child")])
 
-    first = await groups.fetch(simple)
+    first = await groups.fetcher.fetch(simple)
     await groups.commit(simple, commits(first))
-    second = await groups.fetch(simple)
+    second = await groups.fetcher.fetch(simple)
     results = await groups.commit(simple, commits(second))
 
     assert (len(data(first)), data(second)) == (4, [b"child"])
     assert all(isinstance(result, GroupOffset) for result in results)
-    assert data(await groups.fetch(simple)) == []
+    assert data(await groups.fetcher.fetch(simple)) == []
 
 
 async def test_expired_shard_is_gap_until_children_are_committed(storage, groups, clock):
     await fill(storage, 1)
-    await groups.fetch(READERS, "a")
-    await storage.streams.split(CLICKS, 0, HALF)
+    await groups.fetcher.fetch(READERS, "a")
+    await storage.streams.resharder.split(CLICKS, 0, HALF)
     clock.advance(ms=8 * 86_400_000)
     await storage.streams.trim(CLICKS, 1_000)
     await storage.streams.expire_shards(CLICKS)
 
-    fetched_records = await groups.fetch(READERS, "a", wait_ms=1_000)
-    again = await groups.fetch(READERS, "a", wait_ms=1_000)
+    fetched_records = await groups.fetcher.fetch(READERS, "a", wait_ms=1_000)
+    again = await groups.fetcher.fetch(READERS, "a", wait_ms=1_000)
     results = await groups.commit(READERS, commits(again))
-    after = await groups.fetch(READERS, "a")
+    after = await groups.fetcher.fetch(READERS, "a")
 
     assert shards_of(fetched_records.membership) == [1, 2, 3, 4, 5]
     assert (0, Gap(0, 0, "expired")) in fetched_records.gaps
     assert again == fetched_records
     assert all(isinstance(one, GroupOffset) for one in results)
     assert after.gaps == []
-    assert [one.shard for one in await groups.lag(READERS)] == [1, 2, 3, 4, 5]
+    assert [one.shard for one in await groups.lags.by_shard(READERS)] == [1, 2, 3, 4, 5]
 
 
 async def test_records_committed_by_all_groups_are_dropped(storage, groups):

@@ -155,7 +155,7 @@ async def test_view_is_read_only(engines):
     with pytest.raises(StreamReadOnly):
         await engines.catalog.put_stream(name, StreamSpec())
     with pytest.raises(StreamReadOnly):
-        await streams.set_shard_count(name, 2)
+        await streams.resharder.set_shard_count(name, 2)
 
 
 async def test_view_cannot_share_name_with_stream(engines):

@@ -72,7 +72,7 @@ async def test_restarted_attempt_adds_nothing_twice(storage, order, monkeypatch)
             break
         [shard, *_] = await storage.record_reader.shards(TARGET)
         if shard.shard.is_open and calls > 20:
-            await storage.streams.split(TARGET, 0, RING_SIZE // 4)
+            await storage.streams.resharder.split(TARGET, 0, RING_SIZE // 4)
     assert ended == TaskEnd()
 
     actual_records = await everything(storage)

@@ -110,7 +110,7 @@ async def test_window_accepts_time_offsets_and_bookmark(storage, clock):
     group = GroupName("readers")
     await storage.groups.put(group, GroupSpec(stream="source"))
     tips = {state.shard.index: state.next for state in await storage.record_reader.shards(SOURCE)}
-    await storage.groups.save_bookmark(group, "noon", tips)
+    await storage.groups.positions.save_bookmark(group, "noon", tips)
     clock.advance(ms=HOUR_MS)
     noon = clock.now_ms()
     await fill(storage, 10, first=20)
@@ -198,9 +198,9 @@ async def test_target_can_keep_shards_of_source(storage):
 
 async def test_children_follow_their_parents_in_key_order(storage):
     records = await fill(storage, 100)
-    await storage.streams.split(SOURCE, 0, RING_SIZE // 4)
+    await storage.streams.resharder.split(SOURCE, 0, RING_SIZE // 4)
     records += await fill(storage, 100, first=100)
-    await storage.streams.merge(SOURCE, 3, 1)
+    await storage.streams.resharder.merge(SOURCE, 3, 1)
     records += await fill(storage, 100, first=200)
 
     await replay(storage, replay_request(order=Order.KEY))

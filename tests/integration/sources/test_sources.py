@@ -213,7 +213,7 @@ async def test_closed_shard_of_a_live_source_expires(storage, clock):
     source = await put(storage, SourceTarget(stream="payments"))
     await send(storage, source, [b"%d" % nth for nth in range(20)])
     await eventually(lambda: is_idle(storage), True)
-    await storage.streams.set_shard_count(STREAM, 1)
+    await storage.streams.resharder.set_shard_count(STREAM, 1)
     clock.advance(ms=8 * limits.DAY_MS)
     await storage.streams.trim(STREAM, 1_000)
 

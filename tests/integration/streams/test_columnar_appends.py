@@ -133,7 +133,7 @@ async def test_columns_with_stale_definition_reach_children_of_split(engines, mo
     await stream(engines, 2)
     before = await engines.streams.append_columns(CLICKS, columns(40))
     stale = await engines.catalog.stream(CLICKS)
-    await engines.streams.split(CLICKS, 0, RING_SIZE // 4)
+    await engines.streams.resharder.split(CLICKS, 0, RING_SIZE // 4)
     sent = columns(200, 40)
     hold(stale, engines, monkeypatch)
 

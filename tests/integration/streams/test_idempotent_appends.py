@@ -93,7 +93,7 @@ async def test_producers_share_batch_and_keep_order(streams, reader):
 
 
 async def test_record_without_key_is_retried_on_same_shard(streams, reader):
-    await streams.split(CLICKS, 0, RING_SIZE // 2)
+    await streams.resharder.split(CLICKS, 0, RING_SIZE // 2)
     keyless = [Record(b"%d" % number) for number in range(20)]
 
     await streams.append_idempotent(CLICKS, "p", range(20), keyless)
@@ -105,11 +105,11 @@ async def test_record_without_key_is_retried_on_same_shard(streams, reader):
 
 async def test_merged_shard_adds_what_each_parent_lacked(engines, streams, reader):
     """A design that starts at the lower of two parents fails here: see ADR 0018."""
-    await streams.split(CLICKS, 0, RING_SIZE // 2)
+    await streams.resharder.split(CLICKS, 0, RING_SIZE // 2)
     batch = [Record(b"%d" % n, hash_key=LOW if n % 2 else HIGH) for n in range(6)]
     odd = [number for number in range(6) if number % 2]
     await streams.append_idempotent(CLICKS, "p", odd, [batch[n] for n in odd])
-    await streams.merge(CLICKS, 1, 2)
+    await streams.resharder.merge(CLICKS, 1, 2)
 
     first = await streams.append_idempotent(CLICKS, "p", range(3), batch[:3])
     rest = await streams.append_idempotent(CLICKS, "p", range(3, 6), batch[3:])
@@ -156,9 +156,9 @@ async def test_producer_limit_rejects_new_producer_and_forgets_none(redis_url, d
 
 async def test_forgotten_producer_is_fenced(streams, reader):
     await append_numbers(streams, 1)
-    await streams.split(CLICKS, 0, RING_SIZE // 2)
+    await streams.resharder.split(CLICKS, 0, RING_SIZE // 2)
     await streams.retire_writers(CLICKS, ["p"])
-    await streams.merge(CLICKS, 1, 2)
+    await streams.resharder.merge(CLICKS, 1, 2)
 
     with pytest.raises(ProducerFenced):
         await append_numbers(streams, 1)
@@ -172,7 +172,7 @@ async def test_forgetting_producers_of_unknown_stream_is_no_op(streams):
 
 async def test_closed_shard_with_open_producer_does_not_expire(streams, clock):
     await append_numbers(streams, 1)
-    await streams.split(CLICKS, 0, RING_SIZE // 2)
+    await streams.resharder.split(CLICKS, 0, RING_SIZE // 2)
     await streams.truncate(CLICKS, 0, 1)
     clock.advance(ms=400 * DAY_MS)
 

@@ -30,7 +30,7 @@ STEPS = ["_make_logs", "_close_logs", "close_parents"]
 
 def break_at(monkeypatch, engines, step: str, *, half: bool = False):
     """Crash before this step, or between closing two parents."""
-    resharder = engines.streams._resharder
+    resharder = engines.streams.resharder
     target = engines.catalog if step == "close_parents" else resharder
 
     async def die(*_):
@@ -48,7 +48,7 @@ async def test_maintenance_finishes_interrupted_split(engines, streams, reader, 
     with monkeypatch.context() as broken:
         break_at(broken, engines, step)
         with pytest.raises(OutcomeUnknown):
-            await streams.split(CLICKS, 0, HALF)
+            await streams.resharder.split(CLICKS, 0, HALF)
     between = await append(streams, data=b"2")
 
     assert await finish_reshards(engines) == 1
@@ -70,7 +70,7 @@ async def test_opening_shard_is_readable_by_index(engines, streams, reader, monk
     with monkeypatch.context() as broken:
         break_at(broken, engines, "close_parents")
         with pytest.raises(OutcomeUnknown):
-            await streams.split(CLICKS, 0, HALF)
+            await streams.resharder.split(CLICKS, 0, HALF)
     sent = await append(streams)
 
     reads = await reader.read_shards(CLICKS, {1: None, 2: None})
@@ -84,7 +84,7 @@ async def test_merge_interrupted_between_parents_keeps_order(engines, streams, r
     with monkeypatch.context() as broken:
         break_at(broken, engines, "_close_logs", half=True)
         with pytest.raises(OutcomeUnknown):
-            await streams.merge(WIDE, 0, 1)
+            await streams.resharder.merge(WIDE, 0, 1)
     between = await append(streams, WIDE, b"2")
     early = await read_everything(reader, WIDE)
 
@@ -108,7 +108,7 @@ async def test_retry_of_partial_append_in_interrupted_merge_adds_rest(
     with monkeypatch.context() as broken:
         break_at(broken, engines, "_close_logs", half=True)
         with pytest.raises(OutcomeUnknown):
-            await streams.merge(WIDE, 0, 1)
+            await streams.resharder.merge(WIDE, 0, 1)
     records = [Record(b"%d" % number, key) for number, key in enumerate(KEYS)]
     put = streams._appending._append_part
 
@@ -139,9 +139,9 @@ async def test_next_reshard_finishes_interrupted_one(engines, streams, monkeypat
     with monkeypatch.context() as broken:
         break_at(broken, engines, "_close_logs")
         with pytest.raises(OutcomeUnknown):
-            await streams.split(CLICKS, 0, HALF)
+            await streams.resharder.split(CLICKS, 0, HALF)
 
-    stream = await streams.merge(CLICKS, 1, 2)
+    stream = await streams.resharder.merge(CLICKS, 1, 2)
 
     assert [shard.index for shard in stream.open_shards] == [3]
 
@@ -150,7 +150,7 @@ async def test_maintenance_continues_to_target_shard_count(engines, streams, mon
     with monkeypatch.context() as broken:
         break_at(broken, engines, "close_parents")
         with pytest.raises(OutcomeUnknown):
-            await streams.set_shard_count(CLICKS, 5)
+            await streams.resharder.set_shard_count(CLICKS, 5)
 
     await finish_reshards(engines)
 
@@ -163,7 +163,7 @@ async def test_stream_deleted_during_reshard_leaves_nothing(engines, streams, mo
     with monkeypatch.context() as broken:
         break_at(broken, engines, "_close_logs")
         with pytest.raises(OutcomeUnknown):
-            await streams.split(CLICKS, 0, HALF)
+            await streams.resharder.split(CLICKS, 0, HALF)
 
     await engines.catalog.delete_stream(CLICKS)
 
@@ -182,7 +182,7 @@ async def test_closed_shard_is_closed_again_after_store_loss(streams, reader, re
     keys = every_key("default", stream.shards[0].log_id)
     with redis.Redis.from_url(redis_url) as store:
         copy = {key: dump for key in keys if (dump := store.dump(key))}
-        await streams.split(CLICKS, 0, HALF)
+        await streams.resharder.split(CLICKS, 0, HALF)
         store.delete(*keys)
         store.delete(STORE_KEY)
         for key, dump in copy.items() if copied else ():

@@ -83,15 +83,15 @@ async def tail(storage: Storage, stream: Stream) -> object:
 
 
 async def group_fetch(storage: Storage, _: Stream) -> object:
-    return await storage.groups.fetch(READERS)
+    return await storage.groups.fetcher.fetch(READERS)
 
 
 async def group_lag(storage: Storage, _: Stream) -> object:
-    return await storage.groups.lag(READERS)
+    return await storage.groups.lags.by_shard(READERS)
 
 
 async def group_reset(storage: Storage, _: Stream) -> object:
-    return await storage.groups.reset(READERS, ResetSpec(to=ResetTo.EARLIEST))
+    return await storage.groups.positions.reset(READERS, ResetSpec(to=ResetTo.EARLIEST))
 
 
 async def group_commit(storage: Storage, _: Stream) -> object:
@@ -131,7 +131,7 @@ async def test_position_of_deleted_stream_is_rejected(
     stream, *_ = await storage.catalog.put_stream(CLICKS, StreamSpec())
     await append(storage, RECORDS)
     await storage.groups.put(READERS, GroupSpec(stream="clicks", kind=GroupKind.SIMPLE))
-    await other.groups.fetch(READERS)
+    await other.groups.fetcher.fetch(READERS)
     if is_deaf:
         monkeypatch.setattr(other.catalog._stream_reader, "invalidate", lambda name: None)
     await recreate(storage, records)

@@ -33,7 +33,7 @@ from tests.integration.streams.records import (
 async def test_split_closes_shard_and_opens_children(streams):
     await append(streams)
 
-    stream = await streams.split(CLICKS, 0, HALF)
+    stream = await streams.resharder.split(CLICKS, 0, HALF)
 
     closed, low, high = stream.shards
     assert closed.closed_at_ms is not None
@@ -50,7 +50,7 @@ async def test_split_closes_shard_and_opens_children(streams):
 async def test_adjacent_shards_are_merged(streams):
     await append(streams, WIDE)
 
-    stream = await streams.merge(WIDE, 2, 1)
+    stream = await streams.resharder.merge(WIDE, 2, 1)
 
     merged = stream.shard(4)
     assert merged.parents == (2, 1)
@@ -61,7 +61,7 @@ async def test_adjacent_shards_are_merged(streams):
 async def test_stream_can_be_resharded_to_any_count(streams, reader):
     for count in (3, 1, 8, 5):
         await append(streams)
-        stream = await streams.set_shard_count(CLICKS, count)
+        stream = await streams.resharder.set_shard_count(CLICKS, count)
         assert len(stream.open_shards) == count
         assert stream.shards_target is None
     await append(streams)
@@ -72,7 +72,7 @@ async def test_stream_can_be_resharded_to_any_count(streams, reader):
 
 
 async def test_child_opens_in_later_second_than_its_parents(streams):
-    stream = await streams.set_shard_count(CLICKS, 4)
+    stream = await streams.resharder.set_shard_count(CLICKS, 4)
 
     for shard in stream.shards:
         for parent in stream.parents_of(shard):
@@ -80,24 +80,24 @@ async def test_child_opens_in_later_second_than_its_parents(streams):
 
 
 async def test_invalid_reshard_is_rejected(streams):
-    await streams.split(CLICKS, 0, HALF)
+    await streams.resharder.split(CLICKS, 0, HALF)
 
     with pytest.raises(ValidationFailed):
-        await streams.split(CLICKS, 0, HALF)
+        await streams.resharder.split(CLICKS, 0, HALF)
     with pytest.raises(ValidationFailed):
-        await streams.split(CLICKS, 1, HALF)
+        await streams.resharder.split(CLICKS, 1, HALF)
     with pytest.raises(ValidationFailed):
-        await streams.merge(WIDE, 0, 2)
+        await streams.resharder.merge(WIDE, 0, 2)
     with pytest.raises(ValidationFailed):
-        await streams.set_shard_count(CLICKS, 0)
+        await streams.resharder.set_shard_count(CLICKS, 0)
     with pytest.raises(ShardNotFound):
-        await streams.merge(CLICKS, 1, 7)
+        await streams.resharder.merge(CLICKS, 1, 7)
     with pytest.raises(StreamNotFound):
-        await streams.split(StreamName("nowhere"), 0, HALF)
+        await streams.resharder.split(StreamName("nowhere"), 0, HALF)
 
 
 async def test_append_to_closed_shard_names_its_children(streams):
-    await streams.split(CLICKS, 0, HALF)
+    await streams.resharder.split(CLICKS, 0, HALF)
 
     with pytest.raises(ShardClosed) as closed:
         await streams.append_to_shard(CLICKS, 0, [Record(b"x")])
@@ -116,8 +116,8 @@ async def test_append_with_stale_definition_is_redirected_to_children(
         monkeypatch.setattr(
             other.catalog._stream_reader, "invalidate", lambda _: None
         )  # misses notifications
-        await streams.set_shard_count(CLICKS, 4)
-        await streams.merge(CLICKS, 3, 4)
+        await streams.resharder.set_shard_count(CLICKS, 4)
+        await streams.resharder.merge(CLICKS, 3, 4)
         old = await other.catalog.stream(CLICKS)
         monkeypatch.setattr(other.catalog._stream_reader, "fresh", None)  # and does not read again
 
@@ -130,7 +130,7 @@ async def test_append_with_stale_definition_is_redirected_to_children(
 async def test_stale_process_can_address_child_by_index(engines, streams, reader, monkeypatch):
     """A client may know the child from another process."""
     old = await engines.catalog.stream(CLICKS)
-    await streams.split(CLICKS, 0, HALF)
+    await streams.resharder.split(CLICKS, 0, HALF)
     monkeypatch.setattr(engines.catalog._stream_reader._cache, "get_cached", lambda _: old)
 
     appended = await streams.append_to_shard(CLICKS, 2, [Record(b"x")])
@@ -149,7 +149,7 @@ async def test_append_after_split_costs_one_script_call(streams, redis_url, cloc
         return int(store.info("commandstats").get("cmdstat_evalsha", {"calls": 0})["calls"])
 
     await append(streams)
-    await streams.split(CLICKS, 0, HALF)
+    await streams.resharder.split(CLICKS, 0, HALF)
     record = Record(b"x", "k")
     [at] = await streams.append(CLICKS, [record])
     shard = 3 - at.shard
@@ -176,7 +176,7 @@ async def test_end_of_closed_shard_names_its_children(streams, reader):
     await append(streams)
     count = len(KEYS)
     before = await reader.read_shard(CLICKS, 0, ReadFrom(offset=0))
-    await streams.split(CLICKS, 0, HALF)
+    await streams.resharder.split(CLICKS, 0, HALF)
 
     half = await reader.read_shard(CLICKS, 0, ReadFrom(offset=0), records_max=3)
     rest = await reader.read_shard(CLICKS, 0, ReadFrom(offset=3))
@@ -194,7 +194,7 @@ async def test_waiting_shard_reader_is_woken_when_shard_ends(streams, reader):
     waiting = asyncio.create_task(reader.read_shard(CLICKS, 0, ReadFrom(offset=0), wait_ms=20_000))
     await asyncio.sleep(0.1)
 
-    await streams.split(CLICKS, 0, HALF)
+    await streams.resharder.split(CLICKS, 0, HALF)
 
     assert (await asyncio.wait_for(waiting, 5)).ended
 
@@ -202,7 +202,7 @@ async def test_waiting_shard_reader_is_woken_when_shard_ends(streams, reader):
 async def test_waiting_stream_reader_continues_with_children(streams, reader):
     waiting = asyncio.create_task(reader.read(CLICKS, {}, wait_ms=20_000))
     await asyncio.sleep(0.1)
-    await streams.split(CLICKS, 0, HALF)
+    await streams.resharder.split(CLICKS, 0, HALF)
     await asyncio.sleep(0.1)
 
     [one] = await streams.append(CLICKS, [Record(b"late", "k")])
@@ -217,7 +217,7 @@ async def test_waiting_stream_reader_continues_with_children(streams, reader):
 
 async def test_children_are_read_after_all_their_parents(streams, reader):
     await append(streams, WIDE, b"1")
-    await streams.merge(WIDE, 0, 1)
+    await streams.resharder.merge(WIDE, 0, 1)
     await append(streams, WIDE, b"2")
 
     records = await read_everything(reader, WIDE)
@@ -228,19 +228,19 @@ async def test_children_are_read_after_all_their_parents(streams, reader):
 
 async def test_concurrent_reshard_is_rejected(engines, streams):
     stream = await engines.catalog.stream(CLICKS)
-    database = streams._resharder._database
+    database = streams.resharder._database
 
     async with try_advisory_lock(database, f"reshard:{stream.stream_id}") as mine:
         assert mine
         with pytest.raises(StreamBusy):
-            await streams.split(CLICKS, 0, HALF)
-    await streams.split(CLICKS, 0, HALF)
+            await streams.resharder.split(CLICKS, 0, HALF)
+    await streams.resharder.split(CLICKS, 0, HALF)
 
 
 async def test_reshard_increments_version_and_equal_spec_still_matches(engines, streams):
     before = await engines.catalog.stream(CLICKS)
 
-    after = await streams.split(CLICKS, 0, HALF)
+    after = await streams.resharder.split(CLICKS, 0, HALF)
 
     stored, *_ = await engines.catalog.put_stream(CLICKS, before.spec)
     assert after.version == before.version + 1

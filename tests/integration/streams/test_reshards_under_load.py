@@ -46,12 +46,12 @@ async def test_no_record_is_lost_and_key_order_is_kept(streams, redis_url, datab
     async def reshard(engine) -> None:
         chance = random.Random(7)
         for count in (2, 7, 3, 1, 4):
-            stream = await engine.set_shard_count(CLICKS, count)
+            stream = await engine.resharder.set_shard_count(CLICKS, count)
             shard = chance.choice(stream.open_shards)
             middle = (shard.first_hash_key + shard.last_hash_key) // 2
-            stream = await engine.split(CLICKS, shard.index, middle)
+            stream = await engine.resharder.split(CLICKS, shard.index, middle)
             low, high = stream.open_shards[:2]
-            await engine.merge(CLICKS, low.index, high.index)
+            await engine.resharder.merge(CLICKS, low.index, high.index)
         done.set()
 
     async with (
@@ -71,12 +71,12 @@ async def test_no_record_is_lost_and_key_order_is_kept(streams, redis_url, datab
 
 async def reshard_for_a_while(streams, done: asyncio.Event) -> None:
     for count in (3, 1, 6, 2, 5, 1, 4):
-        stream = await streams.set_shard_count(CLICKS, count)
+        stream = await streams.resharder.set_shard_count(CLICKS, count)
         for low, high in itertools.pairwise(stream.open_shards[:4]):
-            stream = await streams.merge(CLICKS, low.index, high.index)
+            stream = await streams.resharder.merge(CLICKS, low.index, high.index)
             merged = stream.shards[-1]
             middle = (merged.first_hash_key + merged.last_hash_key) // 2
-            stream = await streams.split(CLICKS, merged.index, middle)
+            stream = await streams.resharder.split(CLICKS, merged.index, middle)
             break
         await asyncio.sleep(0.02)
     done.set()

@@ -12,7 +12,7 @@ from tests.integration.streams.records import CLICKS, DAY_MS, HALF, KEYS, append
 
 async def test_closed_shard_expires_with_its_records(engines, streams, reader, clock):
     await append(streams)
-    await streams.split(CLICKS, 0, HALF)
+    await streams.resharder.split(CLICKS, 0, HALF)
     early = await streams.expire_shards(CLICKS)
     clock.advance(ms=DAY_MS)
     await append(streams)
@@ -34,13 +34,13 @@ async def test_closed_shard_expires_with_its_records(engines, streams, reader, c
     clock.advance(ms=600_000)
     await engines.maintenance.tombstone_deleted()
     assert await engines.catalog.deleted_logs(0) == []
-    assert (await streams.split(CLICKS, 1, HALF // 2)).shards[-1].index == 4
+    assert (await streams.resharder.split(CLICKS, 1, HALF // 2)).shards[-1].index == 4
 
 
 async def test_child_stays_until_its_parents_expire(streams, clock):
     await append(streams)
-    await streams.split(CLICKS, 0, HALF)
-    await streams.merge(CLICKS, 1, 2)
+    await streams.resharder.split(CLICKS, 0, HALF)
+    await streams.resharder.merge(CLICKS, 1, 2)
     clock.advance(ms=DAY_MS + 5_000)
 
     held = await streams.expire_shards(CLICKS)
@@ -57,8 +57,8 @@ async def test_idempotency_key_is_honored_when_merged_parent_expired(
     await engines.catalog.put_stream(brief, StreamSpec(shards=3, retention_ms=60_000))
     producer = AppendCondition(Producer("p", 0, 0))
     await streams.append_to_shard(brief, 1, [Record(b"x")], producer)  # so it is kept for a day
-    await streams.merge(brief, 0, 1)
-    await streams.merge(brief, 3, 2)
+    await streams.resharder.merge(brief, 0, 1)
+    await streams.resharder.merge(brief, 3, 2)
     clock.advance(ms=limits.IDEMPOTENCY_LOOKUP_MS - 1)
     await streams.trim(brief, 1_000)
     early = await streams.expire_shards(brief)

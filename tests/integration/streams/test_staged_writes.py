@@ -140,7 +140,7 @@ async def test_concurrent_commits_append_once_even_during_split(engines, setting
         writes = await asyncio.gather(
             engines.staged_writes.commit(CLICKS, "load", 0, staged),
             other.staged_writes.commit(CLICKS, "load", 0, staged),
-            other.streams.set_shard_count(CLICKS, 5),
+            other.streams.resharder.set_shard_count(CLICKS, 5),
         )
         last = await other.staged_writes.commit(CLICKS, "load", 0, staged)
 

@@ -100,9 +100,9 @@ async def test_concurrent_fence_changes_have_one_winner(streams):
 async def test_children_inherit_fence_of_their_parents(streams, reader):
     await streams.set_fence(WIDE, 1, "mine")
 
-    await streams.split(WIDE, 1, HALF // 4 * 3)
-    await streams.merge(WIDE, 2, 5)
-    await streams.merge(WIDE, 4, 0)
+    await streams.resharder.split(WIDE, 1, HALF // 4 * 3)
+    await streams.resharder.merge(WIDE, 2, 5)
+    await streams.resharder.merge(WIDE, 4, 0)
 
     fenced = {state.shard.index: state.fenced for state in await reader.shards(WIDE)}
     assert fenced == {0: False, 1: True, 2: False, 3: False, 4: True, 5: True, 6: True, 7: True}
@@ -131,7 +131,7 @@ async def test_fence_changed_during_interrupted_split_is_inherited(
 
         broken.setattr(hot, "close", close_later)
         with pytest.raises(OutcomeUnknown):
-            await streams.split(CLICKS, 0, HALF)
+            await streams.resharder.split(CLICKS, 0, HALF)
     await streams.set_fence(CLICKS, 0, "")
 
     await finish_reshards(engines)
@@ -154,7 +154,7 @@ async def test_record_can_specify_hash_key(streams, reader, place, shard):
 
 async def test_hash_key_selects_child_when_definition_is_stale(streams, engines, monkeypatch):
     old = await engines.catalog.stream(CLICKS)
-    await streams.split(CLICKS, 0, HALF)
+    await streams.resharder.split(CLICKS, 0, HALF)
     monkeypatch.setattr(engines.catalog._stream_reader._cache, "get_cached", lambda _: old)
 
     records = [Record(b"x", "k", hash_key=place) for place in (HALF, 0, HALF - 1)]
@@ -245,7 +245,7 @@ async def test_truncation_beyond_end_is_rejected(streams, reader):
 
 async def test_closed_shard_can_be_truncated_and_expires(streams, clock):
     await entry(streams, 5)
-    await streams.split(CLICKS, 0, HALF)
+    await streams.resharder.split(CLICKS, 0, HALF)
     await streams.truncate(CLICKS, 0, 5)
     clock.advance(ms=86_400_000)
 
@@ -415,9 +415,9 @@ async def test_columnar_appends_are_indexed(indexed, reader):
 async def test_key_index_survives_reshard(indexed, reader):
     keys = [f"key {number}" for number in range(12)]
     await indexed.append(INDEXED, [Record(b"old", key) for key in keys])
-    await indexed.set_shard_count(INDEXED, 3)
+    await indexed.resharder.set_shard_count(INDEXED, 3)
     await indexed.append(INDEXED, [Record(b"new", key) for key in keys[:4]])
-    await indexed.set_shard_count(INDEXED, 2)
+    await indexed.resharder.set_shard_count(INDEXED, 2)
 
     found = [await latest(reader, key) for key in keys]
 
@@ -455,7 +455,7 @@ async def test_reenabled_index_starts_empty(engines, indexed, reader):
 
 async def test_reenabled_index_does_not_return_stale_parent_record(engines, indexed, reader):
     await indexed.append(INDEXED, [Record(b"1", "a")])
-    await indexed.split(INDEXED, 0, HALF)
+    await indexed.resharder.split(INDEXED, 0, HALF)
     await engines.catalog.put_stream(INDEXED, StreamSpec())
     await indexed.append(INDEXED, [Record(b"2", "a")])
     await engines.catalog.put_stream(INDEXED, StreamSpec(key_index=True))

@@ -156,7 +156,7 @@ async def test_read_at_tip_returns_empty_table(engines):
 async def test_read_of_closed_shard_reports_its_end(engines, settings, clock):
     await append(engines, 6)
     clock.advance(ms=2_000)
-    await engines.streams.split(CLICKS, 0, RING_SIZE // 2)
+    await engines.streams.resharder.split(CLICKS, 0, RING_SIZE // 2)
 
     reads = [await table(engines, 0, 4), await table(engines, 4), await table(engines, 6)]
     await move_to_archive(engines, settings)

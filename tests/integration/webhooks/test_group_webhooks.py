@@ -286,7 +286,7 @@ async def test_children_are_delivered_after_their_parent(bench, storage, receive
     source = await bench.group_source()
     await source.round()
 
-    await storage.streams.set_shard_count(CLICKS, 2)
+    await storage.streams.resharder.set_shard_count(CLICKS, 2)
     for number in range(5, 9):
         await storage.streams.append(CLICKS, [Record(b"%d" % number, key="user-1")])
     await source.heartbeat()
@@ -307,7 +307,7 @@ async def test_missing_records_are_delivered_as_gap(bench, storage, receiver, cl
     await append(storage, *[b"%d" % number for number in range(5)])
     source = await bench.group_source()
     await storage.streams.truncate(CLICKS, 0, 3)
-    await storage.groups.reset(READERS, ResetSpec(to=ResetTo.OFFSETS, offsets={0: 1}))
+    await storage.groups.positions.reset(READERS, ResetSpec(to=ResetTo.OFFSETS, offsets={0: 1}))
     await source.join()
 
     await (await _anew(bench, clock)).round()

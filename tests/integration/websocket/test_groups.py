@@ -241,7 +241,7 @@ async def test_children_follow_once_their_parent_is_committed(server, storage):
     async with server.socket() as socket:
         await share(socket)
         await socket.records(3, shard=0)
-        await storage.streams.split(CLICKS, 0, RING_SIZE // 4)
+        await storage.streams.resharder.split(CLICKS, 0, RING_SIZE // 4)
         await socket.receive_frame("shard_ended")
         await put(storage, 2, 10, 1)
         await socket.expect_nothing("records", seconds=0.3)
@@ -258,7 +258,7 @@ async def test_parent_committed_before_closing_is_finished(server, storage):
         await share(socket)
         await socket.records(3, shard=0)
         await socket.request("ack", sub="a", shard=0, up_to=3)
-        await storage.streams.split(CLICKS, 0, RING_SIZE // 4)
+        await storage.streams.resharder.split(CLICKS, 0, RING_SIZE // 4)
         await put(storage, 2, 10, 1)
 
         records = await socket.records(1, shard=2)
@@ -272,7 +272,7 @@ async def test_reset_moves_active_member(server, storage):
         await share(socket)
         await socket.records(5)
         await socket.request("ack", sub="a", shard=0, up_to=5)
-        await storage.groups.reset(READERS, ResetSpec(to=ResetTo.EARLIEST))
+        await storage.groups.positions.reset(READERS, ResetSpec(to=ResetTo.EARLIEST))
 
         await socket.receive_frame("revoked")
         records = await socket.records(5)

@@ -259,7 +259,7 @@ async def test_five_hundred_sessions_resume_concurrently(server, storage):
 
 async def expire_parents(storage, clock) -> None:
     """Merge the stream's two shards into one, and let them expire."""
-    await storage.streams.merge(CLICKS, 0, 1)
+    await storage.streams.resharder.merge(CLICKS, 0, 1)
     clock.advance(ms=CLOSED_SHARD_MS_MIN + 2 * DAY_MS)
     while await storage.streams.trim(CLICKS, 10_000):
         pass
@@ -351,7 +351,7 @@ async def test_children_follow_their_parents(server, storage):
         await socket.subscribe("a", "stream:clicks", start=EARLIEST, credit=ALL)
         for key in keys:
             await put(storage, 1, 1, key=key)
-        await storage.streams.split(CLICKS, 0, RING_SIZE // 2)
+        await storage.streams.resharder.split(CLICKS, 0, RING_SIZE // 2)
         for key in keys:
             await put(storage, 2, 1, key=key)
         records = await socket.records(20, shard=0)
@@ -361,7 +361,7 @@ async def test_children_follow_their_parents(server, storage):
             frame = await socket.receive_frame("records")
             assert frame["shard"] in (1, 2)
             later += frame["records"]
-        await storage.streams.merge(CLICKS, 1, 2)
+        await storage.streams.resharder.merge(CLICKS, 1, 2)
         await put(storage, 3, 1)
         last = await socket.receive_frame("records", shard=3)
 
@@ -376,7 +376,7 @@ async def test_undelivered_end_of_shard_is_sent_again(server, storage):
     async with server.socket() as socket:
         await socket.subscribe("a", "stream:clicks", start=EARLIEST, credit=ALL)
         first = await socket.receive_frame("records")
-        await storage.streams.split(CLICKS, 0, RING_SIZE // 2)
+        await storage.streams.resharder.split(CLICKS, 0, RING_SIZE // 2)
         await put(storage, 3, 1)
         await socket.receive_frame("shard_ended")
         await socket.receive_frame("records")  # of a child

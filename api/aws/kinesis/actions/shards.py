@@ -168,7 +168,7 @@ async def split_shard(call: AwsCall[SplitShard]) -> None:
             f"the shard's StartingHashKey {shard.first_hash_key} and less than the shard's EndingHashKey "
             f"{shard.last_hash_key}."
         )
-    await _reshard(call.storage.streams.split(stream.name, shard.index, hash_key))
+    await _reshard(call.storage.streams.resharder.split(stream.name, shard.index, hash_key))
 
 
 @operations.add("MergeShards", MergeShards, Action.STREAM_MANAGE)
@@ -184,7 +184,7 @@ async def merge_shards(call: AwsCall[MergeShards]) -> None:
             f"Shards {shard_id(first.index)} and {shard_id(second.index)} in stream {stream.name.name} "
             f"under account {await call.account_id()} are not an adjacent pair of shards eligible for merging"
         )
-    await _reshard(call.storage.streams.merge(stream.name, first.index, second.index))
+    await _reshard(call.storage.streams.resharder.merge(stream.name, first.index, second.index))
 
 
 @operations.add("UpdateShardCount", UpdateShardCount, Action.STREAM_MANAGE)
@@ -200,7 +200,7 @@ async def update_shard_count(call: AwsCall[UpdateShardCount]) -> UpdateShardCoun
         _check_scale(now, target)
     shard_limits.daily("UpdateShardCount", stream.stream_id, COUNTS_A_DAY, now_ms(call) / 1_000)
     if target != now:
-        await _reshard(call.storage.streams.set_shard_count(stream.name, target))
+        await _reshard(call.storage.streams.resharder.set_shard_count(stream.name, target))
     return UpdateShardCountResult(stream.name.name, now, target, await arn_of(call, stream))
 
 

@@ -103,7 +103,7 @@ async def test_lag_after_loss_of_hot_store_counts_archived_records(engines, sett
     await lose_hot_store(engines, redis_url)
     await engines.streams.append_to_shard(CLICKS, 0, [Record(b"next")])
 
-    [lag] = await engines.groups.lag(READERS)
+    [lag] = await engines.groups.lags.by_shard(READERS)
     assert (lag.records, lag.expired) == (11, 0)
 
 

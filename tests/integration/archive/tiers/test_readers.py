@@ -38,7 +38,7 @@ async def test_lag_and_time_to_loss_include_archived_records(engines, settings, 
     await move_to_archive(engines, settings)
     await append(engines, 5)
 
-    [lag] = await engines.groups.lag(READERS)
+    [lag] = await engines.groups.lags.by_shard(READERS)
 
     assert (lag.position, lag.start, lag.tip, lag.records, lag.expired) == (0, 0, 15, 15, 0)
     assert (lag.lag_ms, lag.loss_in_ms) == (HOUR, 99 * HOUR)
@@ -61,7 +61,7 @@ async def test_group_is_reset_into_archive(engines, settings, clock, spec, offse
     await move_to_archive(engines, settings)
     await fetch(engines, 1_000)
 
-    [reset] = await engines.groups.reset(READERS, spec, dry_run=False)
+    [reset] = await engines.groups.positions.reset(READERS, spec, dry_run=False)
 
     assert (reset.before, reset.after, reset.expired) == (20, offset, 0)
     fetched_records = await fetch(engines, 1)
@@ -98,7 +98,7 @@ async def test_closed_shard_stays_while_archived_records_remain(engines, setting
     await engines.catalog.put_stream(CLICKS, spec)
     await append(engines, 10)
     clock.advance(ms=2_000)
-    await engines.streams.split(CLICKS, 0, RING_SIZE // 2)
+    await engines.streams.resharder.split(CLICKS, 0, RING_SIZE // 2)
     await move_to_archive(engines, settings)
     clock.advance(ms=10 * limits.DAY_MS)
 

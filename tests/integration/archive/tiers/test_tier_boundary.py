@@ -188,7 +188,7 @@ async def test_all_shards_are_read_from_archive_into_hot_store(engines, settings
 async def test_children_are_read_after_archived_parents(engines, settings, clock):
     await append(engines, 10)
     clock.advance(ms=2_000)
-    await engines.streams.split(CLICKS, 0, RING_SIZE // 2)
+    await engines.streams.resharder.split(CLICKS, 0, RING_SIZE // 2)
     await engines.streams.append(CLICKS, [Record(b"child", f"k{nth}") for nth in range(9)])
     await move_to_archive(engines, settings)
 

@@ -40,7 +40,7 @@ def offsets(read: ShardRead) -> list[int]:
 
 
 async def fetch(engines: Storage, records_max: int) -> ShardRead:
-    fetched = await engines.groups.fetch(READERS, "alice", records_max=records_max)
+    fetched = await engines.groups.fetcher.fetch(READERS, "alice", records_max=records_max)
     generation = fetched.membership.generation
     read_up_to = [Commit(shard, at, "alice", generation) for shard, at in fetched.positions.items()]
     if read_up_to:

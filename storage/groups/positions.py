@@ -33,7 +33,7 @@ from storage.streams.seek import offset_since
 Holes = Mapping[LogId, list[tuple[int, int]]]
 
 
-class OffsetResetter:
+class GroupPositions:
     """Resets of committed offsets, and bookmarks.
 
     Every verb raises GroupNotFound, StreamNotFound.
@@ -56,7 +56,9 @@ class OffsetResetter:
         self._reader = reader
         self._clock = clock
 
-    async def reset(self, name: GroupName, spec: ResetSpec, *, dry_run: bool) -> list[ShardReset]:
+    async def reset(
+        self, name: GroupName, spec: ResetSpec, *, dry_run: bool = False
+    ) -> list[ShardReset]:
         """Set committed offsets, also with active members, whose uncommitted reads are discarded.
 
         Returns what changes, or with `dry_run` would change. Raises BookmarkNotFound, OffsetOutOfRange,
@@ -136,9 +138,9 @@ class OffsetResetter:
         self,
         name: GroupName,
         bookmark: str,
-        positions: Mapping[int, int] | None,
+        positions: Mapping[int, int] | None = None,
         *,
-        create_only: bool,
+        create_only: bool = False,
     ) -> Bookmark:
         """Save positions under a name: those given, or the group's current ones.
 
