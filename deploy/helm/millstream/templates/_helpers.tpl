@@ -94,7 +94,7 @@ spec:
   {{- end }}
   containers:
     - name: {{ $process }}
-      image: {{ printf "%s:%s" $root.Values.image.repository (default $root.Chart.AppVersion $root.Values.image.tag) | quote }}
+      image: {{ printf "%s:%s" (ternary $root.Values.image.workerRepository $root.Values.image.repository (eq $process "worker")) (default $root.Chart.AppVersion $root.Values.image.tag) | quote }}
       imagePullPolicy: {{ $root.Values.image.pullPolicy }}
       args:
         {{- toYaml (index . 2) | nindent 8 }}
