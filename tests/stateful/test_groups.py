@@ -301,7 +301,7 @@ class GroupMachine(RuleBasedStateMachine):
         spec = (
             ResetSpec(to=to, offsets={index: some}) if to is ResetTo.OFFSETS else ResetSpec(to=to)
         )
-        returned_process = self.run(self.groups(process).reset(self.group, spec))
+        returned_process = self.run(self.groups(process).positions.reset(self.group, spec))
 
         self.look()
         group, _, _ = self.run(self.groups(process).describe(self.group))

@@ -111,7 +111,7 @@ LOOPS = [
     Loop("queues", lambda s: s.queues, "sweep", sweep_queues),
     Loop("streams", lambda s: s.streams, "trim", trim_streams),
     Loop("loads", lambda s: s.streams, "scale", scale_streams),
-    Loop("reshards", lambda s: s.streams, "finish_reshard", finish_reshards),
+    Loop("reshards", lambda s: s.streams.resharder, "finish", finish_reshards),
     Loop("read", lambda s: s.groups, "delete_read", delete_read_records),
     Loop(
         "groups",

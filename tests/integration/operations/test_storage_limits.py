@@ -74,7 +74,7 @@ async def test_nearly_full_store_rejects_writes_only(small):
 
     assert refused.value.facts["retry_after_seconds"] == limits.GUARD_RETRY_S
     assert sent > 1_000
-    assert len((await small.streams.read_shard(CLICKS, 0, ReadFrom(offset=0))).records) == 1
+    assert len((await small.record_reader.read_shard(CLICKS, 0, ReadFrom(offset=0))).records) == 1
     drained = 0
     while small.memory_guard.full:
         messages = await small.queues.receive(ORDERS, messages_max=10)

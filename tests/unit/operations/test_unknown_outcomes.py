@@ -34,7 +34,8 @@ async def test_append_to_unlisted_shard_is_outcome_unknown():
 
 
 async def test_completed_reshard_is_outcome_unknown():
-    streams, reader = SimpleNamespace(split=done), SimpleNamespace(shards=away)
+    streams = SimpleNamespace(resharder=SimpleNamespace(split=done))
+    reader = SimpleNamespace(shards=away)
     catalog = SimpleNamespace(fresh_stream=done)
     storage = cast(Any, SimpleNamespace(streams=streams, record_reader=reader, catalog=catalog))
     split = Reshard(split=Split(shard=0, at_hash_key="7"))
