@@ -1,10 +1,9 @@
 -- The checks that come before every write that hands out offsets, in the order of the design: the log
 -- exists, the store epochs agree, the offsets are reserved. Gives nil, or the answer to return.
 local function refusal(next_offset, ceiling, epoch, deleted, store_epoch, wanted)
-  if deleted then
-    return { DELETED }
-  elseif not next_offset then
-    return { UNKNOWN_LOG }
+  local absent = absence(deleted, next_offset)
+  if absent then
+    return absent
   elseif tonumber(epoch) > tonumber(store_epoch) then
     return { CALLER_BEHIND, tonumber(epoch) }
   elseif tonumber(epoch) < tonumber(store_epoch) then

@@ -14,10 +14,9 @@
 local DONE, GONE, OUT = 0, 1, 2
 
 local held = redis.call('HMGET', K.meta, 'next', 'last_ms', 'deleted', 'cursor')
-if held[3] then
-  return { DELETED }
-elseif not held[1] then
-  return { UNKNOWN_LOG }
+local absent = absence(held[3], held[1])
+if absent then
+  return absent
 end
 local now = now_at(ARGV[1], held[2])
 local offset, delay_ms, priority = ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])

@@ -16,10 +16,9 @@
 -- @include counts
 fifo = ARGV[7] == '1'
 local held = redis.call('HMGET', K.meta, 'next', 'last_ms', 'deleted')
-if held[3] then
-  return { DELETED }
-elseif not held[1] then
-  return { UNKNOWN_LOG }
+local absent = absence(held[3], held[1])
+if absent then
+  return absent
 end
 local now = now_at(ARGV[1], held[2])
 if move_due(tonumber(ARGV[2]), now, tonumber(ARGV[5])) > 0 then

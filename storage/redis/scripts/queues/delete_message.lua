@@ -11,10 +11,9 @@
 -- @include queue
 -- @include sweep
 local held = redis.call('HMGET', K.meta, 'next', 'deleted', 'last_ms')
-if held[2] then
-  return { DELETED }
-elseif not held[1] then
-  return { UNKNOWN_LOG }
+local absent = absence(held[2], held[1])
+if absent then
+  return absent
 end
 fifo = ARGV[1] == '1'
 local offset = ARGV[2]

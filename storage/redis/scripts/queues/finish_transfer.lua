@@ -13,10 +13,9 @@ local FIRST_OFFSET = 4
 
 fifo = ARGV[1] == '1'
 local held = redis.call('HMGET', K.meta, 'next', 'deleted', 'last_ms')
-if held[2] then
-  return { DELETED }
-elseif not held[1] then
-  return { UNKNOWN_LOG }
+local absent = absence(held[2], held[1])
+if absent then
+  return absent
 end
 
 now_at(ARGV[3], held[3])

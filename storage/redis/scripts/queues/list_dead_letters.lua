@@ -8,10 +8,9 @@
 -- @include history
 -- @include queue
 local held = redis.call('HMGET', K.meta, 'next', 'deleted')
-if held[2] then
-  return { DELETED }
-elseif not held[1] then
-  return { UNKNOWN_LOG }
+local absent = absence(held[2], held[1])
+if absent then
+  return absent
 end
 local wanted, bytes_left = tonumber(ARGV[2]), tonumber(ARGV[3])
 local answer = { OK, -1 }

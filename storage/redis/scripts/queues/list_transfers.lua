@@ -9,10 +9,9 @@
 -- @include history
 -- @include queue
 local held = redis.call('HMGET', K.meta, 'next', 'deleted')
-if held[2] then
-  return { DELETED }
-elseif not held[1] then
-  return { UNKNOWN_LOG }
+local absent = absence(held[2], held[1])
+if absent then
+  return absent
 end
 local answer = { OK }
 for _, packed in ipairs(redis.call('ZRANGE', K.moving, 0, tonumber(ARGV[1]) - 1)) do

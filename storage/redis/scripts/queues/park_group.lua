@@ -9,10 +9,9 @@
 -- @include history
 -- @include queue
 local held = redis.call('HMGET', K.meta, 'next', 'last_ms', 'deleted')
-if held[3] then
-  return { DELETED }
-elseif not held[1] then
-  return { UNKNOWN_LOG }
+local absent = absence(held[3], held[1])
+if absent then
+  return absent
 end
 fifo = ARGV[2] == '1'
 return { OK, park(ARGV[3], -1, ARGV[4], now_at(ARGV[1], held[2])) and 1 or 0 }

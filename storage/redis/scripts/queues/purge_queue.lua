@@ -11,10 +11,9 @@
 -- @include history
 -- @include queue
 local held = redis.call('HMGET', K.meta, 'next', 'deleted', 'last_ms', 'purged_ms', 'bytes')
-if held[2] then
-  return { DELETED }
-elseif not held[1] then
-  return { UNKNOWN_LOG }
+local absent = absence(held[2], held[1])
+if absent then
+  return absent
 end
 local now = now_at(ARGV[1], held[3])
 if held[4] and now - tonumber(held[4]) < tonumber(ARGV[2]) then

@@ -6,10 +6,9 @@
 --          event is { offset, or '*' for every message before `number`, what, at ms, until ms or 0, number or 0, why }
 -- @include status
 local held = redis.call('HMGET', KEYS[2], 'next', 'deleted')
-if held[2] then
-  return { DELETED }
-elseif not held[1] then
-  return { UNKNOWN_LOG }
+local absent = absence(held[2], held[1])
+if absent then
+  return absent
 end
 local wanted, after = ARGV[1], ARGV[2] == '' and '-' or '(' .. ARGV[2]
 local found = redis.call('XRANGE', KEYS[31], after, '+', 'COUNT', ARGV[3])

@@ -28,10 +28,9 @@ local FULL, NOT_SERVED, REFUSED, HEAD, ATTEMPTS_KEPT = -2, -3, -4, 2, 100000
 local FIRST_CALLER, CALLER_ARGS = 12, 6
 
 local held = redis.call('HMGET', K.meta, 'next', 'cursor', 'last_ms', 'deleted', 'receives', 'history')
-if held[4] then
-  return { DELETED }
-elseif not held[1] then
-  return { UNKNOWN_LOG }
+local absent = absence(held[4], held[1])
+if absent then
+  return absent
 end
 fifo = ARGV[6] == '1'
 noted_max = held[6]

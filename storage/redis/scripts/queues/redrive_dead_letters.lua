@@ -15,10 +15,9 @@
 -- @include queue
 fifo = ARGV[3] == '1'
 local held = redis.call('HMGET', K.meta, 'next', 'last_ms', 'deleted')
-if held[3] then
-  return { DELETED }
-elseif not held[1] then
-  return { UNKNOWN_LOG }
+local absent = absence(held[3], held[1])
+if absent then
+  return absent
 end
 local now = now_at(ARGV[1], held[2])
 

@@ -13,10 +13,9 @@
 local DONE, GONE, OUT = 0, 1, 2
 
 local held = redis.call('HMGET', K.meta, 'next', 'deleted')
-if held[2] then
-  return { DELETED }
-elseif not held[1] then
-  return { UNKNOWN_LOG }
+local absent = absence(held[2], held[1])
+if absent then
+  return absent
 end
 local offset, batch = ARGV[1], ARGV[2]
 

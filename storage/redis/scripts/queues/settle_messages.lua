@@ -25,10 +25,9 @@ local DONE, HANDLE_EXPIRED, GONE, TOO_LONG = 0, 1, 2, 3
 local ACK_ITEMS, FIRST_OTHER = 3, 8
 
 local held = redis.call('HMGET', K.meta, 'next', 'last_ms', 'deleted', 'history')
-if held[3] then
-  return { DELETED }
-elseif not held[1] then
-  return { UNKNOWN_LOG }
+local absent = absence(held[3], held[1])
+if absent then
+  return absent
 end
 local now = now_at(ARGV[1], held[2])
 local attempts_max, delivery_ms_max = tonumber(ARGV[2]), tonumber(ARGV[3])

@@ -10,10 +10,9 @@
 -- @include history
 -- @include queue
 local held = redis.call('HMGET', K.meta, 'next', 'cursor', 'last_ms', 'deleted')
-if held[4] then
-  return { DELETED }
-elseif not held[1] then
-  return { UNKNOWN_LOG }
+local absent = absence(held[4], held[1])
+if absent then
+  return absent
 end
 fifo = ARGV[6] == '1'
 local now = now_at(ARGV[1], held[3])

@@ -7,10 +7,9 @@
 -- @include history
 -- @include queue
 local held = redis.call('HMGET', K.meta, 'next', 'deleted')
-if held[2] then
-  return { DELETED }
-elseif not held[1] then
-  return { UNKNOWN_LOG }
+local absent = absence(held[2], held[1])
+if absent then
+  return absent
 end
 local looks, by_reason = tonumber(ARGV[2]), {}
 local offsets = redis.call('ZRANGEBYSCORE', K.dead, '(' .. ARGV[1], '+inf', 'LIMIT', 0, looks)

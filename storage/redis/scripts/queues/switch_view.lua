@@ -9,10 +9,9 @@
 -- @include queue
 -- @include view
 local held = redis.call('HMGET', K.meta, 'next', 'deleted', 'view')
-if held[2] then
-  return { DELETED }
-elseif not held[1] then
-  return { UNKNOWN_LOG }
+local absent = absence(held[2], held[1])
+if absent then
+  return absent
 end
 if ARGV[1] == '1' and not held[3] then
   begin_view(held[1])

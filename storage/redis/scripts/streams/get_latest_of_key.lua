@@ -7,10 +7,9 @@
 -- @include status
 -- @include entries
 local held = redis.call('HMGET', KEYS[2], 'next', 'start', 'deleted', 'indexed')
-if held[3] then
-  return { DELETED }
-elseif not held[1] then
-  return { UNKNOWN_LOG }
+local absent = absence(held[3], held[1])
+if absent then
+  return absent
 end
 local offset = tonumber(redis.call('HGET', KEYS[3], ARGV[1]) or '-1')
 if offset < 0 then

@@ -6,9 +6,8 @@
 -- @include status
 -- @include two_generations
 local held = redis.call('HMGET', KEYS[1], 'next', 'deleted', 'closed')
-if held[2] then
-  return { DELETED }
-elseif not held[1] then
-  return { UNKNOWN_LOG }
+local absent = absence(held[2], held[1])
+if absent then
+  return absent
 end
 return { OK, held[3] and 1 or 0, recall(KEYS[2], KEYS[3], ARGV[1]) or '' }

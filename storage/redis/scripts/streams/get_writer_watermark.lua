@@ -8,10 +8,9 @@
 -- @include two_generations
 local NO_WATERMARK, WRITER_RETIRED = -1, -2
 local held = redis.call('HMGET', KEYS[1], 'next', 'deleted', 'closed')
-if held[2] then
-  return { DELETED }
-elseif not held[1] then
-  return { UNKNOWN_LOG }
+local absent = absence(held[2], held[1])
+if absent then
+  return absent
 end
 local remembers_retired = redis.call('EXISTS', KEYS[3], KEYS[4]) > 0 and 1 or 0
 local answer = { OK, held[3] and 1 or 0, redis.call('HLEN', KEYS[2]), remembers_retired }

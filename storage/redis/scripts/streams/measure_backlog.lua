@@ -10,10 +10,9 @@
 -- @include archived
 local log, meta = KEYS[1], KEYS[2]
 local held = redis.call('HMGET', meta, 'next', 'start', 'bytes', 'deleted', 'closed', 'last_ms')
-if held[4] then
-  return { DELETED }
-elseif not held[1] then
-  return { UNKNOWN_LOG }
+local absent = absence(held[4], held[1])
+if absent then
+  return absent
 end
 local next_offset, start, bytes = tonumber(held[1]), tonumber(held[2]), tonumber(held[3])
 local before, arrival = bytes_before(log, bytes, math.max(start, tonumber(ARGV[2])))

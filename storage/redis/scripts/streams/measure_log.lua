@@ -7,10 +7,9 @@
 -- @include entries
 local held = redis.call('HMGET', KEYS[2], 'next', 'start', 'bytes', 'deleted', 'fence',
   'log_epoch')
-if held[4] then
-  return { DELETED }
-elseif not held[1] then
-  return { UNKNOWN_LOG }
+local absent = absence(held[4], held[1])
+if absent then
+  return absent
 end
 local first = redis.call('XRANGE', KEYS[1], '-', '+', 'COUNT', 1)[1]
 local before = tonumber(first and field(first[2], 'c') or held[3])  -- a queue's entries have no c

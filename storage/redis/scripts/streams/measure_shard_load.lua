@@ -9,10 +9,9 @@
 -- @include time
 -- @include status
 local held = redis.call('HMGET', KEYS[1], 'next', 'bytes', 'log_epoch', 'last_ms', 'load', 'deleted')
-if held[6] then
-  return { DELETED }
-elseif not held[1] then
-  return { UNKNOWN_LOG }
+local absent = absence(held[6], held[1])
+if absent then
+  return absent
 end
 local next_offset, bytes, epoch = tonumber(held[1]), tonumber(held[2]), tonumber(held[3])
 local now = now_at(ARGV[1], held[4])

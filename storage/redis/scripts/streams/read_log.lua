@@ -13,10 +13,9 @@
 -- @include entries
 local log, meta = KEYS[1], KEYS[2]
 local held = redis.call('HMGET', meta, 'next', 'start', 'last_ms', 'deleted', 'closed')
-if held[4] then
-  return { DELETED }
-elseif not held[1] then
-  return { UNKNOWN_LOG }
+local absent = absence(held[4], held[1])
+if absent then
+  return absent
 end
 local next_offset, start = tonumber(held[1]), tonumber(held[2])
 local now = now_at(ARGV[1], held[3])

@@ -10,10 +10,9 @@
 -- @include two_generations
 local FIRST_ID = 4
 local held = redis.call('HMGET', KEYS[1], 'next', 'deleted', 'last_ms')
-if held[2] then
-  return { DELETED }
-elseif not held[1] then
-  return { UNKNOWN_LOG }
+local absent = absence(held[2], held[1])
+if absent then
+  return absent
 end
 local now = now_at(ARGV[1], held[3])
 local known = 0

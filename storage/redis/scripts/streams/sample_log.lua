@@ -9,10 +9,9 @@
 -- @include archived
 local log, meta = KEYS[1], KEYS[2]
 local held = redis.call('HMGET', meta, 'next', 'start', 'bytes', 'log_epoch', 'deleted')
-if held[5] then
-  return { DELETED }
-elseif not held[1] then
-  return { UNKNOWN_LOG }
+local absent = absence(held[5], held[1])
+if absent then
+  return absent
 end
 local next_offset, start, bytes = tonumber(held[1]), tonumber(held[2]), tonumber(held[3])
 local first = redis.call('XRANGE', log, '-', '+', 'COUNT', 1)[1]

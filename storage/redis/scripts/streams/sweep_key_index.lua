@@ -4,10 +4,9 @@
 -- Returns  { OK, keys forgotten }, or what lib/status.lua says
 -- @include status
 local held = redis.call('HMGET', KEYS[1], 'next', 'start', 'keys_cursor', 'deleted')
-if held[4] then
-  return { DELETED }
-elseif not held[1] then
-  return { UNKNOWN_LOG }
+local absent = absence(held[4], held[1])
+if absent then
+  return absent
 end
 local start, forgotten = tonumber(held[2]), 0
 local page = redis.call('HSCAN', KEYS[2], held[3] or '0', 'COUNT', ARGV[1])

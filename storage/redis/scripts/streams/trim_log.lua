@@ -14,10 +14,9 @@
 -- @include archived
 local log, meta = KEYS[1], KEYS[2]
 local held = redis.call('HMGET', meta, 'next', 'start', 'last_ms', 'bytes', 'deleted')
-if held[5] then
-  return { DELETED }
-elseif not held[1] then
-  return { UNKNOWN_LOG }
+local absent = absence(held[5], held[1])
+if absent then
+  return absent
 end
 local next_offset, start, bytes = tonumber(held[1]), tonumber(held[2]), tonumber(held[4])
 

@@ -9,10 +9,9 @@
 -- @include trim
 local log, meta = KEYS[1], KEYS[2]
 local held = redis.call('HMGET', meta, 'next', 'start', 'deleted')
-if held[3] then
-  return { DELETED }
-elseif not held[1] then
-  return { UNKNOWN_LOG }
+local absent = absence(held[3], held[1])
+if absent then
+  return absent
 end
 local next_offset, start = tonumber(held[1]), tonumber(held[2])
 if tonumber(ARGV[1]) > next_offset then
