@@ -15,8 +15,7 @@ from collections.abc import (
     Sequence,
 )
 from contextlib import asynccontextmanager
-from functools import partial
-from typing import TypeVar, cast
+from typing import TypeVar
 
 from msgspec.structs import replace
 
@@ -48,12 +47,9 @@ from storage.postgres.database import Database
 from storage.postgres.listener import Listener, running
 from storage.postgres.repositories import shard_lineage
 from storage.postgres.repositories.definitions import (
-    EVERY_ONE,
     DeletedDefinitions,
-    LogDefinitions,
     QueueRows,
     StreamRows,
-    Which,
 )
 from storage.postgres.repositories.namespaces import NamespaceRows
 
@@ -103,10 +99,10 @@ class Catalog:
             on_change=self._stream_reader.invalidate,
         )
         self._queue_replica = DefinitionReplica[QueueName, Queue](
-            partial(_every, self._queue_rows), self._queue_reader.get, clock
+            self._queue_rows.every, self._queue_reader.get, clock
         )
         self._stream_replica = DefinitionReplica[StreamName, Stream](
-            partial(_every, self._stream_rows), self._stream_reader.get, clock
+            self._stream_rows.every, self._stream_reader.get, clock
         )
         self._queue_reader.on_invalidate.append(self._queue_replica.note_change)
         self._stream_reader.on_invalidate.append(self._stream_replica.note_change)
@@ -185,7 +181,7 @@ class Catalog:
 
     def iter_queues(self) -> AsyncIterator[Queue]:
         """Yield every queue of every namespace, read page by page, for sweeps."""
-        return _every(self._queue_rows)
+        return self._queue_rows.every()
 
     async def all_queues(self) -> Mapping[QueueName, Queue]:
         """Return every queue, for maintenance; in an outage the last known ones."""
@@ -202,7 +198,7 @@ class Catalog:
 
     def archived_queues(self) -> AsyncIterator[Queue]:
         """Yield every queue whose stream view is to be archived."""
-        return _every(self._queue_rows, Which(archived=True))
+        return self._queue_rows.archived()
 
     # Streams
 
@@ -321,7 +317,7 @@ class Catalog:
 
     def iter_streams(self) -> AsyncIterator[Stream]:
         """Yield every stream of every namespace, read page by page, for sweeps."""
-        return _every(self._stream_rows)
+        return self._stream_rows.every()
 
     async def all_streams(self) -> Mapping[StreamName, Stream]:
         """Return every stream, for maintenance; in an outage the last known ones."""
@@ -450,17 +446,6 @@ def _stream_not_found(name: StreamName) -> StreamNotFound:
 
 def _keep_annotations(current: Annotated, spec: Annotated) -> Annotated:
     return replace(spec, annotations=spec.annotations or current.annotations)
-
-
-async def _every(
-    rows: LogDefinitions[Named, Logged], which: Which = EVERY_ONE
-) -> AsyncIterator[Logged]:
-    """Yield the definitions of every namespace, read page by page."""
-    page = await rows.page_of_all(None, which)
-    while page:
-        for definition in page:
-            yield definition
-        page = await rows.page_of_all(cast("Named", page[-1].name), which)
 
 
 _QUEUES: DefinitionRules[QueueName, QueueSpec, Queue] = DefinitionRules(

@@ -5,8 +5,9 @@ right to change the definition of a name; a change is announced on `CHANNEL`, in
 "<kind>:<name>", such as "queue:<namespace>/<name>".
 """
 
+import logging
 from abc import ABC, abstractmethod
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, ClassVar, Generic, TypeVar
 
@@ -15,9 +16,13 @@ from sqlalchemy import ColumnElement, Row, Select, delete, func, insert, select,
 from sqlalchemy.ext.asyncio import AsyncSession
 from sqlmodel import col
 
+from storage.concurrency.bounded_cache import BoundedCache
+from storage.domain import limits
 from storage.domain.definitions import StoredDefinition
 from storage.postgres.database import Database
 from storage.postgres.queries import query
+
+logger = logging.getLogger(__name__)
 
 CHANNEL = "millstream_catalog"
 
@@ -90,6 +95,7 @@ class DefinitionTable(ABC, Generic[N, D, L]):
 
     def __init__(self, database: Database) -> None:
         self._database = database
+        self._unreadable = BoundedCache[str, int](limits.ISOLATED_FAILURES_MAX)
 
     # Declared by each noun
 
@@ -168,6 +174,35 @@ class DefinitionTable(ABC, Generic[N, D, L]):
         name = col(self.table.name)
         statement = self.select().where(self._is_in(namespace), name.in_(names))
         return await self._read(statement.order_by(name))
+
+    async def every(self, *conditions: ColumnElement[bool]) -> AsyncIterator[D]:
+        """Yield the definitions of every namespace that meet the conditions, read page by page.
+
+        By namespace and name. One that cannot be decoded, such as that of a later version, is left out, and logged once.
+        """
+        order = (col(self.table.namespace), col(self.table.name))
+        statement = self.select().where(*conditions).order_by(*order).limit(limits.PAGE_ITEMS_MAX)
+        page = statement
+        while True:
+            async with self._database.reading() as session:
+                rows = (await session.execute(page)).all()
+            for row in rows:
+                try:
+                    definition = self.definition_of(row)
+                except msgspec.ValidationError as error:
+                    self._note_unreadable(row, error)
+                else:
+                    yield definition
+            if len(rows) < limits.PAGE_ITEMS_MAX:
+                return
+            page = statement.where(tuple_(*order) > tuple_(rows[-1].namespace, rows[-1].name))
+
+    def _note_unreadable(self, row: Row[Any], error: msgspec.ValidationError) -> None:
+        name = f"{row.namespace}/{row.name}"
+        if self._unreadable.get(name) != row.version:
+            self._unreadable[name] = row.version
+            facts = {"kind": self.kind, "object": name, "reason": str(error)}
+            logger.warning("definition_unreadable", extra=facts)
 
     async def _read(self, statement: Select[Any]) -> list[D]:
         async with self._database.reading() as session:

@@ -1,15 +1,14 @@
 """Repository of the definitions of queues and streams, as domain values."""
 
 from abc import abstractmethod
-from collections.abc import Iterable, Sequence
-from typing import Any, Generic, NamedTuple, TypeVar
+from collections.abc import AsyncIterator, Iterable, Sequence
+from typing import Any, Generic, TypeVar
 
 import msgspec
-from sqlalchemy import ColumnElement, Row, Select, delete, func, insert, select, tuple_
+from sqlalchemy import ColumnElement, Row, Select, delete, func, insert, select
 from sqlalchemy.ext.asyncio import AsyncSession
 from sqlmodel import col
 
-from storage.domain import limits
 from storage.domain.names import LogId, QueueName, StreamName
 from storage.domain.queues.queue import Queue, QueueSpec
 from storage.domain.streams.stream import Shard, Stream, StreamSpec
@@ -60,18 +59,6 @@ class LockedLogs(LockedDefinition[D]):
         await self._update(definition, deleted_at_ms=now_ms)
 
 
-class Which(NamedTuple):
-    """Filter of definitions for a maintenance task, so that Postgres sends no others.
-
-    `archived`: those with archiving enabled, for a kind whose definitions mention it only then.
-    """
-
-    archived: bool = False
-
-
-EVERY_ONE = Which()
-
-
 class LogDefinitions(DefinitionTable[N, D, LockedLogs[D]], Generic[N, D]):
     """Definitions with logs; deleted ones stay until the hot store has been swept."""
 
@@ -92,23 +79,16 @@ class LogDefinitions(DefinitionTable[N, D, LockedLogs[D]], Generic[N, D]):
     def locked(self, session: AsyncSession, name: N, row: Row[Any] | None) -> LockedLogs[D]:
         return LockedLogs(session, self, name, row)
 
-    async def page_of_all(self, after: N | None, which: Which = EVERY_ONE) -> list[D]:
-        """Return a page over all namespaces, by namespace and name, strictly after `after`."""
-        table = self.table
-        position = tuple_(col(table.namespace), col(table.name))
-        statement = self.select().order_by(col(table.namespace), col(table.name))
-        if after is not None:
-            statement = statement.where(position > tuple_(after.namespace, after.name))
-        if which.archived:
-            statement = statement.where(col(table.spec)["archive"].as_boolean().is_(True))
-        return await self._read(statement.limit(limits.PAGE_ITEMS_MAX))
-
 
 class QueueRows(LogDefinitions[QueueName, Queue]):
     """Queues: each is one row, with a single log."""
 
     kind = "queue"
     table = QueueRow
+
+    def archived(self) -> AsyncIterator[Queue]:
+        """Yield the queues whose stream view is archived; others do not mention it."""
+        return self.every(col(QueueRow.spec)["archive"].as_boolean().is_(True))
 
     def definition_of(self, row: Row[Any]) -> Queue:
         return Queue(

@@ -74,7 +74,3 @@ class SourceRows(DefinitionTable[SourceName, InboundSource, LockedSource]):
 
     def locked(self, session: AsyncSession, name: SourceName, row: Row[Any] | None) -> LockedSource:
         return LockedDefinition(session, self, name, row)
-
-    async def all(self) -> list[InboundSource]:
-        """Return the sources of every namespace."""
-        return await self._read(self.select().order_by(col(SourceRow.source_id)))
