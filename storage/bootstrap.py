@@ -368,7 +368,7 @@ async def open_storage(
                 clock=clock,
             ),
             source_transfer=source_transfer,
-            source_backlog=SourceBacklogReader(sources, outboxes, clock),
+            source_backlog=SourceBacklogReader(sources, outboxes, isolation, clock),
             catalog=catalog,
             search=CatalogSearch(database),
             namespaces=namespaces,

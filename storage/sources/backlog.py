@@ -1,12 +1,13 @@
 """Backlog of sources: events that their targets do not have yet."""
 
 import asyncio
-from collections.abc import Sequence
+from functools import partial
 from typing import NamedTuple
 
+from storage.concurrency.isolation import Isolation
 from storage.domain import limits
 from storage.domain.clock import Clock
-from storage.domain.sources.source import InboundSource
+from storage.domain.sources.source import InboundSource, SourceCounts
 from storage.hot_store.outbox import OutboxStore
 from storage.sources.engine import Sources, outbox_of
 
@@ -22,42 +23,34 @@ class SourceBacklog(NamedTuple):
     blocked: int = 0
 
 
-class _Waiting(NamedTuple):
-    """Number of a source's waiting events, and the age of the oldest."""
-
-    events: int
-    age_ms: int = 0
-
-
 class SourceBacklogReader:
     """Measurement of the outboxes of a deployment."""
 
-    def __init__(self, sources: Sources, outboxes: OutboxStore, clock: Clock) -> None:
+    def __init__(
+        self, sources: Sources, outboxes: OutboxStore, isolation: Isolation, clock: Clock
+    ) -> None:
         self._sources = sources
         self._outboxes = outboxes
+        self._isolation = isolation
         self._clock = clock
 
     async def read(self) -> SourceBacklog:
-        """Measure the outboxes of all sources."""
+        """Measure the outboxes of all sources; one that cannot be measured counts as empty."""
         sources = await self._sources.all()
         slots = asyncio.Semaphore(_CONCURRENCY_MAX)
-        waiting = await asyncio.gather(*(self._measure(source, slots) for source in sources))
-        return _sum(waiting)
+        counts = await asyncio.gather(*(self._counts(source, slots) for source in sources))
+        now_ms = self._clock.now_ms()
+        ages = [max(0, now_ms - one.waiting_since_ms) for one in counts if one.waiting_since_ms]
+        return SourceBacklog(
+            sources=len(sources),
+            waiting=sum(one.waiting for one in counts),
+            oldest_age_ms=max(ages, default=0),
+            blocked=sum(age_ms >= limits.SOURCE_BLOCKED_MS for age_ms in ages),
+        )
 
-    async def _measure(self, source: InboundSource, slots: asyncio.Semaphore) -> _Waiting:
-        outbox = outbox_of(source)
+    async def _counts(self, source: InboundSource, slots: asyncio.Semaphore) -> SourceCounts:
+        measure = partial(self._outboxes.counts, outbox_of(source))
         async with slots:
-            events = (await self._outboxes.counts(outbox)).waiting
-            entries = (await self._outboxes.pending(outbox, 1))[0] if events else []
-        accepted_ms = [entry.sequence // limits.OUTBOX_SEQUENCES_PER_MS for entry in entries]
-        return _Waiting(events, *[max(0, self._clock.now_ms() - at_ms) for at_ms in accepted_ms])
-
-
-def _sum(waiting: Sequence[_Waiting]) -> SourceBacklog:
-    ages = [entry.age_ms for entry in waiting]
-    return SourceBacklog(
-        sources=len(waiting),
-        waiting=sum(entry.events for entry in waiting),
-        oldest_age_ms=max(ages, default=0),
-        blocked=sum(age_ms >= limits.SOURCE_BLOCKED_MS for age_ms in ages),
-    )
+            return await self._isolation.visit(
+                "source_backlog", f"sources/{source.name}", measure, SourceCounts()
+            )

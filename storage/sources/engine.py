@@ -147,7 +147,7 @@ class Sources:
 
     async def all(self) -> list[InboundSource]:
         """Return the sources of every namespace, without secrets and tokens."""
-        return await self._rows.all()
+        return [source async for source in self._rows.every()]
 
 
 async def _required(pointer: str, target: Awaitable[T], missing: type[MillstreamError]) -> T:

@@ -243,3 +243,4 @@ class SourceCounts(msgspec.Struct, frozen=True, kw_only=True):
     waiting_bytes: int = 0
     last_accepted_at_ms: int | None = None
     last_rejected_at_ms: int | None = None
+    waiting_since_ms: int | None = None

@@ -81,7 +81,7 @@ class RedisOutboxStore(OutboxStore):
         )
 
     async def counts(self, outbox: OutboxAddress) -> SourceCounts:
-        fields, entries, _ = await self._measure(outbox, 0)
+        fields, entries, first, _ = await self._measure(outbox, 0)
         values = {
             name.decode(): int(number)
             for name, number in zip(fields[::2], fields[1::2], strict=True)
@@ -95,6 +95,7 @@ class RedisOutboxStore(OutboxStore):
             waiting_bytes=values.get("bytes", 0),
             last_accepted_at_ms=values.get("accepted_ms"),
             last_rejected_at_ms=values.get("rejected_ms"),
+            waiting_since_ms=int(first) // limits.OUTBOX_SEQUENCES_PER_MS if entries else None,
         )
 
     async def failures(self, outbox: OutboxAddress) -> list[SourceFailure]:

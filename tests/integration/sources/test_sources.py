@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator, Sequence
 
 import pytest
+import redis
 from msgspec.structs import replace
 
 from storage.access.secret_box import new_key
@@ -32,6 +33,7 @@ from storage.domain.sources.source import (
 from storage.domain.streams.idempotence import SequencedBatch
 from storage.domain.streams.stream import EventTimes, ReadFrom, StreamSpec
 from storage.hot_store.outbox import Acceptance
+from storage.redis.keys import outbox_keys
 from storage.settings import StorageSettings
 from storage.sources.backlog import SourceBacklog
 from storage.sources.engine import day_of, outbox_of, producer_on
@@ -265,6 +267,15 @@ async def test_backlog_has_the_waiting_events_of_all_sources(storage, clock):
 
     assert before == SourceBacklog(sources=2, waiting=2, oldest_age_ms=0, blocked=0)
     assert after == before._replace(oldest_age_ms=limits.SOURCE_BLOCKED_MS, blocked=1)
+
+
+async def test_backlog_is_measured_without_outbox_that_cannot_be(storage, redis_url):
+    source = await put(storage, SourceTarget(queue="orders"))
+    await storage.sources.put(SourceName("idle"), spec_into(SourceTarget(stream="payments")))
+    with redis.Redis.from_url(redis_url) as client:
+        client.set(outbox_keys(*outbox_of(source))[1], "no stream")
+
+    assert await storage.source_backlog.read() == SourceBacklog(sources=2)
 
 
 async def test_deleted_source_leaves_no_outbox_and_no_producer(storage, clock):

@@ -49,7 +49,7 @@ class SimulatedConnection(AbstractConnection):
         self._session = Session(self._server, self)
 
     async def _connect(self) -> None:
-        raise NotImplementedError
+        """Do nothing: `connect` does all of it."""
 
     async def disconnect(self, *_: Any, **__: Any) -> None:
         self.break_()
