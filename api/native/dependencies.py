@@ -14,6 +14,7 @@ from storage.domain.names import (
     GroupName,
     QueueName,
     ScopedName,
+    SourceName,
     StreamName,
     WebhookName,
 )
@@ -64,6 +65,7 @@ QueuePath = Annotated[QueueName, name_from_path("queue", QueueName)]
 StreamPath = Annotated[StreamName, name_from_path("stream", StreamName)]
 GroupPath = Annotated[GroupName, name_from_path("group", GroupName)]
 WebhookPath = Annotated[WebhookName, name_from_path("webhook", WebhookName)]
+SourcePath = Annotated[SourceName, name_from_path("source", SourceName)]
 ShardPath = Annotated[int, Path(description="Number of the shard.")]
 """Names that several modules take; a noun of one module declares its own there."""
 

@@ -128,7 +128,7 @@ SOURCE_EVENT_AGE = StateMetric(
 SOURCES_BLOCKED = StateMetric(
     "millstream_sources_blocked",
     "gauge",
-    "Sources whose target has not taken an event for a minute",
+    "Sources whose oldest waiting event is more than a minute old",
 )
 MEMORY_USED = StateMetric(
     "millstream_redis_memory_used_bytes", "gauge", "Memory used by the hot store"

@@ -47,7 +47,7 @@ from api.native.problems import PROBLEM_JSON, problem
 from api.observability.metric_buffers import MetricBuffers, RequestMetrics
 from api.observability.tracing import Tracing, failure_of
 from api.rest.route_modules import ROUTE_MODULES
-from api.rest.routes import health, sources
+from api.rest.routes import health
 from api.server.asgi_messages import NO_STORE, ResponseObserver, bounded, coded_answer
 from api.server.cors import with_cors
 from api.server.slow_requests import SlowRequestMonitor
@@ -72,13 +72,13 @@ def _is_public(method: str, path: str) -> bool:
     )
 
 
-def _body_bytes_max(method: str, path: str, headers: RequestHeaders) -> int:
+def _body_bytes_max(headers: RequestHeaders, *, is_public: bool) -> int:
     """Return the limit of a body, which holds before it is buffered.
 
-    JSON has a smaller one: its decoded values are larger than the bytes. Events come from callers without a key of ours.
+    JSON has a smaller one: its decoded values are larger than the bytes.
     """
-    if sources.is_public(method, path):
-        return limits.SOURCE_BODY_BYTES_MAX
+    if is_public:
+        return limits.PUBLIC_BODY_BYTES_MAX
     is_json = b"json" in headers.get(b"content-type", b"json")
     return limits.CONTROL_BYTES_MAX if is_json else limits.REQUEST_BYTES_MAX
 
@@ -256,12 +256,13 @@ class Gateway:
         app: ASGIApp = self.control
         path: str = scope["path"]
         try:
-            if not _is_public(scope["method"], path):
+            is_public = _is_public(scope["method"], path)
+            if not is_public:
                 if dashboard.is_page(path):
                     headers = dashboard.in_namespace(headers, scope["query_string"])
                 principal = scope[PRINCIPAL_KEY] = await self._authenticator.authenticate(headers)
                 answer.extra_headers = await self._charge_quota(principal, path)
-            bytes_max = _body_bytes_max(scope["method"], path, headers)
+            bytes_max = _body_bytes_max(headers, is_public=is_public)
             await app(scope, bounded(receive, headers, bytes_max), answer.send)
         except Exception as error:
             page = None if answer.status else dashboard.page_instead(self.control, scope, error)

@@ -69,7 +69,7 @@ class Publisher:
             )
         await session.publishing.add(frame)
 
-    async def _publish_all(self, session: PushSession, frames: Sequence[Publish]) -> Sequence[None]:
+    async def _publish_all(self, session: PushSession, frames: Sequence[Publish]) -> None:
         for frame in frames:
             try:
                 answer = await self._publish(session, frame)
@@ -83,7 +83,6 @@ class Publisher:
                 SocketClosed
             ):  # it is published anyway; a retry with its key adds nothing
                 await session.send_bytes(payload)
-        return [None] * len(frames)
 
     async def _publish(self, session: PushSession, frame: Publish) -> ServerOk:
         if self._tracing is None:

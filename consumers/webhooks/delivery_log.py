@@ -67,7 +67,7 @@ class DeliveryLogWriter:
         self._closing.set()
         await self.flush()
 
-    async def _write_rows(self, rows: Sequence[LoggedDelivery]) -> Sequence[None]:
+    async def _write_rows(self, rows: Sequence[LoggedDelivery]) -> None:
         """Write rows; an event that occurs twice waits for the next statement."""
         left = list(rows)
         while left:
@@ -76,13 +76,11 @@ class DeliveryLogWriter:
                 statement.setdefault((row.webhook_id, row.entry.event_id), row)
             left = [row for row in left if statement[row.webhook_id, row.entry.event_id] is not row]
             await self._write(partial(self._deliveries.log, list(statement.values())))
-        return [None] * len(rows)
 
-    async def _write_healths(self, healths: Sequence[LeasedHealth]) -> Sequence[None]:
+    async def _write_healths(self, healths: Sequence[LeasedHealth]) -> None:
         """Write the last health of each webhook."""
         last = {lease.webhook_id: (lease, health) for lease, health in healths}
         await self._write(partial(self._deliveries.store_health, list(last.values())))
-        return [None] * len(healths)
 
     async def _write(self, statement: Callable[[], Awaitable[object]]) -> None:
         """Execute a statement, again until it succeeds or the writer closes."""

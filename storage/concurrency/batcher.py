@@ -11,7 +11,7 @@ import logging
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
-from typing import Generic, NamedTuple, TypeVar
+from typing import Generic, NamedTuple, TypeVar, cast
 
 from storage.concurrency.tasks import end, give
 from storage.domain import limits
@@ -22,8 +22,8 @@ logger = logging.getLogger(__name__)
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
-Flush = Callable[[Sequence[Item]], Awaitable[Sequence[Result | MillstreamError]]]
-"""Returns the results of all items, in their order."""
+Flush = Callable[[Sequence[Item]], Awaitable[Sequence[Result | MillstreamError] | None]]
+"""Returns the results of all items, in their order; None where no item has one."""
 
 
 class _Entry(NamedTuple, Generic[Item, Result]):
@@ -164,7 +164,9 @@ class Batcher(Generic[Item, Result]):
     async def _flush_batch(self, batch: Sequence[_Entry[Item, Result]]) -> None:
         results: Sequence[Result | Exception]
         try:
-            results = await self._flush([entry.item for entry in batch]) if batch else ()
+            returned = await self._flush([entry.item for entry in batch]) if batch else ()
+            nothing = cast("Sequence[Result]", [None] * len(batch))
+            results = nothing if returned is None else returned
             if len(results) != len(batch):
                 raise ValueError(f"{len(results)} results for {len(batch)} items")
         except asyncio.CancelledError:

@@ -51,10 +51,9 @@ class LastUsedWriter(Generic[K]):
         """Write the pending times, and stop."""
         await self.flush()
 
-    async def _write_all(self, uses: Sequence[tuple[K, int]]) -> Sequence[None]:
+    async def _write_all(self, uses: Sequence[tuple[K, int]]) -> None:
         try:
             await self._write(dict(uses))
         except MillstreamError as error:
             facts = {"count": len(uses), "reason": error.detail}
             logger.info("last_used_write_failed", extra=facts)
-        return [None] * len(uses)

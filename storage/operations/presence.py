@@ -42,6 +42,7 @@ class ProcessRegistry:
         self._isolation = isolation
         self._hot = hot
         self._wakeups = wakeups
+        self._publisher = ""
         self.clock = clock
 
     async def heartbeat(
@@ -49,10 +50,12 @@ class ProcessRegistry:
     ) -> tuple[str, ...]:
         """Publish this process's state; return the ids of its sockets that it is to close.
 
-        Raises StorageUnavailable.
+        Of the roles that share a process, one publishes the objects that fail. Raises StorageUnavailable.
         """
-        failing = self._isolation.failing[: limits.PRESENCE_FAILING_MAX]
-        process = replace(process, failing=failing)
+        self._publisher = self._publisher or process.id
+        if process.id == self._publisher:
+            failing = self._isolation.failing[: limits.PRESENCE_FAILING_MAX]
+            process = replace(process, failing=failing)
         return await self._hot.beat(process, sockets, self.clock.script_time())
 
     async def leave(self, process: str) -> None:
@@ -60,6 +63,7 @@ class ProcessRegistry:
 
         Raises StorageUnavailable.
         """
+        self._publisher = "" if process == self._publisher else self._publisher
         await self._hot.leave(process, self.clock.script_time())
 
     async def processes(self) -> tuple[ProcessSeen, ...]:

@@ -32,7 +32,7 @@ def test_limits_on_the_page_match_the_code():
         f"{limits.URL_BYTES_MAX // limits.KIB} KiB of URL",
         f"{limits.HEAD_MS_MAX // 1_000} s (408)",
         f"{limits.REQUEST_BYTES_MAX // limits.MIB} MiB, {limits.CONTROL_BYTES_MAX // limits.MIB} MiB of",
-        f"{limits.SOURCE_BODY_BYTES_MAX // limits.MIB} MiB of configuration and of an event",
+        f"{limits.PUBLIC_BODY_BYTES_MAX // limits.MIB} MiB of configuration and of an event",
         f"{(limits.HEAD_MS_MAX + limits.BODY_MS_MAX) // 1_000} s from the request's beginning, "
         f"and one more for each {limits.BODY_BYTES_PER_SECOND_MIN // limits.KIB} KiB",
         f"{limits.QUERY_PARAMETERS_MAX} |",

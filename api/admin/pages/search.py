@@ -23,12 +23,12 @@ Finder = Callable[[Storage, str, str], Awaitable[list[str]]]
 """Returns the names in a namespace that match a part of a name."""
 
 
-_FINDERS: tuple[tuple[NounDeclaration, Finder], ...] = tuple(
-    (noun, page.find_names)
+_FINDERS: dict[str, Finder] = {
+    noun.name: page.find_names
     for noun in NOUNS
     for page in load_modules("api.admin.pages", noun.pages)
     if hasattr(page, "find_names")
-)
+}
 
 
 class SearchHit(NamedTuple):
@@ -57,21 +57,21 @@ async def search(
 async def _named(storage: Storage, principal: Principal, part: str) -> list[SearchHit]:
     hits = await asyncio.gather(
         *(
-            _find(noun, finder, storage, principal, part)
-            for noun, finder in _FINDERS
-            if principal.policy.allows_any_name(Action(f"{noun.name}:list"))
+            _find(noun, storage, principal, part)
+            for noun in nouns_for(principal)
+            if noun.name in _FINDERS
         )
     )
     return list(chain.from_iterable(hits))
 
 
 async def _find(
-    noun: NounDeclaration, finder: Finder, storage: Storage, principal: Principal, part: str
+    noun: NounDeclaration, storage: Storage, principal: Principal, part: str
 ) -> list[SearchHit]:
     """Return the best matches of one noun that the caller may see."""
     names = [
         name
-        for name in await finder(storage, principal.namespace, part)
+        for name in await _FINDERS[noun.name](storage, principal.namespace, part)
         if principal.policy.allows(Action(f"{noun.name}:list"), name)
     ]
     best = sorted(names, key=lambda name: (not name.startswith(part), name))

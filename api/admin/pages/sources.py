@@ -1,23 +1,20 @@
 """Pages of sources: counters, what waits for the target, and rejected requests."""
 
 import asyncio
-from typing import Annotated
 
 from fastapi import APIRouter, Depends, Request, Response
 
 from api.admin.error_pages import PageRoute
 from api.admin.lists import PAGE_ROWS, Words
 from api.admin.rendering import render
-from api.native.dependencies import PrincipalDep, StorageDep, may, name_from_path
+from api.native.dependencies import PrincipalDep, SourcePath, StorageDep, may
 from storage.bootstrap import Storage
 from storage.domain.access.permissions import Action
-from storage.domain.names import SourceName
 from storage.domain.sources.source import InboundSource, SourceCounts, WebhookProvider
 
 router = APIRouter(prefix="/ui/sources", include_in_schema=False, route_class=PageRoute)
 
 SEE = Depends(may(Action.SOURCE_LIST))
-SourcePath = Annotated[SourceName, name_from_path("source", SourceName)]
 
 
 def state_of(source: InboundSource, counts: SourceCounts, failure: str) -> tuple[str, str]:

@@ -135,7 +135,7 @@ def format_value(name: str, value: Any) -> str:
         return ", ".join(format_value(name, item) for item in value)
     if name.endswith("_S") and isinstance(value, int):
         return f"{value} s"
-    if "_MS" in name and value == int(value):
+    if "_MS" in name and "PER_MS" not in name and value == int(value):
         return _in_units(int(value), DURATIONS)
     if "BYTES" in name and "PER_SECOND" not in name and isinstance(value, int):
         return _in_units(value, SIZES)

@@ -4,7 +4,8 @@ import asyncio
 import os
 import secrets
 import socket
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
+from typing import Any
 
 import uvloop
 from msgspec.structs import replace
@@ -21,7 +22,7 @@ from storage.domain.errors import StorageUnavailable
 from storage.domain.presence import ProcessRole, ProcessSeen
 from storage.operations.presence import NoSockets, registered
 
-Work = Callable[[Settings, Storage], Awaitable[None]]
+Work = Callable[[Settings, Storage], Coroutine[Any, Any, None]]
 
 
 def run(settings: Settings, works: Sequence[Work]) -> None:
@@ -40,11 +41,7 @@ def run(settings: Settings, works: Sequence[Work]) -> None:
 async def _run(settings: Settings, works: Sequence[Work]) -> None:
     async with open_storage(settings.storage()) as storage, asyncio.TaskGroup() as group:
         for work in works:
-            group.create_task(_as_coroutine(work(settings, storage)))
-
-
-async def _as_coroutine(work: Awaitable[None]) -> None:
-    await work
+            group.create_task(work(settings, storage))
 
 
 async def sweep(settings: Settings, storage: Storage) -> None:

@@ -7,7 +7,7 @@ from fastapi import Body, Depends, Request, Response
 from fastapi.routing import APIRoute
 
 from api.errors import HttpError
-from api.native.dependencies import NamePart, StorageDep, may, name_from_path
+from api.native.dependencies import NamePart, SourcePath, StorageDep, may
 from api.native.examples import AT, CREATED, LATER, Example
 from api.native.fields import rfc3339, to_ms
 from api.observability.metric_definitions import SOURCE_REQUESTS
@@ -29,13 +29,11 @@ from storage.bootstrap import Storage
 from storage.domain.access.permissions import Action, Principal
 from storage.domain.definitions import Put
 from storage.domain.errors import MillstreamError
-from storage.domain.names import SourceName
 from storage.domain.sources.source import InboundSource, SourceSpec
 
 _VERBS = frozenset({"test", "rotate-url"})
 MANAGE = Depends(may(Action.SOURCE_MANAGE))
 SEE = Depends(may(Action.SOURCE_LIST))
-SourcePath = Annotated[SourceName, name_from_path("source", SourceName)]
 
 
 def _authorise(storage: Storage, principal: Principal, _: object, spec: SourceSpec) -> None:

@@ -196,7 +196,7 @@ class SourceOut(MappedDefinition):
         return super().from_domain(value, webhook=webhook, **others)
 
 
-SourcePath = Annotated[
+EventPath = Annotated[
     str,
     Field(
         description="Path of the URL that the provider posts to, behind the address of this service. It is a "
@@ -208,7 +208,7 @@ SourcePath = Annotated[
 class SourceStored(PutOutcome, SourceOut):
     """A source after a PUT, and the path that receives its events; null after a dry run."""
 
-    path: SourcePath | None
+    path: EventPath | None
 
 
 class SourcePage(BaseModel):
@@ -221,7 +221,7 @@ class SourcePage(BaseModel):
 class SourceUrl(BaseModel):
     """Path that receives the events of a source."""
 
-    path: SourcePath
+    path: EventPath
     old_path_expires_at: Time | None = None
 
 

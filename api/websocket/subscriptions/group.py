@@ -267,7 +267,7 @@ class GroupSubscription(ShardReaders):
         if self._member.release(shards):
             self._beat_now.set()
 
-    async def _commit(self, acks: Sequence[Ack]) -> Sequence[None]:
+    async def _commit(self, acks: Sequence[Ack]) -> None:
         offsets: dict[int, int] = {}
         for ack in acks:
             assert ack.shard is not None
@@ -278,7 +278,6 @@ class GroupSubscription(ShardReaders):
             assert ack.shard is not None
             with suppress(SocketClosed):
                 await self._answer(ack, results[ack.shard])
-        return [None] * len(acks)
 
     async def _commit_together(self, offsets: dict[int, int]) -> dict[int, CommitResult]:
         member = self._member

@@ -230,11 +230,7 @@ class QueueSubscription:
             )
         await self._verdicts.add(frame)
 
-    async def _settle(self, frames: Sequence[Settling]) -> Sequence[None]:
-        await self._settle_together(frames)
-        return [None] * len(frames)
-
-    async def _settle_together(self, frames: Sequence[Settling]) -> None:
+    async def _settle(self, frames: Sequence[Settling]) -> None:
         settlements = [settlement for frame in frames for settlement in _settlements(frame)]
         try:
             settled = await self._engine.queues.settle(self._queue, settlements)

@@ -8,6 +8,9 @@ HEAD_HEADERS_MAX = 100
 URL_BYTES_MAX = 16 * KIB  # path and query; fits a presigned call or a token
 QUERY_PARAMETERS_MAX = 100  # of the native API
 CONTROL_BYTES_MAX = MIB  # configuration as JSON: decoded, it needs about thirty times that
+PUBLIC_BODY_BYTES_MAX = (
+    MIB  # of callers without a key: events of sources, of which GitHub's are seldom larger
+)
 BATCH_CONTAINERS_MAX = 500_000  # braces and brackets of a large batch: each may become an object
 BATCH_CHECKED_BYTES_MIN = 256 * KIB  # a smaller batch can do no harm
 HEAD_MS_MAX = (

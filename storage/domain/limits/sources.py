@@ -9,7 +9,6 @@ SOURCE_SECRET_CHARACTERS_MAX = 512
 SOURCE_SIGNATURES_MAX = 8  # of a request; Standard Webhooks and Stripe send one for each secret
 SOURCE_HEADERS_MAX = 16  # that are stored with an event
 SOURCE_HEADER_BYTES_MAX = 4 * KIB  # per value; a longer one is not stored
-SOURCE_BODY_BYTES_MAX = MIB  # GitHub sends up to 25 MB, but seldom more than this
 SOURCE_TOLERANCE_MS_MIN = SECOND_MS
 SOURCE_TOLERANCE_MS_DEFAULT = 5 * MINUTE_MS  # as Stripe, Slack and Standard Webhooks recommend
 SOURCE_TOLERANCE_MS_MAX = DAY_MS

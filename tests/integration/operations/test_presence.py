@@ -245,3 +245,21 @@ async def test_closing_sockets_requires_more_than_viewing(redis_url, database_ur
 
     assert [item["id"] for item in seen.json()["items"]] == ["s1"]
     assert (refused.status_code, unseen.status_code, done.status_code) == (403, 403, 204)
+
+
+async def test_failing_object_is_listed_by_one_role_of_a_process(storage):
+    """The sweeper and the deliverer of `millstream up` each listed what failed in their process."""
+
+    async def fail() -> None:
+        raise ValueError("this object only")
+
+    await storage.isolation.visit("queues", "queues/orders", fail, None)
+    for name, role in (("one", ProcessRole.SWEEPER), ("two", ProcessRole.DELIVERER)):
+        await storage.presence.heartbeat(process(name, role))
+    together = await storage.presence.processes()
+    await storage.presence.leave("one")
+    await storage.presence.heartbeat(process("two", ProcessRole.DELIVERER))
+
+    [left] = await storage.presence.processes()
+    assert sum(len(seen.failing) for seen in together) == 1
+    assert [entry.object for entry in left.failing] == ["queues/orders"]

@@ -105,13 +105,15 @@ class AsyncSource:
 
     async def url(self) -> str:
         """Return the URL to give to the provider. It is a credential."""
-        shown = await self.transport.call(get_source_url(self.name))
-        return f"{self.transport.options.url}{shown.path}"
+        return self._url_of(await self.transport.call(get_source_url(self.name)))
 
-    async def rotate_url(self, *, overlap_seconds: float = DAY_S) -> SourceUrl:
-        """Replace the path of the URL; the previous one is valid for the overlap period."""
+    async def rotate_url(self, *, overlap_seconds: float = DAY_S) -> str:
+        """Replace the URL and return the new one; the previous one overlaps for a while."""
         body = RotateTokenIn(overlap_seconds=overlap_seconds)
-        return await self.transport.call(rotate_source_url(self.name, body=body))
+        return self._url_of(await self.transport.call(rotate_source_url(self.name, body=body)))
+
+    def _url_of(self, shown: SourceUrl) -> str:
+        return f"{self.transport.options.url}{shown.path}"
 
     async def test(self) -> ReceivedEvent:
         """Send a test event, signed as the provider does, through the source to its target."""

@@ -106,13 +106,15 @@ class Source:
 
     def url(self) -> str:
         """Return the URL to give to the provider. It is a credential."""
-        shown = self.transport.call(get_source_url(self.name))
-        return f"{self.transport.options.url}{shown.path}"
+        return self._url_of(self.transport.call(get_source_url(self.name)))
 
-    def rotate_url(self, *, overlap_seconds: float = DAY_S) -> SourceUrl:
-        """Replace the path of the URL; the previous one is valid for the overlap period."""
+    def rotate_url(self, *, overlap_seconds: float = DAY_S) -> str:
+        """Replace the URL and return the new one; the previous one overlaps for a while."""
         body = RotateTokenIn(overlap_seconds=overlap_seconds)
-        return self.transport.call(rotate_source_url(self.name, body=body))
+        return self._url_of(self.transport.call(rotate_source_url(self.name, body=body)))
+
+    def _url_of(self, shown: SourceUrl) -> str:
+        return f"{self.transport.options.url}{shown.path}"
 
     def test(self) -> ReceivedEvent:
         """Send a test event, signed as the provider does, through the source to its target."""
