@@ -220,8 +220,9 @@ class Chunk:
 
         At most `records_max` of them. While some of `bytes_max` is left, one more is selected, also a large one.
         """
-        if matches is None and len(self) <= records_max and self.data_bytes <= bytes_max:
-            return Selection(self, None, len(self), self.data_bytes)
+        whole_bytes = self._block.data_bytes if matches is None and self._is_whole else None
+        if whole_bytes is not None and len(self) <= records_max and whole_bytes <= bytes_max:
+            return Selection(self, None, len(self), whole_bytes)
         part, chosen, left = self, list[int](), bytes_max
         for number, record in enumerate(self.records):
             if matches is None or matches(self.shard, record):

@@ -1,6 +1,5 @@
 """Maintenance task: a periodic piece of work, and helpers for bounded rounds."""
 
-import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from functools import partial
 from itertools import islice
@@ -9,6 +8,7 @@ from typing import TypeVar
 import msgspec
 
 from storage.bootstrap import Storage
+from storage.concurrency.tasks import gather_all
 from storage.domain.errors import QueueNotFound, StreamNotFound
 from storage.domain.presence import LeaseStore
 from storage.domain.streams.stream import Stream
@@ -67,5 +67,5 @@ async def visit_all(
     waiting = iter(list(objects))
     done: list[int] = []
     while batch := list(islice(waiting, _VISIT_CONCURRENCY_MAX)):
-        done += await asyncio.gather(*map(visit, batch))
+        done += await gather_all(map(visit, batch))
     return done

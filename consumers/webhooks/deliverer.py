@@ -119,7 +119,8 @@ class Deliverer:
         self._ending: dict[str, asyncio.Task[None]] = {}
         self._lease_until = 0.0
         self._changed = asyncio.Event()
-        storage.deliveries.changes.observe(lambda _: self._changed.set())
+        self._has_active = False
+        storage.deliveries.changes.observe(self._note_change)
 
     @property
     def served(self) -> list[str]:
@@ -134,6 +135,11 @@ class Deliverer:
             )
         finally:
             await self._leave()
+
+    def _note_change(self, webhook_id: str) -> None:
+        """Begin the next round at once for a webhook that is served here, and for the first one."""
+        if webhook_id in self._serving or not self._has_active:
+            self._changed.set()
 
     async def _beat(self) -> int:
         """Run one round; if it fails, stop what this deliverer has no valid lease for.
@@ -184,6 +190,7 @@ class Deliverer:
         elif missing > 0:
             for served in await self._storage.deliveries.claim(self.name, missing):
                 await self._begin_or_disable(served)
+        self._has_active = shares.active > 0
         return shares.active
 
     async def _begin_or_disable(self, served: LeasedWebhook) -> None:

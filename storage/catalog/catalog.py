@@ -99,10 +99,10 @@ class Catalog:
             on_change=self._stream_reader.invalidate,
         )
         self._queue_replica = DefinitionReplica[QueueName, Queue](
-            self._queue_rows.every, self._queue_reader.get, clock
+            self._queue_rows.every, self._queue_reader.get, lambda: listener.listening, clock
         )
         self._stream_replica = DefinitionReplica[StreamName, Stream](
-            self._stream_rows.every, self._stream_reader.get, clock
+            self._stream_rows.every, self._stream_reader.get, lambda: listener.listening, clock
         )
         self._queue_reader.on_invalidate.append(self._queue_replica.note_change)
         self._stream_reader.on_invalidate.append(self._stream_replica.note_change)
@@ -192,8 +192,8 @@ class Catalog:
         since_ms = self._clock.now_ms() - limits.DEFINITION_NEW_MS
         return {
             name: queue
-            for number, (name, queue) in enumerate((await self.all_queues()).items())
-            if number % of == nth or queue.changed_at_ms >= since_ms
+            for name, queue in (await self.all_queues()).items()
+            if hash(name) % of == nth or queue.changed_at_ms >= since_ms
         }
 
     def archived_queues(self) -> AsyncIterator[Queue]:

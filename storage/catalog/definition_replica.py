@@ -1,6 +1,6 @@
 """Replica of all definitions of a kind, for the tasks that visit each of them.
 
-first use, or announcements may have been missed     read whole, page by page
+first use, or announcements may have been missed     read whole, page by page; each time while none can arrive
 a definition has changed, or may have                that one is read again
 Postgres is unreachable                              the last state stands
 """
@@ -31,10 +31,12 @@ class DefinitionReplica(Generic[N, D]):
         self,
         read_all: Callable[[], AsyncIterator[D]],
         read: Callable[[N], Awaitable[D]],
+        is_notified: Callable[[], bool],
         clock: Clock,
     ) -> None:
         self._read_all = read_all
         self._read = read
+        self._is_notified = is_notified
         self._clock = clock
         self._definitions: dict[N, D] | None = None
         self._changed: set[N] = set()
@@ -80,7 +82,7 @@ class DefinitionReplica(Generic[N, D]):
                 raise
 
     async def _read_whole(self, now_ms: int) -> None:
-        self._read_at_ms, self._changed = now_ms, set()
+        self._read_at_ms, self._changed = (now_ms if self._is_notified() else None), set()
         try:
             self._definitions = {
                 definition.name: definition async for definition in self._read_all()

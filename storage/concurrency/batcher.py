@@ -40,8 +40,8 @@ class _Entry(NamedTuple, Generic[Item, Result]):
 class Batcher(Generic[Item, Result]):
     """Batcher of one kind of item, with at most one flush at a time.
 
-    A batch weighs at most `batch_max`, or is one item; `weigh` returns the weight of an item, 1 by default. A flush that
-    nobody waited for begins after `linger_s`. `subject` names what callers wait for in the error of a full backlog.
+    A batch weighs at most `batch_max`, or is one item; `weigh` returns the weight of an item, 1 by default. A flush of
+    fewer items than that begins after `linger_s`. `subject` names what callers wait for in the error of a full backlog.
     `when_idle` is called when no item waits any longer.
     """
 
@@ -133,9 +133,9 @@ class Batcher(Generic[Item, Result]):
 
     async def _work(self) -> None:
         try:
-            if self._hurry is not None:
-                await self._linger(self._hurry)
             while self._waiting:
+                if self._hurry is not None and len(self._waiting) < self._batch_max:
+                    await self._linger(self._hurry)
                 await self._flush_batch(self._next_batch())
         finally:
             self._working = None

@@ -6,8 +6,8 @@
         └──another has it: tries again when that lease may have ended, or after LEADER_RENEWAL_MS
 
 The store's clock decides when a lease ends. The holder counts from before it asked, by its monotonic clock, so it stops
-before any other can begin; one that was suspended meanwhile is why the work must be safe under two leaders, or check the
-fencing number, which rises with each leader (ADR 0058).
+before any other can begin; one that was suspended meanwhile is why the work must be safe under two leaders (ADR 0058). The
+fencing number rises with each leader, for work that has to check it.
 """
 
 import asyncio

@@ -1,6 +1,7 @@
 """Reliable cancellation of background tasks, and completion of futures."""
 
 import asyncio
+from collections.abc import Awaitable, Iterable
 from typing import Any, TypeVar
 
 Answer = TypeVar("Answer")
@@ -32,3 +33,15 @@ def give(done: "asyncio.Future[Answer]", answer: Answer | Exception) -> None:
         done.set_exception(answer)
     else:
         done.set_result(answer)
+
+
+async def gather_all(work: Iterable[Awaitable[Answer]]) -> list[Answer]:
+    """Wait for all awaitables, then return their results or raise the first error.
+
+    Nothing is left running after an error.
+    """
+    done = await asyncio.gather(*work, return_exceptions=True)
+    for result in done:
+        if isinstance(result, BaseException):
+            raise result
+    return [result for result in done if not isinstance(result, BaseException)]

@@ -55,33 +55,30 @@ class SourceTransfer:
         self._streams = streams
         self._isolation = isolation
         self._running: dict[str, asyncio.Task[None]] = {}
-        self._rerun_requested: set[str] = set()
+        self._requested: dict[str, InboundSource] = {}
 
     def begin(self, source: InboundSource) -> None:
         """Transfer what waits in a source's outbox, without waiting for it."""
-        if source.source_id in self._running:
-            self._rerun_requested.add(source.source_id)  # its last read may precede this event
-        else:
-            self._running[source.source_id] = asyncio.create_task(self._run(source))
+        self._requested[source.source_id] = source  # also if its last read may precede this event
+        if source.source_id not in self._running:
+            self._running[source.source_id] = asyncio.create_task(self._run(source.source_id))
 
     async def close(self) -> None:
         """Stop the transfers in progress; a sweep continues them."""
         await end(*self._running.values())
 
-    async def _run(self, source: InboundSource) -> None:
-        """Transfer until nothing was accepted meanwhile.
+    async def _run(self, source_id: str) -> None:
+        """Transfer until nothing was accepted meanwhile, each time by the latest definition.
 
         No await is between the last look at the requests and the end, so none is missed.
         """
         try:
-            self._rerun_requested.add(source.source_id)
-            while source.source_id in self._rerun_requested:
-                self._rerun_requested.discard(source.source_id)
+            while source := self._requested.pop(source_id, None):
                 await self._visit(source, partial(self.complete, source))
         except MillstreamError:
             pass  # the store is down; a sweep continues
         finally:
-            del self._running[source.source_id]
+            del self._running[source_id]
 
     async def sweep(self) -> int:
         """Transfer what waits in the outboxes of all sources; return the number of events."""

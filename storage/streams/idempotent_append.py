@@ -37,15 +37,15 @@ code below ensures:
   attempt that outlived its producer would otherwise be new.
 """
 
-import asyncio
 import hashlib
-from collections.abc import Awaitable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import TypeVar
 
 import msgspec
 
 from storage.concurrency.bounded_cache import BoundedCache
+from storage.concurrency.tasks import gather_all
 from storage.domain import limits
 from storage.domain.clock import Clock
 from storage.domain.errors import ProducerFenced, StorageUnavailable, StreamNotFound
@@ -147,7 +147,7 @@ class IdempotentAppender:
         added = 0
         while groups:
             ready = eldest(groups)
-            answers = await _all_of(
+            answers = await gather_all(
                 self._to_shard(stream, shard, batch, numbers) for shard, numbers in ready.items()
             )
             groups = {shard: some for shard, some in groups.items() if shard not in ready}
@@ -208,7 +208,7 @@ class IdempotentAppender:
     async def _fetch_floors(
         self, stream: Stream, ancestors: Sequence[Shard], producer_ids: Sequence[str]
     ) -> dict[str, tuple[AncestorWatermark, ...]]:
-        answers = await _all_of(
+        answers = await gather_all(
             self._final_watermarks(stream, one, producer_ids) for one in ancestors
         )
         floors: dict[str, list[AncestorWatermark]] = {one: [] for one in producer_ids}
@@ -245,7 +245,7 @@ class IdempotentAppender:
             stream = await self._executor.current(name)
         except StreamNotFound:
             return
-        await _all_of(
+        await gather_all(
             self._retire(stream, shard, producer_ids) for shard in (*stream.shards, *stream.opening)
         )
 
@@ -261,18 +261,6 @@ class IdempotentAppender:
         """Return whether a log knows monotonic producers, and whether it remembers retired ones."""
         recalled = await self._watermarks.get(log, ())
         return recalled.producers > 0, recalled.remembers_retired
-
-
-async def _all_of(work: Iterable[Awaitable[T]]) -> list[T]:
-    """Wait for all awaitables, then return the results or raise the first error.
-
-    Nothing is left running after an error.
-    """
-    done = await asyncio.gather(*work, return_exceptions=True)
-    for result in done:
-        if isinstance(result, BaseException):
-            raise result
-    return [result for result in done if not isinstance(result, BaseException)]
 
 
 def _hash_keys(sequenced: SequencedBatch, records: Sequence[Record]) -> list[int]:

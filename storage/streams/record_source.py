@@ -62,11 +62,7 @@ class RecordSource:
         )
 
     async def reads(
-        self,
-        within: OffsetRange,
-        *,
-        records_max: int = limits.READ_RECORDS_MAX,
-        bytes_max: int = limits.READ_BYTES_MAX,
+        self, within: OffsetRange, *, bytes_max: int = limits.READ_BYTES_MAX
     ) -> AsyncIterator[ShardRead]:
         """Yield reads from the first offset of a range until its end, or that of the shard.
 
@@ -74,7 +70,7 @@ class RecordSource:
         """
         offset = within.first
         while offset < within.end:
-            most = min(records_max, within.end - offset)
+            most = min(limits.READ_RECORDS_MAX, within.end - offset)
             read = await self.read(within.shard, offset, records_max=most, bytes_max=bytes_max)
             yield read
             if read.next_offset <= offset:

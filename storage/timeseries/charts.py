@@ -58,7 +58,8 @@ class ChartReader:
         if latest is not None and latest.resource_id == resource_id:
             stood = encode_row(shape, shape.values(shape.made(latest.values, latest.rates)))
         rows = rows_of(chunks, window.ring, window.first, window.last, stood)
-        if window.unfinished:
+        changed_ms = 0 if latest is None else latest.changed_ms
+        if window.unfinished and changed_ms >= (window.last - 1) * QUARTERS.step_ms:
             rows[-1] = await self._unfinished(shape, namespace, resource_id, window) or rows[-1]
         return rows
 

@@ -75,8 +75,9 @@ async def show_source(
     """Show a source, and the last requests that it rejected."""
     is_manager = principal.policy.allows(Action.SOURCE_MANAGE, source.name)
     stored = await (storage.sources.get_with_secrets if is_manager else storage.sources.get)(source)
-    counts = await storage.source_transfer.counts(stored)
-    failures = await storage.source_transfer.failures(stored)
+    counts, failures = await asyncio.gather(
+        storage.source_transfer.counts(stored), storage.source_transfer.failures(stored)
+    )
     failure = storage.source_transfer.failure_of(stored)
     return render(
         request,

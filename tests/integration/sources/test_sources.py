@@ -254,6 +254,38 @@ async def test_sequence_of_an_event_is_the_time_of_its_acceptance(storage, clock
     assert entry.sequence // limits.OUTBOX_SEQUENCES_PER_MS == clock.now_ms()
 
 
+async def test_running_transfer_continues_to_the_new_target(storage, monkeypatch):
+    """While events kept coming, a transfer went on to the target that it began with."""
+    source = await put(storage, SourceTarget(stream="payments"))
+    append, began, may_go = (
+        storage.streams.append_idempotent_batch,
+        asyncio.Event(),
+        asyncio.Event(),
+    )
+
+    async def late(*arguments):
+        began.set()
+        await may_go.wait()
+        return await append(*arguments)
+
+    monkeypatch.setattr(storage.streams, "append_idempotent_batch", late)
+    await send(storage, source, [b"{}"])
+    await began.wait()
+    changed = await put(storage, SourceTarget(queue="orders"))
+    headers = sign(changed.spec, SECRET, b"[]", event_id="later", timestamp=0)
+    await storage.source_receiver.receive(changed, headers, b"[]")
+    may_go.set()
+
+    await eventually(lambda: waiting_in(storage, changed), 0)
+    received = await storage.queues.receive(QUEUE, messages_max=9)
+    assert await bodies_in(storage) == [b"{}"]
+    assert [message.body for message in received] == [b"[]"]
+
+
+async def waiting_in(storage: Storage, source: InboundSource) -> int:
+    return (await storage.source_transfer.counts(source)).waiting
+
+
 async def test_backlog_has_the_waiting_events_of_all_sources(storage, clock):
     source = await put(storage, SourceTarget(queue="orders"))
     other = spec_into(SourceTarget(stream="payments"))

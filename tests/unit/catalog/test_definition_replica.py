@@ -29,7 +29,10 @@ class Source:
         self.stored = {"a": Definition("a", 1), "b": Definition("b", 1)}
         self.reads: list[str] = []
         self.is_down = False
-        self.replica = DefinitionReplica[str, Definition](self.read_all, self.read, self.clock)
+        self.is_notified = True
+        self.replica = DefinitionReplica[str, Definition](
+            self.read_all, self.read, lambda: self.is_notified, self.clock
+        )
 
     async def read_all(self) -> AsyncIterator[Definition]:
         self.reads.append("*")
@@ -134,3 +137,15 @@ async def test_change_during_whole_read_is_not_lost(source):
     await replica.get()
 
     assert (await replica.get())["a"] == Definition("a", 2)
+
+
+async def test_read_while_no_announcement_can_arrive_is_repeated(source):
+    """A change that was made before the connection for announcements was back was missed for minutes."""
+    source.is_notified = False
+    await source.replica.get()
+    source.stored["a"] = Definition("a", 2)
+    source.is_notified = True
+
+    assert (await source.replica.get())["a"].version == 2
+    assert (await source.replica.get())["a"].version == 2
+    assert source.reads == ["*", "*"]

@@ -206,6 +206,22 @@ async def test_linger_collects_items_until_finish(server):
     assert server.flushes == [[1, 2]]
 
 
+async def test_items_added_during_flush_linger_too(server):
+    """Under traffic there was always an item waiting, and flushes followed one another."""
+    together = Batcher[int, int](server.flush, linger_s=0.05)
+    together.put(1)
+    await asyncio.sleep(0.1)
+    together.put(2)
+    server.may_go.set()
+    await asyncio.sleep(0.01)
+    together.put(3)
+    flushed_at_once = list(server.flushes)
+    await together.finish()
+
+    assert flushed_at_once == [[1]]
+    assert server.flushes == [[1], [2, 3]]
+
+
 async def test_linger_ends_by_itself(server):
     together = Batcher[int, int](server.flush, linger_s=0.01)
     server.may_go.set()
