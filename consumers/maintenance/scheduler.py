@@ -36,6 +36,7 @@ from consumers.maintenance.tasks import (
     sources,
     staged_writes,
     stream_loads,
+    tiers,
     time_series,
     tombstones,
 )
@@ -60,6 +61,7 @@ TASKS = (
     reshards.TASK,
     stream_loads.TASK,
     retention.TASK,
+    tiers.TASK,
     archive_plan.TASK,
     archive_expiry.TASK,
     compaction.TASK,

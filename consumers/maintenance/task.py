@@ -15,6 +15,9 @@ from storage.domain.streams.stream import Stream
 
 T = TypeVar("T")
 
+TRIM_ENTRIES_MAX = 10_000
+"""Maximum number of entries that one visit trims of a shard."""
+
 _VISIT_CONCURRENCY_MAX = 50
 _ROUNDS_PER_VISIT = 20  # so that a busy queue does not delay the others
 
@@ -46,6 +49,11 @@ async def drain(visit: Callable[[], Awaitable[int]]) -> int:
         if not count:
             break
     return done
+
+
+def is_archived(storage: Storage, stream: Stream) -> bool:
+    """Return whether trimming the stream needs to know what is archived, which Postgres has."""
+    return stream.spec.archive and storage.archive_admin.on
 
 
 async def visit_streams(

@@ -37,7 +37,7 @@ class DeliveryLogWriter:
     def __init__(self, deliveries: WebhookDeliveries) -> None:
         self._deliveries = deliveries
         self._closing = asyncio.Event()
-        self._has_given_up = False
+        self._is_unreachable = False
         self._rows = Batcher[LoggedDelivery, None](
             self._write_rows,
             batch_max=limits.WEBHOOK_LOG_FLUSH_ROWS,
@@ -85,13 +85,13 @@ class DeliveryLogWriter:
 
     async def _write(self, statement: Callable[[], Awaitable[object]]) -> None:
         """Execute a statement, again until it succeeds or the writer closes."""
-        while not self._has_given_up:
+        while not self._is_unreachable:
             try:
                 await statement()
             except MillstreamError as error:
                 logger.warning("delivery_log_deferred", extra={"reason": error.detail})
                 if self._closing.is_set():
-                    self._has_given_up = True
+                    self._is_unreachable = True
                     return
                 with suppress(TimeoutError):
                     async with asyncio.timeout(_RETRY_S):

@@ -223,22 +223,25 @@ class Streams:
         stream = definition or await self._catalog.stream(name)
         return await self._trimmer.trim(stream, entries_max)
 
-    async def sweep_key_index(self, name: StreamName) -> int:
+    async def sweep_key_index(self, stream: Stream) -> int:
         """Delete expired keys from a stream's key indexes; return their number.
 
-        One round, for the sweeper.
+        One round, for the sweeper, which knows the definition while Postgres is unreachable.
         """
-        stream = await self._catalog.stream(name)
-        if not stream.spec.key_index:
-            return 0
-        removed = 0
-        for shard in stream.shards:
-            removed += await self._on_shard(
-                name,
-                shard.index,
-                lambda log: self._hot.sweep_key_index(log, limits.KEY_INDEX_SWEEP_PER_CALL),
+
+        async def sweep(current: Stream, index: int) -> int:
+            shard = current.shard(index)
+            log = LogAddress(current.name.namespace, shard.log_id)
+            return await self._executor.with_repair(
+                log, lambda: self._hot.sweep_key_index(log, limits.KEY_INDEX_SWEEP_PER_CALL)
             )
-        return removed
+
+        return sum(
+            [
+                await self._executor.run(stream, partial(sweep, index=shard.index))
+                for shard in stream.shards
+            ]
+        )
 
     async def truncate(
         self, name: StreamName, shard: int, before: int, stream_id: LogId | None = None

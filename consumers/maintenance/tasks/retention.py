@@ -1,27 +1,34 @@
-"""Retention of streams: records that it no longer covers are deleted."""
+"""Retention of streams: records that it no longer covers are deleted.
+
+Streams that are not archived need the hot store alone, so they are trimmed while Postgres is unreachable too.
+"""
 
 from functools import partial
 
-from consumers.maintenance.task import MaintenanceTask, drain, visit_streams
+from consumers.maintenance.task import (
+    TRIM_ENTRIES_MAX,
+    MaintenanceTask,
+    drain,
+    is_archived,
+    visit_streams,
+)
 from storage.bootstrap import Storage
 from storage.domain import limits
 from storage.domain.presence import LeaseStore
 from storage.domain.streams.stream import Stream
 
-_ENTRIES_PER_TRIM = 10_000
-
 
 async def trim_streams(storage: Storage) -> int:
-    """Visit every stream; return the number of items deleted."""
+    """Visit every stream that is not archived; return the number of items deleted."""
     return await visit_streams(storage, "streams", _trim)
 
 
 async def _trim(storage: Storage, stream: Stream) -> int:
-    done = await drain(partial(storage.streams.trim, stream.name, _ENTRIES_PER_TRIM, stream))
+    done = 0
     if stream.spec.key_index:
-        done += await drain(partial(storage.streams.sweep_key_index, stream.name))
-    if len(stream.open_shards) < len(stream.shards):
-        done += await drain(partial(storage.streams.expire_shards, stream.name))
+        done += await drain(partial(storage.streams.sweep_key_index, stream))
+    if not is_archived(storage, stream):
+        done += await drain(partial(storage.streams.trim, stream.name, TRIM_ENTRIES_MAX, stream))
     return done
 
 

@@ -1,12 +1,16 @@
 """Definitions are listed by name in pages, for callers and for maintenance."""
 
+from functools import partial
+
 import pytest
 
 from storage.domain.errors import InvalidCursor
+from storage.domain.limits import DEFINITION_NEW_MS
 from storage.domain.names import DEFAULT_NAMESPACE, QueueName, StreamName
 from storage.domain.queues.queue import QueueSpec
 from storage.domain.quotas import NO_QUOTAS
 from storage.domain.streams.stream import StreamSpec
+from tests.conditions import eventually
 from tests.integration.catalog.definitions import CLICKS, ORDERS
 
 
@@ -69,3 +73,23 @@ async def test_maintenance_sees_every_stream(catalog):
     created, *_ = await catalog.put_stream(CLICKS, StreamSpec(shards=2))
 
     assert [stream async for stream in catalog.iter_streams()] == [created]
+
+
+async def test_each_queue_has_its_turn_while_others_are_deleted(catalog, clock):
+    """Shares were positions in a list, which deletions of earlier queues shift."""
+    names = [QueueName(f"queue-{number:02}") for number in range(30)]
+    for name in names:
+        await catalog.put_queue(name, QueueSpec())
+    clock.advance(ms=2 * DEFINITION_NEW_MS)
+    visited: set[QueueName] = set()
+    for turn in range(6):
+        for name in names[2 * turn : 2 * turn + 2]:
+            await catalog.delete_queue(name)
+            await eventually(partial(_is_listed, catalog, name), False)
+        visited |= set(await catalog.queues_in_turn(turn, 6))
+
+    assert set(names[12:]) <= visited
+
+
+async def _is_listed(catalog, name: QueueName) -> bool:
+    return name in await catalog.all_queues()

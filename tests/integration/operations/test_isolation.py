@@ -12,6 +12,7 @@ from consumers.maintenance.tasks.read_records import delete_read_records
 from consumers.maintenance.tasks.reshards import finish_reshards
 from consumers.maintenance.tasks.retention import trim_streams
 from consumers.maintenance.tasks.stream_loads import scale_streams
+from consumers.maintenance.tasks.tiers import trim_archived_streams
 from storage.archive.garbage_collection import ArchiveGarbageCollector
 from storage.bootstrap import Storage
 from storage.domain.names import GroupName, QueueName, SourceName, StreamName
@@ -110,6 +111,7 @@ def sources() -> list[Any]:
 LOOPS = [
     Loop("queues", lambda s: s.queues, "sweep", sweep_queues),
     Loop("streams", lambda s: s.streams, "trim", trim_streams),
+    Loop("tiers", lambda s: s.streams, "trim", trim_archived_streams),
     Loop("loads", lambda s: s.streams, "scale", scale_streams),
     Loop("reshards", lambda s: s.streams.resharder, "finish", finish_reshards),
     Loop("read", lambda s: s.groups, "delete_read", delete_read_records),
@@ -222,6 +224,8 @@ async def served() -> set[str]:
 
 
 def arrange(storage: Storage, monkeypatch: pytest.MonkeyPatch, loop: Loop) -> None:
+    if loop.task == "tiers":
+        monkeypatch.setattr(storage.archive_admin, "on", True)
     if loop.task == "reshards":
         pretend_to_reshard(storage, monkeypatch)
     if loop.task == "deleted":

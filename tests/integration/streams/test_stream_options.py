@@ -424,7 +424,9 @@ async def test_key_index_survives_reshard(indexed, reader):
     assert found == [b"new"] * 4 + [b"old"] * 8
 
 
-async def test_expired_record_is_not_found_and_its_key_is_forgotten(indexed, reader, clock):
+async def test_expired_record_is_not_found_and_its_key_is_forgotten(
+    engines, indexed, reader, clock
+):
     await indexed.append(INDEXED, [Record(b"old", "a"), Record(b"old", "b")])
     clock.advance(ms=60_000)
     await indexed.append(INDEXED, [Record(b"new", "b")])
@@ -433,8 +435,9 @@ async def test_expired_record_is_not_found_and_its_key_is_forgotten(indexed, rea
     with pytest.raises(RecordNotFound):
         await reader.latest_of_key(INDEXED, "a")
     assert await latest(reader, "b") == b"new"
-    assert await indexed.sweep_key_index(INDEXED) == 1
-    assert await indexed.sweep_key_index(INDEXED) == 0
+    stream = await engines.catalog.stream(INDEXED)
+    assert await indexed.sweep_key_index(stream) == 1
+    assert await indexed.sweep_key_index(stream) == 0
     assert await latest(reader, "b") == b"new"
 
 
