@@ -9,6 +9,7 @@ import msgspec
 
 from storage.bootstrap import Storage
 from storage.concurrency.tasks import gather_all
+from storage.domain import limits
 from storage.domain.errors import QueueNotFound, StreamNotFound
 from storage.domain.presence import LeaseStore
 from storage.domain.streams.stream import Stream
@@ -22,6 +23,9 @@ _VISIT_CONCURRENCY_MAX = 50
 _ROUNDS_PER_VISIT = 20  # so that a busy queue does not delay the others
 
 
+Work = Callable[[Storage], Awaitable[int | None]]
+
+
 class MaintenanceTask(msgspec.Struct, frozen=True):
     """A periodic task of the leader of a store.
 
@@ -30,11 +34,30 @@ class MaintenanceTask(msgspec.Struct, frozen=True):
     """
 
     name: str
-    work: Callable[[Storage], Awaitable[int | None]]
+    work: Work
     store: LeaseStore
     period_ms: int
+    idle_ms: int
     timeout_ms: int
-    idle_ms: int = 0
+
+
+def maintenance_task(
+    name: str,
+    store: LeaseStore,
+    *,
+    period_ms: int,
+    idle_ms: int = 0,
+    timeout_ms: int = limits.MAINTENANCE_TASK_MS_MAX,
+) -> Callable[[Work], MaintenanceTask]:
+    """Make a task of a function; see `MaintenanceTask`."""
+    return partial(
+        MaintenanceTask,
+        name,
+        store=store,
+        period_ms=period_ms,
+        idle_ms=idle_ms,
+        timeout_ms=timeout_ms,
+    )
 
 
 async def drain(visit: Callable[[], Awaitable[int]]) -> int:

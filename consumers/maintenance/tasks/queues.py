@@ -2,7 +2,7 @@
 
 from functools import partial
 
-from consumers.maintenance.task import MaintenanceTask, drain, visit_all
+from consumers.maintenance.task import drain, maintenance_task, visit_all
 from storage.bootstrap import Storage
 from storage.domain import limits
 from storage.domain.names import QueueName
@@ -47,10 +47,6 @@ async def _sweep(storage: Storage, queue: Queue) -> int:
     return await storage.isolation.visit("queues", f"queues/{queue.name}", visit, 0)
 
 
-TASK = MaintenanceTask(
-    "queues",
-    ActiveQueueTracker(),
-    store=LeaseStore.HOT_STORE,
-    period_ms=5 * limits.SECOND_MS,
-    timeout_ms=limits.MAINTENANCE_TASK_MS_MAX,
+sweep_due_queues = maintenance_task("queues", LeaseStore.HOT_STORE, period_ms=5 * limits.SECOND_MS)(
+    ActiveQueueTracker()
 )

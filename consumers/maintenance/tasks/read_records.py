@@ -2,7 +2,7 @@
 
 from contextlib import suppress
 
-from consumers.maintenance.task import MaintenanceTask, visit_streams
+from consumers.maintenance.task import maintenance_task, visit_streams
 from storage.bootstrap import Storage
 from storage.domain import limits
 from storage.domain.errors import StreamNotFound
@@ -10,6 +10,7 @@ from storage.domain.presence import LeaseStore
 from storage.domain.streams.stream import Stream
 
 
+@maintenance_task("read", LeaseStore.POSTGRES, period_ms=10 * limits.SECOND_MS)
 async def delete_read_records(storage: Storage) -> int:
     """Visit every stream whose records are deleted once all its groups have read them."""
     return await visit_streams(storage, "read", _delete_read)
@@ -20,12 +21,3 @@ async def _delete_read(storage: Storage, stream: Stream) -> int:
         with suppress(StreamNotFound):  # deleted since it was listed
             await storage.groups.delete_read(stream)
     return 0
-
-
-TASK = MaintenanceTask(
-    "read",
-    delete_read_records,
-    store=LeaseStore.POSTGRES,
-    period_ms=10 * limits.SECOND_MS,
-    timeout_ms=limits.MAINTENANCE_TASK_MS_MAX,
-)

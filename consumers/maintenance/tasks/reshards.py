@@ -1,6 +1,6 @@
 """Reshards of streams: those whose process died are finished."""
 
-from consumers.maintenance.task import MaintenanceTask, visit_streams
+from consumers.maintenance.task import maintenance_task, visit_streams
 from storage.bootstrap import Storage
 from storage.domain import limits
 from storage.domain.errors import StreamBusy, StreamNotFound
@@ -8,6 +8,7 @@ from storage.domain.presence import LeaseStore
 from storage.domain.streams.stream import Stream
 
 
+@maintenance_task("reshards", LeaseStore.POSTGRES, period_ms=10 * limits.SECOND_MS)
 async def finish_reshards(storage: Storage) -> int:
     """Visit every stream; return the number of reshards finished."""
     return await visit_streams(storage, "reshards", _finish)
@@ -20,12 +21,3 @@ async def _finish(storage: Storage, stream: Stream) -> int:
         return await storage.streams.resharder.finish(stream.name)
     except (StreamNotFound, StreamBusy):
         return 0  # deleted since it was listed, or another process works on it
-
-
-TASK = MaintenanceTask(
-    "reshards",
-    finish_reshards,
-    store=LeaseStore.POSTGRES,
-    period_ms=10 * limits.SECOND_MS,
-    timeout_ms=limits.MAINTENANCE_TASK_MS_MAX,
-)

@@ -7,9 +7,9 @@ from functools import partial
 
 from consumers.maintenance.task import (
     TRIM_ENTRIES_MAX,
-    MaintenanceTask,
     drain,
     is_archived,
+    maintenance_task,
     visit_streams,
 )
 from storage.bootstrap import Storage
@@ -18,6 +18,7 @@ from storage.domain.presence import LeaseStore
 from storage.domain.streams.stream import Stream
 
 
+@maintenance_task("streams", LeaseStore.HOT_STORE, period_ms=30 * limits.SECOND_MS)
 async def trim_streams(storage: Storage) -> int:
     """Visit every stream that is not archived; return the number of items deleted."""
     return await visit_streams(storage, "streams", _trim)
@@ -30,12 +31,3 @@ async def _trim(storage: Storage, stream: Stream) -> int:
     if not is_archived(storage, stream):
         done += await drain(partial(storage.streams.trim, stream.name, TRIM_ENTRIES_MAX, stream))
     return done
-
-
-TASK = MaintenanceTask(
-    "streams",
-    trim_streams,
-    store=LeaseStore.HOT_STORE,
-    period_ms=30 * limits.SECOND_MS,
-    timeout_ms=limits.MAINTENANCE_TASK_MS_MAX,
-)

@@ -4,9 +4,9 @@ from functools import partial
 
 from consumers.maintenance.task import (
     TRIM_ENTRIES_MAX,
-    MaintenanceTask,
     drain,
     is_archived,
+    maintenance_task,
     visit_streams,
 )
 from storage.bootstrap import Storage
@@ -15,6 +15,7 @@ from storage.domain.presence import LeaseStore
 from storage.domain.streams.stream import Stream
 
 
+@maintenance_task("tiers", LeaseStore.POSTGRES, period_ms=30 * limits.SECOND_MS)
 async def trim_archived_streams(storage: Storage) -> int:
     """Visit every archived stream, and closed shards; return the number of items deleted."""
     return await visit_streams(storage, "tiers", _trim_archived)
@@ -27,12 +28,3 @@ async def _trim_archived(storage: Storage, stream: Stream) -> int:
     if len(stream.open_shards) < len(stream.shards):
         done += await drain(partial(storage.streams.expire_shards, stream.name))
     return done
-
-
-TASK = MaintenanceTask(
-    "tiers",
-    trim_archived_streams,
-    store=LeaseStore.POSTGRES,
-    period_ms=30 * limits.SECOND_MS,
-    timeout_ms=limits.MAINTENANCE_TASK_MS_MAX,
-)

@@ -66,7 +66,7 @@ async def test_outage_is_reported_and_expels_no_member(storage, faults, clock):
     refused = await committed(groups, commit)
     clock.advance(ms=600_000)
     faults.refuse = False
-    await rebalance_groups(storage)
+    await rebalance_groups.work(storage)
     _, members, _ = await groups.describe(READERS)
     done = await committed(groups, commit)
 

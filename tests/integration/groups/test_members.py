@@ -92,12 +92,12 @@ async def test_maintenance_expels_silent_members(storage, groups, clock):
     await groups.join(READERS, member_id="a")
     clock.advance(ms=SESSION_MS)
 
-    found = await rebalance_groups(storage)
+    found = await rebalance_groups.work(storage)
 
     _, members, shards = await groups.describe(READERS)
     assert (found, members) == (1, ())
     assert all(shard.lease.owner is None for shard in shards.values())
-    assert await rebalance_groups(storage) == 0
+    assert await rebalance_groups.work(storage) == 0
 
 
 async def test_member_past_its_session_cannot_commit(storage, groups, clock):
@@ -118,7 +118,7 @@ async def test_rejoined_member_fences_its_previous_instance(storage, groups, clo
     await fill(storage)
     asleep = await groups.fetcher.fetch(READERS, "a")
     clock.advance(ms=SESSION_MS)
-    await rebalance_groups(storage)
+    await rebalance_groups.work(storage)
     await groups.fetcher.fetch(READERS, "a")
 
     results = await groups.commit(READERS, commits(asleep))
@@ -213,7 +213,7 @@ async def test_members_have_full_session_after_outage(settings, clock):
         await groups.heartbeat(READERS, "b")
         for _ in range(SESSION_MS // 1_000 - 1):
             clock.advance(ms=1_000)
-            await rebalance_groups(storage)
+            await rebalance_groups.work(storage)
             await groups.heartbeat(READERS, "b")
         _, members, _ = await groups.describe(READERS)
         clock.advance(ms=1_000)

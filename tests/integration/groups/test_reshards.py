@@ -64,7 +64,7 @@ async def test_maintenance_finishes_parent_committed_before_closing(storage, gro
     await groups.commit(READERS, commits(await groups.fetcher.fetch(READERS, "a")))
     await storage.streams.resharder.split(CLICKS, 0, HALF)
 
-    await rebalance_groups(storage)
+    await rebalance_groups.work(storage)
 
     assert shards_of(await groups.heartbeat(READERS, "a")) == [1, 2, 3, 4, 5]
 
@@ -203,7 +203,7 @@ async def test_records_committed_by_all_groups_are_dropped(storage, groups):
     async def oldest_after(group: GroupName, offset: int) -> int:
         [done] = await groups.commit(group, [Commit(0, offset)])
         assert isinstance(done, GroupOffset)
-        await delete_read_records(storage)
+        await delete_read_records.work(storage)
         [state] = await storage.record_reader.shards(INTEREST)
         start: int = state.start
         return start
@@ -217,7 +217,7 @@ async def test_nothing_is_dropped_as_read_without_group(storage):
     await storage.catalog.put_stream(INTEREST, StreamSpec(shards=1, drop_when_read=True))
     await storage.streams.append(INTEREST, [Record(b"1", "k")])
 
-    await delete_read_records(storage)
+    await delete_read_records.work(storage)
 
     [state] = await storage.record_reader.shards(INTEREST)
     assert (state.start, state.next) == (0, 1)

@@ -110,11 +110,11 @@ def sources() -> list[Any]:
 
 LOOPS = [
     Loop("queues", lambda s: s.queues, "sweep", sweep_queues),
-    Loop("streams", lambda s: s.streams, "trim", trim_streams),
-    Loop("tiers", lambda s: s.streams, "trim", trim_archived_streams),
-    Loop("loads", lambda s: s.streams, "scale", scale_streams),
-    Loop("reshards", lambda s: s.streams.resharder, "finish", finish_reshards),
-    Loop("read", lambda s: s.groups, "delete_read", delete_read_records),
+    Loop("streams", lambda s: s.streams, "trim", trim_streams.work),
+    Loop("tiers", lambda s: s.streams, "trim", trim_archived_streams.work),
+    Loop("loads", lambda s: s.streams, "scale", scale_streams.work),
+    Loop("reshards", lambda s: s.streams.resharder, "finish", finish_reshards.work),
+    Loop("read", lambda s: s.groups, "delete_read", delete_read_records.work),
     Loop(
         "groups",
         lambda s: s.groups._coordinator,

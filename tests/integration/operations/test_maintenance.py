@@ -7,7 +7,7 @@ import pytest
 import redis
 
 from consumers.maintenance.scheduler import Sweeper, TaskOutcome
-from consumers.maintenance.task import MaintenanceTask
+from consumers.maintenance.task import maintenance_task
 from consumers.maintenance.tasks.queues import sweep_queues
 from consumers.maintenance.tasks.retention import trim_streams
 from storage.bootstrap import open_storage
@@ -41,7 +41,7 @@ async def test_maintenance_drops_expired_messages_and_records(storage, clock, re
     clock.advance(ms=5 * 86_400_000)
 
     await sweep_queues(storage)
-    await trim_streams(storage)
+    await trim_streams.work(storage)
 
     queue = await storage.catalog.queue(ORDERS)
     stream = await storage.catalog.stream(CLICKS)
@@ -79,7 +79,7 @@ async def test_maintenance_finishes_deletion_missed_by_store(storage, redis_url)
 
 def task(name: str, work, *, store=LeaseStore.POSTGRES, period_ms=60_000, timeout_ms=60_000):
     """Return a maintenance task for a test."""
-    return MaintenanceTask(name, work, store=store, period_ms=period_ms, timeout_ms=timeout_ms)
+    return maintenance_task(name, store, period_ms=period_ms, timeout_ms=timeout_ms)(work)
 
 
 class Rounds:

@@ -51,7 +51,7 @@ async def test_maintenance_finishes_interrupted_split(engines, streams, reader, 
             await streams.resharder.split(CLICKS, 0, HALF)
     between = await append(streams, data=b"2")
 
-    assert await finish_reshards(engines) == 1
+    assert await finish_reshards.work(engines) == 1
 
     stream = await engines.catalog.fresh_stream(CLICKS)
     assert [shard.index for shard in stream.open_shards] == [1, 2]
@@ -59,7 +59,7 @@ async def test_maintenance_finishes_interrupted_split(engines, streams, reader, 
     await append(streams, data=b"3")
     found = by_key(await read_everything(reader, CLICKS))
     assert all(found[key] == [b"1", b"2", b"3"] for key in KEYS)
-    assert await finish_reshards(engines) == 0
+    assert await finish_reshards.work(engines) == 0
 
 
 async def test_opening_shard_is_readable_by_index(engines, streams, reader, monkeypatch):
@@ -88,7 +88,7 @@ async def test_merge_interrupted_between_parents_keeps_order(engines, streams, r
     between = await append(streams, WIDE, b"2")
     early = await read_everything(reader, WIDE)
 
-    await finish_reshards(engines)
+    await finish_reshards.work(engines)
 
     await append(streams, WIDE, b"3")
     found = by_key(await read_everything(reader, WIDE))
@@ -120,7 +120,7 @@ async def test_retry_of_partial_append_in_interrupted_merge_adds_rest(
     with monkeypatch.context() as busy:
         busy.setattr(streams._appending, "_append_part", fail_for_one)
         first = await streams.append(WIDE, records, idempotency_key="k")
-    await finish_reshards(engines)
+    await finish_reshards.work(engines)
 
     second = await streams.append(WIDE, records, idempotency_key="k")
     third = await streams.append(WIDE, records, idempotency_key="k")
@@ -152,7 +152,7 @@ async def test_maintenance_continues_to_target_shard_count(engines, streams, mon
         with pytest.raises(OutcomeUnknown):
             await streams.resharder.set_shard_count(CLICKS, 5)
 
-    await finish_reshards(engines)
+    await finish_reshards.work(engines)
 
     stream = await engines.catalog.fresh_stream(CLICKS)
     assert len(stream.open_shards) == 5
@@ -167,7 +167,7 @@ async def test_stream_deleted_during_reshard_leaves_nothing(engines, streams, mo
 
     await engines.catalog.delete_stream(CLICKS)
 
-    assert await finish_reshards(engines) == 0
+    assert await finish_reshards.work(engines) == 0
     logs = await engines.catalog.deleted_logs(0)
     assert len(logs) == 3
     with pytest.raises(StreamNotFound):

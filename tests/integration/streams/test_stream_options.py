@@ -134,7 +134,7 @@ async def test_fence_changed_during_interrupted_split_is_inherited(
             await streams.resharder.split(CLICKS, 0, HALF)
     await streams.set_fence(CLICKS, 0, "")
 
-    await finish_reshards(engines)
+    await finish_reshards.work(engines)
 
     assert given == ["", "old"]
     assert [state.fenced for state in await reader.shards(CLICKS)] == [False, False, False]
@@ -311,16 +311,16 @@ async def push(streams, name: StreamName, count: int) -> None:
 async def test_on_demand_stream_scales_with_load(engines, streams, clock):
     name = StreamName("elastic")
     await engines.catalog.put_stream(name, StreamSpec(mode=StreamMode.ON_DEMAND))
-    await scale_streams(engines)
+    await scale_streams.work(engines)
 
     await push(streams, name, 49_000)
-    early = await scale_streams(engines)
+    early = await scale_streams.work(engines)
     clock.advance(ms=60_000)
-    split = await scale_streams(engines)
-    measured_anew = await scale_streams(engines)
+    split = await scale_streams.work(engines)
+    measured_anew = await scale_streams.work(engines)
     for _ in range(62):
         clock.advance(ms=60_000)
-        await scale_streams(engines)
+        await scale_streams.work(engines)
 
     stream = await engines.catalog.fresh_stream(name)
     assert (early, split, measured_anew) == (0, 1, 0)
@@ -329,11 +329,11 @@ async def test_on_demand_stream_scales_with_load(engines, streams, clock):
 
 
 async def test_provisioned_stream_keeps_its_shards(engines, streams, clock):
-    await scale_streams(engines)
+    await scale_streams.work(engines)
     await push(streams, CLICKS, 60_000)
     clock.advance(ms=60_000)
 
-    assert await scale_streams(engines) == 0
+    assert await scale_streams.work(engines) == 0
     assert await streams.scale(CLICKS) == 0
 
 
@@ -341,7 +341,7 @@ async def test_offset_jump_of_new_epoch_is_not_load(engines, streams, reader, cl
     name = StreamName("elastic")
     stream, *_ = await engines.catalog.put_stream(name, StreamSpec(mode=StreamMode.ON_DEMAND))
     await push(streams, name, 1_000)
-    await scale_streams(engines)
+    await scale_streams.work(engines)
     with redis.Redis.from_url(redis_url) as store:
         store.delete(STORE_KEY)
     streams._provisioner._epoch._run_id = ""
