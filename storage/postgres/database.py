@@ -55,6 +55,8 @@ class Database:
     def __init__(self, engine: AsyncEngine) -> None:
         self._engine = engine
         self._sessions = async_sessionmaker(engine, expire_on_commit=False)
+        each_alone = engine.execution_options(isolation_level="AUTOCOMMIT")
+        self._readers = async_sessionmaker(each_alone, expire_on_commit=False)
         self.timings = {"read": LatencyBuffer(), "write": LatencyBuffer()}
         """Durations of whole transactions, including the wait for a connection."""
         self.open_transactions = 0
@@ -76,12 +78,12 @@ class Database:
 
     @asynccontextmanager
     async def reading(self) -> AsyncGenerator[AsyncSession]:
-        """Open a transaction that is rolled back at the end.
+        """Open a session whose statements are transactions of their own, without BEGIN.
 
         Raises StorageUnavailable or StorageBusy.
         """
         with _translated(StorageUnavailable), self._timed("read"):
-            async with self._sessions() as session, asyncio.timeout(_REPLY_SECONDS):
+            async with self._readers() as session, asyncio.timeout(_REPLY_SECONDS):
                 yield session
 
     @asynccontextmanager

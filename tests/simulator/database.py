@@ -90,7 +90,7 @@ class SimulatedDatabase(Database):
         self.postgres = postgres
         self.fails = fails
         self._is_cut_off = False
-        self._sessions = self._session  # type: ignore[assignment]
+        self._sessions = self._readers = self._session  # type: ignore[assignment]
 
     @property
     def in_use(self) -> int:
