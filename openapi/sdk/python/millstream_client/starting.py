@@ -3,18 +3,22 @@
 The start is resolved to offsets, so that any connection can continue without a gap.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from millstream_client import records as wire
-from millstream_client.aio.transport import AsyncTransport
 from millstream_client.conversing import BYTES_DEFAULT, MESSAGES_DEFAULT, Ask
 from millstream_client.core.api.groups.get_consumer_group import get_consumer_group
 from millstream_client.core.api.streams.list_shards import list_shards
-from millstream_client.core.models.shard_out import ShardOut
-from millstream_client.records import ShardRead, Start
+
+if TYPE_CHECKING:
+    from millstream_client.aio.transport import AsyncTransport
+    from millstream_client.core.models.shard_out import ShardOut
+    from millstream_client.records import ShardRead, Start
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,9 @@
 """Client of a service: create one per service, and get everything else from it."""
 
+from __future__ import annotations
+
 from collections.abc import AsyncIterator
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import httpx
 
@@ -12,9 +14,7 @@ from millstream_client.aio.queues import AsyncQueue
 from millstream_client.aio.replays import AsyncReplay, AsyncReplays
 from millstream_client.aio.sources import AsyncSource
 from millstream_client.aio.streams import AsyncStream
-from millstream_client.aio.subscriptions import AsyncSubscription
 from millstream_client.aio.transport import AsyncTransport
-from millstream_client.calls import Call
 from millstream_client.core.api.archives.list_archived_files import list_archived_files
 from millstream_client.core.api.groups.list_consumer_groups import list_consumer_groups
 from millstream_client.core.api.health.check_ready import check_ready
@@ -23,19 +23,23 @@ from millstream_client.core.api.queues.list_queues import list_queues
 from millstream_client.core.api.replays.list_replays import list_replays
 from millstream_client.core.api.sources.list_sources import list_sources
 from millstream_client.core.api.streams.list_streams import list_streams
-from millstream_client.core.models.archived_file_out import ArchivedFileOut
-from millstream_client.core.models.group_out import GroupOut
 from millstream_client.core.models.job_kind import JobKind
-from millstream_client.core.models.job_out import JobOut
 from millstream_client.core.models.job_state import JobState
-from millstream_client.core.models.queue_out import QueueOut
-from millstream_client.core.models.ready_out import ReadyOut
-from millstream_client.core.models.replay_out import ReplayOut
-from millstream_client.core.models.source_out import SourceOut
-from millstream_client.core.models.stream_out import StreamOut
 from millstream_client.core.types import UNSET
 from millstream_client.retries import Retries
 from millstream_client.settings import DEFAULT, ApiKey, read_options
+
+if TYPE_CHECKING:
+    from millstream_client.aio.subscriptions import AsyncSubscription
+    from millstream_client.calls import Call
+    from millstream_client.core.models.archived_file_out import ArchivedFileOut
+    from millstream_client.core.models.group_out import GroupOut
+    from millstream_client.core.models.job_out import JobOut
+    from millstream_client.core.models.queue_out import QueueOut
+    from millstream_client.core.models.ready_out import ReadyOut
+    from millstream_client.core.models.replay_out import ReplayOut
+    from millstream_client.core.models.source_out import SourceOut
+    from millstream_client.core.models.stream_out import StreamOut
 
 T = TypeVar("T")
 
@@ -65,7 +69,7 @@ class AsyncMillstream:
         self.transport = AsyncTransport(self.options, http)
         self.replays = AsyncReplays(self.transport)
 
-    async def __aenter__(self) -> "AsyncMillstream":
+    async def __aenter__(self) -> AsyncMillstream:
         return self
 
     async def __aexit__(self, *error: object) -> None:

@@ -1,15 +1,16 @@
 """Consumer groups: members, offsets and bookmarks."""
 
+from __future__ import annotations
+
 import uuid
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import replace
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from millstream_client import records as wire
 from millstream_client.aio.definitions import create
 from millstream_client.aio.subscriptions import AsyncSubscription
-from millstream_client.aio.transport import AsyncTransport
 from millstream_client.conversing import BYTES_DEFAULT, MESSAGES_DEFAULT
 from millstream_client.core.api.groups.commit_offsets import commit_offsets
 from millstream_client.core.api.groups.delete_bookmark import delete_bookmark
@@ -23,22 +24,25 @@ from millstream_client.core.api.groups.put_bookmark import put_bookmark
 from millstream_client.core.api.groups.put_consumer_group import put_consumer_group
 from millstream_client.core.api.groups.reset_group import reset_group
 from millstream_client.core.api.groups.resume_consumer_group import resume_consumer_group
-from millstream_client.core.models.bookmark_out import BookmarkOut
 from millstream_client.core.models.commit_in import CommitIn
-from millstream_client.core.models.committed_out import CommittedOut
 from millstream_client.core.models.group_config import GroupConfig
-from millstream_client.core.models.group_detail import GroupDetail
-from millstream_client.core.models.group_lag import GroupLag
-from millstream_client.core.models.group_out import GroupOut
 from millstream_client.core.models.group_stored import GroupStored
 from millstream_client.core.models.reset_in import ResetIn
-from millstream_client.core.models.reset_out import ResetOut
 from millstream_client.core.models.reset_to import ResetTo
 from millstream_client.core.types import UNSET, Unset
 from millstream_client.errors import Conflict, ItemRefused, NotFound, PartlyRefused
-from millstream_client.gaps import OnGap
 from millstream_client.records import GroupRead, moment_text
 from millstream_client.starting import Plan
+
+if TYPE_CHECKING:
+    from millstream_client.aio.transport import AsyncTransport
+    from millstream_client.core.models.bookmark_out import BookmarkOut
+    from millstream_client.core.models.committed_out import CommittedOut
+    from millstream_client.core.models.group_detail import GroupDetail
+    from millstream_client.core.models.group_lag import GroupLag
+    from millstream_client.core.models.group_out import GroupOut
+    from millstream_client.core.models.reset_out import ResetOut
+    from millstream_client.gaps import OnGap
 
 WAIT_S = 20.0
 
@@ -95,7 +99,7 @@ class AsyncGroup:
 
     # ── Reading as a member ──
 
-    def member(self, name: str | None = None) -> "AsyncMember":
+    def member(self, name: str | None = None) -> AsyncMember:
         """Return a member of the group.
 
         Members with the same name are one member; the default is a unique name.
@@ -249,7 +253,7 @@ class AsyncMember:
             if refused.code not in FENCED:
                 raise
 
-    async def __aenter__(self) -> "AsyncMember":
+    async def __aenter__(self) -> AsyncMember:
         return self
 
     async def __aexit__(self, *error: object) -> None:

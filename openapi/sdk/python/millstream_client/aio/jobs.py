@@ -1,11 +1,17 @@
 """Spark jobs."""
 
-from millstream_client.aio.transport import AsyncTransport
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 from millstream_client.core.api.jobs.cancel_job import cancel_job
 from millstream_client.core.api.jobs.get_job import get_job
 from millstream_client.core.api.jobs.retry_job import retry_job
-from millstream_client.core.models.job_detail import JobDetail
-from millstream_client.core.models.job_out import JobOut
+
+if TYPE_CHECKING:
+    from millstream_client.aio.transport import AsyncTransport
+    from millstream_client.core.models.job_detail import JobDetail
+    from millstream_client.core.models.job_out import JobOut
 
 
 class AsyncJob:

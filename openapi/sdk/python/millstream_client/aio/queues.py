@@ -1,17 +1,18 @@
 """Queues: configuration, messages, and dead letters."""
 
+from __future__ import annotations
+
 import uuid
 from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from millstream_client import messages as wire
 from millstream_client.aio.definitions import create
 from millstream_client.aio.messages import AsyncMessage
 from millstream_client.aio.pages import all_pages
 from millstream_client.aio.subscriptions import AsyncSubscription
-from millstream_client.aio.transport import AsyncTransport
 from millstream_client.aio.work import AsyncWorking
 from millstream_client.batches import batches
 from millstream_client.conversing import BYTES_DEFAULT, MESSAGES_DEFAULT
@@ -36,23 +37,26 @@ from millstream_client.core.api.queues.redrive_queue import redrive_queue
 from millstream_client.core.api.queues.resume_group import resume_group
 from millstream_client.core.api.queues.resume_queue import resume_queue
 from millstream_client.core.api.queues.start_move import start_move
-from millstream_client.core.models.browsed_message_out import BrowsedMessageOut
-from millstream_client.core.models.dead_letter_out import DeadLetterOut
-from millstream_client.core.models.death_reason_out import DeathReasonOut
 from millstream_client.core.models.message_state import MessageState
 from millstream_client.core.models.move_change import MoveChange
-from millstream_client.core.models.move_out import MoveOut
 from millstream_client.core.models.move_state import MoveState
-from millstream_client.core.models.parked_group_out import ParkedGroupOut
-from millstream_client.core.models.queue_out import QueueOut
 from millstream_client.core.models.queue_patch import QueuePatch
-from millstream_client.core.models.queue_stats_out import QueueStatsOut
 from millstream_client.core.models.queue_stored import QueueStored
-from millstream_client.core.models.redriven import Redriven
 from millstream_client.core.types import UNSET
 from millstream_client.errors import ItemRefused, MillstreamError
 from millstream_client.messages import NewMessage, Sent, Settled, Settlement, Verdict
 from millstream_client.starting import Plan
+
+if TYPE_CHECKING:
+    from millstream_client.aio.transport import AsyncTransport
+    from millstream_client.core.models.browsed_message_out import BrowsedMessageOut
+    from millstream_client.core.models.dead_letter_out import DeadLetterOut
+    from millstream_client.core.models.death_reason_out import DeathReasonOut
+    from millstream_client.core.models.move_out import MoveOut
+    from millstream_client.core.models.parked_group_out import ParkedGroupOut
+    from millstream_client.core.models.queue_out import QueueOut
+    from millstream_client.core.models.queue_stats_out import QueueStatsOut
+    from millstream_client.core.models.redriven import Redriven
 
 
 class AsyncQueue(AsyncWorking):

@@ -1,11 +1,12 @@
 """Replays of stream records to another stream or to a queue."""
 
+from __future__ import annotations
+
 import uuid
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from millstream_client.aio.transport import AsyncTransport
 from millstream_client.core.api.replays.cancel_replay import cancel_replay
 from millstream_client.core.api.replays.get_replay import get_replay
 from millstream_client.core.api.replays.pause_replay import pause_replay
@@ -14,9 +15,12 @@ from millstream_client.core.api.replays.retry_replay import retry_replay
 from millstream_client.core.api.replays.start_replay import start_replay
 from millstream_client.core.models.plan_out import PlanOut
 from millstream_client.core.models.replay_config import ReplayConfig
-from millstream_client.core.models.replay_detail import ReplayDetail
 from millstream_client.core.models.replay_out import ReplayOut
 from millstream_client.core.models.target_config import TargetConfig
+
+if TYPE_CHECKING:
+    from millstream_client.aio.transport import AsyncTransport
+    from millstream_client.core.models.replay_detail import ReplayDetail
 
 OVER = frozenset({"done", "failed", "cancelled"})
 LOOK_S = 0.5

@@ -1,16 +1,17 @@
 """Streams: configuration, records, and shards."""
 
+from __future__ import annotations
+
 import uuid
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from millstream_client import records as wire
 from millstream_client.aio.definitions import create
 from millstream_client.aio.following import AsyncFollowing
 from millstream_client.aio.subscriptions import AsyncSubscription
-from millstream_client.aio.transport import AsyncTransport
 from millstream_client.batches import batches
 from millstream_client.conversing import BYTES_DEFAULT, MESSAGES_DEFAULT
 from millstream_client.core.api.archives.flush_archive import flush_archive
@@ -25,20 +26,23 @@ from millstream_client.core.api.streams.put_stream import put_stream
 from millstream_client.core.api.streams.reshard_stream import reshard_stream
 from millstream_client.core.api.streams.truncate_shard import truncate_shard
 from millstream_client.core.models.fence_config import FenceConfig
-from millstream_client.core.models.record_out import RecordOut
 from millstream_client.core.models.reshard import Reshard
-from millstream_client.core.models.shard_out import ShardOut
-from millstream_client.core.models.stream_out import StreamOut
 from millstream_client.core.models.stream_patch import StreamPatch
 from millstream_client.core.models.stream_stored import StreamStored
 from millstream_client.core.models.truncate import Truncate
 from millstream_client.core.types import UNSET
 from millstream_client.errors import ItemRefused, PartlyRefused
-from millstream_client.gaps import OnGap
 from millstream_client.messages import only
 from millstream_client.records import Appended, NewRecord, ShardRead, Start, StreamRead
 from millstream_client.repeating import Remaining
 from millstream_client.starting import Plan
+
+if TYPE_CHECKING:
+    from millstream_client.aio.transport import AsyncTransport
+    from millstream_client.core.models.record_out import RecordOut
+    from millstream_client.core.models.shard_out import ShardOut
+    from millstream_client.core.models.stream_out import StreamOut
+    from millstream_client.gaps import OnGap
 
 
 class AsyncStream(AsyncFollowing):

@@ -1,12 +1,13 @@
 # Generated from aio/client.py by `make sdk`; changes are lost.
 """Client of a service: create one per service, and get everything else from it."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import httpx
 
-from millstream_client.calls import Call
 from millstream_client.core.api.archives.list_archived_files import list_archived_files
 from millstream_client.core.api.groups.list_consumer_groups import list_consumer_groups
 from millstream_client.core.api.health.check_ready import check_ready
@@ -15,16 +16,8 @@ from millstream_client.core.api.queues.list_queues import list_queues
 from millstream_client.core.api.replays.list_replays import list_replays
 from millstream_client.core.api.sources.list_sources import list_sources
 from millstream_client.core.api.streams.list_streams import list_streams
-from millstream_client.core.models.archived_file_out import ArchivedFileOut
-from millstream_client.core.models.group_out import GroupOut
 from millstream_client.core.models.job_kind import JobKind
-from millstream_client.core.models.job_out import JobOut
 from millstream_client.core.models.job_state import JobState
-from millstream_client.core.models.queue_out import QueueOut
-from millstream_client.core.models.ready_out import ReadyOut
-from millstream_client.core.models.replay_out import ReplayOut
-from millstream_client.core.models.source_out import SourceOut
-from millstream_client.core.models.stream_out import StreamOut
 from millstream_client.core.types import UNSET
 from millstream_client.retries import Retries
 from millstream_client.settings import DEFAULT, ApiKey, read_options
@@ -35,8 +28,19 @@ from millstream_client.sync.queues import Queue
 from millstream_client.sync.replays import Replay, Replays
 from millstream_client.sync.sources import Source
 from millstream_client.sync.streams import Stream
-from millstream_client.sync.subscriptions import Subscription
 from millstream_client.sync.transport import Transport
+
+if TYPE_CHECKING:
+    from millstream_client.calls import Call
+    from millstream_client.core.models.archived_file_out import ArchivedFileOut
+    from millstream_client.core.models.group_out import GroupOut
+    from millstream_client.core.models.job_out import JobOut
+    from millstream_client.core.models.queue_out import QueueOut
+    from millstream_client.core.models.ready_out import ReadyOut
+    from millstream_client.core.models.replay_out import ReplayOut
+    from millstream_client.core.models.source_out import SourceOut
+    from millstream_client.core.models.stream_out import StreamOut
+    from millstream_client.sync.subscriptions import Subscription
 
 T = TypeVar("T")
 
@@ -66,7 +70,7 @@ class Millstream:
         self.transport = Transport(self.options, http)
         self.replays = Replays(self.transport)
 
-    def __enter__(self) -> "Millstream":
+    def __enter__(self) -> Millstream:
         return self
 
     def __exit__(self, *error: object) -> None:

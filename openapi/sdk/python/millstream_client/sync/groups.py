@@ -1,11 +1,13 @@
 # Generated from aio/groups.py by `make sdk`; changes are lost.
 """Consumer groups: members, offsets and bookmarks."""
 
+from __future__ import annotations
+
 import uuid
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from millstream_client import records as wire
 from millstream_client.conversing import BYTES_DEFAULT, MESSAGES_DEFAULT
@@ -25,25 +27,27 @@ from millstream_client.core.api.groups.reset_group import reset_group
 from millstream_client.core.api.groups.resume_consumer_group import (
     resume_consumer_group,
 )
-from millstream_client.core.models.bookmark_out import BookmarkOut
 from millstream_client.core.models.commit_in import CommitIn
-from millstream_client.core.models.committed_out import CommittedOut
 from millstream_client.core.models.group_config import GroupConfig
-from millstream_client.core.models.group_detail import GroupDetail
-from millstream_client.core.models.group_lag import GroupLag
-from millstream_client.core.models.group_out import GroupOut
 from millstream_client.core.models.group_stored import GroupStored
 from millstream_client.core.models.reset_in import ResetIn
-from millstream_client.core.models.reset_out import ResetOut
 from millstream_client.core.models.reset_to import ResetTo
 from millstream_client.core.types import UNSET, Unset
 from millstream_client.errors import Conflict, ItemRefused, NotFound, PartlyRefused
-from millstream_client.gaps import OnGap
 from millstream_client.records import GroupRead, moment_text
 from millstream_client.starting import Plan
 from millstream_client.sync.definitions import create
 from millstream_client.sync.subscriptions import Subscription
-from millstream_client.sync.transport import Transport
+
+if TYPE_CHECKING:
+    from millstream_client.core.models.bookmark_out import BookmarkOut
+    from millstream_client.core.models.committed_out import CommittedOut
+    from millstream_client.core.models.group_detail import GroupDetail
+    from millstream_client.core.models.group_lag import GroupLag
+    from millstream_client.core.models.group_out import GroupOut
+    from millstream_client.core.models.reset_out import ResetOut
+    from millstream_client.gaps import OnGap
+    from millstream_client.sync.transport import Transport
 
 WAIT_S = 20.0
 
@@ -100,7 +104,7 @@ class Group:
 
     # ── Reading as a member ──
 
-    def member(self, name: str | None = None) -> "Member":
+    def member(self, name: str | None = None) -> Member:
         """Return a member of the group.
 
         Members with the same name are one member; the default is a unique name.
@@ -254,7 +258,7 @@ class Member:
             if refused.code not in FENCED:
                 raise
 
-    def __enter__(self) -> "Member":
+    def __enter__(self) -> Member:
         return self
 
     def __exit__(self, *error: object) -> None:

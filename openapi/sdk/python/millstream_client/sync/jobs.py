@@ -1,12 +1,18 @@
 # Generated from aio/jobs.py by `make sdk`; changes are lost.
 """Spark jobs."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 from millstream_client.core.api.jobs.cancel_job import cancel_job
 from millstream_client.core.api.jobs.get_job import get_job
 from millstream_client.core.api.jobs.retry_job import retry_job
-from millstream_client.core.models.job_detail import JobDetail
-from millstream_client.core.models.job_out import JobOut
-from millstream_client.sync.transport import Transport
+
+if TYPE_CHECKING:
+    from millstream_client.core.models.job_detail import JobDetail
+    from millstream_client.core.models.job_out import JobOut
+    from millstream_client.sync.transport import Transport
 
 
 class Job:

@@ -1,10 +1,12 @@
 # Generated from aio/replays.py by `make sdk`; changes are lost.
 """Replays of stream records to another stream or to a queue."""
 
+from __future__ import annotations
+
 import uuid
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from millstream_client.core.api.replays.cancel_replay import cancel_replay
 from millstream_client.core.api.replays.get_replay import get_replay
@@ -14,10 +16,12 @@ from millstream_client.core.api.replays.retry_replay import retry_replay
 from millstream_client.core.api.replays.start_replay import start_replay
 from millstream_client.core.models.plan_out import PlanOut
 from millstream_client.core.models.replay_config import ReplayConfig
-from millstream_client.core.models.replay_detail import ReplayDetail
 from millstream_client.core.models.replay_out import ReplayOut
 from millstream_client.core.models.target_config import TargetConfig
-from millstream_client.sync.transport import Transport
+
+if TYPE_CHECKING:
+    from millstream_client.core.models.replay_detail import ReplayDetail
+    from millstream_client.sync.transport import Transport
 
 OVER = frozenset({"done", "failed", "cancelled"})
 LOOK_S = 0.5

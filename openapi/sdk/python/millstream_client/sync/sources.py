@@ -1,11 +1,12 @@
 # Generated from aio/sources.py by `make sdk`; changes are lost.
 """Sources: configuration, the URL that providers post to, counters, rejected requests."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from millstream_client.calls import Call
 from millstream_client.core.api.sources.delete_source import delete_source
 from millstream_client.core.api.sources.get_source import get_source
 from millstream_client.core.api.sources.get_source_stats import get_source_stats
@@ -16,19 +17,22 @@ from millstream_client.core.api.sources.put_source import put_source
 from millstream_client.core.api.sources.resume_source import resume_source
 from millstream_client.core.api.sources.rotate_source_url import rotate_source_url
 from millstream_client.core.api.sources.test_source import test_source
-from millstream_client.core.models.received_event import ReceivedEvent
 from millstream_client.core.models.rotate_token_in import RotateTokenIn
 from millstream_client.core.models.source_config import SourceConfig
-from millstream_client.core.models.source_failure_out import SourceFailureOut
 from millstream_client.core.models.source_into import SourceInto
-from millstream_client.core.models.source_out import SourceOut
-from millstream_client.core.models.source_stats import SourceStats
 from millstream_client.core.models.source_stored import SourceStored
-from millstream_client.core.models.source_url import SourceUrl
 from millstream_client.core.models.source_webhook import SourceWebhook
 from millstream_client.core.models.webhook_provider import WebhookProvider
 from millstream_client.sync.definitions import create
-from millstream_client.sync.transport import Transport
+
+if TYPE_CHECKING:
+    from millstream_client.calls import Call
+    from millstream_client.core.models.received_event import ReceivedEvent
+    from millstream_client.core.models.source_failure_out import SourceFailureOut
+    from millstream_client.core.models.source_out import SourceOut
+    from millstream_client.core.models.source_stats import SourceStats
+    from millstream_client.core.models.source_url import SourceUrl
+    from millstream_client.sync.transport import Transport
 
 DAY_S = 86_400.0
 

@@ -1,10 +1,14 @@
-from typing import Any
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 import httpx
 
 from ....calls import Call
-from ...models.flush_out import FlushOut
+
+if TYPE_CHECKING:
+    from ...models.flush_out import FlushOut
 
 
 def flush_archive(
@@ -29,6 +33,8 @@ def flush_archive(
 
 
 def _read(response: httpx.Response) -> FlushOut:
+    from ...models.flush_out import FlushOut
+
     if response.status_code == 202:
         response_202 = FlushOut.from_dict(response.json())
 

@@ -1,10 +1,14 @@
-from typing import Any
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 import httpx
 
 from ....calls import Call
-from ...models.archive_out import ArchiveOut
+
+if TYPE_CHECKING:
+    from ...models.archive_out import ArchiveOut
 
 
 def get_archive(
@@ -26,6 +30,8 @@ def get_archive(
 
 
 def _read(response: httpx.Response) -> ArchiveOut:
+    from ...models.archive_out import ArchiveOut
+
     if response.status_code == 200:
         response_200 = ArchiveOut.from_dict(response.json())
 

@@ -1,11 +1,15 @@
-from typing import Any
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 import httpx
 
 from ....calls import Call
-from ...models.archived_file_page import ArchivedFilePage
 from ...types import UNSET, Unset
+
+if TYPE_CHECKING:
+    from ...models.archived_file_page import ArchivedFilePage
 
 
 def list_archived_files(
@@ -42,6 +46,8 @@ def list_archived_files(
 
 
 def _read(response: httpx.Response) -> ArchivedFilePage:
+    from ...models.archived_file_page import ArchivedFilePage
+
     if response.status_code == 200:
         response_200 = ArchivedFilePage.from_dict(response.json())
 

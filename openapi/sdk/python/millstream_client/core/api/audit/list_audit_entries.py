@@ -1,12 +1,16 @@
+from __future__ import annotations
+
 import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import httpx
 
 from ....calls import Call
-from ...models.audit_order import AuditOrder
-from ...models.audit_page import AuditPage
 from ...types import UNSET, Unset
+
+if TYPE_CHECKING:
+    from ...models.audit_order import AuditOrder
+    from ...models.audit_page import AuditPage
 
 
 def list_audit_entries(
@@ -75,6 +79,8 @@ def list_audit_entries(
 
 
 def _read(response: httpx.Response) -> AuditPage:
+    from ...models.audit_page import AuditPage
+
     if response.status_code == 200:
         response_200 = AuditPage.from_dict(response.json())
 

@@ -1,12 +1,16 @@
-from typing import Any
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 import httpx
 
 from ....calls import Call
-from ...models.commit_in import CommitIn
-from ...models.committed_offsets import CommittedOffsets
 from ...types import UNSET, Unset
+
+if TYPE_CHECKING:
+    from ...models.commit_in import CommitIn
+    from ...models.committed_offsets import CommittedOffsets
 
 
 def commit_offsets(
@@ -40,6 +44,8 @@ def commit_offsets(
 
 
 def _read(response: httpx.Response) -> CommittedOffsets:
+    from ...models.committed_offsets import CommittedOffsets
+
     if response.status_code == 200:
         response_200 = CommittedOffsets.from_dict(response.json())
 

@@ -1,11 +1,15 @@
-from typing import Any
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 import httpx
 
 from ....calls import Call
-from ...models.group_records import GroupRecords
 from ...types import UNSET, Unset
+
+if TYPE_CHECKING:
+    from ...models.group_records import GroupRecords
 
 
 def fetch_records(
@@ -56,6 +60,8 @@ def fetch_records(
 
 
 def _read(response: httpx.Response) -> GroupRecords:
+    from ...models.group_records import GroupRecords
+
     if response.status_code == 200:
         response_200 = GroupRecords.from_dict(response.json())
 

@@ -1,10 +1,14 @@
-from typing import Any
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 import httpx
 
 from ....calls import Call
-from ...models.group_lag import GroupLag
+
+if TYPE_CHECKING:
+    from ...models.group_lag import GroupLag
 
 
 def get_group_lag(
@@ -26,6 +30,8 @@ def get_group_lag(
 
 
 def _read(response: httpx.Response) -> GroupLag:
+    from ...models.group_lag import GroupLag
+
     if response.status_code == 200:
         response_200 = GroupLag.from_dict(response.json())
 

@@ -1,11 +1,15 @@
-from typing import Any
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 import httpx
 
 from ....calls import Call
-from ...models.series_out import SeriesOut
 from ...types import UNSET, Unset
+
+if TYPE_CHECKING:
+    from ...models.series_out import SeriesOut
 
 
 def get_group_series(
@@ -39,6 +43,8 @@ def get_group_series(
 
 
 def _read(response: httpx.Response) -> SeriesOut:
+    from ...models.series_out import SeriesOut
+
     if response.status_code == 200:
         response_200 = SeriesOut.from_dict(response.json())
 

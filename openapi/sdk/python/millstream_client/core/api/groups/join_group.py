@@ -1,12 +1,16 @@
-from typing import Any
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 import httpx
 
 from ....calls import Call
-from ...models.join_in import JoinIn
-from ...models.membership_out import MembershipOut
 from ...types import UNSET, Unset
+
+if TYPE_CHECKING:
+    from ...models.join_in import JoinIn
+    from ...models.membership_out import MembershipOut
 
 
 def join_group(
@@ -39,6 +43,8 @@ def join_group(
 
 
 def _read(response: httpx.Response) -> MembershipOut:
+    from ...models.membership_out import MembershipOut
+
     if response.status_code == 200:
         response_200 = MembershipOut.from_dict(response.json())
 

@@ -1,10 +1,14 @@
-from typing import Any
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 import httpx
 
 from ....calls import Call
-from ...models.bookmark_list import BookmarkList
+
+if TYPE_CHECKING:
+    from ...models.bookmark_list import BookmarkList
 
 
 def list_bookmarks(
@@ -26,6 +30,8 @@ def list_bookmarks(
 
 
 def _read(response: httpx.Response) -> BookmarkList:
+    from ...models.bookmark_list import BookmarkList
+
     if response.status_code == 200:
         response_200 = BookmarkList.from_dict(response.json())
 

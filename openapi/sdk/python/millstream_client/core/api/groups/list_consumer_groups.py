@@ -1,10 +1,14 @@
-from typing import Any
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 
 import httpx
 
 from ....calls import Call
-from ...models.group_page import GroupPage
 from ...types import UNSET, Unset
+
+if TYPE_CHECKING:
+    from ...models.group_page import GroupPage
 
 
 def list_consumer_groups(
@@ -38,6 +42,8 @@ def list_consumer_groups(
 
 
 def _read(response: httpx.Response) -> GroupPage:
+    from ...models.group_page import GroupPage
+
     if response.status_code == 200:
         response_200 = GroupPage.from_dict(response.json())
 

@@ -1,10 +1,14 @@
-from typing import Any
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 import httpx
 
 from ....calls import Call
-from ...models.group_out import GroupOut
+
+if TYPE_CHECKING:
+    from ...models.group_out import GroupOut
 
 
 def pause_consumer_group(
@@ -29,6 +33,8 @@ def pause_consumer_group(
 
 
 def _read(response: httpx.Response) -> GroupOut:
+    from ...models.group_out import GroupOut
+
     if response.status_code == 200:
         response_200 = GroupOut.from_dict(response.json())
 

@@ -1,12 +1,16 @@
-from typing import Any
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 import httpx
 
 from ....calls import Call
-from ...models.bookmark_in import BookmarkIn
-from ...models.bookmark_out import BookmarkOut
 from ...types import UNSET, Unset
+
+if TYPE_CHECKING:
+    from ...models.bookmark_in import BookmarkIn
+    from ...models.bookmark_out import BookmarkOut
 
 
 def put_bookmark(
@@ -41,6 +45,8 @@ def put_bookmark(
 
 
 def _read(response: httpx.Response) -> BookmarkOut:
+    from ...models.bookmark_out import BookmarkOut
+
     if response.status_code == 200:
         response_200 = BookmarkOut.from_dict(response.json())
 

@@ -1,12 +1,16 @@
-from typing import Any
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 import httpx
 
 from ....calls import Call
-from ...models.group_config import GroupConfig
-from ...models.group_stored import GroupStored
 from ...types import UNSET, Unset
+
+if TYPE_CHECKING:
+    from ...models.group_config import GroupConfig
+    from ...models.group_stored import GroupStored
 
 
 def put_consumer_group(
@@ -54,6 +58,8 @@ def put_consumer_group(
 
 
 def _read(response: httpx.Response) -> GroupStored:
+    from ...models.group_stored import GroupStored
+
     if response.status_code == 200:
         response_200 = GroupStored.from_dict(response.json())
 

@@ -1,11 +1,15 @@
-from typing import Any
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 import httpx
 
 from ....calls import Call
-from ...models.reset_in import ResetIn
-from ...models.reset_out import ResetOut
+
+if TYPE_CHECKING:
+    from ...models.reset_in import ResetIn
+    from ...models.reset_out import ResetOut
 
 
 def reset_group(
@@ -37,6 +41,8 @@ def reset_group(
 
 
 def _read(response: httpx.Response) -> ResetOut:
+    from ...models.reset_out import ResetOut
+
     if response.status_code == 200:
         response_200 = ResetOut.from_dict(response.json())
 

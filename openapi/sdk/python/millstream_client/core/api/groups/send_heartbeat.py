@@ -1,12 +1,16 @@
-from typing import Any
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 import httpx
 
 from ....calls import Call
-from ...models.heartbeat import Heartbeat
-from ...models.heartbeat_in import HeartbeatIn
 from ...types import UNSET, Unset
+
+if TYPE_CHECKING:
+    from ...models.heartbeat import Heartbeat
+    from ...models.heartbeat_in import HeartbeatIn
 
 
 def send_heartbeat(
@@ -42,6 +46,8 @@ def send_heartbeat(
 
 
 def _read(response: httpx.Response) -> Heartbeat:
+    from ...models.heartbeat import Heartbeat
+
     if response.status_code == 200:
         response_200 = Heartbeat.from_dict(response.json())
 

@@ -1,9 +1,13 @@
-from typing import Any
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 
 import httpx
 
 from ....calls import Call
-from ...models.live_out import LiveOut
+
+if TYPE_CHECKING:
+    from ...models.live_out import LiveOut
 
 
 def check_live() -> Call[LiveOut]:
@@ -21,6 +25,8 @@ def check_live() -> Call[LiveOut]:
 
 
 def _read(response: httpx.Response) -> LiveOut:
+    from ...models.live_out import LiveOut
+
     if response.status_code == 200:
         response_200 = LiveOut.from_dict(response.json())
 

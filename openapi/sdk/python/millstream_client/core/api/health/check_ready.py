@@ -1,9 +1,13 @@
-from typing import Any
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 
 import httpx
 
 from ....calls import Call
-from ...models.ready_out import ReadyOut
+
+if TYPE_CHECKING:
+    from ...models.ready_out import ReadyOut
 
 
 def check_ready() -> Call[ReadyOut]:
@@ -21,6 +25,8 @@ def check_ready() -> Call[ReadyOut]:
 
 
 def _read(response: httpx.Response) -> ReadyOut:
+    from ...models.ready_out import ReadyOut
+
     if response.status_code == 200:
         response_200 = ReadyOut.from_dict(response.json())
 

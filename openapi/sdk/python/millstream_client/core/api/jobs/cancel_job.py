@@ -1,10 +1,14 @@
-from typing import Any
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 import httpx
 
 from ....calls import Call
-from ...models.job_out import JobOut
+
+if TYPE_CHECKING:
+    from ...models.job_out import JobOut
 
 
 def cancel_job(
@@ -29,6 +33,8 @@ def cancel_job(
 
 
 def _read(response: httpx.Response) -> JobOut:
+    from ...models.job_out import JobOut
+
     if response.status_code == 200:
         response_200 = JobOut.from_dict(response.json())
 

@@ -1,10 +1,14 @@
-from typing import Any
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 import httpx
 
 from ....calls import Call
-from ...models.job_detail import JobDetail
+
+if TYPE_CHECKING:
+    from ...models.job_detail import JobDetail
 
 
 def get_job(
@@ -26,6 +30,8 @@ def get_job(
 
 
 def _read(response: httpx.Response) -> JobDetail:
+    from ...models.job_detail import JobDetail
+
     if response.status_code == 200:
         response_200 = JobDetail.from_dict(response.json())
 

@@ -1,12 +1,16 @@
-from typing import Any
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 
 import httpx
 
 from ....calls import Call
-from ...models.job_kind import JobKind
-from ...models.job_page import JobPage
-from ...models.job_state import JobState
 from ...types import UNSET, Unset
+
+if TYPE_CHECKING:
+    from ...models.job_kind import JobKind
+    from ...models.job_page import JobPage
+    from ...models.job_state import JobState
 
 
 def list_jobs(
@@ -51,6 +55,8 @@ def list_jobs(
 
 
 def _read(response: httpx.Response) -> JobPage:
+    from ...models.job_page import JobPage
+
     if response.status_code == 200:
         response_200 = JobPage.from_dict(response.json())
 

@@ -1,12 +1,16 @@
-from typing import Any
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 import httpx
 
 from ....calls import Call
-from ...models.key_out import KeyOut
-from ...models.key_patch import KeyPatch
 from ...types import UNSET, Unset
+
+if TYPE_CHECKING:
+    from ...models.key_out import KeyOut
+    from ...models.key_patch import KeyPatch
 
 
 def change_key(
@@ -38,6 +42,8 @@ def change_key(
 
 
 def _read(response: httpx.Response) -> KeyOut:
+    from ...models.key_out import KeyOut
+
     if response.status_code == 200:
         response_200 = KeyOut.from_dict(response.json())
 

@@ -1,10 +1,14 @@
-from typing import Any
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 
 import httpx
 
 from ....calls import Call
-from ...models.key_config import KeyConfig
-from ...models.key_created import KeyCreated
+
+if TYPE_CHECKING:
+    from ...models.key_config import KeyConfig
+    from ...models.key_created import KeyCreated
 
 
 def create_key(
@@ -34,6 +38,8 @@ def create_key(
 
 
 def _read(response: httpx.Response) -> KeyCreated:
+    from ...models.key_created import KeyCreated
+
     if response.status_code == 201:
         response_201 = KeyCreated.from_dict(response.json())
 

@@ -1,11 +1,15 @@
-from typing import Any
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 import httpx
 
 from ....calls import Call
-from ...models.key_out import KeyOut
 from ...types import UNSET, Unset
+
+if TYPE_CHECKING:
+    from ...models.key_out import KeyOut
 
 
 def get_key(
@@ -33,6 +37,8 @@ def get_key(
 
 
 def _read(response: httpx.Response) -> KeyOut:
+    from ...models.key_out import KeyOut
+
     if response.status_code == 200:
         response_200 = KeyOut.from_dict(response.json())
 

@@ -1,10 +1,14 @@
-from typing import Any
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 
 import httpx
 
 from ....calls import Call
-from ...models.key_page import KeyPage
 from ...types import UNSET, Unset
+
+if TYPE_CHECKING:
+    from ...models.key_page import KeyPage
 
 
 def list_keys(
@@ -38,6 +42,8 @@ def list_keys(
 
 
 def _read(response: httpx.Response) -> KeyPage:
+    from ...models.key_page import KeyPage
+
     if response.status_code == 200:
         response_200 = KeyPage.from_dict(response.json())
 

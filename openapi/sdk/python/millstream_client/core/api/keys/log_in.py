@@ -1,11 +1,15 @@
-from typing import Any
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 
 import httpx
 
 from ....calls import Call
-from ...models.log_in import LogIn
-from ...models.logged_in_out import LoggedInOut
 from ...types import UNSET, Unset
+
+if TYPE_CHECKING:
+    from ...models.log_in import LogIn
+    from ...models.logged_in_out import LoggedInOut
 
 
 def log_in(
@@ -35,6 +39,8 @@ def log_in(
 
 
 def _read(response: httpx.Response) -> LoggedInOut:
+    from ...models.logged_in_out import LoggedInOut
+
     if response.status_code == 201:
         response_201 = LoggedInOut.from_dict(response.json())
 

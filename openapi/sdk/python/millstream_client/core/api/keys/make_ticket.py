@@ -1,9 +1,13 @@
-from typing import Any
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 
 import httpx
 
 from ....calls import Call
-from ...models.ticket_out import TicketOut
+
+if TYPE_CHECKING:
+    from ...models.ticket_out import TicketOut
 
 
 def make_ticket() -> Call[TicketOut]:
@@ -24,6 +28,8 @@ def make_ticket() -> Call[TicketOut]:
 
 
 def _read(response: httpx.Response) -> TicketOut:
+    from ...models.ticket_out import TicketOut
+
     if response.status_code == 201:
         response_201 = TicketOut.from_dict(response.json())
 

@@ -1,12 +1,16 @@
-from typing import Any
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 import httpx
 
 from ....calls import Call
-from ...models.key_created import KeyCreated
-from ...models.key_rotation import KeyRotation
 from ...types import UNSET, Unset
+
+if TYPE_CHECKING:
+    from ...models.key_created import KeyCreated
+    from ...models.key_rotation import KeyRotation
 
 
 def rotate_key(
@@ -40,6 +44,8 @@ def rotate_key(
 
 
 def _read(response: httpx.Response) -> KeyCreated:
+    from ...models.key_created import KeyCreated
+
     if response.status_code == 201:
         response_201 = KeyCreated.from_dict(response.json())
 

@@ -1,9 +1,13 @@
-from typing import Any
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 
 import httpx
 
 from ....calls import Call
-from ...models.whoami_out import WhoamiOut
+
+if TYPE_CHECKING:
+    from ...models.whoami_out import WhoamiOut
 
 
 def whoami() -> Call[WhoamiOut]:
@@ -21,6 +25,8 @@ def whoami() -> Call[WhoamiOut]:
 
 
 def _read(response: httpx.Response) -> WhoamiOut:
+    from ...models.whoami_out import WhoamiOut
+
     if response.status_code == 200:
         response_200 = WhoamiOut.from_dict(response.json())
 

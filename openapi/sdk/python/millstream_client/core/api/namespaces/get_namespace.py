@@ -1,10 +1,14 @@
-from typing import Any
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 import httpx
 
 from ....calls import Call
-from ...models.namespace_out import NamespaceOut
+
+if TYPE_CHECKING:
+    from ...models.namespace_out import NamespaceOut
 
 
 def get_namespace(
@@ -26,6 +30,8 @@ def get_namespace(
 
 
 def _read(response: httpx.Response) -> NamespaceOut:
+    from ...models.namespace_out import NamespaceOut
+
     if response.status_code == 200:
         response_200 = NamespaceOut.from_dict(response.json())
 

@@ -1,10 +1,14 @@
-from typing import Any
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 
 import httpx
 
 from ....calls import Call
-from ...models.series_out import SeriesOut
 from ...types import UNSET, Unset
+
+if TYPE_CHECKING:
+    from ...models.series_out import SeriesOut
 
 
 def get_namespace_series(
@@ -35,6 +39,8 @@ def get_namespace_series(
 
 
 def _read(response: httpx.Response) -> SeriesOut:
+    from ...models.series_out import SeriesOut
+
     if response.status_code == 200:
         response_200 = SeriesOut.from_dict(response.json())
 

@@ -1,10 +1,14 @@
-from typing import Any
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 
 import httpx
 
 from ....calls import Call
-from ...models.namespace_page import NamespacePage
 from ...types import UNSET, Unset
+
+if TYPE_CHECKING:
+    from ...models.namespace_page import NamespacePage
 
 
 def list_namespaces(
@@ -38,6 +42,8 @@ def list_namespaces(
 
 
 def _read(response: httpx.Response) -> NamespacePage:
+    from ...models.namespace_page import NamespacePage
+
     if response.status_code == 200:
         response_200 = NamespacePage.from_dict(response.json())
 

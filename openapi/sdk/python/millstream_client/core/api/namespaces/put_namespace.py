@@ -1,12 +1,16 @@
-from typing import Any
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 import httpx
 
 from ....calls import Call
-from ...models.namespace_config import NamespaceConfig
-from ...models.namespace_stored import NamespaceStored
 from ...types import UNSET, Unset
+
+if TYPE_CHECKING:
+    from ...models.namespace_config import NamespaceConfig
+    from ...models.namespace_stored import NamespaceStored
 
 
 def put_namespace(
@@ -51,6 +55,8 @@ def put_namespace(
 
 
 def _read(response: httpx.Response) -> NamespaceStored:
+    from ...models.namespace_stored import NamespaceStored
+
     if response.status_code == 200:
         response_200 = NamespaceStored.from_dict(response.json())
 

@@ -1,9 +1,13 @@
-from typing import Any
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 
 import httpx
 
 from ....calls import Call
-from ...models.process_list import ProcessList
+
+if TYPE_CHECKING:
+    from ...models.process_list import ProcessList
 
 
 def list_processes() -> Call[ProcessList]:
@@ -24,6 +28,8 @@ def list_processes() -> Call[ProcessList]:
 
 
 def _read(response: httpx.Response) -> ProcessList:
+    from ...models.process_list import ProcessList
+
     if response.status_code == 200:
         response_200 = ProcessList.from_dict(response.json())
 

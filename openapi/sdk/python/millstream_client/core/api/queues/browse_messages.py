@@ -1,12 +1,16 @@
-from typing import Any
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 import httpx
 
 from ....calls import Call
-from ...models.browsed_messages import BrowsedMessages
-from ...models.message_state import MessageState
 from ...types import UNSET, Unset
+
+if TYPE_CHECKING:
+    from ...models.browsed_messages import BrowsedMessages
+    from ...models.message_state import MessageState
 
 
 def browse_messages(
@@ -47,6 +51,8 @@ def browse_messages(
 
 
 def _read(response: httpx.Response) -> BrowsedMessages:
+    from ...models.browsed_messages import BrowsedMessages
+
     if response.status_code == 200:
         response_200 = BrowsedMessages.from_dict(response.json())
 

@@ -1,12 +1,16 @@
-from typing import Any
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 import httpx
 
 from ....calls import Call
-from ...models.browsed_message_out import BrowsedMessageOut
-from ...models.dead_letter_out import DeadLetterOut
-from ...models.message_change import MessageChange
+
+if TYPE_CHECKING:
+    from ...models.browsed_message_out import BrowsedMessageOut
+    from ...models.dead_letter_out import DeadLetterOut
+    from ...models.message_change import MessageChange
 
 
 def change_message(
@@ -40,6 +44,9 @@ def change_message(
 
 
 def _read(response: httpx.Response) -> BrowsedMessageOut | DeadLetterOut:
+    from ...models.browsed_message_out import BrowsedMessageOut
+    from ...models.dead_letter_out import DeadLetterOut
+
     if response.status_code == 200:
 
         def _parse_response_200(data: object) -> BrowsedMessageOut | DeadLetterOut:

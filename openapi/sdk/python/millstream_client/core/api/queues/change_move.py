@@ -1,11 +1,15 @@
-from typing import Any
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 import httpx
 
 from ....calls import Call
-from ...models.move_change import MoveChange
-from ...models.move_out import MoveOut
+
+if TYPE_CHECKING:
+    from ...models.move_change import MoveChange
+    from ...models.move_out import MoveOut
 
 
 def change_move(
@@ -36,6 +40,8 @@ def change_move(
 
 
 def _read(response: httpx.Response) -> MoveOut:
+    from ...models.move_out import MoveOut
+
     if response.status_code == 200:
         response_200 = MoveOut.from_dict(response.json())
 

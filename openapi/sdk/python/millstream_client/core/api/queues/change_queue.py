@@ -1,12 +1,16 @@
-from typing import Any
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 import httpx
 
 from ....calls import Call
-from ...models.queue_out import QueueOut
-from ...models.queue_patch import QueuePatch
 from ...types import UNSET, Unset
+
+if TYPE_CHECKING:
+    from ...models.queue_out import QueueOut
+    from ...models.queue_patch import QueuePatch
 
 
 def change_queue(
@@ -38,6 +42,8 @@ def change_queue(
 
 
 def _read(response: httpx.Response) -> QueueOut:
+    from ...models.queue_out import QueueOut
+
     if response.status_code == 200:
         response_200 = QueueOut.from_dict(response.json())
 

@@ -1,10 +1,14 @@
-from typing import Any
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 import httpx
 
 from ....calls import Call
-from ...models.message_history_out import MessageHistoryOut
+
+if TYPE_CHECKING:
+    from ...models.message_history_out import MessageHistoryOut
 
 
 def get_message_history(
@@ -31,6 +35,8 @@ def get_message_history(
 
 
 def _read(response: httpx.Response) -> MessageHistoryOut:
+    from ...models.message_history_out import MessageHistoryOut
+
     if response.status_code == 200:
         response_200 = MessageHistoryOut.from_dict(response.json())
 

@@ -1,11 +1,15 @@
-from typing import Any
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 import httpx
 
 from ....calls import Call
-from ...models.queue_out import QueueOut
 from ...types import UNSET, Unset
+
+if TYPE_CHECKING:
+    from ...models.queue_out import QueueOut
 
 
 def get_queue(
@@ -33,6 +37,8 @@ def get_queue(
 
 
 def _read(response: httpx.Response) -> QueueOut:
+    from ...models.queue_out import QueueOut
+
     if response.status_code == 200:
         response_200 = QueueOut.from_dict(response.json())
 

@@ -1,10 +1,14 @@
-from typing import Any
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 import httpx
 
 from ....calls import Call
-from ...models.queue_stats_out import QueueStatsOut
+
+if TYPE_CHECKING:
+    from ...models.queue_stats_out import QueueStatsOut
 
 
 def get_queue_stats(
@@ -26,6 +30,8 @@ def get_queue_stats(
 
 
 def _read(response: httpx.Response) -> QueueStatsOut:
+    from ...models.queue_stats_out import QueueStatsOut
+
     if response.status_code == 200:
         response_200 = QueueStatsOut.from_dict(response.json())
 

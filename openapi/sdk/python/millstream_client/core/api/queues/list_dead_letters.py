@@ -1,11 +1,15 @@
-from typing import Any
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 import httpx
 
 from ....calls import Call
-from ...models.dead_letters import DeadLetters
 from ...types import UNSET, Unset
+
+if TYPE_CHECKING:
+    from ...models.dead_letters import DeadLetters
 
 
 def list_dead_letters(
@@ -39,6 +43,8 @@ def list_dead_letters(
 
 
 def _read(response: httpx.Response) -> DeadLetters:
+    from ...models.dead_letters import DeadLetters
+
     if response.status_code == 200:
         response_200 = DeadLetters.from_dict(response.json())
 

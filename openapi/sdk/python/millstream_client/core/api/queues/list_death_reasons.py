@@ -1,10 +1,14 @@
-from typing import Any
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 import httpx
 
 from ....calls import Call
-from ...models.death_reasons import DeathReasons
+
+if TYPE_CHECKING:
+    from ...models.death_reasons import DeathReasons
 
 
 def list_death_reasons(
@@ -26,6 +30,8 @@ def list_death_reasons(
 
 
 def _read(response: httpx.Response) -> DeathReasons:
+    from ...models.death_reasons import DeathReasons
+
     if response.status_code == 200:
         response_200 = DeathReasons.from_dict(response.json())
 

@@ -1,11 +1,15 @@
-from typing import Any
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 import httpx
 
 from ....calls import Call
-from ...models.move_list import MoveList
 from ...types import UNSET, Unset
+
+if TYPE_CHECKING:
+    from ...models.move_list import MoveList
 
 
 def list_moves(
@@ -36,6 +40,8 @@ def list_moves(
 
 
 def _read(response: httpx.Response) -> MoveList:
+    from ...models.move_list import MoveList
+
     if response.status_code == 200:
         response_200 = MoveList.from_dict(response.json())
 

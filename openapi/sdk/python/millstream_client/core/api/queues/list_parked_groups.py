@@ -1,11 +1,15 @@
-from typing import Any, Literal
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import quote
 
 import httpx
 
 from ....calls import Call
-from ...models.parked_groups import ParkedGroups
 from ...types import UNSET, Unset
+
+if TYPE_CHECKING:
+    from ...models.parked_groups import ParkedGroups
 
 
 def list_parked_groups(
@@ -42,6 +46,8 @@ def list_parked_groups(
 
 
 def _read(response: httpx.Response) -> ParkedGroups:
+    from ...models.parked_groups import ParkedGroups
+
     if response.status_code == 200:
         response_200 = ParkedGroups.from_dict(response.json())
 

@@ -1,10 +1,14 @@
-from typing import Any
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 
 import httpx
 
 from ....calls import Call
-from ...models.queue_page import QueuePage
 from ...types import UNSET, Unset
+
+if TYPE_CHECKING:
+    from ...models.queue_page import QueuePage
 
 
 def list_queues(
@@ -38,6 +42,8 @@ def list_queues(
 
 
 def _read(response: httpx.Response) -> QueuePage:
+    from ...models.queue_page import QueuePage
+
     if response.status_code == 200:
         response_200 = QueuePage.from_dict(response.json())
 

@@ -1,11 +1,15 @@
-from typing import Any
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 import httpx
 
 from ....calls import Call
-from ...models.pause_config import PauseConfig
 from ...types import UNSET, Unset
+
+if TYPE_CHECKING:
+    from ...models.pause_config import PauseConfig
 
 
 def pause_group(

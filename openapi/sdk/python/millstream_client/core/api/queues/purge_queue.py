@@ -1,10 +1,14 @@
-from typing import Any
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 import httpx
 
 from ....calls import Call
-from ...models.purged import Purged
+
+if TYPE_CHECKING:
+    from ...models.purged import Purged
 
 
 def purge_queue(
@@ -26,6 +30,8 @@ def purge_queue(
 
 
 def _read(response: httpx.Response) -> Purged:
+    from ...models.purged import Purged
+
     if response.status_code == 200:
         response_200 = Purged.from_dict(response.json())
 

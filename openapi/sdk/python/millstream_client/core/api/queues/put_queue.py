@@ -1,12 +1,16 @@
-from typing import Any
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 import httpx
 
 from ....calls import Call
-from ...models.queue_config import QueueConfig
-from ...models.queue_stored import QueueStored
 from ...types import UNSET, Unset
+
+if TYPE_CHECKING:
+    from ...models.queue_config import QueueConfig
+    from ...models.queue_stored import QueueStored
 
 
 def put_queue(
@@ -55,6 +59,8 @@ def put_queue(
 
 
 def _read(response: httpx.Response) -> QueueStored:
+    from ...models.queue_stored import QueueStored
+
     if response.status_code == 200:
         response_200 = QueueStored.from_dict(response.json())
 

@@ -1,12 +1,16 @@
-from typing import Any
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 import httpx
 
 from ....calls import Call
-from ...models.receive import Receive
-from ...models.received_messages import ReceivedMessages
 from ...types import UNSET, Unset
+
+if TYPE_CHECKING:
+    from ...models.receive import Receive
+    from ...models.received_messages import ReceivedMessages
 
 
 def receive_messages(
@@ -40,6 +44,8 @@ def receive_messages(
 
 
 def _read(response: httpx.Response) -> ReceivedMessages:
+    from ...models.received_messages import ReceivedMessages
+
     if response.status_code == 200:
         response_200 = ReceivedMessages.from_dict(response.json())
 

@@ -1,13 +1,17 @@
-from typing import Any
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 import httpx
 
 from ....calls import Call
-from ...models.move_out import MoveOut
-from ...models.redrive_config import RedriveConfig
-from ...models.redriven import Redriven
 from ...types import UNSET, Unset
+
+if TYPE_CHECKING:
+    from ...models.move_out import MoveOut
+    from ...models.redrive_config import RedriveConfig
+    from ...models.redriven import Redriven
 
 
 def redrive_queue(
@@ -40,6 +44,9 @@ def redrive_queue(
 
 
 def _read(response: httpx.Response) -> Redriven | MoveOut:
+    from ...models.move_out import MoveOut
+    from ...models.redriven import Redriven
+
     if response.status_code == 200:
         response_200 = Redriven.from_dict(response.json())
 

@@ -1,10 +1,14 @@
-from typing import Any
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 import httpx
 
 from ....calls import Call
-from ...models.resumed import Resumed
+
+if TYPE_CHECKING:
+    from ...models.resumed import Resumed
 
 
 def resume_group(
@@ -31,6 +35,8 @@ def resume_group(
 
 
 def _read(response: httpx.Response) -> Resumed:
+    from ...models.resumed import Resumed
+
     if response.status_code == 200:
         response_200 = Resumed.from_dict(response.json())
 

@@ -1,12 +1,16 @@
-from typing import Any
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 import httpx
 
 from ....calls import Call
-from ...models.send_messages import SendMessages
-from ...models.sent_messages import SentMessages
 from ...types import UNSET, Unset
+
+if TYPE_CHECKING:
+    from ...models.send_messages import SendMessages
+    from ...models.sent_messages import SentMessages
 
 
 def send_messages(
@@ -42,6 +46,8 @@ def send_messages(
 
 
 def _read(response: httpx.Response) -> SentMessages:
+    from ...models.sent_messages import SentMessages
+
     if response.status_code == 201:
         response_201 = SentMessages.from_dict(response.json())
 

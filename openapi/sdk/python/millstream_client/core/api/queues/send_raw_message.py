@@ -1,11 +1,15 @@
-from typing import Any
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 import httpx
 
 from ....calls import Call
-from ...models.sent_message_out import SentMessageOut
 from ...types import UNSET, File, Unset
+
+if TYPE_CHECKING:
+    from ...models.sent_message_out import SentMessageOut
 
 
 def send_raw_message(
@@ -52,6 +56,8 @@ def send_raw_message(
 
 
 def _read(response: httpx.Response) -> SentMessageOut:
+    from ...models.sent_message_out import SentMessageOut
+
     if response.status_code == 201:
         response_201 = SentMessageOut.from_dict(response.json())
 

@@ -1,11 +1,15 @@
-from typing import Any
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 import httpx
 
 from ....calls import Call
-from ...models.settle import Settle
-from ...models.settle_results import SettleResults
+
+if TYPE_CHECKING:
+    from ...models.settle import Settle
+    from ...models.settle_results import SettleResults
 
 
 def settle_messages(
@@ -39,6 +43,8 @@ def settle_messages(
 
 
 def _read(response: httpx.Response) -> SettleResults:
+    from ...models.settle_results import SettleResults
+
     if response.status_code == 200:
         response_200 = SettleResults.from_dict(response.json())
 

@@ -1,12 +1,16 @@
-from typing import Any
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 import httpx
 
 from ....calls import Call
-from ...models.move_config import MoveConfig
-from ...models.move_out import MoveOut
 from ...types import UNSET, Unset
+
+if TYPE_CHECKING:
+    from ...models.move_config import MoveConfig
+    from ...models.move_out import MoveOut
 
 
 def start_move(
@@ -36,6 +40,8 @@ def start_move(
 
 
 def _read(response: httpx.Response) -> MoveOut:
+    from ...models.move_out import MoveOut
+
     if response.status_code == 202:
         response_202 = MoveOut.from_dict(response.json())
 

@@ -1,10 +1,14 @@
-from typing import Any
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 import httpx
 
 from ....calls import Call
-from ...models.replay_detail import ReplayDetail
+
+if TYPE_CHECKING:
+    from ...models.replay_detail import ReplayDetail
 
 
 def get_replay(
@@ -26,6 +30,8 @@ def get_replay(
 
 
 def _read(response: httpx.Response) -> ReplayDetail:
+    from ...models.replay_detail import ReplayDetail
+
     if response.status_code == 200:
         response_200 = ReplayDetail.from_dict(response.json())
 

@@ -1,11 +1,15 @@
-from typing import Any
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 
 import httpx
 
 from ....calls import Call
-from ...models.job_state import JobState
-from ...models.replay_page import ReplayPage
 from ...types import UNSET, Unset
+
+if TYPE_CHECKING:
+    from ...models.job_state import JobState
+    from ...models.replay_page import ReplayPage
 
 
 def list_replays(
@@ -43,6 +47,8 @@ def list_replays(
 
 
 def _read(response: httpx.Response) -> ReplayPage:
+    from ...models.replay_page import ReplayPage
+
     if response.status_code == 200:
         response_200 = ReplayPage.from_dict(response.json())
 

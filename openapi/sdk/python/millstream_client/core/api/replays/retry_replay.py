@@ -1,10 +1,14 @@
-from typing import Any
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 import httpx
 
 from ....calls import Call
-from ...models.replay_out import ReplayOut
+
+if TYPE_CHECKING:
+    from ...models.replay_out import ReplayOut
 
 
 def retry_replay(
@@ -26,6 +30,8 @@ def retry_replay(
 
 
 def _read(response: httpx.Response) -> ReplayOut:
+    from ...models.replay_out import ReplayOut
+
     if response.status_code == 200:
         response_200 = ReplayOut.from_dict(response.json())
 

@@ -1,11 +1,15 @@
-from typing import Any
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 
 import httpx
 
 from ....calls import Call
-from ...models.plan_out import PlanOut
-from ...models.replay_config import ReplayConfig
-from ...models.replay_out import ReplayOut
+
+if TYPE_CHECKING:
+    from ...models.plan_out import PlanOut
+    from ...models.replay_config import ReplayConfig
+    from ...models.replay_out import ReplayOut
 
 
 def start_replay(
@@ -31,6 +35,9 @@ def start_replay(
 
 
 def _read(response: httpx.Response) -> PlanOut | ReplayOut:
+    from ...models.plan_out import PlanOut
+    from ...models.replay_out import ReplayOut
+
     if response.status_code == 200:
         response_200 = PlanOut.from_dict(response.json())
 

@@ -1,10 +1,14 @@
-from typing import Any
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 
 import httpx
 
 from ....calls import Call
-from ...models.socket_page import SocketPage
 from ...types import UNSET, Unset
+
+if TYPE_CHECKING:
+    from ...models.socket_page import SocketPage
 
 
 def list_sockets(
@@ -38,6 +42,8 @@ def list_sockets(
 
 
 def _read(response: httpx.Response) -> SocketPage:
+    from ...models.socket_page import SocketPage
+
     if response.status_code == 200:
         response_200 = SocketPage.from_dict(response.json())
 

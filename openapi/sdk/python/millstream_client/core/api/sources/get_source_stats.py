@@ -1,10 +1,14 @@
-from typing import Any
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 import httpx
 
 from ....calls import Call
-from ...models.source_stats import SourceStats
+
+if TYPE_CHECKING:
+    from ...models.source_stats import SourceStats
 
 
 def get_source_stats(
@@ -26,6 +30,8 @@ def get_source_stats(
 
 
 def _read(response: httpx.Response) -> SourceStats:
+    from ...models.source_stats import SourceStats
+
     if response.status_code == 200:
         response_200 = SourceStats.from_dict(response.json())
 

@@ -1,10 +1,14 @@
-from typing import Any
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 import httpx
 
 from ....calls import Call
-from ...models.source_url import SourceUrl
+
+if TYPE_CHECKING:
+    from ...models.source_url import SourceUrl
 
 
 def get_source_url(
@@ -26,6 +30,8 @@ def get_source_url(
 
 
 def _read(response: httpx.Response) -> SourceUrl:
+    from ...models.source_url import SourceUrl
+
     if response.status_code == 200:
         response_200 = SourceUrl.from_dict(response.json())
 

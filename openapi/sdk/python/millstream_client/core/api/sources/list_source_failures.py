@@ -1,10 +1,14 @@
-from typing import Any
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 import httpx
 
 from ....calls import Call
-from ...models.source_failures import SourceFailures
+
+if TYPE_CHECKING:
+    from ...models.source_failures import SourceFailures
 
 
 def list_source_failures(
@@ -26,6 +30,8 @@ def list_source_failures(
 
 
 def _read(response: httpx.Response) -> SourceFailures:
+    from ...models.source_failures import SourceFailures
+
     if response.status_code == 200:
         response_200 = SourceFailures.from_dict(response.json())
 

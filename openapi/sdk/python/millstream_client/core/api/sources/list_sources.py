@@ -1,10 +1,14 @@
-from typing import Any
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 
 import httpx
 
 from ....calls import Call
-from ...models.source_page import SourcePage
 from ...types import UNSET, Unset
+
+if TYPE_CHECKING:
+    from ...models.source_page import SourcePage
 
 
 def list_sources(
@@ -38,6 +42,8 @@ def list_sources(
 
 
 def _read(response: httpx.Response) -> SourcePage:
+    from ...models.source_page import SourcePage
+
     if response.status_code == 200:
         response_200 = SourcePage.from_dict(response.json())
 

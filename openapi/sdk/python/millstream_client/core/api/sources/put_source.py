@@ -1,12 +1,16 @@
-from typing import Any
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 import httpx
 
 from ....calls import Call
-from ...models.source_config import SourceConfig
-from ...models.source_stored import SourceStored
 from ...types import UNSET, Unset
+
+if TYPE_CHECKING:
+    from ...models.source_config import SourceConfig
+    from ...models.source_stored import SourceStored
 
 
 def put_source(
@@ -57,6 +61,8 @@ def put_source(
 
 
 def _read(response: httpx.Response) -> SourceStored:
+    from ...models.source_stored import SourceStored
+
     if response.status_code == 200:
         response_200 = SourceStored.from_dict(response.json())
 

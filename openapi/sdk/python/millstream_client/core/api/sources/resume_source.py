@@ -1,10 +1,14 @@
-from typing import Any
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 import httpx
 
 from ....calls import Call
-from ...models.source_out import SourceOut
+
+if TYPE_CHECKING:
+    from ...models.source_out import SourceOut
 
 
 def resume_source(
@@ -26,6 +30,8 @@ def resume_source(
 
 
 def _read(response: httpx.Response) -> SourceOut:
+    from ...models.source_out import SourceOut
+
     if response.status_code == 200:
         response_200 = SourceOut.from_dict(response.json())
 

@@ -1,12 +1,16 @@
-from typing import Any
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 import httpx
 
 from ....calls import Call
-from ...models.rotate_token_in import RotateTokenIn
-from ...models.source_url import SourceUrl
 from ...types import UNSET, Unset
+
+if TYPE_CHECKING:
+    from ...models.rotate_token_in import RotateTokenIn
+    from ...models.source_url import SourceUrl
 
 
 def rotate_source_url(
@@ -39,6 +43,8 @@ def rotate_source_url(
 
 
 def _read(response: httpx.Response) -> SourceUrl:
+    from ...models.source_url import SourceUrl
+
     if response.status_code == 200:
         response_200 = SourceUrl.from_dict(response.json())
 

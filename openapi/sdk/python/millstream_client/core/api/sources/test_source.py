@@ -1,10 +1,14 @@
-from typing import Any
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 import httpx
 
 from ....calls import Call
-from ...models.received_event import ReceivedEvent
+
+if TYPE_CHECKING:
+    from ...models.received_event import ReceivedEvent
 
 
 def test_source(
@@ -26,6 +30,8 @@ def test_source(
 
 
 def _read(response: httpx.Response) -> ReceivedEvent:
+    from ...models.received_event import ReceivedEvent
+
     if response.status_code == 200:
         response_200 = ReceivedEvent.from_dict(response.json())
 

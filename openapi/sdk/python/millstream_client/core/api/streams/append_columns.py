@@ -1,12 +1,16 @@
-from typing import Any
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 import httpx
 
 from ....calls import Call
-from ...models.append_columns import AppendColumns
-from ...models.appended_columns import AppendedColumns
 from ...types import UNSET, Unset
+
+if TYPE_CHECKING:
+    from ...models.append_columns import AppendColumns
+    from ...models.appended_columns import AppendedColumns
 
 
 def append_columns(
@@ -42,6 +46,8 @@ def append_columns(
 
 
 def _read(response: httpx.Response) -> AppendedColumns:
+    from ...models.appended_columns import AppendedColumns
+
     if response.status_code == 200:
         response_200 = AppendedColumns.from_dict(response.json())
 

@@ -1,11 +1,15 @@
-from typing import Any
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 import httpx
 
 from ....calls import Call
-from ...models.appended_record_out import AppendedRecordOut
 from ...types import UNSET, File, Unset
+
+if TYPE_CHECKING:
+    from ...models.appended_record_out import AppendedRecordOut
 
 
 def append_raw_record(
@@ -52,6 +56,8 @@ def append_raw_record(
 
 
 def _read(response: httpx.Response) -> AppendedRecordOut:
+    from ...models.appended_record_out import AppendedRecordOut
+
     if response.status_code == 201:
         response_201 = AppendedRecordOut.from_dict(response.json())
 

@@ -1,13 +1,17 @@
-from typing import Any
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 import httpx
 
 from ....calls import Call
-from ...models.append_records import AppendRecords
-from ...models.appended_record_out import AppendedRecordOut
-from ...models.appended_records import AppendedRecords
 from ...types import UNSET, Unset
+
+if TYPE_CHECKING:
+    from ...models.append_records import AppendRecords
+    from ...models.appended_record_out import AppendedRecordOut
+    from ...models.appended_records import AppendedRecords
 
 
 def append_records(
@@ -43,6 +47,9 @@ def append_records(
 
 
 def _read(response: httpx.Response) -> AppendedRecords | AppendedRecordOut:
+    from ...models.appended_record_out import AppendedRecordOut
+    from ...models.appended_records import AppendedRecords
+
     if response.status_code == 200:
         response_200 = AppendedRecords.from_dict(response.json())
 

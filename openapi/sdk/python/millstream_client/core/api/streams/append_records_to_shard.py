@@ -1,12 +1,16 @@
-from typing import Any
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 import httpx
 
 from ....calls import Call
-from ...models.append_to_shard import AppendToShard
-from ...models.appended_record_out import AppendedRecordOut
-from ...models.appended_records import AppendedRecords
+
+if TYPE_CHECKING:
+    from ...models.append_to_shard import AppendToShard
+    from ...models.appended_record_out import AppendedRecordOut
+    from ...models.appended_records import AppendedRecords
 
 
 def append_records_to_shard(
@@ -41,6 +45,9 @@ def append_records_to_shard(
 
 
 def _read(response: httpx.Response) -> AppendedRecords | AppendedRecordOut:
+    from ...models.appended_record_out import AppendedRecordOut
+    from ...models.appended_records import AppendedRecords
+
     if response.status_code == 200:
         response_200 = AppendedRecords.from_dict(response.json())
 

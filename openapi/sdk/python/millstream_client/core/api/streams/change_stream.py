@@ -1,12 +1,16 @@
-from typing import Any
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 import httpx
 
 from ....calls import Call
-from ...models.stream_out import StreamOut
-from ...models.stream_patch import StreamPatch
 from ...types import UNSET, Unset
+
+if TYPE_CHECKING:
+    from ...models.stream_out import StreamOut
+    from ...models.stream_patch import StreamPatch
 
 
 def change_stream(
@@ -38,6 +42,8 @@ def change_stream(
 
 
 def _read(response: httpx.Response) -> StreamOut:
+    from ...models.stream_out import StreamOut
+
     if response.status_code == 200:
         response_200 = StreamOut.from_dict(response.json())
 

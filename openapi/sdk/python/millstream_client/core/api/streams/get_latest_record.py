@@ -1,10 +1,14 @@
-from typing import Any
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 import httpx
 
 from ....calls import Call
-from ...models.record_out import RecordOut
+
+if TYPE_CHECKING:
+    from ...models.record_out import RecordOut
 
 
 def get_latest_record(
@@ -31,6 +35,8 @@ def get_latest_record(
 
 
 def _read(response: httpx.Response) -> RecordOut:
+    from ...models.record_out import RecordOut
+
     if response.status_code == 200:
         response_200 = RecordOut.from_dict(response.json())
 

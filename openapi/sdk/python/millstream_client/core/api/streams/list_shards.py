@@ -1,10 +1,14 @@
-from typing import Any
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 import httpx
 
 from ....calls import Call
-from ...models.shards import Shards
+
+if TYPE_CHECKING:
+    from ...models.shards import Shards
 
 
 def list_shards(
@@ -26,6 +30,8 @@ def list_shards(
 
 
 def _read(response: httpx.Response) -> Shards:
+    from ...models.shards import Shards
+
     if response.status_code == 200:
         response_200 = Shards.from_dict(response.json())
 

@@ -1,10 +1,14 @@
-from typing import Any
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 
 import httpx
 
 from ....calls import Call
-from ...models.stream_page import StreamPage
 from ...types import UNSET, Unset
+
+if TYPE_CHECKING:
+    from ...models.stream_page import StreamPage
 
 
 def list_streams(
@@ -38,6 +42,8 @@ def list_streams(
 
 
 def _read(response: httpx.Response) -> StreamPage:
+    from ...models.stream_page import StreamPage
+
     if response.status_code == 200:
         response_200 = StreamPage.from_dict(response.json())
 

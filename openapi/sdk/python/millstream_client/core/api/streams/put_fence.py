@@ -1,11 +1,15 @@
-from typing import Any
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 import httpx
 
 from ....calls import Call
-from ...models.fence_config import FenceConfig
-from ...models.fence_out import FenceOut
+
+if TYPE_CHECKING:
+    from ...models.fence_config import FenceConfig
+    from ...models.fence_out import FenceOut
 
 
 def put_fence(
@@ -39,6 +43,8 @@ def put_fence(
 
 
 def _read(response: httpx.Response) -> FenceOut:
+    from ...models.fence_out import FenceOut
+
     if response.status_code == 200:
         response_200 = FenceOut.from_dict(response.json())
 

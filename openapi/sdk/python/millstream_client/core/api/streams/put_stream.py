@@ -1,12 +1,16 @@
-from typing import Any
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 import httpx
 
 from ....calls import Call
-from ...models.stream_config import StreamConfig
-from ...models.stream_stored import StreamStored
 from ...types import UNSET, Unset
+
+if TYPE_CHECKING:
+    from ...models.stream_config import StreamConfig
+    from ...models.stream_stored import StreamStored
 
 
 def put_stream(
@@ -55,6 +59,8 @@ def put_stream(
 
 
 def _read(response: httpx.Response) -> StreamStored:
+    from ...models.stream_stored import StreamStored
+
     if response.status_code == 200:
         response_200 = StreamStored.from_dict(response.json())
 

@@ -1,12 +1,16 @@
+from __future__ import annotations
+
 import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 import httpx
 
 from ....calls import Call
-from ...models.start import Start
 from ...types import UNSET, Unset
+
+if TYPE_CHECKING:
+    from ...models.start import Start
 
 
 def read_events(

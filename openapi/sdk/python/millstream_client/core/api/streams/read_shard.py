@@ -1,12 +1,16 @@
+from __future__ import annotations
+
 import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 import httpx
 
 from ....calls import Call
-from ...models.shard_records import ShardRecords
 from ...types import UNSET, Unset
+
+if TYPE_CHECKING:
+    from ...models.shard_records import ShardRecords
 
 
 def read_shard(
@@ -64,6 +68,8 @@ def read_shard(
 
 
 def _read(response: httpx.Response) -> ShardRecords:
+    from ...models.shard_records import ShardRecords
+
     if response.status_code == 200:
         response_200 = ShardRecords.from_dict(response.json())
 

@@ -1,13 +1,17 @@
+from __future__ import annotations
+
 import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 import httpx
 
 from ....calls import Call
-from ...models.start import Start
-from ...models.stream_records import StreamRecords
 from ...types import UNSET, Unset
+
+if TYPE_CHECKING:
+    from ...models.start import Start
+    from ...models.stream_records import StreamRecords
 
 
 def read_stream(
@@ -64,6 +68,8 @@ def read_stream(
 
 
 def _read(response: httpx.Response) -> StreamRecords:
+    from ...models.stream_records import StreamRecords
+
     if response.status_code == 200:
         response_200 = StreamRecords.from_dict(response.json())
 

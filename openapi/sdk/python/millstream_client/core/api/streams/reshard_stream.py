@@ -1,11 +1,15 @@
-from typing import Any
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 import httpx
 
 from ....calls import Call
-from ...models.reshard import Reshard
-from ...models.shards import Shards
+
+if TYPE_CHECKING:
+    from ...models.reshard import Reshard
+    from ...models.shards import Shards
 
 
 def reshard_stream(
@@ -38,6 +42,8 @@ def reshard_stream(
 
 
 def _read(response: httpx.Response) -> Shards:
+    from ...models.shards import Shards
+
     if response.status_code == 200:
         response_200 = Shards.from_dict(response.json())
 

@@ -1,11 +1,15 @@
-from typing import Any
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 import httpx
 
 from ....calls import Call
-from ...models.truncate import Truncate
-from ...models.truncated_out import TruncatedOut
+
+if TYPE_CHECKING:
+    from ...models.truncate import Truncate
+    from ...models.truncated_out import TruncatedOut
 
 
 def truncate_shard(
@@ -36,6 +40,8 @@ def truncate_shard(
 
 
 def _read(response: httpx.Response) -> TruncatedOut:
+    from ...models.truncated_out import TruncatedOut
+
     if response.status_code == 200:
         response_200 = TruncatedOut.from_dict(response.json())
 

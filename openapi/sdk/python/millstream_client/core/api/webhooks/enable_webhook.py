@@ -1,10 +1,14 @@
-from typing import Any
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 import httpx
 
 from ....calls import Call
-from ...models.webhook_changed import WebhookChanged
+
+if TYPE_CHECKING:
+    from ...models.webhook_changed import WebhookChanged
 
 
 def enable_webhook(
@@ -29,6 +33,8 @@ def enable_webhook(
 
 
 def _read(response: httpx.Response) -> WebhookChanged:
+    from ...models.webhook_changed import WebhookChanged
+
     if response.status_code == 200:
         response_200 = WebhookChanged.from_dict(response.json())
 

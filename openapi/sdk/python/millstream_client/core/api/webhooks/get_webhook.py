@@ -1,10 +1,14 @@
-from typing import Any
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 import httpx
 
 from ....calls import Call
-from ...models.webhook_out import WebhookOut
+
+if TYPE_CHECKING:
+    from ...models.webhook_out import WebhookOut
 
 
 def get_webhook(
@@ -26,6 +30,8 @@ def get_webhook(
 
 
 def _read(response: httpx.Response) -> WebhookOut:
+    from ...models.webhook_out import WebhookOut
+
     if response.status_code == 200:
         response_200 = WebhookOut.from_dict(response.json())
 

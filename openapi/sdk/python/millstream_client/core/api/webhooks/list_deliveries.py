@@ -1,13 +1,17 @@
+from __future__ import annotations
+
 import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 import httpx
 
 from ....calls import Call
-from ...models.delivery_page import DeliveryPage
-from ...models.delivery_status import DeliveryStatus
 from ...types import UNSET, Unset
+
+if TYPE_CHECKING:
+    from ...models.delivery_page import DeliveryPage
+    from ...models.delivery_status import DeliveryStatus
 
 
 def list_deliveries(
@@ -63,6 +67,8 @@ def list_deliveries(
 
 
 def _read(response: httpx.Response) -> DeliveryPage:
+    from ...models.delivery_page import DeliveryPage
+
     if response.status_code == 200:
         response_200 = DeliveryPage.from_dict(response.json())
 

@@ -1,10 +1,14 @@
-from typing import Any
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 
 import httpx
 
 from ....calls import Call
-from ...models.webhook_page import WebhookPage
 from ...types import UNSET, Unset
+
+if TYPE_CHECKING:
+    from ...models.webhook_page import WebhookPage
 
 
 def list_webhooks(
@@ -38,6 +42,8 @@ def list_webhooks(
 
 
 def _read(response: httpx.Response) -> WebhookPage:
+    from ...models.webhook_page import WebhookPage
+
     if response.status_code == 200:
         response_200 = WebhookPage.from_dict(response.json())
 

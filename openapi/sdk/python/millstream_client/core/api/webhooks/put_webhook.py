@@ -1,12 +1,16 @@
-from typing import Any
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 import httpx
 
 from ....calls import Call
-from ...models.webhook_config import WebhookConfig
-from ...models.webhook_stored import WebhookStored
 from ...types import UNSET, Unset
+
+if TYPE_CHECKING:
+    from ...models.webhook_config import WebhookConfig
+    from ...models.webhook_stored import WebhookStored
 
 
 def put_webhook(
@@ -56,6 +60,8 @@ def put_webhook(
 
 
 def _read(response: httpx.Response) -> WebhookStored:
+    from ...models.webhook_stored import WebhookStored
+
     if response.status_code == 200:
         response_200 = WebhookStored.from_dict(response.json())
 

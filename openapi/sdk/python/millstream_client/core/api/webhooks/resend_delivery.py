@@ -1,10 +1,14 @@
-from typing import Any
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 import httpx
 
 from ....calls import Call
-from ...models.attempt_out import AttemptOut
+
+if TYPE_CHECKING:
+    from ...models.attempt_out import AttemptOut
 
 
 def resend_delivery(
@@ -32,6 +36,8 @@ def resend_delivery(
 
 
 def _read(response: httpx.Response) -> AttemptOut:
+    from ...models.attempt_out import AttemptOut
+
     if response.status_code == 200:
         response_200 = AttemptOut.from_dict(response.json())
 

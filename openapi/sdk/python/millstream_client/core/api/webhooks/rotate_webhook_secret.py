@@ -1,12 +1,16 @@
-from typing import Any
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 import httpx
 
 from ....calls import Call
-from ...models.rotate_in import RotateIn
-from ...models.secret_out import SecretOut
 from ...types import UNSET, Unset
+
+if TYPE_CHECKING:
+    from ...models.rotate_in import RotateIn
+    from ...models.secret_out import SecretOut
 
 
 def rotate_webhook_secret(
@@ -40,6 +44,8 @@ def rotate_webhook_secret(
 
 
 def _read(response: httpx.Response) -> SecretOut:
+    from ...models.secret_out import SecretOut
+
     if response.status_code == 200:
         response_200 = SecretOut.from_dict(response.json())
 

@@ -1,11 +1,15 @@
-from typing import Any
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 import httpx
 
 from ....calls import Call
-from ...models.commit_out import CommitOut
-from ...models.staged_commit import StagedCommit
+
+if TYPE_CHECKING:
+    from ...models.commit_out import CommitOut
+    from ...models.staged_commit import StagedCommit
 
 
 def commit_staged(
@@ -38,6 +42,8 @@ def commit_staged(
 
 
 def _read(response: httpx.Response) -> CommitOut:
+    from ...models.commit_out import CommitOut
+
     if response.status_code == 200:
         response_200 = CommitOut.from_dict(response.json())
 

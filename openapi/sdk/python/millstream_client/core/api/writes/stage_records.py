@@ -1,11 +1,15 @@
-from typing import Any
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 import httpx
 
 from ....calls import Call
-from ...models.staged_out import StagedOut
 from ...types import File
+
+if TYPE_CHECKING:
+    from ...models.staged_out import StagedOut
 
 
 def stage_records(
@@ -38,6 +42,8 @@ def stage_records(
 
 
 def _read(response: httpx.Response) -> StagedOut:
+    from ...models.staged_out import StagedOut
+
     if response.status_code == 201:
         response_201 = StagedOut.from_dict(response.json())
 
