@@ -23,14 +23,15 @@ pytestmark = pytest.mark.one_store
 
 ORDERS = QueueName("orders")
 CLICKS = StreamName("clicks")
-KNOWN = Limits(
+SOCKETS_MAX = 40
+SHORT = Limits(
     hello_ms_max=300,
     push_heartbeat_ms=200,
     push_pong_ms_max=200,
     push_tick_ms=40,
     resume_ms=500,
     slow_consumer_ms=600,
-    sockets_max=40,
+    sockets_max=SOCKETS_MAX,
 )
 
 
@@ -38,7 +39,14 @@ KNOWN = Limits(
 async def server(storage):
     await storage.catalog.put_queue(ORDERS, QueueSpec())
     await storage.catalog.put_stream(CLICKS, StreamSpec(shards=1))
-    async with running_server(storage, KNOWN) as server:
+    async with running_server(storage, Limits(sockets_max=SOCKETS_MAX)) as server:
+        yield server
+
+
+@pytest.fixture
+async def impatient_server(storage):
+    """A server that closes silent connections within a fraction of a second."""
+    async with running_server(storage, SHORT) as server:
         yield server
 
 
@@ -63,8 +71,8 @@ async def refusal(server: Server, **options) -> httpx.Response:
 # ── Beginning ──
 
 
-async def test_welcome_has_limits(server):
-    async with server.socket() as socket:
+async def test_welcome_has_limits(impatient_server):
+    async with impatient_server.socket() as socket:
         welcome = socket.welcome
 
     assert welcome["heartbeat_seconds"] == 0.2
@@ -129,8 +137,8 @@ async def test_socket_over_process_limit_is_asked_to_retry(storage):
 # ── Ending ──
 
 
-async def test_silent_client_is_closed(server):
-    async with server.socket(greet=False) as socket:
+async def test_silent_client_is_closed(impatient_server):
+    async with impatient_server.socket(greet=False) as socket:
         assert await socket.close_code() == 4504
 
     assert socket.pending[-1]["reconnect"] is False
@@ -218,15 +226,15 @@ async def test_one_message_can_hold_several_frames(server):
         await socket.receive_frame("pong")
 
 
-async def test_client_that_answers_pings_stays_connected(server):
-    async with server.socket() as socket:
+async def test_client_that_answers_pings_stays_connected(impatient_server):
+    async with impatient_server.socket() as socket:
         for _ in range(3):
             await socket.receive_frame("ping")
             await socket.send_frame("pong", seq=0)
 
 
-async def test_client_that_answers_no_ping_is_closed(server):
-    async with server.socket() as socket:
+async def test_client_that_answers_no_ping_is_closed(impatient_server):
+    async with impatient_server.socket() as socket:
         code = await socket.close_code()
 
     assert code == 4002
