@@ -7,11 +7,14 @@ Every server ends with the run, also when the run is killed: see `child_setup` i
 import gc
 import os
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
 import redis
+from httpx import create_ssl_context
+from httpx._transports import default as httpx_transports
 from hypothesis import HealthCheck, settings
 from xdist.scheduler import LoadScopeScheduling
 
@@ -47,6 +50,10 @@ os.environ.setdefault(
     "SPARK_SUBMIT_OPTS",
     "-XX:TieredStopAtLevel=1 -XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote",
 )
+
+
+# The certificate authorities take 30 ms to read, and tests open thousands of clients.
+httpx_transports.create_ssl_context = cache(create_ssl_context)  # type: ignore[attr-defined]
 
 
 def _without_threads_in_children() -> None:

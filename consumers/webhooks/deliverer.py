@@ -16,7 +16,6 @@ import socket
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 
-import httpx
 from msgspec.structs import replace
 
 from consumers.webhooks.delivery_log import DeliveryLogWriter
@@ -114,7 +113,6 @@ class Deliverer:
         self._clock = clock
         self._resolver = resolver
         self._chance = chance
-        self._tls = httpx.create_ssl_context()
         self._serving: dict[str, WebhookServer] = {}
         self._ending: dict[str, asyncio.Task[None]] = {}
         self._lease_until = 0.0
@@ -214,7 +212,6 @@ class Deliverer:
             served=served,
             egress=self._egress,
             clock=self._clock,
-            tls=self._tls,
             resolver=self._resolver,
             tracing=self._tracing,
         )

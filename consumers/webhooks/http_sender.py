@@ -72,7 +72,6 @@ class Sender:
         served: LeasedWebhook,
         egress: Egress,
         clock: Clock,
-        tls: ssl.SSLContext,
         resolver: Resolve = resolve,
         tracing: "DeliveryTracing | None" = None,
     ) -> None:
@@ -87,7 +86,7 @@ class Sender:
             port=self._url.port,
             target=self._url.raw_path,
         )
-        self._connections = Connections(self._url, egress, tls, resolver)
+        self._connections = Connections(self._url, egress, resolver)
         self._fixed = [
             (b"host", self._url.netloc),
             (b"user-agent", _USER_AGENT),

@@ -51,7 +51,6 @@ class Requested:
         self._egress = Egress.of(allow)
         self._clock = clock
         self._resolver = resolver
-        self._tls = httpx.create_ssl_context()
         self._in_flight = 0
 
     async def test(self, name: WebhookName) -> Attempt:
@@ -128,7 +127,6 @@ class Requested:
                 served=served,
                 egress=self._egress,
                 clock=self._clock,
-                tls=self._tls,
                 resolver=self._resolver,
             )
         except (httpx.InvalidURL, UnicodeError) as error:

@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass, field
 
-import httpx
 import pytest
 
 from consumers.webhooks.deliverer import Deliverer, source_of
@@ -134,12 +133,10 @@ class Bench:
         tracing: DeliveryTracing | None = None,
     ) -> Endpoint:
         """Return the endpoint of a claimed webhook."""
-        tls = httpx.create_ssl_context()
         sender = Sender(
             served=served,
             egress=Egress.of(allow),
             clock=self.clock,
-            tls=tls,
             resolver=resolver,
             tracing=tracing,
         )

@@ -65,7 +65,7 @@ async def test_name_resolving_to_private_address_is_blocked(bench, storage, rece
 async def test_address_is_checked_for_each_connection(receiver):
     """DNS rebinding: an allowed address, then a forbidden one; only the first is connected to."""
     url, resolver = at_a_name(receiver), Resolver(["127.0.0.1"], ["127.0.0.2"])
-    connections = Connections(url, Egress.of(ALLOW), httpx.create_ssl_context(), resolver)
+    connections = Connections(url, Egress.of(ALLOW), resolver)
     request = httpcore.Request("POST", str(url), headers={"host": NAME, "connection": "close"})
 
     async with connections.one() as connection:

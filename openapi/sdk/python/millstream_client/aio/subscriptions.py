@@ -219,7 +219,7 @@ class AsyncSubscription:
                 user_agent_header=None,
                 compression=None,
                 max_size=None,
-                ssl=self._options.trust(),
+                ssl=self._options.trust() if self._options.is_https else None,
                 open_timeout=OPEN_S,
             )
             socket = await connecting

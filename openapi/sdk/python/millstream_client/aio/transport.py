@@ -41,7 +41,7 @@ class AsyncTransport:
         self._is_ours = http is None
         self._http = http or httpx.AsyncClient(
             headers={"accept-encoding": "identity"},  # compression costs more than a network nearby
-            verify=options.trust() or True,
+            verify=options.trust(),
             limits=httpx.Limits(max_connections=CONNECTIONS_MAX, keepalive_expiry=30.0),
         )
         self.sleep = pause
