@@ -113,6 +113,11 @@ proxies: install-dev
 	touch .unpacked; } 2>/dev/null || \
 	echo "nginx and HAProxy could not be fetched" >&2
 
+# Dozens of JVMs start during the tests, each in half the time with this.
+CLASSES := .venv/share/millstream/spark-classes.jsa
+$(CLASSES): .venv/.dev
+	$(BIN)/python -m spark_worker.build_class_archive
+
 # The tests of one noun: make test NOUN=groups
 NOUN_TESTS = $(sort $(wildcard $(foreach kind,unit integration contract stateful,tests/$(kind)/$(NOUN) \
 	tests/$(kind)/test_$(NOUN)*.py tests/$(kind)/test_$(NOUN:s=).py tests/$(kind)/test_$(NOUN:s=)_*.py)))
@@ -121,7 +126,8 @@ test: install-dev
 	@test -n "$(NOUN_TESTS)" || { echo "No tests of $(NOUN): see tests/unit for the nouns" >&2; exit 1; }
 	$(BIN)/pytest --store=plain -n 2 --dist loadgroup $(NOUN_TESTS)
 else
-test: install-dev chromium proxies
+test: install-dev
+	@$(MAKE) --no-print-directory -j3 chromium proxies $(CLASSES)
 	$(BIN)/pytest --store=$(strip $(STORE)) -m 'not chaos' -n $(strip $(SPLIT)) --dist loadgroup --ignore=tests/bench tests
 endif
 

@@ -49,8 +49,9 @@ install_spark() {
     prepare
     say "Spark: installing what it needs (130 MB)"
     install_with_pyspark requirements-spark.lock
-    touch .venv/.spark
     say "Spark: installed"
+    nice -n 10 "$bin/python" -m spark_worker.build_class_archive # the worker has started meanwhile
+    touch .venv/.spark
 }
 
 # PySpark last: who waits for it can then use the rest.

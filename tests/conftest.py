@@ -19,6 +19,7 @@ from hypothesis import HealthCheck, settings
 from xdist.scheduler import LoadScopeScheduling
 
 from api.server import gc_tuning
+from spark_worker.runtime import class_archive
 from storage.embedded.postgres import running_postgres
 from storage.embedded.servers import running
 from storage.embedded.valkey import running_valkey
@@ -48,7 +49,8 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci" if os.environ.ge
 # off. Spark's own launcher reads this.
 os.environ.setdefault(
     "SPARK_SUBMIT_OPTS",
-    "-XX:TieredStopAtLevel=1 -XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote",
+    "-XX:TieredStopAtLevel=1 -XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote "
+    + " ".join(class_archive.load_options()),
 )
 
 

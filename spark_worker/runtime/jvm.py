@@ -25,7 +25,7 @@ from storage.embedded.processes import child_setup, open_log
 _LAUNCH_S = 60.0
 _START_S = 120.0
 _POLL_S = 0.05
-_END_S = 5.0
+END_S = 5.0
 _LAUNCHER = ("org.apache.spark.launcher.Main", "org.apache.spark.deploy.SparkSubmit")
 _GATEWAY_FILE = "_PYSPARK_DRIVER_CONN_INFO_PATH"
 
@@ -87,13 +87,13 @@ class Jvm:
             time.sleep(_POLL_S)
         return _read_gateway(self._launch.gateway_file.read_bytes())
 
-    def end(self) -> None:
+    def end(self, within_s: float = END_S) -> None:
         """Request the JVM to end, and kill it when it takes too long."""
         if self._process.stdin is not None:
             with suppress(OSError):
                 self._process.stdin.close()
         try:
-            self._process.wait(_END_S)
+            self._process.wait(within_s)
         except subprocess.TimeoutExpired:
             self.kill()
 

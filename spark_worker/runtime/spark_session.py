@@ -7,14 +7,16 @@ import re
 import shutil
 import sys
 import tempfile
+from collections.abc import Sequence
 from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import spark_worker
+from spark_worker.runtime import class_archive
 from spark_worker.runtime.java import find_java
-from spark_worker.runtime.jvm import Jvm, Launch, SparkFailed, spark_command
+from spark_worker.runtime.jvm import END_S, Jvm, Launch, SparkFailed, spark_command
 from spark_worker.settings import WorkerSettings, gateway_environment, write_task_settings
 from storage.settings import StorageSettings
 
@@ -65,21 +67,26 @@ class Session:
         with suppress(Exception):  # a JVM that does not answer runs no jobs
             self.spark.sparkContext._jsc.sc().cancelJobGroupAndFutureJobs(group)
 
-    def close(self) -> None:
+    def close(self, *, within_s: float = END_S) -> None:
         """End the JVM, and remove it from PySpark's state."""
-        self._jvm.end()
+        self._jvm.end(within_s)
         _clear_pyspark_state()
         shutil.rmtree(self._folder, ignore_errors=True)
 
 
-async def open_session(settings: WorkerSettings) -> Session:
+async def open_session(
+    settings: WorkerSettings, class_options: Sequence[str] | None = None
+) -> Session:
     """Start Spark, which takes some seconds.
 
-    To be called from the thread that stays. Raises JavaMissing, SparkFailed.
+    `class_options`: those of the JVM instead of the ones that load the class archive. To be called from the thread that
+    stays. Raises JavaMissing, SparkFailed.
     """
+    if class_options is None:
+        class_options = class_archive.load_options()
     folder = await asyncio.to_thread(_new_folder, settings.scratch)
     try:
-        launch = await asyncio.to_thread(_launch, settings, folder)
+        launch = await asyncio.to_thread(_launch, settings, folder, class_options)
         jvm = Jvm(launch)  # here, not in a thread that may end: see its docstring
         try:
             spark = await asyncio.to_thread(_connect, jvm)
@@ -130,13 +137,13 @@ def _runs(pid: int) -> bool:
     return True
 
 
-def _launch(settings: WorkerSettings, folder: Path) -> Launch:
+def _launch(settings: WorkerSettings, folder: Path, class_options: Sequence[str]) -> Launch:
     java, spark_home = find_java(), _spark_home()
     write_task_settings(_task_file(folder), settings.storage)
     environment = settings.environment_of_spark(java.home, spark_home, _task_file(folder))
     gateway_file = folder / "gateway"
     return Launch(
-        spark_command(java, spark_home, options(settings, folder), environment),
+        spark_command(java, spark_home, options(settings, folder, class_options), environment),
         environment | {"_PYSPARK_DRIVER_CONN_INFO_PATH": str(gateway_file)},
         gateway_file,
         settings.log,
@@ -156,7 +163,9 @@ def _spark_home() -> Path:
     return Path(module_spec.origin).parent
 
 
-def options(settings: WorkerSettings, folder: Path) -> dict[str, str]:
+def options(
+    settings: WorkerSettings, folder: Path, class_options: Sequence[str] = ()
+) -> dict[str, str]:
     """Return Spark's options.
 
     A cluster decides about its executors itself; the driver is always here.
@@ -168,6 +177,7 @@ def options(settings: WorkerSettings, folder: Path) -> dict[str, str]:
         "-Duser.timezone=UTC",
         "-XX:+ExitOnOutOfMemoryError",
         "-XX:+UseSerialGC",  # the JVM passes Arrow data on, and does little else
+        *class_options,
     ]
     loopback = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
     master, parallelism = local_slots(settings)

@@ -45,7 +45,7 @@ class Lent(Session):
     def __init__(self, session: Session) -> None:
         super().__init__(session.spark, session._jvm, session._folder)
 
-    def close(self) -> None:
+    def close(self, *, within_s: float = 0.0) -> None:
         """Leave the session open."""
 
 

@@ -113,6 +113,10 @@ def test_pyspark_is_installed_after_what_it_needs(clone):
     }
 
 
+def test_class_archive_follows_installation_of_spark(clone):
+    assert "spark_worker.build_class_archive" in install(clone, "spark")[-1]
+
+
 def test_current_installation_of_spark_is_left_alone(clone):
     install(clone, "spark")
 
