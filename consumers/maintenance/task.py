@@ -1,25 +1,20 @@
 """Maintenance task: a periodic piece of work, and helpers for bounded rounds."""
 
-from collections.abc import Awaitable, Callable, Coroutine, Iterable
+from collections.abc import Awaitable, Callable
 from functools import partial
-from itertools import islice
-from typing import TypeVar
 
 import msgspec
 
 from storage.bootstrap import Storage
-from storage.concurrency.tasks import gather_all
+from storage.concurrency.tasks import in_batches
 from storage.domain import limits
 from storage.domain.errors import QueueNotFound, StreamNotFound
 from storage.domain.presence import LeaseStore
 from storage.domain.streams.stream import Stream
 
-T = TypeVar("T")
-
 TRIM_ENTRIES_MAX = 10_000
 """Maximum number of entries that one visit trims of a shard."""
 
-_VISIT_CONCURRENCY_MAX = 50
 _ROUNDS_PER_VISIT = 20  # so that a busy queue does not delay the others
 
 
@@ -88,15 +83,5 @@ async def visit_streams(
         work = partial(visit, storage, stream)
         return await storage.isolation.visit(task, f"streams/{stream.name}", work, 0)
 
-    return sum(await visit_all((await storage.catalog.all_streams()).values(), visit_one))
-
-
-async def visit_all(
-    objects: Iterable[T], visit: Callable[[T], Coroutine[None, None, int]]
-) -> list[int]:
-    """Visit objects in batches, whose calls share flushes; return the results."""
-    waiting = iter(list(objects))
-    done: list[int] = []
-    while batch := list(islice(waiting, _VISIT_CONCURRENCY_MAX)):
-        done += await gather_all(map(visit, batch))
-    return done
+    streams = (await storage.catalog.all_streams()).values()
+    return sum(await in_batches(streams, visit_one, limits.MAINTENANCE_CONCURRENCY_MAX))

@@ -1,10 +1,12 @@
 """Reliable cancellation of background tasks, and completion of futures."""
 
 import asyncio
-from collections.abc import Awaitable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
+from itertools import islice
 from typing import Any, TypeVar
 
 Answer = TypeVar("Answer")
+Item = TypeVar("Item")
 
 _PATIENCE_S = 0.02  # at first: a task that swallowed a cancellation is soon ready for the next
 _PATIENCE_S_MAX = 0.5
@@ -33,6 +35,19 @@ def give(done: "asyncio.Future[Answer]", answer: Answer | Exception) -> None:
         done.set_exception(answer)
     else:
         done.set_result(answer)
+
+
+async def in_batches(
+    items: Iterable[Item], work: Callable[[Item], Awaitable[Answer]], batch_max: int
+) -> list[Answer]:
+    """Apply `work` to all items, a batch at a time; return the results in the items' order.
+
+    Calls of a batch share flushes. Raises the first error of a batch, once all of it has ended.
+    """
+    waiting, results = iter(list(items)), list[Answer]()
+    while batch := list(islice(waiting, batch_max)):
+        results += await gather_all(map(work, batch))
+    return results
 
 
 async def gather_all(work: Iterable[Awaitable[Answer]]) -> list[Answer]:

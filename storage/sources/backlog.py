@@ -1,17 +1,15 @@
 """Backlog of sources: events that their targets do not have yet."""
 
-import asyncio
 from functools import partial
 from typing import NamedTuple
 
 from storage.concurrency.isolation import Isolation
+from storage.concurrency.tasks import in_batches
 from storage.domain import limits
 from storage.domain.clock import Clock
 from storage.domain.sources.source import InboundSource, SourceCounts
 from storage.hot_store.outbox import OutboxStore
 from storage.sources.engine import Sources, outbox_of
-
-_CONCURRENCY_MAX = 50
 
 
 class SourceBacklog(NamedTuple):
@@ -37,8 +35,7 @@ class SourceBacklogReader:
     async def read(self) -> SourceBacklog:
         """Measure the outboxes of all sources; one that cannot be measured counts as empty."""
         sources = await self._sources.all()
-        slots = asyncio.Semaphore(_CONCURRENCY_MAX)
-        counts = await asyncio.gather(*(self._counts(source, slots) for source in sources))
+        counts = await in_batches(sources, self._counts, limits.MAINTENANCE_CONCURRENCY_MAX)
         now_ms = self._clock.now_ms()
         ages = [max(0, now_ms - one.waiting_since_ms) for one in counts if one.waiting_since_ms]
         return SourceBacklog(
@@ -48,9 +45,8 @@ class SourceBacklogReader:
             blocked=sum(age_ms >= limits.SOURCE_BLOCKED_MS for age_ms in ages),
         )
 
-    async def _counts(self, source: InboundSource, slots: asyncio.Semaphore) -> SourceCounts:
+    async def _counts(self, source: InboundSource) -> SourceCounts:
         measure = partial(self._outboxes.counts, outbox_of(source))
-        async with slots:
-            return await self._isolation.visit(
-                "source_backlog", f"sources/{source.name}", measure, SourceCounts()
-            )
+        return await self._isolation.visit(
+            "source_backlog", f"sources/{source.name}", measure, SourceCounts()
+        )

@@ -7,7 +7,7 @@ from functools import partial
 from storage.catalog.catalog import Catalog
 from storage.concurrency.bounded_cache import BoundedCache
 from storage.concurrency.isolation import Isolation
-from storage.concurrency.tasks import end
+from storage.concurrency.tasks import end, in_batches
 from storage.domain import limits
 from storage.domain.clock import Clock
 from storage.domain.errors import MillstreamError
@@ -82,13 +82,16 @@ class SourceTransfer:
 
     async def sweep(self) -> int:
         """Transfer what waits in the outboxes of all sources; return the number of events."""
-        transferred = 0
-        for source in await self._sources.all():
-            if source.source_id not in self._running:
-                transferred += await self._visit(source, partial(self._sweep_source, source))
-        return transferred
+        sources = await self._sources.all()
+        counts = await in_batches(sources, self._sweep, limits.MAINTENANCE_CONCURRENCY_MAX)
+        return sum(counts)
 
-    async def _sweep_source(self, source: InboundSource) -> int:
+    async def _sweep(self, source: InboundSource) -> int:
+        if source.source_id in self._running:
+            return 0
+        return await self._visit(source, partial(self._complete_and_retire, source))
+
+    async def _complete_and_retire(self, source: InboundSource) -> int:
         transferred = await self.complete(source)
         await self._retire_producers(source)
         return transferred

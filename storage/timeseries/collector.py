@@ -1,11 +1,12 @@
 """Collector of samples of queues, streams and groups, before they are compared."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import NamedTuple, TypeVar
 
 from storage.concurrency.isolation import Isolation
+from storage.concurrency.tasks import in_batches
 from storage.domain import limits
 from storage.domain.clock import Clock
 from storage.domain.groups.group import without_holes
@@ -84,7 +85,13 @@ class ResourceCollector:
 
     async def queues(self, queues: Iterable[MeasuredQueue]) -> list[Observation]:
         """Observe the queues, except those that are being deleted."""
-        return [seen for seen in await together(self._visit_queue, queues) if seen is not None]
+        return [
+            seen
+            for seen in await in_batches(
+                queues, self._visit_queue, limits.SERIES_MEASURE_CONCURRENCY_MAX
+            )
+            if seen is not None
+        ]
 
     async def _visit_queue(self, queue: MeasuredQueue) -> Observation | None:
         subject = f"queues/{queue.namespace}/{queue.name}"
@@ -108,7 +115,9 @@ class ResourceCollector:
         ]
         holes = await self._rows.holes([shard.log_id for shard in read]) if read else {}
         requests = [_Request(stream, groups.get(stream.stream_id, ())) for stream in streams]
-        visits = await together(self._visit_stream, requests)
+        visits = await in_batches(
+            requests, self._visit_stream, limits.SERIES_MEASURE_CONCURRENCY_MAX
+        )
         results = [result for result in visits if result is not None]
         cold = [position for one in results for position in one.cold()]
         since = await self._rows.archived_since(cold) if cold else []
@@ -323,15 +332,3 @@ def group_sample(seen: GroupObservation, committed: int) -> GroupSample:
         last_commit_ms=max(commits, default=None),
         committed=committed,
     )
-
-
-async def together(work: Callable[[A], Awaitable[T]], on: Iterable[A]) -> list[T]:
-    """Apply `work` to all items, a batch at a time."""
-    results: list[T] = []
-    batch: list[A] = []
-    for item in on:
-        batch.append(item)
-        if len(batch) == limits.SERIES_MEASURE_CONCURRENCY_MAX:
-            results += await asyncio.gather(*map(work, batch))
-            batch = []
-    return results + list(await asyncio.gather(*map(work, batch)))

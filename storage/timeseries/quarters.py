@@ -8,6 +8,8 @@ writes the same rows.
 from collections.abc import Mapping
 from typing import Any
 
+from storage.concurrency.tasks import in_batches
+from storage.domain import limits
 from storage.domain.timeseries.rollup import (
     Addition,
     Row,
@@ -20,7 +22,6 @@ from storage.domain.timeseries.rollup import (
 )
 from storage.domain.timeseries.samples import FINEST, QUARTERS, TOTAL, Shape
 from storage.hot_store.time_series import TimeSeriesStore
-from storage.timeseries.collector import together
 from storage.timeseries.state import Place, ResourceState, SamplerState
 from storage.timeseries.totals import DEPLOYMENT, ticks_of
 
@@ -48,7 +49,8 @@ async def close_quarter(hot: TimeSeriesStore, state: SamplerState, at_ms: int) -
         for resource in of_kind.items()
         if resource[1].changed_ms >= since_ms
     ]
-    await together(close, [one for one in active if one[1].resource_id != DEPLOYMENT])
+    resources = [resource for resource in active if resource[1].resource_id != DEPLOYMENT]
+    await in_batches(resources, close, limits.SERIES_MEASURE_CONCURRENCY_MAX)
     await close((("", ""), state.resources[TOTAL.kind]["", ""]))
 
 

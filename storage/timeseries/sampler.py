@@ -15,6 +15,7 @@ took over stores no latest sample: the store compares the claim.
 import secrets
 from collections.abc import Sequence
 
+from storage.concurrency.tasks import in_batches
 from storage.domain import limits
 from storage.domain.clock import Clock
 from storage.domain.timeseries.rollup import Addition
@@ -31,7 +32,6 @@ from storage.timeseries.collector import (
     produced_delta,
     produced_total,
     stream_sample,
-    together,
 )
 from storage.timeseries.quarters import close_quarter
 from storage.timeseries.sample_round import SampleRound
@@ -106,8 +106,11 @@ class Sampler:
         async def add(row: tuple[str, str, Addition]) -> None:
             await self._hot.add(*row)
 
-        await together(add, sample_round.additions)
-        await together(lambda gone: self._hot.drop(*gone, sample_round.at_ms), sample_round.gone)
+        async def drop(gone: tuple[str, str]) -> None:
+            await self._hot.drop(*gone, sample_round.at_ms)
+
+        await in_batches(sample_round.additions, add, limits.SERIES_MEASURE_CONCURRENCY_MAX)
+        await in_batches(sample_round.gone, drop, limits.SERIES_MEASURE_CONCURRENCY_MAX)
         for (namespace, kind), changes in sample_round.changes.items():
             for batch in changes.batches(limits.SERIES_NAMES_PER_CALL):
                 totals = (

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from storage.concurrency.tasks import in_batches
 from storage.domain import limits
 from storage.domain.timeseries.rollup import Addition, encode_row, rate
 from storage.domain.timeseries.samples import (
@@ -14,7 +15,7 @@ from storage.domain.timeseries.samples import (
     Values,
 )
 from storage.hot_store.time_series import LatestSample, TimeSeriesStore
-from storage.timeseries.collector import Baseline, together
+from storage.timeseries.collector import Baseline
 
 KINDS: tuple[Shape[Any], ...] = (QUEUE, STREAM, GROUP)
 
@@ -102,9 +103,8 @@ async def load_state(hot: TimeSeriesStore) -> SamplerState:
         for name, latest in (await hot.latest(namespace, shape.kind)).items():
             resources[namespace, name] = _resource_state(shape, latest, state.at_ms)
 
-    await together(
-        load, [(namespace, shape) for namespace in totals if namespace for shape in KINDS]
-    )
+    kinds = [(namespace, shape) for namespace in totals if namespace for shape in KINDS]
+    await in_batches(kinds, load, limits.SERIES_MEASURE_CONCURRENCY_MAX)
     return state
 
 

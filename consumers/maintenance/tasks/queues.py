@@ -1,9 +1,11 @@
 """Queues: due and expired messages, and stragglers in the log."""
 
+from collections.abc import Iterable
 from functools import partial
 
-from consumers.maintenance.task import drain, maintenance_task, visit_all
+from consumers.maintenance.task import drain, maintenance_task
 from storage.bootstrap import Storage
+from storage.concurrency.tasks import in_batches
 from storage.domain import limits
 from storage.domain.names import QueueName
 from storage.domain.presence import LeaseStore
@@ -16,7 +18,7 @@ _SHARES = 6
 async def sweep_queues(storage: Storage) -> int:
     """Visit every queue: move due messages, drop expired ones, remove stragglers from the log."""
     queues = await storage.catalog.all_queues()
-    return sum(await visit_all(queues.values(), partial(_sweep, storage)))
+    return sum(await _sweep_all(storage, queues.values()))
 
 
 class ActiveQueueTracker:
@@ -37,9 +39,13 @@ class ActiveQueueTracker:
         due = dict(await storage.catalog.queues_in_turn(nth, _SHARES))
         queues = await storage.catalog.all_queues()
         due |= {name: queues[name] for name in self._busy if name in queues}
-        done = await visit_all(due.values(), partial(_sweep, storage))
+        done = await _sweep_all(storage, due.values())
         self._busy = {name for name, count in zip(due, done, strict=True) if count}
         return sum(done)
+
+
+async def _sweep_all(storage: Storage, queues: Iterable[Queue]) -> list[int]:
+    return await in_batches(queues, partial(_sweep, storage), limits.MAINTENANCE_CONCURRENCY_MAX)
 
 
 async def _sweep(storage: Storage, queue: Queue) -> int:

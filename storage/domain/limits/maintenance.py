@@ -7,6 +7,7 @@ REPAIR_ATTEMPTS_MAX = 8  # times one call may find its log not ready before it f
 MAINTENANCE_TASK_MS_MAX = (
     5 * MINUTE_MS
 )  # one round of a maintenance task; the remaining work waits for the next
+MAINTENANCE_CONCURRENCY_MAX = 50  # objects that a task visits at once
 TOMBSTONE_MS = 10 * MINUTE_MS  # ten times the maximum age of any cache
 
 # Objects that fail by themselves

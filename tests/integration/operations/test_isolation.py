@@ -162,7 +162,7 @@ LOOPS = [
     Loop(
         "sources",
         lambda s: s.source_transfer,
-        "_sweep_source",
+        "_complete_and_retire",
         lambda s: s.source_transfer.sweep(),
         objects=("source_transfer._sources", "all", sources()),
     ),

@@ -2,7 +2,9 @@
 
 import asyncio
 
-from storage.concurrency.tasks import end
+import pytest
+
+from storage.concurrency.tasks import end, in_batches
 
 
 async def test_task_that_swallows_cancellation_is_cancelled_again(monkeypatch):
@@ -31,3 +33,33 @@ async def test_ending_finished_task_has_no_effect():
     await task
 
     await end(task)
+
+
+async def test_batches_keep_order_and_limit():
+    running = most = 0
+
+    async def double(number: int) -> int:
+        nonlocal running, most
+        running += 1
+        most = max(most, running)
+        await asyncio.sleep(0.001 * (number % 3))
+        running -= 1
+        return 2 * number
+
+    assert await in_batches(range(10), double, 4) == [2 * number for number in range(10)]
+    assert most == 4
+
+
+async def test_failed_batch_ends_before_its_error_is_raised():
+    visited = []
+
+    async def visit(number: int) -> None:
+        if number == 1:
+            raise LookupError
+        await asyncio.sleep(0.01)
+        visited.append(number)
+
+    with pytest.raises(LookupError):
+        await in_batches(range(6), visit, 3)
+
+    assert visited == [0, 2]
