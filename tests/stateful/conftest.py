@@ -28,6 +28,20 @@ ON_BOTH_STORES = pytest.mark.parametrize("bench", ["server", "simulated"], indir
 _names = count(1)
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Run on the simulated store once: it is the same whichever server the others run on."""
+    items[:] = [item for item in items if not _is_repeated(item)]
+
+
+def _is_repeated(item: pytest.Item) -> bool:
+    params = (
+        item.callspec.params
+        if isinstance(item, pytest.Function) and hasattr(item, "callspec")
+        else {}
+    )
+    return params.get("bench") == "simulated" and params.get("redis_url") == "cluster"
+
+
 @dataclass
 class Bench:
     """The engines, and how a synchronous step runs them; `examples` limits their number.

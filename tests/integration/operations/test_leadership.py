@@ -119,6 +119,7 @@ async def _contains(leaders, pid: int) -> bool:
     return pid in await leaders()
 
 
+@pytest.mark.one_store
 async def test_hot_tasks_continue_while_postgres_is_down(
     redis_url, database_url, short_folder, tmp_path, clock
 ):
