@@ -26,25 +26,32 @@ from api.rest.conditional_requests import (
     note_outcome,
 )
 from api.rest.definition_changes import DryRun, comparing, put_outcome
-from api.rest.noun import Noun, ResourceOperation, VerbOf
+from api.rest.noun import Noun, Verb
 from api.rest.schema_base import DefinitionConfig
+from storage.bootstrap import Storage
 from storage.domain import limits
 from storage.domain.access.permissions import Principal
 
 JSON_ONLY = Depends(require_json)
+VerbOf = Callable[[Storage, Principal], Verb]
 
 
 def definition_router(noun: Noun) -> APIRouter:
     """Return the router of a noun with its operations, to which it adds its own."""
     router = APIRouter(prefix=f"/v1/{noun.plural}", tags=[noun.plural], route_class=AuditedRoute)
-    for name, operation in noun.operations.items():
-        _ROUTES[name](noun, operation.verb, partial(_add, router, operation))
+    for operation, description in noun.descriptions.items():
+        name = noun.operation_id(operation)
+        add = partial(_add, router, name=name, description=cleandoc(description))
+        _ROUTES[operation](noun, partial(_verb, noun, operation), add)
     return router
+
+
+def _verb(noun: Noun, operation: str, storage: Storage, principal: Principal) -> Verb:
+    return noun.verbs(storage, principal)["pause" if operation == "resume" else operation]
 
 
 def _add(
     router: APIRouter,
-    operation: ResourceOperation,
     method: str,
     path: str,
     endpoint: Callable[..., Any],
@@ -58,8 +65,6 @@ def _add(
         path,
         endpoint,
         methods=[method],
-        name=operation.id,
-        description=cleandoc(operation.description),
         **options,
     )
 
@@ -79,7 +84,7 @@ def _add_put(noun: Noun, verb: VerbOf, add: Callable[..., None]) -> None:
         create_only = is_create_only(if_none_match)
         spec = config.to_domain()
         noun.authorise(storage, principal, None, spec)
-        with comparing(config.comparable(), noun.schema):
+        with comparing(config.comparable(), noun.schemas.resource):
             outcome = await verb(storage, principal)(
                 name,
                 spec,
@@ -91,22 +96,22 @@ def _add_put(noun: Noun, verb: VerbOf, add: Callable[..., None]) -> None:
         note_former_members(response, config)
         definition = outcome.definition
         note_outcome(response, definition.version, created=outcome.created and not dry_run)
-        before = outcome.before and noun.config.from_domain(outcome.before.spec)
-        after = noun.config.from_domain(definition.spec)
+        before = outcome.before and noun.schemas.config.from_domain(outcome.before.spec)
+        after = noun.schemas.config.from_domain(definition.spec)
         fields = await noun.put_fields(storage, outcome, dry_run)
-        return noun.stored.from_domain(
+        return noun.schemas.stored.from_domain(
             definition, **put_outcome(before, after, dry_run=dry_run), **fields
         )
 
-    body = Body() if noun.body_required else Body(default_factory=noun.config)
+    body = Body() if noun.body_required else Body(default_factory=noun.schemas.config)
     add(
         "PUT",
         f"/{{{noun.name}}}",
         put,
-        annotations={"name": noun.path, "config": Annotated[noun.config, body]},
-        dependencies=[*noun.manage, JSON_ONLY],
-        response_model=noun.stored,
-        responses={201: {"model": noun.stored, "description": "Created"}},
+        annotations={"name": noun.path, "config": Annotated[noun.schemas.config, body]},
+        dependencies=[*noun.permissions.manage, JSON_ONLY],
+        response_model=noun.schemas.stored,
+        responses={201: {"model": noun.schemas.stored, "description": "Created"}},
     )
 
 
@@ -130,13 +135,13 @@ def _add_get(noun: Noun, verb: VerbOf, add: Callable[..., None]) -> None:
             return Response(status_code=304, headers={"etag": etag(definition.version)})
         return _response(schema, definition, response)
 
-    schema = noun.detail or noun.schema
+    schema = noun.schemas.detail or noun.schemas.resource
     add(
         "GET",
         f"/{{{noun.name}}}",
         get_if_changed if noun.is_etag_complete else get,
         annotations={"name": noun.path},
-        dependencies=[*noun.see],
+        dependencies=[*noun.permissions.see],
         response_model=schema,
         responses={304: {"description": "Not modified"}} if noun.is_etag_complete else {},
     )
@@ -161,15 +166,15 @@ def _add_change(noun: Noun, verb: VerbOf, add: Callable[..., None]) -> None:
             name, apply, if_match=expected_version(if_match)
         )
         note_former_members(response, patch)
-        return _response(noun.schema, definition, response)
+        return _response(noun.schemas.resource, definition, response)
 
     add(
         "PATCH",
         f"/{{{noun.name}}}",
         change,
-        annotations={"name": noun.path, "patch": noun.patch},
-        dependencies=[*noun.manage, JSON_ONLY],
-        response_model=noun.schema,
+        annotations={"name": noun.path, "patch": noun.schemas.patch},
+        dependencies=[*noun.permissions.manage, JSON_ONLY],
+        response_model=noun.schemas.resource,
     )
 
 
@@ -183,13 +188,13 @@ def _add_pausing(
         fields = await noun.pause_fields(storage, definition)
         return _response(schema, definition, response, **fields)
 
-    schema = noun.changed or noun.schema
+    schema = noun.schemas.changed or noun.schemas.resource
     add(
         method,
         f"/{{{noun.name}}}/pause",
         set_paused,
         annotations={"name": noun.path},
-        dependencies=[*noun.manage],
+        dependencies=[*noun.permissions.manage],
         response_model=schema,
     )
 
@@ -205,7 +210,7 @@ def _add_delete(noun: Noun, verb: VerbOf, add: Callable[..., None]) -> None:
         f"/{{{noun.name}}}",
         delete,
         annotations={"name": noun.path},
-        dependencies=[*noun.manage],
+        dependencies=[*noun.permissions.manage],
         status_code=204,
     )
 
@@ -219,17 +224,24 @@ def _add_list(noun: Noun, verb: VerbOf, add: Callable[..., None]) -> None:
         limit: Limit = limits.PAGE_ITEMS_DEFAULT,
         cursor: Cursor = "",
     ) -> Any:
-        scope = (noun.plural, principal.namespace) if noun.listed else (noun.plural,)
+        scope = (noun.plural, principal.namespace) if noun.permissions.listed else (noun.plural,)
         about = (*scope, prefix)
         after = decode_cursor(cursor, about, str) if cursor else ""
         definitions = await verb(storage, principal)(
             principal.namespace, prefix=prefix, after=after, limit=limit + 1
         )
         page = page_of(definitions, limit, about, _text, partial(_may_list, noun, principal))
-        items = [noun.schema.from_domain(definition) for definition in page.items]
-        return noun.page(items=items, next_cursor=page.next_cursor)
+        items = [noun.schemas.resource.from_domain(definition) for definition in page.items]
+        return noun.schemas.page(items=items, next_cursor=page.next_cursor)
 
-    add("GET", "", list_page, annotations={}, dependencies=[*noun.see], response_model=noun.page)
+    add(
+        "GET",
+        "",
+        list_page,
+        annotations={},
+        dependencies=[*noun.permissions.see],
+        response_model=noun.schemas.page,
+    )
 
 
 _ROUTES: dict[str, Callable[[Noun, VerbOf, Callable[..., None]], None]] = {
@@ -253,4 +265,6 @@ def _text(definition: Any) -> str:
 
 
 def _may_list(noun: Noun, principal: Principal, definition: Any) -> bool:
-    return noun.listed is None or principal.policy.allows(noun.listed, _text(definition))
+    return noun.permissions.listed is None or principal.policy.allows(
+        noun.permissions.listed, _text(definition)
+    )

@@ -3,23 +3,55 @@
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from fastapi import params
+from fastapi import Depends, params
 
+from api.native.dependencies import may
 from storage.bootstrap import Storage
 from storage.domain.access.permissions import Action, Principal
 
 Verb = Callable[..., Awaitable[Any]]
 """A method of an engine, as `storage.catalog.definition_store` has it."""
-VerbOf = Callable[[Storage, Principal], Verb]
-"""Returns the engine's method for a caller."""
+Verbs = Mapping[str, Verb]
+"""Methods of an engine by operation; `resume` has that of `pause`, which is given what to do."""
+
+_VERBS = ("put", "get", "change", "pause", "delete")
 
 
-class ResourceOperation(NamedTuple):
-    """An operation: its id, its description, whose first line is the summary, and its verb."""
+def verbs_of(engine: Any, suffix: str = "", **others: Verb) -> Verbs:
+    """Return the methods that an engine names as the operations, with a suffix, and others."""
+    methods: dict[str, Any] = {verb: getattr(engine, verb + suffix, None) for verb in _VERBS}
+    return methods | others
 
-    id: str
-    description: str
-    verb: VerbOf
+
+class Schemas(NamedTuple):
+    """Schemas of a noun: the object, a put's body and answer, a change, and a list.
+
+    `detail`: what `get` returns, `changed`: what a pause returns, if it is not the object.
+    """
+
+    resource: Any
+    config: Any = None
+    stored: Any = None
+    patch: Any = None
+    page: Any = None
+    detail: Any = None
+    changed: Any = None
+
+
+class Permissions(NamedTuple):
+    """Permissions of reading and of changing.
+
+    `listed`: permission by name of what a list shows; None shows everything, in no namespace.
+    """
+
+    see: Sequence[params.Depends]
+    manage: Sequence[params.Depends]
+    listed: Action | None = None
+
+
+def by_name(see: Action, manage: Action) -> Permissions:
+    """Return permissions for nouns whose names grants can name."""
+    return Permissions([Depends(may(see))], [Depends(may(manage))], see)
 
 
 async def _no_fields(*_: object) -> Mapping[str, Any]:
@@ -33,13 +65,9 @@ def _allow(*_: object) -> None:
 class Noun(NamedTuple):
     """A noun as its routes need it.
 
-    `name` and `plural`: as in paths. `path`: annotation of the name, a dependency. `see`, `manage`: permissions of reading and
-    of changing. `listed`: permission by name of what a list shows; None shows
-    everything, in no namespace. `schema`: that of the object.
-
-    `detail`: the schema of what `get` returns, if it is another one. `config`, `stored`: schemas of a put's body and
-    answer. `body_required`: a put without a body is invalid. `changed`: the schema after a pause. `patch`: the schema of a
-    change. `page`: the schema of a list.
+    `name`: as in paths. `path`: annotation of the name, a dependency. `verbs`: returns the engine's methods for a caller.
+    `descriptions`: the operations with their descriptions, whose first lines are the summaries.
+    `id`: the noun in ids of operations; `ids`: ids that differ from the rule. `body_required`: a put without a body is invalid.
 
     `authorise`: checks what a specification names, given the caller, the specification before, or None, and the new one.
     `put_fields`, `pause_fields`: members of these answers beside the object. `is_etag_complete`: nothing is shown that the
@@ -47,21 +75,25 @@ class Noun(NamedTuple):
     """
 
     name: str
-    plural: str
     path: Any
-    see: Sequence[params.Depends]
-    manage: Sequence[params.Depends]
-    operations: Mapping[str, ResourceOperation]
-    schema: Any
-    listed: Action | None = None
-    detail: Any = None
-    config: Any = None
-    stored: Any = None
+    permissions: Permissions
+    schemas: Schemas
+    verbs: Callable[[Storage, Principal], Verbs]
+    descriptions: Mapping[str, str]
+    id: str = ""
+    ids: Mapping[str, str] = {}
     body_required: bool = False
-    changed: Any = None
-    patch: Any = None
-    page: Any = None
     authorise: Callable[[Storage, Principal, Any, Any], None] = _allow
     put_fields: Callable[[Storage, Any, bool], Awaitable[Mapping[str, Any]]] = _no_fields
     pause_fields: Callable[[Storage, Any], Awaitable[Mapping[str, Any]]] = _no_fields
     is_etag_complete: bool = False
+
+    @property
+    def plural(self) -> str:
+        """The noun of a list, as in paths."""
+        return f"{self.name}s"
+
+    def operation_id(self, operation: str) -> str:
+        """Return the id of an operation, such as put_queue or list_queues."""
+        rule = f"{operation}_{self.id or self.name}" + ("s" if operation == "list" else "")
+        return self.ids.get(operation, rule)

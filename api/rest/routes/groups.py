@@ -9,7 +9,7 @@ from api.native.dependencies import GroupPath, NamePart, StorageDep, may
 from api.native.examples import AT, CREATED, LATER, MEMBERSHIP, Example
 from api.rest.conditional_requests import IfNoneMatch, is_create_only
 from api.rest.definition_router import JSON_ONLY, definition_router
-from api.rest.noun import Noun, ResourceOperation
+from api.rest.noun import Noun, Schemas, Verbs, by_name, verbs_of
 from api.rest.schemas.group import (
     BookmarkIn,
     BookmarkList,
@@ -52,56 +52,34 @@ async def _describe(groups: Groups, name: GroupName) -> GroupSnapshot:
     return GroupSnapshot(group, members, [(one.lease, one.committed) for one in shards.values()])
 
 
+def _verbs(storage: Storage, _: Principal) -> Verbs:
+    groups = storage.groups
+    return verbs_of(groups, get=partial(_describe, groups), list=groups.list_groups)
+
+
 GROUPS = Noun(
     name="group",
-    plural="groups",
+    id="consumer_group",
     path=GroupPath,
-    see=[SEE],
-    manage=[MANAGE],
-    listed=Action.GROUP_LIST,
-    authorise=_authorise,
-    schema=GroupOut,
-    detail=GroupDetail,
-    config=GroupConfig,
+    permissions=by_name(Action.GROUP_LIST, Action.GROUP_MANAGE),
+    schemas=Schemas(GroupOut, GroupConfig, GroupStored, page=GroupPage, detail=GroupDetail),
     body_required=True,
-    stored=GroupStored,
-    page=GroupPage,
-    operations={
-        "put": ResourceOperation(
-            "put_consumer_group",
-            """Create a group that reads a stream, or change its timeouts.
+    verbs=_verbs,
+    authorise=_authorise,
+    descriptions={
+        "put": """Create a group that reads a stream, or change its timeouts.
 
             A paused group stays paused. With `If-None-Match: *`, an existing group is not changed: the response is 412,
             with the group (`current`) and the requested fields that differ from it (`changes`).
             """,
-            lambda storage, _: storage.groups.put,
-        ),
-        "get": ResourceOperation(
-            "get_consumer_group",
-            "Show a group, its members and their shards.",
-            lambda storage, _: partial(_describe, storage.groups),
-        ),
-        "pause": ResourceOperation(
-            "pause_consumer_group",
-            """Pause a group: its members receive no records until it is resumed.
+        "get": "Show a group, its members and their shards.",
+        "pause": """Pause a group: its members receive no records until it is resumed.
 
             Members notice within one heartbeat, at most 5 seconds. They keep their shards, and may commit what they have received.
             """,
-            lambda storage, _: storage.groups.pause,
-        ),
-        "resume": ResourceOperation(
-            "resume_consumer_group", "Resume a group.", lambda storage, _: storage.groups.pause
-        ),
-        "delete": ResourceOperation(
-            "delete_consumer_group",
-            "Delete a group, its offsets and its bookmarks.",
-            lambda storage, _: storage.groups.delete,
-        ),
-        "list": ResourceOperation(
-            "list_consumer_groups",
-            "List groups by name.",
-            lambda storage, _: storage.groups.list_groups,
-        ),
+        "resume": "Resume a group.",
+        "delete": "Delete a group, its offsets and its bookmarks.",
+        "list": "List groups by name.",
     },
 )
 router = definition_router(GROUPS)

@@ -11,11 +11,12 @@ from api.native.examples import API_KEY, AT, GRANT, KEY_ID, LATER, RATES, Exampl
 from api.native.fields import to_ms
 from api.rest.conditional_requests import NO_STORE, etag
 from api.rest.definition_router import JSON_ONLY, definition_router
-from api.rest.noun import Noun, ResourceOperation
+from api.rest.noun import Noun, Permissions, Schemas, Verbs
 from api.rest.schemas.key import KeyConfig, KeyCreated, KeyOut, KeyPage, KeyPatch, KeyRotation
+from storage.bootstrap import Storage
 from storage.domain import limits
 from storage.domain.access.credentials import IssuedCredential, NewSecret
-from storage.domain.access.permissions import Action
+from storage.domain.access.permissions import Action, Principal
 
 MANAGE = Depends(may(Action.ADMIN_KEYS))
 KeyId = Annotated[str, Path(description="Id of an API key or access key pair.")]
@@ -26,31 +27,27 @@ def key_from_path(key: KeyId) -> str:
     return key
 
 
+def _verbs(storage: Storage, caller: Principal) -> Verbs:
+    credentials = storage.credentials
+    return {
+        "get": partial(credentials.get, caller),
+        "change": partial(credentials.change, caller),
+        "delete": partial(credentials.revoke, caller),
+    }
+
+
 KEYS = Noun(
     name="key",
-    plural="keys",
+    ids={"delete": "revoke_key"},
     path=Annotated[str, Depends(key_from_path)],
-    see=[MANAGE],
-    manage=[MANAGE],
-    schema=KeyOut,
-    patch=KeyPatch,
+    permissions=Permissions([MANAGE], [MANAGE]),
+    schemas=Schemas(KeyOut, patch=KeyPatch),
+    verbs=_verbs,
     is_etag_complete=True,
-    operations={
-        "get": ResourceOperation(
-            "get_key",
-            "Show a credential without its secret, which cannot be retrieved.",
-            lambda storage, caller: partial(storage.credentials.get, caller),
-        ),
-        "change": ResourceOperation(
-            "change_key",
-            "Change permissions of a credential. They apply from its next call.",
-            lambda storage, caller: partial(storage.credentials.change, caller),
-        ),
-        "delete": ResourceOperation(
-            "revoke_key",
-            "Revoke a credential permanently. All processes close its open connections.",
-            lambda storage, caller: partial(storage.credentials.revoke, caller),
-        ),
+    descriptions={
+        "get": "Show a credential without its secret, which cannot be retrieved.",
+        "change": "Change permissions of a credential. They apply from its next call.",
+        "delete": "Revoke a credential permanently. All processes close its open connections.",
     },
 )
 router = definition_router(KEYS)

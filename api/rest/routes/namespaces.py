@@ -1,17 +1,22 @@
 """Namespaces (tenants) and their quotas, for administrators of all namespaces."""
 
-from typing import Annotated
+from collections.abc import Sequence
+from functools import partial
+from typing import Annotated, Any
 
 from fastapi import Depends
 
 from api.native.dependencies import NamePart, PrincipalDep, may_all
 from api.native.examples import AT, CREATED, Example
 from api.rest.definition_router import definition_router
-from api.rest.noun import Noun, ResourceOperation
+from api.rest.noun import Noun, Permissions, Schemas, Verbs, verbs_of
 from api.rest.schemas.namespace import NamespaceConfig, NamespaceOut, NamespacePage, NamespaceStored
-from storage.domain.access.permissions import Action
+from storage.bootstrap import Storage
+from storage.catalog.namespaces import Namespaces
+from storage.domain.access.permissions import Action, Principal
 from storage.domain.errors import Forbidden
 from storage.domain.names import check_name
+from storage.domain.quotas import Namespace
 
 
 def acts_everywhere(principal: PrincipalDep) -> None:
@@ -29,40 +34,28 @@ def namespace_from_path(namespace: NamePart) -> str:
 MANAGE = [Depends(may_all(Action.ADMIN_NAMESPACES)), Depends(acts_everywhere)]
 
 
+async def _list(namespaces: Namespaces, _: str, **page: Any) -> Sequence[Namespace]:
+    return await namespaces.list(**page)
+
+
+def _verbs(storage: Storage, _: Principal) -> Verbs:
+    return verbs_of(storage.namespaces, list=partial(_list, storage.namespaces))
+
+
 NAMESPACES = Noun(
     name="namespace",
-    plural="namespaces",
     path=Annotated[str, Depends(namespace_from_path)],
-    see=MANAGE,
-    manage=MANAGE,
-    schema=NamespaceOut,
-    config=NamespaceConfig,
-    stored=NamespaceStored,
-    page=NamespacePage,
-    operations={
-        "put": ResourceOperation(
-            "put_namespace",
-            "Create a namespace, or replace its quotas. They apply in all processes within a second.",
-            lambda storage, _: storage.namespaces.put,
-        ),
-        "get": ResourceOperation(
-            "get_namespace",
-            "Show a namespace and its quotas. The ETag covers the quotas only.",
-            lambda storage, _: storage.namespaces.get,
-        ),
-        "delete": ResourceOperation(
-            "delete_namespace",
-            """Delete an empty namespace, including its finished jobs and ended keys.
+    permissions=Permissions(MANAGE, MANAGE),
+    schemas=Schemas(NamespaceOut, NamespaceConfig, NamespaceStored, page=NamespacePage),
+    verbs=_verbs,
+    descriptions={
+        "put": "Create a namespace, or replace its quotas. They apply in all processes within a second.",
+        "get": "Show a namespace and its quotas. The ETag covers the quotas only.",
+        "delete": """Delete an empty namespace, including its finished jobs and ended keys.
 
             Queues and streams that were deleted within the last ten minutes, and archives, count as content.
             """,
-            lambda storage, _: storage.namespaces.delete,
-        ),
-        "list": ResourceOperation(
-            "list_namespaces",
-            "List namespaces by name.",
-            lambda storage, _: lambda _, **page: storage.namespaces.list(**page),
-        ),
+        "list": "List namespaces by name.",
     },
 )
 router = definition_router(NAMESPACES)

@@ -5,7 +5,7 @@ from fastapi import Depends, Request
 from api.native.dependencies import QueuePath, StorageDep, may
 from api.native.examples import AT, CREATED, LATER, Example
 from api.rest.definition_router import definition_router
-from api.rest.noun import Noun, ResourceOperation
+from api.rest.noun import Noun, Schemas, Verbs, by_name, verbs_of
 from api.rest.schemas.queue import (
     Purged,
     QueueConfig,
@@ -34,56 +34,31 @@ def _authorise(
         storage.authorizer.authorise(principal, Action.QUEUE_SEND, target)
 
 
+def _verbs(storage: Storage, _: Principal) -> Verbs:
+    catalog = storage.catalog
+    return verbs_of(catalog, "_queue", get=catalog.fresh_queue, list=catalog.list_queues)
+
+
 QUEUES = Noun(
     name="queue",
-    plural="queues",
     path=QueuePath,
-    see=[SEE],
-    manage=[MANAGE],
-    listed=Action.QUEUE_LIST,
+    permissions=by_name(Action.QUEUE_LIST, Action.QUEUE_MANAGE),
+    schemas=Schemas(QueueOut, QueueConfig, QueueStored, QueuePatch, QueuePage),
+    verbs=_verbs,
     authorise=_authorise,
-    schema=QueueOut,
-    config=QueueConfig,
-    stored=QueueStored,
-    patch=QueuePatch,
-    page=QueuePage,
     is_etag_complete=True,
-    operations={
-        "put": ResourceOperation(
-            "put_queue",
-            """Create a queue, or replace its configuration.
+    descriptions={
+        "put": """Create a queue, or replace its configuration.
 
             A paused queue stays paused. With `If-None-Match: *`, an existing queue is not changed: the response is 412,
             with the queue (`current`) and the requested fields that differ from it (`changes`).
             """,
-            lambda storage, _: storage.catalog.put_queue,
-        ),
-        "get": ResourceOperation(
-            "get_queue",
-            "Show a queue's configuration.",
-            lambda storage, _: storage.catalog.fresh_queue,
-        ),
-        "change": ResourceOperation(
-            "change_queue",
-            "Change fields of a queue's configuration.",
-            lambda storage, _: storage.catalog.change_queue,
-        ),
-        "pause": ResourceOperation(
-            "pause_queue",
-            "Pause delivery: the queue accepts messages and delivers none until it is resumed.",
-            lambda storage, _: storage.catalog.pause_queue,
-        ),
-        "resume": ResourceOperation(
-            "resume_queue", "Resume delivery.", lambda storage, _: storage.catalog.pause_queue
-        ),
-        "delete": ResourceOperation(
-            "delete_queue",
-            "Delete a queue and its messages.",
-            lambda storage, _: storage.catalog.delete_queue,
-        ),
-        "list": ResourceOperation(
-            "list_queues", "List queues by name.", lambda storage, _: storage.catalog.list_queues
-        ),
+        "get": "Show a queue's configuration.",
+        "change": "Change fields of a queue's configuration.",
+        "pause": "Pause delivery: the queue accepts messages and delivers none until it is resumed.",
+        "resume": "Resume delivery.",
+        "delete": "Delete a queue and its messages.",
+        "list": "List queues by name.",
     },
 )
 router = definition_router(QUEUES)

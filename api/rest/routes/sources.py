@@ -12,7 +12,7 @@ from api.native.examples import AT, CREATED, LATER, Example
 from api.native.fields import rfc3339, to_ms
 from api.observability.metric_definitions import SOURCE_REQUESTS
 from api.rest.definition_router import JSON_ONLY, definition_router
-from api.rest.noun import Noun, ResourceOperation
+from api.rest.noun import Noun, Schemas, Verbs, by_name, verbs_of
 from api.rest.schemas.source import (
     ReceivedEvent,
     RotateTokenIn,
@@ -61,25 +61,22 @@ def is_public(method: str, path: str) -> bool:
             return False
 
 
+def _verbs(storage: Storage, _: Principal) -> Verbs:
+    return verbs_of(storage.sources, list=storage.sources.list_sources)
+
+
 SOURCES = Noun(
     name="source",
-    plural="sources",
     path=SourcePath,
-    see=[SEE],
-    manage=[MANAGE],
-    listed=Action.SOURCE_LIST,
-    authorise=_authorise,
-    schema=SourceOut,
-    config=SourceConfig,
+    permissions=by_name(Action.SOURCE_LIST, Action.SOURCE_MANAGE),
+    schemas=Schemas(SourceOut, SourceConfig, SourceStored, page=SourcePage),
     body_required=True,
-    stored=SourceStored,
-    page=SourcePage,
+    verbs=_verbs,
+    authorise=_authorise,
     put_fields=_path,
     is_etag_complete=True,
-    operations={
-        "put": ResourceOperation(
-            "put_source",
-            """Create a source that receives webhooks of another service, or replace its configuration.
+    descriptions={
+        "put": """Create a source that receives webhooks of another service, or replace its configuration.
 
             The response contains the path to be given to the provider, behind the address of this service. A POST there needs no key:
             the path and the provider's signature authorise it. The response is 2xx once the event is on disk, and 401 for a bad signature.
@@ -87,29 +84,11 @@ SOURCES = Noun(
             change. With `If-None-Match: *`, an existing source is not changed: the response is 412, with the source (`current`) and the
             requested fields that differ from it (`changes`).
             """,
-            lambda storage, _: storage.sources.put,
-        ),
-        "get": ResourceOperation(
-            "get_source",
-            "Show the configuration of a source, without secrets.",
-            lambda storage, _: storage.sources.get,
-        ),
-        "pause": ResourceOperation(
-            "pause_source",
-            "Pause a source. Its events are refused with 503, and providers send them again later.",
-            lambda storage, _: storage.sources.pause,
-        ),
-        "resume": ResourceOperation(
-            "resume_source", "Resume a paused source.", lambda storage, _: storage.sources.pause
-        ),
-        "delete": ResourceOperation(
-            "delete_source",
-            "Delete a source, and the events that have not reached its target. The target is kept.",
-            lambda storage, _: storage.sources.delete,
-        ),
-        "list": ResourceOperation(
-            "list_sources", "List sources by name.", lambda storage, _: storage.sources.list_sources
-        ),
+        "get": "Show the configuration of a source, without secrets.",
+        "pause": "Pause a source. Its events are refused with 503, and providers send them again later.",
+        "resume": "Resume a paused source.",
+        "delete": "Delete a source, and the events that have not reached its target. The target is kept.",
+        "list": "List sources by name.",
     },
 )
 router = definition_router(SOURCES)

@@ -1,55 +1,36 @@
 """Streams: configuration."""
 
-from fastapi import Depends
-
-from api.native.dependencies import StreamPath, may
+from api.native.dependencies import StreamPath
 from api.native.examples import AT, CREATED, LATER, Example
 from api.rest.definition_router import definition_router
-from api.rest.noun import Noun, ResourceOperation
+from api.rest.noun import Noun, Schemas, Verbs, by_name, verbs_of
 from api.rest.schemas.stream import StreamConfig, StreamOut, StreamPage, StreamPatch, StreamStored
-from storage.domain.access.permissions import Action
+from storage.bootstrap import Storage
+from storage.domain.access.permissions import Action, Principal
+
+
+def _verbs(storage: Storage, _: Principal) -> Verbs:
+    catalog = storage.catalog
+    return verbs_of(catalog, "_stream", get=catalog.fresh_stream, list=catalog.list_streams)
+
 
 STREAMS = Noun(
     name="stream",
-    plural="streams",
     path=StreamPath,
-    see=[Depends(may(Action.STREAM_LIST))],
-    manage=[Depends(may(Action.STREAM_MANAGE))],
-    listed=Action.STREAM_LIST,
-    schema=StreamOut,
-    config=StreamConfig,
-    stored=StreamStored,
-    patch=StreamPatch,
-    page=StreamPage,
+    permissions=by_name(Action.STREAM_LIST, Action.STREAM_MANAGE),
+    schemas=Schemas(StreamOut, StreamConfig, StreamStored, StreamPatch, StreamPage),
+    verbs=_verbs,
     is_etag_complete=True,
-    operations={
-        "put": ResourceOperation(
-            "put_stream",
-            """Create a stream, or replace its configuration.
+    descriptions={
+        "put": """Create a stream, or replace its configuration.
 
             With `If-None-Match: *`, an existing stream is not changed: the response is 412,
             with the stream (`current`) and the requested fields that differ from it (`changes`).
             """,
-            lambda storage, _: storage.catalog.put_stream,
-        ),
-        "get": ResourceOperation(
-            "get_stream",
-            "Show a stream's configuration.",
-            lambda storage, _: storage.catalog.fresh_stream,
-        ),
-        "change": ResourceOperation(
-            "change_stream",
-            "Change fields of a stream's configuration.",
-            lambda storage, _: storage.catalog.change_stream,
-        ),
-        "delete": ResourceOperation(
-            "delete_stream",
-            "Delete a stream and its records.",
-            lambda storage, _: storage.catalog.delete_stream,
-        ),
-        "list": ResourceOperation(
-            "list_streams", "List streams by name.", lambda storage, _: storage.catalog.list_streams
-        ),
+        "get": "Show a stream's configuration.",
+        "change": "Change fields of a stream's configuration.",
+        "delete": "Delete a stream and its records.",
+        "list": "List streams by name.",
     },
 )
 router = definition_router(STREAMS)

@@ -11,7 +11,7 @@ from api.native.examples import AT, CREATED, LATER, Example, Repeat
 from api.native.fields import rfc3339, to_ms
 from api.rest.conditional_requests import etag
 from api.rest.definition_router import JSON_ONLY, definition_router
-from api.rest.noun import Noun, ResourceOperation
+from api.rest.noun import Noun, Schemas, Verbs, by_name, verbs_of
 from api.rest.schemas.webhook import (
     RotateIn,
     SecretOut,
@@ -63,65 +63,42 @@ async def _delete(webhooks: Webhooks, name: WebhookName, if_match: int | None) -
     await webhooks.delete(name, if_match=paused.version if is_version else if_match)
 
 
+def _verbs(storage: Storage, _: Principal) -> Verbs:
+    webhooks = storage.webhooks
+    return verbs_of(webhooks, delete=partial(_delete, webhooks), list=webhooks.list_webhooks)
+
+
 WEBHOOKS = Noun(
     name="webhook",
-    plural="webhooks",
     path=WebhookPath,
-    see=[Depends(may(Action.WEBHOOK_LIST))],
-    manage=[MANAGE],
-    listed=Action.WEBHOOK_LIST,
-    authorise=_authorise,
-    schema=WebhookOut,
-    config=WebhookConfig,
+    permissions=by_name(Action.WEBHOOK_LIST, Action.WEBHOOK_MANAGE),
+    schemas=Schemas(
+        WebhookOut, WebhookConfig, WebhookStored, page=WebhookPage, changed=WebhookChanged
+    ),
     body_required=True,
-    stored=WebhookStored,
-    changed=WebhookChanged,
-    page=WebhookPage,
+    verbs=_verbs,
+    authorise=_authorise,
     put_fields=_put_fields,
     pause_fields=_in_force,
-    operations={
-        "put": ResourceOperation(
-            "put_webhook",
-            """Create a webhook for a queue or a consumer group, or replace its configuration.
+    descriptions={
+        "put": """Create a webhook for a queue or a consumer group, or replace its configuration.
 
             When the webhook is created, the response contains the signing secret, in the format of Standard Webhooks. Whether it is
             paused or disabled does not change. With `If-None-Match: *`, an existing webhook is not changed: the response is 412,
             with the webhook (`current`) and the requested fields that differ from it (`changes`). The response waits until no deliverer sends by the
             former configuration (`in_force`).
             """,
-            lambda storage, _: storage.webhooks.put,
-        ),
-        "get": ResourceOperation(
-            "get_webhook",
-            "Show the configuration and health of a webhook. The ETag covers the configuration only.",
-            lambda storage, _: storage.webhooks.get,
-        ),
-        "pause": ResourceOperation(
-            "pause_webhook",
-            """Pause deliveries. Messages and records wait in their queue or stream.
+        "get": "Show the configuration and health of a webhook. The ETag covers the configuration only.",
+        "pause": """Pause deliveries. Messages and records wait in their queue or stream.
 
             The response waits until the requests in progress have ended (`in_force`).
             """,
-            lambda storage, _: storage.webhooks.pause,
-        ),
-        "resume": ResourceOperation(
-            "resume_webhook",
-            "Resume deliveries. A webhook that the service has disabled stays disabled.",
-            lambda storage, _: storage.webhooks.pause,
-        ),
-        "delete": ResourceOperation(
-            "delete_webhook",
-            """Delete a webhook, its secrets and its log. The queue or group is kept.
+        "resume": "Resume deliveries. A webhook that the service has disabled stays disabled.",
+        "delete": """Delete a webhook, its secrets and its log. The queue or group is kept.
 
             It is paused first, until its requests in progress have ended.
             """,
-            lambda storage, _: partial(_delete, storage.webhooks),
-        ),
-        "list": ResourceOperation(
-            "list_webhooks",
-            "List webhooks by name.",
-            lambda storage, _: storage.webhooks.list_webhooks,
-        ),
+        "list": "List webhooks by name.",
     },
 )
 router = definition_router(WEBHOOKS)

@@ -12,7 +12,7 @@ from api.native.dependencies import NamePart, principal_of, storage_of
 from api.rest.definition_changes import PutOutcome
 from api.rest.definition_router import definition_router
 from api.rest.exception_handlers import install_handlers
-from api.rest.noun import Noun, ResourceOperation, Verb, VerbOf
+from api.rest.noun import Noun, Permissions, Schemas, verbs_of
 from api.rest.schema_base import DefinitionConfig
 from storage.domain.definitions import Put
 from storage.domain.errors import AlreadyExists, Forbidden, PreconditionFailed
@@ -103,10 +103,6 @@ def refuse_secrets(_: object, __: object, before: str | None, after: str) -> Non
         raise Forbidden(f"{before} to {after}")
 
 
-def _returning(verb: Verb) -> VerbOf:
-    return lambda *_: verb
-
-
 @pytest.fixture
 def engine() -> NoteEngine:
     return NoteEngine()
@@ -114,31 +110,17 @@ def engine() -> NoteEngine:
 
 @pytest.fixture
 def app(engine: NoteEngine) -> FastAPI:
-    verbs: dict[str, Verb] = {
-        "put": engine.put,
-        "get": engine.get,
-        "change": engine.change,
-        "pause": engine.pause,
-        "resume": engine.pause,
-        "delete": engine.delete,
-        "list": engine.page,
-    }
     noun = Noun(
         name="note",
-        plural="notes",
         path=Annotated[str, Depends(note_from_path)],
-        see=[],
-        manage=[],
-        schema=NoteOut,
-        config=NoteConfig,
-        stored=NoteStored,
-        patch=NotePatch,
-        page=NotePage,
+        permissions=Permissions([], []),
+        schemas=Schemas(NoteOut, NoteConfig, NoteStored, NotePatch, NotePage),
+        verbs=lambda *_: verbs_of(engine, list=engine.page),
         authorise=refuse_secrets,
         is_etag_complete=True,
-        operations={
-            name: ResourceOperation(f"{name}_note", f"{name.title()} a note.", _returning(verb))
-            for name, verb in verbs.items()
+        descriptions={
+            operation: f"{operation.title()} a note."
+            for operation in ("put", "get", "change", "pause", "resume", "delete", "list")
         },
     )
     app = FastAPI()

@@ -145,9 +145,9 @@ NOUNS = {
 @pytest.mark.parametrize("noun", NOUNS)
 def test_configuration_of_noun_round_trips(noun):
     declared, fields = NOUNS[noun]
-    config = declared.config.model_validate(fields)
+    config = declared.schemas.config.model_validate(fields)
 
     spec = config.to_domain()
 
-    assert declared.config.from_domain(spec).to_domain() == spec
+    assert declared.schemas.config.from_domain(spec).to_domain() == spec
     assert definition_router(declared).routes
