@@ -13,6 +13,7 @@ PAGE_ROWS = 50
 Words = Annotated[str, Query(max_length=200)]
 Start = Annotated[int, Query(ge=0, le=limits.LISTED_NAMES_MAX)]
 Item = TypeVar("Item")
+Sample = TypeVar("Sample")
 
 _TAG = "tag:"
 
@@ -61,8 +62,30 @@ def sorted_names(
     return sorted(by_name, key=key, reverse=sort.startswith("-"))
 
 
+def sort_keys(
+    samples: Mapping[str, Sample],
+    unmeasured: Sample,
+    columns: Mapping[str, Callable[[Sample], Any]],
+) -> dict[str, Callable[[str], Any]]:
+    """Return the sort keys of names by what was measured of them; None sorts as zero."""
+
+    def by(value: Callable[[Sample], Any]) -> Callable[[str], Any]:
+        return lambda name: value(samples.get(name, unmeasured)) or 0
+
+    return {column: by(value) for column, value in columns.items()}
+
+
 def slice_of(names: Sequence[str], start: int) -> Slice:
     """Return the page that begins at `start`; the last one, if the list is shorter by now."""
     if start >= len(names):
         start = (max(0, len(names) - 1) // PAGE_ROWS) * PAGE_ROWS
     return Slice(list(names[start : start + PAGE_ROWS]), start, len(names))
+
+
+def first_page(items: Sequence[Item], key: Callable[[Item], Any]) -> tuple[Sequence[Item], Any]:
+    """Return the rows of a page, and the key of the last one if more follow.
+
+    `items` has one more than a page shows if there are more.
+    """
+    rows = items[:PAGE_ROWS]
+    return rows, key(rows[-1]) if len(items) > PAGE_ROWS else None

@@ -3,10 +3,10 @@
 import gzip
 from collections.abc import Mapping
 from functools import cache
-from typing import Any, NamedTuple, cast
+from typing import Annotated, Any, NamedTuple, cast
 from urllib.parse import urlencode
 
-from fastapi import Request, Response
+from fastapi import Depends, Request, Response
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from api.admin import display_formats
@@ -15,9 +15,10 @@ from api.admin.body_preview import escape_misleading, summary
 from api.admin.queue_snippets import ServiceAccess
 from api.admin.sparklines import sparkline
 from api.http.public_url import base_url_of
-from api.native.dependencies import PRINCIPAL_KEY, principal_of
+from api.native.dependencies import PRINCIPAL_KEY, PrincipalDep, StorageDep, principal_of
 from api.native.fields import rfc3339
 from api.nouns import NOUNS, DashboardPage, NounDeclaration
+from storage.bootstrap import Storage
 from storage.domain.access.permissions import Action, Principal
 from storage.domain.clock import SystemClock
 from storage.domain.names import DEFAULT_NAMESPACE
@@ -179,9 +180,37 @@ def _frame(request: Request) -> Frame:
     )
 
 
-def service_access(request: Request) -> ServiceAccess:
-    """Return the caller's connection parameters for programs."""
-    return _frame(request).service
+class PageContext(NamedTuple):
+    """Request of a page, the storage, and the caller."""
+
+    request: Request
+    storage: Storage
+    principal: Principal
+
+    @property
+    def namespace(self) -> str:
+        """Namespace of the caller."""
+        return self.principal.namespace
+
+    @property
+    def service(self) -> ServiceAccess:
+        """Connection parameters of the caller, for programs."""
+        return _frame(self.request).service
+
+    def may(self, action: Action, name: str) -> bool:
+        """Return whether the caller may do this to the object."""
+        return self.principal.policy.allows(action, name)
+
+    def render(self, template: str, *, live: bool = False, **values: Any) -> Response:
+        """Render a page. `live`: its content changes, so it is reloaded while it is visible."""
+        return render(self.request, template, live=live, **values)
+
+
+def _context(request: Request, storage: StorageDep, principal: PrincipalDep) -> PageContext:
+    return PageContext(request, storage, principal)
+
+
+Context = Annotated[PageContext, Depends(_context)]
 
 
 def as_file(body: bytes, name: str) -> Response:

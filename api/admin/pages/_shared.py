@@ -1,10 +1,12 @@
-"""Parts that the pages of a queue, and those of a stream, have in common."""
+"""Parts that several pages have in common."""
 
-from typing import Any
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any, TypeVar
 
-from fastapi import Request, Response
+from fastapi import Response
 
-from api.admin.rendering import Tab, render
+from api.admin.lists import PAGE_ROWS, first_page
+from api.admin.rendering import PageContext, Tab
 from storage.bootstrap import Storage
 from storage.domain.access.permissions import Action, Principal
 from storage.domain.groups.group import Group
@@ -12,29 +14,20 @@ from storage.domain.queues.queue import Queue, QueueStats, QueueType
 from storage.domain.streams.stream import Stream
 from storage.domain.timeseries.samples import GroupSample
 
+D = TypeVar("D")
+
 
 def queue_page(
-    request: Request,
+    context: PageContext,
     template: str,
     here: str,
     queue: Queue,
     stats: QueueStats,
-    *,
-    live: bool,
     **values: Any,
 ) -> Response:
     """Render a page of the queue. `here`: the tab that it belongs to."""
-    return render(
-        request,
-        f"queue/{template}.html",
-        live=live,
-        queue=queue,
-        name=queue.name.name,
-        stats=stats,
-        tabs=_queue_tabs(queue, stats),
-        here=here,
-        **values,
-    )
+    tabs = _queue_tabs(queue, stats)
+    return _tabbed_page(context, "queue", template, queue, tabs, here=here, stats=stats, **values)
 
 
 def _queue_tabs(queue: Queue, stats: QueueStats) -> list[Tab]:
@@ -54,7 +47,25 @@ def _queue_tabs(queue: Queue, stats: QueueStats) -> list[Tab]:
     ]
 
 
-def stream_tabs(stream: Stream) -> list[Tab]:
+def stream_page(context: PageContext, template: str, stream: Stream, **values: Any) -> Response:
+    """Render a page of the stream; its template is named as the tab that it belongs to."""
+    tabs = _stream_tabs(stream)
+    return _tabbed_page(context, "stream", template, stream, tabs, here=template, **values)
+
+
+def _tabbed_page(
+    context: PageContext,
+    noun: str,
+    template: str,
+    definition: Any,
+    tabs: list[Tab],
+    **values: Any,
+) -> Response:
+    values |= {noun: definition, "name": definition.name.name, "tabs": tabs}
+    return context.render(f"{noun}/{template}.html", **values)
+
+
+def _stream_tabs(stream: Stream) -> list[Tab]:
     """Return the tabs of a stream. A queue's view has no shards, groups or settings pages."""
     path = f"/ui/streams/{stream.name.name}"
     all_ = [
@@ -81,3 +92,22 @@ async def groups_of(
         for group in groups
         if principal.policy.allows(Action.GROUP_LIST, group.name.name)
     ]
+
+
+async def page_by_name(
+    context: PageContext,
+    list_page: Callable[..., Awaitable[Sequence[D]]],
+    action: Action,
+    prefix: str,
+    after: str,
+) -> tuple[list[D], str | None]:
+    """Return a page of the objects that the caller may see, and where the next one begins."""
+    definitions = await list_page(
+        context.namespace, prefix=prefix, after=after, limit=PAGE_ROWS + 1
+    )
+    rows, next_name = first_page(definitions, _name)
+    return [row for row in rows if context.may(action, _name(row))], next_name
+
+
+def _name(definition: Any) -> str:
+    return str(definition.name.name)

@@ -2,12 +2,12 @@
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Query, Request, Response
+from fastapi import APIRouter, Depends, Query, Response
 
 from api.admin.error_pages import PageRoute
-from api.admin.lists import PAGE_ROWS, Words
-from api.admin.rendering import render
-from api.native.dependencies import PrincipalDep, StorageDep, may_all
+from api.admin.lists import PAGE_ROWS, Words, first_page
+from api.admin.rendering import Context
+from api.native.dependencies import may_all
 from storage.domain import limits
 from storage.domain.access.audit import AuditFilter, AuditRecord
 from storage.domain.access.permissions import Action
@@ -23,9 +23,7 @@ _CLOCK = SystemClock()
 
 @router.get("", dependencies=[READ])
 async def list_entries(
-    request: Request,
-    storage: StorageDep,
-    principal: PrincipalDep,
+    context: Context,
     who: Words = "",
     operation: Words = "",
     about: Words = "",
@@ -34,25 +32,24 @@ async def list_entries(
     after: Seq = None,
 ) -> Response:
     """List entries, the newest first."""
-    everywhere = all_namespaces and principal.all_namespaces
+    everywhere = all_namespaces and context.principal.all_namespaces
     query = AuditFilter(
-        namespace=None if everywhere else principal.namespace,
+        namespace=None if everywhere else context.namespace,
         principal=who or None,
         operation=operation or None,
         resource=about or None,
         since_ms=None if within is None else _CLOCK.now_ms() - within * limits.SECOND_MS,
     )
-    entries = await storage.audit_log.page(query, after=after, limit=PAGE_ROWS + 1)
-    rows = entries[:PAGE_ROWS]
-    return render(
-        request,
+    entries = await context.storage.audit_log.page(query, after=after, limit=PAGE_ROWS + 1)
+    rows, next_seq = first_page(entries, lambda entry: entry.seq)
+    return context.render(
         "audit.html",
         rows=[(entry, differences(entry)) for entry in rows],
         operations=sorted({entry.call.operation for entry in rows}),
         filters={"who": who, "operation": operation, "about": about, "within": within},
         all_namespaces=everywhere,
         after=after,
-        more=rows[-1].seq if len(entries) > PAGE_ROWS else None,
+        more=next_seq,
     )
 
 

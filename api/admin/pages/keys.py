@@ -2,13 +2,13 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Query, Request, Response
+from fastapi import APIRouter, Depends, Query, Response
 
 from api.admin.error_pages import PageRoute
 from api.admin.lists import PAGE_ROWS, Words
-from api.admin.rendering import render
+from api.admin.rendering import Context
 from api.native.cursors import decode_cursor, encode_cursor
-from api.native.dependencies import PrincipalDep, StorageDep, may
+from api.native.dependencies import may
 from storage.domain.access.permissions import Action, Role
 from storage.domain.clock import SystemClock
 
@@ -20,22 +20,15 @@ _CLOCK = SystemClock()
 
 
 @router.get("", dependencies=[MANAGE])
-async def list_keys(
-    request: Request,
-    storage: StorageDep,
-    principal: PrincipalDep,
-    q: Words = "",
-    cursor: Cursor = "",
-) -> Response:
+async def list_keys(context: Context, q: Words = "", cursor: Cursor = "") -> Response:
     """List the credentials that the caller may manage, by name."""
-    about = ("ui", "keys", principal.namespace, q)
+    about = ("ui", "keys", context.namespace, q)
     after = decode_cursor(cursor, about, tuple[str, str]) if cursor else None
-    keys, rest = await storage.credentials.page(
-        principal, name=q or None, after=after, limit=PAGE_ROWS
+    keys, rest = await context.storage.credentials.page(
+        context.principal, name=q or None, after=after, limit=PAGE_ROWS
     )
     now_ms = _CLOCK.now_ms()
-    return render(
-        request,
+    return context.render(
         "keys.html",
         rows=[(key, _state(key.is_live(now_ms), key.revoked_at_ms)) for key in keys],
         roles=list(Role),
@@ -53,14 +46,11 @@ def _state(live: bool, revoked_at_ms: int | None) -> tuple[str, str]:
 
 
 @router.get("/{key}", dependencies=[MANAGE])
-async def show_key(
-    request: Request, key: str, storage: StorageDep, principal: PrincipalDep
-) -> Response:
+async def show_key(context: Context, key: str) -> Response:
     """Show a credential and its state."""
-    credential = await storage.credentials.get(principal, key)
+    credential = await context.storage.credentials.get(context.principal, key)
     live = credential.is_live(_CLOCK.now_ms())
-    return render(
-        request,
+    return context.render(
         "key.html",
         key=credential,
         live_key=live,

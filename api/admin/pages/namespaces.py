@@ -1,11 +1,11 @@
 """Namespaces: the tenants, their quotas, and which of them is looked at."""
 
-from fastapi import APIRouter, Depends, Request, Response
+from fastapi import APIRouter, Depends, Response
 
 from api.admin.error_pages import PageRoute
-from api.admin.lists import PAGE_ROWS, Words
-from api.admin.rendering import render
-from api.native.dependencies import PrincipalDep, StorageDep, may_all
+from api.admin.lists import PAGE_ROWS, Words, first_page
+from api.admin.rendering import Context
+from api.native.dependencies import may_all
 from storage.domain.access.permissions import Action
 from storage.domain.errors import Forbidden
 
@@ -15,23 +15,12 @@ MANAGE = Depends(may_all(Action.ADMIN_NAMESPACES))
 
 
 @router.get("", dependencies=[MANAGE])
-async def list_namespaces(
-    request: Request,
-    storage: StorageDep,
-    principal: PrincipalDep,
-    q: Words = "",
-    after: Words = "",
-) -> Response:
+async def list_namespaces(context: Context, q: Words = "", after: Words = "") -> Response:
     """List all namespaces, for administrators of all of them."""
-    if not principal.all_namespaces:
+    if not context.principal.all_namespaces:
         raise Forbidden("Only administrators of all namespaces can view namespaces.")
-    namespaces = await storage.namespaces.list(prefix=q, after=after, limit=PAGE_ROWS + 1)
-    return render(
-        request,
-        "namespaces.html",
-        rows=namespaces[:PAGE_ROWS],
-        more=namespaces[PAGE_ROWS - 1].name if len(namespaces) > PAGE_ROWS else None,
-        q=q,
-        after=after,
-        manages=True,
+    namespaces = await context.storage.namespaces.list(prefix=q, after=after, limit=PAGE_ROWS + 1)
+    rows, next_name = first_page(namespaces, lambda namespace: namespace.name)
+    return context.render(
+        "namespaces.html", rows=rows, more=next_name, q=q, after=after, manages=True
     )

@@ -3,13 +3,12 @@
 import asyncio
 from collections.abc import Mapping, Sequence
 
-from fastapi import APIRouter, Request, Response
+from fastapi import APIRouter, Response
 
 from api.admin.alerts import AlertInputs, find_alerts, is_stalled
 from api.admin.error_pages import PageRoute
 from api.admin.lists import PAGE_ROWS
-from api.admin.rendering import render
-from api.native.dependencies import PrincipalDep, StorageDep
+from api.admin.rendering import Context
 from storage.bootstrap import Storage
 from storage.domain import limits
 from storage.domain.access.permissions import Action, Principal
@@ -27,17 +26,18 @@ _CLOCK = SystemClock()
 
 
 @router.get("/ui")
-async def show_overview(request: Request, storage: StorageDep, principal: PrincipalDep) -> Response:
+async def show_overview(context: Context) -> Response:
     """Show the start page: six numbers, what needs attention, and the state of the components."""
-    checks = await request.app.state.readiness.checks()
-    seen, hour = await asyncio.gather(_seen(storage, principal, checks), _hour(storage, principal))
-    return render(
-        request,
+    checks = await context.request.app.state.readiness.checks()
+    seen, hour = await asyncio.gather(
+        _seen(context.storage, context.principal, checks), _hour(context.storage, context.principal)
+    )
+    return context.render(
         "overview.html",
         live=True,
         alerts=find_alerts(seen),
         seen=seen,
-        knows_all=principal.policy.allows(Action.METRICS_READ, "*"),
+        knows_all=context.may(Action.METRICS_READ, "*"),
         hour=hour.columns,
         last=_last(hour),
         empty=not seen.queues and not seen.groups and not _last(hour).get("streams", 0),

@@ -5,13 +5,13 @@ The contents are in `queue_contents`.
 
 import asyncio
 
-from fastapi import APIRouter, Depends, Request, Response
+from fastapi import APIRouter, Depends, Response
 
 from api.admin.error_pages import PageRoute
 from api.admin.pages._shared import queue_page
 from api.admin.queue_snippets import queue_snippets
-from api.admin.rendering import service_access
-from api.native.dependencies import PrincipalDep, QueuePath, StorageDep, may
+from api.admin.rendering import Context
+from api.native.dependencies import QueuePath, may
 from storage.domain.access.permissions import Action
 from storage.domain.queues.queue import QueueType
 
@@ -21,15 +21,16 @@ SEE = Depends(may(Action.QUEUE_LIST))
 
 
 @router.get("", dependencies=[SEE])
-async def show_queue(request: Request, queue: QueuePath, storage: StorageDep) -> Response:
+async def show_queue(context: Context, queue: QueuePath) -> Response:
     """Show the overview of a queue."""
+    storage = context.storage
     stored, stats, moves = await asyncio.gather(
         storage.catalog.fresh_queue(queue),
         storage.queues.stats(queue),
         storage.moves.list(queue, 4),
     )
     return queue_page(
-        request,
+        context,
         "overview",
         "overview",
         stored,
@@ -40,13 +41,13 @@ async def show_queue(request: Request, queue: QueuePath, storage: StorageDep) ->
 
 
 @router.get("/settings", dependencies=[SEE])
-async def show_settings(request: Request, queue: QueuePath, storage: StorageDep) -> Response:
+async def show_settings(context: Context, queue: QueuePath) -> Response:
     """Show the settings of a queue."""
     stored, stats = await asyncio.gather(
-        storage.catalog.fresh_queue(queue), storage.queues.stats(queue)
+        context.storage.catalog.fresh_queue(queue), context.storage.queues.stats(queue)
     )
     return queue_page(
-        request,
+        context,
         "settings",
         "settings",
         stored,
@@ -57,20 +58,18 @@ async def show_settings(request: Request, queue: QueuePath, storage: StorageDep)
 
 
 @router.get("/code", dependencies=[SEE])
-async def show_code(
-    request: Request, queue: QueuePath, storage: StorageDep, principal: PrincipalDep
-) -> Response:
+async def show_code(context: Context, queue: QueuePath) -> Response:
     """Show programs that use a queue."""
     stored, stats = await asyncio.gather(
-        storage.catalog.fresh_queue(queue), storage.queues.stats(queue)
+        context.storage.catalog.fresh_queue(queue), context.storage.queues.stats(queue)
     )
     fifo = stored.spec.type is QueueType.FIFO
     return queue_page(
-        request,
+        context,
         "code",
         "code",
         stored,
         stats,
         live=False,
-        snippets=queue_snippets(service_access(request), queue.name, fifo=fifo),
+        snippets=queue_snippets(context.service, queue.name, fifo=fifo),
     )

@@ -4,13 +4,13 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import Annotated, TypeVar
 
-from fastapi import APIRouter, Depends, Query, Request, Response
+from fastapi import APIRouter, Depends, Query, Response
 
 from api.admin.body_preview import preview, summary
 from api.admin.error_pages import PageRoute
 from api.admin.lists import PAGE_ROWS, Words
 from api.admin.pages._shared import queue_page
-from api.admin.rendering import as_file
+from api.admin.rendering import Context, as_file
 from api.native.dependencies import QueuePath, StorageDep, may
 from storage.bootstrap import Storage
 from storage.domain import limits
@@ -36,21 +36,21 @@ M = TypeVar("M", BrowsedMessage, DeadLetter)
 
 @router.get("/messages", dependencies=[PEEK])
 async def browse(
-    request: Request,
+    context: Context,
     queue: QueuePath,
-    storage: StorageDep,
     state: Annotated[MessageState | None, Query()] = None,
     q: Words = "",
     after: After = -1,
 ) -> Response:
     """Show the messages of a queue without receiving any."""
+    storage = context.storage
     stored, stats, (rows, next_offset) = await asyncio.gather(
         storage.catalog.fresh_queue(queue),
         storage.queues.stats(queue),
         _browse(storage, queue, state, q, after),
     )
     return queue_page(
-        request,
+        context,
         "messages",
         "messages",
         stored,
@@ -116,9 +116,10 @@ def _contains(message: BrowsedMessage | DeadLetter, words: str) -> bool:
 
 @router.get("/messages/{message}", dependencies=[PEEK])
 async def show_message(
-    request: Request, queue: QueuePath, message: str, storage: StorageDep, form: Words = ""
+    context: Context, queue: QueuePath, message: str, form: Words = ""
 ) -> Response:
     """Show a message or dead letter with its history; only the history, once it is deleted."""
+    storage = context.storage
     stored, stats, history = await asyncio.gather(
         storage.catalog.fresh_queue(queue),
         storage.queues.stats(queue),
@@ -127,7 +128,7 @@ async def show_message(
     entry = await _message_or_none(storage, queue, message)
     dead = isinstance(entry, DeadLetter)
     return queue_page(
-        request,
+        context,
         "message",
         "dead" if dead else "messages",
         stored,
@@ -168,14 +169,10 @@ async def download(queue: QueuePath, message: str, storage: StorageDep) -> Respo
 
 @router.get("/dead-letters", dependencies=[PEEK])
 async def list_dead_letters(
-    request: Request,
-    queue: QueuePath,
-    storage: StorageDep,
-    reason: str = "",
-    q: Words = "",
-    after: After = -1,
+    context: Context, queue: QueuePath, reason: str = "", q: Words = "", after: After = -1
 ) -> Response:
     """List dead letters, by reason."""
+    storage = context.storage
     stored, stats, moves, (rows, next_offset) = await asyncio.gather(
         storage.catalog.fresh_queue(queue),
         storage.queues.stats(queue),
@@ -187,7 +184,7 @@ async def list_dead_letters(
         storage.catalog.dead_letter_sources(queue, limit=PAGE_ROWS),
     )
     return queue_page(
-        request,
+        context,
         "dead_letters",
         "dead",
         stored,
@@ -221,17 +218,16 @@ async def _dead(
 
 
 @router.get("/groups", dependencies=[SEE])
-async def list_groups(
-    request: Request, queue: QueuePath, storage: StorageDep, after: Words = ""
-) -> Response:
+async def list_groups(context: Context, queue: QueuePath, after: Words = "") -> Response:
     """List the parked groups: nothing of them is delivered until they are resumed."""
+    storage = context.storage
     stored, stats, groups = await asyncio.gather(
         storage.catalog.fresh_queue(queue),
         storage.queues.stats(queue),
         storage.parked_groups.browse(queue, after=after, groups_max=PAGE_ROWS + 1),
     )
     return queue_page(
-        request,
+        context,
         "groups",
         "groups",
         stored,

@@ -4,13 +4,13 @@ import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from fastapi import APIRouter, Depends, Request, Response
+from fastapi import APIRouter, Depends, Response
 
 from api.admin.alerts import is_stalled
 from api.admin.error_pages import PageRoute
-from api.admin.lists import Slice, Start, Words, parse_search, slice_of, sorted_names
-from api.admin.rendering import render
-from api.native.dependencies import PrincipalDep, StorageDep, may
+from api.admin.lists import Slice, Start, Words, parse_search, slice_of, sort_keys, sorted_names
+from api.admin.rendering import Context
+from api.native.dependencies import may
 from storage.bootstrap import Storage
 from storage.domain import limits
 from storage.domain.access.permissions import Action
@@ -61,33 +61,28 @@ async def find_names(storage: Storage, namespace: str, part: str) -> list[str]:
 
 @router.get("/ui/queues", dependencies=[SEE])
 async def list_queues(
-    request: Request,
-    storage: StorageDep,
-    principal: PrincipalDep,
-    q: Words = "",
-    state: Words = "",
-    sort: Words = "name",
-    start: Start = 0,
+    context: Context, q: Words = "", state: Words = "", sort: Words = "name", start: Start = 0
 ) -> Response:
     """List the queues of the namespace that the caller may see.
 
     One statement for the names, one read for all samples, and then what this page alone needs.
     """
+    storage = context.storage
     part, tags = parse_search(q)
     names, latest = await asyncio.gather(
-        storage.search.queue_names(principal.namespace, part, tags),
-        storage.time_series.latest_queues(principal.namespace),
+        storage.search.queue_names(context.namespace, part, tags),
+        storage.time_series.latest_queues(context.namespace),
     )
     now_ms = _CLOCK.now_ms()
-    seen = [name for name in names if principal.policy.allows(Action.QUEUE_LIST, name)]
+    seen = [name for name in names if context.may(Action.QUEUE_LIST, name)]
     if selected := next((one for one in STATES if one.key == state), None):
         seen = [name for name in seen if selected.holds(latest.get(name, _UNMEASURED), now_ms)]
-    page = slice_of(sorted_names(seen, sort, _keys(latest, now_ms)), start)
-    return render(
-        request,
+    keys = sort_keys(latest, _UNMEASURED, _columns(now_ms))
+    page = slice_of(sorted_names(seen, sort, keys), start)
+    return context.render(
         "queues.html",
         live=True,
-        rows=await _rows(storage, principal.namespace, page, latest),
+        rows=await _rows(storage, context.namespace, page, latest),
         page=page,
         states=STATES,
         defaults=QueueSpec(),
@@ -95,20 +90,15 @@ async def list_queues(
     )
 
 
-def _keys(latest: Mapping[str, QueueSample], now_ms: int) -> dict[str, Callable[[str], Any]]:
-    """Return the sort keys by column."""
-
-    def by(value: Callable[[QueueSample], Any]) -> Callable[[str], Any]:
-        return lambda name: value(latest.get(name, _UNMEASURED)) or 0
-
+def _columns(now_ms: int) -> dict[str, Callable[[QueueSample], Any]]:
     return {
-        "ready": by(lambda queue: queue.ready),
-        "in_flight": by(lambda queue: queue.in_flight),
-        "delayed": by(lambda queue: queue.delayed),
-        "oldest": by(lambda queue: queue.oldest_age_ms(now_ms)),
-        "in": by(lambda queue: queue.sent_per_second),
-        "out": by(lambda queue: queue.acknowledged_per_second),
-        "dead": by(lambda queue: queue.dead_lettered),
+        "ready": lambda queue: queue.ready,
+        "in_flight": lambda queue: queue.in_flight,
+        "delayed": lambda queue: queue.delayed,
+        "oldest": lambda queue: queue.oldest_age_ms(now_ms),
+        "in": lambda queue: queue.sent_per_second,
+        "out": lambda queue: queue.acknowledged_per_second,
+        "dead": lambda queue: queue.dead_lettered,
     }
 
 

@@ -2,13 +2,13 @@
 
 from typing import Annotated, Any, NamedTuple
 
-from fastapi import APIRouter, Depends, Query, Request, Response
+from fastapi import APIRouter, Depends, Query, Response
 
 from api.admin.error_pages import PageRoute
 from api.admin.lists import PAGE_ROWS, Words
-from api.admin.rendering import render
+from api.admin.rendering import Context
 from api.native.cursors import decode_cursor, page_of
-from api.native.dependencies import PrincipalDep, StorageDep, may
+from api.native.dependencies import may
 from storage.domain import limits
 from storage.domain.access.permissions import Action
 from storage.domain.clock import SystemClock
@@ -61,29 +61,26 @@ class ReplayRow(NamedTuple):
 
 @router.get("", dependencies=[SEE])
 async def list_replays(
-    request: Request,
-    storage: StorageDep,
-    principal: PrincipalDep,
+    context: Context,
     state: Annotated[JobState | None, Query()] = None,
     cursor: Cursor = "",
     stream: Words = "",
 ) -> Response:
     """List replays, the newest first. `stream` is the source for a new replay."""
-    about = ("replays", principal.namespace, state or "")
+    about = ("replays", context.namespace, state or "")
     after = decode_cursor(cursor, about, tuple[int, str]) if cursor else None
-    replays = await storage.replays.page(
-        principal.namespace, state=state, after=after, limit=PAGE_ROWS + 1
+    replays = await context.storage.replays.page(
+        context.namespace, state=state, after=after, limit=PAGE_ROWS + 1
     )
     page = page_of(
         replays,
         PAGE_ROWS,
         about,
         lambda item: (item.job.created_at_ms, item.job.job_id),
-        lambda item: principal.policy.allows(Action.REPLAY_LIST, item.spec.request.stream),
+        lambda item: context.may(Action.REPLAY_LIST, item.spec.request.stream),
     )
     now_ms = _CLOCK.now_ms()
-    return render(
-        request,
+    return context.render(
         "replay/list.html",
         live=True,
         rows=[
@@ -99,28 +96,25 @@ async def list_replays(
 
 
 @router.get("/{replay}", dependencies=[SEE])
-async def show_replay(
-    request: Request, replay: str, storage: StorageDep, principal: PrincipalDep
-) -> Response:
+async def show_replay(context: Context, replay: str) -> Response:
     """Show a replay's progress, part by part.
 
     Raises JobNotFound, also where the caller may not see it.
     """
-    stored = await storage.replays.get(principal.namespace, replay)
+    stored = await context.storage.replays.get(context.namespace, replay)
     source = stored.spec.request.stream
-    if not principal.policy.allows(Action.REPLAY_LIST, source):
+    if not context.may(Action.REPLAY_LIST, source):
         raise JobNotFound(f"Replay '{replay}' does not exist.")
     counts = progress_of(stored.parts)
     job = stored.job
     settled = job.state.is_over or job.requested_state is RequestedState.CANCEL
-    return render(
-        request,
+    return context.render(
         "replay/show.html",
         live=not job.state.is_over,
         name=stored.spec.replay_id,
         replay=stored,
         job=job,
-        waits_for=(await wait_reasons(storage.presence, job)).get(job.job_id),
+        waits_for=(await wait_reasons(context.storage.presence, job)).get(job.job_id),
         spec=stored.spec.request,
         counts=counts,
         progress=ReplayProgress.of(stored, counts, _CLOCK.now_ms()),

@@ -5,12 +5,11 @@ from collections.abc import Awaitable, Callable
 from itertools import chain
 from typing import NamedTuple
 
-from fastapi import APIRouter, Request, Response
+from fastapi import APIRouter, Response
 
 from api.admin.error_pages import PageRoute
 from api.admin.lists import Words
-from api.admin.rendering import nouns_for, render
-from api.native.dependencies import PrincipalDep, StorageDep
+from api.admin.rendering import Context, nouns_for
 from api.nouns import NOUNS, NounDeclaration, load_modules
 from storage.bootstrap import Storage
 from storage.domain.access.permissions import Action, Principal
@@ -40,18 +39,16 @@ class SearchHit(NamedTuple):
 
 
 @router.get("/ui/search")
-async def search(
-    request: Request, storage: StorageDep, principal: PrincipalDep, q: Words = ""
-) -> Response:
+async def search(context: Context, q: Words = "") -> Response:
     """Return a fragment that lists the matches by name, pages first."""
     part = q.strip()
     pages = [
         SearchHit("page", noun.page.label, noun.page.path)
-        for noun in nouns_for(principal)
+        for noun in nouns_for(context.principal)
         if noun.page and part.lower() in noun.page.label.lower()
     ]
-    named = await _named(storage, principal, part) if part else []
-    return render(request, "found.html", found=[*pages, *named])
+    named = await _named(context.storage, context.principal, part) if part else []
+    return context.render("found.html", found=[*pages, *named])
 
 
 async def _named(storage: Storage, principal: Principal, part: str) -> list[SearchHit]:

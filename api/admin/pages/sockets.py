@@ -1,11 +1,11 @@
 """Open WebSockets and their remaining credit."""
 
-from fastapi import APIRouter, Depends, Request, Response
+from fastapi import APIRouter, Depends, Response
 
 from api.admin.error_pages import PageRoute
 from api.admin.lists import PAGE_ROWS, Start, Words, slice_of
-from api.admin.rendering import render
-from api.native.dependencies import PrincipalDep, StorageDep, may_all
+from api.admin.rendering import Context
+from api.native.dependencies import may_all
 from storage.domain.access.permissions import Action
 from storage.domain.presence import SocketSeen
 
@@ -15,15 +15,13 @@ SEE = Depends(may_all(Action.SOCKET_LIST))
 
 
 @router.get("", dependencies=[SEE])
-async def list_sockets(
-    request: Request, storage: StorageDep, principal: PrincipalDep, q: Words = "", start: Start = 0
-) -> Response:
+async def list_sockets(context: Context, q: Words = "", start: Start = 0) -> Response:
     """All sockets of the namespace."""
-    seen = {one.id: one for one in await storage.presence.sockets(principal.namespace)}
+    seen = {one.id: one for one in await context.storage.presence.sockets(context.namespace)}
     page = slice_of([name for name, one in seen.items() if _mentions(one, q)], start)
     rows = [seen[name] for name in page.names]
-    return render(
-        request, "sockets.html", live=True, rows=rows, page=page, size=PAGE_ROWS, q=q, all=len(seen)
+    return context.render(
+        "sockets.html", live=True, rows=rows, page=page, size=PAGE_ROWS, q=q, all=len(seen)
     )
 
 

@@ -2,12 +2,13 @@
 
 import asyncio
 
-from fastapi import APIRouter, Depends, Request, Response
+from fastapi import APIRouter, Depends, Response
 
 from api.admin.error_pages import PageRoute
-from api.admin.lists import PAGE_ROWS, Words
-from api.admin.rendering import render
-from api.native.dependencies import PrincipalDep, SourcePath, StorageDep, may
+from api.admin.lists import Words
+from api.admin.pages._shared import page_by_name
+from api.admin.rendering import Context
+from api.native.dependencies import SourcePath, may
 from storage.bootstrap import Storage
 from storage.domain.access.permissions import Action
 from storage.domain.sources.source import InboundSource, SourceCounts, WebhookProvider
@@ -34,30 +35,17 @@ async def find_names(storage: Storage, namespace: str, part: str) -> list[str]:
 
 
 @router.get("", dependencies=[SEE])
-async def list_sources(
-    request: Request,
-    storage: StorageDep,
-    principal: PrincipalDep,
-    q: Words = "",
-    after: Words = "",
-) -> Response:
+async def list_sources(context: Context, q: Words = "", after: Words = "") -> Response:
     """List the sources of the namespace that the caller may see."""
-    sources = await storage.sources.list_sources(
-        principal.namespace, prefix=q, after=after, limit=PAGE_ROWS + 1
-    )
-    shown = [
-        source
-        for source in sources[:PAGE_ROWS]
-        if principal.policy.allows(Action.SOURCE_LIST, source.name.name)
-    ]
-    counted = await asyncio.gather(*map(storage.source_transfer.counts, shown))
+    transfer = context.storage.source_transfer
+    list_sources = context.storage.sources.list_sources
+    sources, next_name = await page_by_name(context, list_sources, Action.SOURCE_LIST, q, after)
+    counted = await asyncio.gather(*map(transfer.counts, sources))
     rows = [
-        (source, counts, state_of(source, counts, storage.source_transfer.failure_of(source)))
-        for source, counts in zip(shown, counted, strict=True)
+        (source, counts, state_of(source, counts, transfer.failure_of(source)))
+        for source, counts in zip(sources, counted, strict=True)
     ]
-    next_name = sources[PAGE_ROWS - 1].name.name if len(sources) > PAGE_ROWS else None
-    return render(
-        request,
+    return context.render(
         "sources.html",
         live=True,
         rows=rows,
@@ -69,18 +57,17 @@ async def list_sources(
 
 
 @router.get("/{source}", dependencies=[SEE])
-async def show_source(
-    request: Request, source: SourcePath, storage: StorageDep, principal: PrincipalDep
-) -> Response:
+async def show_source(context: Context, source: SourcePath) -> Response:
     """Show a source, and the last requests that it rejected."""
-    is_manager = principal.policy.allows(Action.SOURCE_MANAGE, source.name)
+    storage = context.storage
+    is_manager = context.may(Action.SOURCE_MANAGE, source.name)
     stored = await (storage.sources.get_with_secrets if is_manager else storage.sources.get)(source)
     counts, failures = await asyncio.gather(
-        storage.source_transfer.counts(stored), storage.source_transfer.failures(stored)
+        storage.source_transfer.counts(stored),
+        storage.source_transfer.failures(stored),
     )
     failure = storage.source_transfer.failure_of(stored)
-    return render(
-        request,
+    return context.render(
         "source.html",
         live=True,
         source=stored,

@@ -2,13 +2,13 @@
 
 from typing import Annotated, NamedTuple
 
-from fastapi import APIRouter, Depends, Query, Request, Response
+from fastapi import APIRouter, Depends, Query, Response
 
 from api.admin.error_pages import PageRoute
-from api.admin.lists import PAGE_ROWS
-from api.admin.pages._shared import stream_tabs
-from api.admin.rendering import render
-from api.native.dependencies import PrincipalDep, StorageDep, StreamPath, may
+from api.admin.lists import PAGE_ROWS, first_page
+from api.admin.pages._shared import stream_page
+from api.admin.rendering import Context
+from api.native.dependencies import StreamPath, may
 from storage.archive.admin import ShardArchive, StreamArchive
 from storage.bootstrap import Storage
 from storage.domain import limits
@@ -56,35 +56,33 @@ class ShardArchiveRow(NamedTuple):
 
 @router.get("/archive", dependencies=[SEE])
 async def show_archive(
-    request: Request,
+    context: Context,
     stream: StreamPath,
-    storage: StorageDep,
-    principal: PrincipalDep,
     shard: Annotated[int, Query(ge=0)] = 0,
     after: Annotated[int, Query(ge=-1, le=limits.OFFSET_MAX)] = -1,
 ) -> Response:
     """Both tiers, shard by shard, and the files of one shard."""
+    storage = context.storage
     stored = await storage.catalog.fresh_stream(stream)
     archive = await storage.archive_admin.show(stream)
     chosen = shard if any(one.index == shard for one in stored.shards) else stored.shards[0].index
-    files = await storage.archive_admin.files(stored, chosen, after=after, limit=PAGE_ROWS + 1)
-    rows = [ShardArchiveRow.of(one) for one in archive.shards]
-    return render(
-        request,
-        "stream/archive.html",
+    files, next_offset = first_page(
+        await storage.archive_admin.files(stored, chosen, after=after, limit=PAGE_ROWS + 1),
+        lambda file: file.first_offset,
+    )
+    return stream_page(
+        context,
+        "archive",
+        stored,
         live=True,
-        stream=stored,
-        name=stream.name,
-        tabs=stream_tabs(stored),
-        here="archive",
         on=archive.on,
         possible=storage.archive_admin.on,
-        rows=rows,
+        rows=[ShardArchiveRow.of(shard) for shard in archive.shards],
         shard=chosen,
-        files=files[:PAGE_ROWS],
-        more=files[PAGE_ROWS - 1].first_offset if len(files) > PAGE_ROWS else None,
+        files=files,
+        more=next_offset,
         after=after,
-        jobs=await _jobs(storage, principal, archive),
+        jobs=await _jobs(storage, context.principal, archive),
     )
 
 

@@ -4,12 +4,12 @@ from collections.abc import Sequence
 from typing import Annotated, Any, NamedTuple
 
 import msgspec
-from fastapi import APIRouter, Depends, Query, Request, Response
+from fastapi import APIRouter, Depends, Query, Response
 
 from api.admin.body_preview import BodyPreview, escape_misleading, preview, summary
 from api.admin.error_pages import PageRoute
 from api.admin.lists import Words
-from api.admin.pages._shared import stream_tabs
+from api.admin.pages._shared import stream_page
 from api.admin.record_browser import (
     ROWS,
     BrowsedPage,
@@ -21,7 +21,7 @@ from api.admin.record_browser import (
     predicate_of,
     scan_records,
 )
-from api.admin.rendering import as_file, render
+from api.admin.rendering import Context, as_file
 from api.native.cursors import decode_cursor, encode_cursor
 from api.native.dependencies import StorageDep, StreamPath, may
 from api.native.records import RecordOut
@@ -111,14 +111,14 @@ class RecordDetail(NamedTuple):
 
 @router.get("/browse", dependencies=[READ])
 async def browse(
-    request: Request,
+    context: Context,
     stream: StreamPath,
-    storage: StorageDep,
     query: RecordQueryDep,
     see: Annotated[str, Query(pattern="^([0-9]{1,9}:[0-9]{1,16})?$")] = "",
     form: Words = "",
 ) -> Response:
     """Show records of a stream, and one of them in detail."""
+    storage = context.storage
     stored = await storage.catalog.fresh_stream(stream)
     page, trouble = _NOTHING, ""
     if query.begin is not BrowseStart.LIVE:
@@ -127,13 +127,11 @@ async def browse(
         except MillstreamError as error:
             trouble = str(error)
     newest_first = query.begin is BrowseStart.LATEST and not query.cursor
-    return render(
-        request,
-        "stream/browse.html",
-        stream=stored,
-        name=stream.name,
-        tabs=stream_tabs(stored),
-        here="browse",
+    return stream_page(
+        context,
+        "browse",
+        stored,
+        live=False,
         query=query,
         link_parameters=query.link_parameters,
         lines=[_line(one) for one in (page.records[::-1] if newest_first else page.records)],

@@ -2,13 +2,13 @@
 
 from typing import NamedTuple
 
-from fastapi import APIRouter, Depends, Request, Response
+from fastapi import APIRouter, Depends, Response
 
 from api.admin.error_pages import PageRoute
 from api.admin.hash_ring_chart import SIZE, hash_ring_arcs, neighbours
-from api.admin.pages._shared import stream_tabs
-from api.admin.rendering import render
-from api.native.dependencies import StorageDep, StreamPath, may
+from api.admin.pages._shared import stream_page
+from api.admin.rendering import Context
+from api.native.dependencies import StreamPath, may
 from storage.domain.access.permissions import Action
 from storage.domain.streams.stream import RING_SIZE, Shard, ShardState
 
@@ -36,22 +36,19 @@ class ShardListRow(NamedTuple):
 
 
 @router.get("/shards", dependencies=[SEE])
-async def show_shards(request: Request, stream: StreamPath, storage: StorageDep) -> Response:
+async def show_shards(context: Context, stream: StreamPath) -> Response:
     """Show the hash ring."""
-    stored = await storage.catalog.fresh_stream(stream)
-    states = await storage.record_reader.shards(stream)
+    stored = await context.storage.catalog.fresh_stream(stream)
+    states = await context.storage.record_reader.shards(stream)
     rows = [
         ShardListRow(state, _share(state.shard), stored.children_of(state.shard.index))
         for state in states
     ]
-    return render(
-        request,
-        "stream/shards.html",
+    return stream_page(
+        context,
+        "shards",
+        stored,
         live=True,
-        stream=stored,
-        name=stream.name,
-        tabs=stream_tabs(stored),
-        here="shards",
         rows=rows,
         arcs=hash_ring_arcs(stored.shards),
         size=SIZE,

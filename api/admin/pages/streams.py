@@ -1,14 +1,14 @@
 """The list of streams."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from fastapi import APIRouter, Depends, Request, Response
+from fastapi import APIRouter, Depends, Response
 
 from api.admin.error_pages import PageRoute
-from api.admin.lists import Slice, Start, Words, parse_search, slice_of, sorted_names
-from api.admin.rendering import render
-from api.native.dependencies import PrincipalDep, StorageDep, may
+from api.admin.lists import Start, Words, parse_search, slice_of, sort_keys, sorted_names
+from api.admin.rendering import Context
+from api.native.dependencies import may
 from storage.bootstrap import Storage
 from storage.domain import limits
 from storage.domain.access.permissions import Action
@@ -18,7 +18,14 @@ from storage.domain.timeseries.samples import StreamSample
 router = APIRouter(include_in_schema=False, route_class=PageRoute)
 
 SEE = Depends(may(Action.STREAM_LIST))
-_UNKNOWN = StreamSample()
+_COLUMNS: dict[str, Callable[[StreamSample], Any]] = {
+    "shards": lambda stream: stream.shards,
+    "in": lambda stream: stream.records_in_per_second,
+    "bytes": lambda stream: stream.bytes_in_per_second,
+    "held": lambda stream: stream.bytes_held,
+    "groups": lambda stream: stream.groups,
+    "lag": lambda stream: stream.lag_records,
+}
 
 
 class StreamListRow(NamedTuple):
@@ -35,25 +42,22 @@ async def find_names(storage: Storage, namespace: str, part: str) -> list[str]:
 
 @router.get("/ui/streams", dependencies=[SEE])
 async def list_streams(
-    request: Request,
-    storage: StorageDep,
-    principal: PrincipalDep,
-    q: Words = "",
-    sort: Words = "name",
-    start: Start = 0,
+    context: Context, q: Words = "", sort: Words = "name", start: Start = 0
 ) -> Response:
     """All streams of the namespace that the caller may see."""
+    storage = context.storage
     part, tags = parse_search(q)
-    namespace = principal.namespace
+    namespace = context.namespace
     names = await storage.search.stream_names(namespace, part, tags)
     samples = await storage.time_series.latest_streams(namespace)
-    seen = [name for name in names if principal.policy.allows(Action.STREAM_LIST, name)]
-    page = slice_of(sorted_names(seen, sort, _keys(samples)), start)
+    seen = [name for name in names if context.may(Action.STREAM_LIST, name)]
+    page = slice_of(sorted_names(seen, sort, sort_keys(samples, StreamSample(), _COLUMNS)), start)
     streams = await storage.search.streams(namespace, page.names)
-    rows = _rows(streams, samples, page)
+    rows = [
+        StreamListRow(streams[name], samples.get(name)) for name in page.names if name in streams
+    ]
     sparks = await storage.time_series.of_streams([row.stream.name for row in rows], limits.HOUR_MS)
-    return render(
-        request,
+    return context.render(
         "stream/list.html",
         live=True,
         rows=rows,
@@ -67,25 +71,3 @@ async def list_streams(
         },
         archives=storage.archive_admin.on,
     )
-
-
-def _rows(
-    streams: Mapping[str, Stream], samples: Mapping[str, StreamSample], page: Slice
-) -> list[StreamListRow]:
-    return [
-        StreamListRow(streams[name], samples.get(name)) for name in page.names if name in streams
-    ]
-
-
-def _keys(samples: Mapping[str, StreamSample]) -> dict[str, Callable[[str], Any]]:
-    def of(name: str) -> StreamSample:
-        return samples.get(name, _UNKNOWN)
-
-    return {
-        "shards": lambda name: of(name).shards,
-        "in": lambda name: of(name).records_in_per_second or 0,
-        "bytes": lambda name: of(name).bytes_in_per_second or 0,
-        "held": lambda name: of(name).bytes_held,
-        "groups": lambda name: of(name).groups,
-        "lag": lambda name: of(name).lag_records or 0,
-    }

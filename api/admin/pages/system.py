@@ -3,14 +3,14 @@
 import asyncio
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Query, Request, Response
+from fastapi import APIRouter, Depends, Query, Response
 
 from api.admin.error_pages import PageRoute
-from api.admin.lists import PAGE_ROWS
-from api.admin.rendering import Tab, render
+from api.admin.lists import PAGE_ROWS, first_page
+from api.admin.rendering import Context, Tab
 from api.config.sources import effective_settings
 from api.native.cursors import decode_cursor, encode_cursor
-from api.native.dependencies import PrincipalDep, StorageDep, may
+from api.native.dependencies import may
 from storage.bootstrap import Storage
 from storage.domain.access.permissions import Action
 from storage.domain.errors import Forbidden, MillstreamError
@@ -33,8 +33,9 @@ _TABS = [
 
 
 @router.get("", dependencies=[SEE])
-async def show_health(request: Request, storage: StorageDep) -> Response:
+async def show_health(context: Context) -> Response:
     """Show processes and stores, and their health."""
+    storage = context.storage
     processes, findings, hot, slowest, postgres = await asyncio.gather(
         storage.presence.processes(),
         _findings(storage),
@@ -42,8 +43,7 @@ async def show_health(request: Request, storage: StorageDep) -> Response:
         storage.health.slow_commands(),
         storage.health.postgres_figures(),
     )
-    return render(
-        request,
+    return context.render(
         "system/health.html",
         live=True,
         processes=processes,
@@ -66,25 +66,19 @@ async def _findings(storage: Storage) -> list[Diagnostic]:
 
 @router.get("/jobs", dependencies=[JOBS])
 async def list_jobs(
-    request: Request,
-    storage: StorageDep,
-    principal: PrincipalDep,
-    state: Annotated[JobState | None, Query()] = None,
-    cursor: Cursor = "",
+    context: Context, state: Annotated[JobState | None, Query()] = None, cursor: Cursor = ""
 ) -> Response:
     """List the jobs of the Spark workers: running, finished and queued."""
-    about = ("ui", "jobs", principal.namespace, state or "")
-    jobs = await storage.jobs.list(
-        namespace=principal.namespace,
+    about = ("ui", "jobs", context.namespace, state or "")
+    jobs = await context.storage.jobs.list(
+        namespace=context.namespace,
         state=state,
         after=decode_cursor(cursor, about, tuple[int, str]) if cursor else None,
         limit=PAGE_ROWS + 1,
     )
-    rows = jobs[:PAGE_ROWS]
-    waits = await wait_reasons(storage.presence, *rows)
-    last = (rows[-1].created_at_ms, rows[-1].job_id) if len(jobs) > PAGE_ROWS else None
-    return render(
-        request,
+    rows, last = first_page(jobs, lambda job: (job.created_at_ms, job.job_id))
+    waits = await wait_reasons(context.storage.presence, *rows)
+    return context.render(
         "system/jobs.html",
         live=True,
         rows=rows,
@@ -99,14 +93,13 @@ async def list_jobs(
 
 
 @router.get("/settings", dependencies=[SEE])
-async def show_settings(request: Request, principal: PrincipalDep) -> Response:
+async def show_settings(context: Context) -> Response:
     """Show the settings of this process and the source of each."""
-    if not principal.all_namespaces:
+    if not context.principal.all_namespaces:
         raise Forbidden("Only administrators of all namespaces can view the deployment's settings.")
-    return render(
-        request,
+    return context.render(
         "system/settings.html",
-        settings=effective_settings(request.app.state.settings),
+        settings=effective_settings(context.request.app.state.settings),
         tabs=_TABS,
         here="settings",
     )

@@ -2,13 +2,14 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Query, Request, Response
+from fastapi import APIRouter, Depends, Query, Response
 
 from api.admin.error_pages import PageRoute
-from api.admin.lists import PAGE_ROWS, Words
-from api.admin.rendering import render
+from api.admin.lists import PAGE_ROWS, Words, first_page
+from api.admin.pages._shared import page_by_name
+from api.admin.rendering import Context
 from api.native.cursors import decode_cursor, encode_cursor
-from api.native.dependencies import PrincipalDep, StorageDep, WebhookPath, may
+from api.native.dependencies import WebhookPath, may
 from storage.bootstrap import Storage
 from storage.domain.access.permissions import Action
 from storage.domain.webhooks import DeliveryStatus, Webhook
@@ -37,50 +38,35 @@ async def find_names(storage: Storage, namespace: str, part: str) -> list[str]:
 
 
 @router.get("", dependencies=[SEE])
-async def list_webhooks(
-    request: Request,
-    storage: StorageDep,
-    principal: PrincipalDep,
-    q: Words = "",
-    after: Words = "",
-) -> Response:
+async def list_webhooks(context: Context, q: Words = "", after: Words = "") -> Response:
     """List the webhooks of the namespace that the caller may see."""
-    webhooks = await storage.webhooks.list_webhooks(
-        principal.namespace, prefix=q, after=after, limit=PAGE_ROWS + 1
-    )
-    seen = [
-        (webhook, state_of(webhook))
-        for webhook in webhooks[:PAGE_ROWS]
-        if principal.policy.allows(Action.WEBHOOK_LIST, webhook.name.name)
-    ]
-    next_name = webhooks[PAGE_ROWS - 1].name.name if len(webhooks) > PAGE_ROWS else None
-    return render(request, "webhooks.html", live=True, rows=seen, q=q, after=after, more=next_name)
+    list_webhooks = context.storage.webhooks.list_webhooks
+    webhooks, next_name = await page_by_name(context, list_webhooks, Action.WEBHOOK_LIST, q, after)
+    rows = [(webhook, state_of(webhook)) for webhook in webhooks]
+    return context.render("webhooks.html", live=True, rows=rows, q=q, after=after, more=next_name)
 
 
 @router.get("/{webhook}", dependencies=[SEE])
 async def show_webhook(
-    request: Request,
+    context: Context,
     webhook: WebhookPath,
-    storage: StorageDep,
     status: Annotated[DeliveryStatus | None, Query()] = None,
     cursor: Cursor = "",
 ) -> Response:
     """Show a webhook's state, and its deliveries with every attempt."""
-    stored = await storage.webhooks.get(webhook)
+    stored = await context.storage.webhooks.get(webhook)
     about = ("ui", "deliveries", stored.webhook_id, status or "")
     after = decode_cursor(cursor, about, tuple[int, str]) if cursor else None
-    deliveries = await storage.deliveries.page(
+    deliveries = await context.storage.deliveries.page(
         stored, status=status, after=after, limit=PAGE_ROWS + 1
     )
-    page = deliveries[:PAGE_ROWS]
-    last = (page[-1].first_at_ms, page[-1].event_id) if len(deliveries) > PAGE_ROWS else None
-    return render(
-        request,
+    rows, last = first_page(deliveries, lambda delivery: (delivery.first_at_ms, delivery.event_id))
+    return context.render(
         "webhook.html",
         live=True,
         webhook=stored,
         state=state_of(stored),
-        rows=page,
+        rows=rows,
         status=status,
         statuses=list(DeliveryStatus),
         cursor=cursor,
