@@ -1,16 +1,15 @@
 """`millstream archive`: archived streams. `verify` reads the stores directly."""
 
 import time
-from collections.abc import Callable, Iterator
-from functools import partial
+from collections.abc import Iterator
 from itertools import islice
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from api.cli.config.process_settings import settings_from_cli
 from api.cli.errors import CliError, ExitCode
-from api.cli.shell.options import DataOption, Limit, Prefix, StreamName
+from api.cli.shell.options import DataOption, Limit, Prefix, StreamName, option
 from api.cli.shell.output import Row, table, to_row
 from api.cli.shell.progress import JobNotices, progress
 from api.cli.shell.terminal import LONG_S, Terminal, noun, verb
@@ -57,7 +56,7 @@ def _summed(cli: Terminal, name: str) -> Row:
 def show(
     cli: Terminal,
     name: StreamName,
-    files: Annotated[bool, typer.Option("--files", help="List the files instead.")] = False,
+    files: Annotated[bool, option("--files", "List the files instead.")] = False,
     limit: Limit = None,
 ) -> None:
     """Show the archive state of a stream by shard, or its files."""
@@ -69,16 +68,9 @@ def show(
 
 def _files(cli: Terminal, name: str) -> Iterator[Row]:
     """Yield the files shard by shard, in the order of offsets."""
-    from millstream_client.core.api.archives.list_archived_files import list_archived_files
-    from millstream_client.sync.pages import all_pages
-
+    list_files = "archives.list_archived_files"
     for shard in cli.client.stream(name).shards():
-        list_page = partial(_list_files, list_archived_files, name, shard.index)
-        yield from map(to_row, all_pages(cli.client.transport, list_page))
-
-
-def _list_files(list_files: Callable[..., Any], name: str, shard: int, cursor: str) -> Any:
-    return list_files(name, shard=shard, limit=PAGE, cursor=cursor)
+        yield from cli.pages(list_files, name, shard=shard.index, limit=PAGE)
 
 
 @verb(archive, "flush", examples=["millstream archive flush clicks --no-wait"])

@@ -10,7 +10,7 @@ import typer
 
 from api.cli.config.process_settings import settings_from_cli, with_stores
 from api.cli.errors import CliError
-from api.cli.shell.options import Limit, moment
+from api.cli.shell.options import Limit, moment, option
 from api.cli.shell.output import Row, table
 from api.cli.shell.terminal import Terminal, noun, parsed_by, verb
 from storage.domain import limits
@@ -43,25 +43,19 @@ def parse_entry(text: str) -> tuple[int, str]:
 )
 def list_entries(
     cli: Terminal,
-    principal: Annotated[
-        str | None, typer.Option("--principal", help="Only calls by this principal.")
-    ] = None,
+    principal: Annotated[str | None, option("--principal", "Only calls by this principal.")] = None,
     action: Annotated[
-        str | None, typer.Option("--action", help="Only calls that require this permission.")
+        str | None, option("--action", "Only calls that require this permission.")
     ] = None,
     operation: Annotated[
         str | None,
-        typer.Option(
-            "--operation", help="Only this operation, such as delete_queue, or delete* for several."
-        ),
+        option("--operation", "Only this operation, such as delete_queue, or delete* for several."),
     ] = None,
     resource: Annotated[
-        str | None,
-        typer.Option("--resource", help="Only this resource and everything below it."),
+        str | None, option("--resource", "Only this resource and everything below it.")
     ] = None,
     namespace: Annotated[
-        str | None,
-        typer.Option("--of", help="Only this namespace (for administrators of all namespaces)."),
+        str | None, option("--of", "Only this namespace (for administrators of all namespaces).")
     ] = None,
     since: Annotated[Any, moment("--since", help="Only calls at or after this time.")] = None,
     until: Annotated[Any, moment("--until", help="Only calls before this time.")] = None,
@@ -90,7 +84,7 @@ def list_entries(
 def verify(
     cli: Terminal,
     local: Annotated[
-        bool, typer.Option("--local", help="Read the database at DATABASE_URL directly.")
+        bool, option("--local", "Read the database at DATABASE_URL directly.")
     ] = False,
     recorded: Annotated[
         Any,

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from api.cli.config.process_settings import settings_from_cli
-from api.cli.shell.options import DataOption, ServerOption
+from api.cli.shell.options import DataOption, ServerOption, option
 from api.cli.shell.terminal import noun
 
 if TYPE_CHECKING:
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 backups = noun()
 
-AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
+AsJson = Annotated[bool, option("--json", "Print the result as JSON.")]
 
 MADE = """\
 {place} contains everything acknowledged before the backup started: {manifest.bytes:,} bytes.
@@ -39,9 +39,7 @@ def backup(
         typer.Argument(help="Directory to create, or a single file if the name ends in .tar."),
     ],
     data: DataOption = None,
-    with_archive: Annotated[
-        bool, typer.Option("--with-archive", help="Include the archive's files.")
-    ] = False,
+    with_archive: Annotated[bool, option("--with-archive", "Include the archive's files.")] = False,
     as_json: AsJson = False,
 ) -> None:
     """Back up Postgres and the hot store. The service can keep running.

@@ -7,7 +7,7 @@ import typer
 
 from api.cli.bench.options import BenchOperation, Over, Protocol
 from api.cli.errors import CliError, ExitCode
-from api.cli.shell.options import duration
+from api.cli.shell.options import duration, option
 from api.cli.shell.output import Row
 from api.cli.shell.terminal import Terminal, noun, verb
 
@@ -42,13 +42,11 @@ def measure(
         int, typer.Option("--clients", min=1, help="Maximum number of concurrent calls.")
     ] = 64,
     protocol: Annotated[
-        Protocol, typer.Option("--protocol", help="Encoding for send, put and end-to-end.")
+        Protocol, option("--protocol", "Encoding for send, put and end-to-end.")
     ] = Protocol.MSGPACK,
-    over: Annotated[
-        Over, typer.Option("--over", help="Transport for receiving, for end-to-end.")
-    ] = Over.POLL,
+    over: Annotated[Over, option("--over", "Transport for receiving, for end-to-end.")] = Over.POLL,
     compare: Annotated[
-        Path | None, typer.Option("--compare", help="Earlier result (-o json) to compare with.")
+        Path | None, option("--compare", "Earlier result (-o json) to compare with.")
     ] = None,
 ) -> None:
     """Measure a service at a fixed rate of calls, and print the latencies users would see.

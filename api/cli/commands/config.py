@@ -9,6 +9,7 @@ from api.cli.config.process_settings import environment
 from api.cli.config.profiles import CliOverride, config_path
 from api.cli.config.sources import faults, settings_with_origins
 from api.cli.errors import CliError, ExitCode
+from api.cli.shell.options import option
 from api.cli.shell.output import Row, table
 from api.cli.shell.terminal import Terminal, noun, verb
 
@@ -23,9 +24,7 @@ WITH_ORIGIN = table("name", "value", "origin")
 )
 def show(
     cli: Terminal,
-    origin: Annotated[
-        bool, typer.Option("--origin", help="Also show the source of each setting.")
-    ] = False,
+    origin: Annotated[bool, option("--origin", "Also show the source of each setting.")] = False,
 ) -> None:
     """Show the settings of the service started here and of the service that commands call.
 

@@ -8,7 +8,7 @@ import typer
 
 from api.cli.errors import CliError
 from api.cli.io.browsed_rows import BODY, with_text
-from api.cli.shell.options import Limit, QueueName, fields
+from api.cli.shell.options import Limit, QueueName, fields, option
 from api.cli.shell.output import table, to_row
 from api.cli.shell.progress import progress
 from api.cli.shell.terminal import LONG_S, Terminal, noun, verb
@@ -24,6 +24,12 @@ IN_PROGRESS = frozenset({"running", "cancelling"})
 LETTERS = table("id", "died_at", "reason", "receive_count", "group", BODY)
 REASONS = table("reason", "count", "first_died_at", "last_died_at")
 
+Wait = Annotated[bool, typer.Option(help="Wait until it completes.")]
+Target = Annotated[
+    str | None, option("--to", "Target queue; default: the source queue of each message.")
+]
+Rate = Annotated[int | None, typer.Option("--rate", min=1, help="Messages per second.")]
+
 
 @verb(
     letters,
@@ -36,7 +42,7 @@ REASONS = table("reason", "count", "first_died_at", "last_died_at")
 def dead_letters(
     cli: Terminal,
     name: QueueName,
-    reasons: Annotated[bool, typer.Option("--reasons", help="Count them by reason.")] = False,
+    reasons: Annotated[bool, option("--reasons", "Count them by reason.")] = False,
     limit: Limit = 20,
 ) -> None:
     """List dead letters of a queue, oldest first."""
@@ -61,11 +67,9 @@ def redrive(
     ids: Annotated[
         list[str] | None, typer.Argument(help="Only dead letters with these ids.")
     ] = None,
-    reason: Annotated[
-        str | None, typer.Option("--reason", help="Only dead letters with this reason.")
-    ] = None,
+    reason: Annotated[str | None, option("--reason", "Only dead letters with this reason.")] = None,
     group: Annotated[
-        str | None, typer.Option("--group", help="Only dead letters of this message group.")
+        str | None, option("--group", "Only dead letters of this message group.")
     ] = None,
     rate: Annotated[
         int | None,
@@ -73,7 +77,7 @@ def redrive(
             "--rate", min=1, help="Messages per second; the redrive runs in the background."
         ),
     ] = None,
-    wait: Annotated[bool, typer.Option(help="Wait until it completes.")] = True,
+    wait: Wait = True,
 ) -> None:
     """Redrive dead letters: all of them, or those that match all options."""
     from millstream_client.core.models.move_out import MoveOut
@@ -88,14 +92,7 @@ def redrive(
 
 @verb(letters, "move")
 def move(
-    cli: Terminal,
-    name: QueueName,
-    to: Annotated[
-        str | None,
-        typer.Option("--to", help="Target queue; default: the source queue of each message."),
-    ] = None,
-    rate: Annotated[int | None, typer.Option("--rate", min=1, help="Messages per second.")] = None,
-    wait: Annotated[bool, typer.Option(help="Wait until it completes.")] = True,
+    cli: Terminal, name: QueueName, to: Target = None, rate: Rate = None, wait: Wait = True
 ) -> None:
     """Move ready messages of a dead-letter queue to their source queues or to another queue."""
     begun = cli.client.queue(name).move(to, rate)

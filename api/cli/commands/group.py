@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from api.cli.shell.definitions import Definition, put_verbs
+from api.cli.shell.definitions import Definition, delete_verb, pause_verbs, put_verbs
 from api.cli.shell.options import (
     GroupName,
     GroupNames,
@@ -15,6 +15,7 @@ from api.cli.shell.options import (
     Yes,
     fields,
     now,
+    option,
 )
 from api.cli.shell.output import Column, table, to_row
 from api.cli.shell.parsers import EARLIEST, LATEST, parse_offsets, parse_time
@@ -54,30 +55,19 @@ def parse_reset(text: str) -> dict[str, Any]:
 
 def _configuration(
     stream: StreamName,
-    start: Annotated[
-        GroupStartOption | None, typer.Option("--start", help="Start position.")
-    ] = None,
+    start: Annotated[GroupStartOption | None, option("--start", "Start position.")] = None,
     simple: Annotated[
-        bool,
-        typer.Option(
-            "--simple", help="Store offsets only; readers distribute the shards themselves."
-        ),
+        bool, option("--simple", "Store offsets only; readers distribute the shards themselves.")
     ] = False,
     set_: Settings = None,
 ) -> dict[str, Any]:
     return fields(set_, stream=stream, kind="simple" if simple else None, start=start)
 
 
-def _put(name: str, **conditions: Any) -> Any:
-    from millstream_client.core.api.groups.put_consumer_group import put_consumer_group
-    from millstream_client.core.models.group_config import GroupConfig
-
-    return put_consumer_group(name, body=GroupConfig(stream=""), **conditions)
-
+GROUP = Definition(group, "Group", GroupName, "groups.{}_consumer_group", _configuration)
 
 put_verbs(
-    group,
-    Definition("Group", GroupName, _put, _configuration),
+    GROUP,
     create=[
         "millstream group create billing clicks",
         "millstream group create audit clicks --start latest",
@@ -86,16 +76,12 @@ put_verbs(
 )
 
 
-@verb(group, "pause", examples=["millstream group pause billing"])
-def pause(cli: Terminal, name: GroupName) -> None:
-    """Pause a group: its members receive no records until it is resumed."""
-    cli.out.done(f"Group {name} paused.", to_row(cli.client.group(name).pause()))
-
-
-@verb(group, "resume", examples=["millstream group resume billing"])
-def resume(cli: Terminal, name: GroupName) -> None:
-    """Resume a group."""
-    cli.out.done(f"Group {name} resumed.", to_row(cli.client.group(name).resume()))
+pause_verbs(
+    GROUP,
+    pause="Pause a group: its members receive no records until it is resumed.",
+    resume="Resume a group.",
+    example="billing",
+)
 
 
 @verb(group, "ls", examples=["millstream group ls"])
@@ -141,10 +127,10 @@ def reset(
         ),
     ],
     shards: Annotated[
-        list[int] | None, typer.Option("--shard", help="Only this shard; repeat for more.")
+        list[int] | None, option("--shard", "Only this shard; repeat for more.")
     ] = None,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Show what would change without changing it.")
+        bool, option("--dry-run", "Show what would change without changing it.")
     ] = False,
     yes: Yes = False,
 ) -> None:
@@ -160,14 +146,8 @@ def reset(
     cli.out.show(to_row(done), shards=RESETS)
 
 
-@verb(group, "rm", examples=["millstream group rm billing audit --yes"])
-def remove(cli: Terminal, names: GroupNames, yes: Yes = False) -> None:
+@delete_verb(GROUP, GroupNames, "millstream group rm billing audit --yes")
+def remove(cli: Terminal, name: str) -> str:
     """Delete groups with their offsets and bookmarks."""
-    for name in names:
-        members = len(cli.client.group(name).details().members)
-        warning = (
-            f"Group {name}, its offsets and bookmarks will be deleted; it has {members} members."
-        )
-        confirm(cli, warning, name, yes=yes)
-        cli.client.group(name).delete()
-        cli.out.done(f"Deleted group {name}.", {"name": name, "deleted": True})
+    members = len(cli.client.group(name).details().members)
+    return f"Group {name}, its offsets and bookmarks will be deleted; it has {members} members."

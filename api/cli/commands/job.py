@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from api.cli.shell.options import JobStateOption, Limit
+from api.cli.shell.options import JobStateOption, Limit, option
 from api.cli.shell.output import Column, table, to_row
 from api.cli.shell.terminal import Terminal, noun, verb
 
@@ -31,12 +31,8 @@ class JobKindOption(StrEnum):
 @verb(job, "ls", examples=["millstream job ls", "millstream job ls --state failed"])
 def list_jobs(
     cli: Terminal,
-    state: Annotated[
-        JobStateOption | None, typer.Option("--state", help="Only jobs in this state.")
-    ] = None,
-    kind: Annotated[
-        JobKindOption | None, typer.Option("--kind", help="Only jobs of this type.")
-    ] = None,
+    state: Annotated[JobStateOption | None, option("--state", "Only jobs in this state.")] = None,
+    kind: Annotated[JobKindOption | None, option("--kind", "Only jobs of this type.")] = None,
     limit: Limit = 50,
 ) -> None:
     """List jobs, newest first."""

@@ -1,7 +1,5 @@
 """`millstream key`: API keys, access key pairs and permissions."""
 
-from collections.abc import Iterator
-from dataclasses import replace
 from datetime import timedelta
 from enum import StrEnum
 from pathlib import Path
@@ -9,8 +7,9 @@ from typing import Annotated, Any
 
 import typer
 
-from api.cli.shell.options import Settings, Yes, duration, fields, now
-from api.cli.shell.output import Row, table, to_row
+from api.cli.shell.operations import JsonBody, operation
+from api.cli.shell.options import Settings, Yes, duration, fields, now, option
+from api.cli.shell.output import Row, table
 from api.cli.shell.prompts import confirm
 from api.cli.shell.terminal import Terminal, noun, parsed_by, verb
 
@@ -49,7 +48,7 @@ def _grants(option: str, help: str) -> Any:
 
 
 Name = Annotated[str, typer.Argument(help="Name of the principal.")]
-Roles = Annotated[list[RoleOption] | None, typer.Option("--role", help="A role; repeat for more.")]
+Roles = Annotated[list[RoleOption] | None, option("--role", "A role; repeat for more.")]
 Allow = Annotated[
     list[Any] | None,
     _grants(
@@ -62,17 +61,13 @@ Deny = Annotated[
 ]
 Expires = Annotated[Any, duration("--expires", help="Validity period.")]
 Everywhere = Annotated[
-    bool,
-    typer.Option(
-        "--everywhere", help="Grant access to all namespaces, including their management."
-    ),
+    bool, option("--everywhere", "Grant access to all namespaces, including their management.")
 ]
 Local = Annotated[
-    bool,
-    typer.Option("--local", help="Access the database directly, for use when all keys are lost."),
+    bool, option("--local", "Access the database directly, for use when all keys are lost.")
 ]
 Data = Annotated[
-    Path | None, typer.Option("--data", help="With --local: the data directory of `millstream up`.")
+    Path | None, option("--data", "With --local: the data directory of `millstream up`.")
 ]
 
 
@@ -166,11 +161,7 @@ def _create(cli: Terminal, config: dict[str, Any], local: bool, data: Path | Non
         from api.cli.ops.local_keys import create as create_locally
 
         return create_locally(config, data)
-    from millstream_client.core.api.keys.create_key import create_key
-    from millstream_client.core.models.key_config import KeyConfig
-
-    call = create_key(body=KeyConfig(name=config["name"]))
-    return to_row(cli.client.call(replace(call, json=config)))
+    return cli.call("keys.create_key", body=JsonBody(config))
 
 
 def _show_secret(cli: Terminal, made: Row, sentence: str) -> None:
@@ -184,27 +175,17 @@ def _show_secret(cli: Terminal, made: Row, sentence: str) -> None:
 
 @verb(key, "ls", examples=["millstream key ls", "millstream key ls --name shop"])
 def list_keys(
-    cli: Terminal,
-    name: Annotated[str | None, typer.Option("--name", help="Only keys with this name.")] = None,
+    cli: Terminal, name: Annotated[str | None, option("--name", "Only keys with this name.")] = None
 ) -> None:
     """List keys and access key pairs by name, including those that ended in the last 90 days."""
-    from millstream_client.core.api.keys import list_keys as core
-    from millstream_client.core.types import UNSET
-    from millstream_client.sync.pages import all_pages
-
-    def list_page(cursor: str) -> Any:
-        return core.list_keys(name=name or UNSET, cursor=cursor)
-
-    rows: Iterator[Row] = map(to_row, all_pages(cli.client.transport, list_page))
-    cli.out.rows(rows, KEYS)
+    cli.out.rows(cli.pages("keys.list_keys", name=name or None), KEYS)
 
 
 @verb(key, "show")
 def show(cli: Terminal, key_id: KeyId) -> None:
     """Show a key and its permissions."""
-    from millstream_client.core.api.keys.get_key import get_key
 
-    cli.out.show(to_row(cli.client.call(get_key(key_id))), grants=GRANTS)
+    cli.out.show(cli.call("keys.get_key", key_id), grants=GRANTS)
 
 
 @verb(key, "rotate")
@@ -216,34 +197,26 @@ def rotate(
     ] = 86_400.0,
 ) -> None:
     """Create a new key with the same permissions; the old key stays valid for the overlap."""
-    from millstream_client.core.api.keys.rotate_key import rotate_key
-    from millstream_client.core.models.key_rotation import KeyRotation
-
-    call = rotate_key(key_id, body=KeyRotation(overlap_seconds=overlap))
-    made = to_row(cli.client.call(call))
+    body = JsonBody(overlap_seconds=overlap)
+    made = cli.call("keys.rotate_key", key_id, body=body)
     _show_secret(cli, made, f"Key {made['id']} replaces {key_id}. It is not shown again:")
 
 
 @verb(key, "revoke")
 def revoke(
-    cli: Terminal,
-    key_ids: Annotated[list[str], typer.Argument(help="Key ids.")],
-    yes: Yes = False,
+    cli: Terminal, key_ids: Annotated[list[str], typer.Argument(help="Key ids.")], yes: Yes = False
 ) -> None:
     """Permanently revoke keys and close their connections."""
-    from millstream_client.core.api.keys.get_key import get_key
-    from millstream_client.core.api.keys.revoke_key import revoke_key
 
     for key_id in key_ids:
-        name = to_row(cli.client.call(get_key(key_id)))["name"]
+        name = cli.call("keys.get_key", key_id)["name"]
         confirm(cli, f"Key {key_id} of {name} will be permanently revoked.", key_id, yes=yes)
-        cli.client.call(revoke_key(key_id))
+        cli.client.call(operation("keys.revoke_key", key_id))
         cli.out.done(f"Revoked key {key_id} of {name}.", {"id": key_id, "revoked": True})
 
 
 @verb(key, "whoami", examples=["millstream key whoami"])
 def whoami(cli: Terminal) -> None:
     """Show the caller's identity and permissions."""
-    from millstream_client.core.api.keys import whoami as core
 
-    cli.out.show(to_row(cli.client.call(core.whoami())), grants=GRANTS)
+    cli.out.show(cli.call("keys.whoami"), grants=GRANTS)

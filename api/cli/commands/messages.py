@@ -8,14 +8,11 @@ import typer
 
 from api.cli.errors import CliError, ExitCode
 from api.cli.io.browsed_rows import BODY, with_text
-from api.cli.io.stdin import lines_from_arguments, read_stdin
-from api.cli.shell.options import ContentType, Headers, Limit, QueueName, duration
+from api.cli.shell.options import ContentType, Headers, Limit, QueueName, duration, option
 from api.cli.shell.output import Row, table
-from api.cli.shell.terminal import FOR_EVER_S, LONG_S, Terminal, noun, verb
+from api.cli.shell.terminal import FOR_EVER_S, Terminal, noun, verb
 
 messages = noun()
-
-STDIN = "-"
 
 MESSAGES = table("id", "state", "sent_at", "due_at", "receive_count", "group", BODY)
 RESULTS = table("receipt_handle", "status", "error")
@@ -40,6 +37,11 @@ class MessageStateOption(StrEnum):
     PARKED = "parked"
 
 
+StateFilter = Annotated[
+    MessageStateOption | None, option("--state", "Only messages in this state.")
+]
+
+
 # ── Sending ──
 
 
@@ -60,22 +62,17 @@ def send(
         list[str],
         typer.Argument(help="Message to send; - reads standard input, one message per line."),
     ],
-    whole: Annotated[
-        bool, typer.Option("--whole", help="Send standard input as one message.")
-    ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Treat bodies as JSON values.")] = False,
+    whole: Annotated[bool, option("--whole", "Send standard input as one message.")] = False,
+    as_json: Annotated[bool, option("--json", "Treat bodies as JSON values.")] = False,
     as_messages: Annotated[
         bool,
-        typer.Option(
-            "--messages", help="Treat lines as messages in the format of `queue peek -o ndjson`."
-        ),
+        option("--messages", "Treat lines as messages in the format of `queue peek -o ndjson`."),
     ] = False,
-    group: Annotated[str, typer.Option("--group", help="The message group.")] = "",
+    group: Annotated[str, option("--group", "The message group.")] = "",
     dedup_id: Annotated[
         str,
-        typer.Option(
-            "--dedup-id",
-            help="Deduplication id: repeats within five minutes are ignored (FIFO queues).",
+        option(
+            "--dedup-id", "Deduplication id: repeats within five minutes are ignored (FIFO queues)."
         ),
     ] = "",
     delay: Annotated[
@@ -83,14 +80,13 @@ def send(
     ] = None,
     ttl: Annotated[Any, duration("--ttl", help="Time to live.")] = None,
     priority: Annotated[
-        int,
-        typer.Option("--priority", help="Priority, 0 to 9; higher priorities are delivered first."),
+        int, option("--priority", "Priority, 0 to 9; higher priorities are delivered first.")
     ] = 0,
     content_type: ContentType = "",
     headers: Headers = None,
 ) -> None:
     """Send messages, given as arguments or as lines of standard input."""
-    from api.cli.io.bulk_sender import BulkSender
+    from api.cli.io.bulk_sender import BulkSender, open_input
     from api.cli.io.rows import message_from, parse_json
     from millstream_client import NewMessage
 
@@ -102,13 +98,7 @@ def send(
             value, dict(headers or []), content_type, group, dedup_id, delay, ttl, priority
         )
 
-    target = cli.client.queue(name)
-    if bodies == [STDIN]:
-        target.config()  # raises if it does not exist, before anything is read
-        target = cli.connect(LONG_S).queue(name)
-        lines = read_stdin(whole=whole)
-    else:
-        lines = lines_from_arguments(bodies)
+    target, lines = open_input(cli, lambda client: client.queue(name), bodies, whole=whole)
     BulkSender(cli, message, target.send_many).send(lines, f"{{}} sent to queue {name}.")
 
 
@@ -138,7 +128,7 @@ def receive(
     ] = False,
     batch: Annotated[int, typer.Option("--batch", min=1, help="With --follow: batch size.")] = 1,
     keep: Annotated[
-        bool, typer.Option("--keep", help="Do not acknowledge; the messages stay in flight.")
+        bool, option("--keep", "Do not acknowledge; the messages stay in flight.")
     ] = False,
 ) -> None:
     """Receive messages and acknowledge each after printing it.
@@ -176,13 +166,13 @@ def settle(
     name: QueueName,
     handles: Annotated[list[str], typer.Argument(help="Receipt handles.")],
     verdict: Annotated[
-        OutcomeOption, typer.Option("--as", help="Outcome of the delivery.")
+        OutcomeOption, option("--as", "Outcome of the delivery.")
     ] = OutcomeOption.ACK,
     delay: Annotated[Any, duration("--delay", help="For nack: delay before redelivery.")] = None,
     visibility: Annotated[
         Any, duration("--visibility", help="For extend: new visibility timeout.")
     ] = None,
-    reason: Annotated[str, typer.Option("--reason", help="For nack and reject: reason.")] = "",
+    reason: Annotated[str, option("--reason", "For nack and reject: reason.")] = "",
 ) -> None:
     """Settle deliveries by their receipt handles."""
     from millstream_client.messages import Settlement, Verdict
@@ -236,14 +226,7 @@ def _result(handle: str, result: Any) -> Row:
         "millstream queue peek mails --state delayed -o ndjson",
     ],
 )
-def peek(
-    cli: Terminal,
-    name: QueueName,
-    state: Annotated[
-        MessageStateOption | None, typer.Option("--state", help="Only messages in this state.")
-    ] = None,
-    limit: Limit = 20,
-) -> None:
+def peek(cli: Terminal, name: QueueName, state: StateFilter = None, limit: Limit = 20) -> None:
     """Browse messages without receiving them."""
     browsed = cli.client.queue(name).browse(state)
     cli.out.rows(with_text(cli, islice(browsed, limit)), MESSAGES)

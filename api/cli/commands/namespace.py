@@ -1,14 +1,12 @@
 """`millstream namespace`: tenants and their quotas."""
 
-from collections.abc import Iterator
 from typing import Annotated, Any
 
 import typer
 
-from api.cli.shell.definitions import Definition, put_verbs
-from api.cli.shell.options import Prefix, Settings, Yes, fields
-from api.cli.shell.output import Row, table, to_row
-from api.cli.shell.prompts import confirm
+from api.cli.shell.definitions import Definition, delete_verb, put_verbs
+from api.cli.shell.options import Prefix, Settings, fields, option
+from api.cli.shell.output import table
 from api.cli.shell.terminal import Terminal, noun, verb
 
 namespace = noun()
@@ -24,18 +22,15 @@ NAMESPACES = table(
 )
 
 Name = Annotated[str, typer.Argument(help="Namespace.")]
+Names = Annotated[list[str], typer.Argument(help="Namespaces.")]
 
 
 def _configuration(
-    calls: Annotated[
-        float | None, typer.Option("--calls", help="Maximum calls per second.")
-    ] = None,
-    messages: Annotated[
-        float | None, typer.Option("--messages", help="Maximum messages per second.")
-    ] = None,
-    size: Annotated[float | None, typer.Option("--bytes", help="Maximum bytes per second.")] = None,
+    calls: Annotated[float | None, option("--calls", "Maximum calls per second.")] = None,
+    messages: Annotated[float | None, option("--messages", "Maximum messages per second.")] = None,
+    size: Annotated[float | None, option("--bytes", "Maximum bytes per second.")] = None,
     burst: Annotated[
-        float | None, typer.Option("--burst", help="Burst size, in seconds at the full rate.")
+        float | None, option("--burst", "Burst size, in seconds at the full rate.")
     ] = None,
     set_: Settings = None,
 ) -> dict[str, Any]:
@@ -49,22 +44,17 @@ def _configuration(
     return fields(set_, rates=rates or None)
 
 
-def _put(name: str, **conditions: Any) -> Any:
-    from millstream_client.core.api.namespaces.put_namespace import put_namespace
-    from millstream_client.core.models.namespace_config import NamespaceConfig
-
-    return put_namespace(name, body=NamespaceConfig(), **conditions)
-
+NAMESPACE = Definition(
+    namespace,
+    "Namespace",
+    Name,
+    "namespaces.{}_namespace",
+    _configuration,
+    lambda stored: f" Account ID: {stored['account_id']}.",
+)
 
 put_verbs(
-    namespace,
-    Definition(
-        "Namespace",
-        Name,
-        _put,
-        _configuration,
-        lambda stored: f" Account ID: {stored['account_id']}.",
-    ),
+    NAMESPACE,
     create=["millstream namespace create acme"],
     apply=[
         "millstream namespace apply acme --calls 1000 --messages 5000 --set queues_max=50",
@@ -75,38 +65,17 @@ put_verbs(
 @verb(namespace, "ls", examples=["millstream namespace ls"])
 def list_namespaces(cli: Terminal, prefix: Prefix = "") -> None:
     """List namespaces."""
-    from millstream_client.core.api.namespaces import list_namespaces
-
-    def list_page(cursor: str) -> Any:
-        return list_namespaces.list_namespaces(prefix=prefix, cursor=cursor)
-
-    cli.out.rows(_pages(cli, list_page), NAMESPACES)
-
-
-def _pages(cli: Terminal, list_page: Any) -> Iterator[Row]:
-    from millstream_client.sync.pages import all_pages
-
-    return map(to_row, all_pages(cli.client.transport, list_page))
+    cli.out.rows(cli.pages("namespaces.list_namespaces", prefix=prefix), NAMESPACES)
 
 
 @verb(namespace, "show", examples=["millstream namespace show default"])
 def show(cli: Terminal, name: Name) -> None:
     """Show a namespace, its account id and its quotas."""
-    from millstream_client.core.api.namespaces.get_namespace import get_namespace
 
-    cli.out.show(to_row(cli.client.call(get_namespace(name))))
+    cli.out.show(cli.call("namespaces.get_namespace", name))
 
 
-@verb(namespace, "rm", examples=["millstream namespace rm acme --yes"])
-def remove(
-    cli: Terminal,
-    names: Annotated[list[str], typer.Argument(help="Namespaces.")],
-    yes: Yes = False,
-) -> None:
+@delete_verb(NAMESPACE, Names, "millstream namespace rm acme --yes")
+def remove(_: Terminal, name: str) -> str:
     """Delete empty namespaces."""
-    from millstream_client.core.api.namespaces.delete_namespace import delete_namespace
-
-    for name in names:
-        confirm(cli, f"Namespace {name} will be deleted.", name, yes=yes)
-        cli.client.call(delete_namespace(name))
-        cli.out.done(f"Deleted namespace {name}.", {"name": name, "deleted": True})
+    return f"Namespace {name} will be deleted."

@@ -7,7 +7,7 @@ import typer
 
 from api.cli.config.process_settings import settings_from_cli, with_stores
 from api.cli.errors import CliError, ExitCode
-from api.cli.shell.options import DataOption, ServerOption
+from api.cli.shell.options import DataOption, ServerOption, option
 from api.cli.shell.terminal import noun
 
 processes = noun()
@@ -15,7 +15,7 @@ processes = noun()
 Host = Annotated[str | None, typer.Option(help="Address to listen on.")]
 Port = Annotated[int | None, typer.Option(help="Port to listen on; 0 selects a free port.")]
 Workers = Annotated[int | None, typer.Option(help="Number of API processes.")]
-Ephemeral = Annotated[bool | None, typer.Option("--ephemeral", help="Delete all data on exit.")]
+Ephemeral = Annotated[bool | None, option("--ephemeral", "Delete all data on exit.")]
 Durability = Annotated[
     Literal["always", "everysec"] | None,
     typer.Option(
@@ -32,8 +32,7 @@ MemoryMb = Annotated[
     ),
 ]
 Insecure = Annotated[
-    bool | None,
-    typer.Option("--insecure", help="Listen on non-loopback addresses without requiring keys."),
+    bool | None, option("--insecure", "Listen on non-loopback addresses without requiring keys.")
 ]
 
 
@@ -170,7 +169,7 @@ def doctor(
     host: Host = None,
     port: Port = None,
     data: DataOption = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
+    as_json: Annotated[bool, option("--json", "Print the result as JSON.")] = False,
 ) -> None:
     """Check the deployment for problems."""
     from api.cli.ops.doctor import examine, show

@@ -2,9 +2,7 @@
 
 from typing import Annotated, Any
 
-import typer
-
-from api.cli.shell.definitions import Definition, put_verbs
+from api.cli.shell.definitions import Definition, change_verb, delete_verb, pause_verbs, put_verbs
 from api.cli.shell.options import (
     Prefix,
     QueueName,
@@ -13,6 +11,7 @@ from api.cli.shell.options import (
     Yes,
     duration,
     fields,
+    option,
 )
 from api.cli.shell.output import Column, Row, table, to_row
 from api.cli.shell.prompts import confirm
@@ -37,17 +36,13 @@ Visibility = Annotated[Any, duration("--visibility", help="Visibility timeout.")
 Delay = Annotated[Any, duration("--delay", help="Delay before a new message can be received.")]
 Ttl = Annotated[Any, duration("--ttl", help="Time to live of messages.")]
 Attempts = Annotated[
-    int | None,
-    typer.Option("--attempts", help="Failed attempts before a message is dead-lettered."),
+    int | None, option("--attempts", "Failed attempts before a message is dead-lettered.")
 ]
 
 
 def _configuration(
     fifo: Annotated[
-        bool,
-        typer.Option(
-            "--fifo", help="Create a FIFO queue, which is ordered within each message group."
-        ),
+        bool, option("--fifo", "Create a FIFO queue, which is ordered within each message group.")
     ] = False,
     visibility: Visibility = None,
     delay: Delay = None,
@@ -65,16 +60,10 @@ def _configuration(
     )
 
 
-def _put(name: str, **conditions: Any) -> Any:
-    from millstream_client.core.api.queues.put_queue import put_queue
-    from millstream_client.core.models.queue_config import QueueConfig
-
-    return put_queue(name, body=QueueConfig(), **conditions)
-
+QUEUE = Definition(queue, "Queue", QueueName, "queues.{}_queue", _configuration)
 
 put_verbs(
-    queue,
-    Definition("Queue", QueueName, _put, _configuration),
+    QUEUE,
     create=[
         "millstream queue create orders",
         "millstream queue create mails --fifo --visibility 2m --attempts 3",
@@ -87,44 +76,15 @@ put_verbs(
 )
 
 
-@verb(
-    queue,
-    "change",
-    examples=[
-        "millstream queue change orders --visibility 1m",
-    ],
+change_verb(QUEUE, "millstream queue change orders --visibility 1m", without="fifo")
+
+
+pause_verbs(
+    QUEUE,
+    pause="Pause delivery: the queue accepts messages and delivers none.",
+    resume="Resume delivery.",
+    example="orders",
 )
-def change(
-    cli: Terminal,
-    name: QueueName,
-    visibility: Visibility = None,
-    delay: Delay = None,
-    ttl: Ttl = None,
-    attempts: Attempts = None,
-    set_: Settings = None,
-) -> None:
-    """Change fields of a queue's configuration; null resets a field to its default."""
-    config = fields(
-        set_,
-        visibility_timeout_seconds=visibility,
-        delay_seconds=delay,
-        ttl_seconds=ttl,
-        attempts_max=attempts,
-    )
-    changed = cli.client.queue(name).change(**config)
-    cli.out.done(f"Updated queue {name}.", to_row(changed))
-
-
-@verb(queue, "pause", examples=["millstream queue pause orders"])
-def pause(cli: Terminal, name: QueueName) -> None:
-    """Pause delivery: the queue accepts messages and delivers none."""
-    cli.out.done(f"Queue {name} paused.", to_row(cli.client.queue(name).pause()))
-
-
-@verb(queue, "resume", examples=["millstream queue resume orders"])
-def resume(cli: Terminal, name: QueueName) -> None:
-    """Resume delivery."""
-    cli.out.done(f"Queue {name} resumed.", to_row(cli.client.queue(name).resume()))
 
 
 @verb(
@@ -140,8 +100,7 @@ def list_queues(
     cli: Terminal,
     prefix: Prefix = "",
     counts: Annotated[
-        bool,
-        typer.Option("--counts", help="Show message counts; makes one more call per queue."),
+        bool, option("--counts", "Show message counts; makes one more call per queue.")
     ] = False,
 ) -> None:
     """List queues."""
@@ -184,19 +143,9 @@ def purge(cli: Terminal, name: QueueName, yes: Yes = False) -> None:
     cli.out.done(f"Purged {purged} messages of queue {name}.", {"purged": purged})
 
 
-@verb(queue, "rm", examples=["millstream queue rm retries mails orders --yes"])
-def remove(cli: Terminal, names: QueueNames, yes: Yes = False) -> None:
+@delete_verb(QUEUE, QueueNames, "millstream queue rm retries mails orders --yes")
+def remove(cli: Terminal, name: str) -> str:
     """Delete queues and their messages."""
-    for name in names:
-        stats = cli.client.queue(name).stats()
-        messages = (
-            stats.ready + stats.delayed + stats.in_flight + stats.parked + stats.dead_lettered
-        )
-        confirm(
-            cli,
-            f"Queue {name} and its {messages} messages will be permanently deleted.",
-            name,
-            yes=yes,
-        )
-        cli.client.queue(name).delete()
-        cli.out.done(f"Deleted queue {name}.", {"name": name, "deleted": True})
+    stats = cli.client.queue(name).stats()
+    messages = stats.ready + stats.delayed + stats.in_flight + stats.parked + stats.dead_lettered
+    return f"Queue {name} and its {messages} messages will be permanently deleted."

@@ -4,20 +4,18 @@ from typing import Annotated, Any
 
 import typer
 
-from api.cli.io.stdin import lines_from_arguments, read_stdin
-from api.cli.shell.options import ContentType, Headers, Limit, StreamName, position_option
+from api.cli.shell.options import ContentType, Headers, Limit, StreamName, option, position_option
 from api.cli.shell.parsers import StreamPosition
 from api.cli.shell.terminal import FOR_EVER_S, LONG_S, Terminal, noun, verb
 
 records = noun()
 
-STDIN = "-"
 EARLIEST = StreamPosition(end="earliest")
 
 From = Annotated[
     Any, position_option("--from", help="earliest, latest, 10m (ago), a time, or an offset.")
 ]
-Shard = Annotated[int | None, typer.Option("--shard", help="Only this shard.")]
+Shard = Annotated[int | None, option("--shard", "Only this shard.")]
 Long = Annotated[
     bool, typer.Option("--long", "-l", help="Show each record with its time, position and key.")
 ]
@@ -42,31 +40,24 @@ def put(
             help="Record to append; - or nothing reads standard input, one record per line."
         ),
     ] = None,
-    lines: Annotated[
-        bool, typer.Option("--lines", help="Treat lines as plain data (default).")
-    ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Treat data as JSON values.")] = False,
+    lines: Annotated[bool, option("--lines", "Treat lines as plain data (default).")] = False,
+    as_json: Annotated[bool, option("--json", "Treat data as JSON values.")] = False,
     as_records: Annotated[
         bool,
-        typer.Option(
-            "--records", help="Treat lines as records in the format of `stream read -o ndjson`."
-        ),
+        option("--records", "Treat lines as records in the format of `stream read -o ndjson`."),
     ] = False,
-    whole: Annotated[
-        bool, typer.Option("--whole", help="Append standard input as one record.")
-    ] = False,
+    whole: Annotated[bool, option("--whole", "Append standard input as one record.")] = False,
     key: Annotated[
-        str,
-        typer.Option("--key", help="Key of all records; records with the same key stay in order."),
+        str, option("--key", "Key of all records; records with the same key stay in order.")
     ] = "",
     key_field: Annotated[
-        str, typer.Option("--key-field", help="With --json: field that contains the key.")
+        str, option("--key-field", "With --json: field that contains the key.")
     ] = "",
     content_type: ContentType = "",
     headers: Headers = None,
 ) -> None:
     """Append records, given as arguments or as lines of standard input."""
-    from api.cli.io.bulk_sender import BulkSender
+    from api.cli.io.bulk_sender import BulkSender, open_input
     from api.cli.io.rows import key_in, parse_json, record_from
     from millstream_client import NewRecord
 
@@ -79,13 +70,7 @@ def put(
         own_key = key_in(value, key_field) if key_field else key
         return NewRecord(value, own_key, dict(headers or []), content_type)
 
-    target = cli.client.stream(name)
-    if data and data != [STDIN]:
-        given = lines_from_arguments(data)
-    else:
-        target.config()  # raises if it does not exist, before anything is read
-        target = cli.connect(LONG_S).stream(name)
-        given = read_stdin(whole=whole)
+    target, given = open_input(cli, lambda client: client.stream(name), data, whole=whole)
     BulkSender(cli, record, target.put_many).send(given, f"{{}} appended to stream {name}.")
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from api.cli.errors import CliError, ExitCode
-from api.cli.shell.options import JobStateOption, Limit, StreamName, fields, position_option
+from api.cli.shell.options import JobStateOption, Limit, StreamName, fields, option, position_option
 from api.cli.shell.output import Column, Row, table, to_row
 from api.cli.shell.parsers import StreamPosition
 from api.cli.shell.progress import JobNotices, progress
@@ -24,6 +24,7 @@ REACHES = table("shard", "first", "end")
 
 Name = Annotated[str, typer.Argument(help="Replay id.")]
 Bound = Annotated[Any, position_option("--from", help="earliest, 10m (ago), or a time.")]
+StateFilter = Annotated[JobStateOption | None, option("--state", "Only replays in this state.")]
 
 
 class ReplayOrderOption(StrEnum):
@@ -46,27 +47,26 @@ class ReplayOrderOption(StrEnum):
 def start(
     cli: Terminal,
     stream: StreamName,
-    to_stream: Annotated[str | None, typer.Option("--to-stream", help="Target stream.")] = None,
-    to_queue: Annotated[str | None, typer.Option("--to-queue", help="Target queue.")] = None,
+    to_stream: Annotated[str | None, option("--to-stream", "Target stream.")] = None,
+    to_queue: Annotated[str | None, option("--to-queue", "Target queue.")] = None,
     from_: Bound = None,
     until: Annotated[Any, position_option("--until", help="10m (ago), or a time.")] = None,
     keys: Annotated[
-        list[str] | None, typer.Option("--key", help="Only records of this key; repeat for more.")
+        list[str] | None, option("--key", "Only records of this key; repeat for more.")
     ] = None,
     order: Annotated[
-        ReplayOrderOption | None, typer.Option("--order", help="Order to preserve in the target.")
+        ReplayOrderOption | None, option("--order", "Order to preserve in the target.")
     ] = None,
-    rate: Annotated[float | None, typer.Option("--rate", help="Records per second.")] = None,
+    rate: Annotated[float | None, option("--rate", "Records per second.")] = None,
     speed: Annotated[
-        float | None, typer.Option("--speed", help="Multiple of the original arrival rate.")
+        float | None, option("--speed", "Multiple of the original arrival rate.")
     ] = None,
     limit: Limit = None,
     id_: Annotated[
-        str | None,
-        typer.Option("--id", help="Client-chosen id; makes the command idempotent."),
+        str | None, option("--id", "Client-chosen id; makes the command idempotent.")
     ] = None,
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Show what would change without changing it.")
+        bool, option("--dry-run", "Show what would change without changing it.")
     ] = False,
     wait: Annotated[
         bool, typer.Option(help="Wait until it completes; Ctrl-C stops waiting, not the replay.")
@@ -103,13 +103,7 @@ def bound(position: StreamPosition | None, option: str) -> Row | None:
 
 
 @verb(replay, "ls", examples=["millstream replay ls"])
-def list_replays(
-    cli: Terminal,
-    state: Annotated[
-        JobStateOption | None, typer.Option("--state", help="Only replays in this state.")
-    ] = None,
-    limit: Limit = 50,
-) -> None:
+def list_replays(cli: Terminal, state: StateFilter = None, limit: Limit = 50) -> None:
     """List replays, newest first."""
     replays = map(to_row, islice(cli.client.all_replays(state), limit))
     cli.out.rows(map(_with_target, replays) if cli.out.for_people else replays, REPLAYS)

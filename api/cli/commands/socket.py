@@ -5,8 +5,9 @@ from typing import Annotated, Any
 
 import typer
 
+from api.cli.shell.operations import operation
 from api.cli.shell.options import Limit
-from api.cli.shell.output import Column, table, to_row
+from api.cli.shell.output import Column, table
 from api.cli.shell.terminal import Terminal, noun, verb
 
 socket = noun()
@@ -42,13 +43,7 @@ PROCESSES = table(
 @verb(socket, "ls", examples=["millstream socket ls"])
 def list_sockets(cli: Terminal, limit: Limit = 50) -> None:
     """List WebSocket connections, as of a few seconds ago."""
-    from millstream_client.core.api.sockets import list_sockets
-    from millstream_client.sync.pages import all_pages
-
-    def list_page(cursor: str) -> Any:
-        return list_sockets.list_sockets(cursor=cursor)
-
-    cli.out.rows(map(to_row, islice(all_pages(cli.client.transport, list_page), limit)), SOCKETS)
+    cli.out.rows(islice(cli.pages("sockets.list_sockets"), limit), SOCKETS)
 
 
 @verb(socket, "close")
@@ -57,16 +52,14 @@ def close(
     sockets: Annotated[list[str], typer.Argument(help="Socket ids, as printed by `ls`.")],
 ) -> None:
     """Close WebSocket connections. What they hold is released, and clients can reconnect."""
-    from millstream_client.core.api.sockets.close_socket import close_socket
 
     for id_ in sockets:
-        cli.client.call(close_socket(id_))
+        cli.client.call(operation("sockets.close_socket", id_))
         cli.out.done(f"Closing socket {id_}.", {"id": id_})
 
 
 @verb(process, "ls", examples=["millstream process ls"])
 def list_processes(cli: Terminal) -> None:
     """List the processes of the deployment by role."""
-    from millstream_client.core.api.processes.list_processes import list_processes
 
-    cli.out.rows(map(to_row, cli.client.call(list_processes()).items), PROCESSES)
+    cli.out.rows(iter(cli.call("processes.list_processes")["items"]), PROCESSES)

@@ -6,10 +6,10 @@ from typing import Annotated, Any
 import typer
 
 from api.cli.errors import CliError
-from api.cli.shell.definitions import Definition, put_verbs
-from api.cli.shell.options import Prefix, Settings, Yes, duration, fields
-from api.cli.shell.output import Column, Row, table, to_row
-from api.cli.shell.prompts import confirm
+from api.cli.shell.definitions import Definition, delete_verb, pause_verbs, put_verbs
+from api.cli.shell.operations import JsonBody
+from api.cli.shell.options import Prefix, Settings, duration, fields, option
+from api.cli.shell.output import Column, Row, table
 from api.cli.shell.terminal import Terminal, noun, verb
 
 source = noun()
@@ -25,6 +25,7 @@ SOURCES = table(
 FAILURES = table("at", "reason", "detail", "body_bytes")
 
 Name = Annotated[str, typer.Argument(help="Source.")]
+Names = Annotated[list[str], typer.Argument(help="Sources.")]
 
 
 def _target(text: str) -> dict[str, str]:
@@ -53,24 +54,23 @@ def _configuration(
     into: Annotated[str, typer.Argument(help="queue:NAME or stream:NAME.")],
     secret_file: Annotated[
         Path | None,
-        typer.Option(
+        option(
             "--secret-file",
-            help="File with the provider's secret, or two during a rotation, one a line; - reads standard input.",
+            "File with the provider's secret, or two during a rotation, one a line; - reads standard input.",
         ),
     ] = None,
     keep: Annotated[
         list[str] | None,
-        typer.Option("--keep-header", help="Request header to store with each event; repeat."),
+        option("--keep-header", "Request header to store with each event; repeat."),
     ] = None,
     key: Annotated[
-        str | None,
-        typer.Option("--key", help="JSON Pointer into the body: record key or message group."),
+        str | None, option("--key", "JSON Pointer into the body: record key or message group.")
     ] = None,
     tolerance: Annotated[
         float | None, duration("--tolerance", help="Maximum age of a signature.")
     ] = None,
     signature_header: Annotated[
-        str | None, typer.Option("--signature-header", help="Header with the signature, for hmac.")
+        str | None, option("--signature-header", "Header with the signature, for hmac.")
     ] = None,
     set_: Settings = None,
 ) -> dict[str, Any]:
@@ -96,25 +96,15 @@ def _merged(body: dict[str, Any], settings: list[Any] | None) -> dict[str, Any]:
     return body
 
 
-def _put(name: str, **conditions: Any) -> Any:
-    from millstream_client.core.api.sources.put_source import put_source
-    from millstream_client.core.models.source_config import SourceConfig
-    from millstream_client.core.models.source_into import SourceInto
-    from millstream_client.core.models.source_webhook import SourceWebhook
-    from millstream_client.core.models.webhook_provider import WebhookProvider
-
-    body = SourceConfig(webhook=SourceWebhook(WebhookProvider.HMAC), into=SourceInto())
-    return put_source(name, body=body, **conditions)
-
-
 def _path_note(stored: Row) -> str:
     """Return a sentence with the path that the provider posts to."""
     return f" Path: {stored['path']}" if stored.get("path") else ""
 
 
+SOURCE = Definition(source, "Source", Name, "sources.{}_source", _configuration, _path_note)
+
 put_verbs(
-    source,
-    Definition("Source", Name, _put, _configuration, _path_note),
+    SOURCE,
     create=[
         "millstream source create github github queue:orders --secret-file github.secret --keep-header X-GitHub-Event",
         "echo whsec_8fKQ2rGq | millstream source create stripe stripe queue:orders --secret-file - --key /data/object/customer",
@@ -126,31 +116,22 @@ put_verbs(
 @verb(source, "ls", examples=["millstream source ls"])
 def list_sources(cli: Terminal, prefix: Prefix = "") -> None:
     """List sources."""
-    from millstream_client.core.api.sources import list_sources
-    from millstream_client.sync.pages import all_pages
-
-    def list_page(cursor: str) -> Any:
-        return list_sources.list_sources(prefix=prefix, cursor=cursor)
-
-    cli.out.rows(map(to_row, all_pages(cli.client.transport, list_page)), SOURCES)
+    cli.out.rows(cli.pages("sources.list_sources", prefix=prefix), SOURCES)
 
 
 @verb(source, "show", examples=["millstream source show github"])
 def show(cli: Terminal, name: Name) -> None:
     """Show the configuration of a source, and its counters."""
-    from millstream_client.core.api.sources.get_source import get_source
-    from millstream_client.core.api.sources.get_source_stats import get_source_stats
 
-    definition = to_row(cli.client.call(get_source(name)))
-    cli.out.show({**definition, "stats": to_row(cli.client.call(get_source_stats(name)))})
+    definition = cli.call("sources.get_source", name)
+    cli.out.show({**definition, "stats": cli.call("sources.get_source_stats", name)})
 
 
 @verb(source, "url", examples=["millstream source url github"])
 def url(cli: Terminal, name: Name) -> None:
     """Show the path that the provider posts to. It is a credential."""
-    from millstream_client.core.api.sources.get_source_url import get_source_url
 
-    shown = to_row(cli.client.call(get_source_url(name)))
+    shown = cli.call("sources.get_source_url", name)
     cli.out.done(str(shown["path"]), shown)
 
 
@@ -163,60 +144,37 @@ def rotate_url(
     ] = 86_400.0,
 ) -> None:
     """Replace the path that the provider posts to."""
-    from millstream_client.core.api.sources.rotate_source_url import rotate_source_url
-    from millstream_client.core.models.rotate_token_in import RotateTokenIn
-
-    body = RotateTokenIn(overlap_seconds=overlap)
-    shown = to_row(cli.client.call(rotate_source_url(name, body=body)))
+    body = JsonBody(overlap_seconds=overlap)
+    shown = cli.call("sources.rotate_source_url", name, body=body)
     cli.out.done(f"New path: {shown['path']}", shown)
 
 
 @verb(source, "test", examples=["millstream source test github"])
 def test(cli: Terminal, name: Name) -> None:
     """Send a test event, signed as the provider does, through the source to its target."""
-    from millstream_client.core.api.sources import test_source
 
-    event = to_row(cli.client.call(test_source.test_source(name)))
+    event = cli.call("sources.test_source", name)
     cli.out.done(f"Accepted test event {event['id']}.", event)
 
 
 @verb(source, "failures", examples=["millstream source failures github"])
 def failures(cli: Terminal, name: Name) -> None:
     """List the last rejected requests, newest first."""
-    from millstream_client.core.api.sources.list_source_failures import list_source_failures
 
-    listed = to_row(cli.client.call(list_source_failures(name)))
+    listed = cli.call("sources.list_source_failures", name)
     cli.out.rows(iter(listed["items"]), FAILURES)
 
 
-@verb(source, "pause", examples=["millstream source pause github"])
-def pause(cli: Terminal, name: Name) -> None:
-    """Refuse events with 503 until the source is resumed; providers send them again."""
-    from millstream_client.core.api.sources.pause_source import pause_source
-
-    cli.out.done(f"Source {name} paused.", to_row(cli.client.call(pause_source(name))))
-
-
-@verb(source, "resume", examples=["millstream source resume github"])
-def resume(cli: Terminal, name: Name) -> None:
-    """Resume a paused source."""
-    from millstream_client.core.api.sources.resume_source import resume_source
-
-    cli.out.done(f"Source {name} resumed.", to_row(cli.client.call(resume_source(name))))
+pause_verbs(
+    SOURCE,
+    pause="Refuse events with 503 until the source is resumed; providers send them again.",
+    resume="Resume a paused source.",
+    example="github",
+)
 
 
-@verb(source, "rm", examples=["millstream source rm github --yes"])
-def remove(
-    cli: Terminal,
-    names: Annotated[list[str], typer.Argument(help="Sources.")],
-    yes: Yes = False,
-) -> None:
+@delete_verb(SOURCE, Names, "millstream source rm github --yes")
+def remove(cli: Terminal, name: str) -> str:
     """Delete sources, and the events that have not reached their target."""
-    from millstream_client.core.api.sources.delete_source import delete_source
-    from millstream_client.core.api.sources.get_source_stats import get_source_stats
-
-    for name in names:
-        waiting = to_row(cli.client.call(get_source_stats(name)))["waiting"]
-        confirm(cli, f"Source {name} with {waiting} waiting events will be deleted.", name, yes=yes)
-        cli.client.call(delete_source(name))
-        cli.out.done(f"Deleted source {name}.", {"name": name, "deleted": True})
+    waiting = cli.call("sources.get_source_stats", name)["waiting"]
+    return f"Source {name} with {waiting} waiting events will be deleted."

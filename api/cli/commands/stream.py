@@ -2,21 +2,18 @@
 
 from typing import Annotated, Any
 
-import typer
-
 from api.cli.errors import CliError, ExitCode
-from api.cli.shell.definitions import Definition, put_verbs
+from api.cli.shell.definitions import Definition, change_verb, delete_verb, put_verbs
 from api.cli.shell.options import (
     Prefix,
     Settings,
     StreamName,
     StreamNames,
-    Yes,
     duration,
     fields,
+    option,
 )
 from api.cli.shell.output import Column, table, to_row
-from api.cli.shell.prompts import confirm
 from api.cli.shell.terminal import Terminal, noun, verb
 
 stream = noun()
@@ -30,27 +27,26 @@ STREAMS = table(
 )
 SHARDS = table(Column("index", "shard"), "open", "parents", "start", "next", "bytes", "fenced")
 
+Shards = Annotated[
+    int | None, option("--shards", "Split and merge to this number of equal shards.")
+]
+Split = Annotated[int | None, option("--split", "Split this shard into two halves.")]
+Merge = Annotated[tuple[int, int] | None, option("--merge", "Merge these two adjacent shards.")]
 RetentionOption = Annotated[Any, duration("--retention", help="Retention period.")]
 
 
 def _configuration(
-    shards: Annotated[int | None, typer.Option("--shards", help="Number of shards.")] = None,
+    shards: Annotated[int | None, option("--shards", "Number of shards.")] = None,
     retention: RetentionOption = None,
     set_: Settings = None,
 ) -> dict[str, Any]:
     return fields(set_, shards=shards, retention_seconds=retention)
 
 
-def _put(name: str, **conditions: Any) -> Any:
-    from millstream_client.core.api.streams.put_stream import put_stream
-    from millstream_client.core.models.stream_config import StreamConfig
-
-    return put_stream(name, body=StreamConfig(), **conditions)
-
+STREAM = Definition(stream, "Stream", StreamName, "streams.{}_stream", _configuration)
 
 put_verbs(
-    stream,
-    Definition("Stream", StreamName, _put, _configuration),
+    STREAM,
     create=[
         "millstream stream create clicks --shards 2",
         "millstream stream create copies --retention 1d --set key_index=true",
@@ -59,13 +55,7 @@ put_verbs(
 )
 
 
-@verb(stream, "change", examples=["millstream stream change clicks --retention 3d"])
-def change(
-    cli: Terminal, name: StreamName, retention: RetentionOption = None, set_: Settings = None
-) -> None:
-    """Change fields of a stream's configuration; null resets a field to its default."""
-    changed = cli.client.stream(name).change(**fields(set_, retention_seconds=retention))
-    cli.out.done(f"Updated stream {name}.", to_row(changed))
+change_verb(STREAM, "millstream stream change clicks --retention 3d", without="shards")
 
 
 @verb(
@@ -99,17 +89,7 @@ def show(cli: Terminal, name: StreamName) -> None:
     ],
 )
 def reshard(
-    cli: Terminal,
-    name: StreamName,
-    shards: Annotated[
-        int | None, typer.Option("--shards", help="Split and merge to this number of equal shards.")
-    ] = None,
-    split: Annotated[
-        int | None, typer.Option("--split", help="Split this shard into two halves.")
-    ] = None,
-    merge: Annotated[
-        tuple[int, int] | None, typer.Option("--merge", help="Merge these two adjacent shards.")
-    ] = None,
+    cli: Terminal, name: StreamName, shards: Shards = None, split: Split = None, merge: Merge = None
 ) -> None:
     """Change the number of shards: specify one of --shards, --split and --merge."""
     if sum(one is not None for one in (shards, split, merge)) != 1:
@@ -121,16 +101,8 @@ def reshard(
         cli.out.rows(map(to_row, after), SHARDS)
 
 
-@verb(stream, "rm", examples=["millstream stream rm copies clicks --yes"])
-def remove(cli: Terminal, names: StreamNames, yes: Yes = False) -> None:
+@delete_verb(STREAM, StreamNames, "millstream stream rm copies clicks --yes")
+def remove(cli: Terminal, name: str) -> str:
     """Delete streams and their records."""
-    for name in names:
-        records = sum(shard.next_ - shard.start for shard in cli.client.stream(name).shards())
-        confirm(
-            cli,
-            f"Stream {name} and its {records} records will be permanently deleted.",
-            name,
-            yes=yes,
-        )
-        cli.client.stream(name).delete()
-        cli.out.done(f"Deleted stream {name}.", {"name": name, "deleted": True})
+    records = sum(shard.next_ - shard.start for shard in cli.client.stream(name).shards())
+    return f"Stream {name} and its {records} records will be permanently deleted."

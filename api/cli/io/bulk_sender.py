@@ -1,21 +1,45 @@
 """Bulk sending of items as they are read, with progress."""
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from api.cli.errors import CliError, ExitCode
 from api.cli.io.rows import InvalidInputLine
-from api.cli.io.stdin import StdinLines
+from api.cli.io.stdin import StdinLines, lines_from_arguments, read_stdin
 from api.cli.shell.error_messages import cli_error_from
 from api.cli.shell.output import OutputFormat, Row, encode_pretty, to_row
 from api.cli.shell.progress import ProgressDisplay, progress
-from api.cli.shell.terminal import Terminal
-from millstream_client import Appended, MillstreamError, PartlyRefused, Sent
+from api.cli.shell.terminal import LONG_S, Terminal
+from millstream_client import (
+    Appended,
+    Millstream,
+    MillstreamError,
+    PartlyRefused,
+    Queue,
+    Sent,
+    Stream,
+)
 
 Parse = Callable[[bytes], Any]
+T = TypeVar("T", Queue, Stream)
 SendMany = Callable[[list[Any]], Sequence[Any]]
 
 KIB = 1 << 10
+STDIN = "-"
+
+
+def open_input(
+    cli: Terminal, target_of: Callable[[Millstream], T], arguments: list[str] | None, *, whole: bool
+) -> tuple[T, StdinLines]:
+    """Return the target, and the lines of the arguments or, without them, of standard input.
+
+    Raises if the target does not exist, before anything is read.
+    """
+    target = target_of(cli.client)
+    if arguments and arguments != [STDIN]:
+        return target, lines_from_arguments(arguments)
+    target.config()
+    return target_of(cli.connect(LONG_S)), read_stdin(whole=whole)
 
 
 class BulkSender:

@@ -1,54 +1,59 @@
-"""`create` and `apply`: the verbs that put a definition, with one set of options for both."""
+"""Verbs of definitions: `create`, `apply`, `change`, `pause`, `resume` and `rm`."""
 
 import inspect
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Annotated, Any, NamedTuple
 
 import typer
 
+from api.cli.shell.operations import JsonBody, operation
+from api.cli.shell.options import Yes, option
 from api.cli.shell.output import Row, to_row
+from api.cli.shell.prompts import confirm
 from api.cli.shell.terminal import Terminal, verb
 
-NewOption = Annotated[
-    bool, typer.Option("--new", help="Fail if it exists, even with the same settings.")
-]
-DryRun = Annotated[
-    bool, typer.Option("--dry-run", help="Show what would change, without changing it.")
-]
+NewOption = Annotated[bool, option("--new", "Fail if it exists, even with the same settings.")]
+DryRun = Annotated[bool, option("--dry-run", "Show what would change, without changing it.")]
 
 
 class Definition(NamedTuple):
-    """A noun that can be created and replaced.
+    """A noun that can be created and replaced, by verbs of its group of commands.
 
-    `name` annotates the argument of its name. `put` returns the SDK's call for a name and conditions; `configuration` makes
-    the body from options, which are its parameters; `note` returns a sentence about the result.
+    `name` annotates the argument of its name. `operations` names its operations by verb, `queues.{}_queue`; `configuration`
+    makes the body of a put from options, which are its parameters; `note` returns a sentence about the result.
     """
 
+    app: typer.Typer
     label: str
     name: Any
-    put: Callable[..., Any]
+    operations: str
     configuration: Callable[..., dict[str, Any]]
     note: Callable[[Row], str] = lambda _: ""
 
+    def operation(self, verb: str) -> str:
+        """Return the name of an operation."""
+        return self.operations.format(verb)
 
-def put_verbs(
-    app: typer.Typer, noun: Definition, *, create: Sequence[str], apply: Sequence[str]
-) -> None:
+    def put(self, name: str, body: dict[str, Any], **conditions: Any) -> Any:
+        """Return the call that creates or replaces an object."""
+        return operation(self.operation("put"), name, body=JsonBody(body), **conditions)
+
+
+def put_verbs(noun: Definition, *, create: Sequence[str], apply: Sequence[str]) -> None:
     """Register `create` and `apply`, with these examples."""
 
     def create_definition(cli: Terminal, /, name: str, **options: Any) -> None:
         from millstream_client.sync.definitions import create as create_only
 
         only_new = options.pop("new")
-        call = replace(noun.put(name, if_none_match="*"), json=noun.configuration(**options))
+        call = noun.put(name, noun.configuration(**options), if_none_match="*")
         stored = to_row(create_only(cli.client.transport, call, dict, only_new=only_new))
         outcome = "created" if stored["created"] else "already exists with these settings"
         cli.out.done(f"{noun.label} {name} {outcome}.{noun.note(stored)}", stored)
 
     def apply_definition(cli: Terminal, /, name: str, **options: Any) -> None:
         dry_run = options.pop("dry_run")
-        call = replace(noun.put(name, dry_run=dry_run), json=noun.configuration(**options))
+        call = noun.put(name, noun.configuration(**options), dry_run=dry_run)
         stored = to_row(cli.client.call(call))
         cli.out.done(f"{noun.label} {name} {_outcome(stored)}.{noun.note(stored)}", stored)
 
@@ -58,25 +63,93 @@ def put_verbs(
         f"Create a {noun_text}, or replace its configuration.\n\n"
         "Omitted settings take their defaults."
     )
-    for word, function, option, examples in (
+    for word, function, own_option, examples in (
         ("create", create_definition, ("new", NewOption), create),
         ("apply", apply_definition, ("dry_run", DryRun), apply),
     ):
-        _declare(function, noun, *option)
-        verb(app, word, examples=examples)(function)
+        _declare(function, noun, [_flag(*own_option)])
+        verb(noun.app, word, examples=examples)(function)
 
 
-def _declare(function: Callable[..., None], noun: Definition, option: str, type_: Any) -> None:
-    """Give the function the options of the noun's configuration, and one of its own."""
+def change_verb(noun: Definition, *examples: str, without: str) -> None:
+    """Register `change`, with the options of the configuration except one that cannot change."""
+
+    def change(cli: Terminal, /, name: str, **options: Any) -> None:
+        body = JsonBody(noun.configuration(**options))
+        row = cli.call(noun.operation("change"), name, body=body)
+        cli.out.done(f"Updated {noun_text} {name}.", row)
+
+    noun_text = noun.label.lower()
+    change.__doc__ = (
+        f"Change fields of a {noun_text}'s configuration; null resets a field to its default."
+    )
+    _declare(change, noun, [], without)
+    verb(noun.app, "change", examples=examples)(change)
+
+
+def pause_verbs(noun: Definition, *, pause: str, resume: str, example: str) -> None:
+    """Register `pause` and `resume`, with these helps and an example's name."""
+    label = noun.label.lower()
+    for word, outcome, help in (("pause", "paused", pause), ("resume", "resumed", resume)):
+        function = _pausing(noun, word, outcome)
+        function.__doc__ = help
+        verb(noun.app, word, examples=[f"millstream {label} {word} {example}"])(function)
+
+
+def _pausing(noun: Definition, word: str, outcome: str) -> Callable[..., None]:
+    def set_paused(cli: Terminal, /, name: str) -> None:
+        row = cli.call(noun.operation(word), name)
+        cli.out.done(f"{noun.label} {name} {outcome}.", row)
+
+    set_paused.__annotations__["name"] = noun.name
+    return set_paused
+
+
+def delete_verb(
+    noun: Definition, names: Any, *examples: str
+) -> Callable[[Callable[[Terminal, str], str]], None]:
+    """Register `rm`, with the docstring of a function that returns a warning about an object.
+
+    It is shown before each object is deleted, and has to be confirmed.
+    """
+    label = noun.label.lower()
+
+    def register(warning: Callable[[Terminal, str], str]) -> None:
+        def remove(cli: Terminal, /, names: list[str], yes: Yes = False) -> None:
+            for name in names:
+                confirm(cli, warning(cli, name), name, yes=yes)
+                cli.client.call(operation(noun.operation("delete"), name))
+                cli.out.done(f"Deleted {label} {name}.", {"name": name, "deleted": True})
+
+        remove.__annotations__["names"] = names
+        remove.__doc__ = warning.__doc__
+        verb(noun.app, "rm", examples=examples)(remove)
+
+    return register
+
+
+def _flag(name: str, annotation: Any) -> inspect.Parameter:
     kind = inspect.Parameter.KEYWORD_ONLY
+    return inspect.Parameter(name, kind, default=False, annotation=annotation)
+
+
+def _declare(
+    function: Callable[..., None],
+    noun: Definition,
+    own: Sequence[inspect.Parameter],
+    without: str = "",
+) -> None:
+    """Give the function the options of the noun's configuration, and its own."""
+    kind = inspect.Parameter.KEYWORD_ONLY
+    options = dict(inspect.signature(noun.configuration).parameters)
+    options.pop(without, None)
     parameters = [
         inspect.Parameter("cli", kind, annotation=Terminal),
         inspect.Parameter("name", kind, annotation=noun.name),
-        *inspect.signature(noun.configuration).parameters.values(),
-        inspect.Parameter(option, kind, default=False, annotation=type_),
+        *(option.replace(kind=kind) for option in options.values()),
+        *own,
     ]
-    keyword_only = [parameter.replace(kind=kind) for parameter in parameters]
-    function.__signature__ = inspect.Signature(keyword_only)  # type: ignore[attr-defined]
+    function.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
 
 
 def _outcome(stored: Row) -> str:

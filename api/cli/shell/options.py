@@ -19,6 +19,11 @@ def now() -> datetime:
     return datetime.fromtimestamp(SystemClock().now_ms() / 1000, UTC)
 
 
+def option(name: str, help: str) -> Any:
+    """Declare an option with its help."""
+    return typer.Option(name, help=help)
+
+
 def duration(*names: str, help: str = "") -> Any:
     """Declare an option for a duration, converted to seconds."""
     return typer.Option(*names, parser=parsed_by(parse_duration), metavar="DURATION", help=help)
@@ -75,7 +80,7 @@ StreamName = Annotated[str, typer.Argument(autocompletion=stream_names, help="St
 StreamNames = Annotated[list[str], typer.Argument(autocompletion=stream_names, help="Streams.")]
 GroupName = Annotated[str, typer.Argument(autocompletion=group_names, help="Group.")]
 GroupNames = Annotated[list[str], typer.Argument(autocompletion=group_names, help="Groups.")]
-Prefix = Annotated[str, typer.Option("--prefix", help="Only names with this prefix.")]
+Prefix = Annotated[str, option("--prefix", "Only names with this prefix.")]
 Limit = Annotated[int | None, typer.Option("-n", "--limit", min=1, help="Maximum number.")]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")]
 Settings = Annotated[
@@ -96,7 +101,7 @@ Headers = Annotated[
         help="Header (name=value); repeat for more.",
     ),
 ]
-ContentType = Annotated[str, typer.Option("--content-type", help="Content type of the data.")]
+ContentType = Annotated[str, option("--content-type", "Content type of the data.")]
 
 
 DataOption = Annotated[Path | None, typer.Option(help="Data directory.")]

@@ -12,7 +12,7 @@ import inspect
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from functools import cached_property, wraps
+from functools import cached_property, partial, wraps
 from typing import TYPE_CHECKING, Annotated, Any, Concatenate, ParamSpec
 
 import typer
@@ -21,7 +21,8 @@ from api.cli.config.process_settings import environment
 from api.cli.config.profiles import ServiceTarget, find_target
 from api.cli.errors import PipeClosed
 from api.cli.shell.interrupts import ended_by_sigterm
-from api.cli.shell.output import Output, OutputFormat
+from api.cli.shell.operations import operation
+from api.cli.shell.output import Output, OutputFormat, Row, to_row
 from api.cli.shell.parsers import parse_duration
 from api.cli.shell.sdk_warnings import listen
 
@@ -118,6 +119,18 @@ class Terminal:
     def client(self) -> "Millstream":
         """Client for short calls."""
         return self.connect(0.0)
+
+    def call(self, name: str, /, *path: str, **parameters: Any) -> Row:
+        """Make a call of the REST API, such as `queues.get_queue`, and return its result."""
+        return to_row(self.client.call(operation(name, *path, **parameters)))
+
+    def pages(self, name: str, /, *path: str, **parameters: Any) -> Iterator[Row]:
+        """Yield the items of a list, such as `keys.list_keys`, page by page."""
+        from millstream_client.sync.pages import all_pages
+
+        list_page = partial(operation, name, *path, **parameters)
+        items = all_pages(self.client.transport, lambda cursor: list_page(cursor=cursor))
+        return map(to_row, items)
 
     def connect(self, retry_s: float) -> "Millstream":
         """Return a client that retries for `retry_s`, unless --retry is given; closed at the end."""
