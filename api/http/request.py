@@ -4,6 +4,8 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Generic, NamedTuple, TypeVar, cast
 
+import msgspec
+
 from api.observability.metric_buffers import ProtocolMetrics
 from api.observability.tracing import TraceSpan
 from api.types import RequestHeaders
@@ -23,41 +25,21 @@ Name = QueueName | StreamName | GroupName
 """Name of the resource in a hot path."""
 
 
-class FastRequest:
+class FastRequest(msgspec.Struct, eq=False):
     """A complete request for a hot route. `segments`: its path split at '/'.
 
     `is_connected` returns whether the connection is open as far as is known, without waiting. `client`: the client's address.
     `request_id` is assigned later, and a `trace` if spans are collected.
     """
 
-    __slots__ = (
-        "body",
-        "client",
-        "headers",
-        "is_connected",
-        "query_string",
-        "request_id",
-        "segments",
-        "trace",
-    )
-
-    def __init__(
-        self,
-        segments: Sequence[str],
-        headers: RequestHeaders,
-        query_string: bytes,
-        is_connected: Callable[[], bool],
-        body: bytes = b"",
-        client: tuple[str, int] | None = None,
-    ) -> None:
-        self.segments = segments
-        self.headers = headers
-        self.query_string = query_string
-        self.is_connected = is_connected
-        self.body = body
-        self.client = client
-        self.request_id = b""
-        self.trace: TraceSpan | None = None
+    segments: Sequence[str]
+    headers: RequestHeaders
+    query_string: bytes
+    is_connected: Callable[[], bool]
+    body: bytes = b""
+    client: tuple[str, int] | None = None
+    request_id: bytes = b""
+    trace: TraceSpan | None = None
 
 
 class AppContext(NamedTuple):

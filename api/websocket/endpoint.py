@@ -10,6 +10,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 from urllib.parse import parse_qsl
 
+import msgspec
 from starlette.types import Receive, Scope, Send
 
 from api.auth.audit import Auditing, address_of
@@ -53,25 +54,15 @@ from storage.quotas.connection_slots import ConnectionSlots
 PATH = WHERE
 
 
-class WebSocketEndpoint:
+class WebSocketEndpoint(msgspec.Struct, frozen=True, kw_only=True):
     """The WebSocket endpoint at `/v1/ws`."""
 
-    def __init__(
-        self,
-        *,
-        authenticator: Authenticator,
-        revalidator: SessionRevalidator,
-        auditing: Auditing,
-        sessions: Callable[[], Sessions],
-        subscription_factory: Callable[[], SubscriptionFactory],
-        connection_slots: Callable[[], ConnectionSlots],
-    ) -> None:
-        self._connection_slots = connection_slots
-        self._authenticator = authenticator
-        self._revalidator = revalidator
-        self._auditing = auditing
-        self._sessions = sessions
-        self._subscription_factory = subscription_factory
+    authenticator: Authenticator
+    revalidator: SessionRevalidator
+    auditing: Auditing
+    sessions: Callable[[], Sessions]
+    subscription_factory: Callable[[], SubscriptionFactory]
+    connection_slots: Callable[[], ConnectionSlots]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         accepted = await self._accept(scope, receive, send)
@@ -81,7 +72,7 @@ class WebSocketEndpoint:
         try:
             socket = await self._handshake(receive, connection, principal, scope)
             if socket is not None:
-                with self._revalidator.registered(socket.principal, socket.expel):
+                with self.revalidator.registered(socket.principal, socket.expel):
                     await socket.run(receive)
         except ProtocolViolation as violation:
             await self._close(connection, violation.code, violation.reason)
@@ -93,8 +84,8 @@ class WebSocketEndpoint:
             await self._close(connection, Close.INTERNAL_ERROR, "internal error")
         finally:
             if connection.slot_namespace is not None:
-                self._connection_slots().release(connection.slot_namespace)
-            self._sessions().disconnected(connection)
+                self.connection_slots().release(connection.slot_namespace)
+            self.sessions().disconnected(connection)
 
     async def _accept(
         self, scope: Scope, receive: Receive, send: Send
@@ -111,7 +102,7 @@ class WebSocketEndpoint:
             wire = _wire(scope["subprotocols"])
             self._check_capacity()
             if principal is not None:
-                await self._connection_slots().acquire(principal.namespace)
+                await self.connection_slots().acquire(principal.namespace)
         except Exception as error:
             self._note(error, scope)
             await receive()
@@ -123,20 +114,20 @@ class WebSocketEndpoint:
             await send({"type": "websocket.accept", "subprotocol": chosen})
         except BaseException:
             if principal is not None:
-                self._connection_slots().release(principal.namespace)
+                self.connection_slots().release(principal.namespace)
             raise
         abort = scope.get("extensions", {}).get(ABORT, _nothing)
-        connection = Connection(send, abort, wire, self._sessions().clock)
+        connection = Connection(send, abort, wire, self.sessions().clock)
         connection.slot_namespace = None if principal is None else principal.namespace
         connection.address = address_of(scope.get("client"))
-        self._sessions().connected(connection)
+        self.sessions().connected(connection)
         return connection, principal
 
     def _note(self, error: Exception, scope: Scope) -> None:
         """Record an unauthenticated failure in the audit log."""
         if isinstance(error, Unauthenticated):
             headers = dict(scope["headers"])
-            self._auditing.record_anonymous_failure(
+            self.auditing.record_anonymous_failure(
                 error,
                 protocol=ApiProtocol.WS,
                 client=scope.get("client"),
@@ -151,15 +142,15 @@ class WebSocketEndpoint:
         """
         ticket = dict(parse_qsl(query_string.decode("latin-1"))).get("ticket")
         if ticket is not None:
-            return await self._authenticator.authenticate_token(ticket, headers)
-        if not self._authenticator.is_anonymous(headers):
-            return await self._authenticator.authenticate(headers)
-        if self._sessions().unauthenticated >= limits.ANONYMOUS_CONNECTIONS_MAX:
+            return await self.authenticator.authenticate_token(ticket, headers)
+        if not self.authenticator.is_anonymous(headers):
+            return await self.authenticator.authenticate(headers)
+        if self.sessions().unauthenticated >= limits.ANONYMOUS_CONNECTIONS_MAX:
             raise StorageBusy("Too many connections are not yet authenticated.")
         return None
 
     def _check_capacity(self) -> None:
-        sessions = self._sessions()
+        sessions = self.sessions()
         if sessions.sockets >= sessions.limits.sockets_max:
             raise StorageBusy("Too many open connections; another process may have capacity.")
 
@@ -171,7 +162,7 @@ class WebSocketEndpoint:
         scope: Scope,
     ) -> "SocketLoop | None":
         """Process the first frames and return the socket with its session; None if it is closed."""
-        sessions = self._sessions()
+        sessions = self.sessions()
         sessions.unauthenticated += principal is None
         try:
             frames = await self._first_frames(receive, connection)
@@ -185,7 +176,7 @@ class WebSocketEndpoint:
         principal = await self._principal_of(hello, principal, scope)
         await self._acquire_slot(connection, principal)
         session = await self._session(connection, principal, hello)
-        return SocketLoop(session, connection, self._subscription_factory(), self._sessions(), rest)
+        return SocketLoop(session, connection, self.subscription_factory(), self.sessions(), rest)
 
     async def _acquire_slot(self, connection: Connection, principal: Principal) -> None:
         """Ensure that the socket holds a connection slot in its principal's namespace.
@@ -195,7 +186,7 @@ class WebSocketEndpoint:
         if connection.slot_namespace == principal.namespace:
             return
         try:
-            await self._connection_slots().acquire(principal.namespace)
+            await self.connection_slots().acquire(principal.namespace)
         except QuotaExceeded as error:
             raise ProtocolViolation(Close.TOO_MANY, error.detail) from None
         except NamespaceNotFound as error:
@@ -204,7 +195,7 @@ class WebSocketEndpoint:
             raise ProtocolViolation(Close.INTERNAL_ERROR, error.detail) from None
         before, connection.slot_namespace = connection.slot_namespace, principal.namespace
         if before is not None:
-            self._connection_slots().release(before)
+            self.connection_slots().release(before)
 
     async def _principal_of(
         self, hello: Hello, principal: Principal | None, scope: Scope
@@ -212,7 +203,7 @@ class WebSocketEndpoint:
         """Return the principal of the `hello`. Raises ProtocolViolation."""
         try:
             if hello.token:
-                return await self._authenticator.authenticate_token(
+                return await self.authenticator.authenticate_token(
                     hello.token, dict(scope["headers"])
                 )
         except (Unauthenticated, Forbidden, ValidationFailed) as error:
@@ -225,7 +216,7 @@ class WebSocketEndpoint:
     async def _first_frames(
         self, receive: Receive, connection: Connection
     ) -> Sequence[ClientFrame]:
-        process_limits = self._sessions().limits
+        process_limits = self.sessions().limits
         try:
             async with asyncio.timeout(process_limits.hello_ms_max / limits.SECOND_MS):
                 message = await receive()
@@ -245,7 +236,7 @@ class WebSocketEndpoint:
         self, connection: Connection, principal: Principal, hello: Hello
     ) -> PushSession:
         """Resume or open the session of a socket and send its `welcome`."""
-        sessions = self._sessions()
+        sessions = self.sessions()
         session = None
         if hello.resume is not None:
             session = await sessions.resume(hello.resume, principal, connection.wire)
@@ -272,7 +263,7 @@ class WebSocketEndpoint:
 
     async def _close(self, connection: Connection, code: int, reason: str) -> None:
         WEBSOCKET_CLOSED.labels(str(code)).inc()
-        await self._sessions().cut(connection, code, reason)
+        await self.sessions().cut(connection, code, reason)
 
 
 def _nothing() -> None:

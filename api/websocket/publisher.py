@@ -39,27 +39,16 @@ class PublishMetrics(msgspec.Struct, frozen=True):
     streams: ProtocolMetrics
 
 
-class Publisher:
+class Publisher(msgspec.Struct, frozen=True, kw_only=True):
     """Publisher for all sessions; publishes of one session run in the order of its frames."""
 
-    def __init__(
-        self,
-        *,
-        queues: Queues,
-        streams: Streams,
-        access: Authorizer,
-        quotas: QuotaEnforcer,
-        metrics: PublishMetrics,
-        catalog: Catalog,
-        tracing: Tracing | None = None,
-    ) -> None:
-        self._catalog = catalog
-        self._tracing = tracing
-        self._quotas = quotas
-        self._queues = queues
-        self._streams = streams
-        self._access = access
-        self._metrics = metrics
+    queues: Queues
+    streams: Streams
+    access: Authorizer
+    quotas: QuotaEnforcer
+    metrics: PublishMetrics
+    catalog: Catalog
+    tracing: Tracing | None = None
 
     async def publish(self, session: PushSession, frame: Publish) -> None:
         """Queue a frame for publishing; the answer is sent when it is done."""
@@ -85,10 +74,10 @@ class Publisher:
                 await session.send_bytes(payload)
 
     async def _publish(self, session: PushSession, frame: Publish) -> ServerOk:
-        if self._tracing is None:
+        if self.tracing is None:
             return await self._do(session, frame, None)
         _, _, word = frame.to.partition(":")
-        trace = self._tracing.start_span(SEND, "publish", word, b"")
+        trace = self.tracing.start_span(SEND, "publish", word, b"")
         trace.set_attributes({"millstream.namespace": session.principal.namespace})
         try:
             answer = await self._do(session, frame, trace)
@@ -108,33 +97,33 @@ class Publisher:
     async def _send(
         self, session: PushSession, frame: Publish, queue: QueueName, trace: TraceSpan | None
     ) -> ServerOk:
-        self._access.authorise(session.principal, Action.QUEUE_SEND, str(queue))
+        self.access.authorise(session.principal, Action.QUEUE_SEND, str(queue))
         messages = [session.wire.message(item) for item in frame.items]
         if trace is not None:
             trace.add_links((context_of(message.headers) for message in messages), len(messages))
             messages = with_span_context(messages, trace)
-        metrics = self._metrics.queues
+        metrics = self.metrics.queues
         size_bytes = total_bytes([message.body for message in messages])
         await self._spend(session, f"queue/{queue.name}", len(messages), size_bytes)
         metrics.received(len(messages), size_bytes)
-        sent = await self._queues.send(queue, messages, idempotency_key=frame.idempotency_key)
+        sent = await self.queues.send(queue, messages, idempotency_key=frame.idempotency_key)
         metrics.confirmed(len(sent), sum([message.duplicate for message in sent]))
         return ServerOk(frame.id, [SentMessageOut.from_domain(message) for message in sent], 0)
 
     async def _append(
         self, session: PushSession, frame: Publish, stream: StreamName, trace: TraceSpan | None
     ) -> ServerOk:
-        self._access.authorise(session.principal, Action.STREAM_PUT, str(stream))
+        self.access.authorise(session.principal, Action.STREAM_PUT, str(stream))
         records = [session.wire.record(item) for item in frame.items]
         if trace is not None:
             trace.add_links(contexts_of_records(records), len(records))
-            bytes_max = (await self._catalog.stream(stream)).spec.record_bytes_max
+            bytes_max = (await self.catalog.stream(stream)).spec.record_bytes_max
             records = records_with_span_context(records, trace, bytes_max)
-        metrics = self._metrics.streams
+        metrics = self.metrics.streams
         size_bytes = total_bytes([record.data for record in records])
         await self._spend(session, f"stream/{stream.name}", len(records), size_bytes)
         metrics.received(len(records), size_bytes)
-        results = await self._streams.append(stream, records, idempotency_key=frame.idempotency_key)
+        results = await self.streams.append(stream, records, idempotency_key=frame.idempotency_key)
         failed = count_appended(metrics, results)
         return ServerOk(frame.id, [appended_out(one) for one in results], failed)
 
@@ -142,7 +131,7 @@ class Publisher:
         self, session: PushSession, resource: str, messages: int, size_bytes: int
     ) -> None:
         """Charge a publish to the quota as one call. Raises QuotaExceeded."""
-        waiting = self._quotas.acquire(
+        waiting = self.quotas.acquire(
             session.principal, resource, messages=messages, size_bytes=size_bytes
         )
         if waiting is not None:
