@@ -56,45 +56,31 @@ BUILD_INFO = StateMetric(
     "Always 1; the labels describe the running version",
     ("version", "python", "redis_version", "redis_flavor"),
 )
-STATE_UP = StateMetric(
-    "millstream_state_up",
-    "gauge",
-    "1 if the stores could be queried for the following metrics, otherwise 0",
+
+
+def _gauge(name: str, help: str, labels: tuple[str, ...] = ()) -> StateMetric:
+    return StateMetric(f"millstream_{name}", "gauge", help, labels)
+
+
+STATE_UP = _gauge(
+    "state_up", "1 if the stores could be queried for the following metrics, otherwise 0"
 )
-SERIES_AGE = StateMetric(
-    "millstream_series_age_seconds",
-    "gauge",
-    "Age of the last measurement of the stores",
+SERIES_AGE = _gauge("series_age_seconds", "Age of the last measurement of the stores")
+QUEUES = _gauge("queues", "Queues")
+STREAMS = _gauge("streams", "Streams")
+GROUPS = _gauge("consumer_groups", "Consumer groups")
+QUEUE_MESSAGES = _gauge("queue_messages", "Messages in queues, by state", ("state",))
+QUEUE_BYTES = _gauge("queue_bytes", "Bytes of messages in queues, excluding dead letters")
+QUEUE_AGE = _gauge("queue_oldest_message_age_seconds", "Age of the oldest ready message")
+STREAM_RECORDS = _gauge("stream_records", "Records of streams in the hot store")
+STREAM_BYTES = _gauge("stream_bytes", "Bytes of the records of streams in the hot store")
+LAG_RECORDS = _gauge(
+    "consumer_group_lag_records", "Unread records of the group with the largest lag"
 )
-QUEUES = StateMetric("millstream_queues", "gauge", "Queues")
-STREAMS = StateMetric("millstream_streams", "gauge", "Streams")
-GROUPS = StateMetric("millstream_consumer_groups", "gauge", "Consumer groups")
-QUEUE_MESSAGES = StateMetric(
-    "millstream_queue_messages", "gauge", "Messages in queues, by state", ("state",)
+LAG_SECONDS = _gauge(
+    "consumer_group_lag_seconds", "Age of the oldest record that a group has not read"
 )
-QUEUE_BYTES = StateMetric(
-    "millstream_queue_bytes", "gauge", "Bytes of messages in queues, excluding dead letters"
-)
-QUEUE_AGE = StateMetric(
-    "millstream_queue_oldest_message_age_seconds", "gauge", "Age of the oldest ready message"
-)
-STREAM_RECORDS = StateMetric(
-    "millstream_stream_records", "gauge", "Records of streams in the hot store"
-)
-STREAM_BYTES = StateMetric(
-    "millstream_stream_bytes", "gauge", "Bytes of the records of streams in the hot store"
-)
-LAG_RECORDS = StateMetric(
-    "millstream_consumer_group_lag_records",
-    "gauge",
-    "Unread records of the group with the largest lag",
-)
-LAG_SECONDS = StateMetric(
-    "millstream_consumer_group_lag_seconds",
-    "gauge",
-    "Age of the oldest record that a group has not read",
-)
-MEMBERS = StateMetric("millstream_consumer_group_members", "gauge", "Members of consumer groups")
+MEMBERS = _gauge("consumer_group_members", "Members of consumer groups")
 EXPIRED = StateMetric("millstream_messages_expired_total", "counter", "Messages expired", ("kind",))
 DROPPED = StateMetric(
     "millstream_messages_dropped_total",
@@ -108,38 +94,22 @@ DEAD_LETTERED = StateMetric(
     "Messages dead-lettered, by reason",
     ("reason",),
 )
-ARCHIVE_LAG = StateMetric(
-    "millstream_archive_lag_seconds",
-    "gauge",
-    "Age of the oldest unarchived record",
+ARCHIVE_LAG = _gauge("archive_lag_seconds", "Age of the oldest unarchived record")
+REPLAY_JOBS = _gauge("replay_jobs", "Replays, by state", ("state",))
+SOURCES = _gauge("sources", "Sources")
+SOURCE_EVENTS_WAITING = _gauge(
+    "source_events_waiting", "Events that sources have accepted and their targets do not have yet"
 )
-REPLAY_JOBS = StateMetric("millstream_replay_jobs", "gauge", "Replays, by state", ("state",))
-SOURCES = StateMetric("millstream_sources", "gauge", "Sources")
-SOURCE_EVENTS_WAITING = StateMetric(
-    "millstream_source_events_waiting",
-    "gauge",
-    "Events that sources have accepted and their targets do not have yet",
+SOURCE_EVENT_AGE = _gauge(
+    "source_oldest_event_age_seconds", "Age of the oldest event that waits for its target"
 )
-SOURCE_EVENT_AGE = StateMetric(
-    "millstream_source_oldest_event_age_seconds",
-    "gauge",
-    "Age of the oldest event that waits for its target",
+SOURCES_BLOCKED = _gauge(
+    "sources_blocked", "Sources whose oldest waiting event is more than a minute old"
 )
-SOURCES_BLOCKED = StateMetric(
-    "millstream_sources_blocked",
-    "gauge",
-    "Sources whose oldest waiting event is more than a minute old",
-)
-MEMORY_USED = StateMetric(
-    "millstream_redis_memory_used_bytes", "gauge", "Memory used by the hot store"
-)
-MEMORY_MAX = StateMetric(
-    "millstream_redis_memory_max_bytes", "gauge", "Memory limit of the hot store; 0: no limit"
-)
-AOF_OK = StateMetric(
-    "millstream_redis_aof_ok",
-    "gauge",
-    "1 if the hot store has an append-only file and its last write succeeded",
+MEMORY_USED = _gauge("redis_memory_used_bytes", "Memory used by the hot store")
+MEMORY_MAX = _gauge("redis_memory_max_bytes", "Memory limit of the hot store; 0: no limit")
+AOF_OK = _gauge(
+    "redis_aof_ok", "1 if the hot store has an append-only file and its last write succeeded"
 )
 EVICTED = StateMetric(
     "millstream_redis_evicted_keys_total",

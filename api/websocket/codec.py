@@ -73,6 +73,13 @@ class BadFrame(Exception):
         self.sub = sub
 
 
+def _item(decoder: Any, raw: msgspec.Raw) -> Any:
+    try:
+        return decoder.decode(raw)
+    except msgspec.ValidationError as error:
+        raise from_msgspec(error, decoder.type) from None
+
+
 class Wire:
     """Codec of one subprotocol.
 
@@ -129,18 +136,12 @@ class Wire:
 
     def message(self, raw: msgspec.Raw) -> NewMessage:
         """Decode an item of a publish to a queue. Raises ValidationFailed."""
-        try:
-            wire: MessageIn | PackedMessage = self._message.decode(raw)
-        except msgspec.ValidationError as error:
-            raise from_msgspec(error, self._message.type) from None
+        wire: MessageIn | PackedMessage = _item(self._message, raw)
         return wire.to_domain()
 
     def record(self, raw: msgspec.Raw) -> Record:
         """Decode an item of a publish to a stream. Raises ValidationFailed."""
-        try:
-            wire: RecordIn | PackedRecord = self._record.decode(raw)
-        except msgspec.ValidationError as error:
-            raise from_msgspec(error, self._record.type) from None
+        wire: RecordIn | PackedRecord = _item(self._record, raw)
         return wire.to_domain()
 
     def message_out(self, message: ReceivedMessage) -> ReceivedMessageOut:

@@ -24,8 +24,7 @@ def quota_cost_of(operation: Operation, request: Any) -> QuotaCost:
     resource = f"stream/{name}" if name else ""
     if operation.action is not Action.STREAM_PUT:
         return QuotaCost(resource)
-    records = getattr(request, "records", None)
-    return QuotaCost(resource, 1 if records is None else len(records))
+    return QuotaCost.of_items(resource, getattr(request, "records", None))
 
 
 def throttled(operation: Operation, error: QuotaExceeded) -> AwsError:

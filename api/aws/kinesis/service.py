@@ -16,12 +16,12 @@ from api.aws.kinesis.actions import (
 )
 from api.aws.kinesis.errors import as_kinesis_error, translate
 from api.aws.kinesis.quota_cost import quota_cost_of, throttled
-from api.aws.protocol.service import Service
+from api.aws.protocol.service import Service, operations_by_name
 
 KINESIS = Service(
     target="Kinesis_20131202",
     json_type="application/x-amz-json-1.1",
-    operations=[
+    operations=operations_by_name(
         put.operations,
         get.operations,
         subscribe.operations,
@@ -34,17 +34,19 @@ KINESIS = Service(
         tags.operations,
         policies.operations,
         account.operations,
-    ],
+    ),
     translate=translate,
     quota_cost_of=quota_cost_of,
     throttled=throttled,
     adapt_error=as_kinesis_error,
-    times=(
-        "ApproximateArrivalTimestamp",
-        "ConsumerCreationTimestamp",
-        "StreamCreationTimestamp",
-        "StartedAt",
-        "EndedAt",
-        "EarliestAllowedEndAt",
+    times=frozenset(
+        {
+            "ApproximateArrivalTimestamp",
+            "ConsumerCreationTimestamp",
+            "StreamCreationTimestamp",
+            "StartedAt",
+            "EndedAt",
+            "EarliestAllowedEndAt",
+        }
     ),
 )

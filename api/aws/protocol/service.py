@@ -1,6 +1,6 @@
 """An AWS service: its operations, and a call of one."""
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sized
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import msgspec
@@ -35,49 +35,23 @@ class ServiceContext(msgspec.Struct, frozen=True):
     public_url: str = ""
 
 
-class AwsCall(Generic[In]):
+class AwsCall(msgspec.Struct, Generic[In], eq=False):
     """One call of an operation.
 
     `address`: the service's, as in the client's request or in the settings. `account`: the only account that its addresses may
     name; "" in open mode, where any is accepted. `trace`: its span, if tracing is enabled. `headers`: the request's.
     """
 
-    __slots__ = (
-        "_action",
-        "_context",
-        "account",
-        "address",
-        "headers",
-        "is_client_connected",
-        "principal",
-        "request",
-        "storage",
-        "trace",
-    )
-
-    def __init__(
-        self,
-        payload: In,
-        storage: Storage,
-        principal: Principal,
-        action: Action | None,
-        address: str,
-        is_client_connected: Callable[[], bool],
-        context: ServiceContext,
-        account: str = "",
-        trace: TraceSpan | None = None,
-        headers: RequestHeaders = _NO_HEADERS,
-    ) -> None:
-        self.request = payload
-        self.storage = storage
-        self.principal = principal
-        self._action = action
-        self.address = address
-        self.is_client_connected = is_client_connected
-        self._context = context
-        self.account = account
-        self.trace = trace
-        self.headers = headers
+    request: In
+    storage: Storage
+    principal: Principal
+    required_action: Action | None
+    address: str
+    is_client_connected: Callable[[], bool]
+    context: ServiceContext
+    account: str = ""
+    trace: TraceSpan | None = None
+    headers: RequestHeaders = _NO_HEADERS
 
     @property
     def action(self) -> Action:
@@ -85,14 +59,14 @@ class AwsCall(Generic[In]):
 
         Raises TypeError for an operation that requires none.
         """
-        if self._action is None:
+        if self.required_action is None:
             raise TypeError("an operation that everybody may do has nothing to be authorised")
-        return self._action
+        return self.required_action
 
     @property
     def region(self) -> str:
         """The configured region of this deployment."""
-        return self._context.region
+        return self.context.region
 
     @property
     def metrics(self) -> ProtocolMetrics:
@@ -100,19 +74,19 @@ class AwsCall(Generic[In]):
 
         Raises TypeError at an endpoint where nothing is sent or received.
         """
-        if self._context.metrics is None:
+        if self.context.metrics is None:
             raise TypeError("this endpoint counts neither messages nor records")
-        return self._context.metrics
+        return self.context.metrics
 
     @property
     def guarded(self) -> bool:
         """Return whether credentials decide on permissions."""
-        return self._context.guarded
+        return self.context.guarded
 
     @property
     def process_state(self) -> Any:
         """The state that the service keeps between calls, in this process."""
-        return self._context.process_state
+        return self.context.process_state
 
     async def account_id(self) -> str:
         """Return the caller's account."""
@@ -160,6 +134,11 @@ class QuotaCost(NamedTuple):
     resource: str
     messages: int = 0
 
+    @classmethod
+    def of_items(cls, resource: str, items: Sized | None) -> "QuotaCost":
+        """Return the cost of adding items, or the one that the call is itself."""
+        return cls(resource, 1 if items is None else len(items))
+
 
 class Operations:
     """Operations registered by decorator."""
@@ -192,7 +171,7 @@ class Operations:
         return declare
 
 
-class Service:
+class Service(msgspec.Struct, frozen=True, kw_only=True):
     """An AWS service that this deployment emulates.
 
     `target` begins its X-Amz-Target; `namespace` is its XML's; `translate` converts an engine's errors to the service's, and
@@ -202,33 +181,20 @@ class Service:
     when a quota is exhausted.
     """
 
-    def __init__(
-        self,
-        *,
-        target: str,
-        json_type: str,
-        namespace: str = "",
-        path_parameter: str = "",
-        check_address: Callable[[str], None] = lambda _: None,
-        root_operations: Iterable[str] = (),
-        operations: Iterable[Operations],
-        translate: Callable[[MillstreamError], AwsError],
-        adapt_error: Callable[[AwsError], AwsError] = lambda error: error,
-        times: Iterable[str] = (),
-        quota_cost_of: Callable[[Operation, Any], QuotaCost],
-        throttled: Callable[[Operation, QuotaExceeded], AwsError],
-    ) -> None:
-        self.quota_cost_of = quota_cost_of
-        self.throttled = throttled
-        self.target = target
-        self.json_type = json_type
-        self.namespace = namespace
-        self.path_parameter = path_parameter
-        self.check_address = check_address
-        self.root_operations = frozenset(root_operations)
-        self.translate = translate
-        self.adapt_error = adapt_error
-        self.times = frozenset(times)
-        self.operations: Mapping[str, Operation] = {
-            one.name: one for some in operations for one in some.all
-        }
+    target: str
+    json_type: str
+    operations: Mapping[str, Operation]
+    translate: Callable[[MillstreamError], AwsError]
+    quota_cost_of: Callable[[Operation, Any], QuotaCost]
+    throttled: Callable[[Operation, QuotaExceeded], AwsError]
+    namespace: str = ""
+    path_parameter: str = ""
+    check_address: Callable[[str], None] = lambda _: None
+    root_operations: frozenset[str] = frozenset()
+    adapt_error: Callable[[AwsError], AwsError] = lambda error: error
+    times: frozenset[str] = frozenset()
+
+
+def operations_by_name(*groups: Operations) -> Mapping[str, Operation]:
+    """Return the operations of several modules by name."""
+    return {operation.name: operation for group in groups for operation in group.all}

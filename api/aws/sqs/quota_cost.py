@@ -18,8 +18,7 @@ def quota_cost_of(operation: Operation, request: Any) -> QuotaCost:
     resource = f"queue/{url.removesuffix('/').rpartition('/')[2]}" if url else ""
     if operation.action is not Action.QUEUE_SEND:
         return QuotaCost(resource)
-    entries = getattr(request, "entries", None)
-    return QuotaCost(resource, 1 if entries is None else len(entries))
+    return QuotaCost.of_items(resource, getattr(request, "entries", None))
 
 
 def throttled(_: Operation, error: QuotaExceeded) -> AwsError:

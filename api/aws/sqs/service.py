@@ -1,6 +1,6 @@
 """The SQS service: all 23 operations."""
 
-from api.aws.protocol.service import Service
+from api.aws.protocol.service import Service, operations_by_name
 from api.aws.sqs.actions import (
     change_visibility,
     dead_letters,
@@ -23,8 +23,8 @@ SQS = Service(
     namespace="http://queue.amazonaws.com/doc/2012-11-05/",
     path_parameter="QueueUrl",
     check_address=check_address,
-    root_operations=("CreateQueue", "ListQueues"),
-    operations=[
+    root_operations=frozenset({"CreateQueue", "ListQueues"}),
+    operations=operations_by_name(
         send.operations,
         receive.operations,
         delete.operations,
@@ -35,7 +35,7 @@ SQS = Service(
         permissions.operations,
         dead_letters.operations,
         move_tasks.operations,
-    ],
+    ),
     translate=translate,
     quota_cost_of=quota_cost_of,
     throttled=throttled,

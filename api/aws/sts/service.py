@@ -13,7 +13,14 @@ from api.aws.protocol.errors import (
     AwsFault,
     ErrorTranslation,
 )
-from api.aws.protocol.service import AwsCall, Operation, Operations, QuotaCost, Service
+from api.aws.protocol.service import (
+    AwsCall,
+    Operation,
+    Operations,
+    QuotaCost,
+    Service,
+    operations_by_name,
+)
 from api.aws.protocol.shapes import Input, OperationOutput
 from storage.domain.errors import ErrorCode, MillstreamError, QuotaExceeded
 
@@ -67,7 +74,7 @@ STS = Service(
     target="AWSSecurityTokenServiceV20110615",
     json_type="application/x-amz-json-1.1",
     namespace="https://sts.amazonaws.com/doc/2011-06-15/",
-    operations=[operations],
+    operations=operations_by_name(operations),
     translate=translate,
     quota_cost_of=quota_cost_of,
     throttled=throttled,

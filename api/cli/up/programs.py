@@ -3,6 +3,7 @@
 import socket
 import sys
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import cast
 
@@ -118,23 +119,24 @@ def worker_program(
     settings: Settings, metrics: Path, keep_open: tuple[int, ...] = ()
 ) -> ProcessSpec:
     """Return the Spark worker as a supervised program; its JVM is its child, and ends with it."""
-    return ProcessSpec(
-        name="worker",
-        command=[*PYTHON, "-m", "api.cli", "worker"],
-        environment=child_environment(settings, {METRICS_DIRECTORY: str(metrics)}),
-        grace_s=WORKER_GRACE_S,
-        keep_open=keep_open,
-        on_end=lambda pid: _remove_gauges(pid, metrics),
-    )
+    program = _measured_program("worker", settings, metrics, keep_open)
+    return replace(program, grace_s=WORKER_GRACE_S)
 
 
 def background_program(
     settings: Settings, metrics: Path, keep_open: tuple[int, ...] = ()
 ) -> ProcessSpec:
     """Return the sweeper and the deliverer, in one process, as a supervised program."""
+    return _measured_program("background", settings, metrics, keep_open)
+
+
+def _measured_program(
+    command: str, settings: Settings, metrics: Path, keep_open: tuple[int, ...]
+) -> ProcessSpec:
+    """Return a command as a supervised program whose metrics are in a directory."""
     return ProcessSpec(
-        name="background",
-        command=[*PYTHON, "-m", "api.cli", "background"],
+        name=command,
+        command=[*PYTHON, "-m", "api.cli", command],
         environment=child_environment(settings, {METRICS_DIRECTORY: str(metrics)}),
         keep_open=keep_open,
         on_end=lambda pid: _remove_gauges(pid, metrics),

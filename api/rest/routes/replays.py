@@ -1,5 +1,6 @@
 """Replays of stream records to another stream or to a queue."""
 
+from inspect import cleandoc
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Path, Query, Response
@@ -109,39 +110,36 @@ async def get_replay(
     return ReplayDetail.of(stored, waits.get(stored.job.job_id))
 
 
-@router.post("/{replay}/pause", dependencies=[MANAGE])
-async def pause_replay(replay: ReplayId, storage: StorageDep, principal: PrincipalDep) -> ReplayOut:
+def _add_command(command: str, description: str) -> None:
+    """Add a route that commands a replay with the verb of its engine."""
+
+    async def change_replay(
+        replay: ReplayId, storage: StorageDep, principal: PrincipalDep
+    ) -> ReplayOut:
+        await _named(storage, principal, replay, Action.REPLAY_RUN)
+        verb = getattr(storage.replays, command)
+        return await _answer(storage, await verb(principal.namespace, replay))
+
+    router.add_api_route(
+        f"/{{replay}}/{command}",
+        change_replay,
+        methods=["POST"],
+        name=f"{command}_replay",
+        description=cleandoc(description),
+        dependencies=[MANAGE],
+    )
+
+
+_add_command(
+    "pause",
     """Pause a replay.
 
     A running replay stops within seconds; until then its `requested_state` is 'pause'.
-    """
-    await _named(storage, principal, replay, Action.REPLAY_RUN)
-    return await _answer(storage, await storage.replays.pause(principal.namespace, replay))
-
-
-@router.post("/{replay}/resume", dependencies=[MANAGE])
-async def resume_replay(
-    replay: ReplayId, storage: StorageDep, principal: PrincipalDep
-) -> ReplayOut:
-    """Resume a paused replay."""
-    await _named(storage, principal, replay, Action.REPLAY_RUN)
-    return await _answer(storage, await storage.replays.resume(principal.namespace, replay))
-
-
-@router.post("/{replay}/cancel", dependencies=[MANAGE])
-async def cancel_replay(
-    replay: ReplayId, storage: StorageDep, principal: PrincipalDep
-) -> ReplayOut:
-    """Cancel a replay; records already sent are kept."""
-    await _named(storage, principal, replay, Action.REPLAY_RUN)
-    return await _answer(storage, await storage.replays.cancel(principal.namespace, replay))
-
-
-@router.post("/{replay}/retry", dependencies=[MANAGE])
-async def retry_replay(replay: ReplayId, storage: StorageDep, principal: PrincipalDep) -> ReplayOut:
-    """Retry a failed replay from its current position."""
-    await _named(storage, principal, replay, Action.REPLAY_RUN)
-    return await _answer(storage, await storage.replays.retry(principal.namespace, replay))
+    """,
+)
+_add_command("resume", "Resume a paused replay.")
+_add_command("cancel", "Cancel a replay; records already sent are kept.")
+_add_command("retry", "Retry a failed replay from its current position.")
 
 
 async def _named(storage: Storage, principal: Principal, replay_id: str, action: Action) -> Replay:

@@ -11,7 +11,7 @@ from api.websocket.publisher import Publisher, PublishMetrics
 from api.websocket.session import PushSession, Subscription
 from api.websocket.subscriptions.group import GroupSubscription
 from api.websocket.subscriptions.queue import QueueSubscription, QueueSubscriptionServices
-from api.websocket.subscriptions.stream import StreamSubscription
+from api.websocket.subscriptions.stream import StreamSource, StreamSubscription
 from consumers.feeds.feed import Feeds
 from consumers.subscriptions.group_membership import OrderedGroupMember
 from storage.bootstrap import Storage
@@ -66,16 +66,8 @@ class SubscriptionFactory(msgspec.Struct, frozen=True):
             detail = f"The group reads stream '{group.spec.stream}'"
             raise ValidationFailed.at("/source", detail, "conflict")
         member = OrderedGroupMember(self.storage.groups, name, f"{session.id}.{len(session.subs)}")
-        share = GroupSubscription(
-            session=session,
-            request=request,
-            stream=stream,
-            stream_id=group.stream_id,
-            feeds=self.feeds,
-            count=self.metrics.streams,
-            groups=self.storage.groups,
-            member=member,
-        )
+        source = self._source(stream, group.stream_id)
+        share = GroupSubscription(session, request, source, self.storage.groups, member)
         await share.open()
         return share
 
@@ -98,18 +90,13 @@ class SubscriptionFactory(msgspec.Struct, frozen=True):
         """Create the subscription of a stream at its start. Raises StreamRecreated."""
         stream_id = _stream_id(request) or (await self.storage.catalog.stream(stream)).stream_id
         positions, since_ms = await self._start(stream, stream_id, request)
-        read = StreamSubscription(
-            session=session,
-            request=request,
-            stream=stream,
-            stream_id=stream_id,
-            feeds=self.feeds,
-            count=self.metrics.streams,
-            reader=self.storage.record_reader,
-            catalog=self.storage.catalog,
-        )
+        source, storage = self._source(stream, stream_id), self.storage
+        read = StreamSubscription(session, request, source, storage.record_reader, storage.catalog)
         await read.open(positions, since_ms)
         return read
+
+    def _source(self, stream: StreamName, stream_id: LogId) -> StreamSource:
+        return StreamSource(stream, stream_id, self.feeds, self.metrics.streams)
 
     async def _start(
         self, name: StreamName, stream_id: LogId, request: Subscribe

@@ -4,7 +4,6 @@ import asyncio
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 
-from api.observability.metric_buffers import ProtocolMetrics
 from api.websocket.connection import SocketClosed
 from api.websocket.frames import (
     Ack,
@@ -20,9 +19,8 @@ from api.websocket.frames import (
 )
 from api.websocket.session import PushSession
 from api.websocket.subscriptions.backoff import GROUP
-from api.websocket.subscriptions.stream import ShardReaders
+from api.websocket.subscriptions.stream import ShardReaders, StreamSource
 from consumers.feeds.blocks import Chunk
-from consumers.feeds.feed import Feeds
 from consumers.subscriptions.group_membership import Changes, OrderedGroupMember
 from storage.concurrency.batcher import Batcher
 from storage.domain import limits
@@ -34,7 +32,6 @@ from storage.domain.errors import (
     ValidationFailed,
 )
 from storage.domain.groups.group import Commit, CommitResult, GroupOffset, MemberShard
-from storage.domain.names import LogId, StreamName
 from storage.groups.engine import Groups
 
 
@@ -56,17 +53,13 @@ class GroupSubscription(ShardReaders):
 
     def __init__(
         self,
-        *,
         session: PushSession,
         request: Subscribe,
-        stream: StreamName,
-        stream_id: LogId,
-        feeds: Feeds,
-        count: ProtocolMetrics,
+        source: StreamSource,
         groups: Groups,
         member: OrderedGroupMember,
     ) -> None:
-        super().__init__(session, request, stream, stream_id=stream_id, feeds=feeds, count=count)
+        super().__init__(session, request, source)
         self._groups = groups
         self._member = member
         self._committed: dict[int, int] = {}

@@ -47,6 +47,15 @@ class DeliveryMark(msgspec.Struct, frozen=True):
     bytes: int = 0
 
 
+class StreamSource(msgspec.Struct, frozen=True):
+    """The stream that a subscription reads, its feeds, and the counts of what is read."""
+
+    stream: StreamName
+    stream_id: LogId
+    feeds: Feeds
+    count: ProtocolMetrics
+
+
 class ShardReaders:
     """Delivery of the records of some shards to one session.
 
@@ -69,23 +78,14 @@ class ShardReaders:
         "name",
     )
 
-    def __init__(
-        self,
-        session: PushSession,
-        request: Subscribe,
-        stream: StreamName,
-        *,
-        stream_id: LogId,
-        feeds: Feeds,
-        count: ProtocolMetrics,
-    ) -> None:
+    def __init__(self, session: PushSession, request: Subscribe, source: StreamSource) -> None:
         self.name = request.sub
         self.credit = SubscriptionCredit(request.credit.messages, request.credit.bytes)
         self._session = session
-        self._stream = stream
-        self._stream_id = stream_id
-        self._feeds = feeds
-        self._count = count
+        self._stream = source.stream
+        self._stream_id = source.stream_id
+        self._feeds = source.feeds
+        self._count = source.count
         self._selects = None if request.filter is None else selects(request.filter.to_domain())
         self._backoff = RetryBackoff(session, self.name)
         self._positions: dict[int, int] = {}  # the next offset to deliver, by shard
@@ -290,17 +290,13 @@ class StreamSubscription(ShardReaders):
 
     def __init__(
         self,
-        *,
         session: PushSession,
         request: Subscribe,
-        stream: StreamName,
-        stream_id: LogId,
-        feeds: Feeds,
-        count: ProtocolMetrics,
+        source: StreamSource,
         reader: RecordReader,
         catalog: Catalog,
     ) -> None:
-        super().__init__(session, request, stream, stream_id=stream_id, feeds=feeds, count=count)
+        super().__init__(session, request, source)
         self._reader = reader
         self._catalog = catalog
         self._alone = request.shard
