@@ -250,8 +250,8 @@ def show_origin(origin: DeadLetterOrigin | None) -> DeadLetterOriginOut | UnsetT
     return UNSET if origin is None else DeadLetterOriginOut.from_domain(origin)
 
 
-class ReceivedMessageOut(msgspec.Struct, kw_only=True, omit_defaults=True, gc=False):
-    """One delivery, leased to the consumer until `visible_at`."""
+class MessageContentOut(msgspec.Struct, kw_only=True, omit_defaults=True, gc=False):
+    """The first fields of a message that is shown."""
 
     id: str
     body: AnyBody = UNSET
@@ -260,6 +260,11 @@ class ReceivedMessageOut(msgspec.Struct, kw_only=True, omit_defaults=True, gc=Fa
     headers: dict[str, str] = {}
     headers_base64: dict[str, str] = {}
     group: str = ""
+
+
+class ReceivedMessageOut(MessageContentOut, kw_only=True, omit_defaults=True, gc=False):
+    """One delivery, leased to the consumer until `visible_at`."""
+
     dedup_id: str = ""
     receipt_handle: str
     offset: int

@@ -53,6 +53,9 @@ HashKey = Annotated[
     ),
 ]
 Moment = Annotated[datetime, Meta(tz=True)]
+StartTime = Annotated[
+    Moment, Meta(description="Start with the first record that arrived at or after this time.")
+]
 Count = Annotated[int, Meta(ge=0, le=limits.OFFSET_MAX)]
 RecordsMax = Annotated[int, Meta(ge=1, le=limits.READ_RECORDS_MAX)]
 BytesMax = Annotated[int, Meta(ge=1, le=limits.READ_BYTES_MAX)]
@@ -315,13 +318,7 @@ class ReadShard(msgspec.Struct, forbid_unknown_fields=True):
     """
 
     offset: Annotated[Count, Meta(description="Offset of the first record to read.")] | None = None
-    time: (
-        Annotated[
-            Moment,
-            Meta(description="Start with the first record that arrived at or after this time."),
-        ]
-        | None
-    ) = None
+    time: StartTime | None = None
     tail: Annotated[RecordsMax, Meta(description="Read the last N records.")] | None = None
     limit: RecordsMax = RECORDS_DEFAULT
     bytes_max: BytesMax = limits.READ_BYTES_MAX

@@ -19,7 +19,7 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from api.native.messages import NackDelaySeconds, ReceivedMessageOut, VisibilitySeconds
-from api.native.records import Moment, RecordOut
+from api.native.records import RecordOut, StartTime
 from api.websocket.record_filters import FilterIn
 from storage.domain import limits
 
@@ -113,13 +113,7 @@ class StartIn(msgspec.Struct, frozen=True, rename={"start": "from"}, forbid_unkn
     """
 
     start: From | None = None
-    time: (
-        Annotated[
-            Moment,
-            Meta(description="Start with the first record that arrived at or after this time."),
-        ]
-        | None
-    ) = None
+    time: StartTime | None = None
     cursor: str | None = None
     offsets: dict[int, Offset] | None = None
     stream_id: Annotated[str, Meta(pattern=r"^[0-9a-f]{16}$")] | None = None

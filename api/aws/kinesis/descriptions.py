@@ -26,22 +26,24 @@ ACTIVE, UPDATING = "ACTIVE", "UPDATING"
 HOURS_MIN, HOURS_MAX = 24, 8_760
 
 
-class StreamSummary(OperationOutput):
-    """A stream in a list."""
+class _NamedStream(OperationOutput):
+    """The first members of every description of a stream."""
 
     stream_name: str
     stream_arn: str = field(name="StreamARN")
     stream_status: str
+
+
+class StreamSummary(_NamedStream):
+    """A stream in a list."""
+
     stream_mode_details: ModeDetails | None = None
     stream_creation_timestamp: float | None = None
 
 
-class StreamDescription(OperationOutput):
+class StreamDescription(_NamedStream):
     """A stream with a page of its shards."""
 
-    stream_name: str
-    stream_arn: str = field(name="StreamARN")
-    stream_status: str
     shards: list[KinesisShardOut]
     has_more_shards: bool
     retention_period_hours: int
@@ -52,12 +54,9 @@ class StreamDescription(OperationOutput):
     key_id: str | None = None
 
 
-class StreamDescriptionSummary(OperationOutput):
+class StreamDescriptionSummary(_NamedStream):
     """A stream without its shards."""
 
-    stream_name: str
-    stream_arn: str = field(name="StreamARN")
-    stream_status: str
     retention_period_hours: int
     stream_creation_timestamp: float
     enhanced_monitoring: list[EnhancedMetrics]

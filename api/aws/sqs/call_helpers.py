@@ -8,6 +8,7 @@ from api.aws.protocol.service import AwsCall
 from api.aws.sqs.errors import no_such_queue, required
 from api.aws.sqs.queues.arns import Arns
 from api.aws.sqs.queues.urls import account_of_url, queue_of_url, queue_url
+from api.aws.sqs.shapes import ChangeMessageVisibility, DeleteMessage
 from storage.domain.names import QueueName
 from storage.domain.queues.queue import Queue
 
@@ -23,6 +24,15 @@ def queue_name(call: AwsCall[In], url: str | None) -> QueueName:
         raise no_such_queue()
     call.authorise(str(name))
     return name
+
+
+def handle_in(request: DeleteMessage | ChangeMessageVisibility) -> str:
+    """Return the receipt handle of a call about one delivery.
+
+    Raises AwsError if it, or the queue, is missing.
+    """
+    required(request.queue_url, "QueueUrl")
+    return required(request.receipt_handle, "ReceiptHandle")
 
 
 async def queue_at(call: AwsCall[In], url: str | None) -> Queue:

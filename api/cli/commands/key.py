@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from api.cli.shell.definitions import with_options
 from api.cli.shell.operations import JsonBody, operation
 from api.cli.shell.options import Settings, Yes, duration, fields, now, option
 from api.cli.shell.output import Row, table
@@ -71,6 +72,30 @@ Data = Annotated[
 ]
 
 
+def _identity(
+    name: Name,
+    roles: Roles = None,
+    allow: Allow = None,
+    deny: Deny = None,
+    expires: Expires = None,
+) -> Row:
+    effects = {"allow": allow or [], "deny": deny or []}
+    grants = [
+        {"effect": effect, "actions": actions.split(","), "resources": names.split(",")}
+        for effect, pairs in effects.items()
+        for actions, names in pairs
+    ]
+    return fields(
+        None,
+        name=name,
+        roles=[role.value for role in roles] if roles else None,
+        grants=grants or None,
+        expires_at=None
+        if expires is None
+        else (now() + timedelta(seconds=expires)).isoformat(timespec="milliseconds"),
+    )
+
+
 @verb(
     key,
     "create",
@@ -79,39 +104,28 @@ Data = Annotated[
         "millstream key create billing --allow 'queue:receive,queue:list orders-*'",
     ],
 )
+@with_options(_identity)
 def create(
     cli: Terminal,
-    name: Name,
-    roles: Roles = None,
-    allow: Allow = None,
-    deny: Deny = None,
-    expires: Expires = None,
+    identity: Row,
     everywhere: Everywhere = False,
     local: Local = False,
     data: Data = None,
     set_: Settings = None,
 ) -> None:
     """Create an API key. It is printed once; with -q, alone on its line."""
-    made = _create(
-        cli, _config(name, "key", roles, allow, deny, expires, everywhere, set_), local, data
-    )
+    config = fields(set_, kind="key", all_namespaces=everywhere or None)
+    made = _create(cli, identity | config, local, data)
+    name = identity["name"]
     _show_secret(cli, made, f"Key {made['id']} of {name} created. It is not shown again:")
 
 
 @verb(key, "pair", examples=["millstream key pair shop --role producer"])
-def pair(
-    cli: Terminal,
-    name: Name,
-    roles: Roles = None,
-    allow: Allow = None,
-    deny: Deny = None,
-    expires: Expires = None,
-    set_: Settings = None,
-) -> None:
+@with_options(_identity)
+def pair(cli: Terminal, identity: Row, set_: Settings = None) -> None:
     """Create an access key pair for AWS clients. It is printed once, for ~/.aws/credentials."""
-    made = _create(
-        cli, _config(name, "access_key", roles, allow, deny, expires, False, set_), False, None
-    )
+    made = _create(cli, identity | fields(set_, kind="access_key"), False, None)
+    name = identity["name"]
     if not cli.out.for_people:
         cli.out.done("", made)
         return
@@ -125,35 +139,6 @@ def pair(
     )
     for line in lines:
         cli.out.line(line.encode())
-
-
-def _config(
-    name: str,
-    kind: str,
-    roles: list[RoleOption] | None,
-    allow: list[Any] | None,
-    deny: list[Any] | None,
-    expires: float | None,
-    everywhere: bool,
-    settings: list[Any] | None,
-) -> dict[str, Any]:
-    effects = {"allow": allow or [], "deny": deny or []}
-    grants = [
-        {"effect": effect, "actions": actions.split(","), "resources": names.split(",")}
-        for effect, pairs in effects.items()
-        for actions, names in pairs
-    ]
-    return fields(
-        settings,
-        name=name,
-        kind=kind,
-        roles=[role.value for role in roles] if roles else None,
-        grants=grants or None,
-        expires_at=None
-        if expires is None
-        else (now() + timedelta(seconds=expires)).isoformat(timespec="milliseconds"),
-        all_namespaces=everywhere or None,
-    )
 
 
 def _create(cli: Terminal, config: dict[str, Any], local: bool, data: Path | None) -> Row:

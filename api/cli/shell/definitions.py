@@ -2,6 +2,7 @@
 
 import inspect
 from collections.abc import Callable, Sequence
+from functools import wraps
 from typing import Annotated, Any, NamedTuple
 
 import typer
@@ -150,6 +151,29 @@ def _declare(
         *own,
     ]
     function.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+
+
+def with_options(
+    configuration: Callable[..., Row],
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Give a command the options of a configuration, before its own.
+
+    Its second argument is what the configuration returns.
+    """
+
+    def wrap(function: Callable[..., None]) -> Callable[..., None]:
+        @wraps(function)
+        def command(cli: Terminal, /, **options: Any) -> None:
+            given = {name: options.pop(name) for name in shared}
+            function(cli, configuration(**given), **options)
+
+        shared = inspect.signature(configuration).parameters
+        own = list(inspect.signature(function).parameters.values())
+        parameters = [own[0], *shared.values(), *own[2:]]
+        command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+        return command
+
+    return wrap
 
 
 def _outcome(stored: Row) -> str:

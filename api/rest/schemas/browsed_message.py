@@ -1,15 +1,44 @@
 """Messages and dead letters of a queue that are shown without being received."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from api.native.fields import rfc3339, show_body, show_headers
 from api.native.former_names import former_member
-from api.native.messages import AnyBody, Base64, DeadLetterOriginOut, Time, show_origin
+from api.native.messages import (
+    AnyBody,
+    Base64,
+    DeadLetterOriginOut,
+    MessageContentOut,
+    Time,
+    show_origin,
+)
 from storage.domain import limits
 from storage.domain.queues.message import BrowsedMessage, DeadLetter, MessageState
+
+
+def _content(message: BrowsedMessage | DeadLetter, binary: bool) -> dict[str, Any]:
+    """Return the fields that show the content and the counts of a message."""
+    body, encoded = (
+        (message.body, UNSET) if binary else show_body(message.body, message.content_type)
+    )
+    texts, others = show_headers(message.headers)
+    return {
+        "id": message.message_id,
+        "body": body,
+        "body_base64": encoded,
+        "content_type": message.content_type,
+        "headers": texts,
+        "headers_base64": others,
+        "group": message.group,
+        "receive_count": message.receive_count,
+        "receives": message.receive_count,
+        "failures": message.failures,
+        "crash_count": message.crash_count,
+        "crashes": message.crash_count,
+    }
 
 
 class BrowsedMessageOut(msgspec.Struct, kw_only=True, omit_defaults=True, gc=False):
@@ -39,29 +68,14 @@ class BrowsedMessageOut(msgspec.Struct, kw_only=True, omit_defaults=True, gc=Fal
     @classmethod
     def from_domain(cls, message: BrowsedMessage, binary: bool) -> "BrowsedMessageOut":
         """Convert a message. `binary`: the answer is MessagePack, where the body is bin."""
-        body, encoded = (
-            (message.body, UNSET) if binary else show_body(message.body, message.content_type)
-        )
-        texts, others = show_headers(message.headers)
         due_ms, first_ms = message.due_at_ms, message.first_received_at_ms
         return cls(
-            id=message.message_id,
             offset=message.offset,
             state=message.state,
-            body=body,
-            body_base64=encoded,
-            content_type=message.content_type,
-            headers=texts,
-            headers_base64=others,
-            group=message.group,
+            **_content(message, binary),
             dedup_id=message.dedup_id,
             sent_at=rfc3339(message.sent_at_ms),
             due_at=UNSET if due_ms is None else rfc3339(due_ms),
-            receive_count=message.receive_count,
-            receives=message.receive_count,
-            failures=message.failures,
-            crash_count=message.crash_count,
-            crashes=message.crash_count,
             first_received_at=UNSET if first_ms is None else rfc3339(first_ms),
             dead_letter_source=message.dead_letter_source,
             dead_letter=show_origin(message.dead_letter),
@@ -86,16 +100,9 @@ class BrowseQuery(msgspec.Struct, forbid_unknown_fields=True):
     cursor: Annotated[str, Meta(description="`next_cursor` of the previous page.")] = ""
 
 
-class DeadLetterOut(msgspec.Struct, kw_only=True, omit_defaults=True, gc=False):
+class DeadLetterOut(MessageContentOut, kw_only=True, omit_defaults=True, gc=False):
     """A message that was dead-lettered, with the reason."""
 
-    id: str
-    body: AnyBody = UNSET
-    body_base64: Base64 | UnsetType = UNSET
-    content_type: str = ""
-    headers: dict[str, str] = {}
-    headers_base64: dict[str, str] = {}
-    group: str = ""
     offset: int
     reason: str
     sent_at: Time
@@ -116,28 +123,13 @@ class DeadLetterOut(msgspec.Struct, kw_only=True, omit_defaults=True, gc=False):
     @classmethod
     def from_domain(cls, letter: DeadLetter, binary: bool) -> "DeadLetterOut":
         """Convert a dead letter. `binary`: the answer is MessagePack, where the body is bin."""
-        body, encoded = (
-            (letter.body, UNSET) if binary else show_body(letter.body, letter.content_type)
-        )
-        texts, others = show_headers(letter.headers)
         last = letter.last_failure_reason
         return cls(
-            id=letter.message_id,
-            body=body,
-            body_base64=encoded,
-            content_type=letter.content_type,
-            headers=texts,
-            headers_base64=others,
-            group=letter.group,
+            **_content(letter, binary),
             offset=letter.offset,
             reason=letter.reason,
             sent_at=rfc3339(letter.sent_at_ms),
             died_at=rfc3339(letter.died_at_ms),
-            receive_count=letter.receive_count,
-            receives=letter.receive_count,
-            failures=letter.failures,
-            crash_count=letter.crash_count,
-            crashes=letter.crash_count,
             last_failure_reason="" if last == letter.reason else last,
             response=letter.response,
             dead_letter=show_origin(letter.dead_letter),

@@ -6,11 +6,10 @@ failure is counted, as SQS counts receives only. In all, a delivery lasts 12 hou
 
 from api.aws.protocol.errors import AwsError
 from api.aws.protocol.service import AwsCall, Operations
-from api.aws.sqs.call_helpers import VISIBILITY_SECONDS_MAX, queue_at
-from api.aws.sqs.errors import bad_handle, invalid_value, missing, required
-from api.aws.sqs.messages.batches import failed, named_entries
+from api.aws.sqs.call_helpers import VISIBILITY_SECONDS_MAX, handle_in, queue_at
+from api.aws.sqs.errors import bad_handle, invalid_value, missing
+from api.aws.sqs.messages.batches import failed, named_entries, results_of
 from api.aws.sqs.shapes import (
-    BatchResultEntry,
     ChangeMessageVisibility,
     ChangeMessageVisibilityBatch,
     ChangeMessageVisibilityBatchResult,
@@ -30,8 +29,7 @@ _ENTRY = "ChangeMessageVisibilityBatchRequestEntry"
 async def change_message_visibility(call: AwsCall[ChangeMessageVisibility]) -> None:
     """Set the remaining visibility timeout of a delivery, counted from now."""
     request = call.request
-    required(request.queue_url, "QueueUrl")
-    handle = required(request.receipt_handle, "ReceiptHandle")
+    handle = handle_in(request)
     if request.visibility_timeout is None:
         raise missing("VisibilityTimeout")
     queue = await queue_at(call, request.queue_url)
@@ -64,13 +62,11 @@ async def change_message_visibility_batch(
         settled = await call.storage.queues.settle(
             queue.name, list(changes.values()), any_delivery=True
         )
-    successful = []
-    for (name, change), verdict in zip(changes.items(), settled, strict=True):
-        if (refusal := _refusal(verdict, change)) is not None:
-            refused.append(failed(name, refusal))
-        else:
-            successful.append(BatchResultEntry(name))
-    return ChangeMessageVisibilityBatchResult(successful or None, refused or None)
+    pairs = zip(changes.items(), settled, strict=True)
+    successful, unchanged = results_of(
+        {name: _refusal(verdict, change) for (name, change), verdict in pairs}
+    )
+    return ChangeMessageVisibilityBatchResult(successful or None, [*refused, *unchanged] or None)
 
 
 def _settlement(handle: str, seconds: int) -> Settlement:

@@ -8,16 +8,14 @@ from collections.abc import Sequence
 
 from api.aws.protocol.errors import AwsError
 from api.aws.protocol.service import AwsCall, Operations
-from api.aws.sqs.call_helpers import queue_at
+from api.aws.sqs.call_helpers import handle_in, queue_at
 from api.aws.sqs.errors import (
     bad_handle,
     invalid_value,
     missing,
-    required,
 )
-from api.aws.sqs.messages.batches import failed, named_entries
+from api.aws.sqs.messages.batches import named_entries, results_of
 from api.aws.sqs.shapes import (
-    BatchResultEntry,
     DeleteMessage,
     DeleteMessageBatch,
     DeleteMessageBatchResult,
@@ -36,8 +34,7 @@ _ENTRY = "DeleteMessageBatchRequestEntry"
 async def delete_message(call: AwsCall[DeleteMessage]) -> None:
     """Delete a message, acknowledging its delivery."""
     request = call.request
-    required(request.queue_url, "QueueUrl")
-    handle = required(request.receipt_handle, "ReceiptHandle")
+    handle = handle_in(request)
     queue = await queue_at(call, request.queue_url)
     [settled] = await _delete(call, queue, [handle])
     if (refused := refusal(settled, handle)) is not None:
@@ -55,12 +52,10 @@ async def delete_message_batch(call: AwsCall[DeleteMessageBatch]) -> DeleteMessa
             raise missing(f"{_ENTRY}.{number}.ReceiptHandle")
         handles[name] = entry.receipt_handle
     settled = await _delete(call, queue, list(handles.values()))
-    successful, refused = [], []
-    for (name, handle), verdict in zip(handles.items(), settled, strict=True):
-        if (error := refusal(verdict, handle)) is not None:
-            refused.append(failed(name, error))
-        else:
-            successful.append(BatchResultEntry(name))
+    pairs = zip(handles.items(), settled, strict=True)
+    successful, refused = results_of(
+        {name: refusal(verdict, handle) for (name, handle), verdict in pairs}
+    )
     return DeleteMessageBatchResult(successful or None, refused or None)
 
 

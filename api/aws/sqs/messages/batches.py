@@ -1,7 +1,7 @@
 """Common parts of batch calls: faults of the whole call, and a result for each entry."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Protocol, TypeVar
 
 from api.aws.protocol.errors import AwsError
@@ -13,7 +13,7 @@ from api.aws.sqs.errors import (
     missing,
     refuse,
 )
-from api.aws.sqs.shapes import BatchResultErrorEntry
+from api.aws.sqs.shapes import BatchResultEntry, BatchResultErrorEntry
 
 ENTRIES_MAX = 10
 
@@ -66,3 +66,12 @@ def _id_of(entry: BatchEntry, kind: str, number: int) -> str:
 def failed(name: str, error: AwsError) -> BatchResultErrorEntry:
     """Return the result of an entry that was refused, in an otherwise successful response."""
     return BatchResultErrorEntry(name, error.fault.sender, error.fault.code, error.message)
+
+
+def results_of(
+    refusals: Mapping[str, AwsError | None],
+) -> tuple[list[BatchResultEntry], list[BatchResultErrorEntry]]:
+    """Return the results of entries by id: those that succeeded, and those that were refused."""
+    successful = [BatchResultEntry(name) for name, error in refusals.items() if error is None]
+    refused = [failed(name, error) for name, error in refusals.items() if error is not None]
+    return successful, refused
