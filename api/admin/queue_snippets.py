@@ -3,8 +3,9 @@
 They never contain a key: they read it from the environment. `stream_snippets` has those for streams.
 """
 
+from collections.abc import Callable, Iterable
 from json import dumps
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 
 class Snippet(NamedTuple):
@@ -70,14 +71,23 @@ def _encoded(json: object) -> str:
     return dumps(json, ensure_ascii=False)
 
 
+def snippets(
+    aws_service: str, programs: Iterable[Callable[..., str]], *parameters: Any
+) -> tuple[Snippet, ...]:
+    """Return programs for curl, Python, TypeScript and boto3, made with the parameters."""
+    labels = {
+        "curl": "curl",
+        "python": "Python",
+        "typescript": "TypeScript",
+        "boto3": f"boto3 ({aws_service})",
+    }
+    pairs = zip(labels.items(), programs, strict=True)
+    return tuple(Snippet(key, label, program(*parameters)) for (key, label), program in pairs)
+
+
 def queue_snippets(endpoint: ServiceAccess, queue: str, *, fifo: bool) -> tuple[Snippet, ...]:
     """Return a program that sends, receives and acknowledges, in each language."""
-    return (
-        Snippet("curl", "curl", _curl(endpoint, queue, fifo)),
-        Snippet("python", "Python", _python(endpoint, queue, fifo)),
-        Snippet("typescript", "TypeScript", _typescript(endpoint, queue, fifo)),
-        Snippet("boto3", "boto3 (SQS)", _boto3(endpoint, queue, fifo)),
-    )
+    return snippets("SQS", (_curl, _python, _typescript, _boto3), endpoint, queue, fifo)
 
 
 def _curl(endpoint: ServiceAccess, queue: str, fifo: bool) -> str:

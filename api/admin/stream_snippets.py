@@ -1,16 +1,11 @@
 """Programs for one stream, to be copied and run as they are; for queues see `snippets`."""
 
-from api.admin.queue_snippets import ServiceAccess, Snippet
+from api.admin.queue_snippets import ServiceAccess, Snippet, snippets
 
 
 def stream_snippets(endpoint: ServiceAccess, stream: str) -> tuple[Snippet, ...]:
     """Return a program that appends and reads, in each language."""
-    return (
-        Snippet("curl", "curl", _curl(endpoint, stream)),
-        Snippet("python", "Python", _python(endpoint, stream)),
-        Snippet("typescript", "TypeScript", _typescript(endpoint, stream)),
-        Snippet("boto3", "boto3 (Kinesis)", _boto3(endpoint, stream)),
-    )
+    return snippets("Kinesis", (_curl, _python, _typescript, _boto3), endpoint, stream)
 
 
 def _curl(endpoint: ServiceAccess, stream: str) -> str:

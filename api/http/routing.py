@@ -6,8 +6,7 @@
 
 One declaration gives a route its path, handler, types, authorise step and OpenAPI entry:
 
-    @fast_routes.post("/v1/queues/{queue}/receive", body=StructBody(Receive), answer=Received,
-                    action=Action.QUEUE_RECEIVE)
+    @fast_routes.post("/v1/queues/{queue}/receive", action=Action.QUEUE_RECEIVE)
     async def receive_messages(call: Call[Receive]) -> Received: ...
 
 Each request is one short path: admit → authorise → decode → call → encode. It begins when the request has
@@ -16,11 +15,11 @@ arrived completely, whichever way it came: through ASGI, or straight from `api.s
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from functools import lru_cache
-from typing import Any, NamedTuple, Protocol, TypeVar, cast
+from typing import Any, NamedTuple, Protocol, TypeVar, cast, get_args
 
 import msgspec
 
-from api.http.codecs import Codec, answer_type, encode_answer, refuse_field_headers
+from api.http.codecs import Codec, StructBody, answer_type, encode_answer, refuse_field_headers
 from api.http.query import read_query
 from api.http.rate_limit_headers import rate_limit_headers
 from api.http.request import AppContext, Call, FastRequest, In, Name
@@ -85,10 +84,10 @@ class Route(msgspec.Struct, frozen=True, kw_only=True):
     path: str
     handler: Handler
     action: Action
-    body: Codec[Any] | None
-    query: type[msgspec.Struct] | None
     answers: Mapping[type[msgspec.Struct], int]
-    idempotent: bool
+    body: Codec[Any] | None = None
+    query: type[msgspec.Struct] | None = None
+    idempotent: bool = False
     sends: Callable[[Any], int] | None = None
     """Returns the number of messages or records in its input, if it adds some."""
     lasting: Mapping[str, str] = {}
@@ -116,25 +115,26 @@ class FastRouter:
         path: str,
         *,
         action: Action,
-        answer: type[msgspec.Struct] | Mapping[type[msgspec.Struct], int],
-        body: Codec[In],
+        answer: Mapping[type[msgspec.Struct], int] | None = None,
+        body: Codec[In] | None = None,
         idempotent: bool = False,
         sends: Callable[[In], int] | None = None,
         query: type[RawQuery] | None = None,
     ) -> Declared[In]:
-        """Declare a route that takes a body.
+        """Declare a route that takes a body, by default the struct that the handler's call has.
 
-        `answer`: its struct, or the status of each of its structs. `sends`: the number of messages or records that it adds.
-        `query`: parameters for callers that cannot set headers.
+        `answer`: the status of each of its structs; by default 200 and the struct that the handler returns. `sends`: the number
+        of messages or records that it adds. `query`: parameters for callers that cannot set headers.
         """
-        answers = answer if isinstance(answer, Mapping) else {answer: 200}
-        return self._declare(
-            "POST",
-            path,
-            action,
-            answers,
-            body=body,
+
+        return lambda handler: self._add(
+            method="POST",
+            path=path,
+            handler=handler,
+            action=action,
+            body=body or StructBody(_input_of(handler)),
             query=cast("type[msgspec.Struct] | None", query),
+            answers=answer or {_answer_of(handler): 200},
             idempotent=idempotent,
             sends=sends,
         )
@@ -144,48 +144,37 @@ class FastRouter:
         path: str,
         *,
         action: Action,
-        answer: type[msgspec.Struct],
-        query: Callable[..., In],
+        answer: type[msgspec.Struct] | None = None,
         lasting: Mapping[str, str] | None = None,
-    ) -> Declared[In]:
-        """Declare a route whose input is its query, read into the struct `query`.
+    ) -> Declared[Any]:
+        """Declare a route whose input is its query, read into the struct that its call has.
 
         `lasting`: its answer is a `StreamingResponse`, of `answer` after `answer`; what it is in each media type.
         """
-        kind = cast(type[msgspec.Struct], query)
-        return self._declare("GET", path, action, {answer: 200}, query=kind, lasting=lasting or {})
 
-    def _declare(
-        self,
-        method: str,
-        path: str,
-        action: Action,
-        answers: Mapping[type[msgspec.Struct], int],
-        *,
-        body: Codec[Any] | None = None,
-        query: type[msgspec.Struct] | None = None,
-        idempotent: bool = False,
-        sends: Callable[[Any], int] | None = None,
-        lasting: Mapping[str, str] | None = None,
-    ) -> Declared[Any]:
-        def declare(handler: HandlerOf[Any]) -> HandlerOf[Any]:
-            self.routes.append(
-                Route(
-                    method=method,
-                    path=path,
-                    handler=handler,
-                    action=action,
-                    body=body,
-                    query=query,
-                    answers=answers,
-                    idempotent=idempotent,
-                    sends=sends,
-                    lasting=lasting or {},
-                )
-            )
-            return handler
+        return lambda handler: self._add(
+            method="GET",
+            path=path,
+            action=action,
+            handler=handler,
+            query=_input_of(handler),
+            answers={answer or _answer_of(handler): 200},
+            lasting=lasting or {},
+        )
 
-        return declare
+    def _add(self, *, handler: HandlerOf[Any], **declaration: Any) -> HandlerOf[Any]:
+        self.routes.append(Route(handler=handler, **declaration))
+        return handler
+
+
+def _input_of(handler: Handler) -> type[msgspec.Struct]:
+    """Return the struct of a handler's call, from its annotation `Call[...]`."""
+    [kind] = get_args(handler.__annotations__["call"])
+    return cast("type[msgspec.Struct]", kind)
+
+
+def _answer_of(handler: Handler) -> type[msgspec.Struct]:
+    return cast("type[msgspec.Struct]", handler.__annotations__["return"])
 
 
 class Dispatcher:

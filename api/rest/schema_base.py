@@ -2,7 +2,7 @@
 
 from abc import abstractmethod
 from collections.abc import Mapping
-from typing import Annotated, Any, Self, TypeVar
+from typing import Annotated, Any, Generic, Self, TypeVar
 
 from fastapi.exceptions import RequestValidationError
 from pydantic import (
@@ -15,6 +15,8 @@ from pydantic import (
 
 from api.native.fields import to_ms, to_seconds
 from storage.domain import limits
+
+Item = TypeVar("Item")
 
 Seconds = Annotated[
     float,
@@ -29,6 +31,13 @@ Tags = Annotated[dict[str, str], Field(description="Up to 50 user-defined tags."
 def in_seconds(ms: int) -> float:
     """Convert milliseconds to seconds."""
     return ms / limits.SECOND_MS
+
+
+class ListPage(BaseModel, Generic[Item]):
+    """Base of a page of a list. `next_cursor` is null on the last page."""
+
+    items: list[Item]
+    next_cursor: str | None
 
 
 class Config(BaseModel):

@@ -63,11 +63,7 @@ Cursor = Callable[[Mapping[int, int]], str]
 
 
 @fast_routes.get(
-    "/v1/streams/{stream}/events",
-    query=ReadEvents,
-    answer=RecordOut,
-    lasting=_LASTING,
-    action=Action.STREAM_READ,
+    "/v1/streams/{stream}/events", answer=RecordOut, lasting=_LASTING, action=Action.STREAM_READ
 )
 async def read_events(call: Call[ReadEvents]) -> StreamingResponse:
     """Stream new records from all shards (server-sent events or JSON Lines).
@@ -83,7 +79,6 @@ async def read_events(call: Call[ReadEvents]) -> StreamingResponse:
 
 @fast_routes.get(
     "/v1/streams/{stream}/shards/{shard}/events",
-    query=ReadShardEvents,
     answer=RecordOut,
     lasting=_LASTING,
     action=Action.STREAM_READ,

@@ -91,7 +91,6 @@ class Wire:
         name: str,
         binary: bool,
         format_: str,
-        encode: Callable[[Any], bytes],
         codec: Any,
         message: type[MessageIn | PackedMessage],
         record: type[RecordIn | PackedRecord],
@@ -99,7 +98,7 @@ class Wire:
         self.name = name
         self.binary = binary
         self.format = format_
-        self._encode = encode
+        self._encode: Callable[[Any], bytes] = codec.Encoder().encode
         self._frames = codec.Decoder(ClientFrame | list[ClientFrame])
         self._marks = codec.Decoder(_Marks)
         self._message = codec.Decoder(message)
@@ -180,22 +179,8 @@ class Wire:
         )
 
 
-JSON = Wire(
-    JSON_PROTOCOL,
-    False,
-    record_formats.JSON,
-    msgspec.json.Encoder().encode,
-    msgspec.json,
-    MessageIn,
-    RecordIn,
-)
+JSON = Wire(JSON_PROTOCOL, False, record_formats.JSON, msgspec.json, MessageIn, RecordIn)
 MSGPACK = Wire(
-    MSGPACK_PROTOCOL,
-    True,
-    record_formats.MSGPACK,
-    msgspec.msgpack.Encoder().encode,
-    msgspec.msgpack,
-    PackedMessage,
-    PackedRecord,
+    MSGPACK_PROTOCOL, True, record_formats.MSGPACK, msgspec.msgpack, PackedMessage, PackedRecord
 )
 WIRES = {wire.name: wire for wire in (JSON, MSGPACK)}

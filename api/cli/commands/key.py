@@ -22,6 +22,7 @@ KEYS = table(
 GRANTS = table("effect", "actions", "resources")
 
 KeyId = Annotated[str, typer.Argument(help="Key id.")]
+Overlap = Annotated[Any, duration("--overlap", help="Time that the old key stays valid.")]
 
 
 class RoleOption(StrEnum):
@@ -174,13 +175,7 @@ def show(cli: Terminal, key_id: KeyId) -> None:
 
 
 @verb(key, "rotate")
-def rotate(
-    cli: Terminal,
-    key_id: KeyId,
-    overlap: Annotated[
-        Any, duration("--overlap", help="Time that the old key stays valid.")
-    ] = 86_400.0,
-) -> None:
+def rotate(cli: Terminal, key_id: KeyId, overlap: Overlap = 86_400.0) -> None:
     """Create a new key with the same permissions; the old key stays valid for the overlap."""
     body = JsonBody(overlap_seconds=overlap)
     made = cli.call("keys.rotate_key", key_id, body=body)

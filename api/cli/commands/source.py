@@ -25,6 +25,7 @@ SOURCES = table(
 FAILURES = table("at", "reason", "detail", "body_bytes")
 
 Name = Annotated[str, typer.Argument(help="Source.")]
+Overlap = Annotated[float, duration("--overlap", help="How long the previous path stays valid.")]
 Names = Annotated[list[str], typer.Argument(help="Sources.")]
 
 
@@ -136,13 +137,7 @@ def url(cli: Terminal, name: Name) -> None:
 
 
 @verb(source, "rotate-url", examples=["millstream source rotate-url github --overlap 1h"])
-def rotate_url(
-    cli: Terminal,
-    name: Name,
-    overlap: Annotated[
-        float, duration("--overlap", help="How long the previous path stays valid.")
-    ] = 86_400.0,
-) -> None:
+def rotate_url(cli: Terminal, name: Name, overlap: Overlap = 86_400.0) -> None:
     """Replace the path that the provider posts to."""
     body = JsonBody(overlap_seconds=overlap)
     shown = cli.call("sources.rotate_source_url", name, body=body)

@@ -3,7 +3,6 @@
 import msgspec
 from msgspec import UNSET, UnsetType
 
-from api.http.codecs import StructBody
 from api.http.request import Call
 from api.http.routing import FastRouter
 from api.native.examples import Example, Repeat
@@ -49,8 +48,6 @@ class AppendedColumns(msgspec.Struct):
 
 @fast_routes.post(
     "/v1/streams/{stream}/columns",
-    body=StructBody(AppendColumns),
-    answer=AppendedColumns,
     action=Action.STREAM_PUT,
     sends=lambda columns: len(columns.data),
     idempotent=True,

@@ -11,7 +11,7 @@ from typing import Annotated, ClassVar
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from api.http.codecs import MSGPACK, Lined, StructBody, answer_type
+from api.http.codecs import MSGPACK, Lined, answer_type
 from api.http.request import Call
 from api.http.request_spans import contexts_of_records
 from api.http.routing import FastRouter
@@ -158,12 +158,7 @@ class Heartbeat(msgspec.Struct, kw_only=True):
     heartbeat_seconds: float
 
 
-@fast_routes.get(
-    "/v1/groups/{group}/records",
-    query=FetchRecords,
-    answer=GroupRecords,
-    action=Action.GROUP_COMMIT,
-)
+@fast_routes.get("/v1/groups/{group}/records", action=Action.GROUP_COMMIT)
 async def fetch_records(call: Call[FetchRecords]) -> GroupRecords:
     """Read records as a member of a group.
 
@@ -245,12 +240,7 @@ def _records_out(fetched: Fetched, token: str, binary: bool) -> GroupRecords:
     )
 
 
-@fast_routes.post(
-    "/v1/groups/{group}/commit",
-    body=StructBody(CommitIn),
-    answer=CommittedOffsets,
-    action=Action.GROUP_COMMIT,
-)
+@fast_routes.post("/v1/groups/{group}/commit", action=Action.GROUP_COMMIT)
 async def commit_offsets(call: Call[CommitIn]) -> CommittedOffsets:
     """Commit offsets, with a token or with the next offset of each shard.
 
@@ -291,12 +281,7 @@ def _committed_out(commit: Commit, result: CommitResult) -> CommittedOut:
     return CommittedOut(shard=commit.shard, error=item_error(result))
 
 
-@fast_routes.post(
-    "/v1/groups/{group}/members/{member}/heartbeat",
-    body=StructBody(HeartbeatIn),
-    answer=Heartbeat,
-    action=Action.GROUP_COMMIT,
-)
+@fast_routes.post("/v1/groups/{group}/members/{member}/heartbeat", action=Action.GROUP_COMMIT)
 async def send_heartbeat(call: Call[HeartbeatIn]) -> Heartbeat:
     """Send a heartbeat of a member and return its assignment.
 

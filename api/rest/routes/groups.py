@@ -36,6 +36,8 @@ from storage.domain.names import GroupName
 from storage.groups.engine import Groups
 
 MANAGE = Depends(may(Action.GROUP_MANAGE))
+Bookmark = Annotated[BookmarkIn, Body(default_factory=BookmarkIn)]
+Join = Annotated[JoinIn, Body(default_factory=JoinIn)]
 CONSUME = Depends(may(Action.GROUP_COMMIT))
 RESET = Depends(may(Action.GROUP_RESET))
 SEE = Depends(may(Action.GROUP_LIST))
@@ -89,7 +91,7 @@ router = definition_router(GROUPS)
 async def join_group(
     group: GroupPath,
     storage: StorageDep,
-    join: Annotated[JoinIn, Body(default_factory=JoinIn)],
+    join: Join,
 ) -> MembershipOut:
     """Join a group. Rejoining with the same name fences the previous instance.
 
@@ -145,7 +147,7 @@ async def put_bookmark(
     group: GroupPath,
     bookmark: NamePart,
     storage: StorageDep,
-    body: Annotated[BookmarkIn, Body(default_factory=BookmarkIn)],
+    body: Bookmark,
     if_none_match: IfNoneMatch = None,
 ) -> BookmarkOut:
     """Save the group's current offsets, or other offsets, as a bookmark."""

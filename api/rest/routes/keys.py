@@ -19,6 +19,7 @@ from storage.domain.access.credentials import IssuedCredential, NewSecret
 from storage.domain.access.permissions import Action, Principal
 
 MANAGE = Depends(may(Action.ADMIN_KEYS))
+Rotation = Annotated[KeyRotation, Body(default_factory=KeyRotation)]
 KeyId = Annotated[str, Path(description="Id of an API key or access key pair.")]
 
 
@@ -91,7 +92,7 @@ async def rotate_key(
     storage: StorageDep,
     principal: PrincipalDep,
     response: Response,
-    rotation: Annotated[KeyRotation, Body(default_factory=KeyRotation)],
+    rotation: Rotation,
 ) -> KeyCreated:
     """Create a new credential with the same name and permissions.
 

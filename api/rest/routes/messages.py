@@ -6,7 +6,7 @@ from functools import partial
 import msgspec
 
 from api.errors import ClientDisconnected
-from api.http.codecs import MSGPACK, BytesBody, Items, ItemsBody, StructBody, answer_type, items_in
+from api.http.codecs import MSGPACK, BytesBody, Items, ItemsBody, answer_type, items_in
 from api.http.request import Call
 from api.http.request_spans import with_span_context
 from api.http.routing import FastRouter
@@ -134,12 +134,7 @@ def _with_trace(messages: list[NewMessage], trace: Headers) -> list[NewMessage]:
     ]
 
 
-@fast_routes.post(
-    "/v1/queues/{queue}/receive",
-    body=StructBody(Receive),
-    answer=ReceivedMessages,
-    action=Action.QUEUE_RECEIVE,
-)
+@fast_routes.post("/v1/queues/{queue}/receive", action=Action.QUEUE_RECEIVE)
 async def receive_messages(call: Call[Receive]) -> ReceivedMessages:
     """Receive messages.
 
@@ -174,9 +169,7 @@ async def _release_if_disconnected(
         raise ClientDisconnected
 
 
-@fast_routes.post(
-    "/v1/queues/{queue}/settle", body=_SETTLE, answer=SettleResults, action=Action.QUEUE_RECEIVE
-)
+@fast_routes.post("/v1/queues/{queue}/settle", body=_SETTLE, action=Action.QUEUE_RECEIVE)
 async def settle_messages(call: Call[Items[Settlement]]) -> SettleResults:
     """Settle deliveries.
 
@@ -190,12 +183,7 @@ async def settle_messages(call: Call[Items[Settlement]]) -> SettleResults:
     return SettleResults([settled_out(one) for one in settled])
 
 
-@fast_routes.get(
-    "/v1/queues/{queue}/messages",
-    query=BrowseQuery,
-    answer=BrowsedMessages,
-    action=Action.QUEUE_PEEK,
-)
+@fast_routes.get("/v1/queues/{queue}/messages", action=Action.QUEUE_PEEK)
 async def browse_messages(call: Call[BrowseQuery]) -> BrowsedMessages:
     """Browse the messages of a queue without receiving them."""
     query = call.query
@@ -212,12 +200,7 @@ async def browse_messages(call: Call[BrowseQuery]) -> BrowsedMessages:
     )
 
 
-@fast_routes.get(
-    "/v1/queues/{queue}/dead-letters",
-    query=PageQuery,
-    answer=DeadLetters,
-    action=Action.QUEUE_PEEK,
-)
+@fast_routes.get("/v1/queues/{queue}/dead-letters", action=Action.QUEUE_PEEK)
 async def list_dead_letters(call: Call[PageQuery]) -> DeadLetters:
     """List the dead letters of a queue, oldest first."""
     query = call.query

@@ -180,12 +180,7 @@ def _appended_out(
 # ── Read one shard ──
 
 
-@fast_routes.get(
-    "/v1/streams/{stream}/shards/{shard}/records",
-    query=ReadShard,
-    answer=ShardRecords,
-    action=Action.STREAM_READ,
-)
+@fast_routes.get("/v1/streams/{stream}/shards/{shard}/records", action=Action.STREAM_READ)
 async def read_shard(call: Call[ReadShard]) -> ShardRecords:
     """Read a shard in order, from an offset, from a time, or its last records.
 
@@ -251,12 +246,7 @@ def _gap_out(gap: Gap, shard: int | msgspec.UnsetType = msgspec.UNSET) -> GapOut
 # ── Read all shards ──
 
 
-@fast_routes.get(
-    "/v1/streams/{stream}/records",
-    query=ReadStream,
-    answer=StreamRecords,
-    action=Action.STREAM_READ,
-)
+@fast_routes.get("/v1/streams/{stream}/records", action=Action.STREAM_READ)
 async def read_stream(call: Call[ReadStream]) -> StreamRecords:
     """Read all shards of a stream by arrival time; each shard in order, after its parents.
 

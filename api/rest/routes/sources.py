@@ -33,6 +33,7 @@ from storage.domain.sources.source import InboundSource, SourceSpec
 
 _VERBS = frozenset({"test", "rotate-url"})
 MANAGE = Depends(may(Action.SOURCE_MANAGE))
+Rotation = Annotated[RotateTokenIn, Body(default_factory=RotateTokenIn)]
 SEE = Depends(may(Action.SOURCE_LIST))
 
 
@@ -128,7 +129,7 @@ async def test_source(source: SourcePath, storage: StorageDep) -> ReceivedEvent:
 async def rotate_source_url(
     source: SourcePath,
     storage: StorageDep,
-    rotation: Annotated[RotateTokenIn, Body(default_factory=RotateTokenIn)],
+    rotation: Rotation,
 ) -> SourceUrl:
     """Replace the path of a source, for example after it leaked.
 

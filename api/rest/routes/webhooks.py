@@ -29,6 +29,7 @@ from storage.domain.webhooks import SourceKind, Webhook, WebhookSpec
 from storage.webhooks.engine import PutWebhook, Webhooks
 
 MANAGE = Depends(may(Action.WEBHOOK_MANAGE))
+Rotation = Annotated[RotateIn, Body(default_factory=RotateIn)]
 
 
 def _authorise(storage: Storage, principal: Principal, _: object, spec: WebhookSpec) -> None:
@@ -108,7 +109,7 @@ router = definition_router(WEBHOOKS)
 async def rotate_webhook_secret(
     webhook: WebhookPath,
     storage: StorageDep,
-    rotation: Annotated[RotateIn, Body(default_factory=RotateIn)],
+    rotation: Rotation,
 ) -> SecretOut:
     """Create a new signing secret.
 

@@ -6,7 +6,7 @@ from pydantic import BaseModel, Field
 
 from api.native.fields import rfc3339, to_seconds
 from api.rest.field_map import Mapped
-from api.rest.schema_base import Time
+from api.rest.schema_base import ListPage, Time
 from storage.archive.admin import ShardArchive, StreamArchive
 from storage.domain.jobs import WaitReason
 
@@ -88,11 +88,8 @@ class ArchivedFileOut(Mapped):
     path: Annotated[str, Field(description="Path relative to the archive root.")]
 
 
-class ArchivedFilePage(BaseModel):
+class ArchivedFilePage(ListPage[ArchivedFileOut]):
     """Files of a shard, by offset. `next_cursor` is null on the last page."""
-
-    items: list[ArchivedFileOut]
-    next_cursor: str | None
 
 
 class FlushOut(BaseModel):

@@ -13,7 +13,7 @@ from api.rest.field_map import (
     MappedDefinition,
     MappedDefinitionConfig,
 )
-from api.rest.schema_base import Config, Seconds, Time, in_seconds
+from api.rest.schema_base import Config, ListPage, Seconds, Time, in_seconds
 from storage.domain import limits
 from storage.domain.errors import ValidationFailed
 from storage.domain.groups.assignment import Member, ShardLease
@@ -162,11 +162,8 @@ class GroupDetail(GroupOut):
         )
 
 
-class GroupPage(BaseModel):
+class GroupPage(ListPage[GroupOut]):
     """Groups by name. `next_cursor` is null on the last page."""
-
-    items: list[GroupOut]
-    next_cursor: str | None
 
 
 class JoinIn(Config):

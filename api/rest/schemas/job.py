@@ -2,11 +2,11 @@
 
 from typing import Annotated, Any, ClassVar, Self
 
-from pydantic import BaseModel, Field
+from pydantic import Field
 
 from api.native.former_names import former_name
 from api.rest.field_map import Mapped
-from api.rest.schema_base import Time
+from api.rest.schema_base import ListPage, Time
 from storage.domain.jobs import (
     WAITING_FOR,
     Job,
@@ -70,8 +70,5 @@ class JobDetail(JobOut):
     parts: list[JobPartOut]
 
 
-class JobPage(BaseModel):
+class JobPage(ListPage[JobOut]):
     """Jobs, newest first."""
-
-    items: list[JobOut]
-    next_cursor: str | None

@@ -8,7 +8,7 @@ from pydantic import AwareDatetime, BaseModel, Field, model_validator
 from api.native.fields import moment_ms, rfc3339
 from api.native.former_names import former_field, former_name
 from api.rest.field_map import Mapped, MappedConfig, wire_fields
-from api.rest.schema_base import Config, Seconds, Time, in_seconds, merged
+from api.rest.schema_base import Config, ListPage, Seconds, Time, in_seconds, merged
 from storage.access.sessions import NewSession
 from storage.domain import limits
 from storage.domain.access.credentials import (
@@ -183,11 +183,8 @@ class KeyCreated(KeyOut):
     secret: str
 
 
-class KeyPage(BaseModel):
+class KeyPage(ListPage[KeyOut]):
     """Credentials by name. `next_cursor` is null on the last page; a page can be short."""
-
-    items: list[KeyOut]
-    next_cursor: str | None
 
 
 class KeyRotation(Config):

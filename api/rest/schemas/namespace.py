@@ -2,12 +2,12 @@
 
 from typing import Annotated, Any, ClassVar
 
-from pydantic import BaseModel, Field
+from pydantic import Field
 
 from api.native.former_names import former_name
 from api.rest.definition_changes import PutOutcome
 from api.rest.field_map import MappedConfig, MappedDefinition, MappedDefinitionConfig
-from api.rest.schema_base import Config, Time
+from api.rest.schema_base import Config, ListPage, Time
 from storage.domain import limits
 from storage.domain.quotas import Quotas, Rates, ResourceRates
 
@@ -109,8 +109,5 @@ class NamespaceStored(PutOutcome, NamespaceOut):
     """A namespace after a PUT, and what the PUT changed."""
 
 
-class NamespacePage(BaseModel):
+class NamespacePage(ListPage[NamespaceOut]):
     """Namespaces by name."""
-
-    items: list[NamespaceOut]
-    next_cursor: str | None

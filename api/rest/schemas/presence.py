@@ -5,7 +5,7 @@ from typing import Annotated, Any, Self
 from pydantic import BaseModel, Field
 
 from api.rest.field_map import Mapped
-from api.rest.schema_base import Time, in_seconds
+from api.rest.schema_base import ListPage, Time, in_seconds
 from storage.domain.presence import (
     LeaseStore,
     ProcessRole,
@@ -101,8 +101,5 @@ class SocketOut(Mapped):
     subscriptions: list[SubscriptionOut]
 
 
-class SocketPage(BaseModel):
+class SocketPage(ListPage[SocketOut]):
     """Sockets by id."""
-
-    items: list[SocketOut]
-    next_cursor: str | None

@@ -25,6 +25,7 @@ from api.rest.queue_policies import (
 from api.rest.schema_base import (
     Bytes,
     Config,
+    ListPage,
     Seconds,
     Tags,
     Time,
@@ -202,11 +203,8 @@ class QueueStored(PutOutcome, QueueOut):
     """A queue after a PUT, and what the PUT changed."""
 
 
-class QueuePage(BaseModel):
+class QueuePage(ListPage[QueueOut]):
     """Queues by name. `next_cursor` is null on the last page."""
-
-    items: list[QueueOut]
-    next_cursor: str | None
 
 
 class QueueStatsOut(Mapped):

@@ -9,7 +9,7 @@ from pydantic import BaseModel, Field, model_validator
 from api.native.fields import body_from_json
 from api.native.former_names import former_name
 from api.rest.field_map import Mapped
-from api.rest.schema_base import Config, Seconds, Time
+from api.rest.schema_base import Config, ListPage, Seconds, Time
 from storage.domain import limits
 from storage.domain.queues.history import MessageEventType, MessageHistory
 
@@ -109,11 +109,8 @@ class ParkedGroupOut(Mapped):
     first_offset: Annotated[int | None, Field(description="The first of the waiting messages.")]
 
 
-class ParkedGroups(BaseModel):
+class ParkedGroups(ListPage[ParkedGroupOut]):
     """Groups by name. `next_cursor` is null on the last page."""
-
-    items: list[ParkedGroupOut]
-    next_cursor: str | None
 
 
 class PauseConfig(Config):

@@ -4,13 +4,13 @@ from datetime import datetime
 from typing import Annotated, Any, ClassVar, Self
 
 import msgspec
-from pydantic import AwareDatetime, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import AwareDatetime, BeforeValidator, ConfigDict, Field, model_validator
 
 from api.native.fields import moment_ms, rfc3339
 from api.native.former_names import former_name
 from api.native.records import RecordOut
 from api.rest.field_map import Mapped, MappedConfig
-from api.rest.schema_base import Config, Time
+from api.rest.schema_base import Config, ListPage, Time
 from storage.domain import limits
 from storage.domain.jobs import JobState, RequestedState, WaitReason
 from storage.domain.replays.pacing import Pacing
@@ -364,11 +364,8 @@ class ReplayDetail(ReplayOut):
         )
 
 
-class ReplayPage(BaseModel):
+class ReplayPage(ListPage[ReplayOut]):
     """Replays, newest first."""
-
-    items: list[ReplayOut]
-    next_cursor: str | None
 
 
 def _request(request: ReplayRequest) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from pydantic import BaseModel, Field
 from api.native.fields import to_ms
 from api.rest.definition_changes import PutOutcome
 from api.rest.field_map import Mapped, MappedConfig, MappedDefinition, MappedDefinitionConfig
-from api.rest.schema_base import Config, Seconds, Time, in_seconds
+from api.rest.schema_base import Config, ListPage, Seconds, Time, in_seconds
 from storage.domain import limits
 from storage.domain.definitions import HIDDEN_VALUE, OTHER_HIDDEN_VALUE
 from storage.domain.sources.source import (
@@ -211,11 +211,8 @@ class SourceStored(PutOutcome, SourceOut):
     path: EventPath | None
 
 
-class SourcePage(BaseModel):
+class SourcePage(ListPage[SourceOut]):
     """Sources by name."""
-
-    items: list[SourceOut]
-    next_cursor: str | None
 
 
 class SourceUrl(BaseModel):

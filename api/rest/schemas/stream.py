@@ -3,13 +3,14 @@
 from typing import Annotated, Any, Self
 
 import msgspec
-from pydantic import BaseModel, Field
+from pydantic import Field
 
 from api.rest.definition_changes import PutOutcome
 from api.rest.field_map import MappedDefinition, MappedDefinitionConfig
 from api.rest.schema_base import (
     Bytes,
     Config,
+    ListPage,
     Seconds,
     Tags,
     Time,
@@ -155,8 +156,5 @@ class StreamStored(PutOutcome, StreamOut):
     """A stream after a PUT, and what the PUT changed."""
 
 
-class StreamPage(BaseModel):
+class StreamPage(ListPage[StreamOut]):
     """Streams by name. `next_cursor` is null on the last page."""
-
-    items: list[StreamOut]
-    next_cursor: str | None

@@ -13,7 +13,7 @@ from api.rest.field_map import (
     MappedDefinitionConfig,
     domain_value,
 )
-from api.rest.schema_base import Config, Seconds, Time, in_seconds
+from api.rest.schema_base import Config, ListPage, Seconds, Time, in_seconds
 from storage.domain import limits
 from storage.domain.definitions import HIDDEN_VALUE
 from storage.domain.webhooks import (
@@ -233,11 +233,8 @@ class WebhookStored(PutOutcome, WebhookOut):
     in_force: InForce
 
 
-class WebhookPage(BaseModel):
+class WebhookPage(ListPage[WebhookOut]):
     """Webhooks by name."""
-
-    items: list[WebhookOut]
-    next_cursor: str | None
 
 
 class RotateIn(Config):
@@ -302,8 +299,5 @@ class DeliveryOut(Mapped):
         )
 
 
-class DeliveryPage(BaseModel):
+class DeliveryPage(ListPage[DeliveryOut]):
     """Deliveries, newest first."""
-
-    items: list[DeliveryOut]
-    next_cursor: str | None

@@ -1,6 +1,7 @@
 """From a `subscribe` frame to a subscription."""
 
 from collections.abc import Mapping
+from typing import TypeVar
 
 import msgspec
 
@@ -20,6 +21,8 @@ from storage.domain.access.permissions import Action
 from storage.domain.errors import InvalidCursor, StreamRecreated, ValidationFailed
 from storage.domain.names import GroupName, LogId, QueueName, StreamName
 from storage.domain.streams.lineage import check_positions
+
+Name = TypeVar("Name", QueueName, StreamName, GroupName)
 
 
 class SubscriptionFactory(msgspec.Struct, frozen=True):
@@ -44,12 +47,19 @@ class SubscriptionFactory(msgspec.Struct, frozen=True):
             return await self._open_group(session, request, resource)
         return await self._open_stream(session, request, resource)
 
+    def _authorised(
+        self, session: PushSession, action: Action, kind: type[Name], name: str
+    ) -> Name:
+        """Return the name in the session's namespace. Raises Forbidden, ValidationFailed."""
+        scoped = kind(name, session.principal.namespace)
+        self.storage.authorizer.authorise(session.principal, action, str(scoped))
+        return scoped
+
     async def _open_queue(
         self, session: PushSession, request: Subscribe, resource: str
     ) -> QueueSubscription:
         _check_queue(request)
-        queue = QueueName(resource, session.principal.namespace)
-        self.storage.authorizer.authorise(session.principal, Action.QUEUE_RECEIVE, str(queue))
+        queue = self._authorised(session, Action.QUEUE_RECEIVE, QueueName, resource)
         await self.storage.catalog.queue(queue)
         return QueueSubscription(session, request, queue, self.engine)
 
@@ -57,10 +67,8 @@ class SubscriptionFactory(msgspec.Struct, frozen=True):
         self, session: PushSession, request: Subscribe, resource: str
     ) -> GroupSubscription:
         _check_group(request)
-        principal = session.principal
-        name = GroupName(request.group, principal.namespace)
-        self.storage.authorizer.authorise(principal, Action.GROUP_COMMIT, str(name))
-        stream = StreamName(resource, principal.namespace)
+        name = self._authorised(session, Action.GROUP_COMMIT, GroupName, request.group)
+        stream = StreamName(resource, name.namespace)
         group = await self.storage.groups.get(name)
         if group.spec.stream != resource:
             detail = f"The group reads stream '{group.spec.stream}'"
@@ -75,8 +83,7 @@ class SubscriptionFactory(msgspec.Struct, frozen=True):
         self, session: PushSession, request: Subscribe, resource: str
     ) -> StreamSubscription:
         _check_read(request)
-        stream = StreamName(resource, session.principal.namespace)
-        self.storage.authorizer.authorise(session.principal, Action.STREAM_READ, str(stream))
+        stream = self._authorised(session, Action.STREAM_READ, StreamName, resource)
         try:
             return await self._seek(session, request, stream)
         except StreamRecreated:

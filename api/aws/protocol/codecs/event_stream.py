@@ -59,19 +59,18 @@ class EventStream:
 
 def event(name: str, content_type: str, payload: bytes) -> bytes:
     """Encode an event."""
-    headers = [
-        (":message-type", "event"),
-        (":event-type", name),
-        (":content-type", content_type),
-    ]
-    return message(headers, payload)
+    return _typed("event", name, content_type, payload)
 
 
 def exception(shape: str, content_type: str, payload: bytes) -> bytes:
     """Encode the error that ends the stream."""
+    return _typed("exception", shape, content_type, payload)
+
+
+def _typed(kind: str, name: str, content_type: str, payload: bytes) -> bytes:
     headers = [
-        (":message-type", "exception"),
-        (":exception-type", shape),
+        (":message-type", kind),
+        (f":{kind}-type", name),
         (":content-type", content_type),
     ]
     return message(headers, payload)
