@@ -90,17 +90,6 @@ def create_app(
     access = AccessLog(settings.access_rate) if settings.access_rate else None
     authenticator = _authenticator(settings, opened)
     revalidator, auditing = SessionRevalidator(authenticator), Auditing(opened)
-    control = _control_plane(
-        settings=settings,
-        storage=storage,
-        dispatcher=dispatcher,
-        counts=counts,
-        process_limits=process_limits,
-        revalidator=revalidator,
-        tracing=tracing,
-    )
-    control.state.auditing = auditing
-
     deployment = Deployment(
         authenticator=authenticator,
         revalidator=revalidator,
@@ -114,6 +103,8 @@ def create_app(
         tracing=tracing,
         access=access,
     )
+    control = _control_plane(deployment, settings, storage, dispatcher, process_limits)
+    control.state.auditing = auditing
     alike = AwsLimits(settings.limits == "aws")
     sqs = AwsEndpoint(SQS, deployment, protocol="sqs", noun="queue", process_state=alike)
     process_state = KinesisProcessState(settings.limits)
@@ -131,18 +122,12 @@ def create_app(
         connection_slots=lambda: control.state.storage.connection_slots,
     )
     return Gateway(
-        control=control,
-        dispatcher=dispatcher,
+        deployment,
+        control,
+        dispatcher,
         aws=aws,
         push=push,
-        authenticator=authenticator,
-        revalidator=revalidator,
-        auditing=auditing,
-        counts=counts,
-        durability=settings.durability,
         cors_origins=settings.cors_origins_list(),
-        tracing=tracing,
-        access=access,
     )
 
 
@@ -153,26 +138,16 @@ def _authenticator(settings: Settings, opened: Callable[[], Storage]) -> Authent
 
 
 def _control_plane(
-    *,
+    deployment: Deployment,
     settings: Settings,
     storage: Storage | None,
     dispatcher: Dispatcher,
-    counts: MetricBuffers,
     process_limits: Limits,
-    revalidator: SessionRevalidator,
-    tracing: Tracing | None,
 ) -> FastAPI:
     app = FastAPI(
         title="Millstream",
         version=version("millstream"),
-        lifespan=_lifespan(
-            settings=settings,
-            given=storage,
-            counts=counts,
-            process_limits=process_limits,
-            revalidator=revalidator,
-            tracing=tracing,
-        ),
+        lifespan=_lifespan(deployment, settings, storage, process_limits),
         docs_url=None,  # their pages load scripts from other sites
         redoc_url=None,
         openapi_url=None,
@@ -187,7 +162,7 @@ def _control_plane(
     app.state.stream_metrics = dispatcher.metrics_of("streams")
     if storage is not None:
         _serve_from(app, storage, settings)
-    routers = control_routers(app, dispatcher, counts)
+    routers = control_routers(app, dispatcher, deployment.counts)
     for router in routers:
         app.include_router(router)
     app.state.cold_routes = [route for router in routers for route in router.routes]
@@ -205,14 +180,9 @@ def _serve_from(app: FastAPI, storage: Storage, settings: Settings) -> None:
 
 
 def _lifespan(
-    *,
-    settings: Settings,
-    given: Storage | None,
-    counts: MetricBuffers,
-    process_limits: Limits,
-    revalidator: SessionRevalidator,
-    tracing: Tracing | None,
+    deployment: Deployment, settings: Settings, given: Storage | None, process_limits: Limits
 ) -> Any:
+    counts, tracing = deployment.counts, deployment.tracing
     metrics = PublishMetrics(
         ProtocolMetrics(counts, "queue", "ws", settings.durability, "push"),
         ProtocolMetrics(counts, "stream", "ws", settings.durability, "push"),
@@ -234,7 +204,7 @@ def _lifespan(
                 counts.add(RateLimitBuffer(refusing.refused))
             counts.add(StoreMetricsBuffer(storage.store_metrics))
             await stack.enter_async_context(_background_task(_measure_lag(counts)))
-            await stack.enter_async_context(_background_task(revalidator.run()))
+            await stack.enter_async_context(_background_task(deployment.revalidator.run()))
             here = SocketsHere(app.state.sessions, SystemClock())
             await stack.enter_async_context(
                 registered(

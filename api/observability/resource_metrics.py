@@ -37,58 +37,38 @@ _SHARD = (*_STREAM, "shard")
 _GROUP = ("namespace", "stream", "group")
 
 
-def _of(noun: str, what: str, kind: str, text: str, labels: tuple[str, ...]) -> StateMetric:
-    return StateMetric(f"millstream_object_{noun}_{what}", kind, text, labels)
+def _of(noun: str, what: str, text: str, labels: tuple[str, ...]) -> StateMetric:
+    return StateMetric(f"millstream_object_{noun}_{what}", text, labels)
 
 
-Q_MESSAGES = _of("queue", "messages", "gauge", "Messages, by state", (*_QUEUE, "state"))
-Q_BYTES = _of("queue", "bytes", "gauge", "Bytes of messages, excluding dead letters", _QUEUE)
-Q_AGE = _of(
-    "queue", "oldest_message_age_seconds", "gauge", "Age of the oldest ready message", _QUEUE
-)
-Q_SENT = _of("queue", "sent_total", "counter", "Messages sent", _QUEUE)
-Q_DELIVERED = _of("queue", "delivered_total", "counter", "Deliveries to consumers", _QUEUE)
-Q_ACKED = _of("queue", "acknowledged_total", "counter", "Deliveries acknowledged", _QUEUE)
-Q_EXPIRED = _of("queue", "expired_total", "counter", "Messages expired", _QUEUE)
-Q_DEAD = _of(
-    "queue",
-    "dead_lettered_total",
-    "counter",
-    "Messages dead-lettered",
-    (*_QUEUE, "reason"),
-)
-S_RECORDS = _of("stream", "records", "gauge", "Records in the hot store", _STREAM)
-S_BYTES = _of("stream", "bytes", "gauge", "Bytes of records in the hot store", _STREAM)
-S_SHARDS = _of("stream", "shards", "gauge", "Open shards", _STREAM)
-S_RECORDS_IN = _of("stream", "records_in_total", "counter", "Records appended", _STREAM)
-S_BYTES_IN = _of(
-    "stream", "bytes_in_total", "counter", "Bytes of records in the hot store", _STREAM
-)
-S_ARCHIVE = _of(
-    "stream",
-    "archive_lag_seconds",
-    "gauge",
-    "Age of the oldest unarchived record",
-    _STREAM,
-)
-S_FIRST = _of("stream", "first_offset", "gauge", "Oldest offset in the hot store", _SHARD)
-S_LAST = _of("stream", "last_offset", "gauge", "Newest offset; -1 if the stream is empty", _SHARD)
-G_LAG = _of("consumer_group", "lag_records", "gauge", "Unread records", _GROUP)
-G_LAG_SECONDS = _of(
-    "consumer_group", "lag_seconds", "gauge", "Age of the oldest unread record", _GROUP
-)
-G_MEMBERS = _of("consumer_group", "members", "gauge", "Members", _GROUP)
-G_COMMITTED = _of("consumer_group", "committed_total", "counter", "Records committed", _GROUP)
+Q_MESSAGES = _of("queue", "messages", "Messages, by state", (*_QUEUE, "state"))
+Q_BYTES = _of("queue", "bytes", "Bytes of messages, excluding dead letters", _QUEUE)
+Q_AGE = _of("queue", "oldest_message_age_seconds", "Age of the oldest ready message", _QUEUE)
+Q_SENT = _of("queue", "sent_total", "Messages sent", _QUEUE)
+Q_DELIVERED = _of("queue", "delivered_total", "Deliveries to consumers", _QUEUE)
+Q_ACKED = _of("queue", "acknowledged_total", "Deliveries acknowledged", _QUEUE)
+Q_EXPIRED = _of("queue", "expired_total", "Messages expired", _QUEUE)
+Q_DEAD = _of("queue", "dead_lettered_total", "Messages dead-lettered", (*_QUEUE, "reason"))
+S_RECORDS = _of("stream", "records", "Records in the hot store", _STREAM)
+S_BYTES = _of("stream", "bytes", "Bytes of records in the hot store", _STREAM)
+S_SHARDS = _of("stream", "shards", "Open shards", _STREAM)
+S_RECORDS_IN = _of("stream", "records_in_total", "Records appended", _STREAM)
+S_BYTES_IN = _of("stream", "bytes_in_total", "Bytes of records in the hot store", _STREAM)
+S_ARCHIVE = _of("stream", "archive_lag_seconds", "Age of the oldest unarchived record", _STREAM)
+S_FIRST = _of("stream", "first_offset", "Oldest offset in the hot store", _SHARD)
+S_LAST = _of("stream", "last_offset", "Newest offset; -1 if the stream is empty", _SHARD)
+G_LAG = _of("consumer_group", "lag_records", "Unread records", _GROUP)
+G_LAG_SECONDS = _of("consumer_group", "lag_seconds", "Age of the oldest unread record", _GROUP)
+G_MEMBERS = _of("consumer_group", "members", "Members", _GROUP)
+G_COMMITTED = _of("consumer_group", "committed_total", "Records committed", _GROUP)
 G_LAST = _of(
     "consumer_group",
     "last_commit_timestamp_seconds",
-    "gauge",
     "Time of the last commit, in seconds since the epoch",
     _GROUP,
 )
 TRUNCATED = StateMetric(
     "millstream_objects_truncated",
-    "gauge",
     f"1 if there are more than {limits.OBJECT_METRICS_MAX} objects of a type and the others are omitted",
     ("kind",),
 )

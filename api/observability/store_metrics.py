@@ -34,9 +34,13 @@ class StateMetric(NamedTuple):
     """A metric by name; a counter's ends in _total, an info's in _info."""
 
     name: str
-    kind: str
     help: str
     labels: Labels = ()
+
+    @property
+    def kind(self) -> str:
+        """Type of the metric, which its name ends with; a gauge's name has no ending."""
+        return {"total": "counter", "info": "info"}.get(self.name.rpartition("_")[2], "gauge")
 
     def family(self, points: Points) -> Metric:
         """Return the metric with these values, by labels."""
@@ -50,71 +54,62 @@ class StateMetric(NamedTuple):
         return family
 
 
-BUILD_INFO = StateMetric(
-    "millstream_build_info",
-    "info",
+def _metric(name: str, help: str, labels: Labels = ()) -> StateMetric:
+    return StateMetric(f"millstream_{name}", help, labels)
+
+
+BUILD_INFO = _metric(
+    "build_info",
     "Always 1; the labels describe the running version",
     ("version", "python", "redis_version", "redis_flavor"),
 )
 
 
-def _gauge(name: str, help: str, labels: tuple[str, ...] = ()) -> StateMetric:
-    return StateMetric(f"millstream_{name}", "gauge", help, labels)
-
-
-STATE_UP = _gauge(
+STATE_UP = _metric(
     "state_up", "1 if the stores could be queried for the following metrics, otherwise 0"
 )
-SERIES_AGE = _gauge("series_age_seconds", "Age of the last measurement of the stores")
-QUEUES = _gauge("queues", "Queues")
-STREAMS = _gauge("streams", "Streams")
-GROUPS = _gauge("consumer_groups", "Consumer groups")
-QUEUE_MESSAGES = _gauge("queue_messages", "Messages in queues, by state", ("state",))
-QUEUE_BYTES = _gauge("queue_bytes", "Bytes of messages in queues, excluding dead letters")
-QUEUE_AGE = _gauge("queue_oldest_message_age_seconds", "Age of the oldest ready message")
-STREAM_RECORDS = _gauge("stream_records", "Records of streams in the hot store")
-STREAM_BYTES = _gauge("stream_bytes", "Bytes of the records of streams in the hot store")
-LAG_RECORDS = _gauge(
+SERIES_AGE = _metric("series_age_seconds", "Age of the last measurement of the stores")
+QUEUES = _metric("queues", "Queues")
+STREAMS = _metric("streams", "Streams")
+GROUPS = _metric("consumer_groups", "Consumer groups")
+QUEUE_MESSAGES = _metric("queue_messages", "Messages in queues, by state", ("state",))
+QUEUE_BYTES = _metric("queue_bytes", "Bytes of messages in queues, excluding dead letters")
+QUEUE_AGE = _metric("queue_oldest_message_age_seconds", "Age of the oldest ready message")
+STREAM_RECORDS = _metric("stream_records", "Records of streams in the hot store")
+STREAM_BYTES = _metric("stream_bytes", "Bytes of the records of streams in the hot store")
+LAG_RECORDS = _metric(
     "consumer_group_lag_records", "Unread records of the group with the largest lag"
 )
-LAG_SECONDS = _gauge(
+LAG_SECONDS = _metric(
     "consumer_group_lag_seconds", "Age of the oldest record that a group has not read"
 )
-MEMBERS = _gauge("consumer_group_members", "Members of consumer groups")
-EXPIRED = StateMetric("millstream_messages_expired_total", "counter", "Messages expired", ("kind",))
-DROPPED = StateMetric(
-    "millstream_messages_dropped_total",
-    "counter",
-    "Messages dropped from full queues for newer ones",
-    ("kind",),
+MEMBERS = _metric("consumer_group_members", "Members of consumer groups")
+EXPIRED = _metric("messages_expired_total", "Messages expired", ("kind",))
+DROPPED = _metric(
+    "messages_dropped_total", "Messages dropped from full queues for newer ones", ("kind",)
 )
-DEAD_LETTERED = StateMetric(
-    "millstream_messages_dead_lettered_total",
-    "counter",
-    "Messages dead-lettered, by reason",
-    ("reason",),
+DEAD_LETTERED = _metric(
+    "messages_dead_lettered_total", "Messages dead-lettered, by reason", ("reason",)
 )
-ARCHIVE_LAG = _gauge("archive_lag_seconds", "Age of the oldest unarchived record")
-REPLAY_JOBS = _gauge("replay_jobs", "Replays, by state", ("state",))
-SOURCES = _gauge("sources", "Sources")
-SOURCE_EVENTS_WAITING = _gauge(
+ARCHIVE_LAG = _metric("archive_lag_seconds", "Age of the oldest unarchived record")
+REPLAY_JOBS = _metric("replay_jobs", "Replays, by state", ("state",))
+SOURCES = _metric("sources", "Sources")
+SOURCE_EVENTS_WAITING = _metric(
     "source_events_waiting", "Events that sources have accepted and their targets do not have yet"
 )
-SOURCE_EVENT_AGE = _gauge(
+SOURCE_EVENT_AGE = _metric(
     "source_oldest_event_age_seconds", "Age of the oldest event that waits for its target"
 )
-SOURCES_BLOCKED = _gauge(
+SOURCES_BLOCKED = _metric(
     "sources_blocked", "Sources whose oldest waiting event is more than a minute old"
 )
-MEMORY_USED = _gauge("redis_memory_used_bytes", "Memory used by the hot store")
-MEMORY_MAX = _gauge("redis_memory_max_bytes", "Memory limit of the hot store; 0: no limit")
-AOF_OK = _gauge(
+MEMORY_USED = _metric("redis_memory_used_bytes", "Memory used by the hot store")
+MEMORY_MAX = _metric("redis_memory_max_bytes", "Memory limit of the hot store; 0: no limit")
+AOF_OK = _metric(
     "redis_aof_ok", "1 if the hot store has an append-only file and its last write succeeded"
 )
-EVICTED = StateMetric(
-    "millstream_redis_evicted_keys_total",
-    "counter",
-    "Keys evicted by the hot store; each eviction loses messages",
+EVICTED = _metric(
+    "redis_evicted_keys_total", "Keys evicted by the hot store; each eviction loses messages"
 )
 
 SNAPSHOT_TTL_MS = 5 * limits.SECOND_MS  # however many scrapers a process has

@@ -23,6 +23,17 @@ def verbs_of(engine: Any, suffix: str = "", **others: Verb) -> Verbs:
     return methods | others
 
 
+def catalog_verbs(noun: str) -> Callable[[Storage, Principal], Verbs]:
+    """Return what returns the catalog's methods for a noun, such as `put_queue`."""
+
+    def verbs(storage: Storage, _: Principal) -> Verbs:
+        catalog = storage.catalog
+        get, list_page = getattr(catalog, f"fresh_{noun}"), getattr(catalog, f"list_{noun}s")
+        return verbs_of(catalog, f"_{noun}", get=get, list=list_page)
+
+    return verbs
+
+
 class Schemas(NamedTuple):
     """Schemas of a noun: the object, a put's body and answer, a change, and a list.
 
@@ -49,8 +60,9 @@ class Permissions(NamedTuple):
     listed: Action | None = None
 
 
-def by_name(see: Action, manage: Action) -> Permissions:
-    """Return permissions for nouns whose names grants can name."""
+def _by_name(noun: str) -> Permissions:
+    """Return the permissions of a noun whose names grants can name."""
+    see, manage = Action(f"{noun}:list"), Action(f"{noun}:manage")
     return Permissions([Depends(may(see))], [Depends(may(manage))], see)
 
 
@@ -76,10 +88,10 @@ class Noun(NamedTuple):
 
     name: str
     path: Any
-    permissions: Permissions
     schemas: Schemas
     verbs: Callable[[Storage, Principal], Verbs]
     descriptions: Mapping[str, str]
+    own_permissions: Permissions | None = None
     id: str = ""
     ids: Mapping[str, str] = {}
     body_required: bool = False
@@ -87,6 +99,11 @@ class Noun(NamedTuple):
     put_fields: Callable[[Storage, Any, bool], Awaitable[Mapping[str, Any]]] = _no_fields
     pause_fields: Callable[[Storage, Any], Awaitable[Mapping[str, Any]]] = _no_fields
     is_etag_complete: bool = False
+
+    @property
+    def permissions(self) -> Permissions:
+        """Its own permissions, or those to list and to manage it by name."""
+        return self.own_permissions or _by_name(self.name)
 
     @property
     def plural(self) -> str:

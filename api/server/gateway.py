@@ -17,9 +17,7 @@ from fastapi import FastAPI
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from api.admin import access as dashboard
-from api.auth.audit import Auditing
-from api.auth.authenticator import Authenticator
-from api.auth.revalidation import SessionRevalidator
+from api.aws.protocol.endpoint import Deployment
 from api.aws.protocol.target_protocol import ServiceRouter
 from api.errors import ClientDisconnected
 from api.http.body import is_open, read_body
@@ -31,7 +29,6 @@ from api.http.request_id import request_id_of
 from api.http.request_spans import name_by_route, start_fast_span
 from api.http.responses import (
     CLIENT_CLOSED_REQUEST_STATUS,
-    AccessLog,
     ExtraHeaders,
     FindRoute,
     RequestContext,
@@ -44,8 +41,8 @@ from api.http.responses import (
 from api.http.routing import Dispatcher, HandlerResult, Route, resource_of
 from api.native.dependencies import PRINCIPAL_KEY, REQUEST_ID_KEY
 from api.native.problems import PROBLEM_JSON, problem
-from api.observability.metric_buffers import MetricBuffers, RequestMetrics
-from api.observability.tracing import Tracing, failure_of
+from api.observability.metric_buffers import RequestMetrics
+from api.observability.tracing import failure_of
 from api.rest.route_modules import ROUTE_MODULES
 from api.rest.routes import health
 from api.server.asgi_messages import NO_STORE, ResponseObserver, bounded, coded_answer
@@ -58,7 +55,6 @@ from storage.domain import limits
 from storage.domain.access.audit import ApiProtocol
 from storage.domain.access.permissions import Principal
 from storage.domain.errors import Unauthenticated
-from storage.settings import Durability
 
 _PUBLIC = [module.is_public for module in ROUTE_MODULES if hasattr(module, "is_public")]
 
@@ -88,21 +84,15 @@ class Gateway:
 
     def __init__(
         self,
-        *,
+        deployment: Deployment,
         control: FastAPI,
         dispatcher: Dispatcher,
+        *,
         aws: ServiceRouter,
         push: WebSocketEndpoint,
-        authenticator: Authenticator,
-        revalidator: SessionRevalidator,
-        auditing: Auditing,
-        counts: MetricBuffers,
-        durability: Durability,
         cors_origins: Sequence[str] = (),
-        tracing: Tracing | None = None,
-        access: AccessLog | None = None,
     ) -> None:
-        self._tracing = tracing
+        self._tracing = deployment.tracing
         self.control = control
         self.dispatcher = dispatcher
         self._counted = {route.noun for route in dispatcher.routes}
@@ -110,15 +100,16 @@ class Gateway:
         self._aws = aws
         self.socket_app = push
         """Application that serves sockets."""
-        self._authenticator = authenticator
-        self._revalidator = revalidator
-        self._auditing = auditing
-        self._recorder = RequestRecorder(RequestMetrics(counts, "http"), access)
+        self._authenticator = deployment.authenticator
+        self._revalidator = deployment.revalidator
+        self._auditing = deployment.auditing
+        metrics = RequestMetrics(deployment.counts, "http")
+        self._recorder = RequestRecorder(metrics, deployment.access)
         self.cors = with_cors(self._serve, cors_origins) if cors_origins else None
         """Application with CORS for other sites' pages; None without CORS origins."""
         self.unfinished = SlowRequestMonitor()
         """Connections of this process with an incomplete request."""
-        self._durability_header = durability_header(durability)
+        self._durability_header = durability_header(deployment.durability)
         self.match_route: FindRoute = lru_cache(maxsize=4096)(self._match_route)
         """Cached resolver of a method and a raw path, whose route never changes."""
 

@@ -64,7 +64,7 @@ _FORM = b"application/x-www-form-urlencoded"
 
 
 class Deployment(msgspec.Struct, frozen=True, kw_only=True):
-    """Settings and services shared by all AWS endpoints of a deployment.
+    """Settings and services shared by the endpoints of a deployment.
 
     `secure`: this process serves TLS. `public_url`: as in `ServiceContext`.
     """

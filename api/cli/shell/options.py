@@ -1,6 +1,7 @@
 """Options and arguments that several commands have."""
 
 import json
+from collections.abc import Callable
 from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
@@ -46,6 +47,10 @@ def moment(*names: str, help: str = "") -> Any:
     )
 
 
+def _named_values(name: str, parse: Callable[[str], Any], help: str) -> Any:
+    return typer.Option(name, parser=parsed_by(parse), metavar="NAME=VALUE", help=help)
+
+
 def parse_setting(text: str) -> tuple[str, Any]:
     """Parse name=value; a value that is valid JSON is decoded, others are text.
 
@@ -85,21 +90,13 @@ Limit = Annotated[int | None, typer.Option("-n", "--limit", min=1, help="Maximum
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")]
 Settings = Annotated[
     list[Any] | None,
-    typer.Option(
-        "--set",
-        parser=parsed_by(parse_setting),
-        metavar="NAME=VALUE",
-        help="A configuration field by its REST API name; repeat for more.",
+    _named_values(
+        "--set", parse_setting, "A configuration field by its REST API name; repeat for more."
     ),
 ]
 Headers = Annotated[
     list[Any] | None,
-    typer.Option(
-        "--header",
-        parser=parsed_by(parse_pair),
-        metavar="NAME=VALUE",
-        help="Header (name=value); repeat for more.",
-    ),
+    _named_values("--header", parse_pair, "Header (name=value); repeat for more."),
 ]
 ContentType = Annotated[str, option("--content-type", "Content type of the data.")]
 

@@ -9,7 +9,7 @@ from api.native.dependencies import GroupPath, NamePart, StorageDep, may
 from api.native.examples import AT, CREATED, LATER, MEMBERSHIP, Example
 from api.rest.conditional_requests import IfNoneMatch, is_create_only
 from api.rest.definition_router import JSON_ONLY, definition_router
-from api.rest.noun import Noun, Schemas, Verbs, by_name, verbs_of
+from api.rest.noun import Noun, Schemas, Verbs, verbs_of
 from api.rest.schemas.group import (
     BookmarkIn,
     BookmarkList,
@@ -63,7 +63,6 @@ GROUPS = Noun(
     name="group",
     id="consumer_group",
     path=GroupPath,
-    permissions=by_name(Action.GROUP_LIST, Action.GROUP_MANAGE),
     schemas=Schemas(GroupOut, GroupConfig, GroupStored, page=GroupPage, detail=GroupDetail),
     body_required=True,
     verbs=_verbs,

@@ -41,7 +41,7 @@ KEYS = Noun(
     name="key",
     ids={"delete": "revoke_key"},
     path=Annotated[str, Depends(key_from_path)],
-    permissions=Permissions([MANAGE], [MANAGE]),
+    own_permissions=Permissions([MANAGE], [MANAGE]),
     schemas=Schemas(KeyOut, patch=KeyPatch),
     verbs=_verbs,
     is_etag_complete=True,

@@ -45,7 +45,7 @@ def _verbs(storage: Storage, _: Principal) -> Verbs:
 NAMESPACES = Noun(
     name="namespace",
     path=Annotated[str, Depends(namespace_from_path)],
-    permissions=Permissions(MANAGE, MANAGE),
+    own_permissions=Permissions(MANAGE, MANAGE),
     schemas=Schemas(NamespaceOut, NamespaceConfig, NamespaceStored, page=NamespacePage),
     verbs=_verbs,
     descriptions={

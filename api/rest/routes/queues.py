@@ -5,7 +5,7 @@ from fastapi import Depends, Request
 from api.native.dependencies import QueuePath, StorageDep, may
 from api.native.examples import AT, CREATED, LATER, Example
 from api.rest.definition_router import definition_router
-from api.rest.noun import Noun, Schemas, Verbs, by_name, verbs_of
+from api.rest.noun import Noun, Schemas, catalog_verbs
 from api.rest.schemas.queue import (
     Purged,
     QueueConfig,
@@ -34,17 +34,11 @@ def _authorise(
         storage.authorizer.authorise(principal, Action.QUEUE_SEND, target)
 
 
-def _verbs(storage: Storage, _: Principal) -> Verbs:
-    catalog = storage.catalog
-    return verbs_of(catalog, "_queue", get=catalog.fresh_queue, list=catalog.list_queues)
-
-
 QUEUES = Noun(
     name="queue",
     path=QueuePath,
-    permissions=by_name(Action.QUEUE_LIST, Action.QUEUE_MANAGE),
     schemas=Schemas(QueueOut, QueueConfig, QueueStored, QueuePatch, QueuePage),
-    verbs=_verbs,
+    verbs=catalog_verbs("queue"),
     authorise=_authorise,
     is_etag_complete=True,
     descriptions={

@@ -58,23 +58,15 @@ from storage.streams.seek import positions_since
 
 fast_routes = FastRouter()
 
-_RECORDS = ItemsBody[Record](
-    "records",
-    documented=AppendRecords,
-    json=RecordOrBatch,
-    packed=PackedRecordOrBatch,
-    items_max=limits.BATCH_RECORDS_MAX,
-    raw=record_from_raw,
-    has_raw_endpoint=True,
+_records_body = partial(
+    ItemsBody[Record], "records", items_max=limits.BATCH_RECORDS_MAX, raw=record_from_raw
+)
+_RECORDS = _records_body(
+    documented=AppendRecords, json=RecordOrBatch, packed=PackedRecordOrBatch, has_raw_endpoint=True
 )
 _RAW_RECORD = BytesBody[Record](partial(record_from_raw, content_type_of=stated_content_type))
-_SHARD_RECORDS = ItemsBody[Record](
-    "records",
-    documented=AppendToShard,
-    json=ShardRecordOrBatch,
-    packed=PackedShardRecordOrBatch,
-    items_max=limits.BATCH_RECORDS_MAX,
-    raw=record_from_raw,
+_SHARD_RECORDS = _records_body(
+    documented=AppendToShard, json=ShardRecordOrBatch, packed=PackedShardRecordOrBatch
 )
 
 

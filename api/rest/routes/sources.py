@@ -12,7 +12,7 @@ from api.native.examples import AT, CREATED, LATER, Example
 from api.native.fields import rfc3339, to_ms
 from api.observability.metric_definitions import SOURCE_REQUESTS
 from api.rest.definition_router import JSON_ONLY, definition_router
-from api.rest.noun import Noun, Schemas, Verbs, by_name, verbs_of
+from api.rest.noun import Noun, Schemas, Verbs, verbs_of
 from api.rest.schemas.source import (
     ReceivedEvent,
     RotateTokenIn,
@@ -69,7 +69,6 @@ def _verbs(storage: Storage, _: Principal) -> Verbs:
 SOURCES = Noun(
     name="source",
     path=SourcePath,
-    permissions=by_name(Action.SOURCE_LIST, Action.SOURCE_MANAGE),
     schemas=Schemas(SourceOut, SourceConfig, SourceStored, page=SourcePage),
     body_required=True,
     verbs=_verbs,

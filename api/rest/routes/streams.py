@@ -3,23 +3,14 @@
 from api.native.dependencies import StreamPath
 from api.native.examples import AT, CREATED, LATER, Example
 from api.rest.definition_router import definition_router
-from api.rest.noun import Noun, Schemas, Verbs, by_name, verbs_of
+from api.rest.noun import Noun, Schemas, catalog_verbs
 from api.rest.schemas.stream import StreamConfig, StreamOut, StreamPage, StreamPatch, StreamStored
-from storage.bootstrap import Storage
-from storage.domain.access.permissions import Action, Principal
-
-
-def _verbs(storage: Storage, _: Principal) -> Verbs:
-    catalog = storage.catalog
-    return verbs_of(catalog, "_stream", get=catalog.fresh_stream, list=catalog.list_streams)
-
 
 STREAMS = Noun(
     name="stream",
     path=StreamPath,
-    permissions=by_name(Action.STREAM_LIST, Action.STREAM_MANAGE),
     schemas=Schemas(StreamOut, StreamConfig, StreamStored, StreamPatch, StreamPage),
-    verbs=_verbs,
+    verbs=catalog_verbs("stream"),
     is_etag_complete=True,
     descriptions={
         "put": """Create a stream, or replace its configuration.

@@ -11,7 +11,7 @@ from api.native.examples import AT, CREATED, LATER, Example, Repeat
 from api.native.fields import rfc3339, to_ms
 from api.rest.conditional_requests import etag
 from api.rest.definition_router import JSON_ONLY, definition_router
-from api.rest.noun import Noun, Schemas, Verbs, by_name, verbs_of
+from api.rest.noun import Noun, Schemas, Verbs, verbs_of
 from api.rest.schemas.webhook import (
     RotateIn,
     SecretOut,
@@ -72,7 +72,6 @@ def _verbs(storage: Storage, _: Principal) -> Verbs:
 WEBHOOKS = Noun(
     name="webhook",
     path=WebhookPath,
-    permissions=by_name(Action.WEBHOOK_LIST, Action.WEBHOOK_MANAGE),
     schemas=Schemas(
         WebhookOut, WebhookConfig, WebhookStored, page=WebhookPage, changed=WebhookChanged
     ),

@@ -113,7 +113,7 @@ def app(engine: NoteEngine) -> FastAPI:
     noun = Noun(
         name="note",
         path=Annotated[str, Depends(note_from_path)],
-        permissions=Permissions([], []),
+        own_permissions=Permissions([], []),
         schemas=Schemas(NoteOut, NoteConfig, NoteStored, NotePatch, NotePage),
         verbs=lambda *_: verbs_of(engine, list=engine.page),
         authorise=refuse_secrets,
