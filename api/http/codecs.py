@@ -131,7 +131,7 @@ class ItemsBody(Generic[Item]):
     """Codec of one item, a batch of items, lines of items, or a raw body that is one item.
 
     `field` names the batch's list. `json` and `packed` are structs of one item that may have that
-    list instead; `raw` makes an item of the bytes of any other media type; `lines`: NDJSON is taken.
+    list instead, `packed` in MessagePack if it differs; `raw` makes an item of the bytes of any other media type; `lines`: NDJSON is taken.
     `has_raw_endpoint`: another endpoint, which a refusal names, takes any JSON as an item.
     """
 
@@ -141,7 +141,7 @@ class ItemsBody(Generic[Item]):
         *,
         documented: type[msgspec.Struct],
         json: type[WireItem[Item]],
-        packed: type[WireItem[Item]],
+        packed: type[WireItem[Item]] | None = None,
         items_max: int,
         raw: Callable[[bytes, RequestHeaders], Item] | None = None,
         lines: bool = True,
@@ -151,7 +151,7 @@ class ItemsBody(Generic[Item]):
         self.documented = documented
         self._field = field
         self._json = msgspec.json.Decoder(json)
-        self._msgpack = msgspec.msgpack.Decoder(packed)
+        self._msgpack = msgspec.msgpack.Decoder(packed or json)
         self._items_max = items_max
         self._own_fields = _fields_of_item(json, field)
         self._raw = raw

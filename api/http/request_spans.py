@@ -1,6 +1,7 @@
 """Trace spans for requests of each protocol."""
 
 from collections.abc import Iterable, Sequence
+from typing import TypeVar
 
 from msgspec.structs import replace
 
@@ -11,6 +12,8 @@ from api.types import RequestHeaders
 from storage.domain.log.record_batch import Headers, Record, headers_size_bytes
 from storage.domain.queues.message import NewMessage
 from storage.domain.trace_context import TRACEPARENT, context_of, is_context, with_trace
+
+Item = TypeVar("Item", NewMessage, Record)
 
 _PARENT, _STATE = b"traceparent", b"tracestate"
 
@@ -43,6 +46,13 @@ def name_by_route(trace: TraceSpan, method: str, route: str) -> None:
 def contexts_of_records(records: Iterable[Record]) -> Iterable[bytes]:
     """Return the trace contexts in which records were created."""
     return (context_of(record.headers) for record in records)
+
+
+def with_callers_trace(items: list[Item], trace: Headers) -> list[Item]:
+    """Add the trace of a request's headers to the messages or records that have none."""
+    if not trace:
+        return items
+    return [replace(item, headers=with_trace(item.headers, trace)) for item in items]
 
 
 def with_span_context(messages: Sequence[NewMessage], trace: TraceSpan) -> list[NewMessage]:

@@ -3,12 +3,10 @@
 from collections.abc import Sequence
 from functools import partial
 
-import msgspec
-
 from api.errors import ClientDisconnected
 from api.http.codecs import MSGPACK, BytesBody, Items, ItemsBody, answer_type, items_in
 from api.http.request import Call
-from api.http.request_spans import with_span_context
+from api.http.request_spans import with_callers_trace, with_span_context
 from api.http.routing import FastRouter
 from api.native.cursors import decode_cursor, encode_cursor
 from api.native.examples import AT, BROWSED, LATER, MESSAGE_ID, Example, Repeat
@@ -49,9 +47,8 @@ from api.rest.schemas.browsed_message import (
 )
 from storage.domain import limits
 from storage.domain.access.permissions import Action
-from storage.domain.log.record_batch import Headers
 from storage.domain.queues.message import NewMessage, ReceivedMessage, Settlement
-from storage.domain.trace_context import context_of, with_trace
+from storage.domain.trace_context import context_of
 
 fast_routes = FastRouter()
 
@@ -69,7 +66,6 @@ _SETTLE = ItemsBody[Settlement](
     "settlements",
     documented=Settle,
     json=SettlementOrBatch,
-    packed=SettlementOrBatch,
     items_max=limits.SETTLEMENTS_MAX,
     lines=False,
 )
@@ -90,7 +86,7 @@ async def send_messages(call: Call[Items[NewMessage]]) -> SentMessages | SentMes
     is then one object.
     """
     callers = trace_headers(call.headers)
-    messages = _with_trace(call.body.values, callers)
+    messages = with_callers_trace(call.body.values, callers)
     if call.trace is not None:
         own = (context_of(message.headers) for message in call.body.values)
         call.trace.add_links(own, len(messages))
@@ -123,15 +119,6 @@ async def send_raw_message(call: Call[Items[NewMessage]]) -> SentMessageOut:
     sent = await send_messages(call)
     assert isinstance(sent, SentMessageOut)
     return sent
-
-
-def _with_trace(messages: list[NewMessage], trace: Headers) -> list[NewMessage]:
-    if not trace:
-        return messages
-    return [
-        msgspec.structs.replace(message, headers=with_trace(message.headers, trace))
-        for message in messages
-    ]
 
 
 @fast_routes.post("/v1/queues/{queue}/receive", action=Action.QUEUE_RECEIVE)

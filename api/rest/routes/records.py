@@ -7,7 +7,11 @@ import msgspec
 
 from api.http.codecs import MSGPACK, BytesBody, Items, ItemsBody, answer_type, items_in
 from api.http.request import Call
-from api.http.request_spans import contexts_of_records, records_with_span_context
+from api.http.request_spans import (
+    contexts_of_records,
+    records_with_span_context,
+    with_callers_trace,
+)
 from api.http.routing import FastRouter
 from api.native.append_results import appended_out, count_appended
 from api.native.cursors import decode_records_cursor, encode_records_cursor
@@ -50,10 +54,9 @@ from storage.domain.errors import (
     StreamRecreated,
     ValidationFailed,
 )
-from storage.domain.log.record_batch import Headers, Record
+from storage.domain.log.record_batch import Record
 from storage.domain.names import LogId
 from storage.domain.streams.stream import Appended, Gap, ReadFrom, ShardRead, slowest
-from storage.domain.trace_context import with_trace
 from storage.streams.seek import positions_since
 
 fast_routes = FastRouter()
@@ -68,6 +71,7 @@ _RAW_RECORD = BytesBody[Record](partial(record_from_raw, content_type_of=stated_
 _SHARD_RECORDS = _records_body(
     documented=AppendToShard, json=ShardRecordOrBatch, packed=PackedShardRecordOrBatch
 )
+_APPENDED: Mapping[type[msgspec.Struct], int] = {AppendedRecords: 200, AppendedRecordOut: 201}
 
 
 # ── Append ──
@@ -76,7 +80,7 @@ _SHARD_RECORDS = _records_body(
 @fast_routes.post(
     "/v1/streams/{stream}/records",
     body=_RECORDS,
-    answer={AppendedRecords: 200, AppendedRecordOut: 201},
+    answer=_APPENDED,
     action=Action.STREAM_PUT,
     sends=items_in,
     idempotent=True,
@@ -117,7 +121,7 @@ async def append_raw_record(call: Call[Items[Record]]) -> AppendedRecordOut:
 @fast_routes.post(
     "/v1/streams/{stream}/shards/{shard}/records",
     body=_SHARD_RECORDS,
-    answer={AppendedRecords: 200, AppendedRecordOut: 201},
+    answer=_APPENDED,
     action=Action.STREAM_PUT,
     sends=items_in,
 )
@@ -137,7 +141,7 @@ async def append_records_to_shard(call: Call[Items[Record]]) -> AppendedRecords 
 
 async def _incoming(call: Call[Items[Record]]) -> list[Record]:
     callers = trace_headers(call.headers)
-    records = _with_trace(call.body.values, callers)
+    records = with_callers_trace(call.body.values, callers)
     if call.trace is not None:
         call.trace.add_links(contexts_of_records(call.body.values), len(records))
         if not callers:
@@ -145,15 +149,6 @@ async def _incoming(call: Call[Items[Record]]) -> list[Record]:
             records = records_with_span_context(records, call.trace, stream.spec.record_bytes_max)
     call.metrics.received(len(records), total_bytes([record.data for record in records]))
     return records
-
-
-def _with_trace(records: list[Record], trace: Headers) -> list[Record]:
-    if not trace:
-        return records
-    return [
-        msgspec.structs.replace(record, headers=with_trace(record.headers, trace))
-        for record in records
-    ]
 
 
 def _appended_out(
