@@ -53,6 +53,20 @@ async def stream_of(call: AwsCall[Any], name: str | None, arn: str | None) -> St
     return await stream_named(call, stream_name)
 
 
+async def charged_stream(
+    call: AwsCall[Any], operation: str, per_second: float, *, by_stream: bool = False
+) -> Stream:
+    """Return the stream that a control call names, and count the call.
+
+    It counts against the rate of the account or, with `by_stream`, of the stream. Raises what `stream_of` and
+    `charge_control_call` raise.
+    """
+    request = call.request
+    stream = await stream_of(call, getattr(request, "stream_name", None), request.stream_arn)
+    await charge_control_call(call, operation, per_second, stream if by_stream else None)
+    return stream
+
+
 async def _named(call: AwsCall[Any], name: str | None, arn: str) -> str:
     named = read_arn(arn)
     if named is None or named.is_consumer:

@@ -7,7 +7,7 @@ from msgspec import field
 from msgspec.structs import replace
 
 from api.aws.kinesis import metadata
-from api.aws.kinesis.call_helpers import arn_of, charge_control_call, stream_of
+from api.aws.kinesis.call_helpers import arn_of, charged_stream
 from api.aws.kinesis.default_throughput import WARM_THROUGHPUT_MAX
 from api.aws.kinesis.descriptions import HOURS_MAX, HOURS_MIN, mode_of, retention_hours
 from api.aws.kinesis.errors import VALIDATION, invalid, refuse
@@ -120,9 +120,8 @@ async def decrease_retention(call: AwsCall[DecreaseRetention]) -> None:
 async def _change_retention(
     call: AwsCall[IncreaseRetention] | AwsCall[DecreaseRetention], *, longer: bool
 ) -> None:
-    request, hours = call.request, call.request.retention_period_hours or 0
-    stream = await stream_of(call, request.stream_name, request.stream_arn)
-    await charge_control_call(call, "ChangeRetention", 5, stream)
+    hours = call.request.retention_period_hours or 0
+    stream = await charged_stream(call, "ChangeRetention", 5, by_stream=True)
     if not HOURS_MIN <= hours <= HOURS_MAX:
         bound, allowed, fault = (
             ("Minimum", HOURS_MIN, "short") if hours < HOURS_MIN else ("Maximum", HOURS_MAX, "long")
@@ -160,8 +159,7 @@ async def _change_retention(
 async def update_max_record_size(call: AwsCall[UpdateMaxRecordSize]) -> None:
     """Change the maximum record size of future records."""
     request = call.request
-    stream = await stream_of(call, None, request.stream_arn)
-    await charge_control_call(call, "UpdateMaxRecordSize", 5, stream)
+    stream = await charged_stream(call, "UpdateMaxRecordSize", 5, by_stream=True)
     most = (request.max_record_size_in_kib or 0) * limits.KIB
     await _change(call, stream, lambda spec: replace(spec, record_bytes_max=most))
 
@@ -172,8 +170,7 @@ async def update_stream_mode(call: AwsCall[UpdateStreamMode]) -> None:
     request = call.request
     details = request.stream_mode_details
     mode = str(details.stream_mode if details else "")
-    stream = await stream_of(call, None, request.stream_arn)
-    await charge_control_call(call, "UpdateStreamMode", 5, stream)
+    stream = await charged_stream(call, "UpdateStreamMode", 5, by_stream=True)
     warm = request.warm_throughput_mi_bps
     if warm is not None:
         _check_warm(mode, warm)
@@ -198,9 +195,8 @@ async def update_warm_throughput(
 
     A stream accepts as much as its shards and this machine can process.
     """
-    request, target_mib_s = call.request, call.request.warm_throughput_mi_bps or 0
-    stream = await stream_of(call, request.stream_name, request.stream_arn)
-    await charge_control_call(call, "UpdateStreamWarmThroughput", 5, None)
+    target_mib_s = call.request.warm_throughput_mi_bps or 0
+    stream = await charged_stream(call, "UpdateStreamWarmThroughput", 5)
     before = annotation(stream.spec, metadata.WARM_THROUGHPUT)
 
     def change(spec: StreamSpec) -> StreamSpec:
@@ -225,8 +221,7 @@ def _check_warm(mode: str, target_mib_s: int) -> None:
 async def update_distribution(call: AwsCall[UpdateDistribution]) -> None:
     """Let partition keys select the shards, or let records go to any shard."""
     request = call.request
-    stream = await stream_of(call, None, request.stream_arn)
-    await charge_control_call(call, "UpdateStreamRecordDistributionStrategy", 5, stream)
+    stream = await charged_stream(call, "UpdateStreamRecordDistributionStrategy", 5, by_stream=True)
     strategy = request.record_distribution_strategy
 
     def change(spec: StreamSpec) -> StreamSpec:

@@ -4,7 +4,13 @@ from typing import Annotated
 
 from msgspec import field
 
-from api.aws.kinesis.call_helpers import arn_of, charge_control_call, process_state, stream_of
+from api.aws.kinesis.call_helpers import (
+    arn_of,
+    charge_control_call,
+    charged_stream,
+    process_state,
+    stream_of,
+)
 from api.aws.kinesis.default_throughput import CONSUMERS_MAX, CONSUMERS_MAX_AT_AMAZON
 from api.aws.kinesis.errors import (
     INVALID_ARGUMENT,
@@ -105,8 +111,7 @@ class ListStreamConsumersResult(OperationOutput):
 async def register(call: AwsCall[RegisterStreamConsumer]) -> RegisterStreamConsumerResult:
     """Register a consumer, which is ACTIVE immediately."""
     request = call.request
-    stream = await stream_of(call, None, request.stream_arn)
-    await charge_control_call(call, "RegisterStreamConsumer", 5, None)
+    stream = await charged_stream(call, "RegisterStreamConsumer", 5)
     if stream.is_view:
         raise invalid(
             f"Stream {stream.name.name} is the stream view of a queue; read it with GetRecords."
@@ -174,8 +179,7 @@ async def _named(
 async def list_consumers(call: AwsCall[ListStreamConsumers]) -> ListStreamConsumersResult:
     """List a stream's consumers by name."""
     request = call.request
-    stream = await stream_of(call, None, request.stream_arn)
-    await charge_control_call(call, "ListStreamConsumers", 5, stream)
+    stream = await charged_stream(call, "ListStreamConsumers", 5, by_stream=True)
     created = request.stream_creation_timestamp
     if created is not None and moment_ms(created) // 1_000 != stream.created_at_ms // 1_000:
         refuse(

@@ -10,6 +10,7 @@ from msgspec import field
 from api.aws.kinesis.call_helpers import (
     arn_of,
     charge_control_call,
+    charged_stream,
     find_shard,
     now_ms,
     process_state,
@@ -226,9 +227,7 @@ async def _to_reshard(
     per_second: float,
 ) -> Stream:
     """Return the current stream. Raises AwsError for one in on-demand mode."""
-    request = call.request
-    stream = await stream_of(call, request.stream_name, request.stream_arn)
-    await charge_control_call(call, operation, per_second, None)
+    stream = await charged_stream(call, operation, per_second)
     if mode_of(stream.spec) == ON_DEMAND:
         refuse(
             VALIDATION,

@@ -6,7 +6,7 @@ from msgspec import field
 
 from api.aws.kinesis import metadata
 from api.aws.kinesis.arns import stream_arn
-from api.aws.kinesis.call_helpers import arn_of, charge_control_call, stream_of
+from api.aws.kinesis.call_helpers import arn_of, charge_control_call, charged_stream, stream_of
 from api.aws.kinesis.default_throughput import WARM_THROUGHPUT_MAX
 from api.aws.kinesis.descriptions import (
     StreamDescription,
@@ -223,8 +223,7 @@ async def _after(call: AwsCall[ListStreams]) -> str:
 async def describe_stream(call: AwsCall[DescribeStream]) -> DescribeStreamResult:
     """Describe a stream with its shards, a hundred per page."""
     request = call.request
-    stream = await stream_of(call, request.stream_name, request.stream_arn)
-    await charge_control_call(call, "DescribeStream", 10, None)
+    stream = await charged_stream(call, "DescribeStream", 10)
     limit = min(request.limit or _DESCRIBED_MAX, _DESCRIBED_MAX)
     stream_description = description(
         stream, await arn_of(call, stream), request.exclusive_start_shard_id or "", limit
@@ -237,8 +236,6 @@ async def describe_stream_summary(
     call: AwsCall[DescribeStreamSummary],
 ) -> DescribeStreamSummaryResult:
     """Describe a stream without its shards."""
-    request = call.request
-    stream = await stream_of(call, request.stream_name, request.stream_arn)
-    await charge_control_call(call, "DescribeStreamSummary", 20, None)
+    stream = await charged_stream(call, "DescribeStreamSummary", 20)
     consumers = await call.storage.registered_consumers.count(stream)
     return DescribeStreamSummaryResult(summary(stream, await arn_of(call, stream), consumers))

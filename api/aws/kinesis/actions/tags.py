@@ -5,7 +5,7 @@ from typing import Annotated
 
 from msgspec.structs import replace
 
-from api.aws.kinesis.call_helpers import charge_control_call, stream_of
+from api.aws.kinesis.call_helpers import charged_stream
 from api.aws.kinesis.resources.resource import ByResource, change_tags, tags_of
 from api.aws.kinesis.resources.tags import tag_list, with_tags, without_tags
 from api.aws.kinesis.shapes import StreamIdentity, Tag, TagKeysIn, TagsIn
@@ -83,9 +83,7 @@ async def _change_stream(
     call: AwsCall[AddTagsToStream] | AwsCall[RemoveTagsFromStream],
     change: Callable[[dict[str, str]], dict[str, str]],
 ) -> None:
-    request = call.request
-    stream = await stream_of(call, request.stream_name, request.stream_arn)
-    await charge_control_call(call, "TagStream", 5, None)
+    stream = await charged_stream(call, "TagStream", 5)
     await call.storage.catalog.change_stream(
         stream.name, lambda spec: replace(spec, tags=change(spec.tags))
     )
@@ -95,8 +93,7 @@ async def _change_stream(
 async def list_tags(call: AwsCall[ListTagsForStream]) -> ListTagsForStreamResult:
     """List a stream's tags."""
     request = call.request
-    stream = await stream_of(call, request.stream_name, request.stream_arn)
-    await charge_control_call(call, "ListTagsForStream", 5, None)
+    stream = await charged_stream(call, "ListTagsForStream", 5)
     after, limit = request.exclusive_start_tag_key or "", request.limit or _LISTED_MAX
     behind = [tag for tag in tag_list(stream.spec.tags) if tag.key > after]
     return ListTagsForStreamResult(behind[:limit], len(behind) > limit)
