@@ -19,7 +19,14 @@ from typing import Any, NamedTuple, Protocol, TypeVar, cast, get_args
 
 import msgspec
 
-from api.http.codecs import Codec, StructBody, answer_type, encode_answer, refuse_field_headers
+from api.http.codecs import (
+    Codec,
+    StructBody,
+    answer_type,
+    encode_answer,
+    items_in,
+    refuse_field_headers,
+)
 from api.http.query import read_query
 from api.http.rate_limit_headers import rate_limit_headers
 from api.http.request import AppContext, Call, FastRequest, In, Name
@@ -77,6 +84,13 @@ Declared = Callable[[HandlerOf[In]], HandlerOf[In]]
 """Decorator of a declaration, which returns the handler unchanged."""
 
 
+_ADDED: Mapping[Action, Callable[[Any], int]] = {
+    Action.QUEUE_SEND: items_in,
+    Action.STREAM_PUT: items_in,
+}
+"""Number of messages or records in an input, by the action that adds them."""
+
+
 class Route(msgspec.Struct, frozen=True, kw_only=True):
     """One hot route, with its complete declaration."""
 
@@ -124,7 +138,7 @@ class FastRouter:
         """Declare a route that takes a body, by default the struct that the handler's call has.
 
         `answer`: the status of each of its structs; by default 200 and the struct that the handler returns. `sends`: the number
-        of messages or records that it adds. `query`: parameters for callers that cannot set headers.
+        of messages or records that it adds; by default that of the items of a send or an append. `query`: parameters for callers that cannot set headers.
         """
 
         return lambda handler: self._add(
@@ -136,7 +150,7 @@ class FastRouter:
             query=cast("type[msgspec.Struct] | None", query),
             answers=answer or {_answer_of(handler): 200},
             idempotent=idempotent,
-            sends=sends,
+            sends=sends or _ADDED.get(action),
         )
 
     def get(

@@ -73,11 +73,17 @@ class BadFrame(Exception):
         self.sub = sub
 
 
-def _item(decoder: Any, raw: msgspec.Raw) -> Any:
-    try:
-        return decoder.decode(raw)
-    except msgspec.ValidationError as error:
-        raise from_msgspec(error, decoder.type) from None
+def _reader(decoder: Any) -> Callable[[msgspec.Raw], Any]:
+    """Return a function that decodes an item of a publish. It raises ValidationFailed."""
+
+    def read(raw: msgspec.Raw) -> Any:
+        try:
+            wire = decoder.decode(raw)
+        except msgspec.ValidationError as error:
+            raise from_msgspec(error, decoder.type) from None
+        return wire.to_domain()
+
+    return read
 
 
 class Wire:
@@ -101,8 +107,10 @@ class Wire:
         self._encode: Callable[[Any], bytes] = codec.Encoder().encode
         self._frames = codec.Decoder(ClientFrame | list[ClientFrame])
         self._marks = codec.Decoder(_Marks)
-        self._message = codec.Decoder(message)
-        self._record = codec.Decoder(record)
+        self.message: Callable[[msgspec.Raw], NewMessage] = _reader(codec.Decoder(message))
+        """Decodes an item of a publish to a queue. Raises ValidationFailed."""
+        self.record: Callable[[msgspec.Raw], Record] = _reader(codec.Decoder(record))
+        """Decodes an item of a publish to a stream. Raises ValidationFailed."""
 
     def encode(self, frame: ServerFrame) -> bytes:
         """Encode one frame."""
@@ -132,16 +140,6 @@ class Wire:
         except (msgspec.DecodeError, RecursionError):  # invalid before it was truncated
             raise Malformed from None
         return marks
-
-    def message(self, raw: msgspec.Raw) -> NewMessage:
-        """Decode an item of a publish to a queue. Raises ValidationFailed."""
-        wire: MessageIn | PackedMessage = _item(self._message, raw)
-        return wire.to_domain()
-
-    def record(self, raw: msgspec.Raw) -> Record:
-        """Decode an item of a publish to a stream. Raises ValidationFailed."""
-        wire: RecordIn | PackedRecord = _item(self._record, raw)
-        return wire.to_domain()
 
     def message_out(self, message: ReceivedMessage) -> ReceivedMessageOut:
         """Convert a delivery to its wire form."""

@@ -7,8 +7,8 @@ from fastapi import APIRouter, Depends, Query, Response
 from api.admin.error_pages import PageRoute
 from api.admin.lists import PAGE_ROWS, Words
 from api.admin.rendering import Context
+from api.native.cursors import decode_cursor, page_of
 from api.native.dependencies import may
-from api.native.replay_pages import page_of_replays
 from storage.domain import limits
 from storage.domain.access.permissions import Action
 from storage.domain.clock import SystemClock
@@ -67,7 +67,18 @@ async def list_replays(
     stream: Words = "",
 ) -> Response:
     """List replays, the newest first. `stream` is the source for a new replay."""
-    page = await page_of_replays(context.storage, context.principal, state, cursor, PAGE_ROWS)
+    about = ("replays", context.namespace, state or "")
+    after = decode_cursor(cursor, about, tuple[int, str]) if cursor else None
+    replays = await context.storage.replays.page(
+        context.namespace, state=state, after=after, limit=PAGE_ROWS + 1
+    )
+    page = page_of(
+        replays,
+        PAGE_ROWS,
+        about,
+        lambda replay: (replay.job.created_at_ms, replay.job.job_id),
+        lambda replay: context.may(Action.REPLAY_LIST, replay.spec.request.stream),
+    )
     now_ms = _CLOCK.now_ms()
     return context.render(
         "replay/list.html",

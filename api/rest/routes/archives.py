@@ -5,7 +5,7 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Query, Response
 
 from api.native.audited_route import AuditedRoute
-from api.native.cursors import decode_cursor, encode_cursor
+from api.native.cursors import decode_cursor, page_of
 from api.native.dependencies import Cursor, Limit, StorageDep, StreamPath, may
 from api.native.examples import AT, LATER, Example, Repeat
 from api.rest.schemas.archive import ArchivedFileOut, ArchivedFilePage, ArchiveOut, FlushOut
@@ -38,11 +38,9 @@ async def list_archived_files(
     about = ("archived files", current.stream_id, str(shard))
     after = decode_cursor(cursor, about, int) if cursor else -1
     files = await storage.archive_admin.files(current, shard, after=after, limit=limit + 1)
-    items = [ArchivedFileOut.from_domain(file) for file in files[:limit]]
-    has_more = len(files) > limit
-    return ArchivedFilePage(
-        items=items, next_cursor=encode_cursor(about, items[-1].first_offset) if has_more else None
-    )
+    page = page_of(files, limit, about, lambda file: file.first_offset)
+    items = [ArchivedFileOut.from_domain(file) for file in page.items]
+    return ArchivedFilePage(items=items, next_cursor=page.next_cursor)
 
 
 @router.post("/{stream}/flushes", dependencies=[MANAGE], status_code=202)

@@ -6,7 +6,7 @@ from fastapi import APIRouter, Depends, Query, Request, Response
 from pydantic import AwareDatetime
 
 from api.http.codecs import NDJSON, answer_type
-from api.native.cursors import decode_cursor, encode_cursor
+from api.native.cursors import decode_cursor, page_of
 from api.native.dependencies import Cursor, Limit, PrincipalDep, StorageDep, may
 from api.native.examples import AT, Example
 from api.native.fields import moment_ms
@@ -71,10 +71,10 @@ async def list_audit_entries(
         limit=limit + 1,
         oldest_first=order is AuditOrder.OLDEST,
     )
-    page, has_more = entries[:limit], len(entries) > limit
+    page = page_of(entries, limit, about, lambda entry: entry.seq)
     answer = AuditPage(
-        items=[AuditEntry.from_domain(entry) for entry in page],
-        next_cursor=encode_cursor(about, page[-1].seq) if has_more else None,
+        items=[AuditEntry.from_domain(entry) for entry in page.items],
+        next_cursor=page.next_cursor,
         complete=query == AuditFilter(),
     )
     if answer_type(dict(request.scope["headers"])) == NDJSON:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from functools import partial
 
 from api.errors import ClientDisconnected
-from api.http.codecs import MSGPACK, BytesBody, Items, ItemsBody, answer_type, items_in
+from api.http.codecs import MSGPACK, BytesBody, Items, ItemsBody, answer_type
 from api.http.request import Call
 from api.http.request_spans import with_callers_trace, with_span_context
 from api.http.routing import FastRouter
@@ -76,7 +76,6 @@ _SETTLE = ItemsBody[Settlement](
     body=_SEND,
     answer={SentMessages: 201, SentMessageOut: 201},
     action=Action.QUEUE_SEND,
-    sends=items_in,
     idempotent=True,
 )
 async def send_messages(call: Call[Items[NewMessage]]) -> SentMessages | SentMessageOut:
@@ -107,7 +106,6 @@ async def send_messages(call: Call[Items[NewMessage]]) -> SentMessages | SentMes
     query=RawMessageQuery,
     answer={SentMessageOut: 201},
     action=Action.QUEUE_SEND,
-    sends=items_in,
     idempotent=True,
 )
 async def send_raw_message(call: Call[Items[NewMessage]]) -> SentMessageOut:

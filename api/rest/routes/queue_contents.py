@@ -7,7 +7,7 @@ from fastapi import APIRouter, Body, Depends, Path, Query, Response
 
 from api.http.codecs import JSON
 from api.native.audited_route import AuditedRoute
-from api.native.cursors import decode_cursor, encode_cursor
+from api.native.cursors import decode_cursor, page_of
 from api.native.dependencies import Cursor, Limit, QueuePath, StorageDep, may, require_json
 from api.native.examples import AT, BROWSED, LATER, Example
 from api.native.fields import to_ms
@@ -168,11 +168,9 @@ async def list_parked_groups(
     about = ("groups", (await storage.catalog.queue(queue)).log_id, state)
     after = decode_cursor(cursor, about, str) if cursor else ""
     groups = await storage.parked_groups.browse(queue, after=after, groups_max=limit + 1)
-    items = [ParkedGroupOut.from_domain(group) for group in groups[:limit]]
-    has_more = len(groups) > limit
-    return ParkedGroups(
-        items=items, next_cursor=encode_cursor(about, items[-1].group) if has_more else None
-    )
+    page = page_of(groups, limit, about, lambda parked: parked.group)
+    items = [ParkedGroupOut.from_domain(group) for group in page.items]
+    return ParkedGroups(items=items, next_cursor=page.next_cursor)
 
 
 @router.put("/{queue}/groups/{group:path}/pause", dependencies=[MANAGE, JSON_ONLY], status_code=204)

@@ -5,7 +5,7 @@ from functools import partial
 
 import msgspec
 
-from api.http.codecs import MSGPACK, BytesBody, Items, ItemsBody, answer_type, items_in
+from api.http.codecs import MSGPACK, BytesBody, Items, ItemsBody, answer_type
 from api.http.request import Call
 from api.http.request_spans import (
     contexts_of_records,
@@ -82,7 +82,6 @@ _APPENDED: Mapping[type[msgspec.Struct], int] = {AppendedRecords: 200, AppendedR
     body=_RECORDS,
     answer=_APPENDED,
     action=Action.STREAM_PUT,
-    sends=items_in,
     idempotent=True,
 )
 async def append_records(call: Call[Items[Record]]) -> AppendedRecords | AppendedRecordOut:
@@ -104,7 +103,6 @@ async def append_records(call: Call[Items[Record]]) -> AppendedRecords | Appende
     query=RawRecordQuery,
     answer={AppendedRecordOut: 201},
     action=Action.STREAM_PUT,
-    sends=items_in,
     idempotent=True,
 )
 async def append_raw_record(call: Call[Items[Record]]) -> AppendedRecordOut:
@@ -123,7 +121,6 @@ async def append_raw_record(call: Call[Items[Record]]) -> AppendedRecordOut:
     body=_SHARD_RECORDS,
     answer=_APPENDED,
     action=Action.STREAM_PUT,
-    sends=items_in,
 )
 async def append_records_to_shard(call: Call[Items[Record]]) -> AppendedRecords | AppendedRecordOut:
     """Append records to one shard: all of them or none.

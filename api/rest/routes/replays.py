@@ -6,6 +6,7 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Path, Query, Response
 
 from api.native.audited_route import AuditedRoute
+from api.native.cursors import decode_cursor, page_of
 from api.native.dependencies import (
     Cursor,
     Limit,
@@ -15,7 +16,6 @@ from api.native.dependencies import (
     require_json,
 )
 from api.native.examples import AT, LATER, Example, Repeat
-from api.native.replay_pages import page_of_replays
 from api.rest.schemas.replay import PlanOut, ReplayConfig, ReplayDetail, ReplayOut, ReplayPage
 from storage.bootstrap import Storage
 from storage.domain import limits
@@ -81,7 +81,18 @@ async def list_replays(
     cursor: Cursor = "",
 ) -> ReplayPage:
     """List replays, newest first. Finished replays are listed for 30 days."""
-    page = await page_of_replays(storage, principal, state, cursor, limit)
+    about = ("replays", principal.namespace, state or "")
+    after = decode_cursor(cursor, about, tuple[int, str]) if cursor else None
+    replays = await storage.replays.page(
+        principal.namespace, state=state, after=after, limit=limit + 1
+    )
+    page = page_of(
+        replays,
+        limit,
+        about,
+        lambda replay: (replay.job.created_at_ms, replay.job.job_id),
+        lambda replay: principal.policy.allows(Action.REPLAY_LIST, replay.spec.request.stream),
+    )
     waits = await wait_reasons(storage.presence, *(replay.job for replay in page.items))
     return ReplayPage(
         items=[ReplayOut.of(replay, waits.get(replay.job.job_id)) for replay in page.items],

@@ -7,7 +7,7 @@ from fastapi import APIRouter, Depends, Path, Query, Request
 from pydantic import AwareDatetime
 
 from api.native.audited_route import AuditedRoute
-from api.native.cursors import decode_cursor, encode_cursor
+from api.native.cursors import decode_cursor, page_of
 from api.native.dependencies import Cursor, Limit, StorageDep, WebhookPath, may
 from api.native.examples import AT, LATER, MESSAGE_ID, Example
 from api.native.fields import moment_ms
@@ -66,11 +66,12 @@ async def list_deliveries(
         after=after,
         limit=limit + 1,
     )
-    page, has_more = deliveries[:limit], len(deliveries) > limit
-    last = (page[-1].first_at_ms, page[-1].event_id) if has_more else None
+    page = page_of(
+        deliveries, limit, about, lambda delivery: (delivery.first_at_ms, delivery.event_id)
+    )
     return DeliveryPage(
-        items=[DeliveryOut.from_domain(delivery) for delivery in page],
-        next_cursor=None if last is None else encode_cursor(about, last),
+        items=[DeliveryOut.from_domain(delivery) for delivery in page.items],
+        next_cursor=page.next_cursor,
     )
 
 
