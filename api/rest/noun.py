@@ -1,6 +1,7 @@
 """Nouns as their routes need them: schemas, verbs, permissions and operations."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import cache
 from typing import Any, NamedTuple
 
 from fastapi import Depends, params
@@ -60,6 +61,7 @@ class Permissions(NamedTuple):
     listed: Action | None = None
 
 
+@cache
 def _by_name(noun: str) -> Permissions:
     """Return the permissions of a noun whose names grants can name."""
     see, manage = Action(f"{noun}:list"), Action(f"{noun}:manage")
