@@ -52,6 +52,7 @@ from storage.postgres.repositories.moves import MoveRows
 from storage.postgres.repositories.offset_reservations import Reservations, StoreIdentities
 from storage.postgres.repositories.sampled_resources import MeasuredRows
 from storage.postgres.repositories.staged_writes import WriteRows
+from storage.postgres.repositories.webhook_deliveries import DeliveryRows
 from storage.queues.dead_letters import QueueDeadLetters
 from storage.queues.engine import Queues
 from storage.queues.inspection import QueueInspector
@@ -87,8 +88,11 @@ from storage.sources.backlog import SourceBacklogReader
 from storage.sources.engine import Sources
 from storage.sources.receiver import SourceReceiver
 from storage.sources.transfer import SourceTransfer
+from storage.streams.append import Appender
 from storage.streams.arrow_reader import ArrowReader
+from storage.streams.columnar_append import ColumnarAppender
 from storage.streams.engine import Streams
+from storage.streams.idempotent_append import IdempotentAppender
 from storage.streams.read import RecordReader
 from storage.streams.registered_consumers import RegisteredConsumers
 from storage.streams.reshard import Resharder
@@ -213,10 +217,8 @@ async def open_storage(
         rows, writes = ArchiveRows(database), WriteRows(database)
         root = open_root(settings.archive_url) if settings.archive_url else None
         trimmer = HotTrimmer(logs, stream_executor, rows if root else None, clock)
-        hot_moves = RedisTransferStore(pipeline, limits)
-        transfer = MessageTransfer(
-            hot_moves, queue_executor, provisioner, MoveRows(database), clock
-        )
+        hot_moves, move_rows = RedisTransferStore(pipeline, limits), MoveRows(database)
+        transfer = MessageTransfer(hot_moves, queue_executor, provisioner, move_rows, clock)
         hot_queues, states = (
             RedisQueueStore(pipeline, limits),
             RedisQueueStateStore(pipeline, limits),
@@ -248,6 +250,7 @@ async def open_storage(
             queues=queues,
             dead_letters=dead_letters,
             catalog=catalog,
+            rows=move_rows,
             database=database,
             clock=clock,
             isolation=isolation,
@@ -263,18 +266,29 @@ async def open_storage(
             clock=clock,
             archive=tiered,
         )
-        streams = Streams(
+        appender = Appender(
             hot=logs,
-            watermarks=watermarks,
             executor=stream_executor,
-            catalog=catalog,
             provisioner=provisioner,
             resharder=resharder,
-            trimmer=trimmer,
             clock=clock,
             limits=limits,
             memory_guard=memory_guard,
+        )
+        streams = Streams(
+            hot=logs,
+            executor=stream_executor,
+            catalog=catalog,
+            provisioner=provisioner,
+            trimmer=trimmer,
+            clock=clock,
             archive=tiered,
+            resharder=resharder,
+            appender=appender,
+            columnar_appender=ColumnarAppender(appender, stream_executor),
+            idempotent_appender=IdempotentAppender(
+                watermarks, appender, stream_executor, resharder, clock
+            ),
         )
         jobs = Jobs(database, limits)
         groups = Groups(
@@ -347,7 +361,7 @@ async def open_storage(
             groups=groups,
             webhooks=webhooks,
             deliveries=WebhookDeliveries(
-                database=database,
+                rows=DeliveryRows(database),
                 inspector=inspector,
                 dead_letters=dead_letters,
                 reader=record_reader,

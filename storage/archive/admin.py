@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Sequence
 
+import attrs
 import msgspec
 
 from storage.catalog.catalog import Catalog
@@ -38,28 +39,19 @@ class StreamArchive(msgspec.Struct, frozen=True):
     shards: Sequence[ShardArchive]
 
 
+@attrs.define(eq=False, slots=False)
 class ArchiveAdmin:
     """Administration of archived streams.
 
     Every verb raises StreamNotFound for a stream that does not exist. `on`: the deployment has an archive.
     """
 
-    def __init__(
-        self,
-        rows: ArchiveRows,
-        hot: LogStore,
-        catalog: Catalog,
-        jobs: Jobs,
-        clock: Clock,
-        *,
-        on: bool,
-    ) -> None:
-        self._rows = rows
-        self._hot = hot
-        self._catalog = catalog
-        self._jobs = jobs
-        self._clock = clock
-        self.on = on
+    _rows: ArchiveRows
+    _hot: LogStore
+    _catalog: Catalog
+    _jobs: Jobs
+    _clock: Clock
+    on: bool = attrs.field(kw_only=True)
 
     async def show(self, name: StreamName) -> StreamArchive:
         """Return how far each shard is archived, and its backlog."""

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
+import attrs
 from msgspec.structs import replace
 
 from storage.archive.trim import HotTrimmer
@@ -31,20 +32,18 @@ logger = logging.getLogger(__name__)
 _TRIM_ENTRIES_MAX = 10_000  # entries
 
 
+@attrs.define(eq=False, slots=False)
 class ArchiveCommitter:
     """Commit of archive and compaction jobs, for the worker.
 
     Every verb raises StorageUnavailable.
     """
 
-    def __init__(
-        self, rows: ArchiveRows, catalog: Catalog, jobs: Jobs, trimmer: HotTrimmer, clock: Clock
-    ) -> None:
-        self._rows = rows
-        self._catalog = catalog
-        self._jobs = jobs
-        self._trimmer = trimmer
-        self._clock = clock
+    _rows: ArchiveRows
+    _catalog: Catalog
+    _jobs: Jobs
+    _trimmer: HotTrimmer
+    _clock: Clock
 
     async def commit(
         self,

@@ -9,6 +9,7 @@ import secrets
 from collections.abc import AsyncGenerator, Iterator, Sequence
 from contextlib import ExitStack
 
+import attrs
 import msgspec
 
 from storage.domain import limits
@@ -25,13 +26,13 @@ from storage.parquet.paths import file_path, new_attempt
 from storage.parquet.record_schema import batch_of
 
 
+@attrs.define(eq=False, slots=False)
 class ArchiveCopyTask:
     """Copy task for ranges of logs, several concurrently."""
 
-    def __init__(self, ranges: LogRangeReader, logs: LogStore, root: Root) -> None:
-        self._ranges = ranges
-        self._logs = logs
-        self._root = root
+    _ranges: LogRangeReader
+    _logs: LogStore
+    _root: Root
 
     async def copy(self, ranges: Sequence[LogRange]) -> list[CopyResult]:
         """Copy each range; return the results in order.

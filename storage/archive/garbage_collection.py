@@ -9,6 +9,8 @@ from collections.abc import Awaitable, Callable, Collection
 from functools import partial
 from itertools import islice
 
+import attrs
+
 from storage.catalog.catalog import Catalog
 from storage.concurrency.isolation import Isolation
 from storage.domain import limits
@@ -26,30 +28,20 @@ from storage.postgres.repositories.staged_writes import WriteRows
 logger = logging.getLogger(__name__)
 
 
+@attrs.define(eq=False, slots=False, kw_only=True)
 class ArchiveGarbageCollector:
     """Maintenance tasks that one process at a time runs for all.
 
     All raise StorageUnavailable.
     """
 
-    def __init__(
-        self,
-        *,
-        rows: ArchiveRows,
-        writes: WriteRows,
-        root: Root,
-        hot: LogStore,
-        catalog: Catalog,
-        clock: Clock,
-        isolation: Isolation,
-    ) -> None:
-        self._isolation = isolation
-        self._rows = rows
-        self._writes = writes
-        self._root = root
-        self._hot = hot
-        self._catalog = catalog
-        self._clock = clock
+    _rows: ArchiveRows
+    _writes: WriteRows
+    _root: Root
+    _hot: LogStore
+    _catalog: Catalog
+    _clock: Clock
+    _isolation: Isolation
 
     # Retention
 

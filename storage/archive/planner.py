@@ -14,6 +14,8 @@ import logging
 from collections.abc import AsyncIterator, Mapping
 from functools import partial
 
+import attrs
+
 from storage.catalog.catalog import Catalog
 from storage.concurrency.isolation import Isolation
 from storage.domain import limits
@@ -41,28 +43,19 @@ from storage.postgres.repositories.archive_manifest import ArchiveRows, Mark
 logger = logging.getLogger(__name__)
 
 
+@attrs.define(eq=False, slots=False, kw_only=True)
 class ArchivePlanner:
     """Planning of archive and compaction jobs, and their input for the worker.
 
     Every verb raises StorageUnavailable.
     """
 
-    def __init__(
-        self,
-        *,
-        rows: ArchiveRows,
-        hot: LogStore,
-        catalog: Catalog,
-        jobs: Jobs,
-        clock: Clock,
-        isolation: Isolation,
-    ) -> None:
-        self._isolation = isolation
-        self._rows = rows
-        self._hot = hot
-        self._catalog = catalog
-        self._jobs = jobs
-        self._clock = clock
+    _rows: ArchiveRows
+    _hot: LogStore
+    _catalog: Catalog
+    _jobs: Jobs
+    _clock: Clock
+    _isolation: Isolation
 
     async def plan(self) -> int:
         """Submit a job for every lane with due logs and no open job; return the number of lanes."""

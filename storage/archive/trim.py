@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from functools import partial
 
+import attrs
+
 from storage.domain.archive import LogBounds, hot_bounds, unarchived_bytes_max
 from storage.domain.clock import Clock
 from storage.domain.log.address import LogAddress
@@ -12,19 +14,17 @@ from storage.log.stream_executor import StreamExecutor
 from storage.postgres.repositories.archive_manifest import ArchiveRows
 
 
+@attrs.define(eq=False, slots=False)
 class HotTrimmer:
     """Trimmer of the hot store.
 
     `archive`: None where the deployment has none.
     """
 
-    def __init__(
-        self, hot: LogStore, on_stream: StreamExecutor, archive: ArchiveRows | None, clock: Clock
-    ) -> None:
-        self._hot = hot
-        self._on_stream = on_stream
-        self._archive = archive
-        self._clock = clock
+    _hot: LogStore
+    _on_stream: StreamExecutor
+    _archive: ArchiveRows | None
+    _clock: Clock
 
     async def trim(self, stream: Stream, entries_max: int) -> int:
         """Run one round over all shards; return the entries freed, at most `entries_max` of each.

@@ -8,6 +8,7 @@ from collections.abc import AsyncGenerator, AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from itertools import pairwise
 
+import attrs
 import msgspec
 
 from storage.domain.archive import ArchivedFile, Span, unexplained
@@ -30,12 +31,12 @@ class Checked(msgspec.Struct, frozen=True):
     faults: Sequence[str]
 
 
+@attrs.define(eq=False, slots=False)
 class ArchiveVerifier:
     """Read-only verifier of the archive."""
 
-    def __init__(self, rows: ArchiveRows, root: Root) -> None:
-        self._rows = rows
-        self._root = root
+    _rows: ArchiveRows
+    _root: Root
 
     async def shards(self, stream_id: LogId | None = None) -> AsyncIterator[Checked]:
         """Verify every shard in turn, or those of one stream.

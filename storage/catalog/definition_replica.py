@@ -8,6 +8,8 @@ Postgres is unreachable                              the last state stands
 from collections.abc import AsyncIterator, Awaitable, Callable, Hashable, Mapping
 from typing import Generic, TypeVar
 
+import attrs
+
 from storage.concurrency.single_flight import SingleFlight
 from storage.domain import limits
 from storage.domain.clock import Clock
@@ -24,26 +26,22 @@ N = TypeVar("N", bound=Hashable)
 D = TypeVar("D", bound=StoredDefinition)
 
 
+@attrs.define(eq=False)
 class DefinitionReplica(Generic[N, D]):
     """Last known definitions of a kind, by name, as current as announcements are."""
 
-    def __init__(
-        self,
-        read_all: Callable[[], AsyncIterator[D]],
-        read: Callable[[N], Awaitable[D]],
-        is_notified: Callable[[], bool],
-        clock: Clock,
-    ) -> None:
-        self._read_all = read_all
-        self._read = read
-        self._is_notified = is_notified
-        self._clock = clock
-        self._definitions: dict[N, D] | None = None
-        self._changed: set[N] = set()
-        self._read_at_ms: int | None = None
-        self._refreshing: SingleFlight[None, None] = SingleFlight()
-        self.close = self._refreshing.close
+    _read_all: Callable[[], AsyncIterator[D]]
+    _read: Callable[[N], Awaitable[D]]
+    _is_notified: Callable[[], bool]
+    _clock: Clock
+    _definitions: dict[N, D] | None = attrs.field(default=None, init=False)
+    _changed: set[N] = attrs.field(factory=set, init=False)
+    _read_at_ms: int | None = attrs.field(default=None, init=False)
+    _refreshing: SingleFlight[None, None] = attrs.field(factory=SingleFlight, init=False)
+
+    async def close(self) -> None:
         """Stop the read in progress."""
+        await self._refreshing.close()
 
     def note_change(self, name: N | None) -> None:
         """Note that a definition may have changed; None: any of them."""

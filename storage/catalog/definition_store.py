@@ -4,6 +4,8 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from typing import Any, Generic, NamedTuple, TypeVar
 
+import attrs
+
 from storage.domain import limits
 from storage.domain.clock import Clock
 from storage.domain.definitions import (
@@ -65,6 +67,7 @@ class DefinitionRules(NamedTuple, Generic[N, S, D]):
     redact: Callable[[D, S], D] = _unchanged
 
 
+@attrs.define(eq=False, slots=False)
 class DefinitionStore(Generic[N, S, D, L]):
     """The definitions of one noun, and the one place that changes them.
 
@@ -75,22 +78,12 @@ class DefinitionStore(Generic[N, S, D, L]):
     raised when another one is current, or none exists.
     """
 
-    def __init__(
-        self,
-        table: DefinitionTable[N, D, L],
-        rules: DefinitionRules[N, S, D],
-        clock: Clock,
-        *,
-        check: Callable[[N, S], Awaitable[None]] | None = None,
-        checks_changes: bool = True,
-        on_change: Callable[[N], None] = lambda _: None,
-    ) -> None:
-        self._table = table
-        self._rules = rules
-        self._clock = clock
-        self._check = check
-        self._checks_changes = checks_changes
-        self._on_change = on_change
+    _table: DefinitionTable[N, D, L]
+    _rules: DefinitionRules[N, S, D]
+    _clock: Clock
+    _check: Callable[[N, S], Awaitable[None]] | None = attrs.field(default=None, kw_only=True)
+    _checks_changes: bool = attrs.field(default=True, kw_only=True)
+    _on_change: Callable[[N], None] = attrs.field(default=lambda _: None, kw_only=True)
 
     async def put(
         self,

@@ -13,6 +13,8 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from typing import Generic, NamedTuple, TypeVar, cast
 
+import attrs
+
 from storage.concurrency.tasks import end, give
 from storage.domain import limits
 from storage.domain.errors import MillstreamError, StorageBusy
@@ -37,6 +39,7 @@ class _Entry(NamedTuple, Generic[Item, Result]):
         return self.done is not None and self.done.done()
 
 
+@attrs.define(eq=False)
 class Batcher(Generic[Item, Result]):
     """Batcher of one kind of item, with at most one flush at a time.
 
@@ -45,42 +48,17 @@ class Batcher(Generic[Item, Result]):
     `when_idle` is called when no item waits any longer.
     """
 
-    __slots__ = (
-        "_backlog_max",
-        "_batch_max",
-        "_capacity",
-        "_flush",
-        "_hurry",
-        "_linger_s",
-        "_subject",
-        "_waiting",
-        "_weigh",
-        "_when_idle",
-        "_working",
-    )
-
-    def __init__(
-        self,
-        flush: Flush[Item, Result],
-        *,
-        batch_max: int = limits.GROUP_BATCH_CALLS_MAX,
-        backlog_max: int = limits.GROUP_BACKLOG_MAX,
-        weigh: Callable[[Item], int] | None = None,
-        linger_s: float = 0.0,
-        subject: str = "Postgres",
-        when_idle: Callable[[], object] | None = None,
-    ) -> None:
-        self._flush = flush
-        self._batch_max = batch_max
-        self._backlog_max = backlog_max
-        self._weigh = weigh
-        self._linger_s = linger_s
-        self._subject = subject
-        self._when_idle = when_idle
-        self._waiting: deque[_Entry[Item, Result]] = deque()
-        self._working: asyncio.Task[None] | None = None
-        self._capacity: asyncio.Event | None = None
-        self._hurry: asyncio.Event | None = None
+    _flush: Flush[Item, Result]
+    _batch_max: int = attrs.field(default=limits.GROUP_BATCH_CALLS_MAX, kw_only=True)
+    _backlog_max: int = attrs.field(default=limits.GROUP_BACKLOG_MAX, kw_only=True)
+    _weigh: Callable[[Item], int] | None = attrs.field(default=None, kw_only=True)
+    _linger_s: float = attrs.field(default=0.0, kw_only=True)
+    _subject: str = attrs.field(default="Postgres", kw_only=True)
+    _when_idle: Callable[[], object] | None = attrs.field(default=None, kw_only=True)
+    _waiting: deque[_Entry[Item, Result]] = attrs.field(factory=deque, init=False)
+    _working: asyncio.Task[None] | None = attrs.field(default=None, init=False)
+    _capacity: asyncio.Event | None = attrs.field(default=None, init=False)
+    _hurry: asyncio.Event | None = attrs.field(default=None, init=False)
 
     def __len__(self) -> int:
         """Return the number of items that wait for a flush."""

@@ -3,6 +3,8 @@
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 
+import attrs
+
 from storage.domain import limits
 from storage.domain.errors import OffsetOutOfRange, ValidationFailed
 from storage.domain.groups.assignment import Link, MemberId, eligible
@@ -21,22 +23,15 @@ def _always() -> bool:
     return True
 
 
+@attrs.define(eq=False, slots=False)
 class GroupFetcher:
     """Reads of a group's members, from its committed offsets."""
 
-    def __init__(
-        self,
-        rows: GroupRows,
-        members: GroupMembership,
-        offsets: OffsetCommitter,
-        starts: StartOffsets,
-        reader: RecordReader,
-    ) -> None:
-        self._rows = rows
-        self._members = members
-        self._offsets = offsets
-        self._starts = starts
-        self._reader = reader
+    _rows: GroupRows
+    _members: GroupMembership
+    _offsets: OffsetCommitter
+    _starts: StartOffsets
+    _reader: RecordReader
 
     async def fetch(
         self,

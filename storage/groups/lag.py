@@ -2,6 +2,8 @@
 
 import asyncio
 
+import attrs
+
 from storage.domain.clock import Clock
 from storage.domain.errors import (
     OffsetExpired,
@@ -21,25 +23,18 @@ from storage.postgres.repositories.groups import GroupRows
 from storage.streams.read import RecordReader
 
 
+@attrs.define(eq=False, slots=False)
 class LagReader:
     """Lag of groups.
 
     Every verb raises GroupNotFound, StreamNotFound.
     """
 
-    def __init__(
-        self,
-        rows: GroupRows,
-        offsets: OffsetCommitter,
-        starts: StartOffsets,
-        reader: RecordReader,
-        clock: Clock,
-    ) -> None:
-        self._rows = rows
-        self._offsets = offsets
-        self._starts = starts
-        self._reader = reader
-        self._clock = clock
+    _rows: GroupRows
+    _offsets: OffsetCommitter
+    _starts: StartOffsets
+    _reader: RecordReader
+    _clock: Clock
 
     async def by_shard(self, name: GroupName) -> list[ShardLag]:
         """Return the group's lag by shard. Raises GroupNotFound."""

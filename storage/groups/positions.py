@@ -3,6 +3,8 @@
 import asyncio
 from collections.abc import Mapping, Sequence
 
+import attrs
+
 from storage.domain import limits
 from storage.domain.clock import Clock
 from storage.domain.errors import (
@@ -33,28 +35,19 @@ from storage.streams.seek import offset_since
 Holes = Mapping[LogId, list[tuple[int, int]]]
 
 
+@attrs.define(eq=False, slots=False, kw_only=True)
 class GroupPositions:
     """Resets of committed offsets, and bookmarks.
 
     Every verb raises GroupNotFound, StreamNotFound.
     """
 
-    def __init__(
-        self,
-        *,
-        rows: GroupRows,
-        coordinator: GroupCoordinator,
-        offsets: OffsetCommitter,
-        starts: StartOffsets,
-        reader: RecordReader,
-        clock: Clock,
-    ) -> None:
-        self._rows = rows
-        self._coordinator = coordinator
-        self._offsets = offsets
-        self._starts = starts
-        self._reader = reader
-        self._clock = clock
+    _rows: GroupRows
+    _coordinator: GroupCoordinator
+    _offsets: OffsetCommitter
+    _starts: StartOffsets
+    _reader: RecordReader
+    _clock: Clock
 
     async def reset(
         self, name: GroupName, spec: ResetSpec, *, dry_run: bool = False

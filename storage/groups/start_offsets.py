@@ -8,6 +8,7 @@ a shard added later     begins at its first record: its parents were the group's
 import asyncio
 from collections.abc import Mapping, Sequence
 
+import attrs
 from msgspec.structs import replace
 
 from storage.domain.groups.group import (
@@ -25,16 +26,16 @@ from storage.streams.read import RecordReader
 from storage.streams.seek import offset_since
 
 
+@attrs.define(eq=False, slots=False)
 class StartOffsets:
     """Offsets at which groups begin to read the shards of their streams.
 
     Every verb raises GroupNotFound, StreamNotFound.
     """
 
-    def __init__(self, rows: GroupRows, offsets: OffsetCommitter, reader: RecordReader) -> None:
-        self._rows = rows
-        self._offsets = offsets
-        self._reader = reader
+    _rows: GroupRows
+    _offsets: OffsetCommitter
+    _reader: RecordReader
 
     async def initial_offsets(
         self, stream: Stream, start: StartAt

@@ -3,6 +3,8 @@
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
+import attrs
+
 from storage.catalog.catalog import Catalog
 from storage.domain import limits
 from storage.domain.errors import QueueNotFound, StorageUnavailable
@@ -15,12 +17,12 @@ from storage.log.provisioner import LogDeleted, LogProvisioner
 T = TypeVar("T")
 
 
+@attrs.define(eq=False, slots=False)
 class QueueExecutor:
     """Executor of hot-store verbs on queues, which retries after repairing the log."""
 
-    def __init__(self, catalog: Catalog, provisioner: LogProvisioner) -> None:
-        self._catalog = catalog
-        self._provisioner = provisioner
+    _catalog: Catalog
+    _provisioner: LogProvisioner
 
     async def run(
         self,

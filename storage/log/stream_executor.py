@@ -3,6 +3,8 @@
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
+import attrs
+
 from storage.catalog.catalog import Catalog
 from storage.domain.errors import StreamNotFound, StreamReadOnly
 from storage.domain.log.address import LogAddress
@@ -15,12 +17,12 @@ from storage.log.provisioner import LogDeleted, LogProvisioner
 T = TypeVar("T")
 
 
+@attrs.define(eq=False, slots=False)
 class StreamExecutor:
     """Executor of verbs on a stream and its logs."""
 
-    def __init__(self, catalog: Catalog, provisioner: LogProvisioner) -> None:
-        self._catalog = catalog
-        self._provisioner = provisioner
+    _catalog: Catalog
+    _provisioner: LogProvisioner
 
     async def stream(self, name: StreamName, stream_id: LogId | None = None) -> Stream:
         """Return the stream, from the cache if possible; with `stream_id`, only that one.

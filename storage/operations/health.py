@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable
 from statistics import median
 from time import perf_counter
 
+import attrs
 import msgspec
 from sqlalchemy import text
 
@@ -37,17 +38,15 @@ class Diagnostic(msgspec.Struct, frozen=True):
     hint: str = ""
 
 
+@attrs.define(eq=False, slots=False)
 class HealthChecks:
     """Checks of the two stores."""
 
-    def __init__(
-        self, store: HotServers, database: Database, clock: Clock, settings: StorageSettings
-    ) -> None:
-        self._store = store
-        self._database = database
-        self._clock = clock
-        self._settings = settings
-        self._was_at_head = False
+    _store: HotServers
+    _database: Database
+    _clock: Clock
+    _settings: StorageSettings
+    _was_at_head: bool = attrs.field(default=False, init=False)
 
     async def check(self) -> dict[str, str]:
         """Map the name of each check to 'ok' or the problem; each takes a second at most."""

@@ -2,6 +2,8 @@
 
 from collections.abc import Awaitable, Callable, Mapping
 
+import attrs
+
 from storage.catalog.catalog import Catalog
 from storage.concurrency.isolation import Isolation
 from storage.concurrency.leader_election import LeaderElection, LeaderLeases
@@ -14,29 +16,20 @@ from storage.hot_store.servers import HotServers
 from storage.postgres.repositories.offset_reservations import StoreIdentities
 
 
+@attrs.define(eq=False, slots=False, kw_only=True)
 class Maintenance:
     """Maintenance tasks that one process runs for all, and the election of that process.
 
     All raise StorageUnavailable.
     """
 
-    def __init__(
-        self,
-        *,
-        logs: LogStore,
-        store: HotServers,
-        identities: StoreIdentities,
-        catalog: Catalog,
-        leases: Mapping[LeaseStore, LeaderLeases],
-        isolation: Isolation,
-    ) -> None:
-        self._leases = leases
-        self._epoch: int | None = None
-        self._isolation = isolation
-        self._logs = logs
-        self._store = store
-        self._identities = identities
-        self._catalog = catalog
+    _logs: LogStore
+    _store: HotServers
+    _identities: StoreIdentities
+    _catalog: Catalog
+    _leases: Mapping[LeaseStore, LeaderLeases]
+    _isolation: Isolation
+    _epoch: int | None = attrs.field(default=None, init=False)
 
     def election(self, store: LeaseStore, holder: str) -> LeaderElection:
         """Return a candidate for the lease of the tasks that need a store."""

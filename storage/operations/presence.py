@@ -17,6 +17,7 @@ from contextlib import asynccontextmanager, suppress
 from importlib.metadata import version
 from typing import Protocol
 
+import attrs
 from msgspec.structs import replace
 
 from storage.concurrency.isolation import Isolation
@@ -33,17 +34,15 @@ logger = logging.getLogger(__name__)
 _LEAVE_S = 1.0  # a process that ends waits at most this long for a store that does not answer
 
 
+@attrs.define(eq=False, slots=False)
 class ProcessRegistry:
     """The published state of all processes of a deployment."""
 
-    def __init__(
-        self, hot: PresenceStore, wakeups: Wakeups, clock: Clock, isolation: Isolation
-    ) -> None:
-        self._isolation = isolation
-        self._hot = hot
-        self._wakeups = wakeups
-        self._publisher = ""
-        self.clock = clock
+    _hot: PresenceStore
+    _wakeups: Wakeups
+    clock: Clock
+    _isolation: Isolation
+    _publisher: str = attrs.field(default="", init=False)
 
     async def heartbeat(
         self, process: ProcessSeen, sockets: Sequence[SocketSeen] = ()

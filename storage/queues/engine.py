@@ -11,6 +11,7 @@ from contextlib import suppress
 from functools import partial
 from math import inf
 
+import attrs
 import msgspec
 
 from storage.archive.trim import HotTrimmer
@@ -70,43 +71,27 @@ def _always() -> bool:
     return True
 
 
+@attrs.define(eq=False, slots=False, kw_only=True)
 class Queues:
     """The queues of a deployment.
 
     Every verb raises QueueNotFound for a queue that does not exist.
     """
 
-    def __init__(
-        self,
-        *,
-        hot: QueueStore,
-        states: QueueStateStore,
-        logs: LogStore,
-        watermarks: WatermarkStore,
-        executor: QueueExecutor,
-        transfer: MessageTransfer,
-        trimmer: HotTrimmer,
-        catalog: Catalog,
-        provisioner: LogProvisioner,
-        wakeups: Wakeups,
-        clock: Clock,
-        limits: Limits,
-        memory_guard: MemoryGuard,
-    ) -> None:
-        self._memory_guard = memory_guard
-        self._hot = hot
-        self._states = states
-        self._logs = logs
-        self._watermarks = watermarks
-        self._executor = executor
-        self._transfer = transfer
-        self._trimmer = trimmer
-        self._catalog = catalog
-        self._provisioner = provisioner
-        self._wakeups = wakeups
-        self._clock = clock
-        self._limits = limits
-        self._releases: set[asyncio.Task[None]] = set()
+    _hot: QueueStore
+    _states: QueueStateStore
+    _logs: LogStore
+    _watermarks: WatermarkStore
+    _executor: QueueExecutor
+    _transfer: MessageTransfer
+    _trimmer: HotTrimmer
+    _catalog: Catalog
+    _provisioner: LogProvisioner
+    _wakeups: Wakeups
+    _clock: Clock
+    _limits: Limits
+    _memory_guard: MemoryGuard
+    _releases: set[asyncio.Task[None]] = attrs.field(factory=set, init=False)
 
     async def close(self) -> None:
         """Wait for the releases in progress."""

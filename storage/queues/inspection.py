@@ -5,6 +5,7 @@ Each verb is one script call in the hot store, so it happens whole or not at all
 
 from functools import partial
 
+import attrs
 import msgspec
 
 from storage.catalog.catalog import Catalog
@@ -28,25 +29,18 @@ from storage.log.queue_executor import QueueExecutor
 from storage.queues.dead_letters import QueueDeadLetters, offset_of
 
 
+@attrs.define(eq=False, slots=False)
 class QueueInspector:
     """Inspection of a deployment's queues by their owner.
 
     Every verb raises QueueNotFound for a queue that does not exist.
     """
 
-    def __init__(
-        self,
-        hot: QueueContentStore,
-        executor: QueueExecutor,
-        catalog: Catalog,
-        dead_letters: QueueDeadLetters,
-        clock: Clock,
-    ) -> None:
-        self._hot = hot
-        self._executor = executor
-        self._catalog = catalog
-        self._dead_letters = dead_letters
-        self._clock = clock
+    _hot: QueueContentStore
+    _executor: QueueExecutor
+    _catalog: Catalog
+    _dead_letters: QueueDeadLetters
+    _clock: Clock
 
     async def browse(
         self,

@@ -10,6 +10,8 @@ import secrets
 from contextlib import suppress
 from functools import partial
 
+import attrs
+
 from storage.catalog.catalog import Catalog
 from storage.concurrency.isolation import Isolation
 from storage.concurrency.tasks import end
@@ -38,34 +40,24 @@ _TURN_S = 20.0  # a move's lock, and with it a connection, is released this ofte
 _MOVE_CONCURRENCY_MAX = 2  # moves that one process works on: each needs a connection to Postgres
 
 
+@attrs.define(eq=False, slots=False, kw_only=True)
 class Moves:
     """The moves of a deployment."""
 
-    def __init__(
-        self,
-        *,
-        hot: TransferStore,
-        executor: QueueExecutor,
-        transfer: MessageTransfer,
-        queues: Queues,
-        dead_letters: QueueDeadLetters,
-        catalog: Catalog,
-        database: Database,
-        clock: Clock,
-        isolation: Isolation,
-    ) -> None:
-        self._isolation = isolation
-        self._hot = hot
-        self._executor = executor
-        self._transfer = transfer
-        self._queues = queues
-        self._dead_letters = dead_letters
-        self._catalog = catalog
-        self._rows = MoveRows(database)
-        self._database = database
-        self._clock = clock
-        self._working: dict[str, asyncio.Task[None]] = {}
-        self._turns = asyncio.Semaphore(_MOVE_CONCURRENCY_MAX)
+    _hot: TransferStore
+    _executor: QueueExecutor
+    _transfer: MessageTransfer
+    _queues: Queues
+    _dead_letters: QueueDeadLetters
+    _catalog: Catalog
+    _rows: MoveRows
+    _database: Database
+    _clock: Clock
+    _isolation: Isolation
+    _working: dict[str, asyncio.Task[None]] = attrs.field(factory=dict, init=False)
+    _turns: asyncio.Semaphore = attrs.field(
+        factory=lambda: asyncio.Semaphore(_MOVE_CONCURRENCY_MAX), init=False
+    )
 
     async def close(self) -> None:
         """Stop working; open moves continue in another process, or at the next start."""

@@ -1,5 +1,7 @@
 """Parked message groups: list, park, resume."""
 
+import attrs
+
 from storage.domain import limits
 from storage.domain.clock import Clock
 from storage.domain.errors import (
@@ -12,16 +14,16 @@ from storage.hot_store.queue_contents import QueueContentStore
 from storage.log.queue_executor import QueueExecutor
 
 
+@attrs.define(eq=False, slots=False)
 class QueueParkedGroups:
     """Message groups whose delivery is suspended.
 
     Every verb raises QueueNotFound for a queue that does not exist.
     """
 
-    def __init__(self, hot: QueueContentStore, executor: QueueExecutor, clock: Clock) -> None:
-        self._hot = hot
-        self._executor = executor
-        self._clock = clock
+    _hot: QueueContentStore
+    _executor: QueueExecutor
+    _clock: Clock
 
     async def browse(
         self, name: QueueName, *, after: str = "", groups_max: int = limits.PAGE_ITEMS_DEFAULT

@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from functools import partial
 from math import ceil
 
+import attrs
+
 from storage.concurrency.batcher import Batcher
 from storage.domain import limits
 from storage.domain.clock import Clock
@@ -41,46 +43,29 @@ class _Waiter:
         self.is_cancelled = False
 
 
+@attrs.define(eq=False, kw_only=True)
 class LeasedTokenBucket:
     """Rates of one bucket, and this process's leases of them.
 
     `is_low`: little of some measure was left in the store's last response.
     """
 
-    __slots__ = (
-        "_hot",
-        "_refills",
-        "bucket",
-        "is_low",
-        "kind",
-        "leases",
-        "name",
-        "namespace",
-        "rates",
-    )
+    _hot: RateStore
+    namespace: str
+    kind: str
+    name: str
+    bucket: str
+    rates: Rates
+    leases: list[TokenLease | None] = attrs.field(init=False)
+    is_low: bool = attrs.field(default=False, init=False)
+    _refills: Batcher[_Waiter, None] | None = attrs.field(default=None, init=False)
 
-    def __init__(
-        self,
-        *,
-        hot: RateStore,
-        namespace: str,
-        kind: str,
-        name: str,
-        bucket: str,
-        rates: Rates,
-    ) -> None:
-        self.kind = kind
-        self.name = name
-        self.namespace = namespace
-        self.bucket = bucket
-        self.rates = rates
-        self.leases: list[TokenLease | None] = [
-            None if rate is None else TokenLease(rate, rates.burst_seconds)
-            for rate in rates.per_second
+    @leases.default
+    def _new_leases(self) -> list[TokenLease | None]:
+        return [
+            None if rate is None else TokenLease(rate, self.rates.burst_seconds)
+            for rate in self.rates.per_second
         ]
-        self._hot = hot
-        self.is_low = False
-        self._refills: Batcher[_Waiter, None] | None = None
 
     def has(self, cost: Cost, now_ms: int) -> bool:
         """Return whether `cost` can be spent without asking the store."""

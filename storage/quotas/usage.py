@@ -4,6 +4,8 @@ import asyncio
 from collections.abc import Iterable, Iterator
 from functools import partial
 
+import attrs
+
 from storage.catalog.catalog import Catalog
 from storage.concurrency.isolation import Isolation
 from storage.domain import limits
@@ -14,16 +16,16 @@ from storage.domain.streams.stream import Stream
 from storage.hot_store.log_store import LogStore
 
 
+@attrs.define(eq=False, slots=False)
 class StorageUsage:
     """Maintenance task that measures the namespaces whose stored bytes are limited.
 
     A namespace that is over its limit is marked so.
     """
 
-    def __init__(self, logs: LogStore, catalog: Catalog, isolation: Isolation) -> None:
-        self._logs = logs
-        self._catalog = catalog
-        self._isolation = isolation
+    _logs: LogStore
+    _catalog: Catalog
+    _isolation: Isolation
 
     async def measure_all(self) -> int:
         """Measure every namespace that has a limit; return their number."""

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import attrs
 from redis.asyncio import Redis
 from redis.exceptions import RedisError, ResponseError
 
@@ -20,18 +21,16 @@ class LayoutUnknown(StorageUnavailable):
     """The store was written by another version of Millstream, with an unknown layout."""
 
 
+@attrs.define(eq=False, slots=False)
 class HotServer:
     """Queries to one server that do not concern a single log. All raise StorageUnavailable.
 
     `storage.redis.cluster_store` combines them for the store as a whole.
     """
 
-    def __init__(
-        self, client: Redis, store_key: str = STORE_KEY, version_key: str = VERSION_KEY
-    ) -> None:
-        self._client = client
-        self._store_key = store_key
-        self._version_key = version_key
+    _client: Redis
+    _store_key: str = STORE_KEY
+    _version_key: str = VERSION_KEY
 
     async def run_id(self) -> str:
         """Return the id of the server process, which changes after a restart."""

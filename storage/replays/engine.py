@@ -9,6 +9,7 @@ from contextlib import suppress
 from functools import partial
 from typing import TypeVar
 
+import attrs
 import msgspec
 
 from storage.concurrency.isolation import Isolation
@@ -54,37 +55,24 @@ class Replay(msgspec.Struct, frozen=True):
     parts: tuple[PartProgress, ...] = ()
 
 
+@attrs.define(eq=False, slots=False, kw_only=True)
 class Replays:
     """The replays of a deployment.
 
     Raises JobNotFound for a replay that does not exist.
     """
 
-    def __init__(
-        self,
-        *,
-        windows: WindowResolver,
-        planning: ReplayPlanner,
-        streams: Streams,
-        reader: RecordReader,
-        queues: Queues,
-        groups: Groups,
-        jobs: Jobs,
-        shared_rate: PaceStore,
-        clock: Clock,
-        isolation: Isolation,
-    ) -> None:
-        self._isolation = isolation
-        self._windows = windows
-        self._planning = planning
-        self._streams = streams
-        self._reader = reader
-        self._queues = queues
-        self._groups = groups
-        self._jobs = jobs
-        self._shared_rate = shared_rate
-        self._clock = clock
-        self._retired: set[str] = set()
+    _windows: WindowResolver
+    _planning: ReplayPlanner
+    _streams: Streams
+    _reader: RecordReader
+    _queues: Queues
+    _groups: Groups
+    _jobs: Jobs
+    _shared_rate: PaceStore
+    _clock: Clock
+    _isolation: Isolation
+    _retired: set[str] = attrs.field(factory=set, init=False)
 
     # Owner's calls
 

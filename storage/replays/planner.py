@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Sequence
 from contextlib import suppress
 
+import attrs
 import msgspec
 
 from storage.domain import limits
@@ -72,13 +73,13 @@ class _Sampled(msgspec.Struct):
             self.sample.append(SampleRecord(shard, record))
 
 
+@attrs.define(eq=False, slots=False)
 class ReplayPlanner:
     """Read-only planner of replays."""
 
-    def __init__(self, reader: RecordReader, windows: WindowResolver, rows: ArchiveRows) -> None:
-        self._reader = reader
-        self._windows = windows
-        self._rows = rows
+    _reader: RecordReader
+    _windows: WindowResolver
+    _rows: ArchiveRows
 
     async def plan(self, namespace: str, request: ReplayRequest, *, exact: bool = False) -> Plan:
         """Plan what a replay would do now.

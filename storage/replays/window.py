@@ -3,6 +3,8 @@
 import asyncio
 from collections.abc import Sequence
 
+import attrs
+
 from storage.catalog.catalog import Catalog
 from storage.domain.errors import (
     BookmarkNotFound,
@@ -20,13 +22,13 @@ from storage.streams.read import RecordReader
 from storage.streams.seek import offset_since
 
 
+@attrs.define(eq=False, slots=False)
 class WindowResolver:
     """Resolver of a window's bounds to offsets."""
 
-    def __init__(self, reader: RecordReader, groups: Groups, catalog: Catalog) -> None:
-        self._reader = reader
-        self._groups = groups
-        self._catalog = catalog
+    _reader: RecordReader
+    _groups: Groups
+    _catalog: Catalog
 
     async def source(self, namespace: str, request: ReplayRequest) -> Stream:
         """Return the stream that is replayed, or a queue's view.

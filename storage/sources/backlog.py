@@ -3,6 +3,8 @@
 from functools import partial
 from typing import NamedTuple
 
+import attrs
+
 from storage.concurrency.isolation import Isolation
 from storage.concurrency.tasks import in_batches
 from storage.domain import limits
@@ -21,16 +23,14 @@ class SourceBacklog(NamedTuple):
     blocked: int = 0
 
 
+@attrs.define(eq=False, slots=False)
 class SourceBacklogReader:
     """Measurement of the outboxes of a deployment."""
 
-    def __init__(
-        self, sources: Sources, outboxes: OutboxStore, isolation: Isolation, clock: Clock
-    ) -> None:
-        self._sources = sources
-        self._outboxes = outboxes
-        self._isolation = isolation
-        self._clock = clock
+    _sources: Sources
+    _outboxes: OutboxStore
+    _isolation: Isolation
+    _clock: Clock
 
     async def read(self) -> SourceBacklog:
         """Measure the outboxes of all sources; one that cannot be measured counts as empty."""

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import NamedTuple
 
+import attrs
 import msgspec
 
 from storage.catalog.catalog import Catalog
@@ -60,27 +61,17 @@ class Reception(NamedTuple):
         return "duplicate" if self.duplicate else "accepted"
 
 
+@attrs.define(eq=False, slots=False, kw_only=True)
 class SourceReceiver:
     """Receiver of the events of all sources."""
 
-    def __init__(
-        self,
-        *,
-        sources: Sources,
-        outboxes: OutboxStore,
-        catalog: Catalog,
-        transfer: SourceTransfer,
-        quotas: QuotaEnforcer,
-        memory_guard: MemoryGuard,
-        clock: Clock,
-    ) -> None:
-        self._sources = sources
-        self._outboxes = outboxes
-        self._catalog = catalog
-        self._transfer = transfer
-        self._quotas = quotas
-        self._memory_guard = memory_guard
-        self._clock = clock
+    _sources: Sources
+    _outboxes: OutboxStore
+    _catalog: Catalog
+    _transfer: SourceTransfer
+    _quotas: QuotaEnforcer
+    _memory_guard: MemoryGuard
+    _clock: Clock
 
     async def find(self, name: str, token: str) -> InboundSource:
         """Return the source of a URL.

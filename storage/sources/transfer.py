@@ -4,6 +4,8 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 
+import attrs
+
 from storage.catalog.catalog import Catalog
 from storage.concurrency.bounded_cache import BoundedCache
 from storage.concurrency.isolation import Isolation
@@ -32,30 +34,22 @@ from storage.streams.engine import Streams
 Target = QueueName | StreamName
 
 
+@attrs.define(eq=False, slots=False, kw_only=True)
 class SourceTransfer:
     """Transfers of the events of sources, at most one at a time for each source in a process."""
 
-    def __init__(
-        self,
-        *,
-        sources: Sources,
-        outboxes: OutboxStore,
-        catalog: Catalog,
-        queues: Queues,
-        streams: Streams,
-        isolation: Isolation,
-        clock: Clock,
-    ) -> None:
-        self._sources = sources
-        self._outboxes = outboxes
-        self._clock = clock
-        self._retired_days: BoundedCache[str, int] = BoundedCache(limits.SOURCES_RETIRED_CACHED_MAX)
-        self._catalog = catalog
-        self._queues = queues
-        self._streams = streams
-        self._isolation = isolation
-        self._running: dict[str, asyncio.Task[None]] = {}
-        self._requested: dict[str, InboundSource] = {}
+    _sources: Sources
+    _outboxes: OutboxStore
+    _catalog: Catalog
+    _queues: Queues
+    _streams: Streams
+    _isolation: Isolation
+    _clock: Clock
+    _retired_days: BoundedCache[str, int] = attrs.field(
+        factory=lambda: BoundedCache(limits.SOURCES_RETIRED_CACHED_MAX), init=False
+    )
+    _running: dict[str, asyncio.Task[None]] = attrs.field(factory=dict, init=False)
+    _requested: dict[str, InboundSource] = attrs.field(factory=dict, init=False)
 
     def begin(self, source: InboundSource) -> None:
         """Transfer what waits in a source's outbox, without waiting for it."""

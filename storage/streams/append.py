@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import cast
 
+import attrs
 import msgspec
 from msgspec.structs import replace
 
@@ -96,27 +97,17 @@ class _Call(msgspec.Struct):
         )
 
 
+@attrs.define(eq=False, slots=False, kw_only=True)
 class Appender:
     """Append verbs of `storage.streams.engine.Streams`."""
 
-    def __init__(
-        self,
-        *,
-        hot: LogStore,
-        executor: StreamExecutor,
-        provisioner: LogProvisioner,
-        resharder: Resharder,
-        clock: Clock,
-        limits: Limits,
-        memory_guard: MemoryGuard,
-    ) -> None:
-        self._memory_guard = memory_guard
-        self._hot = hot
-        self._resharder = resharder
-        self._executor = executor
-        self._provisioner = provisioner
-        self._clock = clock
-        self._limits = limits
+    _hot: LogStore
+    _executor: StreamExecutor
+    _provisioner: LogProvisioner
+    _resharder: Resharder
+    _clock: Clock
+    _limits: Limits
+    _memory_guard: MemoryGuard
 
     async def append(
         self, name: StreamName, records: Sequence[Record], idempotency_key: str

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from functools import partial
 from operator import itemgetter
 
+import attrs
 import msgspec
 from msgspec.structs import replace
 
@@ -30,12 +31,12 @@ Answer = asyncio.Future[PartAppended]
 _Group = tuple[int, int, bool]
 
 
+@attrs.define(eq=False, slots=False)
 class ColumnarAppender:
     """Columnar append verb of `storage.streams.engine.Streams`."""
 
-    def __init__(self, appending: Appender, executor: StreamExecutor) -> None:
-        self._appending = appending
-        self._executor = executor
+    _appending: Appender
+    _executor: StreamExecutor
 
     async def append(self, name: StreamName, columns: Columns, idempotency_key: str) -> Ranges:
         stream = await self._appending.stream(name)

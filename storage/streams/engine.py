@@ -5,13 +5,14 @@ from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from functools import partial
 from typing import Any, TypeVar
 
+import attrs
+
 from storage.archive.tiered_reader import TieredReader
 from storage.archive.trim import HotTrimmer
 from storage.catalog.catalog import Catalog
 from storage.domain import limits
 from storage.domain.clock import Clock
 from storage.domain.errors import MillstreamError, OffsetOutOfRange, ValidationFailed
-from storage.domain.limits import Limits
 from storage.domain.log.address import LogAddress
 from storage.domain.log.record_batch import Record
 from storage.domain.names import LogId, StreamName
@@ -27,10 +28,9 @@ from storage.domain.streams.stream import (
     Stream,
     StreamMode,
 )
-from storage.hot_store.log_store import LogStore, WatermarkStore
+from storage.hot_store.log_store import LogStore
 from storage.log.provisioner import LogProvisioner
 from storage.log.stream_executor import StreamExecutor
-from storage.quotas.memory_guard import MemoryGuard
 from storage.streams.append import Appender
 from storage.streams.append_rules import OWN_HEADERS
 from storage.streams.columnar_append import ColumnarAppender
@@ -40,48 +40,24 @@ from storage.streams.reshard import Resharder
 T = TypeVar("T")
 
 
+@attrs.define(eq=False, slots=False, kw_only=True)
 class Streams:
     """The streams of a deployment.
 
     Every verb raises StreamNotFound for a stream that does not exist.
     """
 
-    def __init__(
-        self,
-        *,
-        hot: LogStore,
-        watermarks: WatermarkStore,
-        executor: StreamExecutor,
-        catalog: Catalog,
-        provisioner: LogProvisioner,
-        resharder: Resharder,
-        trimmer: HotTrimmer,
-        clock: Clock,
-        limits: Limits,
-        memory_guard: MemoryGuard,
-        archive: TieredReader | None = None,
-    ) -> None:
-        self._hot = hot
-        self._catalog = catalog
-        self._provisioner = provisioner
-        self.resharder = resharder
-        self._trimmer = trimmer
-        self._clock = clock
-        self._executor = executor
-        self._appending = Appender(
-            hot=hot,
-            executor=self._executor,
-            provisioner=provisioner,
-            resharder=resharder,
-            clock=clock,
-            limits=limits,
-            memory_guard=memory_guard,
-        )
-        self._bulk = ColumnarAppender(self._appending, self._executor)
-        self._idempotent_appender = IdempotentAppender(
-            watermarks, self._appending, self._executor, resharder, clock
-        )
-        self._archive = archive
+    _hot: LogStore
+    _executor: StreamExecutor
+    _catalog: Catalog
+    _provisioner: LogProvisioner
+    _trimmer: HotTrimmer
+    _clock: Clock
+    _archive: TieredReader | None
+    resharder: Resharder
+    _appender: Appender
+    _columnar_appender: ColumnarAppender
+    _idempotent_appender: IdempotentAppender
 
     # Append
 
@@ -96,7 +72,7 @@ class Streams:
         A shard that is split or merged during the call is no error: the records go to its children. Raises BacklogFull and
         QuotaExceeded if the store or the namespace has no capacity left, as all verbs that append do.
         """
-        return await self._appending.append(name, records, idempotency_key)
+        return await self._appender.append(name, records, idempotency_key)
 
     def append_columns(
         self, name: StreamName, columns: Columns, *, idempotency_key: str = ""
@@ -107,7 +83,7 @@ class Streams:
         packed before the call waits for the append: a caller that drops its reference saves the memory, and the time, of
         keeping them.
         """
-        return self._bulk.append(name, columns, idempotency_key)
+        return self._columnar_appender.append(name, columns, idempotency_key)
 
     async def append_idempotent(
         self,
@@ -162,7 +138,7 @@ class Streams:
         Raises ShardNotFound, and the errors of the condition: ProducerFenced, SequenceOutOfOrder,
         DuplicateForgotten, OffsetMismatch, FenceMismatch; ShardClosed, whose facts name the children.
         """
-        return await self._appending.append_to_shard(name, shard, records, condition)
+        return await self._appender.append_to_shard(name, shard, records, condition)
 
     async def set_fence(
         self, name: StreamName, shard: int, token: str, expected: str | None = None

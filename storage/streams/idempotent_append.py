@@ -42,6 +42,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import TypeVar
 
+import attrs
 import msgspec
 
 from storage.concurrency.bounded_cache import BoundedCache
@@ -107,25 +108,18 @@ class _ShardResult(msgspec.Struct):
     children: Sequence[Shard] = ()
 
 
+@attrs.define(eq=False, slots=False)
 class IdempotentAppender:
     """Verbs of `storage.streams.engine.Streams` for monotonic producers."""
 
-    def __init__(
-        self,
-        watermarks: WatermarkStore,
-        appending: Appender,
-        executor: StreamExecutor,
-        resharder: Resharder,
-        clock: Clock,
-    ) -> None:
-        self._watermarks = watermarks
-        self._appending = appending
-        self._executor = executor
-        self._resharder = resharder
-        self._clock = clock
-        self._floors: BoundedCache[tuple[LogId, str], tuple[AncestorWatermark, ...]] = BoundedCache(
-            limits.ANCESTOR_WATERMARKS_CACHED_MAX
-        )
+    _watermarks: WatermarkStore
+    _appending: Appender
+    _executor: StreamExecutor
+    _resharder: Resharder
+    _clock: Clock
+    _floors: BoundedCache[tuple[LogId, str], tuple[AncestorWatermark, ...]] = attrs.field(
+        factory=lambda: BoundedCache(limits.ANCESTOR_WATERMARKS_CACHED_MAX), init=False
+    )
 
     async def append(
         self,

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import NamedTuple, Self
 
+import attrs
 from msgspec.structs import replace
 
 from storage.archive.tiered_reader import ReadRequest, TieredReader, TierRead, as_hot
@@ -65,28 +66,19 @@ class _ReadSize(NamedTuple):
         )
 
 
+@attrs.define(eq=False, slots=False, kw_only=True)
 class RecordReader:
     """Reads of streams; they change nothing, and the same read again returns the same records.
 
     `stream_id`: the stream that a position belongs to. If another one has the name, StreamRecreated is raised.
     """
 
-    def __init__(
-        self,
-        *,
-        hot: LogStore,
-        executor: StreamExecutor,
-        resharder: Resharder,
-        wakeups: Wakeups,
-        clock: Clock,
-        archive: TieredReader | None,
-    ) -> None:
-        self._hot = hot
-        self._executor = executor
-        self._resharder = resharder
-        self._wakeups = wakeups
-        self._clock = clock
-        self._archive = archive
+    _hot: LogStore
+    _executor: StreamExecutor
+    _resharder: Resharder
+    _wakeups: Wakeups
+    _clock: Clock
+    _archive: TieredReader | None
 
     async def read_shard(
         self,

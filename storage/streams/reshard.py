@@ -18,6 +18,8 @@ from enum import Enum
 from functools import partial
 from typing import TypeVar
 
+import attrs
+
 from storage.catalog.catalog import Catalog
 from storage.domain import limits
 from storage.domain.errors import (
@@ -57,6 +59,7 @@ class _FenceTransfer(Enum):
     NONE = "none"
 
 
+@attrs.define(eq=False, slots=False)
 class Resharder:
     """Coordinator of shard changes, one change at a time for each stream.
 
@@ -65,15 +68,16 @@ class Resharder:
     be finished: then a sweep finishes it.
     """
 
-    def __init__(
-        self, hot: LogStore, catalog: Catalog, provisioner: LogProvisioner, database: Database
-    ) -> None:
-        self._hot = hot
-        self._catalog = catalog
-        self._provisioner = provisioner
-        self._database = database
-        self._reshard_slots = asyncio.Semaphore(limits.RESHARD_CONCURRENCY_MAX)
-        self._log_slots = asyncio.Semaphore(limits.RESHARD_LOG_CONCURRENCY_MAX)
+    _hot: LogStore
+    _catalog: Catalog
+    _provisioner: LogProvisioner
+    _database: Database
+    _reshard_slots: asyncio.Semaphore = attrs.field(
+        factory=lambda: asyncio.Semaphore(limits.RESHARD_CONCURRENCY_MAX), init=False
+    )
+    _log_slots: asyncio.Semaphore = attrs.field(
+        factory=lambda: asyncio.Semaphore(limits.RESHARD_LOG_CONCURRENCY_MAX), init=False
+    )
 
     async def split(self, name: StreamName, shard: int, at_hash_key: int) -> Stream:
         """Close a shard and open two in its place; keys from `at_hash_key` on go to the second.

@@ -15,6 +15,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from functools import partial
 
+import attrs
 from msgspec.structs import replace
 
 from storage.catalog.catalog import Catalog
@@ -43,28 +44,19 @@ _INDEX_BITS = (
 _ID_BYTES = 16
 
 
+@attrs.define(eq=False, slots=False, kw_only=True)
 class StagedWrites:
     """Two-phase staged writes.
 
     Every verb raises StreamNotFound, StreamReadOnly, and ArchiveOff if there is no store for staged records.
     """
 
-    def __init__(
-        self,
-        *,
-        rows: WriteRows,
-        root: Root | None,
-        catalog: Catalog,
-        streams: Streams,
-        clock: Clock,
-        isolation: Isolation,
-    ) -> None:
-        self._isolation = isolation
-        self._rows = rows
-        self._root_or_none = root
-        self._catalog = catalog
-        self._streams = streams
-        self._clock = clock
+    _rows: WriteRows
+    _root_or_none: Root | None = attrs.field(alias="root")
+    _catalog: Catalog
+    _streams: Streams
+    _clock: Clock
+    _isolation: Isolation
 
     async def stage(self, name: StreamName, encoded: bytes) -> str:
         """Stage the records of an Arrow stream; return their id.

@@ -5,6 +5,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import NamedTuple, TypeVar
 
+import attrs
+
 from storage.concurrency.isolation import Isolation
 from storage.concurrency.tasks import in_batches
 from storage.domain import limits
@@ -66,22 +68,15 @@ class GroupObservation(NamedTuple):
     positions: Baseline
 
 
+@attrs.define(eq=False, slots=False)
 class ResourceCollector:
     """Collector that queries the stores, many logs concurrently."""
 
-    def __init__(
-        self,
-        hot: TimeSeriesStore,
-        logs: LogStore,
-        rows: MeasuredRows,
-        clock: Clock,
-        isolation: Isolation,
-    ) -> None:
-        self._isolation = isolation
-        self._hot = hot
-        self._logs = logs
-        self._rows = rows
-        self._clock = clock
+    _hot: TimeSeriesStore
+    _logs: LogStore
+    _rows: MeasuredRows
+    _clock: Clock
+    _isolation: Isolation
 
     async def queues(self, queues: Iterable[MeasuredQueue]) -> list[Observation]:
         """Observe the queues, except those that are being deleted."""

@@ -15,6 +15,8 @@ took over stores no latest sample: the store compares the claim.
 import secrets
 from collections.abc import Sequence
 
+import attrs
+
 from storage.concurrency.tasks import in_batches
 from storage.domain import limits
 from storage.domain.clock import Clock
@@ -42,27 +44,20 @@ class ClaimLost(Exception):
     """Another sampler has claimed a slot since."""
 
 
+@attrs.define(eq=False, slots=False)
 class Sampler:
     """Sampling task.
 
     Raises StorageUnavailable, and then the samples of this slot are incomplete.
     """
 
-    def __init__(
-        self,
-        hot: TimeSeriesStore,
-        collector: ResourceCollector,
-        rows: MeasuredRows,
-        store: HotServers,
-        clock: Clock,
-    ) -> None:
-        self._hot = hot
-        self._collector = collector
-        self._rows = rows
-        self._store = store
-        self._clock = clock
-        self._owner = secrets.token_hex(8)
-        self._state: SamplerState | None = None
+    _hot: TimeSeriesStore
+    _collector: ResourceCollector
+    _rows: MeasuredRows
+    _store: HotServers
+    _clock: Clock
+    _owner: str = attrs.field(factory=lambda: secrets.token_hex(8), init=False)
+    _state: SamplerState | None = attrs.field(default=None, init=False)
 
     async def sample(self) -> int:
         """Measure unless another process has in this slot; return the number of resources."""

@@ -8,6 +8,8 @@ import logging
 from collections.abc import Sequence
 from functools import partial
 
+import attrs
+
 from storage.concurrency.isolation import Isolation
 from storage.domain import limits
 from storage.domain.clock import Clock
@@ -36,7 +38,6 @@ from storage.domain.webhooks import (
     WebhookLease,
 )
 from storage.groups.engine import Groups
-from storage.postgres.database import Database
 from storage.postgres.repositories.webhook_deliveries import (
     DeliveryRows,
     RenewedLease,
@@ -56,34 +57,22 @@ KINDS = {SourceKind.QUEUE: "queue.message", SourceKind.GROUP: "stream.record"}
 """Event types by source."""
 
 
+@attrs.define(eq=False, slots=False, kw_only=True)
 class WebhookDeliveries:
     """Deliverers' calls, and the delivery log.
 
     Every method raises StorageUnavailable or StorageBusy, and may then be repeated.
     """
 
-    def __init__(
-        self,
-        *,
-        database: Database,
-        inspector: QueueInspector,
-        dead_letters: QueueDeadLetters,
-        reader: RecordReader,
-        groups: Groups,
-        secrets: WebhookSecrets,
-        clock: Clock,
-        isolation: Isolation,
-        changes: WebhookChanges,
-    ) -> None:
-        self._isolation = isolation
-        self.changes = changes
-        self._rows = DeliveryRows(database)
-        self._inspector = inspector
-        self._dead_letters = dead_letters
-        self._reader = reader
-        self._groups = groups
-        self._secrets = secrets
-        self._clock = clock
+    _rows: DeliveryRows
+    _inspector: QueueInspector
+    _dead_letters: QueueDeadLetters
+    _reader: RecordReader
+    _groups: Groups
+    _secrets: WebhookSecrets
+    _clock: Clock
+    _isolation: Isolation
+    changes: WebhookChanges
 
     # Leases
 

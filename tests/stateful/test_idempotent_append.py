@@ -53,7 +53,7 @@ class Faulty:
     async def put(self, stream: Stream, shard: Shard, part: AppendPart) -> PartAppended:
         fault = self.faults.pop() if self.faults else "none"
         streams = self.machine.streams
-        put = partial(streams._appending.put, stream, shard, part)
+        put = partial(streams._appender.put, stream, shard, part)
         if fault == "unsent":
             raise OutcomeUnknown
         if fault == "late":
@@ -169,7 +169,7 @@ class IdempotentAppendMachine(RuleBasedStateMachine):
     def deliver(self, stream: Stream, shard: Shard, part: AppendPart) -> None:
         """Deliver a part whose sender has gone."""
         with suppress(ShardClosedTo, PartialDuplicate, LogDeleted, LogNotReady):
-            self.bench.run(self.streams._appending.put(stream, shard, part))
+            self.bench.run(self.streams._appender.put(stream, shard, part))
 
     async def reshard(self, how: str, shard: int) -> None:
         stream = await self.bench.storage.catalog.fresh_stream(self.name)

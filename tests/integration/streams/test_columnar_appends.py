@@ -51,7 +51,7 @@ def hold(stale: Stream, engines: Storage, monkeypatch: pytest.MonkeyPatch) -> No
     async def stale_stream(name: StreamName) -> Stream:
         return stale
 
-    monkeypatch.setattr(engines.streams._appending, "stream", stale_stream)
+    monkeypatch.setattr(engines.streams._appender, "stream", stale_stream)
 
 
 def placed(sent: Columns, ranges: list[AppendedRange]) -> dict[tuple[int, int], Record]:
@@ -256,7 +256,7 @@ async def test_busy_store_is_reported_for_unaccepted_records_only(engines, monke
     await stream(engines, 4)
     before = columns(40, 1_000)
     there = placed(before, await engines.streams.append_columns(CLICKS, before))
-    hot = engines.streams._appending._hot
+    hot = engines.streams._appender._hot
     append, parts = hot.append, []
 
     def busy_after_two(log, part, **options):

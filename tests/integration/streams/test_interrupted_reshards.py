@@ -110,7 +110,7 @@ async def test_retry_of_partial_append_in_interrupted_merge_adds_rest(
         with pytest.raises(OutcomeUnknown):
             await streams.resharder.merge(WIDE, 0, 1)
     records = [Record(b"%d" % number, key) for number, key in enumerate(KEYS)]
-    put = streams._appending._append_part
+    put = streams._appender._append_part
 
     async def fail_for_one(stream, shard, part):
         if shard.index == 1:
@@ -118,7 +118,7 @@ async def test_retry_of_partial_append_in_interrupted_merge_adds_rest(
         return await put(stream, shard, part)
 
     with monkeypatch.context() as busy:
-        busy.setattr(streams._appending, "_append_part", fail_for_one)
+        busy.setattr(streams._appender, "_append_part", fail_for_one)
         first = await streams.append(WIDE, records, idempotency_key="k")
     await finish_reshards.work(engines)
 
