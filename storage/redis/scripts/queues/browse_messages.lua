@@ -14,12 +14,8 @@
 -- @include history
 -- @include queue
 -- @include sweep
-local held = redis.call('HMGET', K.meta, 'next', 'last_ms', 'deleted')
-local absent = absence(held[3], held[1])
-if absent then
-  return absent
-end
-local now = now_at(ARGV[1], held[2])
+-- @include existing_queue
+local now = now_at(ARGV[1], last_ms)
 fifo = ARGV[7] == '1'
 if move_due(tonumber(ARGV[2]), now, tonumber(ARGV[5])) > 0 then
   wake(K.meta)

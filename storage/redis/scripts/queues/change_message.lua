@@ -11,14 +11,10 @@
 -- @include history
 -- @include queue
 -- @include sweep
+-- @include existing_queue
 local DONE, GONE, OUT = 0, 1, 2
 
-local held = redis.call('HMGET', K.meta, 'next', 'last_ms', 'deleted', 'cursor')
-local absent = absence(held[3], held[1])
-if absent then
-  return absent
-end
-local now = now_at(ARGV[1], held[2])
+local now = now_at(ARGV[1], last_ms)
 local offset, delay_ms, priority = ARGV[2], tonumber(ARGV[3]), tonumber(ARGV[4])
 
 local function change()

@@ -14,16 +14,12 @@
 -- @include queue
 -- @include sweep
 -- @include counts
+-- @include existing_queue
 fifo = ARGV[7] == '1'
-local held = redis.call('HMGET', K.meta, 'next', 'last_ms', 'deleted')
-local absent = absence(held[3], held[1])
-if absent then
-  return absent
-end
-local now = now_at(ARGV[1], held[2])
+local now = now_at(ARGV[1], last_ms)
 if move_due(tonumber(ARGV[2]), now, tonumber(ARGV[5])) > 0 then
   wake(K.meta)
 end
 count('expired', drop_expired(now, tonumber(ARGV[3]), tonumber(ARGV[6]))
   + drop_old_dead(now, tonumber(ARGV[4]), tonumber(ARGV[6])))
-return counts_of(now, tonumber(held[1]))
+return counts_of(now, tonumber(next_offset))

@@ -10,14 +10,10 @@
 -- @include history
 -- @include queue
 -- @include sweep
-local held = redis.call('HMGET', K.meta, 'next', 'deleted', 'last_ms')
-local absent = absence(held[2], held[1])
-if absent then
-  return absent
-end
+-- @include existing_queue
 fifo = ARGV[1] == '1'
 local offset = ARGV[2]
-now_at(ARGV[3], held[3])
+now_at(ARGV[3], last_ms)
 
 local function drop_wherever_it_is()
   local record = record_of(offset)

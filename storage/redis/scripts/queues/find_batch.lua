@@ -6,11 +6,7 @@
 -- @include status
 -- @include history
 -- @include queue
-local held = redis.call('HMGET', K.meta, 'next', 'deleted')
-local absent = absence(held[2], held[1])
-if absent then
-  return absent
-end
+-- @include existing_queue
 local offset = ARGV[1]
 local entry = redis.call('XRANGE', K.log, offset, offset, 'COUNT', 1)[1]
 local letter = redis.call('HGET', K.dead_letters, offset)

@@ -9,16 +9,12 @@
 -- @include status
 -- @include history
 -- @include queue
+-- @include existing_queue
 local FIRST_OFFSET = 4
 
 fifo = ARGV[1] == '1'
-local held = redis.call('HMGET', K.meta, 'next', 'deleted', 'last_ms')
-local absent = absence(held[2], held[1])
-if absent then
-  return absent
-end
 
-now_at(ARGV[3], held[3])
+now_at(ARGV[3], last_ms)
 
 local function put_back(packed)
   local offset, record, batch = unpack(cmsgpack.unpack(packed))

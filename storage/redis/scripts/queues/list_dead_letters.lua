@@ -7,11 +7,7 @@
 -- @include status
 -- @include history
 -- @include queue
-local held = redis.call('HMGET', K.meta, 'next', 'deleted')
-local absent = absence(held[2], held[1])
-if absent then
-  return absent
-end
+-- @include existing_queue
 local wanted, bytes_left = tonumber(ARGV[2]), tonumber(ARGV[3])
 local answer = { OK, -1 }
 for _, offset in ipairs(redis.call('ZRANGEBYSCORE', K.dead, '(' .. ARGV[1], '+inf', 'LIMIT', 0, wanted)) do

@@ -6,11 +6,7 @@
 -- @include status
 -- @include history
 -- @include queue
-local held = redis.call('HMGET', K.meta, 'next', 'deleted')
-local absent = absence(held[2], held[1])
-if absent then
-  return absent
-end
+-- @include existing_queue
 local answer = { OK }
 local after = ARGV[1] == '' and '-' or '(' .. ARGV[1]
 for _, group in ipairs(redis.call('ZRANGEBYLEX', K.parked, after, '+', 'LIMIT', 0, ARGV[2])) do

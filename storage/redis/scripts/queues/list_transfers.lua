@@ -8,11 +8,7 @@
 -- @include status
 -- @include history
 -- @include queue
-local held = redis.call('HMGET', K.meta, 'next', 'deleted')
-local absent = absence(held[2], held[1])
-if absent then
-  return absent
-end
+-- @include existing_queue
 local answer = { OK }
 for _, packed in ipairs(redis.call('ZRANGE', K.moving, 0, tonumber(ARGV[1]) - 1)) do
   local offset, record, batch, move_id = unpack(cmsgpack.unpack(packed))

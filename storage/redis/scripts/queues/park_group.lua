@@ -8,10 +8,6 @@
 -- @include status
 -- @include history
 -- @include queue
-local held = redis.call('HMGET', K.meta, 'next', 'last_ms', 'deleted')
-local absent = absence(held[3], held[1])
-if absent then
-  return absent
-end
+-- @include existing_queue
 fifo = ARGV[2] == '1'
-return { OK, park(ARGV[3], -1, ARGV[4], now_at(ARGV[1], held[2])) and 1 or 0 }
+return { OK, park(ARGV[3], -1, ARGV[4], now_at(ARGV[1], last_ms)) and 1 or 0 }

@@ -10,13 +10,10 @@
 -- @include status
 -- @include history
 -- @include queue
-local held = redis.call('HMGET', K.meta, 'next', 'deleted', 'last_ms', 'purged_ms', 'bytes')
-local absent = absence(held[2], held[1])
-if absent then
-  return absent
-end
-local now = now_at(ARGV[1], held[3])
-if held[4] and now - tonumber(held[4]) < tonumber(ARGV[2]) then
+-- @include existing_queue
+local now = now_at(ARGV[1], last_ms)
+local purged_ms, bytes = unpack(redis.call('HMGET', K.meta, 'purged_ms', 'bytes'))
+if purged_ms and now - tonumber(purged_ms) < tonumber(ARGV[2]) then
   return { OK, -1 }
 end
 local dropped = redis.call('XLEN', K.log) + redis.call('ZCARD', K.kept)
@@ -28,7 +25,7 @@ for _, groups in ipairs({ redis.call('HKEYS', K.groups), redis.call('LRANGE', K.
 end
 redis.call('UNLINK', K.log, K.records, K.leases, K.returned, K.delayed, K.kept, K.turns, K.groups, K.dedup,
   K.dedup_old, K.attempts, K.attempts_old, K.expiring, K.aged, K.parked, K.parked_why)
-redis.call('HSET', K.meta, 'cursor', held[1], 'purged_ms', word(now), 'bytes_gone', held[5] or '0', 'parked', '0')
+redis.call('HSET', K.meta, 'cursor', next_offset, 'purged_ms', word(now), 'bytes_gone', bytes or '0', 'parked', '0')
 count('purged', dropped)
-note('*', 'purged', 0, tonumber(held[1]))
+note('*', 'purged', 0, tonumber(next_offset))
 return { OK, dropped }

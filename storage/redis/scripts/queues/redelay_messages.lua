@@ -10,19 +10,15 @@
 -- @include status
 -- @include history
 -- @include queue
-local held = redis.call('HMGET', K.meta, 'next', 'last_ms', 'deleted', 'last_due')
-local absent = absence(held[3], held[1])
-if absent then
-  return absent
-end
+-- @include existing_queue
 fifo = true
-local now = now_at(ARGV[1], held[2])
-local next_offset, page = tonumber(held[1]), tonumber(ARGV[3])
+local now = now_at(ARGV[1], last_ms)
+local end_offset, page = tonumber(next_offset), tonumber(ARGV[3])
 local old_ms, new_ms, floor = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6])
 
 -- Messages arrive in the order of their offsets: those that arrived too long ago for either delay need no look.
 local function first_affected()
-  local low, high = 0, next_offset
+  local low, high = 0, end_offset
   while low < high do
     local middle = math.floor((low + high) / 2)
     local entry = redis.call('XRANGE', K.log, word(middle), '+', 'COUNT', 1)[1]
@@ -61,7 +57,7 @@ end
 
 local first = tonumber(ARGV[2])
 first = first < 0 and first_affected() or first
-local last = math.min(first + page, next_offset) - 1
+local last = math.min(first + page, end_offset) - 1
 local offsets = {}
 for offset = first, last do
   offsets[#offsets + 1] = word(offset)
@@ -75,7 +71,7 @@ if #offsets > 0 then
   end
 end
 wake(K.meta)
-if last + 1 < next_offset then
+if last + 1 < end_offset then
   return { OK, last + 1, floor }
 end
 redis.call('HSET', K.meta, 'last_due', word(floor))

@@ -13,13 +13,9 @@
 -- @include status
 -- @include history
 -- @include queue
+-- @include existing_queue
 fifo = ARGV[3] == '1'
-local held = redis.call('HMGET', K.meta, 'next', 'last_ms', 'deleted')
-local absent = absence(held[3], held[1])
-if absent then
-  return absent
-end
-local now = now_at(ARGV[1], held[2])
+local now = now_at(ARGV[1], last_ms)
 
 local chosen = #ARGV > 7 and {}
 for index = 8, #ARGV do

@@ -10,13 +10,9 @@
 -- @include history
 -- @include queue
 -- @include sweep
+-- @include existing_queue
 local DONE, GONE, OUT = 0, 1, 2
 
-local held = redis.call('HMGET', K.meta, 'next', 'deleted')
-local absent = absence(held[2], held[1])
-if absent then
-  return absent
-end
 local offset, batch = ARGV[1], ARGV[2]
 
 local function replace_dead_letter()

@@ -9,11 +9,7 @@
 -- @include status
 -- @include history
 -- @include queue
-local held = redis.call('HMGET', K.meta, 'next', 'deleted')
-local absent = absence(held[2], held[1])
-if absent then
-  return absent
-end
+-- @include existing_queue
 fifo = ARGV[1] == '1'
 local group = ARGV[2]
 local why = redis.call('HGET', K.parked_why, group)

@@ -9,13 +9,9 @@
 -- @include status
 -- @include history
 -- @include queue
-local held = redis.call('HMGET', K.meta, 'next', 'cursor', 'last_ms', 'deleted')
-local absent = absence(held[4], held[1])
-if absent then
-  return absent
-end
+-- @include existing_queue
 fifo = ARGV[6] == '1'
-local now = now_at(ARGV[1], held[3])
+local now = now_at(ARGV[1], last_ms)
 local wanted, retention_ms = tonumber(ARGV[2]), tonumber(ARGV[4])
 local departed, lapsed = 0, 0
 move_due(tonumber(ARGV[3]), now, tonumber(ARGV[5]))
@@ -56,11 +52,11 @@ local function grouped_ones()
 end
 
 local function new_ones()
-  local cursor = held[2]
-  while departed < wanted and tonumber(cursor) < tonumber(held[1]) do
+  local cursor = redis.call('HGET', K.meta, 'cursor')
+  while departed < wanted and tonumber(cursor) < tonumber(next_offset) do
     local entry = redis.call('XRANGE', K.log, cursor, '+', 'COUNT', 1)[1]
     if not entry then
-      cursor = held[1]
+      cursor = next_offset
       break
     end
     local offset, arrival = string.match(entry[1], '^(%d+)-(%d+)$')

@@ -6,11 +6,7 @@
 -- @include status
 -- @include history
 -- @include queue
-local held = redis.call('HMGET', K.meta, 'next', 'deleted')
-local absent = absence(held[2], held[1])
-if absent then
-  return absent
-end
+-- @include existing_queue
 local looks, by_reason = tonumber(ARGV[2]), {}
 local offsets = redis.call('ZRANGEBYSCORE', K.dead, '(' .. ARGV[1], '+inf', 'LIMIT', 0, looks)
 for _, offset in ipairs(offsets) do

@@ -8,14 +8,11 @@
 -- @include history
 -- @include queue
 -- @include view
-local held = redis.call('HMGET', K.meta, 'next', 'deleted', 'view')
-local absent = absence(held[2], held[1])
-if absent then
-  return absent
-end
-if ARGV[1] == '1' and not held[3] then
-  begin_view(held[1])
-elseif ARGV[1] == '0' and held[3] then
+-- @include existing_queue
+local is_shown = redis.call('HEXISTS', K.meta, 'view') == 1
+if ARGV[1] == '1' and not is_shown then
+  begin_view(next_offset)
+elseif ARGV[1] == '0' and is_shown then
   redis.call('HDEL', K.meta, 'view')
   redis.call('UNLINK', K.view, K.view_meta)
 end

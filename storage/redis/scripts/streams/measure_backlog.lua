@@ -8,13 +8,7 @@
 -- @include status
 -- @include entries
 -- @include archived
-local log, meta = KEYS[1], KEYS[2]
-local held = redis.call('HMGET', meta, 'next', 'start', 'bytes', 'deleted', 'closed', 'last_ms')
-local absent = absence(held[4], held[1])
-if absent then
-  return absent
-end
-local next_offset, start, bytes = tonumber(held[1]), tonumber(held[2]), tonumber(held[3])
+-- @include existing_log
 local before, arrival = bytes_before(log, bytes, math.max(start, tonumber(ARGV[2])))
-local waited = arrival and now_at(ARGV[1], held[6]) - arrival or -1
-return { OK, start, next_offset, held[5] and 1 or 0, bytes - before, waited }
+local waited = arrival and now_at(ARGV[1], last_ms) - arrival or -1
+return { OK, start, next_offset, closed and 1 or 0, bytes - before, waited }

@@ -7,16 +7,10 @@
 -- @include status
 -- @include entries
 -- @include archived
-local log, meta = KEYS[1], KEYS[2]
-local held = redis.call('HMGET', meta, 'next', 'start', 'bytes', 'log_epoch', 'deleted')
-local absent = absence(held[5], held[1])
-if absent then
-  return absent
-end
-local next_offset, start, bytes = tonumber(held[1]), tonumber(held[2]), tonumber(held[3])
+-- @include existing_log
 local first = redis.call('XRANGE', log, '-', '+', 'COUNT', 1)[1]
 local before = tonumber(first and field(first[2], 'c') or bytes)
-local answer = { OK, start, next_offset, bytes, bytes - before, tonumber(held[4] or '0') }
+local answer = { OK, start, next_offset, bytes, bytes - before, tonumber(log_epoch or '0') }
 for _, offset in ipairs(ARGV) do
   local arrival = -1
   if tonumber(offset) < next_offset then

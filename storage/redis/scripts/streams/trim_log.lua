@@ -12,17 +12,11 @@
 -- @include entries
 -- @include trim
 -- @include archived
-local log, meta = KEYS[1], KEYS[2]
-local held = redis.call('HMGET', meta, 'next', 'start', 'last_ms', 'bytes', 'deleted')
-local absent = absence(held[5], held[1])
-if absent then
-  return absent
-end
-local next_offset, start, bytes = tonumber(held[1]), tonumber(held[2]), tonumber(held[4])
+-- @include existing_log
 
 local cut = start
 if ARGV[3] ~= '' then
-  local oldest_kept = now_at(ARGV[1], held[3]) - tonumber(ARGV[3])
+  local oldest_kept = now_at(ARGV[1], last_ms) - tonumber(ARGV[3])
   cut = first_where(log, start, next_offset, function(arrival)
     return arrival > oldest_kept
   end)

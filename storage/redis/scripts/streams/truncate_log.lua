@@ -7,13 +7,7 @@
 -- @include status
 -- @include entries
 -- @include trim
-local log, meta = KEYS[1], KEYS[2]
-local held = redis.call('HMGET', meta, 'next', 'start', 'deleted')
-local absent = absence(held[3], held[1])
-if absent then
-  return absent
-end
-local next_offset, start = tonumber(held[1]), tonumber(held[2])
+-- @include existing_log
 if tonumber(ARGV[1]) > next_offset then
   return { OK, start, next_offset }
 end
