@@ -17,6 +17,13 @@ from storage.domain.queues.policies import ParkedGroup
 from storage.domain.queues.queue import Queue
 
 
+class BrowsePage(NamedTuple):
+    """Messages to browse: at most so many, behind an offset."""
+
+    after_offset: int
+    messages_max: int
+
+
 class RedelayCursor(NamedTuple):
     """Position of a redelay: the next offset, and the due time of the message before it."""
 
@@ -28,23 +35,13 @@ class QueueContentStore(Protocol):
     """Operations on a queue's contents. Raises LogNotReady where the log needs repair first."""
 
     async def browse(
-        self,
-        queue: Queue,
-        after_offset: int,
-        messages_max: int,
-        state: MessageState | None,
-        now: ScriptTime,
+        self, queue: Queue, page: BrowsePage, state: MessageState | None, now: ScriptTime
     ) -> tuple[list[BrowsedMessage], int | None]:
         """Return messages in sending order, and the offset to continue after, None at the end."""
         ...
 
     async def change(
-        self,
-        queue: Queue,
-        offset: int,
-        delay_ms: int | None,
-        priority: int | None,
-        now: ScriptTime,
+        self, queue: Queue, offset: int, delay_ms: int | None, priority: int | None, now: ScriptTime
     ) -> None:
         """Change when a waiting message is due, or its priority.
 
@@ -83,7 +80,7 @@ class QueueContentStore(Protocol):
         ...
 
     async def dead_letters(
-        self, queue: Queue, after_offset: int, messages_max: int
+        self, queue: Queue, page: BrowsePage
     ) -> tuple[list[DeadLetter], int | None]:
         """Return dead letters in sending order, and the offset to continue after, None at the end."""
         ...
@@ -91,9 +88,7 @@ class QueueContentStore(Protocol):
     async def redrive(
         self,
         queue: Queue,
-        *,
-        after_offset: int,
-        messages_max: int,
+        page: BrowsePage,
         which: WhichDead,
         offsets: Sequence[int],
         now: ScriptTime,

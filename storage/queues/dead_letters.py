@@ -1,6 +1,8 @@
 """Dead letters that a queue keeps itself: browse, count by reason, redrive."""
 
+from collections.abc import Awaitable, Callable
 from functools import partial
+from typing import TypeVar
 
 from storage.catalog.catalog import Catalog
 from storage.concurrency.ttl_cache import TtlCache
@@ -13,14 +15,17 @@ from storage.domain.names import QueueName
 from storage.domain.queues.message import (
     DeadLetter,
     DeathReason,
+    MessageContent,
     WhichDead,
     offset_in,
 )
 from storage.domain.queues.queue import Queue
-from storage.hot_store.queue_contents import QueueContentStore
+from storage.hot_store.queue_contents import BrowsePage, QueueContentStore
 from storage.log.queue_executor import QueueExecutor
 
 _ALL_DEAD = WhichDead()
+
+M = TypeVar("M", bound=MessageContent)
 
 
 class QueueDeadLetters:
@@ -52,7 +57,8 @@ class QueueDeadLetters:
         That offset is None at the end. A page ends early where BROWSE_BYTES_MAX is reached.
         """
         return await self._executor.run(
-            name, lambda queue: self._hot.dead_letters(queue, after_offset, messages_max)
+            name,
+            lambda queue: self._hot.dead_letters(queue, BrowsePage(after_offset, messages_max)),
         )
 
     async def get(self, name: QueueName, reference: str) -> DeadLetter:
@@ -60,11 +66,7 @@ class QueueDeadLetters:
 
         Raises MessageNotFound.
         """
-        offset = await offset_of(self._catalog, name, reference)
-        letters, _ = await self.browse(name, after_offset=offset - 1, messages_max=1)
-        if not letters or letters[0].offset != offset:
-            raise MessageNotFound
-        return letters[0]
+        return await find_message(self._catalog, name, reference, self.browse)
 
     async def reasons(self, name: QueueName) -> list[DeathReason]:
         """Count the dead letters by reason, the most frequent first.
@@ -127,14 +129,8 @@ class QueueDeadLetters:
             if which.references and not offsets:
                 return 0, None
             now = self._clock.script_time()
-            return await self._hot.redrive(
-                queue,
-                after_offset=after_offset,
-                messages_max=messages_max,
-                which=which,
-                offsets=offsets,
-                now=now,
-            )
+            page = BrowsePage(after_offset, messages_max)
+            return await self._hot.redrive(queue, page, which, offsets, now)
 
         return await self._executor.run(name, redrive)
 
@@ -148,6 +144,23 @@ async def offset_of(catalog: Catalog, name: QueueName, reference: str) -> int:
     if offset is None:
         raise MessageNotFound
     return offset
+
+
+async def find_message(
+    catalog: Catalog,
+    name: QueueName,
+    reference: str,
+    browse: Callable[..., Awaitable[tuple[list[M], int | None]]],
+) -> M:
+    """Return the message of an id or offset from those that `browse` returns.
+
+    Raises MessageNotFound, QueueNotFound.
+    """
+    offset = await offset_of(catalog, name, reference)
+    messages, _ = await browse(name, after_offset=offset - 1, messages_max=1)
+    if not messages or messages[0].offset != offset:
+        raise MessageNotFound
+    return messages[0]
 
 
 def _merged(sum_: DeathReason, other: DeathReason) -> DeathReason:

@@ -24,9 +24,9 @@ from storage.domain.queues.message import (
     NewMessage,
 )
 from storage.domain.queues.queue import Queue, QueueType
-from storage.hot_store.queue_contents import QueueContentStore, RedelayCursor
+from storage.hot_store.queue_contents import BrowsePage, QueueContentStore, RedelayCursor
 from storage.log.queue_executor import QueueExecutor
-from storage.queues.dead_letters import QueueDeadLetters, offset_of
+from storage.queues.dead_letters import QueueDeadLetters, find_message, offset_of
 
 
 @attrs.define(eq=False, slots=False)
@@ -55,11 +55,9 @@ class QueueInspector:
         Also returns the offset to continue after, None at the end. A page may have fewer messages than requested, or none, and
         yet not be the last: a call looks at BROWSE_SCANNED_MAX messages at most, and ends where BROWSE_BYTES_MAX is reached.
         """
+        page, now = BrowsePage(after_offset, messages_max), self._clock.script_time()
         return await self._executor.run(
-            name,
-            lambda queue: self._hot.browse(
-                queue, after_offset, messages_max, state, self._clock.script_time()
-            ),
+            name, lambda queue: self._hot.browse(queue, page, state, now)
         )
 
     async def show(self, name: QueueName, reference: str) -> BrowsedMessage:
@@ -67,11 +65,7 @@ class QueueInspector:
 
         Raises MessageNotFound.
         """
-        offset = await offset_of(self._catalog, name, reference)
-        messages, _ = await self.browse(name, after_offset=offset - 1, messages_max=1)
-        if not messages or messages[0].offset != offset:
-            raise MessageNotFound
-        return messages[0]
+        return await find_message(self._catalog, name, reference, self.browse)
 
     async def history(self, name: QueueName, reference: str) -> MessageHistory:
         """Return the history of a message by its id or offset, also after it was deleted.

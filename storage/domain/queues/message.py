@@ -111,12 +111,8 @@ _handle_encoder = msgspec.msgpack.Encoder()
 _handle_decoder = msgspec.msgpack.Decoder(ReceiptHandle)
 
 
-class ReceivedMessage(msgspec.Struct, frozen=True, gc=False):
-    """One delivery of a message.
-
-    `visible_at_ms`: when it becomes visible again unless it is settled or extended.
-    `dead_letter_source` is the queue that dead-lettered it, if it arrived here that way.
-    """
+class MessageContent(msgspec.Struct, frozen=True, gc=False):
+    """A message as its sender sent it, with its place in the queue."""
 
     message_id: str
     offset: int
@@ -124,6 +120,15 @@ class ReceivedMessage(msgspec.Struct, frozen=True, gc=False):
     headers: Headers
     content_type: str
     group: str
+
+
+class ReceivedMessage(MessageContent, frozen=True, gc=False):
+    """One delivery of a message.
+
+    `visible_at_ms`: when it becomes visible again unless it is settled or extended.
+    `dead_letter_source` is the queue that dead-lettered it, if it arrived here that way.
+    """
+
     dedup_id: str
     receipt_handle: str
     sent_at_ms: int
@@ -136,19 +141,13 @@ class ReceivedMessage(msgspec.Struct, frozen=True, gc=False):
     dead_letter_source: str = ""
 
 
-class DeadLetter(msgspec.Struct, frozen=True, gc=False):
+class DeadLetter(MessageContent, frozen=True, gc=False):
     """A dead-lettered message, and the reason.
 
     `last_failure_reason` and `response` are those of the last nack or reject; an expired lease or a full queue may have
     been the reason since.
     """
 
-    message_id: str
-    offset: int
-    body: bytes
-    headers: Headers
-    content_type: str
-    group: str
     sent_at_ms: int
     died_at_ms: int
     reason: str
@@ -192,15 +191,9 @@ class MessageState(StrEnum):
     PARKED = "parked"
 
 
-class BrowsedMessage(msgspec.Struct, frozen=True, gc=False):
+class BrowsedMessage(MessageContent, frozen=True, gc=False):
     """A message as stored in its queue. `due_at_ms`: end of its delay or its delivery."""
 
-    message_id: str
-    offset: int
-    body: bytes
-    headers: Headers
-    content_type: str
-    group: str
     dedup_id: str
     sent_at_ms: int
     state: MessageState

@@ -8,8 +8,7 @@ from collections.abc import Sequence
 from storage.domain import limits
 from storage.domain.clock import ScriptTime
 from storage.domain.errors import MessageInFlight, MessageNotFound
-from storage.domain.limits import Limits
-from storage.domain.log.record_batch import Record, decode_one, encode_batch
+from storage.domain.log.record_batch import Headers, Record, decode_one, encode_batch
 from storage.domain.names import LogId
 from storage.domain.queues.dead_letter_origin import origin_of
 from storage.domain.queues.history import MessageEvent, MessageEventType, Noted
@@ -24,187 +23,131 @@ from storage.domain.queues.message import (
 from storage.domain.queues.policies import ParkedGroup
 from storage.domain.queues.queue import Queue
 from storage.domain.trace_context import with_noted
-from storage.hot_store.queue_contents import QueueContentStore, RedelayCursor
-from storage.redis.queues.script_args import fifo_arg, parse_headers, queue_keys_of
+from storage.hot_store.queue_contents import BrowsePage, QueueContentStore, RedelayCursor
+from storage.redis.queues.queue_scripts import QueueScripts
+from storage.redis.queues.script_args import ParsedHeaders, fifo_arg, parse_headers
 from storage.redis.queues.stats import upkeep_arguments
 from storage.redis.transport.client import Reply
-from storage.redis.transport.pipeline import Pipeline
-from storage.redis.transport.script_status import checked
 
 _GONE, _OUT = 1, 2  # the results of change_message.lua and replace_message.lua
 _REDELAY_PAGE = 1_000  # offsets that one call of redelay_messages.lua looks at
 
 
-class RedisQueueContentStore(QueueContentStore):
+class RedisQueueContentStore(QueueScripts, QueueContentStore):
     """Content verbs as one script each."""
 
-    def __init__(self, pipeline: Pipeline, limits: Limits) -> None:
-        self._pipeline = pipeline
-        self._limits = limits
-
     async def browse(
-        self,
-        queue: Queue,
-        after_offset: int,
-        messages_max: int,
-        state: MessageState | None,
-        now: ScriptTime,
+        self, queue: Queue, page: BrowsePage, state: MessageState | None, now: ScriptTime
     ) -> tuple[list[BrowsedMessage], int | None]:
-        reply = checked(
-            await self._pipeline.write(
-                "browse_messages",
-                queue_keys_of(queue),
-                *upkeep_arguments(queue, self._limits, now),
-                after_offset,
-                messages_max,
-                state or "",
-                limits.BROWSE_SCANNED_MAX,
-                limits.BROWSE_BYTES_MAX,
-            )
+        reply = await self._write(
+            "browse_messages",
+            queue,
+            *upkeep_arguments(queue, self._limits, now),
+            *page,
+            state or "",
+            limits.BROWSE_SCANNED_MAX,
+            limits.BROWSE_BYTES_MAX,
         )
         return [_browsed(queue.log_id, row) for row in reply[3:]], _more(reply[2])
 
     async def change(
-        self,
-        queue: Queue,
-        offset: int,
-        delay_ms: int | None,
-        priority: int | None,
-        now: ScriptTime,
+        self, queue: Queue, offset: int, delay_ms: int | None, priority: int | None, now: ScriptTime
     ) -> None:
-        reply = checked(
-            await self._pipeline.write(
-                "change_message",
-                queue_keys_of(queue),
-                now,
-                offset,
-                -1 if delay_ms is None else delay_ms,
-                -1 if priority is None else priority,
-            )
+        reply = await self._write(
+            "change_message",
+            queue,
+            now,
+            offset,
+            -1 if delay_ms is None else delay_ms,
+            -1 if priority is None else priority,
         )
         _check_result(reply[1])
 
     async def redelay(
         self, queue: Queue, cursor: RedelayCursor, before_ms: int, now: ScriptTime
     ) -> RedelayCursor | None:
-        reply = checked(
-            await self._pipeline.write(
-                "redelay_messages",
-                queue_keys_of(queue),
-                now,
-                cursor.offset,
-                _REDELAY_PAGE,
-                before_ms,
-                queue.spec.delay_ms,
-                cursor.due_ms,
-            )
+        reply = await self._write(
+            "redelay_messages",
+            queue,
+            now,
+            cursor.offset,
+            _REDELAY_PAGE,
+            before_ms,
+            queue.spec.delay_ms,
+            cursor.due_ms,
         )
         return None if reply[1] < 0 else RedelayCursor(reply[1], reply[2])
 
     async def record(self, queue: Queue, offset: int) -> Record:
-        reply = checked(await self._pipeline.read("find_batch", queue_keys_of(queue), offset))
+        reply = await self._read("find_batch", queue, offset)
         if not reply[1]:
             raise MessageNotFound
         return decode_one(reply[1])
 
     async def replace(self, queue: Queue, offset: int, record: Record) -> None:
-        reply = checked(
-            await self._pipeline.write(
-                "replace_message", queue_keys_of(queue), offset, encode_batch((record,))
-            )
-        )
+        reply = await self._write("replace_message", queue, offset, encode_batch((record,)))
         _check_result(reply[1])
 
     async def drop(self, queue: Queue, offset: int, now: ScriptTime) -> bool:
-        reply = checked(
-            await self._pipeline.write(
-                "delete_message", queue_keys_of(queue), fifo_arg(queue), offset, now
-            )
-        )
+        reply = await self._write("delete_message", queue, fifo_arg(queue), offset, now)
         return bool(reply[1])
 
     async def history(
         self, queue: Queue, offset: int | None, after: str
     ) -> tuple[list[Noted], str]:
-        reply = checked(
-            await self._pipeline.read(
-                "read_history",
-                queue_keys_of(queue),
-                "" if offset is None else offset,
-                after,
-                limits.HISTORY_SCANNED_MAX,
-            )
+        reply = await self._read(
+            "read_history",
+            queue,
+            "" if offset is None else offset,
+            after,
+            limits.HISTORY_SCANNED_MAX,
         )
         return [_noted(row) for row in reply[2:]], reply[1].decode()
 
     async def dead_letters(
-        self, queue: Queue, after_offset: int, messages_max: int
+        self, queue: Queue, page: BrowsePage
     ) -> tuple[list[DeadLetter], int | None]:
-        reply = checked(
-            await self._pipeline.read(
-                "list_dead_letters",
-                queue_keys_of(queue),
-                after_offset,
-                messages_max,
-                limits.BROWSE_BYTES_MAX,
-            )
-        )
+        reply = await self._read("list_dead_letters", queue, *page, limits.BROWSE_BYTES_MAX)
         return [_dead(queue.log_id, row) for row in reply[2:]], _more(reply[1])
 
     async def redrive(
         self,
         queue: Queue,
-        *,
-        after_offset: int,
-        messages_max: int,
+        page: BrowsePage,
         which: WhichDead,
         offsets: Sequence[int],
         now: ScriptTime,
     ) -> tuple[int, int | None]:
-        reply = checked(
-            await self._pipeline.write(
-                "redrive_dead_letters",
-                queue_keys_of(queue),
-                now,
-                messages_max,
-                fifo_arg(queue),
-                after_offset,
-                limits.BROWSE_SCANNED_MAX,
-                which.reason,
-                which.group,
-                *offsets,
-            )
+        reply = await self._write(
+            "redrive_dead_letters",
+            queue,
+            now,
+            page.messages_max,
+            fifo_arg(queue),
+            page.after_offset,
+            limits.BROWSE_SCANNED_MAX,
+            which.reason,
+            which.group,
+            *offsets,
         )
         return reply[1], _more(reply[2])
 
     async def death_reasons(
         self, queue: Queue, after_offset: int
     ) -> tuple[list[DeathReason], int | None]:
-        reply = checked(
-            await self._pipeline.read(
-                "sum_dead_letters", queue_keys_of(queue), after_offset, limits.BROWSE_SCANNED_MAX
-            )
-        )
+        reply = await self._read("sum_dead_letters", queue, after_offset, limits.BROWSE_SCANNED_MAX)
         reasons = [DeathReason(reason.decode(), *rest) for reason, *rest in reply[2:]]
         return reasons, _more(reply[1])
 
     async def parked_groups(self, queue: Queue, after: str, groups_max: int) -> list[ParkedGroup]:
-        reply = checked(
-            await self._pipeline.read("list_parked_groups", queue_keys_of(queue), after, groups_max)
-        )
+        reply = await self._read("list_parked_groups", queue, after, groups_max)
         return [_parked(row) for row in reply[1:]]
 
     async def park(self, queue: Queue, group: str, reason: str, now: ScriptTime) -> None:
-        checked(
-            await self._pipeline.write(
-                "park_group", queue_keys_of(queue), now, fifo_arg(queue), group, reason
-            )
-        )
+        await self._write("park_group", queue, now, fifo_arg(queue), group, reason)
 
     async def resume(self, queue: Queue, group: str) -> int | None:
-        reply = checked(
-            await self._pipeline.write("resume_group", queue_keys_of(queue), fifo_arg(queue), group)
-        )
+        reply = await self._write("resume_group", queue, fifo_arg(queue), group)
         return None if reply[1] < 0 else int(reply[1])
 
 
@@ -231,17 +174,22 @@ def _check_result(result: int) -> None:
         raise MessageInFlight
 
 
-def _browsed(log_id: LogId, row: Reply) -> BrowsedMessage:
-    offset, arrival_ms, batch, state, due_ms, receives, failures, crashes, first_ms = row
+def _content(
+    log_id: LogId, offset: int, batch: bytes
+) -> tuple[tuple[str, int, bytes, Headers, str, str], ParsedHeaders]:
+    """Return the fields of a `MessageContent`, and the reserved headers."""
     record = decode_one(batch)
     parsed = parse_headers(record)
+    id_ = parsed.message_id or message_id(log_id, offset)
+    headers = with_noted(parsed.headers, parsed.system)
+    return (id_, offset, record.data, headers, parsed.content_type, parsed.group), parsed
+
+
+def _browsed(log_id: LogId, row: Reply) -> BrowsedMessage:
+    offset, arrival_ms, batch, state, due_ms, receives, failures, crashes, first_ms = row
+    content, parsed = _content(log_id, offset, batch)
     return BrowsedMessage(
-        message_id=parsed.message_id or message_id(log_id, offset),
-        offset=offset,
-        body=record.data,
-        headers=with_noted(parsed.headers, parsed.system),
-        content_type=parsed.content_type,
-        group=parsed.group,
+        *content,
         dedup_id=parsed.dedup_id,
         sent_at_ms=arrival_ms,
         state=MessageState(state.decode()),
@@ -257,15 +205,9 @@ def _browsed(log_id: LogId, row: Reply) -> BrowsedMessage:
 
 def _dead(log_id: LogId, row: Reply) -> DeadLetter:
     offset, arrival_ms, receives, failures, crashes, _, died_ms, reason, batch, last, response = row
-    record = decode_one(batch)
-    parsed = parse_headers(record)
+    content, parsed = _content(log_id, offset, batch)
     return DeadLetter(
-        message_id=parsed.message_id or message_id(log_id, offset),
-        offset=offset,
-        body=record.data,
-        headers=with_noted(parsed.headers, parsed.system),
-        content_type=parsed.content_type,
-        group=parsed.group,
+        *content,
         sent_at_ms=arrival_ms,
         died_at_ms=died_ms,
         reason=reason.decode(),

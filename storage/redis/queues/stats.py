@@ -5,35 +5,23 @@ from storage.domain.errors import PurgeInProgress
 from storage.domain.limits import Limits
 from storage.domain.queues.queue import Queue, QueueStats
 from storage.hot_store.queue_store import QueueStateStore, SweepResult
-from storage.redis.queues.script_args import attempts_of, fifo_arg, history_arg, queue_keys_of
+from storage.redis.queues.queue_scripts import QueueScripts
+from storage.redis.queues.script_args import attempts_of, fifo_arg, history_arg
 from storage.redis.transport.command import Argument
-from storage.redis.transport.pipeline import Pipeline
-from storage.redis.transport.script_status import checked
 
 
-class RedisQueueStateStore(QueueStateStore):
+class RedisQueueStateStore(QueueScripts, QueueStateStore):
     """Counts, maintenance and purges as one script each."""
 
-    def __init__(self, pipeline: Pipeline, limits: Limits) -> None:
-        self._pipeline = pipeline
-        self._limits = limits
-
     async def sweep(self, queue: Queue, now: ScriptTime) -> SweepResult:
-        reply = checked(
-            await self._pipeline.write(
-                "sweep_queue",
-                queue_keys_of(queue),
-                *upkeep_arguments(queue, self._limits, now),
-                history_arg(queue),
-            )
+        reply = await self._write(
+            "sweep_queue", queue, *upkeep_arguments(queue, self._limits, now), history_arg(queue)
         )
         return SweepResult(reply[1], reply[2], bool(reply[3]))
 
     async def stats(self, queue: Queue, now: ScriptTime) -> QueueStats:
-        reply = checked(
-            await self._pipeline.write(
-                "count_messages", queue_keys_of(queue), *upkeep_arguments(queue, self._limits, now)
-            )
+        reply = await self._write(
+            "count_messages", queue, *upkeep_arguments(queue, self._limits, now)
         )
         names = (
             "ready",
@@ -54,9 +42,7 @@ class RedisQueueStateStore(QueueStateStore):
         )
 
     async def purge(self, queue: Queue, at_most_every_ms: int, now: ScriptTime) -> int:
-        reply = checked(
-            await self._pipeline.write("purge_queue", queue_keys_of(queue), now, at_most_every_ms)
-        )
+        reply = await self._write("purge_queue", queue, now, at_most_every_ms)
         if reply[1] < 0:
             raise PurgeInProgress
         return int(reply[1])

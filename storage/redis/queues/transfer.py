@@ -12,46 +12,36 @@ import msgspec
 
 from storage.domain import limits
 from storage.domain.clock import ScriptTime
-from storage.domain.limits import Limits
 from storage.domain.log.record_batch import decode_one, encode_batch
 from storage.domain.queues.queue import Queue
 from storage.hot_store.transfers import Arriving, Moving, TransferStore
-from storage.redis.queues.script_args import attempts_of, fifo_arg, queue_keys_of, view_arg
+from storage.redis.queues.queue_scripts import QueueScripts
+from storage.redis.queues.script_args import attempts_of, fifo_arg, view_arg
 from storage.redis.transport.client import Reply
 from storage.redis.transport.command import Argument
-from storage.redis.transport.pipeline import Pipeline
-from storage.redis.transport.script_status import checked
 
 _encoder = msgspec.msgpack.Encoder()
 
 
-class RedisTransferStore(TransferStore):
+class RedisTransferStore(QueueScripts, TransferStore):
     """Transfer verbs as one script each."""
 
-    def __init__(self, pipeline: Pipeline, limits: Limits) -> None:
-        self._pipeline = pipeline
-        self._limits = limits
-
     async def moving(self, source: Queue, messages_max: int) -> list[Moving]:
-        reply = checked(
-            await self._pipeline.write("list_transfers", queue_keys_of(source), messages_max)
-        )
+        reply = await self._write("list_transfers", source, messages_max)
         return [_moving(row) for row in reply[1:]]
 
     async def depart(self, source: Queue, messages_max: int, move_id: str, now: ScriptTime) -> int:
         spec = source.spec
-        reply = checked(
-            await self._pipeline.write(
-                "start_transfer",
-                queue_keys_of(source),
-                now,
-                messages_max,
-                attempts_of(source),
-                spec.retention_ms,
-                self._limits.due_moves_per_call,
-                fifo_arg(source),
-                move_id,
-            )
+        reply = await self._write(
+            "start_transfer",
+            source,
+            now,
+            messages_max,
+            attempts_of(source),
+            spec.retention_ms,
+            self._limits.due_moves_per_call,
+            fifo_arg(source),
+            move_id,
         )
         return int(reply[1])
 
@@ -69,17 +59,15 @@ class RedisTransferStore(TransferStore):
                 message.priority,
             )
             arguments += (message.source, encode_batch((message.record,)), _encoder.encode(facts))
-        reply = checked(
-            await self._pipeline.write(
-                "accept_transfer",
-                queue_keys_of(target),
-                now,
-                store_epoch,
-                fifo_arg(target),
-                limits.ARRIVAL_WINDOW_MS,
-                view_arg(target),
-                *arguments,
-            )
+        reply = await self._write(
+            "accept_transfer",
+            target,
+            now,
+            store_epoch,
+            fifo_arg(target),
+            limits.ARRIVAL_WINDOW_MS,
+            view_arg(target),
+            *arguments,
         )
         return reply[3], reply[2]
 
@@ -87,11 +75,7 @@ class RedisTransferStore(TransferStore):
         self, source: Queue, offsets: Sequence[int], now: ScriptTime, *, put_back: bool
     ) -> int:
         back = "1" if put_back else "0"
-        reply = checked(
-            await self._pipeline.write(
-                "finish_transfer", queue_keys_of(source), fifo_arg(source), back, now, *offsets
-            )
-        )
+        reply = await self._write("finish_transfer", source, fifo_arg(source), back, now, *offsets)
         return int(reply[1])
 
 
