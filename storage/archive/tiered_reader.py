@@ -26,8 +26,8 @@ from msgspec.structs import replace
 from storage.archive.manifest_cache import ManifestCache
 from storage.archive.scanner import RowGroupScanner
 from storage.domain.archive import ShardKey, unexplained
-from storage.domain.streams.stream import LogRecord, Shard, Stream, Tier
-from storage.hot_store.log_store import HotRead
+from storage.domain.streams.stream import Shard, Stream, Tier
+from storage.hot_store.log_store import HotRead, ReadRequest
 from storage.parquet.cache import ArchiveCache
 from storage.postgres.repositories.archive_manifest import ArchiveRows
 from storage.postgres.repositories.manifest_reads import ArchiveExtent
@@ -36,19 +36,12 @@ if TYPE_CHECKING:  # it imports pyarrow: see storage.archive.cache
     from storage.parquet.row_group_slice import RowGroupSlice
 
 
-class TierRead(msgspec.Struct, frozen=True):
-    """The result of a read over both tiers, from `start_at`.
+class TierRead(HotRead, frozen=True):
+    """The result of a read over both tiers.
 
     `records`: the first may be behind a gap, whose reason is `reason`; without records there are none up to `end`.
-    `start` is the oldest readable offset and `next` the next to be written; a closed shard has `children`.
     """
 
-    now_ms: int
-    start: int
-    next: int
-    start_at: int
-    records: Sequence[LogRecord]
-    children: tuple[Shard, ...]
     end: int
     tier: Tier = Tier.HOT
     reason: str = "hole"
@@ -100,18 +93,6 @@ class TierDecision(msgspec.Struct, frozen=True):
     start: int
     start_at: int
     archived: Archived | None = None
-
-
-class ReadRequest(msgspec.Struct, frozen=True):
-    """A read request as sent to the hot store.
-
-    `how` is from an 'offset', a 'time' in ms, or the last records ('tail').
-    """
-
-    how: str
-    number: int
-    records_max: int
-    bytes_max: int
 
 
 class TieredReader:

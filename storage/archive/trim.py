@@ -59,11 +59,9 @@ class HotTrimmer:
         trim = partial(
             self._hot.trim,
             log,
-            retention_ms=bounds.ms,
-            retention_bytes=bounds.bytes,
-            retention_records=bounds.records,
+            bounds,
+            self._clock.script_time(),
             entries_max=entries_max,
-            now=self._clock.script_time(),
         )
         if archived is not None:
             budget = unarchived_bytes_max(stream.spec.hot_bytes_max)

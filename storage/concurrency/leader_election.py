@@ -31,6 +31,17 @@ class LeaderLease(NamedTuple):
     remaining_ms: int
 
 
+class LeaseTimes(NamedTuple):
+    """Times of a lease. `margin_ms`: how long before its end the work is cancelled."""
+
+    lease_ms: int = limits.LEADER_LEASE_MS
+    renewal_ms: int = limits.LEADER_RENEWAL_MS
+    margin_ms: int = limits.LEADER_MARGIN_MS
+
+
+_LEASE_TIMES = LeaseTimes()
+
+
 class LeaderLeases(Protocol):
     """A store of leases."""
 
@@ -54,17 +65,14 @@ class LeaderElection:
         leases: LeaderLeases,
         name: str,
         holder: str,
-        *,
-        lease_ms: int = limits.LEADER_LEASE_MS,
-        renewal_ms: int = limits.LEADER_RENEWAL_MS,
-        margin_ms: int = limits.LEADER_MARGIN_MS,
+        times: LeaseTimes = _LEASE_TIMES,
     ) -> None:
         self._leases = leases
         self._name = name
         self._holder = holder
-        self._lease_ms = lease_ms
-        self._renewal_s = renewal_ms / limits.SECOND_MS
-        self._usable_s = (lease_ms - margin_ms) / limits.SECOND_MS
+        self._lease_ms = times.lease_ms
+        self._renewal_s = times.renewal_ms / limits.SECOND_MS
+        self._usable_s = (times.lease_ms - times.margin_ms) / limits.SECOND_MS
         self._until_s = 0.0
         self._leading: asyncio.Task[object] | None = None
 

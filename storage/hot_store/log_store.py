@@ -2,11 +2,12 @@
 
 import asyncio
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import msgspec
 
 from storage.domain import limits
+from storage.domain.archive import LogBounds
 from storage.domain.clock import SERVER_TIME, ScriptTime
 from storage.domain.log.address import LogAddress
 from storage.domain.log.entry import LogEntry
@@ -52,6 +53,25 @@ class PartAppended(msgspec.Struct, frozen=True, gc=False):
 
 ProducerState = tuple[Any, ...]
 """(epoch, last sequence, touched ms, (first sequence, records, offset)…), the newest batch last."""
+
+
+class LogOpening(NamedTuple):
+    """Continuation of a log in a store epoch, `closed` to these children if any."""
+
+    next_offset: int
+    ceiling: int
+    store_epoch: int
+    log_epoch: int
+    closed: bytes = b""
+
+
+class ReadRequest(msgspec.Struct, frozen=True):
+    """A read from an 'offset', from a 'time' in ms, or of the last records ('tail')."""
+
+    how: str
+    number: int
+    records_max: int
+    bytes_max: int
 
 
 class HotRead(msgspec.Struct, frozen=True):
@@ -126,29 +146,11 @@ class WriterWatermarks(msgspec.Struct, frozen=True, gc=False):
 class LogStore(Protocol):
     """Operations common to all logs. Raises LogNotReady where the log needs repair first."""
 
-    async def create(
-        self,
-        log: LogAddress,
-        *,
-        next_offset: int,
-        ceiling: int,
-        store_epoch: int,
-        log_epoch: int,
-        closed: bytes = b"",
-    ) -> bool:
-        """Create the log unless it exists, `closed` to these children. False when it was deleted."""
+    async def create(self, log: LogAddress, opening: LogOpening) -> bool:
+        """Create the log unless it exists. False when it was deleted."""
         ...
 
-    async def advance(
-        self,
-        log: LogAddress,
-        *,
-        next_offset: int,
-        ceiling: int,
-        store_epoch: int,
-        log_epoch: int,
-        closed: bytes = b"",
-    ) -> None:
+    async def advance(self, log: LogAddress, opening: LogOpening) -> None:
         """Advance the log to a new store epoch, unless another process did."""
         ...
 
@@ -204,15 +206,12 @@ class LogStore(Protocol):
     async def read(
         self,
         log: LogAddress,
-        how: str,
-        number: int,
+        request: ReadRequest,
         *,
-        records_max: int,
-        bytes_max: int,
         register_waiter: bool = False,
         now: ScriptTime = SERVER_TIME,
     ) -> HotRead:
-        """Read from an 'offset', from a 'time' in ms, or the last records ('tail')."""
+        """Read records of the log."""
         ...
 
     async def extent(self, log: LogAddress) -> Extent:
@@ -226,16 +225,14 @@ class LogStore(Protocol):
     async def trim(
         self,
         log: LogAddress,
-        *,
-        retention_ms: int | None,
-        retention_bytes: int | None,
-        retention_records: int | None,
-        entries_max: int,
+        bounds: LogBounds,
         now: ScriptTime,
+        *,
+        entries_max: int,
         archived: int | None = None,
         unarchived_bytes_max: int | None = None,
     ) -> int:
-        """Delete records that retention no longer covers; return the entries freed, 0 at the end.
+        """Delete records beyond the bounds; return the entries freed, 0 at the end.
 
         With an archive nothing from `archived` on is deleted. With `unarchived_bytes_max` the log rejects appends while more
         of it waits for its archive.
@@ -276,13 +273,7 @@ class LogRangeReader(Protocol):
     """
 
     async def read(
-        self,
-        log: LogAddress,
-        first: int,
-        end: int,
-        *,
-        records_max: int = limits.RANGE_RECORDS_MAX,
-        bytes_max: int = limits.RANGE_BYTES_MAX,
+        self, log: LogAddress, first: int, end: int, bytes_max: int = limits.RANGE_BYTES_MAX
     ) -> EntryRange:
         """Return the entries with offsets of [first, end).
 

@@ -31,7 +31,7 @@ from storage.domain.log.address import LogAddress
 from storage.domain.names import LogId
 from storage.domain.streams.lineage import pack_children
 from storage.hot_store.errors import LogNotReady, LogProblem, StoreChanged
-from storage.hot_store.log_store import LogStore
+from storage.hot_store.log_store import LogOpening, LogStore
 from storage.log.store_epoch import StoreEpoch
 from storage.postgres.repositories.offset_reservations import (
     CeilingRequest,
@@ -139,14 +139,7 @@ class LogProvisioner:
     async def _open(self, log: LogAddress, problem: LogNotReady) -> None:
         if problem.problem is LogProblem.LOG_BEHIND:
             reservation = await self._reservation(log, problem.fact, lost=False)
-            await self._hot.advance(
-                log,
-                next_offset=reservation.next,
-                ceiling=reservation.ceiling,
-                store_epoch=self.store_epoch,
-                log_epoch=reservation.log_epoch,
-                closed=pack_children(reservation.children),
-            )
+            await self._hot.advance(log, self._opening(reservation))
             return
         reservation = await self._reservation(log, None, lost=False)
         if not reservation.fresh:
@@ -155,15 +148,17 @@ class LogProvisioner:
             if await self._is_there(log):
                 return
             reservation = await self._reservation(log, None, lost=True)
-        if not await self._hot.create(
-            log,
-            next_offset=reservation.next,
-            ceiling=reservation.ceiling,
-            store_epoch=self.store_epoch,
-            log_epoch=reservation.log_epoch,
-            closed=pack_children(reservation.children),
-        ):
+        if not await self._hot.create(log, self._opening(reservation)):
             raise LogDeleted
+
+    def _opening(self, reservation: Reservation) -> LogOpening:
+        return LogOpening(
+            reservation.next,
+            reservation.ceiling,
+            self.store_epoch,
+            reservation.log_epoch,
+            pack_children(reservation.children),
+        )
 
     async def _reservation(self, log: LogAddress, hot_next: int | None, lost: bool) -> Reservation:
         amount = self._amount(log.log_id)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from storage.archive.tiered_reader import Archived, Hot, ReadRequest, TieredReader
+from storage.archive.tiered_reader import Archived, Hot, TieredReader
 from storage.domain import limits
 from storage.domain.errors import (
     OffsetExpired,
@@ -24,7 +24,7 @@ from storage.domain.log.address import LogAddress
 from storage.domain.log.entry import LogEntry
 from storage.domain.names import LogId, StreamName
 from storage.domain.streams.stream import Gap, Shard, Stream, Tier
-from storage.hot_store.log_store import EntryRange, LogRangeReader
+from storage.hot_store.log_store import EntryRange, LogRangeReader, ReadRequest
 from storage.log.stream_executor import StreamExecutor
 
 if TYPE_CHECKING:  # it imports pyarrow: see storage.archive.cache

@@ -8,7 +8,7 @@ from typing import NamedTuple, Self
 import attrs
 from msgspec.structs import replace
 
-from storage.archive.tiered_reader import ReadRequest, TieredReader, TierRead, as_hot
+from storage.archive.tiered_reader import TieredReader, TierRead, as_hot
 from storage.domain import limits
 from storage.domain.clock import Clock
 from storage.domain.errors import OffsetExpired, OffsetOutOfRange, RecordNotFound, ValidationFailed
@@ -32,7 +32,7 @@ from storage.domain.streams.stream import (
     StreamRead,
     hash_key,
 )
-from storage.hot_store.log_store import HotRead, LogStore
+from storage.hot_store.log_store import HotRead, LogStore, ReadRequest
 from storage.hot_store.wakeups import Wakeups
 from storage.log.stream_executor import StreamExecutor
 from storage.streams.reshard import Resharder
@@ -151,13 +151,7 @@ class RecordReader:
 
         async def read() -> HotRead:
             return await self._hot.read(
-                log,
-                request.how,
-                request.number,
-                records_max=size.records,
-                bytes_max=size.bytes,
-                register_waiter=size.waits,
-                now=self._clock.script_time(),
+                log, request, register_waiter=size.waits, now=self._clock.script_time()
             )
 
         hot_read = await self._executor.with_repair(log, read)

@@ -16,7 +16,7 @@ from storage.domain.log.address import LogAddress
 from storage.domain.names import LogId
 from storage.domain.timeseries.samples import QUEUE, GroupSample, QueueSample, StreamSample, Values
 from storage.hot_store.errors import LogNotReady
-from storage.hot_store.log_store import LogStore
+from storage.hot_store.log_store import LogStore, ReadRequest
 from storage.hot_store.time_series import HotShard, TimeSeriesStore
 from storage.postgres.repositories.sampled_resources import (
     Holes,
@@ -143,9 +143,7 @@ class ResourceCollector:
         if position.committed is not None or group.start_time_ms is None:
             return position.committed
         try:
-            read = await self._logs.read(
-                log, "time", group.start_time_ms, records_max=1, bytes_max=1
-            )
+            read = await self._logs.read(log, ReadRequest("time", group.start_time_ms, 1, 1))
         except LogNotReady:
             return None
         return read.records[0].offset if read.records else read.next

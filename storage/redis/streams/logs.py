@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from storage.domain import limits
+from storage.domain.archive import LogBounds
 from storage.domain.clock import SERVER_TIME, ScriptTime
 from storage.domain.errors import (
     FenceMismatch,
@@ -24,9 +25,11 @@ from storage.hot_store.log_store import (
     Extent,
     HotBacklog,
     HotRead,
+    LogOpening,
     LogStore,
     PartAppended,
     ProducerState,
+    ReadRequest,
 )
 from storage.redis.keys import every_key, key, log_keys, queue_keys, view_keys
 from storage.redis.queues.script_args import as_stream_record
@@ -45,34 +48,12 @@ class RedisLogStore(LogStore):
         self._pipeline = pipeline
         self._limits = limits
 
-    async def create(
-        self,
-        log: LogAddress,
-        *,
-        next_offset: int,
-        ceiling: int,
-        store_epoch: int,
-        log_epoch: int,
-        closed: bytes = b"",
-    ) -> bool:
-        result = await self._pipeline.write(
-            "create_log", [_meta(log)], next_offset, ceiling, store_epoch, log_epoch, closed
-        )
+    async def create(self, log: LogAddress, opening: LogOpening) -> bool:
+        result = await self._pipeline.write("create_log", [_meta(log)], *opening)
         return bool(result >= 0)
 
-    async def advance(
-        self,
-        log: LogAddress,
-        *,
-        next_offset: int,
-        ceiling: int,
-        store_epoch: int,
-        log_epoch: int,
-        closed: bytes = b"",
-    ) -> None:
-        await self._pipeline.write(
-            "advance_log", [_meta(log)], next_offset, ceiling, store_epoch, log_epoch, closed
-        )
+    async def advance(self, log: LogAddress, opening: LogOpening) -> None:
+        await self._pipeline.write("advance_log", [_meta(log)], *opening)
 
     async def close(
         self, log: LogAddress, children: Sequence[Shard], fence: str, store_epoch: int
@@ -127,19 +108,19 @@ class RedisLogStore(LogStore):
     async def read(
         self,
         log: LogAddress,
-        how: str,
-        number: int,
+        request: ReadRequest,
         *,
-        records_max: int,
-        bytes_max: int,
         register_waiter: bool = False,
         now: ScriptTime = SERVER_TIME,
     ) -> HotRead:
         keys = _readable(log)[:2]
         wake = "1" if register_waiter else "0"
         run = self._pipeline.write if register_waiter else self._pipeline.read
-        reply = checked(await run("read_log", keys, now, how, number, records_max, bytes_max, wake))
-        records = _records_from(reply[4], reply[6:], records_max)
+        how, number, most = request.how, request.number, request.records_max
+        reply = checked(
+            await run("read_log", keys, now, how, number, most, request.bytes_max, wake)
+        )
+        records = _records_from(reply[4], reply[6:], most)
         if log.is_view:
             records = [as_stream_record(log.log_id, record) for record in records]
         children = unpack_children(reply[5]) if reply[5] else ()
@@ -156,19 +137,17 @@ class RedisLogStore(LogStore):
     async def trim(
         self,
         log: LogAddress,
-        *,
-        retention_ms: int | None,
-        retention_bytes: int | None,
-        retention_records: int | None,
-        entries_max: int,
+        bounds: LogBounds,
         now: ScriptTime,
+        *,
+        entries_max: int,
         archived: int | None = None,
         unarchived_bytes_max: int | None = None,
     ) -> int:
         keys = _readable(log)[:2]
-        options = (retention_ms, retention_bytes, retention_records, archived, unarchived_bytes_max)
-        bounds = ["" if bound is None else bound for bound in options]
-        reply = checked(await self._pipeline.write("trim_log", keys, now, entries_max, *bounds))
+        options = (bounds.ms, bounds.bytes, bounds.records, archived, unarchived_bytes_max)
+        arguments = ["" if option is None else option for option in options]
+        reply = checked(await self._pipeline.write("trim_log", keys, now, entries_max, *arguments))
         return int(reply[2])
 
     async def backlog(self, log: LogAddress, archived: int, now: ScriptTime) -> HotBacklog:

@@ -26,16 +26,10 @@ class RedisRangeReader(LogRangeReader):
         self._pipeline = pipeline
 
     async def read(
-        self,
-        log: LogAddress,
-        first: int,
-        end: int,
-        *,
-        records_max: int = limits.RANGE_RECORDS_MAX,
-        bytes_max: int = limits.RANGE_BYTES_MAX,
+        self, log: LogAddress, first: int, end: int, bytes_max: int = limits.RANGE_BYTES_MAX
     ) -> EntryRange:
         keys = (view_keys if log.is_view else log_keys)(log.namespace, log.log_id)[:2]
-        count = min(records_max, max(1, end - first))
+        count = min(limits.RANGE_RECORDS_MAX, max(1, end - first))
         reply = checked(
             await self._pipeline.read(
                 "read_log", keys, SERVER_TIME, "offset", first, count, bytes_max, "0"

@@ -67,7 +67,7 @@ async def test_long_range_is_read_in_several_calls(engines, at, ranges):
     found, first = [], 0
 
     while first < 20:
-        read = await ranges.read(at, first, 20, records_max=7, bytes_max=1)
+        read = await ranges.read(at, first, 20, bytes_max=1)
         assert len(read.entries) == 1
         found += records(read, first, 20)
         first = read.go_on

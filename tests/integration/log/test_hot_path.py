@@ -24,6 +24,7 @@ from storage.domain.queues.message import NewMessage, SettleAction, Settlement
 from storage.domain.queues.queue import QueueSpec
 from storage.domain.streams.stream import ReadFrom, StreamSpec
 from storage.hot_store.errors import StoreChanged
+from storage.hot_store.log_store import LogOpening
 from storage.hot_store.wakeups import Waiter
 from storage.redis.keys import key
 from storage.redis.streams.logs import RedisLogStore
@@ -300,10 +301,10 @@ async def test_store_change_while_creating_log_is_retried(storage, redis_url, mo
     }[of]
     create, changes = RedisLogStore.create, iter([True])
 
-    async def changes_once(self: RedisLogStore, log: LogAddress, **arguments: Any) -> bool:
+    async def changes_once(self: RedisLogStore, log: LogAddress, opening: LogOpening) -> bool:
         if next(changes, False):
             raise StoreChanged
-        return await create(self, log, **arguments)
+        return await create(self, log, opening)
 
     with redis.Redis.from_url(redis_url) as client:
         client.flushall()

@@ -8,6 +8,7 @@ import pytest
 from storage.domain.errors import StorageUnavailable
 from storage.domain.limits import Limits
 from storage.domain.log.address import LogAddress
+from storage.hot_store.log_store import LogOpening
 from storage.redis.streams.logs import RedisLogStore
 from storage.redis.transport.client import open_client
 from storage.redis.transport.pipeline import Pipeline
@@ -45,9 +46,7 @@ async def pipeline(redis_url: str, stores: Stores) -> AsyncIterator[Pipeline]:
 
 
 async def make_log(pipeline: Pipeline) -> bool:
-    return await RedisLogStore(pipeline, Limits()).create(
-        AT, next_offset=0, ceiling=10, store_epoch=1, log_epoch=0
-    )
+    return await RedisLogStore(pipeline, Limits()).create(AT, LogOpening(0, 10, 1, 0))
 
 
 async def keys_in(redis_url: str) -> int:

@@ -9,6 +9,7 @@ import redis
 
 from storage.bootstrap import Storage, open_storage
 from storage.domain import limits
+from storage.domain.archive import LogBounds
 from storage.domain.errors import (
     ArchiveDamaged,
     OffsetExpired,
@@ -250,13 +251,7 @@ async def test_stream_view_is_readable_as_table_in_both_tiers(engines, settings)
     stream = await engines.catalog.stream(view)
     at = LogAddress("default", stream.stream_id, is_view=True)
     await engines.streams._hot.trim(
-        at,
-        retention_ms=0,
-        retention_bytes=None,
-        retention_records=None,
-        entries_max=1_000,
-        now="",
-        archived=10,
+        at, LogBounds(0, None, None), "", entries_max=1_000, archived=10
     )
     await engines.queues.send(orders, [NewMessage(b"10")])
 

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from storage.concurrency.leader_election import LeaderElection, LeaderLease
+from storage.concurrency.leader_election import LeaderElection, LeaderLease, LeaseTimes
 from storage.concurrency.tasks import end
 from storage.domain.errors import StorageUnavailable
 
@@ -39,9 +39,7 @@ class Candidate:
     """A candidate, and what it did."""
 
     def __init__(self, leases: Leases, holder: str) -> None:
-        self.election = LeaderElection(
-            leases, "maintenance", holder, lease_ms=400, renewal_ms=50, margin_ms=100
-        )
+        self.election = LeaderElection(leases, "maintenance", holder, LeaseTimes(400, 50, 100))
         self.fences: list[int] = []
         self.leads, self.stopped = asyncio.Event(), asyncio.Event()
         self.stopped_at_s = 0.0

@@ -3,6 +3,7 @@
 import pytest
 
 from storage.domain import limits
+from storage.domain.archive import LogBounds
 from storage.domain.groups.group import GroupSpec, ResetSpec, ResetTo
 from storage.domain.log.address import LogAddress
 from storage.domain.names import QueueName, StreamName
@@ -77,13 +78,7 @@ async def test_stream_view_is_read_across_tiers(engines, settings):
     stream = await engines.catalog.stream(view)
     at = LogAddress("default", stream.stream_id, is_view=True)
     await engines.streams._hot.trim(
-        at,
-        retention_ms=0,
-        retention_bytes=None,
-        retention_records=None,
-        entries_max=1_000,
-        now="",
-        archived=10,
+        at, LogBounds(0, None, None), "", entries_max=1_000, archived=10
     )
     await engines.queues.send(orders, [NewMessage(b"10")])
 
