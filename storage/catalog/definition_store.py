@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar, Unpack
 
 import attrs
 
@@ -11,6 +11,7 @@ from storage.domain.clock import Clock
 from storage.domain.definitions import (
     ANY_VERSION,
     Put,
+    PutOptions,
     Spec,
     StoredDefinition,
     check_version,
@@ -90,35 +91,32 @@ class DefinitionStore(Generic[N, S, D, L]):
         name: N,
         spec: S,
         *,
-        if_match: int | None = None,
-        create_only: bool = False,
-        dry_run: bool = False,
-        replace_pause: bool = False,
         create: Callable[[N, S, int], D] | None = None,
         insert: Callable[[L, D], Awaitable[None]] | None = None,
+        **options: Unpack[PutOptions],
     ) -> Put[D]:
         """Create the object or replace its specification. An equal one changes nothing.
 
-        `paused` stays unless `replace_pause`. A dry run does all but keep the result. `create` replaces the rule of that name,
-        `insert` the statement that stores a new object. Raises ValidationFailed, PreconditionFailed, AlreadyExists for
-        `create_only` with an object that exists.
+        `create` replaces the rule of that name, `insert` the statement that stores a new object. Raises ValidationFailed,
+        PreconditionFailed, AlreadyExists for `create_only` with an object that exists.
         """
         spec.check()
         if self._check is not None:
             await self._check(name, spec)
         with self._notifying(name):
-            async with self._table.lock(name, dry_run=dry_run) as locked:
+            async with self._table.lock(name, dry_run=options.get("dry_run", False)) as locked:
                 current: D | None = locked.definition
-                check_version(current, if_match)
+                check_version(current, options.get("if_match"))
                 if current is None:
                     create = create or self._rules.create
                     assert create is not None
                     created = create(name, spec, self._clock.now_ms())
                     await (insert(locked, created) if insert else locked.insert(created))
                     return Put(created, True, None)
+                replace_pause = options.get("replace_pause", False)
                 merged = self._merged(current, spec, replace_pause=replace_pause)
                 before = self._rules.redact(current, merged)
-                if create_only:
+                if options.get("create_only"):
                     raise AlreadyExists(self._table.kind, _text(name), before)
                 return Put(await self._replace(locked, current, merged), False, before)
 

@@ -9,6 +9,7 @@ import asyncio
 import secrets
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager
+from typing import Unpack
 
 from msgspec.structs import replace
 
@@ -18,7 +19,7 @@ from storage.concurrency.single_flight import SingleFlight
 from storage.concurrency.tasks import end
 from storage.domain import limits
 from storage.domain.clock import Clock
-from storage.domain.definitions import Put
+from storage.domain.definitions import Put, PutOptions
 from storage.domain.errors import (
     MillstreamError,
     NamespaceInUse,
@@ -102,25 +103,15 @@ class Namespaces:
 
     # Stored namespaces
 
-    async def put(
-        self,
-        name: str,
-        quotas: Quotas,
-        *,
-        if_match: int | None = None,
-        create_only: bool = False,
-        dry_run: bool = False,
-    ) -> Put[Namespace]:
+    async def put(self, name: str, quotas: Quotas, **options: Unpack[PutOptions]) -> Put[Namespace]:
         """Create the namespace or replace its quotas.
 
         Equal quotas change nothing. Raises ValidationFailed, PreconditionFailed, QuotaReached if there are as many as a process
         can have in memory.
         """
         _check_namespace_name(name)
-        put = await self._store.put(
-            name, quotas, if_match=if_match, create_only=create_only, dry_run=dry_run
-        )
-        if not dry_run:
+        put = await self._store.put(name, quotas, **options)
+        if not options.get("dry_run"):
             await self._apply_local_change()
         return put
 

@@ -1,6 +1,6 @@
 """Rules that all definitions share: names in lists, versions, outcome of a put."""
 
-from typing import Any, Generic, NamedTuple, Protocol, TypeVar, cast
+from typing import Any, Generic, NamedTuple, Protocol, TypedDict, TypeVar, cast
 
 from msgspec.structs import replace
 
@@ -31,6 +31,8 @@ class StoredDefinition(Protocol):
     @property
     def version(self) -> int: ...
     @property
+    def created_at_ms(self) -> int: ...
+    @property
     def changed_at_ms(self) -> int: ...
 
 
@@ -43,6 +45,19 @@ class _Versioned(Protocol):
 
 P = TypeVar("P")
 V = TypeVar("V", bound=_Versioned)
+
+
+class PutOptions(TypedDict, total=False):
+    """Options of a put.
+
+    `if_match`: the version that the caller has seen. `create_only`: refuse to replace. `dry_run`: do all but keep the
+    result. `replace_pause`: `paused` does not stay as it is.
+    """
+
+    if_match: int | None
+    create_only: bool
+    dry_run: bool
+    replace_pause: bool
 
 
 class Put(NamedTuple, Generic[P]):

@@ -12,13 +12,14 @@ commits, and resets, move a group. docs/internals/rebalance.md explains the prot
 from collections.abc import Collection, Sequence
 from contextlib import suppress
 from functools import partial
+from typing import Unpack
 
 from storage.catalog.catalog import Catalog
 from storage.catalog.definition_store import DefinitionRules, DefinitionStore
 from storage.concurrency.isolation import Isolation
 from storage.domain import limits
 from storage.domain.clock import Clock
-from storage.domain.definitions import Put
+from storage.domain.definitions import Put, PutOptions
 from storage.domain.errors import (
     GroupNotFound,
     MillstreamError,
@@ -111,13 +112,7 @@ class Groups:
     # Definitions
 
     async def put(
-        self,
-        name: GroupName,
-        spec: GroupSpec,
-        *,
-        if_match: int | None = None,
-        create_only: bool = False,
-        dry_run: bool = False,
+        self, name: GroupName, spec: GroupSpec, **options: Unpack[PutOptions]
     ) -> Put[Group]:
         """Create the group or change its timeouts; whether it is paused does not change.
 
@@ -133,11 +128,9 @@ class Groups:
         return await self._store.put(
             name,
             spec,
-            if_match=if_match,
-            create_only=create_only,
-            dry_run=dry_run,
             create=partial(_new_group, stream_id=stream.stream_id),
             insert=lambda locked, group: locked.insert_with_shards(group, shards),
+            **options,
         )
 
     async def get(self, name: GroupName) -> Group:

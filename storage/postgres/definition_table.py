@@ -12,7 +12,7 @@ from contextlib import asynccontextmanager
 from typing import Any, ClassVar, Generic, TypeVar
 
 import msgspec
-from sqlalchemy import ColumnElement, Row, Select, delete, func, insert, select, tuple_, update
+from sqlalchemy import ColumnElement, Row, Select, delete, func, insert, tuple_, update
 from sqlalchemy.ext.asyncio import AsyncSession
 from sqlmodel import col
 
@@ -21,6 +21,7 @@ from storage.domain import limits
 from storage.domain.definitions import StoredDefinition
 from storage.postgres.database import Database
 from storage.postgres.queries import query
+from storage.postgres.rows import rows_of
 
 logger = logging.getLogger(__name__)
 
@@ -90,6 +91,8 @@ class DefinitionTable(ABC, Generic[N, D, L]):
     kind: ClassVar[str]
     """The noun, as in announcements and messages."""
     table: ClassVar[type[Any]]
+    id: ClassVar[str]
+    """Name of the column, and of the definition's field, that identifies a row."""
     is_row_locked: ClassVar[bool] = False
     """True if others write to the row without the lock on the name."""
 
@@ -101,19 +104,25 @@ class DefinitionTable(ABC, Generic[N, D, L]):
 
     def select(self) -> Select[Any]:
         """Select the definitions that exist, as rows that `definition_of` accepts."""
-        return select(self.table.__table__)
+        return rows_of(self.table)
 
     @abstractmethod
     def definition_of(self, row: Row[Any]) -> D:
         """Return the definition of a selected row."""
 
-    @abstractmethod
     def row_of(self, definition: D) -> ColumnElement[bool]:
         """Return the condition that selects its row."""
+        row_id: ColumnElement[bool] = getattr(self.table, self.id) == getattr(definition, self.id)
+        return row_id
 
-    @abstractmethod
     def values(self, definition: D) -> dict[str, Any]:
         """Return the columns of a new row."""
+        return self.changes(definition) | {
+            self.id: getattr(definition, self.id),
+            "namespace": definition.name.namespace,
+            "name": definition.name.name,
+            "created_at_ms": definition.created_at_ms,
+        }
 
     def changes(self, definition: D) -> dict[str, Any]:
         """Return the columns that a later version changes."""

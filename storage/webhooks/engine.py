@@ -6,7 +6,7 @@
 import asyncio
 import base64
 import os
-from typing import NamedTuple
+from typing import NamedTuple, Unpack
 
 from msgspec.structs import replace
 
@@ -16,7 +16,7 @@ from storage.catalog.definition_store import DefinitionRules, DefinitionStore
 from storage.domain import limits
 from storage.domain.access.egress import Egress
 from storage.domain.clock import Clock
-from storage.domain.definitions import OTHER_HIDDEN_VALUE, next_version
+from storage.domain.definitions import OTHER_HIDDEN_VALUE, PutOptions, next_version
 from storage.domain.errors import (
     GroupNotFound,
     QueueNotFound,
@@ -87,18 +87,11 @@ class Webhooks:
         self._clock = clock
 
     async def put(
-        self,
-        name: WebhookName,
-        spec: WebhookSpec,
-        *,
-        if_match: int | None = None,
-        create_only: bool = False,
-        dry_run: bool = False,
-        replace_pause: bool = False,
+        self, name: WebhookName, spec: WebhookSpec, **options: Unpack[PutOptions]
     ) -> PutWebhook:
         """Create the webhook or replace its configuration.
 
-        An equal configuration changes nothing; `paused` stays unless `replace_pause`. A dry run does all but keep the result.
+        An equal configuration changes nothing.
         Raises ValidationFailed, PreconditionFailed, SecretsOff, AlreadyExists for `create_only` with a webhook that exists.
         """
         secret = Secret(_new_secret(), self._clock.now_ms())
@@ -108,15 +101,7 @@ class Webhooks:
             await locked.insert(webhook)
             await locked.put_secrets(webhook.webhook_id, [sealed])
 
-        put = await self._with_values.put(
-            name,
-            spec,
-            if_match=if_match,
-            create_only=create_only,
-            dry_run=dry_run,
-            replace_pause=replace_pause,
-            insert=insert,
-        )
+        put = await self._with_values.put(name, spec, insert=insert, **options)
         return PutWebhook(
             _without_values(put.definition),
             put.created,

@@ -23,6 +23,7 @@ from storage.domain.names import LogId
 from storage.postgres.database import Database
 from storage.postgres.queries import query
 from storage.postgres.repositories.jobs import attempt_outcome, end_attempt
+from storage.postgres.rows import rows_of, struct_of
 from storage.postgres.tables import ArchiveFileRow, ArchiveShardRow, LogHoleRow
 
 _FILE_FIELDS = ArchivedFile.__struct_fields__
@@ -180,7 +181,7 @@ class ArchiveRows:
     ) -> list[ArchivedFile]:
         """Return a shard's files in use that begin beyond an offset, by offset."""
         statement = (
-            select(ArchiveFileRow.__table__)  # type: ignore[attr-defined]
+            rows_of(ArchiveFileRow)
             .where(
                 col(ArchiveFileRow.stream_id) == stream_id,
                 col(ArchiveFileRow.shard) == shard,
@@ -351,4 +352,4 @@ def _values(file: ArchivedFile, now_ms: int) -> dict[str, Any]:
 
 
 def _file(row: Row[Any]) -> ArchivedFile:
-    return ArchivedFile(**{name: getattr(row, name) for name in _FILE_FIELDS})
+    return struct_of(ArchivedFile, row)

@@ -23,6 +23,7 @@ from storage.domain.access.audit import (
 from storage.domain.errors import StorageUnavailable
 from storage.postgres.database import Database
 from storage.postgres.queries import query
+from storage.postgres.rows import rows_of, struct_of
 from storage.postgres.tables import AuditPendingRow, AuditRow
 
 _TURN = 0x6175646974210000  # "audit!"
@@ -122,7 +123,7 @@ class AuditRows:
     ) -> list[AuditRecord]:
         """Return entries, the newest first unless `oldest_first`, strictly beyond number `after`."""
         seq = col(AuditRow.seq)
-        statement = select(AuditRow.__table__).where(*_conditions(filter_))  # type: ignore[attr-defined]
+        statement = rows_of(AuditRow).where(*_conditions(filter_))
         if after is not None:
             statement = statement.where(seq > after if oldest_first else seq < after)
         statement = statement.order_by(seq if oldest_first else seq.desc()).limit(limit)
@@ -192,21 +193,9 @@ def _prefix_of(operation: str) -> tuple[str, bool]:
 
 
 def _entry(row: Row[Any]) -> AuditRecord:
-    call = AuditedCall(
-        at_ms=row.at_ms,
-        protocol=ApiProtocol(row.door),
-        **{name: getattr(row, name) for name in _TEXTS},
-    )
-    return AuditRecord(
-        seq=row.seq,
-        format=row.format,
-        call=call,
-        outcome=row.outcome,
-        before=_snapshot(row.before),
-        after=_snapshot(row.after),
-        prev_hash=row.prev_hash,
-        hash=row.hash,
-    )
+    call = struct_of(AuditedCall, row, protocol=ApiProtocol(row.door))
+    before, after = _snapshot(row.before), _snapshot(row.after)
+    return struct_of(AuditRecord, row, call=call, before=before, after=after)
 
 
 def _text(shown: Snapshot | None) -> str | None:

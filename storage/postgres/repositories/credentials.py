@@ -21,6 +21,7 @@ from storage.domain.errors import KeyRefused, NamespaceNotFound
 from storage.domain.quotas import Rates
 from storage.postgres.database import Database
 from storage.postgres.queries import query
+from storage.postgres.rows import rows_of, struct_of
 from storage.postgres.tables import CredentialRow
 
 CHANNEL = "millstream_credentials"
@@ -227,7 +228,7 @@ def _rights_values(rights: Rights) -> dict[str, Any]:
 
 
 def _all() -> Select[Any]:
-    return select(CredentialRow.__table__)  # type: ignore[attr-defined]
+    return rows_of(CredentialRow)
 
 
 def _of(credential_id: str) -> Select[Any]:
@@ -241,21 +242,8 @@ def _stored(row: Row[Any]) -> StoredCredential:
         rates=rates_of(row.rates),
         expires_at_ms=row.expires_at_ms,
     )
-    issued = IssuedCredential(
-        id=row.id,
-        kind=CredentialKind(row.kind),
-        name=row.name,
-        namespace=row.namespace,
-        all_namespaces=row.everywhere,
-        rights=rights,
-        family=row.family,
-        version=row.version,
-        created_by=row.created_by,
-        created_at_ms=row.created_at_ms,
-        changed_at_ms=row.changed_at_ms,
-        last_used_at_ms=row.last_used_at_ms,
-        revoked_at_ms=row.revoked_at_ms,
-    )
+    kind, everywhere = CredentialKind(row.kind), row.everywhere
+    issued = struct_of(IssuedCredential, row, kind=kind, all_namespaces=everywhere, rights=rights)
     return StoredCredential(issued, row.digest, row.sealed)
 
 

@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator, Iterable, Sequence
 from typing import Any, Generic, TypeVar
 
 import msgspec
-from sqlalchemy import ColumnElement, Row, Select, delete, func, insert, select
+from sqlalchemy import Row, Select, delete, func, insert, select
 from sqlalchemy.ext.asyncio import AsyncSession
 from sqlmodel import col
 
@@ -16,6 +16,7 @@ from storage.postgres.database import Database
 from storage.postgres.definition_table import DefinitionTable, LockedDefinition
 from storage.postgres.queries import query
 from storage.postgres.repositories.namespaces import admit
+from storage.postgres.rows import struct_of
 from storage.postgres.tables import LogRow, QueueRow, ShardRow, StreamRow
 
 N = TypeVar("N", bound=QueueName | StreamName)
@@ -69,13 +70,6 @@ class LogDefinitions(DefinitionTable[N, D, LockedLogs[D]], Generic[N, D]):
     def logs(self, definition: D) -> list[LogId]:
         """Return the logs of a definition."""
 
-    def values(self, definition: D) -> dict[str, Any]:
-        return self.changes(definition) | {
-            "namespace": definition.name.namespace,
-            "name": definition.name.name,
-            "created_at_ms": definition.created_at_ms,
-        }
-
     def locked(self, session: AsyncSession, name: N, row: Row[Any] | None) -> LockedLogs[D]:
         return LockedLogs(session, self, name, row)
 
@@ -85,26 +79,15 @@ class QueueRows(LogDefinitions[QueueName, Queue]):
 
     kind = "queue"
     table = QueueRow
+    id = "log_id"
 
     def archived(self) -> AsyncIterator[Queue]:
         """Yield the queues whose stream view is archived; others do not mention it."""
         return self.every(col(QueueRow.spec)["archive"].as_boolean().is_(True))
 
     def definition_of(self, row: Row[Any]) -> Queue:
-        return Queue(
-            name=QueueName(row.name, row.namespace),
-            log_id=row.log_id,
-            spec=msgspec.convert(row.spec, QueueSpec),
-            version=row.version,
-            created_at_ms=row.created_at_ms,
-            changed_at_ms=row.changed_at_ms,
-        )
-
-    def row_of(self, definition: Queue) -> ColumnElement[bool]:
-        return col(QueueRow.log_id) == definition.log_id
-
-    def values(self, definition: Queue) -> dict[str, Any]:
-        return super().values(definition) | {"log_id": definition.log_id}
+        name, spec = QueueName(row.name, row.namespace), msgspec.convert(row.spec, QueueSpec)
+        return struct_of(Queue, row, name=name, spec=spec)
 
     def logs(self, definition: Queue) -> list[LogId]:
         return [definition.log_id]
@@ -161,29 +144,17 @@ class StreamRows(LogDefinitions[StreamName, Stream]):
 
     kind = "stream"
     table = StreamRow
+    id = "stream_id"
 
     def select(self) -> Select[Any]:
         return super().select().add_columns(_SHARDS)
 
     def definition_of(self, row: Row[Any]) -> Stream:
         shards, opening = _apart(row.shards)
-        return Stream(
-            name=StreamName(row.name, row.namespace),
-            stream_id=row.stream_id,
-            spec=msgspec.convert(row.spec, StreamSpec),
-            shards=shards,
-            opening=opening,
-            shards_target=row.shards_target,
-            version=row.version,
-            created_at_ms=row.created_at_ms,
-            changed_at_ms=row.changed_at_ms,
+        name, spec = StreamName(row.name, row.namespace), msgspec.convert(row.spec, StreamSpec)
+        return struct_of(
+            Stream, row, name=name, spec=spec, shards=shards, opening=opening, is_view=False
         )
-
-    def row_of(self, definition: Stream) -> ColumnElement[bool]:
-        return col(StreamRow.stream_id) == definition.stream_id
-
-    def values(self, definition: Stream) -> dict[str, Any]:
-        return super().values(definition) | {"stream_id": definition.stream_id}
 
     def logs(self, definition: Stream) -> list[LogId]:
         return [shard.log_id for shard in (*definition.shards, *definition.opening)]

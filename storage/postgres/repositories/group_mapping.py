@@ -12,6 +12,7 @@ from sqlmodel import col
 from storage.domain.groups.assignment import Link, Member, ShardLease
 from storage.domain.groups.group import Group, GroupSpec, MemberShard
 from storage.domain.names import GroupName, LogId
+from storage.postgres.rows import rows_of, struct_of
 from storage.postgres.tables import GroupMemberRow, GroupRow, GroupShardRow, ShardRow, StreamRow
 
 
@@ -37,7 +38,7 @@ def member_shard(shard: GroupShard) -> MemberShard:
 def living() -> Select[Any]:
     """Select the groups whose stream exists."""
     return (
-        select(GroupRow.__table__)  # type: ignore[attr-defined]
+        rows_of(GroupRow)
         .join(StreamRow, col(StreamRow.stream_id) == col(GroupRow.stream_id))
         .where(col(StreamRow.deleted_at_ms).is_(None))
     )
@@ -53,38 +54,13 @@ async def find_group(session: AsyncSession, name: GroupName) -> Group | None:
 
 def group_of(row: Row[Any]) -> Group:
     """Return the group of a row that has all its columns."""
-    return Group(
-        name=GroupName(row.name, row.namespace),
-        group_id=row.group_id,
-        stream_id=row.stream_id,
-        spec=msgspec.convert(row.spec, GroupSpec),
-        version=row.version,
-        generation=row.generation,
-        created_at_ms=row.created_at_ms,
-        changed_at_ms=row.changed_at_ms,
-    )
-
-
-def group_values(group: Group) -> dict[str, Any]:
-    return {
-        "group_id": group.group_id,
-        "namespace": group.name.namespace,
-        "name": group.name.name,
-        "stream_id": group.stream_id,
-        "kind": group.spec.kind.value,
-        "spec": msgspec.to_builtins(group.spec),
-        "version": group.version,
-        "generation": group.generation,
-        "session_ms": group.spec.session_timeout_ms,
-        "static_ms": group.spec.static_timeout_ms,
-        "created_at_ms": group.created_at_ms,
-        "changed_at_ms": group.changed_at_ms,
-    }
+    name, spec = GroupName(row.name, row.namespace), msgspec.convert(row.spec, GroupSpec)
+    return struct_of(Group, row, name=name, spec=spec)
 
 
 async def members_of(session: AsyncSession, group_id: str, *, locked: bool) -> tuple[Member, ...]:
     statement = (
-        select(GroupMemberRow.__table__)  # type: ignore[attr-defined]
+        rows_of(GroupMemberRow)
         .where(col(GroupMemberRow.group_id) == group_id)
         .order_by(col(GroupMemberRow.member_id))
     )
@@ -94,7 +70,7 @@ async def members_of(session: AsyncSession, group_id: str, *, locked: bool) -> t
 
 async def shards_of(session: AsyncSession, group_id: str, *, locked: bool) -> dict[int, GroupShard]:
     statement = (
-        select(GroupShardRow.__table__)  # type: ignore[attr-defined]
+        rows_of(GroupShardRow)
         .where(col(GroupShardRow.group_id) == group_id)
         .order_by(col(GroupShardRow.shard))
     )

@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import msgspec
-from sqlalchemy import ColumnElement, Row, Select, delete, distinct, func, insert, select
+from sqlalchemy import Row, Select, delete, distinct, func, insert, select
 from sqlalchemy.dialects.postgresql import insert as upsert
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncSession
@@ -27,11 +27,11 @@ from storage.postgres.repositories.group_mapping import (
     GroupShard,
     find_group,
     group_of,
-    group_values,
     living,
     members_of,
     shards_of,
 )
+from storage.postgres.rows import rows_of
 from storage.postgres.tables import (
     GroupBookmarkRow,
     GroupMemberRow,
@@ -123,6 +123,7 @@ class GroupRows(DefinitionTable[GroupName, Group, LockedGroupName]):
 
     kind = "group"
     table = GroupRow
+    id = "group_id"
 
     # Definitions
 
@@ -132,11 +133,13 @@ class GroupRows(DefinitionTable[GroupName, Group, LockedGroupName]):
     def definition_of(self, row: Row[Any]) -> Group:
         return group_of(row)
 
-    def row_of(self, definition: Group) -> ColumnElement[bool]:
-        return col(GroupRow.group_id) == definition.group_id
-
     def values(self, definition: Group) -> dict[str, Any]:
-        return {**group_values(definition), "lineage_mark": 0}
+        return super().values(definition) | {
+            "stream_id": definition.stream_id,
+            "kind": definition.spec.kind.value,
+            "generation": definition.generation,
+            "lineage_mark": 0,
+        }
 
     def changes(self, definition: Group) -> dict[str, Any]:
         spec = definition.spec
@@ -316,7 +319,7 @@ class GroupRows(DefinitionTable[GroupName, Group, LockedGroupName]):
 
     async def bookmarks(self, group: Group, name: str | None = None) -> list[Bookmark]:
         """Return the group's bookmarks by name, or the one of that name."""
-        statement = select(GroupBookmarkRow.__table__).where(  # type: ignore[attr-defined]
+        statement = rows_of(GroupBookmarkRow).where(
             col(GroupBookmarkRow.group_id) == group.group_id
         )
         if name is not None:

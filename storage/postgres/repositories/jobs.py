@@ -24,6 +24,7 @@ from storage.domain.jobs import (
 )
 from storage.postgres.database import Database
 from storage.postgres.queries import query
+from storage.postgres.rows import rows_of, struct_of
 from storage.postgres.tables import JobPartRow, JobRow
 
 _LOST = "The worker was lost."
@@ -173,15 +174,12 @@ class JobRows:
     async def parts(self, job_id: str) -> list[JobPart]:
         """Return a job's parts, by name."""
         statement = (
-            select(JobPartRow.__table__)  # type: ignore[attr-defined]
+            rows_of(JobPartRow)
             .where(col(JobPartRow.job_id) == job_id)
             .order_by(col(JobPartRow.part))
         )
         async with self._database.reading() as session:
-            return [
-                JobPart(row.part, row.position, row.done, row.counts)
-                for row in await session.execute(statement)
-            ]
+            return [struct_of(JobPart, row) for row in await session.execute(statement)]
 
     async def save_parts(self, claim: JobLease, parts: Sequence[JobPart]) -> None:
         """Store the progress of parts, all or none. Raises LeaseLost."""
@@ -207,7 +205,7 @@ class JobRows:
 
     async def _select(self, *conditions: Any, limit: int) -> list[Job]:
         newest_first = (col(JobRow.created_at_ms).desc(), col(JobRow.job_id).desc())
-        statement = select(JobRow.__table__).where(*conditions).order_by(*newest_first).limit(limit)  # type: ignore[attr-defined]
+        statement = rows_of(JobRow).where(*conditions).order_by(*newest_first).limit(limit)
         async with self._database.reading() as session:
             return [_job(row) for row in await session.execute(statement)]
 
@@ -299,24 +297,12 @@ def _outcome(row: Row[Any], outcome: Outcome) -> dict[str, Any]:
 
 
 def _job(row: Row[Any]) -> Job:
-    return Job(
-        job_id=row.job_id,
-        namespace=row.namespace,
+    return struct_of(
+        Job,
+        row,
         kind=JobKind(row.kind),
-        subject=row.subject,
-        spec=row.spec,
         state=JobState(row.state),
         requested_state=RequestedState(row.wish),
-        attempt=row.attempt,
-        failures=row.failures,
-        attempts_max=row.attempts_max,
-        run_after_ms=row.run_after_ms,
-        worker=row.worker,
-        progress=row.progress,
-        failure=row.failure,
-        created_at_ms=row.created_at_ms,
-        started_at_ms=row.started_at_ms,
-        ended_at_ms=row.ended_at_ms,
     )
 
 

@@ -3,7 +3,7 @@
 from typing import Any
 
 import msgspec
-from sqlalchemy import Select, select
+from sqlalchemy import Select
 from sqlmodel import col
 
 from storage.domain import limits
@@ -12,9 +12,9 @@ from storage.domain.errors import StorageUnavailable
 from storage.domain.names import LogId
 from storage.postgres.database import Database
 from storage.postgres.queries import query
+from storage.postgres.rows import rows_of, struct_of
 from storage.postgres.tables import ArchiveFileRow
 
-_FILE_FIELDS = ArchivedFile.__struct_fields__
 _LAST_ARRIVAL, _NEXT = col(ArchiveFileRow.last_arrival_ms), col(ArchiveFileRow.next_offset)
 
 
@@ -56,10 +56,7 @@ class ManifestRows:
 
     async def _files(self, statement: Select[Any]) -> list[ArchivedFile]:
         async with self._database.reading() as session:
-            return [
-                ArchivedFile(**{name: getattr(row, name) for name in _FILE_FIELDS})
-                for row in await session.execute(statement)
-            ]
+            return [struct_of(ArchivedFile, row) for row in await session.execute(statement)]
 
     async def raise_start(self, key: ShardKey, before: int) -> bool:
         """Hide the offsets below `before` from readers.
@@ -74,7 +71,7 @@ class ManifestRows:
 
 def _in_use(key: ShardKey) -> Select[Any]:
     stream_id, shard = key
-    return select(ArchiveFileRow.__table__).where(  # type: ignore[attr-defined]
+    return rows_of(ArchiveFileRow).where(
         col(ArchiveFileRow.stream_id) == stream_id,
         col(ArchiveFileRow.shard) == shard,
         col(ArchiveFileRow.superseded_at_ms).is_(None),

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import msgspec
-from sqlalchemy import Row, func, insert, select, update
+from sqlalchemy import Row, func, insert, update
 from sqlalchemy.exc import IntegrityError
 from sqlmodel import col
 
@@ -13,6 +13,7 @@ from storage.domain.names import QueueName
 from storage.domain.queues.message import WhichDead
 from storage.domain.queues.moves import Move, MoveState
 from storage.postgres.database import Database
+from storage.postgres.rows import rows_of, struct_of
 from storage.postgres.tables import MoveRow
 
 _OPEN = (MoveState.RUNNING.value, MoveState.CANCELLING.value)
@@ -76,12 +77,7 @@ class MoveRows:
 
     async def _select(self, *conditions: Any, limit: int) -> list[Move]:
         newest_first = (col(MoveRow.started_at_ms).desc(), col(MoveRow.move_id))
-        statement = (
-            select(MoveRow.__table__)  # type: ignore[attr-defined]
-            .where(*conditions)
-            .order_by(*newest_first)
-            .limit(limit)
-        )
+        statement = rows_of(MoveRow).where(*conditions).order_by(*newest_first).limit(limit)
         async with self._database.reading() as session:
             return [_move(row) for row in await session.execute(statement)]
 
@@ -112,16 +108,12 @@ def _values(move: Move) -> dict[str, Any]:
 
 def _move(row: Row[Any]) -> Move:
     destination, which = row.destination, row.which_dead
-    return Move(
-        move_id=row.move_id,
+    return struct_of(
+        Move,
+        row,
         source=QueueName(row.source, row.namespace),
         destination=None if destination is None else QueueName(destination, row.namespace),
-        per_second=row.per_second,
         state=MoveState(row.state),
-        moved=row.moved,
-        to_move=row.to_move,
-        failure=row.failure,
-        started_at_ms=row.started_at_ms,
         which_dead=None if which is None else msgspec.convert(which, WhichDead),
         examined_to=row.looked_at,
     )

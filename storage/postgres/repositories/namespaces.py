@@ -16,6 +16,7 @@ from storage.domain.errors import NamespaceNotFound, QuotaReached
 from storage.domain.quotas import Namespace, Quotas
 from storage.postgres.definition_table import DefinitionTable, LockedDefinition, announce
 from storage.postgres.queries import query
+from storage.postgres.rows import struct_of
 from storage.postgres.tables import NamespaceRow
 
 
@@ -50,12 +51,10 @@ class NamespaceRows(DefinitionTable[str, Namespace, LockedNamespace]):
 
     kind = "namespace"
     table = NamespaceRow
+    id = "name"
 
     def definition_of(self, row: Row[Any]) -> Namespace:
         return _namespace(row)
-
-    def row_of(self, definition: Namespace) -> ColumnElement[bool]:
-        return col(NamespaceRow.name) == definition.name
 
     def values(self, definition: Namespace) -> dict[str, Any]:
         return cast("dict[str, Any]", msgspec.to_builtins(definition))
@@ -124,13 +123,5 @@ _DELETIONS = (
 
 
 def _namespace(row: NamespaceRow | Row[Any]) -> Namespace:
-    return Namespace(
-        name=row.name,
-        account_id=row.account_id,
-        quotas=msgspec.convert(row.quotas, Quotas),
-        version=row.version,
-        created_at_ms=row.created_at_ms,
-        changed_at_ms=row.changed_at_ms,
-        stored_bytes=row.stored_bytes,
-        over_storage_quota=row.over,
-    )
+    quotas = msgspec.convert(row.quotas, Quotas)
+    return struct_of(Namespace, row, quotas=quotas, over_storage_quota=row.over)

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
-from sqlalchemy import Row, delete, insert, select
+from sqlalchemy import Row, delete, insert
 from sqlmodel import col
 
 from storage.domain import limits
@@ -16,6 +16,7 @@ from storage.domain.quotas import Rates
 from storage.postgres.database import Database
 from storage.postgres.queries import query
 from storage.postgres.repositories.credentials import announce, grants_of, rates_of
+from storage.postgres.rows import rows_of, struct_of
 from storage.postgres.tables import SessionRow, TicketRow
 
 _SESSION = "session:"
@@ -107,7 +108,7 @@ class SessionRows:
 
     async def find(self, digests: Sequence[bytes]) -> dict[bytes, BrowserSession]:
         """Return the existing sessions of these digests."""
-        statement = select(SessionRow.__table__).where(col(SessionRow.digest).in_(digests))  # type: ignore[attr-defined]
+        statement = rows_of(SessionRow).where(col(SessionRow.digest).in_(digests))
         async with self._database.reading() as session:
             return {
                 row.digest: BrowserSession(row.credential_id, row.created_at_ms, row.used_at_ms)
@@ -128,14 +129,7 @@ class SessionRows:
 
 
 def _ticket(row: Row[Any]) -> Ticket:
-    return Ticket(
-        credential_id=row.credential_id,
-        name=row.name,
-        namespace=row.namespace,
-        grants=grants_of(row.grants),
-        rates=rates_of(row.rates),
-        ends_at_ms=row.ends_at_ms,
-    )
+    return struct_of(Ticket, row, grants=grants_of(row.grants), rates=rates_of(row.rates))
 
 
 def session_payload(digest: bytes) -> str:

@@ -3,14 +3,14 @@
 from typing import Any, Protocol
 
 import msgspec
-from sqlalchemy import ColumnElement, Row
+from sqlalchemy import Row
 from sqlalchemy.ext.asyncio import AsyncSession
-from sqlmodel import col
 
 from storage.domain.names import SourceName
 from storage.domain.sources.source import InboundSource, SourceSpec
 from storage.postgres.database import Database
 from storage.postgres.definition_table import DefinitionTable, LockedDefinition
+from storage.postgres.rows import struct_of
 from storage.postgres.tables import SourceRow
 
 
@@ -36,33 +36,16 @@ class SourceRows(DefinitionTable[SourceName, InboundSource, LockedSource]):
 
     kind = "source"
     table = SourceRow
+    id = "source_id"
 
     def __init__(self, database: Database, codec: SourceCodec | None = None) -> None:
         super().__init__(database)
         self._codec = codec
 
     def definition_of(self, row: Row[Any]) -> InboundSource:
-        source = InboundSource(
-            name=SourceName(row.name, row.namespace),
-            source_id=row.source_id,
-            spec=msgspec.convert(row.spec, SourceSpec),
-            tokens=(),
-            version=row.version,
-            created_at_ms=row.created_at_ms,
-            changed_at_ms=row.changed_at_ms,
-        )
+        name, spec = SourceName(row.name, row.namespace), msgspec.convert(row.spec, SourceSpec)
+        source = struct_of(InboundSource, row, name=name, spec=spec, tokens=())
         return source if self._codec is None else self._codec.decrypt(source, row.sealed)
-
-    def row_of(self, definition: InboundSource) -> ColumnElement[bool]:
-        return col(SourceRow.source_id) == definition.source_id
-
-    def values(self, definition: InboundSource) -> dict[str, Any]:
-        return self.changes(definition) | {
-            "source_id": definition.source_id,
-            "namespace": definition.name.namespace,
-            "name": definition.name.name,
-            "created_at_ms": definition.created_at_ms,
-        }
 
     def changes(self, definition: InboundSource) -> dict[str, Any]:
         empty = ("",) * len(definition.spec.secrets or ())

@@ -12,6 +12,7 @@ from storage.domain.errors import StorageUnavailable
 from storage.domain.names import LogId, StreamName
 from storage.postgres.database import Database
 from storage.postgres.queries import query
+from storage.postgres.rows import rows_of, struct_of
 from storage.postgres.tables import WriteRow
 
 
@@ -59,7 +60,7 @@ class WriteRows:
 
     async def find(self, stream_id: LogId, writer_id: str, batch_id: int) -> Write | None:
         """Return the batch, if its parts were fixed."""
-        statement = select(WriteRow.__table__).where(*_is(stream_id, writer_id, batch_id))  # type: ignore[attr-defined]
+        statement = rows_of(WriteRow).where(*_is(stream_id, writer_id, batch_id))
         async with self._database.reading() as session:
             row = (await session.execute(statement)).one_or_none()
             return None if row is None else _write(row)
@@ -110,12 +111,4 @@ def _is(stream_id: LogId, writer_id: str, batch_id: int) -> tuple[Any, ...]:
 
 
 def _write(row: Row[Any]) -> Write:
-    return Write(
-        row.stream_id,
-        row.writer_id,
-        row.batch_id,
-        tuple(row.staged),
-        row.parts,
-        row.records,
-        row.done,
-    )
+    return struct_of(Write, row, staged=tuple(row.staged))

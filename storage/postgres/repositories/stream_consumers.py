@@ -3,7 +3,8 @@
 from collections.abc import Callable
 from typing import Any
 
-from sqlalchemy import Row, delete, func, insert, select, update
+import msgspec
+from sqlalchemy import delete, func, insert, select, update
 from sqlalchemy.ext.asyncio import AsyncSession
 from sqlmodel import col
 
@@ -11,6 +12,7 @@ from storage.domain.names import LogId
 from storage.domain.streams.consumers import RegisteredConsumer
 from storage.postgres.database import Database
 from storage.postgres.queries import query
+from storage.postgres.rows import rows_of, struct_of
 from storage.postgres.tables import RegisteredConsumerRow
 
 
@@ -35,7 +37,7 @@ class ConsumerRows:
                 return "exists"
             if await _count(session, consumer.stream_id) >= at_most:
                 return "too_many"
-            await session.execute(insert(RegisteredConsumerRow), [_values(consumer)])
+            await session.execute(insert(RegisteredConsumerRow), [msgspec.structs.asdict(consumer)])
             return None
 
     async def find(self, stream_id: LogId, name: str) -> RegisteredConsumer | None:
@@ -47,13 +49,15 @@ class ConsumerRows:
         """Return consumers of a stream by name, strictly after `after`."""
         row = RegisteredConsumerRow
         statement = (
-            select(row.__table__)  # type: ignore[attr-defined]
+            rows_of(row)
             .where(col(row.stream_id) == stream_id, col(row.name) > after)
             .order_by(col(row.name))
             .limit(limit)
         )
         async with self._database.reading() as session:
-            return [_consumer(record) for record in await session.execute(statement)]
+            return [
+                struct_of(RegisteredConsumer, record) for record in await session.execute(statement)
+            ]
 
     async def count(self, stream_id: LogId) -> int:
         """Return how many consumers a stream has."""
@@ -94,9 +98,9 @@ async def _hold(session: AsyncSession, stream_id: LogId) -> None:
 
 
 async def _find(session: AsyncSession, stream_id: LogId, name: str) -> RegisteredConsumer | None:
-    statement = select(RegisteredConsumerRow.__table__).where(_is(stream_id, name))  # type: ignore[attr-defined]
+    statement = rows_of(RegisteredConsumerRow).where(_is(stream_id, name))
     row = (await session.execute(statement)).one_or_none()
-    return None if row is None else _consumer(row)
+    return None if row is None else struct_of(RegisteredConsumer, row)
 
 
 async def _count(session: AsyncSession, stream_id: LogId) -> int:
@@ -107,24 +111,4 @@ async def _count(session: AsyncSession, stream_id: LogId) -> int:
 def _is(stream_id: LogId, name: str) -> Any:
     return (col(RegisteredConsumerRow.stream_id) == stream_id) & (
         col(RegisteredConsumerRow.name) == name
-    )
-
-
-def _values(consumer: RegisteredConsumer) -> dict[str, Any]:
-    return {
-        "stream_id": consumer.stream_id,
-        "name": consumer.name,
-        "registered_at_ms": consumer.registered_at_ms,
-        "tags": consumer.tags,
-        "policy": consumer.policy,
-    }
-
-
-def _consumer(row: Row[Any]) -> RegisteredConsumer:
-    return RegisteredConsumer(
-        stream_id=row.stream_id,
-        name=row.name,
-        registered_at_ms=row.registered_at_ms,
-        tags=row.tags,
-        policy=row.policy,
     )

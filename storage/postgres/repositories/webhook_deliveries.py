@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import msgspec
-from sqlalchemy import Row, select, tuple_
+from sqlalchemy import Row, tuple_
 from sqlmodel import col
 
 from storage.domain import limits
@@ -32,6 +32,7 @@ from storage.postgres.repositories.webhooks import (
     read_secrets,
     stored_of,
 )
+from storage.postgres.rows import rows_of, struct_of
 from storage.postgres.tables import WebhookDeliveryRow
 
 Seen = tuple[int, str]
@@ -214,12 +215,7 @@ class DeliveryRows:
     async def _select(self, *conditions: Any, limit: int) -> list[WebhookDelivery]:
         row = WebhookDeliveryRow
         newest_first = (col(row.first_at_ms).desc(), col(row.event_id).desc())
-        statement = (
-            select(row.__table__)  # type: ignore[attr-defined]
-            .where(*conditions)
-            .order_by(*newest_first)
-            .limit(limit)
-        )
+        statement = rows_of(row).where(*conditions).order_by(*newest_first).limit(limit)
         async with self._database.reading() as session:
             return [_delivery(record) for record in await session.execute(statement)]
 
@@ -235,16 +231,12 @@ def _plain(text: str) -> str:
 
 
 def _delivery(row: Row[Any]) -> WebhookDelivery:
-    return WebhookDelivery(
-        event_id=row.event_id,
+    return struct_of(
+        WebhookDelivery,
+        row,
         status=DeliveryStatus(row.status),
-        attempts=row.attempts,
         last_attempts=tuple(msgspec.convert(attempt, Attempt) for attempt in row.kept),
-        first_at_ms=row.first_at_ms,
-        last_at_ms=row.last_at_ms,
-        next_at_ms=row.next_at_ms,
         location=None if row.place is None else PayloadLocation(row.place, row.shard),
-        event_at_ms=row.event_at_ms,
         key=row.event_key,
         group=row.event_group,
         payload=None if row.payload is None else _unpack.decode(row.payload),

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any, Protocol
 
 import msgspec
-from sqlalchemy import ColumnElement, Row, delete, insert, select
+from sqlalchemy import Row, delete, insert
 from sqlalchemy.ext.asyncio import AsyncSession
 from sqlmodel import col
 
@@ -16,6 +16,7 @@ from storage.domain.webhooks import DeliveryHealth, DisabledReason, Source, Webh
 from storage.postgres.database import Database
 from storage.postgres.definition_table import DefinitionTable, LockedDefinition
 from storage.postgres.queries import query
+from storage.postgres.rows import rows_of, struct_of
 from storage.postgres.tables import WebhookRow, WebhookSecretRow
 
 CHANNEL = "millstream_webhooks"
@@ -92,6 +93,7 @@ class WebhookRows(DefinitionTable[WebhookName, Webhook, LockedWebhook]):
 
     kind = "webhook"
     table = WebhookRow
+    id = "webhook_id"
     is_row_locked = True  # deliverers write the health
 
     def __init__(self, database: Database, codec: HeaderCodec | None = None) -> None:
@@ -102,18 +104,8 @@ class WebhookRows(DefinitionTable[WebhookName, Webhook, LockedWebhook]):
         stored = stored_of(row)
         return stored.webhook if self._codec is None else self._codec.decrypt_headers(stored)
 
-    def row_of(self, definition: Webhook) -> ColumnElement[bool]:
-        return col(WebhookRow.webhook_id) == definition.webhook_id
-
     def values(self, definition: Webhook) -> dict[str, Any]:
-        return self.changes(definition) | {
-            "webhook_id": definition.webhook_id,
-            "namespace": definition.name.namespace,
-            "name": definition.name.name,
-            "created_at_ms": definition.created_at_ms,
-            "lease_epoch": 0,
-            "lease_until_ms": 0,
-        }
+        return super().values(definition) | {"lease_epoch": 0, "lease_until_ms": 0}
 
     def changes(self, definition: Webhook) -> dict[str, Any]:
         reason = definition.disabled_reason
@@ -160,15 +152,13 @@ async def read_secrets(
 ) -> dict[str, list[SealedSecret]]:
     """Return the secrets of each webhook, the newest first."""
     statement = (
-        select(WebhookSecretRow.__table__)  # type: ignore[attr-defined]
+        rows_of(WebhookSecretRow)
         .where(col(WebhookSecretRow.webhook_id).in_(webhook_ids))
         .order_by(col(WebhookSecretRow.number).desc())
     )
     secrets: dict[str, list[SealedSecret]] = {webhook_id: [] for webhook_id in webhook_ids}
     for row in await session.execute(statement):
-        secrets[row.webhook_id].append(
-            SealedSecret(row.number, row.sealed, row.created_at_ms, row.expires_at_ms)
-        )
+        secrets[row.webhook_id].append(struct_of(SealedSecret, row))
     return secrets
 
 
@@ -192,14 +182,11 @@ def _spec_of(stored: dict[str, Any]) -> WebhookSpec:
 def stored_of(row: Row[Any]) -> StoredWebhook:
     """Return the webhook of a row that has all its columns."""
     reason = row.disabled_because
-    webhook = Webhook(
+    webhook = struct_of(
+        Webhook,
+        row,
         name=WebhookName(row.name, row.namespace),
-        webhook_id=row.webhook_id,
         spec=_spec_of(row.spec),
-        version=row.version,
-        created_at_ms=row.created_at_ms,
-        changed_at_ms=row.changed_at_ms,
-        disabled_at_ms=row.disabled_at_ms,
         disabled_reason=None if reason is None else DisabledReason(reason),
         health=msgspec.convert(row.health, DeliveryHealth, str_keys=True),
     )

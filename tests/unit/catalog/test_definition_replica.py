@@ -18,6 +18,7 @@ class Definition(Struct, frozen=True):
     name: str
     version: int
     spec: None = None
+    created_at_ms: int = 0
     changed_at_ms: int = 0
 
 
