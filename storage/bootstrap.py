@@ -24,6 +24,7 @@ from storage.catalog.catalog import Catalog, WriteTombstones, open_catalog
 from storage.catalog.namespaces import Namespaces
 from storage.catalog.search import CatalogSearch
 from storage.concurrency.isolation import Isolation
+from storage.concurrency.tasks import in_background
 from storage.domain.access.egress import Egress
 from storage.domain.clock import Clock, SystemClock
 from storage.domain.limits import Limits
@@ -59,9 +60,9 @@ from storage.queues.inspection import QueueInspector
 from storage.queues.moves import Moves
 from storage.queues.parked_groups import QueueParkedGroups
 from storage.queues.transfer import MessageTransfer
-from storage.quotas.connection_slots import ConnectionSlots, published_slots
+from storage.quotas.connection_slots import ConnectionSlots
 from storage.quotas.enforcer import QuotaEnforcer
-from storage.quotas.memory_guard import MemoryGuard, watched
+from storage.quotas.memory_guard import MemoryGuard
 from storage.quotas.usage import StorageUsage
 from storage.redis.cluster_store import RedisServers
 from storage.redis.counters.leases import RedisLeaseStore
@@ -205,10 +206,12 @@ async def open_storage(
         stack.push_async_callback(credentials.close)
         wakeups = await stack.enter_async_context(_open_wakeups(nodes, limits))
         namespaces = catalog.namespaces
-        memory_guard = await stack.enter_async_context(watched(MemoryGuard(store, namespaces)))
+        memory_guard = MemoryGuard(store, namespaces)
+        await stack.enter_async_context(in_background(memory_guard.refresh_loop(), "memory-guard"))
         hot_rates = RedisRateStore(pipeline)
-        connection_slots = await stack.enter_async_context(
-            published_slots(ConnectionSlots(hot_rates, namespaces, clock))
+        connection_slots = ConnectionSlots(hot_rates, namespaces, clock)
+        await stack.enter_async_context(
+            in_background(connection_slots.publish_loop(), "connection-slots")
         )
         queue_executor, stream_executor = (
             QueueExecutor(catalog, provisioner),

@@ -16,7 +16,7 @@ from msgspec.structs import replace
 from storage.catalog.definition_store import DefinitionRules, DefinitionStore
 from storage.concurrency.periodic import periodic
 from storage.concurrency.single_flight import SingleFlight
-from storage.concurrency.tasks import end
+from storage.concurrency.tasks import in_background
 from storage.domain import limits
 from storage.domain.clock import Clock
 from storage.domain.definitions import Put, PutOptions
@@ -208,9 +208,8 @@ async def running(namespaces: Namespaces) -> AsyncGenerator[Namespaces]:
         await namespaces.read_again()
     except MillstreamError:
         namespaces.invalidate_all()
-    task = asyncio.create_task(namespaces.keep_up(), name="namespaces")
     try:
-        yield namespaces
+        async with in_background(namespaces.keep_up(), "namespaces"):
+            yield namespaces
     finally:
-        await end(task)
         await namespaces.close()

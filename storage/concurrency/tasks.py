@@ -1,7 +1,8 @@
 """Reliable cancellation of background tasks, and completion of futures."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Iterable
+from contextlib import asynccontextmanager
 from itertools import islice
 from typing import Any, TypeVar
 
@@ -25,6 +26,16 @@ async def end(*tasks: "asyncio.Task[Any]") -> None:
             task.cancel()
         _, waiting = await asyncio.wait(waiting, timeout=patience_s)
         patience_s = min(2 * patience_s, _PATIENCE_S_MAX)
+
+
+@asynccontextmanager
+async def in_background(work: Coroutine[Any, Any, object], name: str) -> AsyncGenerator[None]:
+    """Run `work` as a task while the block runs."""
+    task = asyncio.create_task(work, name=name)
+    try:
+        yield
+    finally:
+        await end(task)
 
 
 def give(done: "asyncio.Future[Answer]", answer: Answer | Exception) -> None:

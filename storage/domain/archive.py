@@ -42,17 +42,12 @@ class LogRange(msgspec.Struct, frozen=True):
     stream: str = ""
 
 
-class ArchivedFile(msgspec.Struct, frozen=True, kw_only=True):
-    """Archive file: the records of a shard with offsets [first_offset, next_offset).
+class FileSummary(msgspec.Struct, frozen=True, kw_only=True):
+    """Records of a shard in an archive file, with offsets [first_offset, next_offset).
 
-    Some of these may be holes. `path` is relative to the archive's root. `log_bytes` is the size of its records as
-    retention counts it, `file_bytes` the file's size. `digest` is the SHA-256 of the file's footer, which holds that of
-    its content and, by page checksums, covers every byte: see `storage.parquet.file_writer`.
+    Some of these may be holes. `log_bytes` is the size of its records as retention counts it, `file_bytes` the file's size.
     """
 
-    file_id: str
-    stream_id: LogId
-    shard: int
     first_offset: int
     next_offset: int
     records: int
@@ -60,6 +55,18 @@ class ArchivedFile(msgspec.Struct, frozen=True, kw_only=True):
     file_bytes: int
     first_arrival_ms: int
     last_arrival_ms: int
+
+
+class ArchivedFile(FileSummary, frozen=True, kw_only=True):
+    """Archive file of a shard.
+
+    `path` is relative to the archive's root. `digest` is the SHA-256 of the file's footer, which holds that of its content
+    and, by page checksums, covers every byte: see `storage.parquet.file_writer`.
+    """
+
+    file_id: str
+    stream_id: LogId
+    shard: int
     path: str
     digest: bytes
 

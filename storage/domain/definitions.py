@@ -1,11 +1,11 @@
-"""Rules that all definitions share: names in lists, versions, outcome of a put."""
+"""Rules that all definitions share: names in lists, versions, ranges, outcome of a put."""
 
 from typing import Any, Generic, NamedTuple, Protocol, TypedDict, TypeVar, cast
 
 from msgspec.structs import replace
 
 from storage.domain import limits
-from storage.domain.errors import PreconditionFailed
+from storage.domain.errors import FieldFault, PreconditionFailed
 
 ANY_VERSION = -1
 """Version seen by a caller that only requires the object to exist."""
@@ -105,3 +105,18 @@ def could_be_name(text: str) -> bool:
 def page_limit(limit: int) -> int:
     """Return a page's size within what is allowed."""
     return max(1, min(limit, limits.PAGE_ITEMS_MAX))
+
+
+def check_range(pointer: str, value: int, low: int, high: int) -> list[FieldFault]:
+    """Return a fault at `pointer` unless low <= value <= high; none otherwise."""
+    if low <= value <= high:
+        return []
+    return [FieldFault(pointer, f"must be {low} to {high}", "out_of_range")]
+
+
+def check_seconds(pointer: str, value_ms: int, low_ms: int, high_ms: int) -> list[FieldFault]:
+    """Like `check_range`, for a time in ms that the fault states in seconds."""
+    if low_ms <= value_ms <= high_ms:
+        return []
+    low, high = low_ms / limits.SECOND_MS, high_ms / limits.SECOND_MS
+    return [FieldFault(pointer, f"must be {low:.15g} to {high:.15g}", "out_of_range")]

@@ -17,6 +17,7 @@ from typing import Any, Self
 import msgspec
 
 from storage.domain import limits
+from storage.domain.definitions import check_seconds
 from storage.domain.errors import FieldFault, ValidationFailed
 from storage.domain.log.record_batch import Headers
 from storage.domain.names import WebhookName, check_name
@@ -120,19 +121,19 @@ class WebhookSpec(msgspec.Struct, frozen=True, kw_only=True):
         """
         faults = [
             *_header_faults(self.headers or ()),
-            *_seconds(
+            *check_seconds(
                 "/timeout_seconds",
                 self.timeout_ms,
                 limits.WEBHOOK_TIMEOUT_MS_MIN,
                 limits.WEBHOOK_TIMEOUT_MS_MAX,
             ),
-            *_seconds(
+            *check_seconds(
                 "/disable_after_seconds",
                 self.disable_after_ms,
                 limits.WEBHOOK_DISABLE_AFTER_MS_MIN,
                 limits.WEBHOOK_DISABLE_AFTER_MS_MAX,
             ),
-            *_seconds(
+            *check_seconds(
                 "/log_retention_seconds",
                 self.log_ms,
                 limits.WEBHOOK_LOG_MS_MIN,
@@ -180,13 +181,6 @@ class WebhookSpec(msgspec.Struct, frozen=True, kw_only=True):
             return None
         spread = 1 + limits.WEBHOOK_JITTER * (2 * chance - 1)
         return round(self.retry_delays_ms[failures - 1] * spread)
-
-
-def _seconds(pointer: str, ms: int, low_ms: int, high_ms: int) -> list[FieldFault]:
-    if low_ms <= ms <= high_ms:
-        return []
-    low, high = low_ms / limits.SECOND_MS, high_ms / limits.SECOND_MS
-    return [FieldFault(pointer, f"must be {low:g} to {high:g}", "out_of_range")]
 
 
 def _header_faults(headers: tuple[tuple[str, str], ...]) -> list[FieldFault]:

@@ -281,14 +281,7 @@ class Groups:
         try:
             group = await self._offsets.find(name)
             where = ReadFrom(offset=committed)
-            read = await self._reader.read_shard(
-                group.stream,
-                shard,
-                where,
-                records_max=1,
-                bytes_max=1,
-                stream_id=group.stream_id,
-            )
+            read = await self._reader.read_one(group.stream, shard, where, group.stream_id)
         except MillstreamError:
             return  # expired, deleted, or unreachable: the next round shows which
         if read.ended and not read.records and read.next_offset == committed:

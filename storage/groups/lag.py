@@ -94,14 +94,7 @@ class LagReader:
             return None
         where = ReadFrom(offset=position)
         try:
-            read = await self._reader.read_shard(
-                group.stream,
-                shard,
-                where,
-                records_max=1,
-                bytes_max=1,
-                stream_id=group.stream_id,
-            )
+            read = await self._reader.read_one(group.stream, shard, where, group.stream_id)
         except (OffsetExpired, OffsetOutOfRange):
             return None
         return read.records[0] if read.records else None

@@ -152,14 +152,8 @@ class OffsetCommitter:
         self._observe(shard.log_id, read.tip)
         if commit.offset > read.tip:
             # Beyond the end of a hot store that was restored, where the archive may continue.
-            await self._reader.read_shard(
-                stream.name,
-                commit.shard,
-                ReadFrom(offset=commit.offset),
-                records_max=1,
-                bytes_max=1,
-                stream_id=stream.stream_id,
-            )
+            where = ReadFrom(offset=commit.offset)
+            await self._reader.read_one(stream.name, commit.shard, where, stream.stream_id)
         return read.ended and read.tip == commit.offset
 
     async def _flush(

@@ -21,7 +21,7 @@ import attrs
 from msgspec.structs import replace
 
 from storage.concurrency.isolation import Isolation
-from storage.concurrency.tasks import end
+from storage.concurrency.tasks import in_background
 from storage.domain import limits
 from storage.domain.clock import Clock
 from storage.domain.errors import MillstreamError, SocketNotFound
@@ -199,11 +199,10 @@ async def registered(
 ) -> AsyncGenerator[ProcessSeen]:
     """Register this process in the registry while the block runs."""
     beat = HeartbeatLoop(presence, role, holder, every_ms)
-    task = asyncio.create_task(beat.run(), name="presence")
     try:
-        yield beat.process
+        async with in_background(beat.run(), "presence"):
+            yield beat.process
     finally:
-        await end(task)
         with suppress(MillstreamError, TimeoutError):
             async with asyncio.timeout(_LEAVE_S):
                 await presence.leave(beat.process.id)

@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from storage.domain import limits
+from storage.domain.archive import FileSummary
 from storage.domain.names import LogId
 from storage.parquet.content_digest import ContentDigest
 from storage.parquet.footer import (
@@ -45,20 +46,13 @@ class FileOf(msgspec.Struct, frozen=True):
     attempt: str
 
 
-class WrittenFile(msgspec.Struct, frozen=True, kw_only=True):
+class WrittenFile(FileSummary, frozen=True, kw_only=True):
     """A complete file on disk: an `ArchivedFile` without the ids that its writer knows.
 
     `content` is the digest of its records (`storage.parquet.content_digest`), in hexadecimal.
     """
 
     path: str
-    first_offset: int
-    next_offset: int
-    records: int
-    log_bytes: int
-    file_bytes: int
-    first_arrival_ms: int
-    last_arrival_ms: int
     digest: bytes
     content: str
 

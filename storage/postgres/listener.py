@@ -18,7 +18,7 @@ from typing import Any
 import psycopg
 from psycopg import AsyncConnection, sql
 
-from storage.concurrency.tasks import end
+from storage.concurrency.tasks import in_background
 from storage.domain import limits
 from storage.postgres.database import connection_options, conninfo
 
@@ -136,11 +136,10 @@ async def _is_readable(file: int, within_s: float) -> bool:
 @asynccontextmanager
 async def running(listener: Listener) -> AsyncGenerator[Listener]:
     """Run the listener while the block runs."""
-    task = asyncio.create_task(listener.run(), name="postgres-listener")
     try:
-        yield listener
+        async with in_background(listener.run(), "postgres-listener"):
+            yield listener
     finally:
-        await end(task)
         listener.notify_loss()
 
 

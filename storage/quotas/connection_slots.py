@@ -6,12 +6,9 @@ thirty.
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
 
 from storage.catalog.namespaces import Namespaces
 from storage.concurrency.periodic import periodic
-from storage.concurrency.tasks import end
 from storage.domain import limits
 from storage.domain.clock import Clock
 from storage.domain.errors import OutcomeUnknown, QuotaExceeded, StorageUnavailable
@@ -94,13 +91,3 @@ class ConnectionSlots:
     def _is_limited(self, namespace: str) -> bool:
         definition = self._namespaces.table.get(namespace)
         return definition is not None and definition.quotas.connections_max is not None
-
-
-@asynccontextmanager
-async def published_slots(slots: ConnectionSlots) -> AsyncGenerator[ConnectionSlots]:
-    """Publish the slots continually while the block runs; at its end they are free."""
-    task = asyncio.create_task(slots.publish_loop(), name="connection-slots")
-    try:
-        yield slots
-    finally:
-        await end(task)

@@ -9,14 +9,10 @@ Calls that add nothing continue: receives, settlements, reads, deletions, and mo
 They need some memory as well, and the last part of it is reserved for them. A store without maxmemory is not watched.
 """
 
-import asyncio
 import logging
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
 
 from storage.catalog.namespaces import Namespaces
 from storage.concurrency.periodic import periodic
-from storage.concurrency.tasks import end
 from storage.domain import limits
 from storage.domain.errors import BacklogFull, QuotaExceeded
 from storage.hot_store.servers import HotServers
@@ -105,13 +101,3 @@ class MemoryGuard:
 
     def _evaluate(self) -> None:
         self.is_shedding = self.full or bool(self._over)
-
-
-@asynccontextmanager
-async def watched(guard: MemoryGuard) -> AsyncGenerator[MemoryGuard]:
-    """Run the guard's check continually while the block runs."""
-    task = asyncio.create_task(guard.refresh_loop(), name="memory-guard")
-    try:
-        yield guard
-    finally:
-        await end(task)

@@ -122,6 +122,14 @@ class RecordReader:
                 where, stream_id = ReadFrom(offset=shard_read.next_offset), stream.stream_id
                 await waiter.wait(until - _seconds_from_now(0))
 
+    async def read_one(
+        self, name: StreamName, shard: int, where: ReadFrom, stream_id: LogId | None
+    ) -> ShardRead:
+        """Read at most one record of a shard, like `read_shard`."""
+        return await self.read_shard(
+            name, shard, where, records_max=1, bytes_max=1, stream_id=stream_id
+        )
+
     async def _read(
         self,
         stream: Stream,

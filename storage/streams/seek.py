@@ -55,7 +55,4 @@ async def _position(
 async def _first_since(
     reader: RecordReader, name: StreamName, shard: int, time_ms: int, stream_id: LogId | None
 ) -> ShardRead:
-    where = ReadFrom(time_ms=time_ms)
-    return await reader.read_shard(
-        name, shard, where, records_max=1, bytes_max=1, stream_id=stream_id
-    )
+    return await reader.read_one(name, shard, ReadFrom(time_ms=time_ms), stream_id)

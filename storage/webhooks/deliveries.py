@@ -241,9 +241,7 @@ class WebhookDeliveries:
     ) -> Payload | None:
         where = ReadFrom(offset=offset)
         try:
-            read = await self._reader.read_shard(
-                stream, shard, where, records_max=1, bytes_max=1, stream_id=stream_id
-            )
+            read = await self._reader.read_one(stream, shard, where, stream_id)
         except (OffsetOutOfRange, ShardNotFound, StreamNotFound):
             return None
         records = [one for one in read.records if one.offset == offset]

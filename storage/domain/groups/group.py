@@ -12,6 +12,7 @@ from enum import StrEnum
 import msgspec
 
 from storage.domain import limits
+from storage.domain.definitions import check_seconds
 from storage.domain.errors import FieldFault, GroupNotFound, MillstreamError, ValidationFailed
 from storage.domain.groups.assignment import MemberId, RevocationPolicy
 from storage.domain.names import GroupName, LogId, StreamName, check_name
@@ -59,9 +60,9 @@ class GroupSpec(msgspec.Struct, frozen=True, kw_only=True):
     def check(self) -> None:
         """Raise ValidationFailed with every fault of the specification."""
         faults = [
-            *_check_seconds("/session_timeout_seconds", self.session_timeout_ms),
-            *_check_seconds("/static_timeout_seconds", self.static_timeout_ms),
-            *_check_seconds("/revoke_timeout_seconds", self.revoke_timeout_ms),
+            *_check_timeout("/session_timeout_seconds", self.session_timeout_ms),
+            *_check_timeout("/static_timeout_seconds", self.static_timeout_ms),
+            *_check_timeout("/revoke_timeout_seconds", self.revoke_timeout_ms),
         ]
         if (self.start is StartAt.TIME) != (self.start_time_ms is not None):
             detail = 'Specify a time if and only if "start" is "time"'
@@ -82,12 +83,9 @@ class GroupSpec(msgspec.Struct, frozen=True, kw_only=True):
         return min(self.session_timeout_ms // 3, limits.HEARTBEAT_MS_MAX)
 
 
-def _check_seconds(pointer: str, ms: int) -> list[FieldFault]:
+def _check_timeout(pointer: str, timeout_ms: int) -> list[FieldFault]:
     low, high = limits.SESSION_TIMEOUT_MS_MIN, limits.SESSION_TIMEOUT_MS_MAX
-    if low <= ms <= high:
-        return []
-    detail = f"must be {low // limits.SECOND_MS} to {high // limits.SECOND_MS}"
-    return [FieldFault(pointer, detail, "out_of_range")]
+    return check_seconds(pointer, timeout_ms, low, high)
 
 
 class Group(msgspec.Struct, frozen=True, kw_only=True):

@@ -5,6 +5,7 @@ from enum import StrEnum
 import msgspec
 
 from storage.domain import limits
+from storage.domain.definitions import check_range, check_seconds
 from storage.domain.errors import FieldFault, MessageTooLarge, ValidationFailed
 from storage.domain.names import LogId, QueueName, check_name
 from storage.domain.queues.backoff import Backoff
@@ -114,21 +115,21 @@ class QueueSpec(msgspec.Struct, frozen=True, kw_only=True):
     def check(self) -> None:
         """Raise ValidationFailed with every fault of the specification."""
         faults = [
-            *_range(
+            *check_seconds(
                 "/visibility_timeout_seconds",
                 self.visibility_timeout_ms,
                 0,
                 limits.VISIBILITY_TIMEOUT_MS_MAX,
             ),
-            *_range("/delay_seconds", self.delay_ms, 0, limits.DELAY_MS_MAX),
-            *_range("/ttl_seconds", self.ttl_ms, 0, limits.TTL_MS_MAX),
-            *_range(
+            *check_seconds("/delay_seconds", self.delay_ms, 0, limits.DELAY_MS_MAX),
+            *check_seconds("/ttl_seconds", self.ttl_ms, 0, limits.TTL_MS_MAX),
+            *check_seconds(
                 "/retention_seconds",
                 self.retention_ms,
                 limits.QUEUE_RETENTION_MS_MIN,
                 limits.QUEUE_RETENTION_MS_MAX,
             ),
-            *_range(
+            *check_seconds(
                 "/dead_letter_retention_seconds",
                 self.dead_letter_retention_ms,
                 limits.QUEUE_RETENTION_MS_MIN,
@@ -136,7 +137,7 @@ class QueueSpec(msgspec.Struct, frozen=True, kw_only=True):
             ),
             *check_range("/message_bytes_max", self.message_bytes_max, 1, limits.MESSAGE_BYTES_MAX),
             *check_range("/attempts_max", self.attempts_max or 1, 1, limits.ATTEMPTS_MAX_MAX),
-            *_range("/receive_wait_seconds", self.receive_wait_ms, 0, limits.WAIT_MS_MAX),
+            *check_seconds("/receive_wait_seconds", self.receive_wait_ms, 0, limits.WAIT_MS_MAX),
             *check_range("/in_flight_max", self.in_flight_max, 1, limits.IN_FLIGHT_MAX_MAX),
             *_target_faults(self.dead_letters),
             *(self.backoff.faults() if self.backoff else ()),
@@ -266,20 +267,6 @@ class QueueStats(msgspec.Struct, frozen=True, kw_only=True):
     dropped: int
     bytes_held: int
     oldest_ready_at_ms: int | None
-
-
-def check_range(pointer: str, value: int, low: int, high: int) -> list[FieldFault]:
-    """Return a fault at `pointer` unless low <= value <= high; none otherwise."""
-    if low <= value <= high:
-        return []
-    return [FieldFault(pointer, f"must be {low} to {high}", "out_of_range")]
-
-
-def _range(pointer: str, value_ms: int, low_ms: int, high_ms: int) -> list[FieldFault]:
-    if low_ms <= value_ms <= high_ms:
-        return []
-    low, high = low_ms // limits.SECOND_MS, high_ms // limits.SECOND_MS
-    return [FieldFault(pointer, f"must be {low} to {high}", "out_of_range")]
 
 
 def _target_faults(target: DeadLetterTarget | None) -> list[FieldFault]:

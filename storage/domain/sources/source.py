@@ -12,6 +12,7 @@ from enum import StrEnum
 import msgspec
 
 from storage.domain import limits
+from storage.domain.definitions import check_seconds
 from storage.domain.errors import FieldFault, ValidationFailed
 from storage.domain.names import SourceName, check_name
 from storage.domain.streams.record_filter import JSON_POINTER
@@ -125,13 +126,13 @@ class SourceSpec(msgspec.Struct, frozen=True, kw_only=True):
             *self._secret_faults(),
             *self._header_faults(),
             *self._scheme_faults(),
-            *_seconds(
+            *check_seconds(
                 "/webhook/tolerance_seconds",
                 self.tolerance_ms,
                 limits.SOURCE_TOLERANCE_MS_MIN,
                 limits.SOURCE_TOLERANCE_MS_MAX,
             ),
-            *_seconds(
+            *check_seconds(
                 "/dedup_seconds",
                 self.dedup_ms,
                 limits.SOURCE_DEDUP_MS_MIN,
@@ -176,13 +177,6 @@ class SourceSpec(msgspec.Struct, frozen=True, kw_only=True):
             detail = 'Specify how events are signed only for the provider "hmac"'
             return [FieldFault("/webhook/provider", detail, "conflict")]
         return self.hmac.faults() if self.hmac else []
-
-
-def _seconds(pointer: str, ms: int, low_ms: int, high_ms: int) -> list[FieldFault]:
-    if low_ms <= ms <= high_ms:
-        return []
-    low, high = low_ms // limits.SECOND_MS, high_ms // limits.SECOND_MS
-    return [FieldFault(pointer, f"must be {low} to {high}", "out_of_range")]
 
 
 class SourceToken(msgspec.Struct, frozen=True, array_like=True):

@@ -9,10 +9,11 @@ from functools import cached_property, lru_cache
 import msgspec
 
 from storage.domain import limits
+from storage.domain.definitions import check_range
 from storage.domain.errors import FieldFault, MillstreamError, ShardNotFound, ValidationFailed
 from storage.domain.log.record_batch import Record
 from storage.domain.names import LogId, StreamName
-from storage.domain.queues.queue import Queue, check_range, tag_faults
+from storage.domain.queues.queue import Queue, tag_faults
 
 RING_SIZE = 2**128
 _KEYS_CACHED_MAX = 16_384  # a few megabytes; repeated keys are looked up, not hashed
