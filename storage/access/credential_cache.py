@@ -43,6 +43,8 @@ class CredentialCache:
         self._uses = LastUsedWriter(rows.note_uses, clock)
         self.used = self._uses.touch
         """Record that the credential of an id authenticated a caller now."""
+        self.flush_uses = self._uses.flush
+        """Write when credentials were last used, as recorded in this process."""
         self._reads: Batcher[str, StoredCredential | None] = Batcher(
             self._read_many,
             batch_max=limits.CREDENTIAL_BATCH_IDS_MAX,
@@ -57,6 +59,8 @@ class CredentialCache:
         )
         self.entry = self._cache.entry
         """Return the cache entry of an id, with its own expiry; a credential may expire before that."""
+        self.invalidate = self._cache.invalidate
+        self.invalidate_all = self._cache.invalidate_all
 
     def cached(self, credential_id: str) -> Credential | None:
         """Return the credential if it is cached and live."""
@@ -90,18 +94,6 @@ class CredentialCache:
         key_id, secret = parsed
         credential = await self.find(key_id)
         return credential if (credential or _NO_CREDENTIAL).is_verified_by(secret) else None
-
-    async def flush_uses(self) -> None:
-        """Write when credentials were last used, as recorded in this process."""
-        await self._uses.flush()
-
-    def invalidate(self, credential_id: str) -> None:
-        """Invalidate a credential."""
-        self._cache.invalidate(credential_id)
-
-    def invalidate_all(self) -> None:
-        """Invalidate all credentials."""
-        self._cache.invalidate_all()
 
     async def close(self) -> None:
         """Stop the reads in progress, and write when credentials were last used."""

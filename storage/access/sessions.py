@@ -79,6 +79,10 @@ class SessionStore:
             limits.CREDENTIALS_CACHED_MAX,
             limits.CREDENTIAL_AGE_MS_MAX,
         )
+        self.invalidate = self._cache.invalidate
+        self.invalidate_all = self._cache.invalidate_all
+        self.flush_uses = self._uses.flush
+        """Write when sessions were last used, as recorded in this process."""
 
     # Tickets
 
@@ -172,18 +176,6 @@ class SessionStore:
                 await self._sessions.delete(digest)
             finally:
                 self.invalidate(digest)
-
-    def invalidate(self, digest: bytes) -> None:
-        """Invalidate a session."""
-        self._cache.invalidate(digest)
-
-    def invalidate_all(self) -> None:
-        """Invalidate all sessions."""
-        self._cache.invalidate_all()
-
-    async def flush_uses(self) -> None:
-        """Write when sessions were last used, as recorded in this process."""
-        await self._uses.flush()
 
     async def close(self) -> None:
         """Stop the work in progress, and write when sessions were last used."""

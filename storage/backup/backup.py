@@ -41,6 +41,7 @@ from storage.domain.backup_manifest import (
     path_of_table,
 )
 from storage.domain.clock import Clock
+from storage.parquet.local_store import sync_folder
 from storage.postgres.dump import DatabaseMoment, moment_of
 from storage.redis.restore import backed_store
 from storage.redis.snapshot import snapshot_of
@@ -169,19 +170,11 @@ def _named_at_the_end(target: Path) -> Iterator[Path]:
             whole.rename(target)
         else:
             for directory in (*(place for place in folder.rglob("*") if place.is_dir()), folder):
-                _put_on_disk(directory)
+                sync_folder(directory)
             folder.rename(target)
-        _put_on_disk(target.parent)
+        sync_folder(target.parent)
     except OSError as error:
         raise BackupError(f"cannot write {target}: {error.strerror or error}") from None
     finally:
         shutil.rmtree(folder, ignore_errors=True)
         folder.with_name(f"{folder.name}{SUFFIX}").unlink(missing_ok=True)
-
-
-def _put_on_disk(folder: Path) -> None:
-    opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(opened)
-    finally:
-        os.close(opened)

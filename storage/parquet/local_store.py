@@ -42,7 +42,7 @@ class LocalRoot:
     def _put_on_disk(self, folder: Path) -> None:
         """Sync a folder and all its parents up to the root's, whichever process created them."""
         for directory in (folder, *folder.parents):
-            _sync(directory)
+            sync_folder(directory)
             if directory == self._folder.parent:
                 return
 
@@ -113,7 +113,8 @@ def _read(file: int, start: int, size: int) -> bytes:
     return b"".join(parts)
 
 
-def _sync(folder: Path) -> None:
+def sync_folder(folder: Path) -> None:
+    """Put the entries of a folder on disk."""
     opened = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(opened)

@@ -4,6 +4,8 @@ from collections.abc import Awaitable, Callable
 from functools import partial
 from typing import TypeVar
 
+import attrs
+
 from storage.catalog.catalog import Catalog
 from storage.concurrency.ttl_cache import TtlCache
 from storage.domain import limits
@@ -28,22 +30,22 @@ _ALL_DEAD = WhichDead()
 M = TypeVar("M", bound=MessageContent)
 
 
+@attrs.define(eq=False, slots=False)
 class QueueDeadLetters:
     """Dead letters of a deployment's queues.
 
     Every verb raises QueueNotFound for a queue that does not exist.
     """
 
-    def __init__(
-        self, hot: QueueContentStore, executor: QueueExecutor, catalog: Catalog, clock: Clock
-    ) -> None:
-        self._hot = hot
-        self._executor = executor
-        self._catalog = catalog
-        self._clock = clock
-        self._recent_reasons: TtlCache[list[DeathReason]] = TtlCache(
-            limits.DEATH_REASONS_TTL_MS, clock
-        )
+    _hot: QueueContentStore
+    _executor: QueueExecutor
+    _catalog: Catalog
+    _clock: Clock
+    _recent_reasons: TtlCache[list[DeathReason]] = attrs.field(init=False)
+
+    @_recent_reasons.default
+    def _new_cache(self) -> TtlCache[list[DeathReason]]:
+        return TtlCache(limits.DEATH_REASONS_TTL_MS, self._clock)
 
     async def browse(
         self,

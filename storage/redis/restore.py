@@ -5,13 +5,11 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple
 
 from redis import Redis
-from redis.backoff import NoBackoff
 from redis.exceptions import RedisError, ResponseError
-from redis.retry import Retry
 
-from storage.domain import limits
 from storage.domain.backup_manifest import RESTORING, BackupError, StoreInUse
 from storage.redis.keys import LAYOUT, VERSION_KEY
+from storage.redis.snapshot import CONNECTION_OPTIONS
 from storage.redis.transport.client import unreachable
 
 _OURS = "ms:*"
@@ -156,13 +154,7 @@ class SnapshotStore:
 @contextmanager
 def backed_store(url: str) -> Iterator[SnapshotStore]:
     """Open the hot store at a URL, converting its errors to ours."""
-    client = Redis.from_url(
-        url,
-        protocol=2,
-        socket_timeout=limits.SNAPSHOT_WAIT_MS_MAX / limits.SECOND_MS,
-        socket_connect_timeout=limits.REDIS_REPLY_MS_MAX / limits.SECOND_MS,
-        retry=Retry(NoBackoff(), 0),
-    )
+    client = Redis.from_url(url, **CONNECTION_OPTIONS)
     try:
         with client:
             yield SnapshotStore(client)

@@ -26,18 +26,21 @@ _MARK = 40
 _LINE_MAX = 1_024
 
 
+CONNECTION_OPTIONS: dict[str, Any] = {
+    "protocol": 2,
+    "socket_timeout": limits.SNAPSHOT_WAIT_MS_MAX / limits.SECOND_MS,
+    "socket_connect_timeout": limits.REDIS_REPLY_MS_MAX / limits.SECOND_MS,
+    "retry": Retry(NoBackoff(), 0),
+}
+"""Options of connections over which a whole store passes."""
+
+
 def snapshot_of(url: str) -> Iterator[bytes]:
     """Yield the server's snapshot (an RDB file) in pieces.
 
     Raises BackupError when it sends none, StorageUnavailable when the connection is lost.
     """
-    pool = ConnectionPool.from_url(
-        url,
-        protocol=2,
-        socket_timeout=limits.SNAPSHOT_WAIT_MS_MAX / limits.SECOND_MS,
-        socket_connect_timeout=limits.REDIS_REPLY_MS_MAX / limits.SECOND_MS,
-        retry=Retry(NoBackoff(), 0),
-    )
+    pool = ConnectionPool.from_url(url, **CONNECTION_OPTIONS)
     connection: Any = pool.make_connection()
     try:
         connection.connect()

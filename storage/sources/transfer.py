@@ -124,26 +124,20 @@ class SourceTransfer:
         return await self._outboxes.failures(outbox_of(source))
 
 
+@attrs.define(eq=False)
 class _SourceOutbox:
     """The waiting events of one source, which go to its target through the idempotent append."""
 
-    def __init__(
-        self,
-        source: InboundSource,
-        outboxes: OutboxStore,
-        catalog: Catalog,
-        queues: Queues,
-        streams: Streams,
-    ) -> None:
-        self._source = source
-        self._address = outbox_of(source)
-        self._outboxes = outboxes
-        self._catalog = catalog
-        self._queues = queues
-        self._streams = streams
+    _source: InboundSource
+    _outboxes: OutboxStore
+    _catalog: Catalog
+    _queues: Queues
+    _streams: Streams
 
     async def pending(self) -> PendingEntries[OutboxEntry, Target]:
-        entries, is_last = await self._outboxes.pending(self._address, limits.OUTBOX_BATCH_ENTRIES)
+        entries, is_last = await self._outboxes.pending(
+            outbox_of(self._source), limits.OUTBOX_BATCH_ENTRIES
+        )
         return PendingEntries({target_of(self._source): entries} if entries else {}, is_last)
 
     async def deliver(self, target: Target, entries: Sequence[OutboxEntry]) -> bool:
@@ -167,4 +161,6 @@ class _SourceOutbox:
         self, target: Target | None, entries: Sequence[OutboxEntry], *, delivered: bool
     ) -> None:
         if delivered:
-            await self._outboxes.clear(self._address, [entry.sequence for entry in entries])
+            await self._outboxes.clear(
+                outbox_of(self._source), [entry.sequence for entry in entries]
+            )

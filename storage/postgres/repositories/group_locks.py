@@ -3,12 +3,13 @@
 from collections.abc import Mapping
 from typing import Any
 
+import attrs
 import msgspec
 from sqlalchemy import Row, select, update
 from sqlalchemy.ext.asyncio import AsyncSession
 from sqlmodel import col
 
-from storage.domain.groups.assignment import Assignment, Link, Member, MemberId, ShardLease
+from storage.domain.groups.assignment import Assignment, Link, MemberId, ShardLease
 from storage.domain.groups.group import Group, MemberShard
 from storage.postgres.repositories.group_mapping import (
     GroupShard,
@@ -25,31 +26,18 @@ from storage.postgres.tables import AttendanceRow, GroupRow, GroupShardRow
 _NEW = GroupShard(lease=ShardLease(shard=-1), committed=None)
 
 
+@attrs.define(eq=False, kw_only=True)
 class LockedGroup:
     """A group locked against changes by others, in its present state."""
 
-    def __init__(
-        self,
-        *,
-        session: AsyncSession,
-        group: Group,
-        now_ms: int,
-        back_since_ms: int,
-        members: tuple[Member, ...],
-        shards: Mapping[int, GroupShard],
-        lineage: tuple[Link, ...],
-        mark: int,
-    ) -> None:
-        self._session = session
-        self.group = group
-        self.now_ms = now_ms
-        self.back_since_ms = back_since_ms
-        self.lineage = lineage
-        self._shards = dict(shards)
-        self._stored = self.assignment = Assignment(
-            group.generation, members, tuple(one.lease for one in shards.values())
-        )
-        self._mark = mark
+    _session: AsyncSession
+    group: Group
+    now_ms: int
+    back_since_ms: int
+    lineage: tuple[Link, ...]
+    assignment: Assignment
+    _shards: dict[int, GroupShard]
+    _mark: int
 
     @property
     def committed(self) -> Mapping[int, int | None]:
@@ -67,14 +55,14 @@ class LockedGroup:
     async def store(self, after: Assignment) -> None:
         """Store `after` as the group's assignment."""
         group_id = self.group.group_id
-        await store_members(self._session, group_id, self._stored.members, after.members)
-        await store_leases(self._session, group_id, self._stored.leases, after.leases)
+        await store_members(self._session, group_id, self.assignment.members, after.members)
+        await store_leases(self._session, group_id, self.assignment.leases, after.leases)
         await self._session.execute(
             update(GroupRow)
             .where(col(GroupRow.group_id) == group_id)
             .values(generation=after.generation, lineage_mark=self._mark)
         )
-        self._stored = self.assignment = after
+        self.assignment = after
         self._shards = {
             lease.shard: msgspec.structs.replace(self._shards.get(lease.shard, _NEW), lease=lease)
             for lease in after.leases
@@ -100,6 +88,7 @@ async def hold(session: AsyncSession, row: Row[Any]) -> LockedGroup:
     group = group_of(row)
     members = await members_of(session, group.group_id, locked=True)
     shards = await shards_of(session, group.group_id, locked=True)
+    leases = tuple(shard.lease for shard in shards.values())
     lineage, mark = await lineage_of(session, group.stream_id)
     back_since = select(col(AttendanceRow.back_since_ms))
     back_since_ms = (await session.execute(back_since)).scalar_one()
@@ -108,8 +97,8 @@ async def hold(session: AsyncSession, row: Row[Any]) -> LockedGroup:
         group=group,
         now_ms=row.now_ms,
         back_since_ms=back_since_ms,
-        members=members,
-        shards=shards,
         lineage=lineage,
+        assignment=Assignment(group.generation, members, leases),
+        shards=shards,
         mark=mark,
     )
