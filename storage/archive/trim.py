@@ -56,14 +56,10 @@ class HotTrimmer:
         entries_max: int,
     ) -> int:
         log = LogAddress(stream.name.namespace, shard.log_id, stream.is_view)
-        trim = partial(
-            self._hot.trim,
-            log,
-            bounds,
-            self._clock.script_time(),
-            entries_max=entries_max,
-        )
         if archived is not None:
             budget = unarchived_bytes_max(stream.spec.hot_bytes_max)
-            trim = partial(trim, archived=archived.get(shard.index, 0), unarchived_bytes_max=budget)
+            bounds = bounds._replace(
+                archived=archived.get(shard.index, 0), unarchived_bytes_max=budget
+            )
+        trim = partial(self._hot.trim, log, bounds, entries_max, self._clock.script_time())
         return await self._on_stream.run(stream, lambda _: self._on_stream.with_repair(log, trim))

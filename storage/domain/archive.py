@@ -14,6 +14,7 @@ with no gap and no overlap (S3), except for offsets that no record ever had. doc
 
 import zlib
 from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 import msgspec
 from msgspec.structs import replace
@@ -170,12 +171,18 @@ def unexplained(missing: Iterable[Span], holes: Sequence[Span]) -> list[Span]:
     return left
 
 
-class LogBounds(msgspec.Struct, frozen=True):
-    """Bounds of a log: age, bytes and records; None is no bound."""
+class LogBounds(NamedTuple):
+    """Bounds of a log in the hot store: age, bytes and records; None is no bound.
+
+    With an archive, nothing from `archived` on is deleted, and with `unarchived_bytes_max` the log rejects appends while
+    more of it waits for its archive.
+    """
 
     ms: int | None
     bytes: int | None
     records: int | None
+    archived: int | None = None
+    unarchived_bytes_max: int | None = None
 
 
 def hot_bounds(spec: StreamSpec, *, archived: bool) -> LogBounds:

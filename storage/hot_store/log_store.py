@@ -223,20 +223,9 @@ class LogStore(Protocol):
         ...
 
     async def trim(
-        self,
-        log: LogAddress,
-        bounds: LogBounds,
-        now: ScriptTime,
-        *,
-        entries_max: int,
-        archived: int | None = None,
-        unarchived_bytes_max: int | None = None,
+        self, log: LogAddress, bounds: LogBounds, entries_max: int, now: ScriptTime
     ) -> int:
-        """Delete records beyond the bounds; return the entries freed, 0 at the end.
-
-        With an archive nothing from `archived` on is deleted. With `unarchived_bytes_max` the log rejects appends while more
-        of it waits for its archive.
-        """
+        """Delete records beyond the bounds; return the entries freed, 0 at the end."""
         ...
 
     async def backlog(self, log: LogAddress, archived: int, now: ScriptTime) -> HotBacklog:

@@ -22,6 +22,14 @@ class OutboxEntry(NamedTuple):
     payload: bytes
 
 
+class OfferedEvent(NamedTuple):
+    """An event for an outbox; `dedup_ms` is how long its id is remembered."""
+
+    event_id: str
+    payload: bytes
+    dedup_ms: int
+
+
 class Acceptance(IntEnum):
     """Outcome of an event that is offered to an outbox."""
 
@@ -37,16 +45,9 @@ class OutboxStore(Protocol):
     """
 
     async def accept(
-        self,
-        outbox: OutboxAddress,
-        payload: bytes,
-        *,
-        event_id: str,
-        dedup_ms: int,
-        bytes_max: int,
-        now: ScriptTime,
+        self, outbox: OutboxAddress, event: OfferedEvent, bytes_max: int, now: ScriptTime
     ) -> Acceptance:
-        """Put an event into the outbox, unless its id was accepted within `dedup_ms`."""
+        """Put an event into the outbox, unless its id was accepted within its `dedup_ms`."""
         ...
 
     async def pending(

@@ -54,6 +54,14 @@ class HotShard(NamedTuple):
     waits_since_ms: tuple[int | None, ...]
 
 
+class LatestUpdate(NamedTuple):
+    """Last samples to store by name, names to delete, and the totals of both."""
+
+    samples: Mapping[str, LatestSample]
+    deleted: Sequence[str]
+    totals: Mapping[str, LatestSample]
+
+
 class TimeSeriesStore(Protocol):
     """Operations of sampling and of reading samples.
 
@@ -82,19 +90,11 @@ class TimeSeriesStore(Protocol):
         ...
 
     async def store_latest(
-        self,
-        owner: str,
-        namespace: str,
-        kind: str,
-        samples: Mapping[str, LatestSample],
-        *,
-        deleted: Sequence[str],
-        totals: Mapping[str, LatestSample],
+        self, owner: str, namespace: str, kind: str, update: LatestUpdate
     ) -> bool:
-        """Store last samples, with the totals that include them, in one step.
+        """Store and delete last samples, with the totals that include them, in one step.
 
-        Deletes those of the names in `deleted`. Returns False, with no effect, when another sampler has claimed a slot
-        since.
+        Returns False, with no effect, when another sampler has claimed a slot since.
         """
         ...
 

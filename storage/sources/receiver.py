@@ -35,7 +35,7 @@ from storage.domain.sources.source import (
     SourceEvent,
     SourceFailure,
 )
-from storage.hot_store.outbox import Acceptance, OutboxStore
+from storage.hot_store.outbox import Acceptance, OfferedEvent, OutboxStore
 from storage.quotas.enforcer import QuotaEnforcer
 from storage.quotas.memory_guard import MemoryGuard
 from storage.sources.engine import Sources, namespace_of, outbox_of, target_of
@@ -144,13 +144,12 @@ class SourceReceiver:
         return {"content-type": "application/json", **headers}, body
 
     async def _accept(self, source: InboundSource, event: SourceEvent) -> Reception:
+        id_ = deduplication_id(event.event_id)
         acceptance = await self._outboxes.accept(
             outbox_of(source),
-            encode_event(event),
-            event_id=deduplication_id(event.event_id),
-            dedup_ms=source.spec.dedup_ms,
-            bytes_max=limits.OUTBOX_BYTES_MAX,
-            now=self._clock.script_time(),
+            OfferedEvent(id_, encode_event(event), source.spec.dedup_ms),
+            limits.OUTBOX_BYTES_MAX,
+            self._clock.script_time(),
         )
         self._transfer.begin(source)
         if acceptance is Acceptance.FULL:

@@ -23,7 +23,7 @@ from storage.domain.clock import Clock
 from storage.domain.timeseries.rollup import Addition
 from storage.domain.timeseries.samples import FINEST, GROUP, QUEUE, STREAM, TOTAL
 from storage.hot_store.servers import HotServers
-from storage.hot_store.time_series import Claim, TimeSeriesStore
+from storage.hot_store.time_series import Claim, LatestUpdate, TimeSeriesStore
 from storage.postgres.repositories.sampled_resources import MeasuredRows
 from storage.timeseries.collector import (
     Observation,
@@ -111,9 +111,8 @@ class Sampler:
                 totals = (
                     {} if kind == TOTAL.kind else sample_round.totals_including(namespace, batch)
                 )
-                if not await self._hot.store_latest(
-                    self._owner, namespace, kind, batch.latest, deleted=batch.deleted, totals=totals
-                ):
+                update = LatestUpdate(batch.latest, batch.deleted, totals)
+                if not await self._hot.store_latest(self._owner, namespace, kind, update):
                     raise ClaimLost
         sample_round.additions, sample_round.changes, sample_round.gone = [], {}, []
 

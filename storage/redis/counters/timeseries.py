@@ -17,7 +17,13 @@ from storage.domain.names import LogId
 from storage.domain.timeseries.rollup import Addition
 from storage.domain.timeseries.samples import RINGS, TOTAL, Ring
 from storage.hot_store.errors import LogNotReady, LogProblem
-from storage.hot_store.time_series import Claim, HotShard, LatestSample, TimeSeriesStore
+from storage.hot_store.time_series import (
+    Claim,
+    HotShard,
+    LatestSample,
+    LatestUpdate,
+    TimeSeriesStore,
+)
 from storage.redis.keys import chunk_key, latest_key, log_keys, queue_keys, tick_key
 from storage.redis.transport.pipeline import Pipeline
 from storage.redis.transport.script_status import checked
@@ -68,15 +74,9 @@ class RedisTimeSeriesStore(TimeSeriesStore):
         await self._pipeline.write("append_series", [chunk], life_s, addition.begin, addition.entry)
 
     async def store_latest(
-        self,
-        owner: str,
-        namespace: str,
-        kind: str,
-        samples: Mapping[str, LatestSample],
-        *,
-        deleted: Sequence[str],
-        totals: Mapping[str, LatestSample],
+        self, owner: str, namespace: str, kind: str, update: LatestUpdate
     ) -> bool:
+        samples, deleted, totals = update
         keys = [tick_key(), latest_key(namespace, kind), latest_key("", TOTAL.kind)]
         names = (len(deleted), *deleted, 2 * len(totals), *_pairs(totals), *_pairs(samples))
         return bool(await self._pipeline.write("put_latest_sample", keys, owner, *names))

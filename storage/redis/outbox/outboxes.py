@@ -8,7 +8,13 @@ import msgspec
 from storage.domain import limits
 from storage.domain.clock import ScriptTime
 from storage.domain.sources.source import SourceCounts, SourceFailure
-from storage.hot_store.outbox import Acceptance, OutboxAddress, OutboxEntry, OutboxStore
+from storage.hot_store.outbox import (
+    Acceptance,
+    OfferedEvent,
+    OutboxAddress,
+    OutboxEntry,
+    OutboxStore,
+)
 from storage.redis.keys import outbox_keys
 from storage.redis.transport.pipeline import Pipeline
 
@@ -23,25 +29,18 @@ class RedisOutboxStore(OutboxStore):
         self._pipeline = pipeline
 
     async def accept(
-        self,
-        outbox: OutboxAddress,
-        payload: bytes,
-        *,
-        event_id: str,
-        dedup_ms: int,
-        bytes_max: int,
-        now: ScriptTime,
+        self, outbox: OutboxAddress, event: OfferedEvent, bytes_max: int, now: ScriptTime
     ) -> Acceptance:
         keys = outbox_keys(*outbox)
         status = await self._pipeline.write(
             "accept_event",
             keys[:4],
             now,
-            event_id,
-            dedup_ms,
+            event.event_id,
+            event.dedup_ms,
             limits.SOURCE_EVENT_IDS_MAX,
             bytes_max,
-            payload,
+            event.payload,
         )
         return Acceptance(status)
 

@@ -135,18 +135,10 @@ class RedisLogStore(LogStore):
         return int(await self._pipeline.read("measure_log_bytes", _readable(log)[:2]))
 
     async def trim(
-        self,
-        log: LogAddress,
-        bounds: LogBounds,
-        now: ScriptTime,
-        *,
-        entries_max: int,
-        archived: int | None = None,
-        unarchived_bytes_max: int | None = None,
+        self, log: LogAddress, bounds: LogBounds, entries_max: int, now: ScriptTime
     ) -> int:
         keys = _readable(log)[:2]
-        options = (bounds.ms, bounds.bytes, bounds.records, archived, unarchived_bytes_max)
-        arguments = ["" if option is None else option for option in options]
+        arguments = ["" if bound is None else bound for bound in bounds]
         reply = checked(await self._pipeline.write("trim_log", keys, now, entries_max, *arguments))
         return int(reply[2])
 

@@ -32,7 +32,7 @@ from storage.domain.sources.source import (
 )
 from storage.domain.streams.idempotence import SequencedBatch
 from storage.domain.streams.stream import EventTimes, ReadFrom, StreamSpec
-from storage.hot_store.outbox import Acceptance
+from storage.hot_store.outbox import Acceptance, OfferedEvent
 from storage.redis.keys import outbox_keys
 from storage.settings import StorageSettings
 from storage.sources.backlog import SourceBacklog
@@ -90,12 +90,7 @@ async def test_full_outbox_refuses_events_and_keeps_those_that_wait(storage, clo
 
     async def accept(payload: bytes) -> Acceptance:
         outcome: Acceptance = await outboxes.accept(
-            outbox,
-            payload,
-            event_id="",
-            dedup_ms=limits.MINUTE_MS,
-            bytes_max=10,
-            now=clock.script_time(),
+            outbox, OfferedEvent("", payload, limits.MINUTE_MS), 10, clock.script_time()
         )
         return outcome
 
@@ -113,12 +108,7 @@ async def test_pending_says_whether_more_follows(storage, clock):
     outboxes, outbox = storage.source_transfer._outboxes, outbox_of(source)
     for _ in range(3):
         await outboxes.accept(
-            outbox,
-            b"event",
-            event_id="",
-            dedup_ms=limits.MINUTE_MS,
-            bytes_max=100,
-            now=clock.script_time(),
+            outbox, OfferedEvent("", b"event", limits.MINUTE_MS), 100, clock.script_time()
         )
 
     counts = {}

@@ -77,9 +77,7 @@ async def test_stream_view_is_read_across_tiers(engines, settings):
     await archive_stream(engines, settings, view)
     stream = await engines.catalog.stream(view)
     at = LogAddress("default", stream.stream_id, is_view=True)
-    await engines.streams._hot.trim(
-        at, LogBounds(0, None, None), "", entries_max=1_000, archived=10
-    )
+    await engines.streams._hot.trim(at, LogBounds(0, None, None, archived=10), 1_000, "")
     await engines.queues.send(orders, [NewMessage(b"10")])
 
     reads = [await read(engines, ReadFrom(offset=offset), view) for offset in (0, 10)]
