@@ -61,6 +61,33 @@ METADATA = SQLModel.metadata
 """The expected schema of the database."""
 
 
+class DefinitionColumns(SQLModel):
+    """Columns of every noun with definitions; `spec` is its specification."""
+
+    namespace: str = Field(foreign_key="namespaces.name", sa_type=NAME)
+    name: str = Field(sa_type=NAME)
+    spec: dict[str, Any] = Field(sa_type=JSONB)
+    version: int = Field(sa_type=BigInteger)
+    created_at_ms: int = Field(sa_type=BigInteger)
+    changed_at_ms: int = Field(sa_type=BigInteger)
+
+
+class GroupColumns(SQLModel):
+    """Columns of the rows that a group has in other tables."""
+
+    group_id: str = Field(
+        primary_key=True, foreign_key="groups.group_id", ondelete="CASCADE", sa_type=NAME
+    )
+
+
+class WebhookColumns(SQLModel):
+    """Columns of the rows that a webhook has in other tables."""
+
+    webhook_id: str = Field(
+        primary_key=True, foreign_key="webhooks.webhook_id", ondelete="CASCADE", sa_type=NAME
+    )
+
+
 class NamespaceRow(SQLModel, table=True):
     """A `storage.domain.quotas.Namespace`."""
 
@@ -93,7 +120,7 @@ class DeploymentRow(SQLModel, table=True):
     secret: bytes
 
 
-class QueueRow(SQLModel, table=True):
+class QueueRow(DefinitionColumns, table=True):
     """A queue's definition; `spec` is a `QueueSpec`."""
 
     __tablename__ = "queues"
@@ -102,16 +129,10 @@ class QueueRow(SQLModel, table=True):
     )
 
     log_id: LogId = Field(primary_key=True, sa_type=NAME)
-    namespace: str = Field(foreign_key="namespaces.name", sa_type=NAME)
-    name: str = Field(sa_type=NAME)
-    spec: dict[str, Any] = Field(sa_type=JSONB)
-    version: int = Field(sa_type=BigInteger)
-    created_at_ms: int = Field(sa_type=BigInteger)
-    changed_at_ms: int = Field(sa_type=BigInteger)
     deleted_at_ms: int | None = Field(default=None, sa_type=BigInteger)
 
 
-class StreamRow(SQLModel, table=True):
+class StreamRow(DefinitionColumns, table=True):
     """A stream's definition; `spec` is a `StreamSpec`.
 
     `shards_target` is set while a reshard is to reach that number of open shards.
@@ -123,12 +144,6 @@ class StreamRow(SQLModel, table=True):
     )
 
     stream_id: LogId = Field(primary_key=True, sa_type=NAME)
-    namespace: str = Field(foreign_key="namespaces.name", sa_type=NAME)
-    name: str = Field(sa_type=NAME)
-    spec: dict[str, Any] = Field(sa_type=JSONB)
-    version: int = Field(sa_type=BigInteger)
-    created_at_ms: int = Field(sa_type=BigInteger)
-    changed_at_ms: int = Field(sa_type=BigInteger)
     deleted_at_ms: int | None = Field(default=None, sa_type=BigInteger)
     shards_target: int | None = Field(default=None, sa_type=Integer)
 
@@ -205,7 +220,7 @@ class MoveRow(SQLModel, table=True):
     looked_at: int = Field(sa_type=BigInteger)
 
 
-class GroupRow(SQLModel, table=True):
+class GroupRow(DefinitionColumns, table=True):
     """A consumer group; `spec` is a `GroupSpec`. It is deleted with its stream.
 
     The stream's name may be taken again before that. `lineage_mark` identifies the shards that the assignment knows: see
@@ -219,28 +234,19 @@ class GroupRow(SQLModel, table=True):
     )
 
     group_id: str = Field(primary_key=True, sa_type=NAME)
-    namespace: str = Field(foreign_key="namespaces.name", sa_type=NAME)
-    name: str = Field(sa_type=NAME)
     stream_id: LogId = Field(foreign_key="streams.stream_id", ondelete="CASCADE", sa_type=NAME)
     kind: str = Field(sa_type=Text)
-    spec: dict[str, Any] = Field(sa_type=JSONB)
-    version: int = Field(sa_type=BigInteger)
     generation: int = Field(sa_type=BigInteger)
     lineage_mark: int = Field(sa_type=BigInteger)
     session_ms: int = Field(sa_type=BigInteger)
     static_ms: int = Field(sa_type=BigInteger)
-    created_at_ms: int = Field(sa_type=BigInteger)
-    changed_at_ms: int = Field(sa_type=BigInteger)
 
 
-class GroupMemberRow(SQLModel, table=True):
+class GroupMemberRow(GroupColumns, table=True):
     """A `storage.domain.groups.assignment.Member`."""
 
     __tablename__ = "group_members"
 
-    group_id: str = Field(
-        primary_key=True, foreign_key="groups.group_id", ondelete="CASCADE", sa_type=NAME
-    )
     member_id: str = Field(primary_key=True, sa_type=NAME)
     static: bool
     away: bool
@@ -249,7 +255,7 @@ class GroupMemberRow(SQLModel, table=True):
     heartbeat_ms: int = Field(sa_type=BigInteger)
 
 
-class GroupShardRow(SQLModel, table=True):
+class GroupShardRow(GroupColumns, table=True):
     """A shard of a group: its lease, and the next offset to read.
 
     Both in one row, so that a commit is checked and done by an update of one row. `committed` is null until
@@ -258,9 +264,6 @@ class GroupShardRow(SQLModel, table=True):
 
     __tablename__ = "group_shards"
 
-    group_id: str = Field(
-        primary_key=True, foreign_key="groups.group_id", ondelete="CASCADE", sa_type=NAME
-    )
     shard: int = Field(primary_key=True, sa_type=Integer)
     owner: str | None = Field(default=None, sa_type=NAME)
     generation: int = Field(sa_type=BigInteger)
@@ -271,14 +274,11 @@ class GroupShardRow(SQLModel, table=True):
     start: int | None = Field(default=None, sa_type=BigInteger)
 
 
-class GroupBookmarkRow(SQLModel, table=True):
+class GroupBookmarkRow(GroupColumns, table=True):
     """A `storage.domain.groups.group.Bookmark`; the shards in `positions` are strings in JSON."""
 
     __tablename__ = "group_bookmarks"
 
-    group_id: str = Field(
-        primary_key=True, foreign_key="groups.group_id", ondelete="CASCADE", sa_type=NAME
-    )
     name: str = Field(primary_key=True, sa_type=NAME)
     positions: dict[str, int] = Field(sa_type=JSONB)
     created_at_ms: int = Field(sa_type=BigInteger)
@@ -452,7 +452,7 @@ class WriteRow(SQLModel, table=True):
     decided_at_ms: int = Field(sa_type=BigInteger)
 
 
-class WebhookRow(SQLModel, table=True):
+class WebhookRow(DefinitionColumns, table=True):
     """A `storage.domain.webhooks.Webhook`, and the lease of the deliverer that serves it.
 
     `spec` has the names of its headers; their values are in `sealed_headers`. `active`: deliverers serve it.
@@ -466,13 +466,7 @@ class WebhookRow(SQLModel, table=True):
     )
 
     webhook_id: str = Field(primary_key=True, sa_type=NAME)
-    namespace: str = Field(foreign_key="namespaces.name", sa_type=NAME)
-    name: str = Field(sa_type=NAME)
-    spec: dict[str, Any] = Field(sa_type=JSONB)
     sealed_headers: bytes | None = Field(default=None)
-    version: int = Field(sa_type=BigInteger)
-    created_at_ms: int = Field(sa_type=BigInteger)
-    changed_at_ms: int = Field(sa_type=BigInteger)
     active: bool
     disabled_at_ms: int | None = Field(default=None, sa_type=BigInteger)
     disabled_because: str | None = Field(default=None, sa_type=Text)
@@ -483,21 +477,18 @@ class WebhookRow(SQLModel, table=True):
     served_version: int | None = Field(default=None, sa_type=BigInteger)
 
 
-class WebhookSecretRow(SQLModel, table=True):
+class WebhookSecretRow(WebhookColumns, table=True):
     """A `storage.domain.webhooks.Secret`, encrypted."""
 
     __tablename__ = "webhook_secrets"
 
-    webhook_id: str = Field(
-        primary_key=True, foreign_key="webhooks.webhook_id", ondelete="CASCADE", sa_type=NAME
-    )
     number: int = Field(primary_key=True, sa_type=Integer)
     sealed: bytes
     created_at_ms: int = Field(sa_type=BigInteger)
     expires_at_ms: int | None = Field(default=None, sa_type=BigInteger)
 
 
-class SourceRow(SQLModel, table=True):
+class SourceRow(DefinitionColumns, table=True):
     """A `storage.domain.sources.source.InboundSource`.
 
     Its secrets and tokens are in `sealed`, encrypted.
@@ -507,16 +498,10 @@ class SourceRow(SQLModel, table=True):
     __table_args__ = (Index("sources_name", "namespace", "name", unique=True),)
 
     source_id: str = Field(primary_key=True, sa_type=NAME)
-    namespace: str = Field(foreign_key="namespaces.name", sa_type=NAME)
-    name: str = Field(sa_type=NAME)
-    spec: dict[str, Any] = Field(sa_type=JSONB)
     sealed: bytes
-    version: int = Field(sa_type=BigInteger)
-    created_at_ms: int = Field(sa_type=BigInteger)
-    changed_at_ms: int = Field(sa_type=BigInteger)
 
 
-class WebhookDeliveryRow(SQLModel, table=True):
+class WebhookDeliveryRow(WebhookColumns, table=True):
     """A `storage.domain.webhooks.WebhookDelivery`; `payload` is a `Payload` in MessagePack."""
 
     __tablename__ = "webhook_deliveries"
@@ -525,9 +510,6 @@ class WebhookDeliveryRow(SQLModel, table=True):
         Index("webhook_deliveries_expired", "expires_at_ms"),
     )
 
-    webhook_id: str = Field(
-        primary_key=True, foreign_key="webhooks.webhook_id", ondelete="CASCADE", sa_type=NAME
-    )
     event_id: str = Field(primary_key=True, sa_type=NAME)
     status: str = Field(sa_type=Text)
     attempts: int = Field(sa_type=Integer)
