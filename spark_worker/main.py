@@ -77,7 +77,7 @@ async def work(
             storage=storage,
             settings=settings,
             handlers=handlers,
-            sparks=sparks,
+            session_pool=sparks,
             limits=limits,
             on_end=on_end,
         )

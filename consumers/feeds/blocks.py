@@ -11,6 +11,7 @@ block. So do those of all its records joined, which most readers at the tip take
 from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
+import attrs
 import msgspec
 
 from storage.domain import limits
@@ -140,6 +141,7 @@ class Selection(NamedTuple):
     data_bytes: int
 
 
+@attrs.define(eq=False, kw_only=True)
 class Chunk:
     """Records of a shard for one reader: offsets [first, next_offset), with an optional gap.
 
@@ -148,17 +150,12 @@ class Chunk:
     `children`, each after all of its parents.
     """
 
-    __slots__ = ("_block", "_start", "_stop", "first", "gap", "tip")
-
-    def __init__(
-        self, *, block: Block, first: int, start: int, stop: int, gap: Gap | None, tip: int
-    ) -> None:
-        self._block = block
-        self._start = start
-        self._stop = stop
-        self.first = first
-        self.gap = gap
-        self.tip = tip
+    _block: Block
+    first: int
+    _start: int
+    _stop: int
+    gap: Gap | None
+    tip: int
 
     def __len__(self) -> int:
         return self._stop - self._start

@@ -67,38 +67,26 @@ async def send_parts(storage: Storage, task: SendParts, clock: Clock = _CLOCK) -
         job = await storage.jobs.get(task.claim.job_id)
         parts = await storage.replays.parts(job.job_id)
         mine = [part for part in parts if part.part in task.parts and not part.done]
-        sender = await _sender_for(storage, job, task, clock)
+        spec = spec_of(job)
+        target = await _target_for(storage, job, spec)
     except MillstreamError as error:
         return TaskEnd(failure=error.detail, retry=error.code.retryable)
+    sender = _ReplaySender(
+        storage=storage, job=job, spec=spec, task=task, target=target, clock=clock
+    )
     return await sender.run(mine)
 
 
-async def _sender_for(storage: Storage, job: Job, task: SendParts, clock: Clock) -> "_ReplaySender":
-    spec = spec_of(job)
+async def _target_for(storage: Storage, job: Job, spec: ReplaySpec) -> QueueTarget | StreamTarget:
     target = spec.request.target
     if target.queue is not None:
         queue = await storage.catalog.queue(QueueName(target.queue, job.namespace))
-        is_fifo = queue.spec.type is QueueType.FIFO
-        return _ReplaySender(
-            storage=storage,
-            job=job,
-            spec=spec,
-            task=task,
-            target=QueueTarget(storage, job, spec, is_fifo),
-            clock=clock,
-        )
+        return QueueTarget(storage, job, spec, queue.spec.type is QueueType.FIFO)
     hash_keys: dict[int, int] = {}
     if target.shard_mode is ShardMode.KEEP:
         source = await storage.catalog.stream(StreamName(spec.request.stream, job.namespace))
         hash_keys = {shard.index: shard.first_hash_key for shard in source.shards}
-    return _ReplaySender(
-        storage=storage,
-        job=job,
-        spec=spec,
-        task=task,
-        target=StreamTarget(storage, job, spec, hash_keys),
-        clock=clock,
-    )
+    return StreamTarget(storage, job, spec, hash_keys)
 
 
 class _ReplaySender:

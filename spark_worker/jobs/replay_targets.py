@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from spark_worker.jobs.replay_reader import SelectedRecord
 from storage.bootstrap import Storage
 from storage.domain.jobs import Job
-from storage.domain.log.record_batch import CONTENT_TYPE, Record
+from storage.domain.log.record_batch import CONTENT_TYPE, Headers, Record
 from storage.domain.names import QueueName, StreamName
 from storage.domain.queues.message import NewMessage
 from storage.domain.replays.replay import (
@@ -19,7 +19,19 @@ from storage.domain.replays.replay import (
 from storage.domain.streams.idempotence import AppendCounts, SequencedBatch
 
 
-class StreamTarget:
+class _Target:
+    """A target of a replay, to which each record is sent with its origin."""
+
+    def __init__(self, job: Job, spec: ReplaySpec) -> None:
+        self._job_id = job.job_id
+        self._spec = spec
+
+    def _origin_of(self, item: SelectedRecord) -> Headers:
+        replay_id, stream = self._spec.replay_id, self._spec.request.stream
+        return origin(replay_id, stream, item.shard, item.log_record)
+
+
+class StreamTarget(_Target):
     """Target stream of a replay.
 
     `hash_keys`: the first hash key of each source shard, for a target that keeps shards.
@@ -28,11 +40,10 @@ class StreamTarget:
     def __init__(
         self, storage: Storage, job: Job, spec: ReplaySpec, hash_keys: dict[int, int]
     ) -> None:
+        super().__init__(job, spec)
         assert spec.request.target.stream is not None
         self._streams = storage.streams
         self._name = StreamName(spec.request.target.stream, job.namespace)
-        self._job_id = job.job_id
-        self._spec = spec
         self._hash_keys = hash_keys
 
     async def __call__(self, records: Sequence[SelectedRecord]) -> AppendCounts:
@@ -47,27 +58,23 @@ class StreamTarget:
         own, content_type = own_headers(record.headers)
         if content_type:
             own.append((CONTENT_TYPE, "", content_type.encode()))
-        came_from = origin(
-            self._spec.replay_id, self._spec.request.stream, item.shard, item.log_record
-        )
         return Record(
             record.data,
             record.key,
-            (*own, *came_from),
+            (*own, *self._origin_of(item)),
             record.event_time_ms,
             self._hash_keys.get(item.shard),
         )
 
 
-class QueueTarget:
+class QueueTarget(_Target):
     """Target queue of a replay."""
 
     def __init__(self, storage: Storage, job: Job, spec: ReplaySpec, is_fifo: bool) -> None:
+        super().__init__(job, spec)
         assert spec.request.target.queue is not None
         self._queues = storage.queues
         self._name = QueueName(spec.request.target.queue, job.namespace)
-        self._job_id = job.job_id
-        self._spec = spec
         self._is_fifo = is_fifo
 
     async def __call__(self, records: Sequence[SelectedRecord]) -> AppendCounts:
@@ -85,9 +92,7 @@ class QueueTarget:
             content_type,
             group_for(record.key, item.shard, fifo=self._is_fifo),
             f"{producer}:{item.log_record.offset}" if self._is_fifo else "",
-            system=origin(
-                self._spec.replay_id, self._spec.request.stream, item.shard, item.log_record
-            ),
+            system=self._origin_of(item),
         )
 
 

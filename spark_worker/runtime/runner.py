@@ -17,6 +17,8 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any
 
+import attrs
+
 from spark_worker.runtime.job_context import (
     Handler,
     JobContext,
@@ -52,32 +54,22 @@ def _ignore_end(*_: object) -> None:
     """Ignore the end of an attempt: the default of `on_end`."""
 
 
+@attrs.define(eq=False, slots=False, kw_only=True)
 class Runner:
     """Runner of one worker's jobs.
 
     `worker` names this process, permanently.
     """
 
-    def __init__(
-        self,
-        *,
-        worker: str,
-        storage: Storage,
-        settings: WorkerSettings,
-        handlers: Mapping[JobKind, Handler],
-        sparks: SessionPool,
-        limits: Limits,
-        on_end: OnEnd = _ignore_end,
-    ) -> None:
-        self._worker = worker
-        self._storage = storage
-        self._settings = settings
-        self._handlers = handlers
-        self._session_pool = sparks
-        self._limits = limits
-        self._on_end = on_end
-        self._contexts: dict[asyncio.Task[None], JobContext] = {}
-        self._is_unavailable = False
+    _worker: str
+    _storage: Storage
+    _settings: WorkerSettings
+    _handlers: Mapping[JobKind, Handler]
+    _session_pool: SessionPool
+    _limits: Limits
+    _on_end: OnEnd = _ignore_end
+    _contexts: dict[asyncio.Task[None], JobContext] = attrs.field(factory=dict, init=False)
+    _is_unavailable: bool = attrs.field(default=False, init=False)
 
     async def run(self) -> None:
         """Run jobs until cancelled; then return unfinished ones, and end Spark."""

@@ -89,7 +89,7 @@ def working(storage, stores, sparks, heard):
             storage=storage,
             settings=settings,
             handlers=handlers,
-            sparks=sparks,
+            session_pool=sparks,
             limits=QUICK,
             on_end=lambda *end: heard.append(end),
         )

@@ -167,7 +167,7 @@ async def a_worker(lending: SparkOfTheRun, settings: StorageSettings) -> AsyncIt
             storage=storage,
             settings=worker_settings(settings),
             handlers=HANDLERS,
-            sparks=sparks,
+            session_pool=sparks,
             limits=QUICK,
             on_end=lambda *_: None,
         )
