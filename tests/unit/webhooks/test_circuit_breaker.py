@@ -167,6 +167,17 @@ def test_invalid_specification_is_rejected_with_pointer(changes, pointer):
     assert [fault.pointer for fault in refused.value.faults] == [pointer]
 
 
+def test_fault_states_large_limits_in_digits():
+    """The limits of a webhook's log were 3.6e+03 to 2.592e+06 seconds."""
+    spec = WebhookSpec(source=Source.of("queue:orders"), url="https://example.com/", log_ms=1)
+
+    with pytest.raises(ValidationFailed) as refused:
+        spec.check()
+
+    [fault] = refused.value.faults
+    assert fault.detail.endswith("to 2592000")
+
+
 @pytest.mark.parametrize("word", ["", "orders", "queue:", "stream:s", "queue:a/b", "group:"])
 def test_invalid_source_is_rejected(word):
     with pytest.raises(ValidationFailed):
