@@ -244,8 +244,8 @@ async def open_storage(
         )
         stack.push_async_callback(queues.close)
         hot_contents = RedisQueueContentStore(pipeline, limits)
-        dead_letters = QueueDeadLetters(hot_contents, queue_executor, catalog, clock)
-        inspector = QueueInspector(hot_contents, queue_executor, catalog, dead_letters, clock)
+        dead_letters = QueueDeadLetters(hot_contents, queue_executor, clock, catalog)
+        inspector = QueueInspector(hot_contents, queue_executor, clock, catalog, dead_letters)
         moves = Moves(
             hot=hot_moves,
             executor=queue_executor,

@@ -9,7 +9,6 @@ import attrs
 from storage.catalog.catalog import Catalog
 from storage.concurrency.ttl_cache import TtlCache
 from storage.domain import limits
-from storage.domain.clock import Clock
 from storage.domain.errors import (
     MessageNotFound,
 )
@@ -22,8 +21,8 @@ from storage.domain.queues.message import (
     offset_in,
 )
 from storage.domain.queues.queue import Queue
-from storage.hot_store.queue_contents import BrowsePage, QueueContentStore
-from storage.log.queue_executor import QueueExecutor
+from storage.hot_store.queue_contents import BrowsePage
+from storage.queues.contents import QueueContents
 
 _ALL_DEAD = WhichDead()
 
@@ -31,16 +30,10 @@ M = TypeVar("M", bound=MessageContent)
 
 
 @attrs.define(eq=False, slots=False)
-class QueueDeadLetters:
-    """Dead letters of a deployment's queues.
+class QueueDeadLetters(QueueContents):
+    """Dead letters of a deployment's queues."""
 
-    Every verb raises QueueNotFound for a queue that does not exist.
-    """
-
-    _hot: QueueContentStore
-    _executor: QueueExecutor
     _catalog: Catalog
-    _clock: Clock
     _recent_reasons: TtlCache[list[DeathReason]] = attrs.field(init=False)
 
     @_recent_reasons.default

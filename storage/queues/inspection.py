@@ -10,7 +10,6 @@ import msgspec
 
 from storage.catalog.catalog import Catalog
 from storage.domain import limits
-from storage.domain.clock import Clock
 from storage.domain.errors import (
     MessageNotFound,
     ValidationFailed,
@@ -24,23 +23,17 @@ from storage.domain.queues.message import (
     NewMessage,
 )
 from storage.domain.queues.queue import Queue, QueueType
-from storage.hot_store.queue_contents import BrowsePage, QueueContentStore, RedelayCursor
-from storage.log.queue_executor import QueueExecutor
+from storage.hot_store.queue_contents import BrowsePage, RedelayCursor
+from storage.queues.contents import QueueContents
 from storage.queues.dead_letters import QueueDeadLetters, find_message, offset_of
 
 
 @attrs.define(eq=False, slots=False)
-class QueueInspector:
-    """Inspection of a deployment's queues by their owner.
+class QueueInspector(QueueContents):
+    """Inspection of a deployment's queues by their owner."""
 
-    Every verb raises QueueNotFound for a queue that does not exist.
-    """
-
-    _hot: QueueContentStore
-    _executor: QueueExecutor
     _catalog: Catalog
     _dead_letters: QueueDeadLetters
-    _clock: Clock
 
     async def browse(
         self,

@@ -1,29 +1,17 @@
 """Parked message groups: list, park, resume."""
 
-import attrs
-
 from storage.domain import limits
-from storage.domain.clock import Clock
 from storage.domain.errors import (
     GroupNotParked,
     ValidationFailed,
 )
 from storage.domain.names import QueueName
 from storage.domain.queues.policies import ParkedGroup
-from storage.hot_store.queue_contents import QueueContentStore
-from storage.log.queue_executor import QueueExecutor
+from storage.queues.contents import QueueContents
 
 
-@attrs.define(eq=False, slots=False)
-class QueueParkedGroups:
-    """Message groups whose delivery is suspended.
-
-    Every verb raises QueueNotFound for a queue that does not exist.
-    """
-
-    _hot: QueueContentStore
-    _executor: QueueExecutor
-    _clock: Clock
+class QueueParkedGroups(QueueContents):
+    """Message groups whose delivery is suspended."""
 
     async def browse(
         self, name: QueueName, *, after: str = "", groups_max: int = limits.PAGE_ITEMS_DEFAULT

@@ -6,21 +6,18 @@ from sqlalchemy import select
 from sqlalchemy.dialects.postgresql import insert as upsert
 from sqlmodel import col
 
-from storage.postgres.database import Database
+from storage.postgres.repository import Repository
 from storage.postgres.tables import AccountSettingsRow
 
 AccountSettings = dict[str, Any]
 """Settings of a namespace, by name; each API endpoint has its own names."""
 
 
-class AccountSettingsRows:
+class AccountSettingsRows(Repository):
     """Stored account settings.
 
     Every method raises StorageUnavailable; those that write, OutcomeUnknown.
     """
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
 
     async def settings(self, namespace: str) -> AccountSettings:
         """Return the namespace's settings."""

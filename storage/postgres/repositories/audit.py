@@ -21,8 +21,8 @@ from storage.domain.access.audit import (
     sealed,
 )
 from storage.domain.errors import StorageUnavailable
-from storage.postgres.database import Database
 from storage.postgres.queries import query
+from storage.postgres.repository import Repository
 from storage.postgres.rows import rows_of, struct_of
 from storage.postgres.tables import AuditPendingRow, AuditRow
 
@@ -48,11 +48,8 @@ class Intent(msgspec.Struct, frozen=True):
     before: Snapshot | None
 
 
-class AuditRows:
+class AuditRows(Repository):
     """The stored log. Every method raises StorageUnavailable."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
 
     async def intend(self, intent: Intent) -> None:
         """Record the start of a call.

@@ -19,8 +19,8 @@ from storage.domain.access.credentials import CredentialKind, IssuedCredential, 
 from storage.domain.access.permissions import Grant, Role
 from storage.domain.errors import KeyRefused, NamespaceNotFound
 from storage.domain.quotas import Rates
-from storage.postgres.database import Database
 from storage.postgres.queries import query
+from storage.postgres.repository import Repository
 from storage.postgres.rows import rows_of, struct_of
 from storage.postgres.tables import CredentialRow
 
@@ -71,11 +71,8 @@ class LockedFamily:
         await announce(self._session, issued.id)
 
 
-class CredentialRows:
+class CredentialRows(Repository):
     """Credentials of every namespace. Every method raises StorageUnavailable or StorageBusy."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
 
     async def live(self, ids: Sequence[str]) -> dict[str, StoredCredential]:
         """Return the credentials of these ids that are not revoked."""

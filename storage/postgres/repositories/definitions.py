@@ -12,10 +12,10 @@ from sqlmodel import col
 from storage.domain.names import LogId, QueueName, StreamName
 from storage.domain.queues.queue import Queue, QueueSpec
 from storage.domain.streams.stream import Shard, Stream, StreamSpec
-from storage.postgres.database import Database
 from storage.postgres.definition_table import DefinitionTable, LockedDefinition
 from storage.postgres.queries import query
 from storage.postgres.repositories.namespaces import admit
+from storage.postgres.repository import Repository
 from storage.postgres.rows import struct_of
 from storage.postgres.tables import LogRow, QueueRow, ShardRow, StreamRow
 
@@ -195,11 +195,8 @@ def shard_values(stream: Stream, shards: Iterable[Shard]) -> list[dict[str, Any]
     ]
 
 
-class DeletedDefinitions:
+class DeletedDefinitions(Repository):
     """Rows of deleted queues and streams, kept until the hot store has been swept."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
 
     async def logs(
         self, deleted_before_ms: int, after: LogId, limit: int

@@ -22,8 +22,8 @@ from storage.domain.jobs import (
     Outcome,
     RequestedState,
 )
-from storage.postgres.database import Database
 from storage.postgres.queries import query
+from storage.postgres.repository import Repository
 from storage.postgres.rows import rows_of, struct_of
 from storage.postgres.tables import JobPartRow, JobRow
 
@@ -33,14 +33,11 @@ JobCursor = tuple[int, str]
 """End of a page of jobs: creation time and id of its last job."""
 
 
-class JobRows:
+class JobRows(Repository):
     """Stored jobs. Every method raises StorageUnavailable or StorageBusy.
 
     All may be repeated when their outcome is unknown, so an unanswered commit is reported as a failed one.
     """
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
 
     async def insert(
         self,

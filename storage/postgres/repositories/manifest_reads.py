@@ -10,8 +10,8 @@ from storage.domain import limits
 from storage.domain.archive import ArchivedFile, ShardKey
 from storage.domain.errors import StorageUnavailable
 from storage.domain.names import LogId
-from storage.postgres.database import Database
 from storage.postgres.queries import query
+from storage.postgres.repository import Repository
 from storage.postgres.rows import rows_of, struct_of
 from storage.postgres.tables import ArchiveFileRow
 
@@ -28,11 +28,8 @@ class ArchiveExtent(msgspec.Struct, frozen=True):
     archived: int
 
 
-class ManifestRows:
+class ManifestRows(Repository):
     """Reads `archive_shards` and `archive_files`. Every method raises StorageUnavailable."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
 
     async def extents(self, stream_id: LogId) -> dict[int, ArchiveExtent]:
         """Return the archive's extents of the stream's shards whose archiving has started."""

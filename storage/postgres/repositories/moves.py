@@ -12,18 +12,15 @@ from storage.domain.errors import StorageUnavailable
 from storage.domain.names import QueueName
 from storage.domain.queues.message import WhichDead
 from storage.domain.queues.moves import Move, MoveState
-from storage.postgres.database import Database
+from storage.postgres.repository import Repository
 from storage.postgres.rows import rows_of, struct_of
 from storage.postgres.tables import MoveRow
 
 _OPEN = (MoveState.RUNNING.value, MoveState.CANCELLING.value)
 
 
-class MoveRows:
+class MoveRows(Repository):
     """Stored moves. Every method raises StorageUnavailable."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
 
     async def insert(self, move: Move) -> bool:
         """Store a new move. False when another one from the same queue is open."""

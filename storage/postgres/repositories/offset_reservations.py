@@ -27,8 +27,8 @@ from storage.domain.errors import StorageUnavailable
 from storage.domain.log.store_epoch import StoreIdentity
 from storage.domain.names import LogId
 from storage.domain.streams.stream import Shard
-from storage.postgres.database import Database
 from storage.postgres.queries import query
+from storage.postgres.repository import Repository
 from storage.postgres.tables import ArchiveShardRow, DeploymentRow, LogHoleRow, LogRow
 
 _DEPLOYMENT_LOCK = 0x65706F6368  # "epoch"
@@ -70,11 +70,8 @@ class EpochBehind(StorageUnavailable):
     """The store has a newer epoch than this process knows; nothing happened."""
 
 
-class Reservations:
+class Reservations(Repository):
     """Rows of `logs` and `log_holes`."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
 
     async def open_logs(
         self, requests: Sequence[OpenRequest]
@@ -237,11 +234,8 @@ class Decision:
         self.remembered = identity
 
 
-class StoreIdentities:
+class StoreIdentities(Repository):
     """Identity of the store that Postgres last agreed with: the row `deployment`."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
 
     @asynccontextmanager
     async def decide(self) -> AsyncGenerator[Decision]:

@@ -9,8 +9,8 @@ from sqlmodel import col
 
 from storage.domain import limits
 from storage.domain.names import LogId
-from storage.postgres.database import Database
 from storage.postgres.queries import query
+from storage.postgres.repository import Repository
 from storage.postgres.tables import LogHoleRow, NamespaceRow
 
 
@@ -68,11 +68,8 @@ class MeasuredGroup(NamedTuple):
 Holes = dict[LogId, list[tuple[int, int]]]
 
 
-class MeasuredRows:
+class MeasuredRows(Repository):
     """Pages of the resources to sample. Every method raises StorageUnavailable or StorageBusy."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
 
     async def namespaces(self) -> list[str]:
         """Return all namespaces."""

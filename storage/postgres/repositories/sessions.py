@@ -13,9 +13,9 @@ from sqlmodel import col
 from storage.domain import limits
 from storage.domain.access.permissions import Grant
 from storage.domain.quotas import Rates
-from storage.postgres.database import Database
 from storage.postgres.queries import query
 from storage.postgres.repositories.credentials import announce, grants_of, rates_of
+from storage.postgres.repository import Repository
 from storage.postgres.rows import rows_of, struct_of
 from storage.postgres.tables import SessionRow, TicketRow
 
@@ -53,14 +53,11 @@ class BrowserSession(msgspec.Struct, frozen=True):
         return self.created_at_ms + limits.SESSION_MS_MAX
 
 
-class TicketRows:
+class TicketRows(Repository):
     """Unredeemed tickets.
 
     Every method raises StorageUnavailable, StorageBusy, OutcomeUnknown.
     """
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
 
     async def insert(self, digest: bytes, ticket: Ticket, now_ms: int) -> None:
         """Insert a ticket, and delete some expired ones."""
@@ -83,11 +80,8 @@ class TicketRows:
             return {row.digest: _ticket(row) for row in rows}
 
 
-class SessionRows:
+class SessionRows(Repository):
     """Sessions of browsers. Every method raises StorageUnavailable or StorageBusy."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
 
     async def insert(self, digest: bytes, credential_id: str, now_ms: int) -> None:
         """Insert a session, and delete some expired ones. Raises OutcomeUnknown."""

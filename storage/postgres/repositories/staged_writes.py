@@ -10,8 +10,8 @@ from sqlmodel import col
 
 from storage.domain.errors import StorageUnavailable
 from storage.domain.names import LogId, StreamName
-from storage.postgres.database import Database
 from storage.postgres.queries import query
+from storage.postgres.repository import Repository
 from storage.postgres.rows import rows_of, struct_of
 from storage.postgres.tables import WriteRow
 
@@ -31,11 +31,8 @@ class Write(msgspec.Struct, frozen=True):
     done: bool
 
 
-class WriteRows:
+class WriteRows(Repository):
     """Stored writes. Every method raises StorageUnavailable, and may be repeated."""
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
 
     async def decide(
         self, stream_id: LogId, writer_id: str, batch_id: int, staged: Sequence[str], now_ms: int

@@ -10,20 +10,17 @@ from sqlmodel import col
 
 from storage.domain.names import LogId
 from storage.domain.streams.consumers import RegisteredConsumer
-from storage.postgres.database import Database
 from storage.postgres.queries import query
+from storage.postgres.repository import Repository
 from storage.postgres.rows import rows_of, struct_of
 from storage.postgres.tables import RegisteredConsumerRow
 
 
-class ConsumerRows:
+class ConsumerRows(Repository):
     """Stored registrations of consumers.
 
     Every method raises StorageUnavailable; those that write, OutcomeUnknown.
     """
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
 
     async def insert(self, consumer: RegisteredConsumer, at_most: int) -> str | None:
         """Store a new consumer, or return the reason of the refusal.

@@ -24,7 +24,6 @@ from storage.domain.webhooks import (
     WebhookDelivery,
     WebhookLease,
 )
-from storage.postgres.database import Database
 from storage.postgres.queries import query
 from storage.postgres.repositories.webhooks import (
     SealedSecret,
@@ -32,6 +31,7 @@ from storage.postgres.repositories.webhooks import (
     read_secrets,
     stored_of,
 )
+from storage.postgres.repository import Repository
 from storage.postgres.rows import rows_of, struct_of
 from storage.postgres.tables import WebhookDeliveryRow
 
@@ -59,14 +59,11 @@ class Shares(msgspec.Struct, frozen=True):
     disabled: int
 
 
-class DeliveryRows:
+class DeliveryRows(Repository):
     """Repository of leases and the log.
 
     Every method raises StorageUnavailable or StorageBusy, and may then be repeated.
     """
-
-    def __init__(self, database: Database) -> None:
-        self._database = database
 
     # Leases
 

@@ -9,7 +9,7 @@ from storage.domain.clock import ScriptTime
 from storage.domain.presence import ProcessSeen, SocketSeen
 from storage.hot_store.presence import PresenceStore, Seen, channel_of
 from storage.redis.keys import presence_keys
-from storage.redis.transport.pipeline import Pipeline
+from storage.redis.script_store import ScriptStore
 
 _encoder = msgspec.msgpack.Encoder()
 _process = msgspec.msgpack.Decoder(ProcessSeen)
@@ -17,11 +17,8 @@ _sockets = msgspec.msgpack.Decoder(tuple[SocketSeen, ...])
 _GONE = b""
 
 
-class RedisPresenceStore(PresenceStore):
+class RedisPresenceStore(ScriptStore, PresenceStore):
     """Presence in one hash per deployment."""
-
-    def __init__(self, pipeline: Pipeline) -> None:
-        self._pipeline = pipeline
 
     async def beat(
         self, process: ProcessSeen, sockets: Sequence[SocketSeen], now: ScriptTime

@@ -4,16 +4,13 @@ from storage.domain import limits
 from storage.domain.replays.pacing import Pacing
 from storage.hot_store.rates import PaceStore
 from storage.redis.keys import pace_key
-from storage.redis.transport.pipeline import Pipeline
+from storage.redis.script_store import ScriptStore
 
 _SECOND_US = 1_000_000
 
 
-class RedisPaceStore(PaceStore):
+class RedisPaceStore(ScriptStore, PaceStore):
     """Paces as keys that expire by themselves."""
-
-    def __init__(self, pipeline: Pipeline) -> None:
-        self._pipeline = pipeline
 
     async def reserve(
         self, namespace: str, name: str, pacing: Pacing, records: int, size_bytes: int

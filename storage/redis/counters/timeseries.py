@@ -25,7 +25,7 @@ from storage.hot_store.time_series import (
     TimeSeriesStore,
 )
 from storage.redis.keys import chunk_key, latest_key, log_keys, queue_keys, tick_key
-from storage.redis.transport.pipeline import Pipeline
+from storage.redis.script_store import ScriptStore
 from storage.redis.transport.script_status import checked
 
 _encoder = msgspec.msgpack.Encoder()
@@ -34,11 +34,8 @@ _encoder = msgspec.msgpack.Encoder()
 _decoder = msgspec.msgpack.Decoder(LatestSample)
 
 
-class RedisTimeSeriesStore(TimeSeriesStore):
+class RedisTimeSeriesStore(ScriptStore, TimeSeriesStore):
     """Samples in one hash per kind, and in chunks that expire by themselves."""
-
-    def __init__(self, pipeline: Pipeline) -> None:
-        self._pipeline = pipeline
 
     # Measure
 

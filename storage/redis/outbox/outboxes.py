@@ -16,17 +16,14 @@ from storage.hot_store.outbox import (
     OutboxStore,
 )
 from storage.redis.keys import outbox_keys
-from storage.redis.transport.pipeline import Pipeline
+from storage.redis.script_store import ScriptStore
 
 _encoder = msgspec.msgpack.Encoder()
 _failure = msgspec.msgpack.Decoder(SourceFailure)
 
 
-class RedisOutboxStore(OutboxStore):
+class RedisOutboxStore(ScriptStore, OutboxStore):
     """Outboxes as one stream each, beside their counters and the ids of their events."""
-
-    def __init__(self, pipeline: Pipeline) -> None:
-        self._pipeline = pipeline
 
     async def accept(
         self, outbox: OutboxAddress, event: OfferedEvent, bytes_max: int, now: ScriptTime

@@ -7,15 +7,12 @@ from storage.domain.clock import ScriptTime
 from storage.domain.log.address import LogAddress
 from storage.hot_store.log_store import WatermarkStore, WriterWatermarks
 from storage.redis.keys import writer_watermark_keys
-from storage.redis.transport.pipeline import Pipeline
+from storage.redis.script_store import ScriptStore
 from storage.redis.transport.script_status import checked
 
 
-class RedisWatermarkStore(WatermarkStore):
+class RedisWatermarkStore(ScriptStore, WatermarkStore):
     """Watermark verbs as one script each."""
-
-    def __init__(self, pipeline: Pipeline) -> None:
-        self._pipeline = pipeline
 
     async def get(self, log: LogAddress, producer_ids: Sequence[str]) -> WriterWatermarks:
         keys = writer_watermark_keys(log.namespace, log.log_id)

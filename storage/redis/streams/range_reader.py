@@ -14,16 +14,13 @@ from storage.domain.streams.stream import LogRecord
 from storage.hot_store.log_store import EntryRange, LogRangeReader
 from storage.redis.keys import log_keys, view_keys
 from storage.redis.queues.script_args import as_stream_record
+from storage.redis.script_store import ScriptStore
 from storage.redis.transport.client import Reply
-from storage.redis.transport.pipeline import Pipeline
 from storage.redis.transport.script_status import checked
 
 
-class RedisRangeReader(LogRangeReader):
+class RedisRangeReader(ScriptStore, LogRangeReader):
     """Bulk reads by the script of ordinary reads."""
-
-    def __init__(self, pipeline: Pipeline) -> None:
-        self._pipeline = pipeline
 
     async def read(
         self, log: LogAddress, first: int, end: int, bytes_max: int = limits.RANGE_BYTES_MAX
