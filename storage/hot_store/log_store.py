@@ -66,12 +66,16 @@ class LogOpening(NamedTuple):
 
 
 class ReadRequest(msgspec.Struct, frozen=True):
-    """A read from an 'offset', from a 'time' in ms, or of the last records ('tail')."""
+    """A read from an 'offset', from a 'time' in ms, or of the last records ('tail').
+
+    `register_waiter`: if nothing is there, the next append is announced.
+    """
 
     how: str
     number: int
     records_max: int
     bytes_max: int
+    register_waiter: bool = False
 
 
 class HotRead(msgspec.Struct, frozen=True):
@@ -204,12 +208,7 @@ class LogStore(Protocol):
         ...
 
     async def read(
-        self,
-        log: LogAddress,
-        request: ReadRequest,
-        *,
-        register_waiter: bool = False,
-        now: ScriptTime = SERVER_TIME,
+        self, log: LogAddress, request: ReadRequest, now: ScriptTime = SERVER_TIME
     ) -> HotRead:
         """Read records of the log."""
         ...

@@ -158,9 +158,7 @@ class RecordReader:
         log = _address(stream, target)
 
         async def read() -> HotRead:
-            return await self._hot.read(
-                log, request, register_waiter=size.waits, now=self._clock.script_time()
-            )
+            return await self._hot.read(log, request, self._clock.script_time())
 
         hot_read = await self._executor.with_repair(log, read)
         if not target.is_open and not hot_read.children:
@@ -377,11 +375,11 @@ def _from(offset: int | None) -> ReadFrom:
 def _read_request(where: ReadFrom, size: _ReadSize) -> ReadRequest:
     match where:
         case ReadFrom(offset=int(offset), time_ms=None, tail=None):
-            return ReadRequest("offset", offset, size.records, size.bytes)
+            return ReadRequest("offset", offset, *size)
         case ReadFrom(offset=None, time_ms=int(time_ms), tail=None):
-            return ReadRequest("time", time_ms, size.records, size.bytes)
+            return ReadRequest("time", time_ms, *size)
         case ReadFrom(offset=None, time_ms=None, tail=int(tail)):
-            return ReadRequest("tail", tail, size.records, size.bytes)
+            return ReadRequest("tail", tail, *size)
         case _:
             raise ValidationFailed.at(
                 "/offset", "Specify exactly one of offset, time and tail", "exclusive"

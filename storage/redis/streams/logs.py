@@ -106,16 +106,11 @@ class RedisLogStore(LogStore):
         return _state_decoder.decode(reply[2]) if reply[2] else None
 
     async def read(
-        self,
-        log: LogAddress,
-        request: ReadRequest,
-        *,
-        register_waiter: bool = False,
-        now: ScriptTime = SERVER_TIME,
+        self, log: LogAddress, request: ReadRequest, now: ScriptTime = SERVER_TIME
     ) -> HotRead:
         keys = _readable(log)[:2]
-        wake = "1" if register_waiter else "0"
-        run = self._pipeline.write if register_waiter else self._pipeline.read
+        wake = "1" if request.register_waiter else "0"
+        run = self._pipeline.write if request.register_waiter else self._pipeline.read
         how, number, most = request.how, request.number, request.records_max
         reply = checked(
             await run("read_log", keys, now, how, number, most, request.bytes_max, wake)
