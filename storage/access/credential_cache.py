@@ -5,7 +5,8 @@ Checking a cached credential costs nothing. Entries are kept current like defini
 time with all other ids that are not cached yet.
 """
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Hashable, Sequence
+from typing import TypeVar
 
 import msgspec
 
@@ -19,6 +20,9 @@ from storage.domain.clock import Clock
 from storage.postgres.listener import Listener
 from storage.postgres.repositories.credentials import CredentialRows, StoredCredential
 
+K = TypeVar("K", bound=Hashable)
+V = TypeVar("V", bound=msgspec.Struct)
+
 _NO_CREDENTIAL = Credential(id="", kind=CredentialKind.KEY, name="nobody")
 
 
@@ -26,6 +30,19 @@ class CachedCredential(msgspec.Struct, frozen=True):
     """A cached id: its credential, or None if the id does not exist."""
 
     credential: Credential | None
+
+
+def authentication_cache(
+    read: Callable[[K], Awaitable[V]], listener: Listener, clock: Clock
+) -> DefinitionCache[K, V]:
+    """Return a cache of what authenticates callers, current while announcements arrive."""
+    return DefinitionCache(
+        read,
+        lambda: listener.listening,
+        clock,
+        limits.CREDENTIALS_CACHED_MAX,
+        limits.CREDENTIAL_AGE_MS_MAX,
+    )
 
 
 class CredentialCache:
@@ -50,13 +67,7 @@ class CredentialCache:
             batch_max=limits.CREDENTIAL_BATCH_IDS_MAX,
             backlog_max=limits.CREDENTIAL_BACKLOG_MAX,
         )
-        self._cache: DefinitionCache[str, CachedCredential] = DefinitionCache(
-            self._read,
-            lambda: listener.listening,
-            clock,
-            limits.CREDENTIALS_CACHED_MAX,
-            limits.CREDENTIAL_AGE_MS_MAX,
-        )
+        self._cache = authentication_cache(self._read, listener, clock)
         self.entry = self._cache.entry
         """Return the cache entry of an id, with its own expiry; a credential may expire before that."""
         self.invalidate = self._cache.invalidate

@@ -9,8 +9,8 @@ no call of that credential passes, and the callbacks of `on_change` have run.
 docs/internals/security-model.md explains what bounds a revocation when something fails.
 """
 
-from collections.abc import AsyncGenerator, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
 
 from msgspec.structs import replace
 
@@ -18,6 +18,7 @@ from storage.access.authorization import Authorizer
 from storage.access.credential_cache import CredentialCache
 from storage.access.secret_box import SecretBox
 from storage.access.sessions import NewSession, SessionStore
+from storage.concurrency.tasks import finally_call
 from storage.domain import limits
 from storage.domain.access.credentials import (
     Credential,
@@ -224,7 +225,7 @@ class Credentials:
         PreconditionFailed, ValidationFailed, and Forbidden when it has, or would have, more rights than `by`.
         """
         now_ms = self._clock.now_ms()
-        with self._announcing(credential_id):
+        with finally_call(self._changed, credential_id):
             async with self._family(by, credential_id) as (family, credential):
                 check_version(credential, if_match)
                 _check_live(credential, now_ms)
@@ -247,7 +248,7 @@ class Credentials:
         PreconditionFailed.
         """
         now_ms = self._clock.now_ms()
-        with self._announcing(credential_id):
+        with finally_call(self._changed, credential_id):
             async with self._family(by, credential_id) as (family, credential):
                 check_version(credential, if_match)
                 if credential.revoked_at_ms is not None:
@@ -272,7 +273,7 @@ class Credentials:
             most = limits.CREDENTIAL_OVERLAP_MS_MAX // limits.SECOND_MS
             raise ValidationFailed.at("/overlap_seconds", f"must be 0 to {most}", "out_of_range")
         now_ms = self._clock.now_ms()
-        with self._announcing(credential_id):
+        with finally_call(self._changed, credential_id):
             async with self._family(by, credential_id) as (family, credential):
                 _check_live(credential, now_ms)
                 _check_gives(by, credential.rights, credential.all_namespaces)
@@ -310,14 +311,6 @@ class Credentials:
         return StoredCredential(issued, digest=digest_of(secret.secret))
 
     # Announcements
-
-    @contextmanager
-    def _announcing(self, credential_id: str) -> Iterator[None]:
-        """Notify this process at the end, also if the change failed."""
-        try:
-            yield
-        finally:
-            self._changed(credential_id)
 
     def _on_announced(self, payload: str) -> None:
         digest = announced_session(payload)

@@ -12,9 +12,8 @@ import msgspec
 from msgspec.structs import replace
 from sqlalchemy.exc import IntegrityError
 
-from storage.access.credential_cache import CredentialCache
+from storage.access.credential_cache import CredentialCache, authentication_cache
 from storage.concurrency.batcher import Batcher
-from storage.concurrency.definition_cache import DefinitionCache
 from storage.concurrency.last_used import LastUsedWriter
 from storage.domain import limits
 from storage.domain.access.credentials import (
@@ -72,13 +71,7 @@ class SessionStore:
         self._reads: Batcher[bytes, BrowserSession | None] = Batcher(
             self._read_many, batch_max=limits.CREDENTIAL_BATCH_IDS_MAX, backlog_max=backlog_max
         )
-        self._cache: DefinitionCache[bytes, _CachedSession] = DefinitionCache(
-            self._read,
-            lambda: listener.listening,
-            clock,
-            limits.CREDENTIALS_CACHED_MAX,
-            limits.CREDENTIAL_AGE_MS_MAX,
-        )
+        self._cache = authentication_cache(self._read, listener, clock)
         self.invalidate = self._cache.invalidate
         self.invalidate_all = self._cache.invalidate_all
         self.flush_uses = self._uses.flush

@@ -1,11 +1,12 @@
 """Definition store of every noun: create, replace, change, pause, delete, list."""
 
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from typing import Any, Generic, NamedTuple, TypeVar, Unpack
 
 import attrs
 
+from storage.concurrency.tasks import finally_call
 from storage.domain import limits
 from storage.domain.clock import Clock
 from storage.domain.definitions import (
@@ -103,7 +104,7 @@ class DefinitionStore(Generic[N, S, D, L]):
         spec.check()
         if self._check is not None:
             await self._check(name, spec)
-        with self._notifying(name):
+        with finally_call(self._on_change, name):
             async with self._table.lock(name, dry_run=options.get("dry_run", False)) as locked:
                 current: D | None = locked.definition
                 check_version(current, options.get("if_match"))
@@ -154,7 +155,7 @@ class DefinitionStore(Generic[N, S, D, L]):
     @asynccontextmanager
     async def changing(self, name: N, if_match: int | None = None) -> AsyncGenerator[tuple[L, D]]:
         """Lock a name and yield it with its definition, for changes beside the specification."""
-        with self._notifying(name):
+        with finally_call(self._on_change, name):
             async with self._table.lock(name) as locked:
                 current: D | None = locked.definition
                 if current is None and if_match != ANY_VERSION:
@@ -198,10 +199,3 @@ class DefinitionStore(Generic[N, S, D, L]):
         changed = next_version(self._rules.with_spec(current, spec), self._clock.now_ms())
         await locked.update(changed)
         return changed
-
-    @contextmanager
-    def _notifying(self, name: N) -> Iterator[None]:
-        try:
-            yield
-        finally:
-            self._on_change(name)

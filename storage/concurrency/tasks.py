@@ -1,8 +1,8 @@
 """Reliable cancellation of background tasks, and completion of futures."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Iterable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Iterable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from itertools import islice
 from typing import Any, TypeVar
 
@@ -36,6 +36,15 @@ async def in_background(work: Coroutine[Any, Any, object], name: str) -> AsyncGe
         yield
     finally:
         await end(task)
+
+
+@contextmanager
+def finally_call(work: Callable[[Answer], object], argument: Answer) -> Iterator[None]:
+    """Call `work` at the end of the block, also if the block failed."""
+    try:
+        yield
+    finally:
+        work(argument)
 
 
 def give(done: "asyncio.Future[Answer]", answer: Answer | Exception) -> None:

@@ -11,7 +11,6 @@ from storage.domain.queues.message import (
     DeadLetter,
     DeathReason,
     MessageState,
-    WhichDead,
 )
 from storage.domain.queues.policies import ParkedGroup
 from storage.domain.queues.queue import Queue
@@ -22,6 +21,14 @@ class BrowsePage(NamedTuple):
 
     after_offset: int
     messages_max: int
+
+
+class DeadSelection(NamedTuple):
+    """Dead letters of a reason, of a group, at offsets; an empty one does not restrict."""
+
+    reason: str
+    group: str
+    offsets: Sequence[int]
 
 
 class RedelayCursor(NamedTuple):
@@ -86,12 +93,7 @@ class QueueContentStore(Protocol):
         ...
 
     async def redrive(
-        self,
-        queue: Queue,
-        page: BrowsePage,
-        which: WhichDead,
-        offsets: Sequence[int],
-        now: ScriptTime,
+        self, queue: Queue, page: BrowsePage, selection: DeadSelection, now: ScriptTime
     ) -> tuple[int, int | None]:
         """Make dead letters ready again.
 

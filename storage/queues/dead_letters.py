@@ -21,7 +21,7 @@ from storage.domain.queues.message import (
     offset_in,
 )
 from storage.domain.queues.queue import Queue
-from storage.hot_store.queue_contents import BrowsePage
+from storage.hot_store.queue_contents import BrowsePage, DeadSelection
 from storage.queues.contents import QueueContents
 
 _ALL_DEAD = WhichDead()
@@ -123,9 +123,9 @@ class QueueDeadLetters(QueueContents):
             offsets = [offset for offset in parsed if offset is not None]
             if which.references and not offsets:
                 return 0, None
-            now = self._clock.script_time()
             page = BrowsePage(after_offset, messages_max)
-            return await self._hot.redrive(queue, page, which, offsets, now)
+            selection = DeadSelection(which.reason, which.group, offsets)
+            return await self._hot.redrive(queue, page, selection, self._clock.script_time())
 
         return await self._executor.run(name, redrive)
 

@@ -197,9 +197,7 @@ class GroupRows(DefinitionTable[GroupName, Group, LockedGroupName]):
     ) -> list[HeartbeatResult | None]:
         """Record heartbeats; None for a group that does not exist."""
         parameters = {
-            "nths": list(range(len(beats))),
-            "namespaces": [beat.group.namespace for beat in beats],
-            "names": [beat.group.name for beat in beats],
+            **_group_columns([beat.group for beat in beats]),
             "member_ids": [beat.member_id for beat in beats],
             "generations": [beat.generation for beat in beats],
             "now_ms": now_ms,
@@ -215,9 +213,7 @@ class GroupRows(DefinitionTable[GroupName, Group, LockedGroupName]):
         """Commit offsets, each (group, shard) at most once; None for a group that does not exist."""
         commits = [request.commit for request in requests]
         parameters = {
-            "nths": list(range(len(requests))),
-            "namespaces": [request.group.namespace for request in requests],
-            "names": [request.group.name for request in requests],
+            **_group_columns([request.group for request in requests]),
             "stream_ids": [request.stream_id for request in requests],
             "shards": [commit.shard for commit in commits],
             "nexts": [commit.offset for commit in commits],
@@ -360,6 +356,14 @@ class GroupRows(DefinitionTable[GroupName, Group, LockedGroupName]):
         )
         async with self._database.writing() as session:
             return bool((await session.execute(statement)).rowcount)  # type: ignore[attr-defined]
+
+
+def _group_columns(names: Sequence[GroupName]) -> dict[str, list[Any]]:
+    return {
+        "nths": list(range(len(names))),
+        "namespaces": [name.namespace for name in names],
+        "names": [name.name for name in names],
+    }
 
 
 def _heartbeat_result(row: Row[Any]) -> HeartbeatResult:

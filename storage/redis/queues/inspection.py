@@ -3,8 +3,6 @@
 Messages, dead letters and parked groups.
 """
 
-from collections.abc import Sequence
-
 from storage.domain import limits
 from storage.domain.clock import ScriptTime
 from storage.domain.errors import MessageInFlight, MessageNotFound
@@ -17,13 +15,17 @@ from storage.domain.queues.message import (
     DeadLetter,
     DeathReason,
     MessageState,
-    WhichDead,
     message_id,
 )
 from storage.domain.queues.policies import ParkedGroup
 from storage.domain.queues.queue import Queue
 from storage.domain.trace_context import with_noted
-from storage.hot_store.queue_contents import BrowsePage, QueueContentStore, RedelayCursor
+from storage.hot_store.queue_contents import (
+    BrowsePage,
+    DeadSelection,
+    QueueContentStore,
+    RedelayCursor,
+)
 from storage.redis.queues.queue_scripts import QueueScripts
 from storage.redis.queues.script_args import ParsedHeaders, fifo_arg, parse_headers
 from storage.redis.queues.stats import upkeep_arguments
@@ -111,12 +113,7 @@ class RedisQueueContentStore(QueueScripts, QueueContentStore):
         return [_dead(queue.log_id, row) for row in reply[2:]], _more(reply[1])
 
     async def redrive(
-        self,
-        queue: Queue,
-        page: BrowsePage,
-        which: WhichDead,
-        offsets: Sequence[int],
-        now: ScriptTime,
+        self, queue: Queue, page: BrowsePage, selection: DeadSelection, now: ScriptTime
     ) -> tuple[int, int | None]:
         reply = await self._write(
             "redrive_dead_letters",
@@ -126,9 +123,9 @@ class RedisQueueContentStore(QueueScripts, QueueContentStore):
             fifo_arg(queue),
             page.after_offset,
             limits.BROWSE_SCANNED_MAX,
-            which.reason,
-            which.group,
-            *offsets,
+            selection.reason,
+            selection.group,
+            *selection.offsets,
         )
         return reply[1], _more(reply[2])
 
