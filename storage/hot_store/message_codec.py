@@ -13,14 +13,14 @@ from storage.domain.log.record_batch import (
     encode_batch,
 )
 from storage.domain.queues.message import NewMessage
-from storage.domain.queues.queue import DedupScope, Queue, QueueType
+from storage.domain.queues.queue import DedupScope, QueueSpec, QueueType
 
 _encoder = msgspec.msgpack.Encoder()
 
 
-def encode_message(message: NewMessage, queue: Queue) -> tuple[bytes, bytes]:
+def encode_message(message: NewMessage, spec: QueueSpec) -> tuple[bytes, bytes]:
     """Encode a message as the log stores it, and its options for the script."""
-    spec, dedup_id = queue.spec, message.dedup_id
+    dedup_id = message.dedup_id
     if spec.deduplicate_by_content and not dedup_id:
         dedup_id = hashlib.sha256(message.body).hexdigest()
     reserved: list[Header] = list(message.system)

@@ -38,7 +38,7 @@ from storage.domain.queues.message import (
     Settlement,
     check_settlement,
 )
-from storage.domain.queues.queue import Queue, QueueStats
+from storage.domain.queues.queue import DedupScope, Queue, QueueSpec, QueueStats, QueueType
 from storage.domain.streams.idempotence import (
     AppendCounts,
     PartialDuplicate,
@@ -115,7 +115,7 @@ class Queues:
         self, messages: Sequence[NewMessage], key: str, queue: Queue
     ) -> list[SentMessage]:
         encoded = _encoded(messages, queue)
-        part = SendPart(encoded, key, _fingerprint(messages, encoded, queue) if key else "")
+        part = SendPart(encoded, key, _fingerprint(messages, encoded, queue.spec) if key else "")
         return await self._send_part(queue, part)
 
     async def _send_part(self, queue: Queue, part: SendPart) -> list[SentMessage]:
@@ -403,20 +403,34 @@ _NEVER_USED = SweepResult(0, 0, False)
 _INVALID = Settled(ErrorCode.RECEIPT_HANDLE_INVALID)
 
 
+_NO_DEFAULTS = {queue_type: QueueSpec(type=queue_type) for queue_type in QueueType}
+
+
 def _fingerprint(
-    messages: Sequence[NewMessage], encoded: Sequence[tuple[bytes, bytes]], queue: Queue
+    messages: Sequence[NewMessage], encoded: Sequence[tuple[bytes, bytes]], spec: QueueSpec
 ) -> str:
     """Return the fingerprint stored with an idempotency key, which identifies the content.
 
-    Trace context does not count, as a retry is made in another span than the first call.
+    What the sender gave counts, and not the defaults of the queue, which may change before a retry; nor does trace context, as
+    a retry is made in another span than the first call.
     """
-    if any(name in OF_TRACES for one in messages for name, _, _ in (*one.headers, *one.system)):
-        encoded = [encode_message(_untraced(one), queue) for one in messages]
+    if _changes_messages(spec) or any(map(_is_traced, messages)):
+        encoded = [encode_message(_untraced(one), _NO_DEFAULTS[spec.type]) for one in messages]
     digest = hashlib.blake2b(digest_size=8)
     for batch, options in encoded:
         digest.update(batch)
         digest.update(options)
     return digest.hexdigest()
+
+
+def _changes_messages(spec: QueueSpec) -> bool:
+    """Return whether a message is encoded otherwise than in a queue without defaults."""
+    has_scope = spec.dedup_scope is not DedupScope.QUEUE
+    return bool(spec.delay_ms or spec.ttl_ms) or spec.deduplicate_by_content or has_scope
+
+
+def _is_traced(message: NewMessage) -> bool:
+    return any(name in OF_TRACES for name, _, _ in (*message.headers, *message.system))
 
 
 def _untraced(message: NewMessage) -> NewMessage:
@@ -427,7 +441,7 @@ def _untraced(message: NewMessage) -> NewMessage:
 def _encoded(messages: Sequence[NewMessage], queue: Queue) -> list[tuple[bytes, bytes]]:
     for message in messages:
         queue.check_message(message)
-    return [encode_message(message, queue) for message in messages]
+    return [encode_message(message, queue.spec) for message in messages]
 
 
 def _check_batch(messages: Sequence[NewMessage]) -> None:

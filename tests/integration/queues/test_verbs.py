@@ -1,11 +1,20 @@
 """The verbs of a queue, one rule at a time; `tests/stateful` combines them."""
 
-import pytest
+from contextlib import suppress
 
-from storage.domain.errors import ErrorCode, IdempotencyKeyReused, MessageTooLarge, QueueNotFound
+import pytest
+from msgspec.structs import replace
+
+from storage.domain.errors import (
+    ErrorCode,
+    IdempotencyKeyReused,
+    MessageTooLarge,
+    QueueNotFound,
+    ValidationFailed,
+)
 from storage.domain.names import QueueName
 from storage.domain.queues.message import NewMessage, ReceivedMessage, SettleAction, Settlement
-from storage.domain.queues.queue import QueueSpec, QueueType
+from storage.domain.queues.queue import DedupScope, QueueSpec, QueueType
 
 ORDERS = QueueName("orders")
 TALLY = QueueName("tally.fifo")
@@ -206,6 +215,32 @@ async def test_repeat_with_same_idempotency_key_returns_first_result(queues):
     assert [one.message_id for one in again] == [one.message_id for one in first]
     assert again[0].duplicate
     assert (await queues.stats(ORDERS)).ready == 1
+
+
+@pytest.mark.parametrize("queue_type", QueueType)
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"delay_ms": 60_000},
+        {"ttl_ms": 60_000},
+        {"deduplicate_by_content": True},
+        {"dedup_scope": DedupScope.GROUP},
+        {"retention_ms": 120_000},
+        {"message_bytes_max": 2_000},
+    ],
+    ids=lambda changed: next(iter(changed)),
+)
+async def test_repeat_is_recognized_after_change_of_queue(engines, queue_type, changed):
+    name, spec = QueueName("changing"), QueueSpec(type=queue_type)
+    message = NewMessage(b"paid", group="g")
+    await engines.catalog.put_queue(name, spec)
+    [first] = await engines.queues.send(name, [message], idempotency_key="k")
+
+    with suppress(ValidationFailed):  # a standard queue has no deduplication
+        await engines.catalog.put_queue(name, replace(spec, **changed))
+    [again] = await engines.queues.send(name, [message], idempotency_key="k")
+
+    assert (again.message_id, again.duplicate) == (first.message_id, True)
 
 
 async def test_idempotency_key_with_other_content_is_rejected(queues):
