@@ -94,7 +94,7 @@ def _uvicorn(listener: int) -> list[str]:
     return [
         *PYTHON,
         "-m",
-        "uvicorn",
+        "api.server.uvicorn_server",
         APPLICATION,
         "--factory",
         f"--app-dir={PACKAGES}",

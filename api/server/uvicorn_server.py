@@ -1,0 +1,51 @@
+"""uvicorn's program with a server that is woken when it has to end, rather than polling.
+
+Relies on `Server.main_loop`, `on_tick` and `handle_exit` of uvicorn, and that its command line makes the server from the
+name `Server` of `uvicorn.main`; `tests/unit/http/test_uvicorn_server.py` has a test of each.
+"""
+
+import asyncio
+import sys
+from contextlib import suppress
+from types import FrameType
+
+import uvicorn
+
+_TICK_S = 1.0
+_TICKS = 10  # of uvicorn's in one of ours: the Date header is renewed with each tenth
+
+
+class WokenServer(uvicorn.Server):
+    """Server that ticks once a second, and at once when a signal asks it to end."""
+
+    def __init__(self, config: uvicorn.Config) -> None:
+        super().__init__(config)
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._woken = asyncio.Event()
+
+    async def main_loop(self) -> None:
+        """Run until the server has to end."""
+        self._loop = asyncio.get_running_loop()
+        tick = 0
+        while not await self.on_tick(tick):
+            tick += _TICKS
+            with suppress(TimeoutError):
+                async with asyncio.timeout(_TICK_S):
+                    await self._woken.wait()
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """Handle a signal that asks the server to end."""
+        super().handle_exit(sig, frame)
+        if self._loop is not None:
+            self._loop.call_soon_threadsafe(self._woken.set)
+
+
+def main() -> None:
+    """Run uvicorn's command line with this server."""
+    program = sys.modules["uvicorn.main"]
+    program.Server = WokenServer  # type: ignore[attr-defined]
+    program.main()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,68 @@
+"""uvicorn's program with a server that is woken: what of uvicorn it relies on."""
+
+import asyncio
+import signal
+import sys
+from itertools import pairwise
+
+import pytest
+import uvicorn
+
+from api.server import uvicorn_server
+from api.server.uvicorn_server import WokenServer
+
+
+async def application(scope, receive, send) -> None:
+    """Do nothing."""
+
+
+def make_server() -> WokenServer:
+    return WokenServer(uvicorn.Config(application))
+
+
+async def test_signal_ends_server_at_once():
+    server = make_server()
+    loop_task = asyncio.create_task(server.main_loop())
+    await asyncio.sleep(0.01)
+
+    server.handle_exit(signal.SIGTERM, None)
+
+    await asyncio.wait_for(loop_task, 0.5)
+    assert server.should_exit
+
+
+async def test_signal_before_start_ends_server():
+    server = make_server()
+    server.handle_exit(signal.SIGTERM, None)
+
+    await asyncio.wait_for(server.main_loop(), 0.5)
+
+
+async def test_each_tick_renews_date_header(monkeypatch):
+    monkeypatch.setattr(uvicorn_server, "_TICK_S", 0.001)
+    server = make_server()
+    headers = []
+
+    async def tick(counter: int) -> bool:
+        await uvicorn.Server.on_tick(server, counter)
+        headers.append(server.server_state.default_headers)
+        server.should_exit = len(headers) == 5
+        return server.should_exit
+
+    monkeypatch.setattr(server, "on_tick", tick)
+    await server.main_loop()
+
+    assert all(name == b"date" for (name, _), *_ in headers)
+    assert all(before is not after for before, after in pairwise(headers))
+
+
+def test_command_line_makes_this_server(monkeypatch):
+    servers = []
+    monkeypatch.setattr(sys.modules["uvicorn.main"], "Server", uvicorn.Server)
+    monkeypatch.setattr(sys, "argv", ["uvicorn", "tests.unit.http.test_uvicorn_server:application"])
+    monkeypatch.setattr(WokenServer, "run", lambda self, **_: servers.append(self))
+
+    with pytest.raises(SystemExit):
+        uvicorn_server.main()
+
+    assert [type(server) for server in servers] == [WokenServer]
