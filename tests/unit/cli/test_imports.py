@@ -35,7 +35,6 @@ OF_A_CALL = {
     "millstream_client",
     "msgspec",
     "ssl",
-    "websockets",
 }
 """The client of a service, and what it is made of."""
 SCRIPT = """

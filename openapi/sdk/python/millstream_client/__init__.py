@@ -6,51 +6,55 @@ with Millstream() as client:
     client.queue("orders").send({"order": 7})
 """
 
-from millstream_client.aio.client import AsyncMillstream
-from millstream_client.aio.groups import AsyncGroup, AsyncMember
-from millstream_client.aio.messages import AsyncMessage
-from millstream_client.aio.queues import AsyncQueue
-from millstream_client.aio.replays import AsyncReplay
-from millstream_client.aio.sources import AsyncSource
-from millstream_client.aio.streams import AsyncStream
-from millstream_client.aio.subscriptions import AsyncSubscription
-from millstream_client.aio.work import AsyncWorker
-from millstream_client.errors import (
-    AlreadyExists,
-    BadRequest,
-    Conflict,
-    ConnectionFailed,
-    Forbidden,
-    Gone,
-    ItemRefused,
-    Limited,
-    Lost,
-    MillstreamError,
-    NeverConnected,
-    NotFound,
-    NotMillstream,
-    OutcomeUnknown,
-    PartlyRefused,
-    PreconditionFailed,
-    Refused,
-    ServerFailed,
-    TimedOut,
-    Unauthenticated,
-    Unavailable,
-)
-from millstream_client.messages import NewMessage, Sent
-from millstream_client.records import Appended, Gap, NewRecord, Record
-from millstream_client.retries import Retries
-from millstream_client.sync.client import Millstream
-from millstream_client.sync.groups import Group, Member
-from millstream_client.sync.messages import Message
-from millstream_client.sync.queues import Queue
-from millstream_client.sync.replays import Replay
-from millstream_client.sync.sources import Source
-from millstream_client.sync.streams import Stream
-from millstream_client.sync.subscriptions import Subscription
-from millstream_client.sync.work import Worker
-from millstream_client.working import Reject, Retry
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from millstream_client.aio.client import AsyncMillstream
+    from millstream_client.aio.groups import AsyncGroup, AsyncMember
+    from millstream_client.aio.messages import AsyncMessage
+    from millstream_client.aio.queues import AsyncQueue
+    from millstream_client.aio.replays import AsyncReplay
+    from millstream_client.aio.sources import AsyncSource
+    from millstream_client.aio.streams import AsyncStream
+    from millstream_client.aio.subscriptions import AsyncSubscription
+    from millstream_client.aio.work import AsyncWorker
+    from millstream_client.errors import (
+        AlreadyExists,
+        BadRequest,
+        Conflict,
+        ConnectionFailed,
+        Forbidden,
+        Gone,
+        ItemRefused,
+        Limited,
+        Lost,
+        MillstreamError,
+        NeverConnected,
+        NotFound,
+        NotMillstream,
+        OutcomeUnknown,
+        PartlyRefused,
+        PreconditionFailed,
+        Refused,
+        ServerFailed,
+        TimedOut,
+        Unauthenticated,
+        Unavailable,
+    )
+    from millstream_client.messages import NewMessage, Sent
+    from millstream_client.records import Appended, Gap, NewRecord, Record
+    from millstream_client.retries import Retries
+    from millstream_client.sync.client import Millstream
+    from millstream_client.sync.groups import Group, Member
+    from millstream_client.sync.messages import Message
+    from millstream_client.sync.queues import Queue
+    from millstream_client.sync.replays import Replay
+    from millstream_client.sync.sources import Source
+    from millstream_client.sync.streams import Stream
+    from millstream_client.sync.subscriptions import Subscription
+    from millstream_client.sync.work import Worker
+    from millstream_client.working import Reject, Retry
 
 __all__ = [
     "AlreadyExists",
@@ -104,3 +108,66 @@ __all__ = [
     "Unavailable",
     "Worker",
 ]
+
+_NAMES = {
+    "aio.client": ("AsyncMillstream",),
+    "aio.groups": ("AsyncGroup", "AsyncMember"),
+    "aio.messages": ("AsyncMessage",),
+    "aio.queues": ("AsyncQueue",),
+    "aio.replays": ("AsyncReplay",),
+    "aio.sources": ("AsyncSource",),
+    "aio.streams": ("AsyncStream",),
+    "aio.subscriptions": ("AsyncSubscription",),
+    "aio.work": ("AsyncWorker",),
+    "errors": (
+        "AlreadyExists",
+        "BadRequest",
+        "Conflict",
+        "ConnectionFailed",
+        "Forbidden",
+        "Gone",
+        "ItemRefused",
+        "Limited",
+        "Lost",
+        "MillstreamError",
+        "NeverConnected",
+        "NotFound",
+        "NotMillstream",
+        "OutcomeUnknown",
+        "PartlyRefused",
+        "PreconditionFailed",
+        "Refused",
+        "ServerFailed",
+        "TimedOut",
+        "Unauthenticated",
+        "Unavailable",
+    ),
+    "messages": ("NewMessage", "Sent"),
+    "records": ("Appended", "Gap", "NewRecord", "Record"),
+    "retries": ("Retries",),
+    "sync.client": ("Millstream",),
+    "sync.groups": ("Group", "Member"),
+    "sync.messages": ("Message",),
+    "sync.queues": ("Queue",),
+    "sync.replays": ("Replay",),
+    "sync.sources": ("Source",),
+    "sync.streams": ("Stream",),
+    "sync.subscriptions": ("Subscription",),
+    "sync.work": ("Worker",),
+    "working": ("Reject", "Retry"),
+}
+"""Names by module, which is loaded when one of them is used: few programs use all."""
+
+_MODULES = {name: module for module, names in _NAMES.items() for name in names}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,4 +1,7 @@
-"""Client of a service: create one per service, and get everything else from it."""
+"""Client of a service: create one per service, and get everything else from it.
+
+A module is loaded when it is used: a program that only lists queues loads no subscriptions.
+"""
 
 from __future__ import annotations
 
@@ -7,13 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import httpx
 
-from millstream_client.aio.groups import AsyncGroup
-from millstream_client.aio.jobs import AsyncJob
 from millstream_client.aio.pages import all_pages
-from millstream_client.aio.queues import AsyncQueue
-from millstream_client.aio.replays import AsyncReplay, AsyncReplays
-from millstream_client.aio.sources import AsyncSource
-from millstream_client.aio.streams import AsyncStream
 from millstream_client.aio.transport import AsyncTransport
 from millstream_client.core.api.archives.list_archived_files import list_archived_files
 from millstream_client.core.api.groups.list_consumer_groups import list_consumer_groups
@@ -30,6 +27,12 @@ from millstream_client.retries import Retries
 from millstream_client.settings import DEFAULT, ApiKey, read_options
 
 if TYPE_CHECKING:
+    from millstream_client.aio.groups import AsyncGroup
+    from millstream_client.aio.jobs import AsyncJob
+    from millstream_client.aio.queues import AsyncQueue
+    from millstream_client.aio.replays import AsyncReplay, AsyncReplays
+    from millstream_client.aio.sources import AsyncSource
+    from millstream_client.aio.streams import AsyncStream
     from millstream_client.aio.subscriptions import AsyncSubscription
     from millstream_client.calls import Call
     from millstream_client.core.models.archived_file_out import ArchivedFileOut
@@ -67,7 +70,6 @@ class AsyncMillstream:
     ) -> None:
         self.options = read_options(url, api_key, timeout_seconds, retries, ca_file)
         self.transport = AsyncTransport(self.options, http)
-        self.replays = AsyncReplays(self.transport)
 
     async def __aenter__(self) -> AsyncMillstream:
         return self
@@ -92,26 +94,45 @@ class AsyncMillstream:
 
     def queue(self, name: str) -> AsyncQueue:
         """Return a queue, whether it exists or not."""
+        from millstream_client.aio.queues import AsyncQueue
+
         return AsyncQueue(self.transport, name)
 
     def stream(self, name: str) -> AsyncStream:
         """Return a stream, whether it exists or not."""
+        from millstream_client.aio.streams import AsyncStream
+
         return AsyncStream(self.transport, name)
 
     def group(self, name: str) -> AsyncGroup:
         """Return a consumer group, whether it exists or not."""
+        from millstream_client.aio.groups import AsyncGroup
+
         return AsyncGroup(self.transport, name)
 
     def source(self, name: str) -> AsyncSource:
         """Return a source of webhooks, whether it exists or not."""
+        from millstream_client.aio.sources import AsyncSource
+
         return AsyncSource(self.transport, name)
+
+    @property
+    def replays(self) -> AsyncReplays:
+        """The replays of the service; `start` begins one."""
+        from millstream_client.aio.replays import AsyncReplays
+
+        return AsyncReplays(self.transport)
 
     def replay(self, name: str) -> AsyncReplay:
         """Return a replay, whether it exists or not; `replays.start` starts one."""
+        from millstream_client.aio.replays import AsyncReplay
+
         return AsyncReplay(self.transport, name)
 
     def job(self, name: str) -> AsyncJob:
         """Return a job, whether it exists or not."""
+        from millstream_client.aio.jobs import AsyncJob
+
         return AsyncJob(self.transport, name)
 
     def subscribe(self, source: str, **options: Any) -> AsyncSubscription:

@@ -1,5 +1,8 @@
 # Generated from aio/client.py by `make sdk`; changes are lost.
-"""Client of a service: create one per service, and get everything else from it."""
+"""Client of a service: create one per service, and get everything else from it.
+
+A module is loaded when it is used: a program that only lists queues loads no subscriptions.
+"""
 
 from __future__ import annotations
 
@@ -21,13 +24,7 @@ from millstream_client.core.models.job_state import JobState
 from millstream_client.core.types import UNSET
 from millstream_client.retries import Retries
 from millstream_client.settings import DEFAULT, ApiKey, read_options
-from millstream_client.sync.groups import Group
-from millstream_client.sync.jobs import Job
 from millstream_client.sync.pages import all_pages
-from millstream_client.sync.queues import Queue
-from millstream_client.sync.replays import Replay, Replays
-from millstream_client.sync.sources import Source
-from millstream_client.sync.streams import Stream
 from millstream_client.sync.transport import Transport
 
 if TYPE_CHECKING:
@@ -40,6 +37,12 @@ if TYPE_CHECKING:
     from millstream_client.core.models.replay_out import ReplayOut
     from millstream_client.core.models.source_out import SourceOut
     from millstream_client.core.models.stream_out import StreamOut
+    from millstream_client.sync.groups import Group
+    from millstream_client.sync.jobs import Job
+    from millstream_client.sync.queues import Queue
+    from millstream_client.sync.replays import Replay, Replays
+    from millstream_client.sync.sources import Source
+    from millstream_client.sync.streams import Stream
     from millstream_client.sync.subscriptions import Subscription
 
 T = TypeVar("T")
@@ -68,7 +71,6 @@ class Millstream:
     ) -> None:
         self.options = read_options(url, api_key, timeout_seconds, retries, ca_file)
         self.transport = Transport(self.options, http)
-        self.replays = Replays(self.transport)
 
     def __enter__(self) -> Millstream:
         return self
@@ -93,26 +95,45 @@ class Millstream:
 
     def queue(self, name: str) -> Queue:
         """Return a queue, whether it exists or not."""
+        from millstream_client.sync.queues import Queue
+
         return Queue(self.transport, name)
 
     def stream(self, name: str) -> Stream:
         """Return a stream, whether it exists or not."""
+        from millstream_client.sync.streams import Stream
+
         return Stream(self.transport, name)
 
     def group(self, name: str) -> Group:
         """Return a consumer group, whether it exists or not."""
+        from millstream_client.sync.groups import Group
+
         return Group(self.transport, name)
 
     def source(self, name: str) -> Source:
         """Return a source of webhooks, whether it exists or not."""
+        from millstream_client.sync.sources import Source
+
         return Source(self.transport, name)
+
+    @property
+    def replays(self) -> Replays:
+        """The replays of the service; `start` begins one."""
+        from millstream_client.sync.replays import Replays
+
+        return Replays(self.transport)
 
     def replay(self, name: str) -> Replay:
         """Return a replay, whether it exists or not; `replays.start` starts one."""
+        from millstream_client.sync.replays import Replay
+
         return Replay(self.transport, name)
 
     def job(self, name: str) -> Job:
         """Return a job, whether it exists or not."""
+        from millstream_client.sync.jobs import Job
+
         return Job(self.transport, name)
 
     def subscribe(self, source: str, **options: Any) -> Subscription:
