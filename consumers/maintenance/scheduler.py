@@ -151,6 +151,7 @@ class Sweeper:
                 for task in self._tasks:
                     if task.store is store:
                         group.create_task(self._repeat(task, turns))
+                await asyncio.Event().wait()  # also where a store has no tasks
         finally:
             self._metrics.leads(store, leads=False)
             logger.info("maintenance_leader_resigned", extra=facts)

@@ -155,15 +155,23 @@ async def test_one_sweeper_leads_until_it_stops(storage, store):
 
         return task("count", work, store=store, period_ms=10)
 
-    async def leader():
-        return [sweeper.leads.count(store) for sweeper in (first, second)]
-
     async with sweeping(storage, counting("two"), holder="two") as (second, _):
+        await eventually(lambda: _leads(second), True)
         async with sweeping(storage, counting("one"), holder="one") as (first, _):
             await eventually(lambda: _positive(counts, "two"), True)
-            assert await leader() == [0, 1]
+            assert first.leads == ()
             assert counts["one"] == 0
         assert store in second.leads
+
+
+async def test_leader_of_store_without_tasks_is_elected_once(storage, caplog):
+    caplog.set_level("INFO")
+    async with sweeping(storage) as (sweeper, _):
+        await eventually(lambda: _leads(sweeper), True)
+        await asyncio.sleep(0.1)
+
+        assert caplog.text.count("maintenance_leader_elected") == len(LeaseStore)
+        assert "maintenance_leader_resigned" not in caplog.text
 
 
 async def test_next_sweeper_leads_when_leader_stops(storage):
