@@ -1,9 +1,9 @@
 """Program that writes the archive of the classes that Spark loads."""
 
 import asyncio
+import shutil
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -36,14 +36,18 @@ def build() -> None:
 
     Raises JavaMissing, SparkFailed, OSError, SubprocessError.
     """
-    FILE.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=FILE.parent) as folder:
-        new = Path(folder, FILE.name)
+    folder = FILE.with_suffix(".new")
+    shutil.rmtree(folder, ignore_errors=True)  # of a build that was killed
+    folder.mkdir(parents=True)
+    new = folder / FILE.name
+    try:
         _write_base_archive(find_java())
-        asyncio.run(_dump(new, Path(folder)))
+        asyncio.run(_dump(new, folder))
         if not new.exists():
             raise SparkFailed("The JVM wrote none.")
         new.replace(FILE)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _write_base_archive(java: Java) -> None:
