@@ -10,6 +10,7 @@ import pytest
 from api.cli.up.data_directory import acquire_lock
 from storage.bootstrap import open_storage
 from storage.domain.access.audit import AuditFilter
+from storage.domain.clock import ManualClock
 from storage.domain.names import GroupName, QueueName, StreamName
 from storage.domain.queues.message import NewMessage
 from storage.embedded.postgres import PostgresServer
@@ -21,6 +22,8 @@ from tests.cli_commands import millstream
 pytestmark = [pytest.mark.one_store, pytest.mark.one_server]
 
 KEPT = Path(__file__).parent / "data" / "deployment_2876b27.tar"
+ENDED_AT_MS = 1795610100696
+"""The time of the backup: by the system clock, delays and retentions in it have ended."""
 AUDITED = [
     "put_namespace",
     "put_queue",
@@ -57,7 +60,7 @@ def test_deployment_of_2876b27_opens_and_works(settings, monkeypatch):
     verified_again = millstream("audit", "verify", "--local")
 
     async def use() -> None:
-        async with open_storage(settings) as storage:
+        async with open_storage(settings, clock=ManualClock(ENDED_AT_MS)) as storage:
             await check_queues(storage)
             await check_stream(storage)
             await check_audit_log(storage)
