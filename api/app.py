@@ -60,6 +60,7 @@ from api.websocket.subscriptions.queue import QueueSubscriptionServices
 from consumers.feeds.feed import Feeds
 from consumers.webhooks.manual_delivery import Requested
 from storage.bootstrap import Storage, open_storage
+from storage.concurrency.periodic import pause_seconds
 from storage.domain.clock import SystemClock
 from storage.domain.limits import Limits
 from storage.domain.presence import ProcessRole
@@ -264,7 +265,8 @@ async def _background_task(work: Coroutine[None, None, None]) -> AsyncGenerator[
 async def _measure_lag(counts: MetricBuffers) -> None:
     """Measure the event loop's lag periodically, and flush pending counts."""
     while True:
-        due = time.perf_counter() + LAG_PROBE_SECONDS
-        await asyncio.sleep(LAG_PROBE_SECONDS)
+        pause_s = pause_seconds(LAG_PROBE_SECONDS, asyncio.get_running_loop().time())
+        due = time.perf_counter() + pause_s
+        await asyncio.sleep(pause_s)
         EVENT_LOOP_LAG_SECONDS.observe(max(0.0, time.perf_counter() - due))
         counts.flush()

@@ -11,6 +11,8 @@ from types import FrameType
 
 import uvicorn
 
+from storage.concurrency.periodic import pause_seconds
+
 _TICK_S = 1.0
 _TICKS = 10  # of uvicorn's in one of ours: the Date header is renewed with each tenth
 
@@ -30,7 +32,7 @@ class WokenServer(uvicorn.Server):
         while not await self.on_tick(tick):
             tick += _TICKS
             with suppress(TimeoutError):
-                async with asyncio.timeout(_TICK_S):
+                async with asyncio.timeout(pause_seconds(_TICK_S, self._loop.time())):
                     await self._woken.wait()
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:

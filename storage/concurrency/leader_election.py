@@ -15,6 +15,7 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import NamedTuple, Protocol
 
+from storage.concurrency.periodic import pause_seconds
 from storage.concurrency.tasks import end
 from storage.domain import limits
 from storage.domain.errors import MillstreamError
@@ -113,11 +114,13 @@ class LeaderElection:
 
     async def _pause(self, pause_s: float) -> None:
         """Wait for the next attempt; while leading, at most until the lease must be given up."""
+        now_s = asyncio.get_running_loop().time()
+        pause_s = pause_seconds(pause_s, now_s)
         if self._leading is None:
             await asyncio.sleep(pause_s)
             return
-        left_s = self._until_s - asyncio.get_running_loop().time()
-        await asyncio.wait([self._leading], timeout=min(pause_s, max(0.0, left_s)))
+        left_s = max(0.0, self._until_s - now_s)
+        await asyncio.wait([self._leading], timeout=min(pause_s, left_s))
         if self._leading.done():
             leading, self._leading = self._leading, None
             await leading

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import math
 import random
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
@@ -12,7 +13,7 @@ from storage.domain.errors import MillstreamError
 logger = logging.getLogger(__name__)
 
 JITTER = 0.1
-"""Share of the interval by which a pause may be shorter, so that processes do not act in step."""
+"""Share of the interval by which a pause may be shorter."""
 
 
 async def periodic(
@@ -24,7 +25,6 @@ async def periodic(
     delay_first: bool = False,
     retry_s: float | None = None,
     idle_s: float = 0.0,
-    chance: Callable[[], float] = random.random,  # noqa: S311
 ) -> Never:
     """Run `work` at once and then after each interval, until cancelled.
 
@@ -34,17 +34,17 @@ async def periodic(
     """
     pause_s = interval_s
     if delay_first:
-        await _pause(pause_s, wake, chance)
+        await _pause(pause_s, wake)
     attempt = _Attempt(succeeded=True, result=0)
     while True:
         if wake is not None:
             wake.clear()
         attempt = await _attempt(work, name, is_first=attempt.succeeded)
         if retry_s is not None and not attempt.succeeded:
-            await _pause(retry_s, None, chance)
+            await _pause(retry_s, None)
             continue
         pause_s = interval_s if attempt.result else max(interval_s, min(2 * pause_s, idle_s))
-        await _pause(pause_s, wake, chance)
+        await _pause(pause_s, wake)
 
 
 class _Attempt(NamedTuple):
@@ -66,10 +66,24 @@ async def _attempt(work: Callable[[], Awaitable[object]], name: str, *, is_first
     return _Attempt(False, 0)
 
 
-async def _pause(
-    interval_s: float, wake: asyncio.Event | None, chance: Callable[[], float]
-) -> None:
-    pause_s = interval_s * (1 - JITTER * chance())
+def pause_seconds(
+    interval_s: float,
+    now_s: float,
+    chance: Callable[[], float] = random.random,  # noqa: S311
+) -> float:
+    """Return how long to pause for an interval from a time of the monotonic clock.
+
+    A pause ends at a full second if one lies in the last tenth of the interval, so that an idle machine wakes once for the work
+    of all loops and processes. Otherwise it is shortened at random by up to a tenth.
+    """
+    full_s = math.floor(now_s + interval_s)
+    if full_s >= now_s + interval_s * (1 - JITTER):
+        return full_s - now_s
+    return interval_s * (1 - JITTER * chance())
+
+
+async def _pause(interval_s: float, wake: asyncio.Event | None) -> None:
+    pause_s = pause_seconds(interval_s, asyncio.get_running_loop().time())
     if wake is None:
         await asyncio.sleep(pause_s)
         return

@@ -21,6 +21,7 @@ import attrs
 from msgspec.structs import replace
 
 from storage.concurrency.isolation import Isolation
+from storage.concurrency.periodic import pause_seconds
 from storage.concurrency.tasks import in_background
 from storage.domain import limits
 from storage.domain.clock import Clock
@@ -180,8 +181,9 @@ class HeartbeatLoop:
     async def _pause(self, waiter: Waiter) -> None:
         """Wait until the next heartbeat is due or a request arrives; measure the event-loop lag."""
         loop = asyncio.get_running_loop()
-        due_s = loop.time() + self._every_s
-        await waiter.wait(self._every_s)
+        pause_s = pause_seconds(self._every_s, loop.time())
+        due_s = loop.time() + pause_s
+        await waiter.wait(pause_s)
         if not waiter.was_woken:
             self._lag_ms = max(0.0, loop.time() - due_s) * limits.SECOND_MS
 

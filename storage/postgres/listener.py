@@ -18,6 +18,7 @@ from typing import Any
 import psycopg
 from psycopg import AsyncConnection, sql
 
+from storage.concurrency.periodic import pause_seconds
 from storage.concurrency.tasks import in_background
 from storage.domain import limits
 from storage.postgres.database import connection_options, conninfo
@@ -125,7 +126,7 @@ async def _is_readable(file: int, within_s: float) -> bool:
     loop, arrived = asyncio.get_running_loop(), asyncio.Event()
     loop.add_reader(file, arrived.set)
     try:
-        async with asyncio.timeout(within_s):
+        async with asyncio.timeout(pause_seconds(within_s, loop.time())):
             return await arrived.wait()
     except TimeoutError:
         return False

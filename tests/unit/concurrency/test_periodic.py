@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from storage.concurrency.periodic import JITTER, periodic
+from storage.concurrency.periodic import JITTER, pause_seconds, periodic
 from storage.concurrency.tasks import end
 from storage.domain.errors import StorageUnavailable
 
@@ -49,13 +49,13 @@ def pauses(monkeypatch) -> list[float]:
 
 
 async def test_work_runs_at_once_and_after_each_interval(work, pauses):
-    task = asyncio.create_task(periodic(10.0, work.run, "sample", chance=lambda: 0.0))
+    task = asyncio.create_task(periodic(10.0, work.run, "sample"))
     await work.next_run()
     await work.next_run()
     await end(task)
 
     assert work.runs >= 2
-    assert set(pauses) == {10.0}
+    assert all(10.0 * (1 - JITTER) <= pause_s <= 10.0 for pause_s in pauses)
 
 
 async def test_first_run_waits_when_delayed(work, pauses):
@@ -66,13 +66,29 @@ async def test_first_run_waits_when_delayed(work, pauses):
     await end(task)
 
 
-async def test_jitter_shortens_pause(work, pauses):
-    task = asyncio.create_task(periodic(10.0, work.run, "sample", chance=lambda: 1.0))
-    await work.next_run()
-    await work.next_run()
-    await end(task)
+@pytest.mark.parametrize("interval_s", [1.0, 3.0, 10.0, 60.0])
+@pytest.mark.parametrize("into_second_s", [0.0, 0.02, 0.09])
+def test_pause_ends_at_full_second_if_one_is_near(interval_s, into_second_s):
+    now_s = 5000.0 + into_second_s
 
-    assert set(pauses) == {10.0 * (1 - JITTER)}
+    assert now_s + pause_seconds(interval_s, now_s) == pytest.approx(5000 + interval_s)
+
+
+def test_pauses_of_loops_begun_at_any_time_come_to_end_together():
+    now_s = {1.0: 70.31, 3.0: 70.52, 5.0: 70.94}
+    for interval_s, began_s in now_s.items():
+        at_s = began_s
+        while at_s < 200:
+            at_s += 0.004 + pause_seconds(interval_s, at_s)  # each run takes a moment
+        now_s[interval_s] = at_s
+
+    assert [at_s % 1 for at_s in now_s.values()] == pytest.approx([0.004] * 3)
+
+
+@pytest.mark.parametrize("chance", [0.0, 1.0])
+def test_other_pauses_are_shortened_at_random(chance):
+    assert pause_seconds(0.5, 70.1, lambda: chance) == 0.5 * (1 - JITTER * chance)
+    assert pause_seconds(1.0, 70.5, lambda: chance) == 1.0 * (1 - JITTER * chance)
 
 
 async def test_failures_are_logged_by_kind_and_end_nothing(work, pauses, caplog):
@@ -91,15 +107,15 @@ async def test_failures_are_logged_by_kind_and_end_nothing(work, pauses, caplog)
 
 async def test_retry_interval_follows_failure(work, pauses):
     work.error = StorageUnavailable()
-    task = asyncio.create_task(periodic(10.0, work.run, "sample", retry_s=1.0, chance=lambda: 0.0))
+    task = asyncio.create_task(periodic(10.0, work.run, "sample", retry_s=1.0))
     await work.next_run()
     work.error = None
     await work.next_run()
     await work.next_run()
     await end(task)
 
-    assert pauses[0] == 1.0
-    assert pauses[-1] == 10.0
+    assert pauses[0] <= 1.0
+    assert pauses[-1] >= 10.0 * (1 - JITTER)
 
 
 async def test_wake_event_starts_next_run(work):
