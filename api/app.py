@@ -22,11 +22,12 @@ from api.app_routes import control_routers, fast_routes
 from api.auth.audit import Auditing
 from api.auth.authenticator import Authenticator, OpenMode, ProxyTrustMode
 from api.auth.credentials import KeyAuthenticator
+from api.auth.endpoint_services import EndpointServices
 from api.auth.jwt import JwtIssuers
 from api.auth.revalidation import SessionRevalidator
 from api.aws.kinesis.service import KINESIS
 from api.aws.kinesis.state.process_state import KinesisProcessState
-from api.aws.protocol.endpoint import AwsEndpoint, Deployment
+from api.aws.protocol.endpoint import AwsEndpoint
 from api.aws.protocol.target_protocol import ServiceRouter, TargetEndpoint
 from api.aws.sqs.aws_limits_mode import AwsLimits
 from api.aws.sqs.service import SQS
@@ -91,7 +92,7 @@ def create_app(
     access = AccessLog(settings.access_rate) if settings.access_rate else None
     authenticator = _authenticator(settings, opened)
     revalidator, auditing = SessionRevalidator(authenticator), Auditing(opened)
-    deployment = Deployment(
+    services = EndpointServices(
         authenticator=authenticator,
         revalidator=revalidator,
         auditing=auditing,
@@ -104,15 +105,15 @@ def create_app(
         tracing=tracing,
         access=access,
     )
-    control = _control_plane(deployment, settings, storage, dispatcher, process_limits)
+    control = _control_plane(services, settings, storage, dispatcher, process_limits)
     control.state.auditing = auditing
     alike = AwsLimits(settings.limits == "aws")
-    sqs = AwsEndpoint(SQS, deployment, protocol="sqs", noun="queue", process_state=alike)
+    sqs = AwsEndpoint(SQS, services, protocol="sqs", noun="queue", process_state=alike)
     process_state = KinesisProcessState(settings.limits)
     kinesis = TargetEndpoint(
-        KINESIS, deployment, protocol="kinesis", noun="stream", process_state=process_state
+        KINESIS, services, protocol="kinesis", noun="stream", process_state=process_state
     )
-    sts = AwsEndpoint(STS, deployment, protocol="sts")
+    sts = AwsEndpoint(STS, services, protocol="sts")
     aws = ServiceRouter(sqs, targets=[kinesis], forms=[sts])
     push = WebSocketEndpoint(
         authenticator=authenticator,
@@ -123,7 +124,7 @@ def create_app(
         connection_slots=lambda: control.state.storage.connection_slots,
     )
     return Gateway(
-        deployment,
+        services,
         control,
         dispatcher,
         aws=aws,
@@ -139,7 +140,7 @@ def _authenticator(settings: Settings, opened: Callable[[], Storage]) -> Authent
 
 
 def _control_plane(
-    deployment: Deployment,
+    services: EndpointServices,
     settings: Settings,
     storage: Storage | None,
     dispatcher: Dispatcher,
@@ -148,7 +149,7 @@ def _control_plane(
     app = FastAPI(
         title="Millstream",
         version=version("millstream"),
-        lifespan=_lifespan(deployment, settings, storage, process_limits),
+        lifespan=_lifespan(services, settings, storage, process_limits),
         docs_url=None,  # their pages load scripts from other sites
         redoc_url=None,
         openapi_url=None,
@@ -163,7 +164,7 @@ def _control_plane(
     app.state.stream_metrics = dispatcher.metrics_of("streams")
     if storage is not None:
         _serve_from(app, storage, settings)
-    routers = control_routers(app, dispatcher, deployment.counts)
+    routers = control_routers(app, dispatcher, services.counts)
     for router in routers:
         app.include_router(router)
     app.state.cold_routes = [route for router in routers for route in router.routes]
@@ -181,9 +182,9 @@ def _serve_from(app: FastAPI, storage: Storage, settings: Settings) -> None:
 
 
 def _lifespan(
-    deployment: Deployment, settings: Settings, given: Storage | None, process_limits: Limits
+    services: EndpointServices, settings: Settings, given: Storage | None, process_limits: Limits
 ) -> Any:
-    counts, tracing = deployment.counts, deployment.tracing
+    counts, tracing = services.counts, services.tracing
     metrics = PublishMetrics(
         ProtocolMetrics(counts, "queue", "ws", settings.durability, "push"),
         ProtocolMetrics(counts, "stream", "ws", settings.durability, "push"),
@@ -205,7 +206,7 @@ def _lifespan(
                 counts.add(RateLimitBuffer(refusing.refused))
             counts.add(StoreMetricsBuffer(storage.store_metrics))
             await stack.enter_async_context(_background_task(_measure_lag(counts)))
-            await stack.enter_async_context(_background_task(deployment.revalidator.run()))
+            await stack.enter_async_context(_background_task(services.revalidator.run()))
             here = SocketsHere(app.state.sessions, SystemClock())
             await stack.enter_async_context(
                 registered(

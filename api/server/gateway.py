@@ -17,7 +17,7 @@ from fastapi import FastAPI
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from api.admin import access as dashboard
-from api.aws.protocol.endpoint import Deployment
+from api.auth.endpoint_services import EndpointServices
 from api.aws.protocol.target_protocol import ServiceRouter
 from api.errors import ClientDisconnected
 from api.http.body import is_open, read_body
@@ -84,7 +84,7 @@ class Gateway:
 
     def __init__(
         self,
-        deployment: Deployment,
+        services: EndpointServices,
         control: FastAPI,
         dispatcher: Dispatcher,
         *,
@@ -92,7 +92,7 @@ class Gateway:
         push: WebSocketEndpoint,
         cors_origins: Sequence[str] = (),
     ) -> None:
-        self._tracing = deployment.tracing
+        self._tracing = services.tracing
         self.control = control
         self.dispatcher = dispatcher
         self._counted = {route.noun for route in dispatcher.routes}
@@ -100,16 +100,16 @@ class Gateway:
         self._aws = aws
         self.socket_app = push
         """Application that serves sockets."""
-        self._authenticator = deployment.authenticator
-        self._revalidator = deployment.revalidator
-        self._auditing = deployment.auditing
-        metrics = RequestMetrics(deployment.counts, "http")
-        self._recorder = RequestRecorder(metrics, deployment.access)
+        self._authenticator = services.authenticator
+        self._revalidator = services.revalidator
+        self._auditing = services.auditing
+        metrics = RequestMetrics(services.counts, "http")
+        self._recorder = RequestRecorder(metrics, services.access)
         self.cors = with_cors(self._serve, cors_origins) if cors_origins else None
         """Application with CORS for other sites' pages; None without CORS origins."""
         self.unfinished = SlowRequestMonitor()
         """Connections of this process with an incomplete request."""
-        self._durability_header = durability_header(deployment.durability)
+        self._durability_header = durability_header(services.durability)
         self.match_route: FindRoute = lru_cache(maxsize=4096)(self._match_route)
         """Cached resolver of a method and a raw path, whose route never changes."""
 

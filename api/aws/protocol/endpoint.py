@@ -12,16 +12,13 @@ In open mode signatures are not checked: only local callers are admitted, and ea
 
 import re
 import time
-from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-import msgspec
 from starlette.types import Receive
 
-from api.auth.audit import Auditing, Caller, address_of, failure_outcome
-from api.auth.authenticator import Authenticator
-from api.auth.revalidation import SessionRevalidator
+from api.auth.audit import Caller, address_of, failure_outcome
+from api.auth.endpoint_services import EndpointServices
 from api.aws.protocol.audit_subject import subject_of
 from api.aws.protocol.errors import ACCESS_DENIED, UNEXPECTED, UNKNOWN, AwsError, from_refusal
 from api.aws.protocol.json_query_protocols import (
@@ -40,7 +37,6 @@ from api.http.request import FastRequest
 from api.http.request_spans import start_span
 from api.http.responses import (
     CLIENT_CLOSED_REQUEST_STATUS,
-    AccessLog,
     ExtraHeaders,
     RequestContext,
     RequestRecorder,
@@ -49,37 +45,16 @@ from api.http.responses import (
     durability_header,
     log_failure,
 )
-from api.observability.metric_buffers import MetricBuffers, ProtocolMetrics, RequestMetrics
+from api.observability.metric_buffers import ProtocolMetrics, RequestMetrics
 from api.observability.tracing import TraceSpan, Tracing, verb_of
-from storage.bootstrap import Storage
 from storage.domain.access.audit import ApiProtocol, is_administrative, outcome
 from storage.domain.access.permissions import Principal
 from storage.domain.errors import Forbidden, MillstreamError, QuotaExceeded, Unauthenticated
 from storage.quotas.enforcer import QuotaEnforcer
-from storage.settings import Durability
 
 _ACCOUNT = re.compile(r"[0-9]{12}")
 _NO_OPERATION = "unknown"
 _FORM = b"application/x-www-form-urlencoded"
-
-
-class Deployment(msgspec.Struct, frozen=True, kw_only=True):
-    """Settings and services shared by the endpoints of a deployment.
-
-    `secure`: this process serves TLS. `public_url`: as in `ServiceContext`.
-    """
-
-    authenticator: Authenticator
-    revalidator: SessionRevalidator
-    auditing: Auditing
-    counts: MetricBuffers
-    storage: Callable[[], Storage]
-    durability: Durability
-    region: str
-    secure: bool = False
-    public_url: str = ""
-    tracing: Tracing | None = None
-    access: AccessLog | None = None
 
 
 class AwsEndpoint:
@@ -92,7 +67,7 @@ class AwsEndpoint:
     def __init__(
         self,
         service: Service,
-        deployment: Deployment,
+        services: EndpointServices,
         *,
         protocol: str,
         noun: str = "",
@@ -103,20 +78,20 @@ class AwsEndpoint:
         self._signs_as = protocol
         self._noun = noun
         self._protocol = ApiProtocol(protocol)
-        self._tracing = deployment.tracing
-        self._authenticator = deployment.authenticator
-        self._revalidator = deployment.revalidator
-        self._auditing = deployment.auditing
-        self._storage = deployment.storage
-        counts, durability = deployment.counts, deployment.durability
-        self._recorder = RequestRecorder(RequestMetrics(counts, protocol), deployment.access)
+        self._tracing = services.tracing
+        self._authenticator = services.authenticator
+        self._revalidator = services.revalidator
+        self._auditing = services.auditing
+        self._storage = services.storage
+        counts, durability = services.counts, services.durability
+        self._recorder = RequestRecorder(RequestMetrics(counts, protocol), services.access)
         self._context = ServiceContext(
-            deployment.region,
+            services.region,
             ProtocolMetrics(counts, noun, protocol, durability) if noun else None,
             process_state,
-            deployment.authenticator.guards,
-            deployment.secure,
-            deployment.public_url,
+            services.authenticator.guards,
+            services.secure,
+            services.public_url,
         )
         self._extra_headers: ExtraHeaders = durability_header(durability)
 

@@ -1,6 +1,5 @@
 """Queues: due and expired messages, and stragglers in the log."""
 
-from collections.abc import Iterable
 from functools import partial
 
 from consumers.maintenance.task import drain, maintenance_task
@@ -13,12 +12,6 @@ from storage.domain.queues.queue import Queue
 
 # Shares of the idle queues: with a round every five seconds, each is visited within half a minute.
 _SHARES = 6
-
-
-async def sweep_queues(storage: Storage) -> int:
-    """Visit every queue: move due messages, drop expired ones, remove stragglers from the log."""
-    queues = await storage.catalog.all_queues()
-    return sum(await _sweep_all(storage, queues.values()))
 
 
 class ActiveQueueTracker:
@@ -39,13 +32,11 @@ class ActiveQueueTracker:
         due = dict(await storage.catalog.queues_in_turn(nth, _SHARES))
         queues = await storage.catalog.all_queues()
         due |= {name: queues[name] for name in self._busy if name in queues}
-        done = await _sweep_all(storage, due.values())
+        done = await in_batches(
+            due.values(), partial(_sweep, storage), limits.MAINTENANCE_CONCURRENCY_MAX
+        )
         self._busy = {name for name, count in zip(due, done, strict=True) if count}
         return sum(done)
-
-
-async def _sweep_all(storage: Storage, queues: Iterable[Queue]) -> list[int]:
-    return await in_batches(queues, partial(_sweep, storage), limits.MAINTENANCE_CONCURRENCY_MAX)
 
 
 async def _sweep(storage: Storage, queue: Queue) -> int:

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from consumers.maintenance.tasks.queues import sweep_queues
+from consumers.maintenance.tasks.queues import ActiveQueueTracker
 from consumers.maintenance.tasks.read_records import delete_read_records
 from consumers.maintenance.tasks.reshards import finish_reshards
 from consumers.maintenance.tasks.retention import trim_streams
@@ -109,7 +109,7 @@ def sources() -> list[Any]:
 
 
 LOOPS = [
-    Loop("queues", lambda s: s.queues, "sweep", sweep_queues),
+    Loop("queues", lambda s: s.queues, "sweep", ActiveQueueTracker()),
     Loop("streams", lambda s: s.streams, "trim", trim_streams.work),
     Loop("tiers", lambda s: s.streams, "trim", trim_archived_streams.work),
     Loop("loads", lambda s: s.streams, "scale", scale_streams.work),

@@ -4,8 +4,9 @@ import pytest
 
 from api.auth.audit import Auditing
 from api.auth.authenticator import OpenMode
+from api.auth.endpoint_services import EndpointServices
 from api.auth.revalidation import SessionRevalidator
-from api.aws.protocol.endpoint import AwsEndpoint, Deployment
+from api.aws.protocol.endpoint import AwsEndpoint
 from api.aws.protocol.errors import AwsError
 from api.aws.protocol.request_id import new_request_id
 from api.aws.sqs.actions.receive import _release_if_disconnected
@@ -32,7 +33,7 @@ def no_storage() -> Storage:
 
 @pytest.fixture
 def door() -> AwsEndpoint:
-    deployment = Deployment(
+    deployment = EndpointServices(
         authenticator=OpenMode(),
         revalidator=SessionRevalidator(OpenMode()),
         auditing=Auditing(no_storage),
