@@ -94,9 +94,9 @@ debian = $(1) || ! command -v apt-get >/dev/null || \
 	$$sudo apt-get update -qq && $$sudo apt-get install -y -qq --no-install-recommends $(2) >/dev/null; } || \
 	echo "$(2) could not be installed" >&2
 
-# For the browser tests. Where it cannot be installed they are skipped, on a machine of CI they fail.
+# For the browser tests, which run in the whole of Chromium too. Where both are missing they are skipped, on a machine of CI they fail.
 chromium:
-	@$(call debian,command -v chromium >/dev/null || command -v chromium-browser >/dev/null,chromium)
+	@$(call debian,command -v chromium-headless-shell >/dev/null,chromium-headless-shell)
 
 # Clocks that jump, for the chaos runs. Where it cannot be installed, that fault is left out, and the report says so.
 faketime:

@@ -1,5 +1,6 @@
 """Observations of a page: screenshots, accessibility, layout shifts, bytes and errors."""
 
+import os
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -26,12 +27,11 @@ addEventListener("securitypolicyviolation", e =>
 _axe = (ASSETS / "axe-4.14.1.min.js").read_text()
 
 
-async def look(page: Page, name: str) -> Path:
-    """Save a screenshot."""
-    SCREENSHOTS.mkdir(parents=True, exist_ok=True)
-    path = SCREENSHOTS / f"{name}.png"
-    await page.screenshot(path=path, full_page=True, animations="disabled")
-    return path
+async def look(page: Page, name: str) -> None:
+    """Save a screenshot, if the environment has `SCREENSHOTS=1`."""
+    if os.environ.get("SCREENSHOTS"):
+        path = SCREENSHOTS / f"{name}.png"
+        await page.screenshot(path=path, full_page=True, animations="disabled")
 
 
 LOOKS_ONLY = ("color-contrast", "link-in-text-block", "scrollable-region-focusable", "target-size")
