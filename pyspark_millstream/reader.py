@@ -19,6 +19,7 @@ from pyspark.sql.streaming.datasource import (
     SupportsTriggerAvailableNow,
 )
 
+from pyspark_millstream.arrow_batches import as_records
 from pyspark_millstream.client import Client
 from pyspark_millstream.errors import DataLost, OptionError
 from pyspark_millstream.filters import OffsetAt, narrowed
@@ -37,7 +38,6 @@ from pyspark_millstream.ranges import (
     since,
     split,
 )
-from pyspark_millstream.schema import as_records
 
 log = logging.getLogger("millstream")
 

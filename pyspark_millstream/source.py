@@ -1,4 +1,7 @@
-"""The data source that Spark finds under the name `millstream`."""
+"""The data source that Spark finds under the name `millstream`.
+
+Spark starts processes that only look it up or create it; those load neither the HTTP client nor its readers and writers.
+"""
 
 from pyspark.sql.datasource import (
     DataSource,
@@ -11,9 +14,7 @@ from pyspark.sql.types import StructType
 
 from pyspark_millstream.errors import OptionError
 from pyspark_millstream.options import Options, read_options
-from pyspark_millstream.reader import BatchReader, FilteringReader, StreamReader
 from pyspark_millstream.schema import RECORD, check_writable
-from pyspark_millstream.writer import BatchWriter, StreamWriter
 
 
 class MillstreamDataSource(DataSource):
@@ -27,10 +28,14 @@ class MillstreamDataSource(DataSource):
         return RECORD
 
     def reader(self, schema: StructType) -> DataSourceReader:
+        from pyspark_millstream.reader import BatchReader, FilteringReader
+
         options = self._read_options(schema)
         return FilteringReader(options) if options.push_filters else BatchReader(options)
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
+        from pyspark_millstream.reader import StreamReader
+
         return StreamReader(self._read_options(schema))
 
     def _read_options(self, schema: StructType) -> Options:
@@ -39,9 +44,13 @@ class MillstreamDataSource(DataSource):
         return read_options(self.options)
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
+        from pyspark_millstream.writer import BatchWriter
+
         return BatchWriter(self._write_options(schema, overwrite))
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:
+        from pyspark_millstream.writer import StreamWriter
+
         return StreamWriter(self._write_options(schema, overwrite))
 
     def _write_options(self, schema: StructType, overwrite: bool) -> Options:

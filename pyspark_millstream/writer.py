@@ -19,10 +19,10 @@ from pyspark.sql.datasource import (
     WriterCommitMessage,
 )
 
+from pyspark_millstream.arrow_batches import as_written
 from pyspark_millstream.client import Client
 from pyspark_millstream.errors import MillstreamError, OptionError
 from pyspark_millstream.options import Options
-from pyspark_millstream.schema import as_written
 
 _STAGED_BYTES = 8 * 1024 * 1024  # in one call
 

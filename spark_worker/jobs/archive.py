@@ -4,14 +4,13 @@ A task does what `storage.archive.copy_task` does, with its own clients, and ret
 here is committed: a task that runs twice leaves files that no row names, and never a duplicate.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import msgspec
-import pyarrow as pa
 import uvloop
 
-from spark_worker.jobs.spark_tasks import batch_of, items_of, run_tasks, task_count
+from spark_worker.jobs.spark_tasks import run_tasks, task_count
 from spark_worker.runtime.fault_points import fault
 from spark_worker.runtime.job_context import JobContext
 from spark_worker.settings import storage_of_task
@@ -43,13 +42,11 @@ def archive(work: JobContext) -> Mapping[str, Any]:
     return progress
 
 
-def _copy_ranges(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def _copy_ranges(items: Iterable[bytes]) -> list[bytes]:
     """Copy these ranges, in a Spark task."""
-    settings = storage_of_task()
-    for items in items_of(batches):
-        copied = uvloop.run(_copy(settings, [_ranges.decode(one) for one in items]))
-        fault("archive.in_task")
-        yield batch_of(copied)
+    copied = uvloop.run(_copy(storage_of_task(), [_ranges.decode(item) for item in items]))
+    fault("archive.in_task")
+    return [msgspec.json.encode(result) for result in copied]
 
 
 async def _copy(settings: StorageSettings, ranges: Sequence[LogRange]) -> list[CopyResult]:

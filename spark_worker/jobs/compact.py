@@ -4,13 +4,12 @@ A task does what `storage.archive.compact_task` does, with its own clients, and 
 here is committed: a task that runs twice leaves files that no row names, and never a duplicate.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import msgspec
-import pyarrow as pa
 
-from spark_worker.jobs.spark_tasks import batch_of, items_of, run_tasks, task_count
+from spark_worker.jobs.spark_tasks import run_tasks, task_count
 from spark_worker.runtime.fault_points import fault
 from spark_worker.runtime.job_context import JobContext
 from spark_worker.settings import storage_of_task
@@ -36,9 +35,9 @@ def compact(work: JobContext) -> Mapping[str, Any]:
     return progress
 
 
-def _compact_runs(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def _compact_runs(items: Iterable[bytes]) -> list[bytes]:
     """Join these runs of files, whose paths begin with their namespace, in a Spark task."""
     root = open_root(storage_of_task().archive_url or "")
-    for items in items_of(batches):
-        runs = [_runs.decode(one) for one in items]
-        yield batch_of([compact_files(root, run[0].path.split("/", 1)[0], run) for run in runs])
+    runs = [_runs.decode(item) for item in items]
+    joined = [compact_files(root, run[0].path.split("/", 1)[0], run) for run in runs]
+    return [msgspec.json.encode(file) for file in joined]

@@ -1,18 +1,15 @@
 """Spark tasks over JSON items: spread a job's items, collect the results."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
 
 import msgspec
-import pyarrow as pa
 
 from spark_worker.runtime.job_context import JobContext
 from storage.domain import limits
-from storage.domain.archive import ArchivedFile, CopyResult
 
 Item = TypeVar("Item")
 
-_COLUMN = "item"  # JSON in, JSON out
 _RECORDS_PER_TASK = limits.ARCHIVE_RANGE_RECORDS
 _ITEMS_PER_TASK = 50
 
@@ -25,24 +22,11 @@ def task_count(items: int, records: int) -> int:
 def run_tasks(
     work: JobContext,
     items: Sequence[Item],
-    task: Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]],
+    task: Callable[[Iterable[bytes]], list[bytes]],
     tasks: int,
-) -> list[str]:
-    """Run a task over all items on Spark; return the results, in any order."""
+) -> list[bytes]:
+    """Run a task over all items on Spark, both as JSON; return the results, in any order."""
     if not items:
         return []
-    rows = [(msgspec.json.encode(item).decode(),) for item in items]
-    spark = work.spark
-    table = spark.createDataFrame(rows, f"{_COLUMN} string").repartition(tasks)
-    return [row[_COLUMN] for row in table.mapInArrow(task, f"{_COLUMN} string").collect()]
-
-
-def items_of(batches: Iterable[pa.RecordBatch]) -> Iterator[list[str]]:
-    for batch in batches:
-        if batch.num_rows:
-            yield batch.column(0).to_pylist()
-
-
-def batch_of(results: Sequence[CopyResult] | Sequence[ArchivedFile]) -> pa.RecordBatch:
-    encoded = [msgspec.json.encode(one).decode() for one in results]
-    return pa.RecordBatch.from_arrays([pa.array(encoded, pa.string())], [_COLUMN])
+    encoded = [msgspec.json.encode(item) for item in items]
+    return work.spark.sparkContext.parallelize(encoded, tasks).mapPartitions(task).collect()

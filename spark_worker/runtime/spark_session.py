@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 _LOG4J = Path(spark_worker.__file__).with_name("log4j2.properties")
 _SHUFFLE_PARTITIONS = 8
 _ARROW_BATCH_RECORDS = 5_000
+_TASK_DAEMON = "spark_worker.runtime.task_daemon"
 _LOCAL_MASTER = re.compile(r"local(?:\[(\*|\d+)\])?")
 _FOLDER = "millstream-spark-"  # then the process id, and a random suffix
 
@@ -141,13 +142,17 @@ def _launch(settings: WorkerSettings, folder: Path, class_options: Sequence[str]
     java, spark_home = find_java(), _spark_home()
     write_task_settings(_task_file(folder), settings.storage)
     environment = settings.environment_of_spark(java.home, spark_home, _task_file(folder))
+    command = spark_command(java, spark_home, options(settings, folder, class_options), environment)
+    if _is_local(settings):
+        # With it, Python processes load PySpark from a zip, and compile each module at every start.
+        del environment["SPARK_HOME"]
     gateway_file = folder / "gateway"
-    return Launch(
-        spark_command(java, spark_home, options(settings, folder, class_options), environment),
-        environment | {"_PYSPARK_DRIVER_CONN_INFO_PATH": str(gateway_file)},
-        gateway_file,
-        settings.log,
-    )
+    environment["_PYSPARK_DRIVER_CONN_INFO_PATH"] = str(gateway_file)
+    return Launch(command, environment, gateway_file, settings.log)
+
+
+def _is_local(settings: WorkerSettings) -> bool:
+    return settings.spark_master.startswith("local")
 
 
 def _task_file(folder: Path) -> Path:
@@ -170,7 +175,6 @@ def options(
 
     A cluster decides about its executors itself; the driver is always here.
     """
-    here = settings.spark_master.startswith("local")
     java_options = [
         f"-Djava.io.tmpdir={folder}",
         f"-Dlog4j2.configurationFile={_LOG4J.as_uri()}",
@@ -179,7 +183,11 @@ def options(
         "-XX:+UseSerialGC",  # the JVM passes Arrow data on, and does little else
         *class_options,
     ]
-    loopback = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
+    here = {
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.python.daemon.module": _TASK_DAEMON,
+    }
     master, parallelism = local_slots(settings)
     return {
         "spark.master": master,
@@ -200,7 +208,7 @@ def options(
         "spark.sql.execution.arrow.pyspark.enabled": "true",
         "spark.sql.execution.arrow.maxRecordsPerBatch": str(_ARROW_BATCH_RECORDS),
         "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
-        **(loopback if here else {}),
+        **(here if _is_local(settings) else {}),
     }
 
 

@@ -13,6 +13,7 @@ from typing import Any, cast
 import pytest
 from py4j.java_gateway import GatewayClient  # type: ignore[import-untyped]
 
+from spark_worker.runtime import task_daemon
 from spark_worker.runtime.session_pool import SessionPool
 from spark_worker.runtime.spark_session import Session, options, quieten_py4j, sweep_scratch
 from spark_worker.settings import WorkerSettings, storage_of_task, write_task_settings
@@ -147,6 +148,14 @@ def test_spark_binds_to_loopback_in_local_mode():
 
     assert here["spark.driver.bindAddress"] == "127.0.0.1"
     assert "spark.driver.bindAddress" not in there
+
+
+def test_cluster_keeps_its_daemon_of_tasks():
+    here = options(WorkerSettings(storage=STORES, spark_master="local[2]"), Path("/scratch"))
+    there = options(WorkerSettings(storage=STORES, spark_master="spark://h:7077"), Path("/scratch"))
+
+    assert here["spark.python.daemon.module"] == task_daemon.__name__
+    assert "spark.python.daemon.module" not in there
 
 
 def test_tasks_read_storage_settings_from_private_file(tmp_path, monkeypatch):

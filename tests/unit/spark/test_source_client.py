@@ -187,6 +187,13 @@ def test_process_keeps_one_http_client(service, monkeypatch):
     assert len(built) == 1
 
 
+@pytest.mark.parametrize(("url", "trusts"), [("http://one", False), ("https://two", True)])
+def test_certificate_authorities_are_read_for_https(url, trusts):
+    transport: Any = Client(read_options({"url": url, "stream": "clicks"}))._http._transport
+
+    assert bool(transport._pool._ssl_context.cert_store_stats()["x509_ca"]) == trusts
+
+
 @pytest.mark.parametrize(
     ("status", "body", "headers", "lost"),
     [
@@ -239,6 +246,34 @@ def test_package_imports_nothing_of_the_service():
     )
 
     assert done.stdout.strip() == "set()", done.stderr
+
+
+def test_source_is_created_without_client_and_arrow():
+    """Spark starts a process to look a source up, and another one to create it."""
+    done = python(
+        "import sys; from pyspark_millstream import DefaultSource;"
+        "DefaultSource({}).schema();"
+        "print(sys.modules.keys() & {'httpx', 'pyarrow', 'numpy', 'pandas'})"
+    )
+
+    assert done.stdout.strip() == "set()", done.stderr
+
+
+def test_records_are_converted_without_pandas():
+    """Arrow loads it where it is installed: a third of a second of each process of a query."""
+    done = python(
+        "import sys; from pyspark_millstream.arrow_batches import as_records, as_written;"
+        "from storage.parquet.record_schema import RECORD_SCHEMA;"
+        "import pyarrow as pa;"
+        "empty = pa.RecordBatch.from_arrays("
+        "  [pa.nulls(2, field.type) for field in RECORD_SCHEMA], schema=RECORD_SCHEMA.remove_metadata());"
+        "[records] = as_records(3, iter([empty]));"
+        "data = pa.Array.from_buffers(pa.binary(), 1, [None, pa.py_buffer(bytes(8)), pa.py_buffer(b'')]);"
+        "as_written(pa.RecordBatch.from_arrays([data], ['data']));"
+        "print(records.column('shard').to_pylist(), 'pandas' in sys.modules)"
+    )
+
+    assert done.stdout.strip() == "[3, 3] False", done.stderr
 
 
 def test_import_without_pyspark_explains_what_is_missing():
