@@ -49,6 +49,7 @@ from api.observability.store_metrics import StateMetrics
 from api.observability.tracing import Tracing
 from api.observability.tracing_setup import close_tracing, open_tracing
 from api.rest.exception_handlers import install_handlers
+from api.rest.path_suggestions import PathSuggestions, operations_of
 from api.rest.routes import health
 from api.server import gc_tuning
 from api.server.gateway import Gateway
@@ -168,6 +169,9 @@ def _control_plane(
     for router in routers:
         app.include_router(router)
     app.state.cold_routes = [route for router in routers for route in router.routes]
+    app.state.path_suggestions = PathSuggestions(
+        operations_of(dispatcher.routes, app.state.cold_routes)
+    )
     install_handlers(app)
     return app
 

@@ -14,11 +14,12 @@ from api.errors import HttpError, HttpErrorCode
 from api.http.validation_errors import from_pydantic
 from api.native.dependencies import REQUEST_ID_KEY
 from api.native.problems import PROBLEM_JSON, problem
+from api.rest.path_suggestions import PathSuggestions
 from storage.domain.access.audit import ApiProtocol
 from storage.domain.errors import MillstreamError, Unauthenticated
 
 DASHBOARD = "/ui"
-ENTRY_POINTS = f": the API is at /v1, the dashboard at {DASHBOARD}."
+ENTRY_POINTS = f": the API is at /v1, described by /openapi.json; the dashboard is at {DASHBOARD}."
 
 
 def install_handlers(app: FastAPI) -> None:
@@ -93,17 +94,23 @@ def _is_browser_navigation(request: Request) -> bool:
 def _from_starlette(request: Request, error: HTTPException) -> HttpError:
     """Return the error for a path or method without a route, counting fast routes."""
     if error.status_code in (404, 405):
-        allowed = ", ".join(_methods(request))
-        if not allowed:
+        method, path = request.method, request.url.path
+        suggestions: PathSuggestions = request.app.state.path_suggestions
+        if allowed := ", ".join(_methods(request)):
+            meant = suggestions.of_method(method, path)
             return HttpError(
-                HttpErrorCode.NOT_FOUND, f"{request.url.path} does not exist{ENTRY_POINTS}"
+                HttpErrorCode.METHOD_NOT_ALLOWED,
+                f"Method {method} is not allowed for {path}; allowed: {allowed}{_hint(meant)}",
+                ((b"allow", allowed.encode()),),
             )
-        return HttpError(
-            HttpErrorCode.METHOD_NOT_ALLOWED,
-            f"Method {request.method} is not allowed for {request.url.path}; allowed: {allowed}.",
-            ((b"allow", allowed.encode()),),
-        )
+        meant = suggestions.of_path(method, path)
+        reason = _hint(meant) if meant else ENTRY_POINTS
+        return HttpError(HttpErrorCode.NOT_FOUND, f"{path} does not exist{reason}")
     return HttpError(HttpErrorCode.BAD_REQUEST, str(error.detail))
+
+
+def _hint(meant: str) -> str:
+    return f"; did you mean '{meant}'?" if meant else "."
 
 
 def _methods(request: Request) -> list[str]:

@@ -208,4 +208,7 @@ def test_browser_at_root_is_redirected_to_dashboard(client):
 
     assert (looking.status_code, looking.headers["location"]) == (307, "/ui")
     assert program.status_code == 404
-    assert "the API is at /v1, the dashboard at /ui" in program.json()["detail"]
+    assert (
+        "the API is at /v1, described by /openapi.json; the dashboard is at /ui"
+        in program.json()["detail"]
+    )

@@ -67,6 +67,20 @@ def test_unsupported_method_returns_problem(client, method, path, allowed):
     assert answer.headers["allow"] == allowed
 
 
+def test_missing_route_gets_suggestion(client):
+    path = client.post("/v1/queues/a/message")
+    method = client.post("/v1/queues")
+    neither = client.get("/elsewhere")
+
+    assert refused(path, 404, "not_found")["detail"] == (
+        "/v1/queues/a/message does not exist; did you mean 'POST /v1/queues/a/messages'?"
+    )
+    assert refused(method, 405, "method_not_allowed")["detail"] == (
+        "Method POST is not allowed for /v1/queues; allowed: GET; did you mean 'PUT /v1/queues/{queue}'?"
+    )
+    assert "described by /openapi.json" in refused(neither, 404, "not_found")["detail"]
+
+
 def test_allow_header_lists_all_methods(client):
     answer = client.post("/v1/queues/a")
 
