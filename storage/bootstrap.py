@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from storage.access.authorization import Authorizer
 from storage.access.credentials import Credentials
@@ -105,9 +105,6 @@ from storage.webhooks.changes import WebhookChanges
 from storage.webhooks.deliveries import WebhookDeliveries
 from storage.webhooks.engine import Webhooks
 from storage.webhooks.secrets import WebhookSecrets
-
-if TYPE_CHECKING:
-    from storage.archive.copy_task import ArchiveCopyTask
 
 _CLOSE_S = 10.0
 _DEFAULT_LIMITS = Limits()
@@ -449,28 +446,6 @@ async def open_storage(
             ),
             isolation=isolation,
         )
-
-
-@asynccontextmanager
-async def open_copy_task(settings: StorageSettings) -> AsyncGenerator["ArchiveCopyTask"]:
-    """Open a copy task with its own connections to the hot store.
-
-    Raises ValueError if the archive's URL is invalid.
-    """
-    from storage.archive.copy_task import ArchiveCopyTask  # Arrow, which only a worker needs
-
-    root = open_root(settings.archive_url or "")
-    pipeline = Pipeline(Nodes(settings.redis_url), _DEFAULT_LIMITS, _nothing)
-    try:
-        yield ArchiveCopyTask(
-            RedisRangeReader(pipeline), RedisLogStore(pipeline, _DEFAULT_LIMITS), root
-        )
-    finally:
-        await pipeline.close()
-
-
-async def _nothing() -> None:
-    """Do nothing on connect: a process that only reads need not know the store's epoch."""
 
 
 @asynccontextmanager

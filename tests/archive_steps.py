@@ -4,7 +4,8 @@ from collections.abc import Callable, Iterable, Sequence
 
 from msgspec.structs import replace
 
-from storage.bootstrap import Storage, open_copy_task
+from storage.bootstrap import Storage
+from storage.copy_task_bootstrap import open_copy_task
 from storage.domain.archive import ArchivedFile, CopyResult, LogRange
 from storage.domain.jobs import Job, JobKind
 from storage.domain.limits import Limits

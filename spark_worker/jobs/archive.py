@@ -14,7 +14,7 @@ from spark_worker.jobs.spark_tasks import run_tasks, task_count
 from spark_worker.runtime.fault_points import fault
 from spark_worker.runtime.job_context import JobContext
 from spark_worker.settings import storage_of_task
-from storage.bootstrap import open_copy_task
+from storage.copy_task_bootstrap import open_copy_task
 from storage.domain.archive import CopyResult, LogRange
 from storage.settings import StorageSettings
 

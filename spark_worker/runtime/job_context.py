@@ -24,13 +24,14 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 import msgspec
 
 from spark_worker.settings import WorkerSettings
-from storage.bootstrap import Storage
 from storage.domain.errors import MillstreamError
 from storage.domain.jobs import WAITING_FOR, Job, JobLease, LeaseLost, RequestedState, WaitReason
 from storage.domain.limits import Limits
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+    from storage.bootstrap import Storage
 
 Answer = TypeVar("Answer")
 Spec = TypeVar("Spec")
@@ -94,7 +95,7 @@ class JobContext:
     def __init__(
         self,
         job: Job,
-        storage: Storage,
+        storage: "Storage",
         settings: WorkerSettings,
         sparks: SessionProvider,
         limits: Limits,

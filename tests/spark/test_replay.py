@@ -204,6 +204,7 @@ async def test_replay_survives_repeated_worker_kills(
 
     for kill in range(3):
         with worker_process(stores, tmp_path / "log", "real") as worker:
+            await attempt_begins(storage, replay.job.job_id, kill + 1)
             await more_are_sent(storage, kill * 400)
             await asyncio.sleep(chance.random() * 1.5)
             worker.kill()
@@ -272,6 +273,15 @@ async def kill_jvm(spark_of_the_run) -> None:
 
 async def some_are_sent(storage, job_id) -> None:
     await more_are_sent(storage, 0)
+
+
+async def attempt_begins(storage, job_id: str, attempt: int, within_s: float = 180) -> None:
+    """Wait until a worker has begun this attempt of the job."""
+    for _ in range(int(within_s / 0.1)):
+        if (await storage.jobs.get(job_id)).attempt >= attempt:
+            return
+        await asyncio.sleep(0.1)
+    raise AssertionError(f"attempt {attempt} does not begin")
 
 
 async def more_are_sent(storage, count: int, within_s: float = 180) -> None:

@@ -8,6 +8,7 @@ import time
 
 import pytest
 
+from spark_worker.runtime import task_daemon
 from spark_worker.runtime.job_context import PermanentFailure, TransientFailure
 from storage.domain.errors import StreamNotFound
 from storage.domain.jobs import JobKind, JobPart, JobState
@@ -233,7 +234,7 @@ async def wait_until_running(storage, job_id, worker, attempt):
 
 def daemons(pid):
     """Python daemons that Spark has started below that process."""
-    return [child for child in descendants(pid) if "pyspark.daemon" in command_line(child)]
+    return [child for child in descendants(pid) if task_daemon.__name__ in command_line(child)]
 
 
 async def test_job_of_killed_worker_is_finished_by_next_worker(
