@@ -9,12 +9,13 @@ from functools import partial
 from inspect import cleandoc
 from typing import Annotated, Any, cast
 
-from fastapi import APIRouter, Body, Depends, Response
+from fastapi import APIRouter, Body, Depends, Query, Response
 from pydantic import BaseModel
 
 from api.native.audited_route import AuditedRoute
-from api.native.cursors import decode_cursor, page_of
+from api.native.cursors import Page, decode_cursor, page_of
 from api.native.dependencies import Cursor, Limit, Prefix, PrincipalDep, StorageDep, require_json
+from api.native.fields import rfc3339
 from api.native.former_names import note_former_members
 from api.rest.conditional_requests import (
     IfMatch,
@@ -26,6 +27,7 @@ from api.rest.conditional_requests import (
     note_outcome,
 )
 from api.rest.definition_changes import DryRun, comparing, put_outcome
+from api.rest.field_map import Mapped
 from api.rest.noun import Noun, Verb
 from api.rest.schema_base import DefinitionConfig
 from storage.bootstrap import Storage
@@ -33,6 +35,7 @@ from storage.domain import limits
 from storage.domain.access.permissions import Principal
 
 JSON_ONLY = Depends(require_json)
+Measured = Annotated[bool, Query(description="Add the latest measurement of each item.")]
 VerbOf = Callable[[Storage, Principal], Verb]
 
 
@@ -224,24 +227,78 @@ def _add_list(noun: Noun, verb: VerbOf, add: Callable[..., None]) -> None:
         limit: Limit = limits.PAGE_ITEMS_DEFAULT,
         cursor: Cursor = "",
     ) -> Any:
-        scope = (noun.plural, principal.namespace) if noun.permissions.listed else (noun.plural,)
-        about = (*scope, prefix)
-        after = decode_cursor(cursor, about, str) if cursor else ""
-        definitions = await verb(storage, principal)(
-            principal.namespace, prefix=prefix, after=after, limit=limit + 1
+        page = await _read_page(
+            noun, verb(storage, principal), principal, prefix=prefix, limit=limit, cursor=cursor
         )
-        page = page_of(definitions, limit, about, _text, partial(_may_list, noun, principal))
         items = [noun.schemas.resource.from_domain(definition) for definition in page.items]
+        return noun.schemas.page(items=items, next_cursor=page.next_cursor)
+
+    async def list_page_measured(
+        *,
+        storage: StorageDep,
+        principal: PrincipalDep,
+        prefix: Prefix = "",
+        limit: Limit = limits.PAGE_ITEMS_DEFAULT,
+        cursor: Cursor = "",
+        measured: Measured = False,
+    ) -> Any:
+        page = await _read_page(
+            noun, verb(storage, principal), principal, prefix=prefix, limit=limit, cursor=cursor
+        )
+        measurement_of = await _measurements(noun, storage, principal) if measured else _unmeasured
+        items = [
+            noun.schemas.listed.from_domain(definition, measurement=measurement_of(definition))
+            for definition in page.items
+        ]
         return noun.schemas.page(items=items, next_cursor=page.next_cursor)
 
     add(
         "GET",
         "",
-        list_page,
+        list_page if noun.measurement is None else list_page_measured,
         annotations={},
         dependencies=[*noun.permissions.see],
         response_model=noun.schemas.page,
     )
+
+
+async def _read_page(
+    noun: Noun,
+    list_definitions: Verb,
+    principal: Principal,
+    *,
+    prefix: str,
+    limit: int,
+    cursor: str,
+) -> Page[Any]:
+    scope = (noun.plural, principal.namespace) if noun.permissions.listed else (noun.plural,)
+    about = (*scope, prefix)
+    after = decode_cursor(cursor, about, str) if cursor else ""
+    definitions = await list_definitions(
+        principal.namespace, prefix=prefix, after=after, limit=limit + 1
+    )
+    return page_of(definitions, limit, about, _text, partial(_may_list, noun, principal))
+
+
+def _unmeasured(_: Any) -> None:
+    """Return no measurement of a definition."""
+
+
+async def _measurements(
+    noun: Noun, storage: Storage, principal: Principal
+) -> Callable[[Any], Mapped | None]:
+    """Return what shows the latest measurement of a definition."""
+    assert noun.measurement is not None
+    schema, latest_of = noun.measurement
+    latest = await latest_of(storage, principal.namespace)
+
+    def measurement_of(definition: Any) -> Mapped | None:
+        sample = latest.get(_text(definition))
+        if sample is None or latest.at_ms is None:
+            return None
+        return schema.from_domain(sample, measured_at=rfc3339(latest.at_ms))
+
+    return measurement_of
 
 
 _ROUTES: dict[str, Callable[[Noun, VerbOf, Callable[..., None]], None]] = {

@@ -7,8 +7,10 @@ from typing import Any, NamedTuple
 from fastapi import Depends, params
 
 from api.native.dependencies import may
+from api.rest.field_map import Mapped
 from storage.bootstrap import Storage
 from storage.domain.access.permissions import Action, Principal
+from storage.domain.timeseries.samples import Latest
 
 Verb = Callable[..., Awaitable[Any]]
 """A method of an engine, as `storage.catalog.definition_store` has it."""
@@ -38,7 +40,7 @@ def catalog_verbs(noun: str) -> Callable[[Storage, Principal], Verbs]:
 class Schemas(NamedTuple):
     """Schemas of a noun: the object, a put's body and answer, a change, and a list.
 
-    `detail`: what `get` returns, `changed`: what a pause returns, if it is not the object.
+    `detail`: what `get` returns, `changed`: what a pause returns, `listed`: an item of a list, if it is not the object.
     """
 
     resource: Any
@@ -48,6 +50,14 @@ class Schemas(NamedTuple):
     page: Any = None
     detail: Any = None
     changed: Any = None
+    listed: Any = None
+
+
+class MeasurementOf(NamedTuple):
+    """Schema of a measurement, and what returns the latest samples of a namespace."""
+
+    schema: type[Mapped]
+    latest: Callable[[Storage, str], Awaitable[Latest[Any]]]
 
 
 class Permissions(NamedTuple):
@@ -84,7 +94,8 @@ class Noun(NamedTuple):
     `id`: the noun in ids of operations; `ids`: ids that differ from the rule. `body_required`: a put without a body is invalid.
 
     `authorise`: checks what a specification names, given the caller, the specification before, or None, and the new one.
-    `put_fields`, `pause_fields`: members of these answers beside the object. `is_etag_complete`: nothing is shown that the
+    `put_fields`, `pause_fields`: members of these answers beside the object. `measurement`: what a list shows of the
+    latest measurements, if they are requested. `is_etag_complete`: nothing is shown that the
     version does not cover, so that a client may ask whether it has changed.
     """
 
@@ -100,6 +111,7 @@ class Noun(NamedTuple):
     authorise: Callable[[Storage, Principal, Any, Any], None] = _allow
     put_fields: Callable[[Storage, Any, bool], Awaitable[Mapping[str, Any]]] = _no_fields
     pause_fields: Callable[[Storage, Any], Awaitable[Mapping[str, Any]]] = _no_fields
+    measurement: MeasurementOf | None = None
     is_etag_complete: bool = False
 
     @property

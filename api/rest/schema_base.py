@@ -28,6 +28,9 @@ Time = Annotated[str, Field(json_schema_extra={"format": "date-time"})]
 Tags = Annotated[dict[str, str], Field(description="Up to 50 user-defined tags.")]
 
 
+MEASUREMENT = "Latest measurement; null if not requested, or not yet measured."
+
+
 def in_seconds(ms: int) -> float:
     """Convert milliseconds to seconds."""
     return ms / limits.SECOND_MS

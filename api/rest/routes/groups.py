@@ -9,7 +9,7 @@ from api.native.dependencies import GroupPath, NamePart, StorageDep, may
 from api.native.examples import AT, CREATED, LATER, MEMBERSHIP, Example
 from api.rest.conditional_requests import IfNoneMatch, is_create_only
 from api.rest.definition_router import JSON_ONLY, definition_router
-from api.rest.noun import Noun, Schemas, Verbs, verbs_of
+from api.rest.noun import MeasurementOf, Noun, Schemas, Verbs, verbs_of
 from api.rest.schemas.group import (
     BookmarkIn,
     BookmarkList,
@@ -17,11 +17,13 @@ from api.rest.schemas.group import (
     GroupConfig,
     GroupDetail,
     GroupLag,
+    GroupMeasurement,
     GroupOut,
     GroupPage,
     GroupSnapshot,
     GroupStored,
     JoinIn,
+    ListedGroup,
     MembershipOut,
     ResetIn,
     ResetOut,
@@ -63,7 +65,17 @@ GROUPS = Noun(
     name="group",
     id="consumer_group",
     path=GroupPath,
-    schemas=Schemas(GroupOut, GroupConfig, GroupStored, page=GroupPage, detail=GroupDetail),
+    schemas=Schemas(
+        GroupOut,
+        GroupConfig,
+        GroupStored,
+        page=GroupPage,
+        detail=GroupDetail,
+        listed=ListedGroup,
+    ),
+    measurement=MeasurementOf(
+        GroupMeasurement, lambda storage, namespace: storage.time_series.latest_groups(namespace)
+    ),
     body_required=True,
     verbs=_verbs,
     authorise=_authorise,
@@ -217,6 +229,14 @@ _SHARD_LAG = {
     "loss_in_seconds": 604795.8,
     "finished": False,
 }
+_MEASUREMENT = {
+    "measured_at": LATER,
+    "members": 2,
+    "lag_records": 41,
+    "oldest_unread_at": AT,
+    "last_commit_at": LATER,
+    "committed_per_second": 12.5,
+}
 
 EXAMPLES = {
     "put_consumer_group": Example(
@@ -230,7 +250,8 @@ EXAMPLES = {
         "/v1/groups/readers/pause", answer={**_GROUP, "version": 3, "changed_at": LATER}
     ),
     "list_consumer_groups": Example(
-        "/v1/groups?prefix=re", answer={"items": [_GROUP], "next_cursor": None}
+        "/v1/groups?prefix=re&measured=true",
+        answer={"items": [{**_GROUP, "measurement": _MEASUREMENT}], "next_cursor": None},
     ),
     "get_consumer_group": Example("/v1/groups/readers", answer=_GROUP_DETAIL),
     "get_group_lag": Example(

@@ -5,10 +5,12 @@ from fastapi import Depends, Request
 from api.native.dependencies import QueuePath, StorageDep, may
 from api.native.examples import AT, CREATED, LATER, Example
 from api.rest.definition_router import definition_router
-from api.rest.noun import Noun, Schemas, catalog_verbs
+from api.rest.noun import MeasurementOf, Noun, Schemas, catalog_verbs
 from api.rest.schemas.queue import (
+    ListedQueue,
     Purged,
     QueueConfig,
+    QueueMeasurement,
     QueueOut,
     QueuePage,
     QueuePatch,
@@ -37,7 +39,10 @@ def _authorise(
 QUEUES = Noun(
     name="queue",
     path=QueuePath,
-    schemas=Schemas(QueueOut, QueueConfig, QueueStored, QueuePatch, QueuePage),
+    schemas=Schemas(QueueOut, QueueConfig, QueueStored, QueuePatch, QueuePage, listed=ListedQueue),
+    measurement=MeasurementOf(
+        QueueMeasurement, lambda storage, namespace: storage.time_series.latest_queues(namespace)
+    ),
     verbs=catalog_verbs("queue"),
     authorise=_authorise,
     is_etag_complete=True,
@@ -125,6 +130,19 @@ _STATS = {
     "oldest_ready_at": AT,
     "durability": "always",
 }
+_MEASUREMENT = {
+    "measured_at": LATER,
+    "ready": 3,
+    "delayed": 0,
+    "in_flight": 2,
+    "parked": 0,
+    "dead_lettered": 0,
+    "bytes_held": 312,
+    "oldest_ready_at": AT,
+    "sent_per_second": 1.5,
+    "received_per_second": 1.2,
+    "acknowledged_per_second": 1.2,
+}
 
 EXAMPLES = {
     "put_queue": Example(
@@ -147,7 +165,10 @@ EXAMPLES = {
         200,
         {**_QUEUE, "attempts_max": 3, "version": 2, "changed_at": LATER},
     ),
-    "list_queues": Example("/v1/queues?limit=10", answer={"items": [_QUEUE], "next_cursor": None}),
+    "list_queues": Example(
+        "/v1/queues?limit=10&measured=true",
+        answer={"items": [{**_QUEUE, "measurement": _MEASUREMENT}], "next_cursor": None},
+    ),
     "get_queue_stats": Example("/v1/queues/orders/stats", answer=_STATS),
     "purge_queue": Example("/v1/queues/orders/purges", answer={"purged": 2}),
     "delete_queue": Example("/v1/queues/orders", status=204),

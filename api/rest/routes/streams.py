@@ -3,13 +3,26 @@
 from api.native.dependencies import StreamPath
 from api.native.examples import AT, CREATED, LATER, Example
 from api.rest.definition_router import definition_router
-from api.rest.noun import Noun, Schemas, catalog_verbs
-from api.rest.schemas.stream import StreamConfig, StreamOut, StreamPage, StreamPatch, StreamStored
+from api.rest.noun import MeasurementOf, Noun, Schemas, catalog_verbs
+from api.rest.schemas.stream import (
+    ListedStream,
+    StreamConfig,
+    StreamMeasurement,
+    StreamOut,
+    StreamPage,
+    StreamPatch,
+    StreamStored,
+)
 
 STREAMS = Noun(
     name="stream",
     path=StreamPath,
-    schemas=Schemas(StreamOut, StreamConfig, StreamStored, StreamPatch, StreamPage),
+    schemas=Schemas(
+        StreamOut, StreamConfig, StreamStored, StreamPatch, StreamPage, listed=ListedStream
+    ),
+    measurement=MeasurementOf(
+        StreamMeasurement, lambda storage, namespace: storage.time_series.latest_streams(namespace)
+    ),
     verbs=catalog_verbs("stream"),
     is_etag_complete=True,
     descriptions={
@@ -51,6 +64,16 @@ _STREAM = {
     "created_at": AT,
     "changed_at": AT,
 }
+_MEASUREMENT = {
+    "measured_at": LATER,
+    "records": 1200,
+    "bytes_held": 98304,
+    "groups": 1,
+    "lag_records": 41,
+    "oldest_unread_at": AT,
+    "records_in_per_second": 12.5,
+    "bytes_in_per_second": 1024.0,
+}
 
 EXAMPLES = {
     "put_stream": Example("/v1/streams/clicks", {"shards": 2}, 201, {**_STREAM, **CREATED}),
@@ -62,7 +85,8 @@ EXAMPLES = {
         {**_STREAM, "retention_seconds": 86400, "version": 2, "changed_at": LATER},
     ),
     "list_streams": Example(
-        "/v1/streams?prefix=cl", answer={"items": [_STREAM], "next_cursor": None}
+        "/v1/streams?prefix=cl&measured=true",
+        answer={"items": [{**_STREAM, "measurement": _MEASUREMENT}], "next_cursor": None},
     ),
     "delete_stream": Example("/v1/streams/clicks", status=204),
 }

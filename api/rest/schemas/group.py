@@ -13,7 +13,7 @@ from api.rest.field_map import (
     MappedDefinition,
     MappedDefinitionConfig,
 )
-from api.rest.schema_base import Config, ListPage, Seconds, Time, in_seconds
+from api.rest.schema_base import MEASUREMENT, Config, ListPage, Seconds, Time, in_seconds
 from storage.domain import limits
 from storage.domain.errors import ValidationFailed
 from storage.domain.groups.assignment import Member, ShardLease
@@ -162,7 +162,31 @@ class GroupDetail(GroupOut):
         )
 
 
-class GroupPage(ListPage[GroupOut]):
+class GroupMeasurement(Mapped):
+    """Lag and rate of a group, measured every ten seconds.
+
+    The rate is per second since the one before; null if there was none.
+    """
+
+    renamed = {"oldest_unread_at": "unread_at_ms", "last_commit_at": "last_commit_ms"}
+
+    measured_at: Time
+    members: int
+    lag_records: int
+    oldest_unread_at: Annotated[
+        Time | None, Field(description="Arrival of the oldest record that the group has not read.")
+    ]
+    last_commit_at: Time | None
+    committed_per_second: float | None
+
+
+class ListedGroup(GroupOut):
+    """A group in a list."""
+
+    measurement: Annotated[GroupMeasurement | None, Field(description=MEASUREMENT)]
+
+
+class GroupPage(ListPage[ListedGroup]):
     """Groups by name. `next_cursor` is null on the last page."""
 
 

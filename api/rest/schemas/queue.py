@@ -23,6 +23,7 @@ from api.rest.queue_policies import (
     RedriveAllowConfig,
 )
 from api.rest.schema_base import (
+    MEASUREMENT,
     Bytes,
     Config,
     ListPage,
@@ -203,7 +204,32 @@ class QueueStored(PutOutcome, QueueOut):
     """A queue after a PUT, and what the PUT changed."""
 
 
-class QueuePage(ListPage[QueueOut]):
+class QueueMeasurement(Mapped):
+    """Counts and rates of a queue, measured every ten seconds.
+
+    Rates are per second since the one before; null if there was none.
+    """
+
+    measured_at: Time
+    ready: int
+    delayed: int
+    in_flight: int
+    parked: int
+    dead_lettered: int
+    bytes_held: int
+    oldest_ready_at: Time | None
+    sent_per_second: float | None
+    received_per_second: float | None
+    acknowledged_per_second: float | None
+
+
+class ListedQueue(QueueOut):
+    """A queue in a list."""
+
+    measurement: Annotated[QueueMeasurement | None, Field(description=MEASUREMENT)]
+
+
+class QueuePage(ListPage[ListedQueue]):
     """Queues by name. `next_cursor` is null on the last page."""
 
 

@@ -6,8 +6,9 @@ import msgspec
 from pydantic import Field
 
 from api.rest.definition_changes import PutOutcome
-from api.rest.field_map import MappedDefinition, MappedDefinitionConfig
+from api.rest.field_map import Mapped, MappedDefinition, MappedDefinitionConfig
 from api.rest.schema_base import (
+    MEASUREMENT,
     Bytes,
     Config,
     ListPage,
@@ -156,5 +157,33 @@ class StreamStored(PutOutcome, StreamOut):
     """A stream after a PUT, and what the PUT changed."""
 
 
-class StreamPage(ListPage[StreamOut]):
+class StreamMeasurement(Mapped):
+    """Counts and rates of a stream, measured every ten seconds.
+
+    Rates are per second since the one before; null if there was none.
+    """
+
+    renamed = {"oldest_unread_at": "unread_at_ms"}
+
+    measured_at: Time
+    records: Annotated[int, Field(description="In the hot store.")]
+    bytes_held: Annotated[int, Field(description="In the hot store.")]
+    groups: int
+    lag_records: Annotated[
+        int | None, Field(description="Of the group with the largest lag; null without groups.")
+    ]
+    oldest_unread_at: Annotated[
+        Time | None, Field(description="Arrival of the oldest record that some group has not read.")
+    ]
+    records_in_per_second: float | None
+    bytes_in_per_second: float | None
+
+
+class ListedStream(StreamOut):
+    """A stream in a list."""
+
+    measurement: Annotated[StreamMeasurement | None, Field(description=MEASUREMENT)]
+
+
+class StreamPage(ListPage[ListedStream]):
     """Streams by name. `next_cursor` is null on the last page."""

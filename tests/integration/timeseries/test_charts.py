@@ -1,5 +1,7 @@
 """Charts over REST, as the dashboard draws them."""
 
+from datetime import UTC, datetime
+
 import pytest
 
 from storage.domain.access.credentials import Rights
@@ -7,11 +9,13 @@ from storage.domain.access.permissions import Effect, Grant
 from storage.domain.groups.group import GroupSpec
 from storage.domain.names import GroupName, QueueName
 from storage.domain.queues.message import NewMessage
+from storage.domain.queues.queue import QueueSpec
 from tests.secured_service import running_secured_service
 
 pytestmark = pytest.mark.one_store
 
 ORDERS = QueueName("orders")
+BEGAN = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 @pytest.fixture
@@ -91,3 +95,42 @@ async def test_chart_requires_permission_on_its_subject(secured_service):
     ]
 
     assert [answer.status_code for answer in answers] == [403, 403, 403]
+
+
+@pytest.mark.parametrize(
+    ("path", "name", "measured"),
+    [
+        ("/v1/queues", "orders", {"ready": 2, "in_flight": 0, "sent_per_second": None}),
+        ("/v1/streams", "clicks", {"groups": 1, "lag_records": 0, "records_in_per_second": None}),
+        ("/v1/groups", "readers", {"lag_records": 0, "members": 0, "last_commit_at": None}),
+    ],
+)
+async def test_list_has_latest_measurements(secured_service, path, name, measured):
+    items = (
+        await secured_service.request("GET", f"{path}?measured=true", await secured_service.key())
+    ).json()["items"]
+    unmeasured = (await secured_service.request("GET", path, await secured_service.key())).json()
+
+    measurement = {item["name"]: item["measurement"] for item in items}[name]
+    assert measurement.items() >= measured.items()
+    assert datetime.fromisoformat(measurement["measured_at"]) > BEGAN
+    assert {item["measurement"] for item in unmeasured["items"]} == {None}
+
+
+async def test_object_is_listed_before_it_is_measured(secured_service):
+    await secured_service.storage.catalog.put_queue(QueueName("young"), QueueSpec())
+
+    answer = await secured_service.request(
+        "GET", "/v1/queues?measured=true&prefix=young", await secured_service.key()
+    )
+
+    [young] = answer.json()["items"]
+    assert young["measurement"] is None
+
+
+async def test_list_without_measurements_rejects_parameter(secured_service):
+    answer = await secured_service.request(
+        "GET", "/v1/webhooks?measured=true", await secured_service.key()
+    )
+
+    assert answer.status_code == 422

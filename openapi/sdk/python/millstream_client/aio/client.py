@@ -36,13 +36,13 @@ if TYPE_CHECKING:
     from millstream_client.aio.subscriptions import AsyncSubscription
     from millstream_client.calls import Call
     from millstream_client.core.models.archived_file_out import ArchivedFileOut
-    from millstream_client.core.models.group_out import GroupOut
     from millstream_client.core.models.job_out import JobOut
-    from millstream_client.core.models.queue_out import QueueOut
+    from millstream_client.core.models.listed_group import ListedGroup
+    from millstream_client.core.models.listed_queue import ListedQueue
+    from millstream_client.core.models.listed_stream import ListedStream
     from millstream_client.core.models.ready_out import ReadyOut
     from millstream_client.core.models.replay_out import ReplayOut
     from millstream_client.core.models.source_out import SourceOut
-    from millstream_client.core.models.stream_out import StreamOut
 
 T = TypeVar("T")
 
@@ -151,29 +151,41 @@ class AsyncMillstream:
 
     # ── Lists ──
 
-    async def queues(self, prefix: str = "") -> AsyncIterator[QueueOut]:
-        """List queues by name."""
+    async def queues(
+        self, prefix: str = "", *, measured: bool = False
+    ) -> AsyncIterator[ListedQueue]:
+        """List queues by name, with the latest measurement of each if requested."""
 
         def ask(cursor: str) -> Any:
-            return list_queues(prefix=prefix, limit=PAGE, cursor=cursor or UNSET)
+            return list_queues(
+                prefix=prefix, limit=PAGE, cursor=cursor or UNSET, measured=measured or UNSET
+            )
 
         async for queue in all_pages(self.transport, ask):
             yield queue
 
-    async def streams(self, prefix: str = "") -> AsyncIterator[StreamOut]:
-        """List streams by name."""
+    async def streams(
+        self, prefix: str = "", *, measured: bool = False
+    ) -> AsyncIterator[ListedStream]:
+        """List streams by name, with the latest measurement of each if requested."""
 
         def ask(cursor: str) -> Any:
-            return list_streams(prefix=prefix, limit=PAGE, cursor=cursor or UNSET)
+            return list_streams(
+                prefix=prefix, limit=PAGE, cursor=cursor or UNSET, measured=measured or UNSET
+            )
 
         async for stream in all_pages(self.transport, ask):
             yield stream
 
-    async def groups(self, prefix: str = "") -> AsyncIterator[GroupOut]:
-        """List consumer groups by name."""
+    async def groups(
+        self, prefix: str = "", *, measured: bool = False
+    ) -> AsyncIterator[ListedGroup]:
+        """List groups by name, with the latest measurement of each if requested."""
 
         def ask(cursor: str) -> Any:
-            return list_consumer_groups(prefix=prefix, limit=PAGE, cursor=cursor or UNSET)
+            return list_consumer_groups(
+                prefix=prefix, limit=PAGE, cursor=cursor or UNSET, measured=measured or UNSET
+            )
 
         async for group in all_pages(self.transport, ask):
             yield group

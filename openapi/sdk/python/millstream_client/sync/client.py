@@ -30,13 +30,13 @@ from millstream_client.sync.transport import Transport
 if TYPE_CHECKING:
     from millstream_client.calls import Call
     from millstream_client.core.models.archived_file_out import ArchivedFileOut
-    from millstream_client.core.models.group_out import GroupOut
     from millstream_client.core.models.job_out import JobOut
-    from millstream_client.core.models.queue_out import QueueOut
+    from millstream_client.core.models.listed_group import ListedGroup
+    from millstream_client.core.models.listed_queue import ListedQueue
+    from millstream_client.core.models.listed_stream import ListedStream
     from millstream_client.core.models.ready_out import ReadyOut
     from millstream_client.core.models.replay_out import ReplayOut
     from millstream_client.core.models.source_out import SourceOut
-    from millstream_client.core.models.stream_out import StreamOut
     from millstream_client.sync.groups import Group
     from millstream_client.sync.jobs import Job
     from millstream_client.sync.queues import Queue
@@ -152,29 +152,35 @@ class Millstream:
 
     # ── Lists ──
 
-    def queues(self, prefix: str = "") -> Iterator[QueueOut]:
-        """List queues by name."""
+    def queues(self, prefix: str = "", *, measured: bool = False) -> Iterator[ListedQueue]:
+        """List queues by name, with the latest measurement of each if requested."""
 
         def ask(cursor: str) -> Any:
-            return list_queues(prefix=prefix, limit=PAGE, cursor=cursor or UNSET)
+            return list_queues(
+                prefix=prefix, limit=PAGE, cursor=cursor or UNSET, measured=measured or UNSET
+            )
 
         for queue in all_pages(self.transport, ask):
             yield queue
 
-    def streams(self, prefix: str = "") -> Iterator[StreamOut]:
-        """List streams by name."""
+    def streams(self, prefix: str = "", *, measured: bool = False) -> Iterator[ListedStream]:
+        """List streams by name, with the latest measurement of each if requested."""
 
         def ask(cursor: str) -> Any:
-            return list_streams(prefix=prefix, limit=PAGE, cursor=cursor or UNSET)
+            return list_streams(
+                prefix=prefix, limit=PAGE, cursor=cursor or UNSET, measured=measured or UNSET
+            )
 
         for stream in all_pages(self.transport, ask):
             yield stream
 
-    def groups(self, prefix: str = "") -> Iterator[GroupOut]:
-        """List consumer groups by name."""
+    def groups(self, prefix: str = "", *, measured: bool = False) -> Iterator[ListedGroup]:
+        """List groups by name, with the latest measurement of each if requested."""
 
         def ask(cursor: str) -> Any:
-            return list_consumer_groups(prefix=prefix, limit=PAGE, cursor=cursor or UNSET)
+            return list_consumer_groups(
+                prefix=prefix, limit=PAGE, cursor=cursor or UNSET, measured=measured or UNSET
+            )
 
         for group in all_pages(self.transport, ask):
             yield group

@@ -1323,6 +1323,42 @@ export type GroupLag = {
 };
 
 /**
+ * GroupMeasurement
+ *
+ * Lag and rate of a group, measured every ten seconds.
+ *
+ * The rate is per second since the one before; null if there was none.
+ */
+export type GroupMeasurement = {
+    /**
+     * Measured At
+     */
+    measured_at: string;
+    /**
+     * Members
+     */
+    members: number;
+    /**
+     * Lag Records
+     */
+    lag_records: number;
+    /**
+     * Oldest Unread At
+     *
+     * Arrival of the oldest record that the group has not read.
+     */
+    oldest_unread_at: string | null;
+    /**
+     * Last Commit At
+     */
+    last_commit_at: string | null;
+    /**
+     * Committed Per Second
+     */
+    committed_per_second: number | null;
+};
+
+/**
  * GroupOut
  *
  * A group: its configuration, and its version, which is its ETag.
@@ -1383,7 +1419,7 @@ export type GroupPage = {
     /**
      * Items
      */
-    items: Array<GroupOut>;
+    items: Array<ListedGroup>;
     /**
      * Next Cursor
      */
@@ -2117,6 +2153,265 @@ export type KeyRotation = {
  * Store of the lease of a leader of maintenance.
  */
 export type LeaseStore = 'hot_store' | 'postgres';
+
+/**
+ * ListedGroup
+ *
+ * A group in a list.
+ */
+export type ListedGroup = {
+    /**
+     * Name
+     */
+    name: string;
+    /**
+     * Stream
+     */
+    stream: string;
+    kind: GroupKind;
+    start: StartAt;
+    /**
+     * Start Time
+     */
+    start_time: string | null;
+    /**
+     * Session Timeout Seconds
+     */
+    session_timeout_seconds: number;
+    /**
+     * Static Timeout Seconds
+     */
+    static_timeout_seconds: number;
+    /**
+     * Revoke Timeout Seconds
+     */
+    revoke_timeout_seconds: number;
+    /**
+     * Paused
+     *
+     * Members receive no records.
+     */
+    paused: boolean;
+    /**
+     * Version
+     */
+    version: number;
+    /**
+     * Created At
+     */
+    created_at: string;
+    /**
+     * Changed At
+     */
+    changed_at: string;
+    /**
+     * Latest measurement; null if not requested, or not yet measured.
+     */
+    measurement: GroupMeasurement | null;
+};
+
+/**
+ * ListedQueue
+ *
+ * A queue in a list.
+ */
+export type ListedQueue = {
+    /**
+     * Name
+     */
+    name: string;
+    type: QueueType;
+    /**
+     * Visibility Timeout Seconds
+     */
+    visibility_timeout_seconds: number;
+    /**
+     * Delay Seconds
+     */
+    delay_seconds: number;
+    /**
+     * Ttl Seconds
+     */
+    ttl_seconds: number | number | null;
+    /**
+     * Retention Seconds
+     */
+    retention_seconds: number;
+    /**
+     * Dead Letter Retention Seconds
+     */
+    dead_letter_retention_seconds: number;
+    /**
+     * Message Bytes Max
+     */
+    message_bytes_max: number;
+    /**
+     * Attempts Max
+     */
+    attempts_max: number | null;
+    /**
+     * Receive Wait Seconds
+     */
+    receive_wait_seconds: number;
+    /**
+     * In Flight Max
+     */
+    in_flight_max: number;
+    /**
+     * Deduplicate By Content
+     */
+    deduplicate_by_content: boolean;
+    dedup_scope: DedupScope;
+    dead_letters: DeadLettersConfig | null;
+    redrive_allow: RedriveAllowConfig;
+    backoff: BackoffOut | null;
+    /**
+     * Paused
+     *
+     * Accepts messages but delivers none.
+     */
+    paused: boolean;
+    /**
+     * Messages Max
+     */
+    messages_max: number | null;
+    /**
+     * Bytes Max
+     */
+    bytes_max: number | null;
+    overflow: Overflow;
+    on_poison: PoisonPolicy;
+    /**
+     * Group Weights
+     */
+    group_weights: Array<GroupWeightConfig>;
+    /**
+     * Stream View
+     */
+    stream_view: boolean;
+    /**
+     * Archive
+     */
+    archive: boolean;
+    /**
+     * History
+     */
+    history: boolean;
+    /**
+     * Tags
+     */
+    tags: {
+        [key: string]: string;
+    };
+    /**
+     * Version
+     */
+    version: number;
+    /**
+     * Created At
+     */
+    created_at: string;
+    /**
+     * Changed At
+     */
+    changed_at: string;
+    /**
+     * Latest measurement; null if not requested, or not yet measured.
+     */
+    measurement: QueueMeasurement | null;
+};
+
+/**
+ * ListedStream
+ *
+ * A stream in a list.
+ */
+export type ListedStream = {
+    /**
+     * Name
+     */
+    name: string;
+    /**
+     * Shards
+     *
+     * Number of shards at creation.
+     */
+    shards: number;
+    /**
+     * Open Shards
+     *
+     * Now.
+     */
+    open_shards: number;
+    mode: StreamMode;
+    /**
+     * Retention Seconds
+     */
+    retention_seconds: number | number | null;
+    /**
+     * Retention Bytes
+     */
+    retention_bytes: number | null;
+    /**
+     * Retention Records
+     */
+    retention_records: number | null;
+    /**
+     * Drop When Read
+     */
+    drop_when_read: boolean;
+    /**
+     * Record Bytes Max
+     */
+    record_bytes_max: number;
+    event_times: EventTimes;
+    /**
+     * Event Time Skew Seconds Max
+     */
+    event_time_skew_seconds_max: number | number | null;
+    /**
+     * Key Index
+     */
+    key_index: boolean;
+    /**
+     * Archive
+     */
+    archive: boolean;
+    /**
+     * Archive Lag Seconds
+     */
+    archive_lag_seconds: number;
+    /**
+     * Hot Retention Seconds
+     */
+    hot_retention_seconds: number | number | null;
+    /**
+     * Hot Bytes Max
+     */
+    hot_bytes_max: number | null;
+    /**
+     * Tags
+     */
+    tags: {
+        [key: string]: string;
+    };
+    /**
+     * Version
+     */
+    version: number;
+    /**
+     * Created At
+     */
+    created_at: string;
+    /**
+     * Changed At
+     */
+    changed_at: string;
+    /**
+     * Latest measurement; null if not requested, or not yet measured.
+     */
+    measurement: StreamMeasurement | null;
+};
 
 /**
  * LiveOut
@@ -3182,6 +3477,60 @@ export type QueueConfig = {
 };
 
 /**
+ * QueueMeasurement
+ *
+ * Counts and rates of a queue, measured every ten seconds.
+ *
+ * Rates are per second since the one before; null if there was none.
+ */
+export type QueueMeasurement = {
+    /**
+     * Measured At
+     */
+    measured_at: string;
+    /**
+     * Ready
+     */
+    ready: number;
+    /**
+     * Delayed
+     */
+    delayed: number;
+    /**
+     * In Flight
+     */
+    in_flight: number;
+    /**
+     * Parked
+     */
+    parked: number;
+    /**
+     * Dead Lettered
+     */
+    dead_lettered: number;
+    /**
+     * Bytes Held
+     */
+    bytes_held: number;
+    /**
+     * Oldest Ready At
+     */
+    oldest_ready_at: string | null;
+    /**
+     * Sent Per Second
+     */
+    sent_per_second: number | null;
+    /**
+     * Received Per Second
+     */
+    received_per_second: number | null;
+    /**
+     * Acknowledged Per Second
+     */
+    acknowledged_per_second: number | null;
+};
+
+/**
  * QueueOut
  *
  * A queue: its configuration, and its version, which is its ETag.
@@ -3297,7 +3646,7 @@ export type QueuePage = {
     /**
      * Items
      */
-    items: Array<QueueOut>;
+    items: Array<ListedQueue>;
     /**
      * Next Cursor
      */
@@ -5411,6 +5760,56 @@ export type StreamConfig = {
 };
 
 /**
+ * StreamMeasurement
+ *
+ * Counts and rates of a stream, measured every ten seconds.
+ *
+ * Rates are per second since the one before; null if there was none.
+ */
+export type StreamMeasurement = {
+    /**
+     * Measured At
+     */
+    measured_at: string;
+    /**
+     * Records
+     *
+     * In the hot store.
+     */
+    records: number;
+    /**
+     * Bytes Held
+     *
+     * In the hot store.
+     */
+    bytes_held: number;
+    /**
+     * Groups
+     */
+    groups: number;
+    /**
+     * Lag Records
+     *
+     * Of the group with the largest lag; null without groups.
+     */
+    lag_records: number | null;
+    /**
+     * Oldest Unread At
+     *
+     * Arrival of the oldest record that some group has not read.
+     */
+    oldest_unread_at: string | null;
+    /**
+     * Records In Per Second
+     */
+    records_in_per_second: number | null;
+    /**
+     * Bytes In Per Second
+     */
+    bytes_in_per_second: number | null;
+};
+
+/**
  * StreamMode
  *
  * Capacity mode: how the number of shards is determined.
@@ -5514,7 +5913,7 @@ export type StreamPage = {
     /**
      * Items
      */
-    items: Array<StreamOut>;
+    items: Array<ListedStream>;
     /**
      * Next Cursor
      */
@@ -7817,6 +8216,10 @@ export type ListConsumerGroupsData = {
          * `next_cursor` of the previous page.
          */
         cursor?: string;
+        /**
+         * Add the latest measurement of each item.
+         */
+        measured?: boolean;
     };
     url: '/v1/groups';
 };
@@ -8891,6 +9294,10 @@ export type ListQueuesData = {
          * `next_cursor` of the previous page.
          */
         cursor?: string;
+        /**
+         * Add the latest measurement of each item.
+         */
+        measured?: boolean;
     };
     url: '/v1/queues';
 };
@@ -10589,6 +10996,10 @@ export type ListStreamsData = {
          * `next_cursor` of the previous page.
          */
         cursor?: string;
+        /**
+         * Add the latest measurement of each item.
+         */
+        measured?: boolean;
     };
     url: '/v1/streams';
 };

@@ -7,7 +7,7 @@ from attrs import define as _attrs_define
 from attrs import field as _attrs_field
 
 if TYPE_CHECKING:
-    from ..models.group_out import GroupOut
+    from ..models.listed_group import ListedGroup
 
 
 T = TypeVar("T", bound="GroupPage")
@@ -18,11 +18,11 @@ class GroupPage:
     """Groups by name. `next_cursor` is null on the last page.
 
     Attributes:
-        items (list[GroupOut]):
+        items (list[ListedGroup]):
         next_cursor (None | str):
     """
 
-    items: list[GroupOut]
+    items: list[ListedGroup]
     next_cursor: None | str
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
 
@@ -48,13 +48,13 @@ class GroupPage:
 
     @classmethod
     def from_dict(cls: type[T], src_dict: Mapping[str, Any]) -> T:
-        from ..models.group_out import GroupOut  # noqa: PLC0415
+        from ..models.listed_group import ListedGroup  # noqa: PLC0415
 
         d = dict(src_dict)
         items = []
         _items = d.pop("items")
         for items_item_data in _items:
-            items_item = GroupOut.from_dict(items_item_data)
+            items_item = ListedGroup.from_dict(items_item_data)
 
             items.append(items_item)
 

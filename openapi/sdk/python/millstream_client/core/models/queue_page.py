@@ -7,7 +7,7 @@ from attrs import define as _attrs_define
 from attrs import field as _attrs_field
 
 if TYPE_CHECKING:
-    from ..models.queue_out import QueueOut
+    from ..models.listed_queue import ListedQueue
 
 
 T = TypeVar("T", bound="QueuePage")
@@ -18,11 +18,11 @@ class QueuePage:
     """Queues by name. `next_cursor` is null on the last page.
 
     Attributes:
-        items (list[QueueOut]):
+        items (list[ListedQueue]):
         next_cursor (None | str):
     """
 
-    items: list[QueueOut]
+    items: list[ListedQueue]
     next_cursor: None | str
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
 
@@ -48,13 +48,13 @@ class QueuePage:
 
     @classmethod
     def from_dict(cls: type[T], src_dict: Mapping[str, Any]) -> T:
-        from ..models.queue_out import QueueOut  # noqa: PLC0415
+        from ..models.listed_queue import ListedQueue  # noqa: PLC0415
 
         d = dict(src_dict)
         items = []
         _items = d.pop("items")
         for items_item_data in _items:
-            items_item = QueueOut.from_dict(items_item_data)
+            items_item = ListedQueue.from_dict(items_item_data)
 
             items.append(items_item)
 

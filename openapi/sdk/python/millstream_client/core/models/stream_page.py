@@ -7,7 +7,7 @@ from attrs import define as _attrs_define
 from attrs import field as _attrs_field
 
 if TYPE_CHECKING:
-    from ..models.stream_out import StreamOut
+    from ..models.listed_stream import ListedStream
 
 
 T = TypeVar("T", bound="StreamPage")
@@ -18,11 +18,11 @@ class StreamPage:
     """Streams by name. `next_cursor` is null on the last page.
 
     Attributes:
-        items (list[StreamOut]):
+        items (list[ListedStream]):
         next_cursor (None | str):
     """
 
-    items: list[StreamOut]
+    items: list[ListedStream]
     next_cursor: None | str
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
 
@@ -48,13 +48,13 @@ class StreamPage:
 
     @classmethod
     def from_dict(cls: type[T], src_dict: Mapping[str, Any]) -> T:
-        from ..models.stream_out import StreamOut  # noqa: PLC0415
+        from ..models.listed_stream import ListedStream  # noqa: PLC0415
 
         d = dict(src_dict)
         items = []
         _items = d.pop("items")
         for items_item_data in _items:
-            items_item = StreamOut.from_dict(items_item_data)
+            items_item = ListedStream.from_dict(items_item_data)
 
             items.append(items_item)
 

@@ -16,6 +16,7 @@ def list_consumer_groups(
     prefix: str | Unset = "",
     limit: int | Unset = 100,
     cursor: str | Unset = "",
+    measured: bool | Unset = False,
 ) -> Call[GroupPage]:
     """List groups by name."""
 
@@ -26,6 +27,8 @@ def list_consumer_groups(
     params["limit"] = limit
 
     params["cursor"] = cursor
+
+    params["measured"] = measured
 
     params = {k: v for k, v in params.items() if v is not UNSET and v is not None}
 

@@ -16,6 +16,7 @@ def list_queues(
     prefix: str | Unset = "",
     limit: int | Unset = 100,
     cursor: str | Unset = "",
+    measured: bool | Unset = False,
 ) -> Call[QueuePage]:
     """List queues by name."""
 
@@ -26,6 +27,8 @@ def list_queues(
     params["limit"] = limit
 
     params["cursor"] = cursor
+
+    params["measured"] = measured
 
     params = {k: v for k, v in params.items() if v is not UNSET and v is not None}
 
