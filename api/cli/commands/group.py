@@ -5,6 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
+from api.cli.shell.clock import now
 from api.cli.shell.definitions import Definition, delete_verb, pause_verbs, put_verbs
 from api.cli.shell.options import (
     GroupName,
@@ -14,17 +15,25 @@ from api.cli.shell.options import (
     StreamName,
     Yes,
     fields,
-    now,
     option,
 )
-from api.cli.shell.output import Column, table, to_row
+from api.cli.shell.output import Column, show_age_of, table, to_row
 from api.cli.shell.parsers import EARLIEST, LATEST, parse_offsets, parse_time
 from api.cli.shell.prompts import confirm
 from api.cli.shell.terminal import Terminal, noun, parsed_by, verb
 
 group = noun()
 
-GROUPS = table("name", "stream", "kind", "start", Column("created_at", "created"))
+GROUPS = table(
+    "name",
+    "stream",
+    "kind",
+    Column("measurement.members", "members"),
+    Column("measurement.lag_records", "lag"),
+    Column("measurement.oldest_unread_at", "oldest unread", show_age_of),
+    Column("measurement.committed_per_second", "committed/s"),
+    "paused",
+)
 MEMBERS = table("member", "assigned", "disconnected", "static", "heartbeat_at")
 SHARDS = table("shard", "member", "committed", "finished")
 LAGS = table("shard", "member", "position", "tip", "records", "expired", "lag_seconds")
@@ -86,8 +95,8 @@ pause_verbs(
 
 @verb(group, "ls", examples=["millstream group ls"])
 def list_groups(cli: Terminal, prefix: Prefix = "") -> None:
-    """List consumer groups."""
-    cli.out.rows(map(to_row, cli.client.groups(prefix)), GROUPS)
+    """List consumer groups, with members, lag and rate."""
+    cli.out.rows(map(to_row, cli.client.groups(prefix, measured=True)), GROUPS)
 
 
 @verb(group, "show", examples=["millstream group show billing"])

@@ -7,9 +7,10 @@ from typing import Annotated, Any
 
 import typer
 
+from api.cli.shell.clock import now
 from api.cli.shell.definitions import with_options
 from api.cli.shell.operations import JsonBody, operation
-from api.cli.shell.options import Settings, Yes, duration, fields, now, option
+from api.cli.shell.options import Settings, Yes, duration, fields, option
 from api.cli.shell.output import Row, table
 from api.cli.shell.prompts import confirm
 from api.cli.shell.terminal import Terminal, noun, parsed_by, verb

@@ -13,7 +13,7 @@ from api.cli.shell.options import (
     fields,
     option,
 )
-from api.cli.shell.output import Column, Row, table, to_row
+from api.cli.shell.output import Column, Row, show_age_of, table, to_row
 from api.cli.shell.prompts import confirm
 from api.cli.shell.terminal import Terminal, noun, verb
 
@@ -22,11 +22,15 @@ queue = noun()
 QUEUES = table(
     "name",
     "type",
-    Column("visibility_timeout_seconds", "visibility"),
-    Column("attempts_max", "attempts"),
-    Column("dead_letters.queue", "dead letters to"),
+    Column("measurement.ready", "ready"),
+    Column("measurement.in_flight", "in flight"),
+    Column("measurement.delayed", "delayed"),
+    Column("measurement.parked", "parked"),
+    Column("measurement.dead_lettered", "dead letters"),
+    Column("measurement.oldest_ready_at", "oldest", show_age_of),
+    Column("measurement.sent_per_second", "sent/s"),
+    Column("measurement.acknowledged_per_second", "acked/s"),
     "paused",
-    Column("created_at", "created"),
 )
 COUNTS = table(
     "name", "ready", "delayed", "in_flight", "parked", "dead_lettered", "oldest_ready_at"
@@ -93,22 +97,22 @@ pause_verbs(
     examples=[
         "millstream queue ls",
         "millstream queue ls --counts",
-        "millstream queue ls -o json | jq -r '.[].name'",
+        "millstream queue ls -o json | jq -r '.[] | select(.measurement.ready > 1000) | .name'",
     ],
 )
 def list_queues(
     cli: Terminal,
     prefix: Prefix = "",
     counts: Annotated[
-        bool, option("--counts", "Show message counts; makes one more call per queue.")
+        bool, option("--counts", "Show exact message counts; makes one more call per queue.")
     ] = False,
 ) -> None:
-    """List queues."""
-    queues = map(to_row, cli.client.queues(prefix))
+    """List queues, with counts and rates that are at most some ten seconds old."""
     if counts:
+        queues = map(to_row, cli.client.queues(prefix))
         cli.out.rows((_counted(cli, row) for row in queues), COUNTS)
     else:
-        cli.out.rows(queues, QUEUES)
+        cli.out.rows(map(to_row, cli.client.queues(prefix, measured=True)), QUEUES)
 
 
 def _counted(cli: Terminal, row: Row) -> Row:

@@ -13,7 +13,7 @@ from api.cli.shell.options import (
     fields,
     option,
 )
-from api.cli.shell.output import Column, table, to_row
+from api.cli.shell.output import Column, show_age_of, table, to_row
 from api.cli.shell.terminal import Terminal, noun, verb
 
 stream = noun()
@@ -21,9 +21,13 @@ stream = noun()
 STREAMS = table(
     "name",
     Column("open_shards", "shards"),
+    Column("measurement.records", "records"),
+    Column("measurement.bytes_held", "bytes"),
+    Column("measurement.records_in_per_second", "records/s"),
+    Column("measurement.lag_records", "lag"),
+    Column("measurement.oldest_unread_at", "oldest unread", show_age_of),
     Column("retention_seconds", "retention"),
     "archive",
-    Column("created_at", "created"),
 )
 SHARDS = table(Column("index", "shard"), "open", "parents", "start", "next", "bytes", "fenced")
 
@@ -64,8 +68,8 @@ change_verb(STREAM, "millstream stream change clicks --retention 3d", without="s
     examples=["millstream stream ls", "millstream stream ls --prefix cl -o ndjson"],
 )
 def list_streams(cli: Terminal, prefix: Prefix = "") -> None:
-    """List streams."""
-    cli.out.rows(map(to_row, cli.client.streams(prefix)), STREAMS)
+    """List streams, with counts, rates and the lag of the group that is furthest behind."""
+    cli.out.rows(map(to_row, cli.client.streams(prefix, measured=True)), STREAMS)
 
 
 @verb(

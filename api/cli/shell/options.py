@@ -2,22 +2,16 @@
 
 import json
 from collections.abc import Callable
-from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
 
+from api.cli.shell.clock import now
 from api.cli.shell.completion import group_names, queue_names, stream_names
 from api.cli.shell.parsers import parse_duration, parse_position, parse_time
 from api.cli.shell.terminal import parsed_by
-from storage.domain.clock import SystemClock
-
-
-def now() -> datetime:
-    """Return this machine's time."""
-    return datetime.fromtimestamp(SystemClock().now_ms() / 1000, UTC)
 
 
 def option(name: str, help: str) -> Any:

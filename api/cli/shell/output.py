@@ -12,11 +12,13 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from enum import StrEnum
 from io import StringIO
 from typing import Any, BinaryIO
 
-from api.cli.shell.parsers import show_duration
+from api.cli.shell.clock import now
+from api.cli.shell.parsers import show_age, show_duration
 
 Row = dict[str, Any]
 TIMES = ("_at", "_time", "_after", "_arrival", "_since")  # suffixes of the names of times
@@ -90,6 +92,12 @@ def _as_sent(name: str, value: Any) -> Any:
     if isinstance(value, list):
         return [_as_sent(name, item) for item in value]
     return value
+
+
+def show_age_of(time: str) -> str:
+    """Format how long ago a time was."""
+    age = now() - datetime.fromisoformat(time)
+    return show_age(age.total_seconds())
 
 
 def show_value(value: Any) -> str:

@@ -14,6 +14,7 @@ _SECONDS_ALONE = re.compile(r"[0-9]+(?:\.[0-9]+)?")
 _OFFSET = re.compile(r"[0-9]+")
 _OFFSETS = re.compile(r"[0-9]+=[0-9]+(?:,[0-9]+=[0-9]+)*")
 _DISPLAY_UNITS = (("d", 86_400), ("h", 3_600), ("m", 60))
+_AGE_UNITS = (*_DISPLAY_UNITS, ("s", 1))
 
 EARLIEST = frozenset({"earliest", "oldest"})
 LATEST = frozenset({"latest", "newest"})
@@ -38,6 +39,16 @@ def show_duration(seconds: float) -> str:
             return f"{seconds // size:.0f}{unit}"
     exact = f"{seconds:.3f}".rstrip("0").rstrip(".")
     return f"{exact}s"
+
+
+def show_age(seconds: float) -> str:
+    """Format an age by its two largest units: 45s, 4m10s, 3h20m, 2d4h."""
+    left, counts = max(0, int(seconds)), list[str]()
+    for unit, size in _AGE_UNITS:
+        count, left = divmod(left, size)
+        if count or counts:
+            counts.append(f"{count}{unit}" if count else "")
+    return "".join(counts[:2]) or "0s"
 
 
 def parse_time(text: str, now: datetime) -> datetime:

@@ -198,16 +198,18 @@ def test_lists_are_tables_names_or_json(orders):
     names = millstream("queue", "ls", "--prefix", orders, "-q")
     values = millstream("queue", "ls", "--prefix", orders, "-o", "ndjson")
 
-    assert result.out.splitlines()[0].split() == [
+    assert re.split(r"  +", result.out.splitlines()[0]) == [
         "name",
         "type",
-        "visibility",
-        "attempts",
-        "dead",
-        "letters",
-        "to",
+        "ready",
+        "in flight",
+        "delayed",
+        "parked",
+        "dead letters",
+        "oldest",
+        "sent/s",
+        "acked/s",
         "paused",
-        "created",
     ]
     assert names.out.splitlines()[0] == orders
     assert values.lines[0]["name"] == orders

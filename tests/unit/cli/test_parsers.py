@@ -12,6 +12,7 @@ from api.cli.shell.parsers import (
     parse_offsets,
     parse_position,
     parse_time,
+    show_age,
     show_duration,
 )
 
@@ -45,6 +46,24 @@ def test_invalid_duration_is_rejected(text):
 @given(st.integers(0, 10**7))
 def test_displayed_duration_can_be_parsed(seconds):
     assert parse_duration(show_duration(seconds)) == pytest.approx(seconds, rel=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        (-3, "0s"),
+        (0.9, "0s"),
+        (59, "59s"),
+        (60, "1m"),
+        (250, "4m10s"),
+        (3_600, "1h"),
+        (3_605, "1h"),
+        (12_000, "3h20m"),
+        (187_200, "2d4h"),
+    ],
+)
+def test_age_has_two_largest_units(seconds, text):
+    assert show_age(seconds) == text
 
 
 def test_time_is_rfc_3339_or_relative():
