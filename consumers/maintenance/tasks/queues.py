@@ -10,8 +10,8 @@ from storage.domain.names import QueueName
 from storage.domain.presence import LeaseStore
 from storage.domain.queues.queue import Queue
 
-# Shares of the idle queues: with a round every five seconds, each is visited within half a minute.
-_SHARES = 6
+IDLE_SHARES = 6
+"""Shares of the idle queues: with a round every five seconds, each is visited within half a minute."""
 
 
 class ActiveQueueTracker:
@@ -28,8 +28,8 @@ class ActiveQueueTracker:
 
     async def __call__(self, storage: Storage) -> int:
         """Run one round; return the number of items of work done."""
-        nth, self._round = self._round % _SHARES, self._round + 1
-        due = dict(await storage.catalog.queues_in_turn(nth, _SHARES))
+        nth, self._round = self._round % IDLE_SHARES, self._round + 1
+        due = dict(await storage.catalog.queues_in_turn(nth, IDLE_SHARES))
         queues = await storage.catalog.all_queues()
         due |= {name: queues[name] for name in self._busy if name in queues}
         done = await in_batches(

@@ -8,7 +8,7 @@ import redis
 
 from consumers.maintenance.scheduler import Sweeper, TaskOutcome
 from consumers.maintenance.task import maintenance_task
-from consumers.maintenance.tasks.queues import ActiveQueueTracker
+from consumers.maintenance.tasks.queues import IDLE_SHARES, ActiveQueueTracker
 from consumers.maintenance.tasks.retention import trim_streams
 from storage.bootstrap import open_storage
 from storage.concurrency.tasks import end
@@ -40,7 +40,9 @@ async def test_maintenance_drops_expired_messages_and_records(storage, clock, re
     await storage.streams.append(CLICKS, [Record(b"old")])
     clock.advance(ms=5 * 86_400_000)
 
-    await ActiveQueueTracker()(storage)
+    visit = ActiveQueueTracker()
+    for _ in range(IDLE_SHARES):
+        await visit(storage)
     await trim_streams.work(storage)
 
     queue = await storage.catalog.queue(ORDERS)
