@@ -68,9 +68,12 @@ async def test_losing_listen_connection_clears_cache(catalog, database_url):
     await eventually(lambda: version_of(catalog, ORDERS), 99)
 
 
-async def test_cached_definitions_survive_short_database_outage(catalog, database_url, monkeypatch):
+async def test_cached_definitions_survive_short_database_outage(
+    catalog, other, database_url, monkeypatch
+):
     monkeypatch.setattr("storage.postgres.listener._GRACE_SECONDS", 60.0)
     created, *_ = await catalog.put_queue(ORDERS, QueueSpec())
+    await receive_announcements(catalog, other)
     await eventually(lambda: is_cached(catalog, ORDERS), True)
 
     with nobody_connects(database_url):
@@ -132,6 +135,20 @@ async def version_of(catalog: Catalog, name: QueueName) -> int:
 async def is_cached(catalog: Catalog, name: QueueName) -> bool:
     """Return whether two reads give the same object."""
     return await catalog.queue(name) is await catalog.queue(name)
+
+
+async def receive_announcements(catalog: Catalog, other: Catalog) -> None:
+    """Wait until what was announced so far has invalidated what it had to."""
+    later, announced = QueueName("announced-later"), asyncio.Event()
+
+    def note(name: QueueName | None) -> None:
+        if name == later:
+            announced.set()
+
+    catalog._queue_reader.on_invalidate.append(note)
+    await other.put_queue(later, QueueSpec())
+    async with asyncio.timeout(10):
+        await announced.wait()
 
 
 def change_without_notification(url: str) -> None:
