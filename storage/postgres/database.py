@@ -5,16 +5,15 @@ A transaction that did not reach its commit has changed nothing, so any failure 
 """
 
 import asyncio
-import select
 from collections.abc import AsyncGenerator, Iterator
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager
 from time import perf_counter
-from typing import Any, cast
+from typing import cast
 
 import psycopg
 from psycopg.conninfo import make_conninfo
-from sqlalchemy import URL, AdaptedConnection, QueuePool, event, make_url, text
-from sqlalchemy.exc import DBAPIError, InvalidatePoolError
+from sqlalchemy import URL, QueuePool, make_url, text
+from sqlalchemy.exc import DBAPIError
 from sqlalchemy.exc import TimeoutError as NoConnectionFree
 from sqlalchemy.ext.asyncio import (
     AsyncEngine,
@@ -57,7 +56,7 @@ class Database:
         self._engine = engine
         self._sessions = async_sessionmaker(engine, expire_on_commit=False)
         each_alone = engine.execution_options(isolation_level="AUTOCOMMIT")
-        self._autocommit_sessions = async_sessionmaker(each_alone, expire_on_commit=False)
+        self._readers = async_sessionmaker(each_alone, expire_on_commit=False)
         self.timings = {"read": LatencyBuffer(), "write": LatencyBuffer()}
         """Durations of whole transactions, including the wait for a connection."""
         self.open_transactions = 0
@@ -77,24 +76,14 @@ class Database:
             self.open_transactions -= 1
             self.timings[op].observe(perf_counter() - began)
 
-    def reading(self) -> AbstractAsyncContextManager[AsyncSession]:
+    @asynccontextmanager
+    async def reading(self) -> AsyncGenerator[AsyncSession]:
         """Open a session whose statements are transactions of their own, without BEGIN.
 
         Raises StorageUnavailable or StorageBusy.
         """
-        return self._autocommit("read")
-
-    def autocommitting(self) -> AbstractAsyncContextManager[AsyncSession]:
-        """Open a session as `reading` does, for a single write that is harmless to repeat.
-
-        It takes one round trip instead of three. Raises StorageUnavailable, StorageBusy or StorageFull.
-        """
-        return self._autocommit("write")
-
-    @asynccontextmanager
-    async def _autocommit(self, op: str) -> AsyncGenerator[AsyncSession]:
-        with _translated(StorageUnavailable), self._timed(op):
-            async with self._autocommit_sessions() as session, asyncio.timeout(_REPLY_SECONDS):
+        with _translated(StorageUnavailable), self._timed("read"):
+            async with self._readers() as session, asyncio.timeout(_REPLY_SECONDS):
                 yield session
 
     @asynccontextmanager
@@ -146,34 +135,16 @@ async def open_database(settings: StorageSettings) -> AsyncGenerator[Database]:
 
 def _open_engine(settings: StorageSettings) -> AsyncEngine:
     listening = 1  # the LISTEN connection counts too
-    engine = create_async_engine(
+    return create_async_engine(
         driver_url(settings.database_url),
         pool_size=max(1, settings.postgres_connections_max - listening),
         max_overflow=0,
         pool_use_lifo=True,  # an idle process uses one connection, and its server process stays warm
         pool_timeout=limits.POSTGRES_CONNECTION_WAIT_MS_MAX / limits.SECOND_MS,
+        pool_pre_ping=True,
         hide_parameters=True,  # in errors, which are logged
         connect_args=connection_options(),
     )
-    event.listen(engine.sync_engine, "checkout", _discard_ended)
-    return engine
-
-
-def _discard_ended(connection: AdaptedConnection, *_: object) -> None:
-    """Have the pool replace a connection that Postgres has ended, and all older ones.
-
-    Postgres sends nothing unasked but why it ends a connection, so the socket of a usable one has nothing to read. That is
-    known without a round trip.
-    """
-    driver: psycopg.AsyncConnection[Any] = connection.driver_connection
-    if driver.closed or _is_readable(driver.fileno()):
-        raise InvalidatePoolError
-
-
-def _is_readable(file: int) -> bool:
-    poll = select.poll()
-    poll.register(file, select.POLLIN)
-    return bool(poll.poll(0))
 
 
 def connection_options() -> dict[str, str | int]:

@@ -87,29 +87,6 @@ async def test_pool_recovers_after_postgres_drops_connections(database, database
     assert await count(database) == 0
 
 
-async def test_usable_connection_is_used_again(database):
-    first, second = await backend_pid(database), await backend_pid(database)
-
-    assert first == second
-
-
-async def test_single_write_commits_itself(database):
-    async with database.autocommitting() as session:
-        await session.execute(ADD)
-        assert await count(database) == 1  # another connection sees it
-        assert await session.scalar(text("select pg_current_xact_id_if_assigned()")) is None
-
-
-async def test_single_write_without_answer_is_unavailable(database, database_url):
-    async def add() -> None:
-        async with database.autocommitting() as session:
-            await lose_connection(session, database_url)
-            await session.execute(ADD)
-
-    with pytest.raises(StorageUnavailable):
-        await add()
-
-
 async def test_slow_block_is_aborted(database):
     async def sleep() -> None:
         async with database.writing(limit_ms=50) as session:
@@ -172,11 +149,6 @@ def test_driver_url_keeps_everything_but_scheme():
 )
 def test_conninfo_matches_sqlalchemy_url(url, options):
     assert conninfo_to_dict(conninfo(url)) == options
-
-
-async def backend_pid(database: Database) -> int:
-    async with database.reading() as session:
-        return int(await session.scalar(text("select pg_backend_pid()")) or 0)
 
 
 async def count(database: Database) -> int:
