@@ -87,9 +87,13 @@ class ColumnarAppender:
         return [part.placed(done)]
 
     async def _refused(self, stream: Stream, part: "_Part", error: MillstreamError) -> Ranges:
+        """Append to the children of a closed shard, or return why the part was rejected."""
         if not isinstance(error, ShardClosedTo):
             return [AppendedRange(part.numbers, error=error)]
-        ranges = await self._as_records(stream.name, part.columns.records(), "")
+        try:
+            ranges = await self._as_records(stream.name, part.columns.records(), "")
+        except MillstreamError as failure:  # of reading the definition: other shards' parts stand
+            return [AppendedRange(part.numbers, error=failure)]
         return [_renumbered(one, part.numbers) for one in ranges]
 
     async def _as_records(self, name: StreamName, records: Sequence[Record], key: str) -> Ranges:

@@ -21,7 +21,7 @@ from api.rest.schemas.shard import (
 )
 from storage.bootstrap import Storage
 from storage.domain.access.permissions import Action
-from storage.domain.errors import OutcomeUnknown, StorageUnavailable, ValidationFailed
+from storage.domain.errors import OutcomeUnknown, StorageBusy, StorageUnavailable, ValidationFailed
 from storage.domain.names import StreamName
 
 router = APIRouter(prefix="/v1/streams/{stream}", tags=["streams"], route_class=AuditedRoute)
@@ -64,7 +64,7 @@ async def reshard_stream(stream: StreamPath, storage: StorageDep, change: Reshar
             )
     try:
         return await _shards(storage, stream)
-    except StorageUnavailable:  # the reshard is done, and its result cannot be read
+    except (StorageUnavailable, StorageBusy):  # the reshard is done, and its result cannot be read
         raise OutcomeUnknown from None
 
 

@@ -7,10 +7,12 @@ import pytest
 from storage.bootstrap import Storage
 from storage.domain import limits
 from storage.domain.errors import (
+    BacklogFull,
     BatchTooLarge,
     MessageTooLarge,
     ShardClosed,
     StorageBusy,
+    StorageUnavailable,
     StreamReadOnly,
     ValidationFailed,
 )
@@ -142,6 +144,31 @@ async def test_columns_with_stale_definition_reach_children_of_split(engines, mo
     records = await everything(engines)
     assert records == placed(columns(40), before) | placed(sent, ranges)
     assert {each_range.shard for each_range in ranges} == {1, 2, 3}
+
+
+@pytest.mark.parametrize("error", [StorageUnavailable(), BacklogFull(), StorageBusy()])
+async def test_failed_redirection_does_not_affect_other_shards(engines, monkeypatch, error):
+    """A call of which one shard took records was answered as if nothing had happened."""
+    await stream(engines, 2)
+    stale = await engines.catalog.stream(CLICKS)
+    await engines.streams.resharder.split(CLICKS, 0, RING_SIZE // 4)
+    definitions: list[Stream] = [stale]
+
+    async def fail_later(name: StreamName) -> Stream:
+        if definitions:
+            return definitions.pop()
+        raise error
+
+    monkeypatch.setattr(engines.streams._appender, "stream", fail_later)
+    sent = columns(40)
+
+    ranges = await engines.streams.append_columns(CLICKS, sent)
+
+    stored = [each_range for each_range in ranges if each_range.error is None]
+    assert {each_range.shard for each_range in stored} == {1}
+    assert await everything(engines) == placed(sent, stored)
+    assert [each_range.error for each_range in ranges if each_range.error is not None] == [error]
+    assert sorted(n for each_range in ranges for n in each_range.numbers) == list(range(40))
 
 
 async def test_columns_with_stale_definition_reach_recreated_stream(engines, monkeypatch):

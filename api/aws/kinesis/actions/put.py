@@ -49,7 +49,7 @@ from api.aws.protocol.service import AwsCall, Operations
 from api.aws.protocol.shapes import OperationOutput
 from storage.domain import limits
 from storage.domain.access.permissions import Action
-from storage.domain.errors import MillstreamError, OutcomeUnknown, StorageUnavailable
+from storage.domain.errors import MillstreamError, OutcomeUnknown, StorageBusy, StorageUnavailable
 from storage.domain.log.record_batch import Record
 from storage.domain.streams.columnar_batch import Columns
 from storage.domain.streams.stream import RING_SIZE, Appended, AppendedRange, Stream
@@ -305,5 +305,5 @@ async def _with_current_shards(
         return stream
     try:
         return await call.storage.catalog.fresh_stream(stream.name)
-    except StorageUnavailable:
+    except (StorageUnavailable, StorageBusy):
         raise OutcomeUnknown from None
