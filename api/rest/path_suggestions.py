@@ -56,24 +56,19 @@ class PathSuggestions:
 
     def __init__(self, operations: Iterable[RoutePattern]) -> None:
         self._operations = tuple(operations)
-        self._literals = {
-            segment
-            for operation in self._operations
-            for segment in _segments(operation.path)
-            if not _is_parameter(segment)
-        }
 
     def of_path(self, method: str, path: str) -> str:
         """Return the operation that a path without a route resembles; empty if none."""
         segments = _segments(path)
         if len(path) > _PATH_MAX or not all(segments):
             return ""
-        if segments[0] != _VERSION:
-            segments = [_VERSION, *segments]
+        return self._nearest(method, segments) or self._nearest(method, [_VERSION, *segments])
+
+    def _nearest(self, method: str, segments: Sequence[str]) -> str:
         distances = {
             operation: distance
             for operation in self._operations
-            if (distance := self._distance(segments, _segments(operation.path))) is not None
+            if (distance := _distance(segments, _segments(operation.path))) is not None
         }
         if not distances:
             return ""
@@ -89,7 +84,7 @@ class PathSuggestions:
         below = [
             operation
             for operation in self._operations
-            if _matches(segments, _segments(operation.path)[:-1])
+            if _distance(segments, _segments(operation.path)[:-1]) == 0
         ]
         meant = [
             operation
@@ -100,26 +95,26 @@ class PathSuggestions:
             return ""
         return f"{meant[0].method} {_filled(meant[0].path, segments)}"
 
-    def _distance(self, segments: Sequence[str], template: Sequence[str]) -> int | None:
-        """Return how many segments differ from those of a path; None if they do not resemble it."""
-        if len(segments) != len(template):
-            return None
-        differing = [
-            (segment, expected)
-            for segment, expected in zip(segments, template, strict=True)
-            if not _is_parameter(expected) and segment != expected
-        ]
-        if all(self._resembles(*pair) for pair in differing):
-            return len(differing)
-        return None
 
-    def _resembles(self, segment: str, expected: str) -> bool:
-        if segment in self._literals:
-            return False  # it means another one
-        segment = segment.lower()
-        return _FOREIGN_SEGMENTS.get(segment) == expected or bool(
-            get_close_matches(segment, [expected], n=1, cutoff=0.7)
-        )
+def _distance(segments: Sequence[str], template: Sequence[str]) -> int | None:
+    """Return how many segments differ from those of a path; None if they do not resemble it."""
+    if len(segments) != len(template):
+        return None
+    differing = [
+        (segment, expected)
+        for segment, expected in zip(segments, template, strict=True)
+        if not _is_parameter(expected) and segment != expected
+    ]
+    if all(_resembles(*pair) for pair in differing):
+        return len(differing)
+    return None
+
+
+def _resembles(segment: str, expected: str) -> bool:
+    segment = segment.lower()
+    return _FOREIGN_SEGMENTS.get(segment) == expected or bool(
+        get_close_matches(segment, [expected], n=1, cutoff=0.7)
+    )
 
 
 def _segments(path: str) -> list[str]:
@@ -132,13 +127,6 @@ def _is_parameter(segment: str) -> bool:
 
 def _ends_in_parameter(operation: RoutePattern) -> bool:
     return _is_parameter(_segments(operation.path)[-1])
-
-
-def _matches(segments: Sequence[str], template: Sequence[str]) -> bool:
-    return len(segments) == len(template) and all(
-        _is_parameter(expected) or segment == expected
-        for segment, expected in zip(segments, template, strict=True)
-    )
 
 
 def _filled(path: str, segments: Sequence[str]) -> str:
