@@ -15,7 +15,6 @@ from pydantic import BaseModel
 from api.native.audited_route import AuditedRoute
 from api.native.cursors import Page, decode_cursor, page_of
 from api.native.dependencies import Cursor, Limit, Prefix, PrincipalDep, StorageDep, require_json
-from api.native.fields import rfc3339
 from api.native.former_names import note_former_members
 from api.rest.conditional_requests import (
     IfMatch,
@@ -27,15 +26,16 @@ from api.rest.conditional_requests import (
     note_outcome,
 )
 from api.rest.definition_changes import DryRun, comparing, put_outcome
-from api.rest.field_map import Mapped
 from api.rest.noun import Noun, Verb
 from api.rest.schema_base import DefinitionConfig
 from storage.bootstrap import Storage
 from storage.domain import limits
 from storage.domain.access.permissions import Principal
+from storage.domain.timeseries.samples import Latest
 
 JSON_ONLY = Depends(require_json)
 Measured = Annotated[bool, Query(description="Add the latest measurement of each item.")]
+_NOT_MEASURED = Latest[Any](None, {})
 VerbOf = Callable[[Storage, Principal], Verb]
 
 
@@ -242,20 +242,24 @@ def _add_list(noun: Noun, verb: VerbOf, add: Callable[..., None]) -> None:
         cursor: Cursor = "",
         measured: Measured = False,
     ) -> Any:
+        assert measurement is not None
         page = await _read_page(
             noun, verb(storage, principal), principal, prefix=prefix, limit=limit, cursor=cursor
         )
-        measurement_of = await _measurements(noun, storage, principal) if measured else _unmeasured
+        latest = (
+            await measurement.latest(storage, principal.namespace) if measured else _NOT_MEASURED
+        )
         items = [
-            noun.schemas.listed.from_domain(definition, measurement=measurement_of(definition))
-            for definition in page.items
+            noun.schemas.listed.from_domain(each, measurement=measurement.of(latest, _text(each)))
+            for each in page.items
         ]
         return noun.schemas.page(items=items, next_cursor=page.next_cursor)
 
+    measurement = noun.measurement
     add(
         "GET",
         "",
-        list_page if noun.measurement is None else list_page_measured,
+        list_page if measurement is None else list_page_measured,
         annotations={},
         dependencies=[*noun.permissions.see],
         response_model=noun.schemas.page,
@@ -278,27 +282,6 @@ async def _read_page(
         principal.namespace, prefix=prefix, after=after, limit=limit + 1
     )
     return page_of(definitions, limit, about, _text, partial(_may_list, noun, principal))
-
-
-def _unmeasured(_: Any) -> None:
-    """Return no measurement of a definition."""
-
-
-async def _measurements(
-    noun: Noun, storage: Storage, principal: Principal
-) -> Callable[[Any], Mapped | None]:
-    """Return what shows the latest measurement of a definition."""
-    assert noun.measurement is not None
-    schema, latest_of = noun.measurement
-    latest = await latest_of(storage, principal.namespace)
-
-    def measurement_of(definition: Any) -> Mapped | None:
-        sample = latest.get(_text(definition))
-        if sample is None or latest.at_ms is None:
-            return None
-        return schema.from_domain(sample, measured_at=rfc3339(latest.at_ms))
-
-    return measurement_of
 
 
 _ROUTES: dict[str, Callable[[Noun, VerbOf, Callable[..., None]], None]] = {

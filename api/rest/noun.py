@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 from fastapi import Depends, params
 
 from api.native.dependencies import may
+from api.native.fields import rfc3339
 from api.rest.field_map import Mapped
 from storage.bootstrap import Storage
 from storage.domain.access.permissions import Action, Principal
@@ -58,6 +59,13 @@ class MeasurementOf(NamedTuple):
 
     schema: type[Mapped]
     latest: Callable[[Storage, str], Awaitable[Latest[Any]]]
+
+    def of(self, latest: Latest[Any], name: str) -> Mapped | None:
+        """Return the measurement of an object; None if it was never measured."""
+        sample = latest.get(name)
+        if sample is None or latest.at_ms is None:
+            return None
+        return self.schema.from_domain(sample, measured_at=rfc3339(latest.at_ms))
 
 
 class Permissions(NamedTuple):
