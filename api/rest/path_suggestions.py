@@ -78,22 +78,17 @@ class PathSuggestions:
     def of_method(self, method: str, path: str) -> str:
         """Return the operation that a method without a route may stand for; empty if none.
 
-        That is the same method one segment below, or the PUT that creates what a POST to a list is meant to create.
+        For POST that is the POST one segment below, or the PUT that creates an item of the list.
         """
-        segments = _segments(path)
-        below = [
-            operation
-            for operation in self._operations
-            if _distance(segments, _segments(operation.path)[:-1]) == 0
-        ]
-        meant = [
-            operation
-            for operation in below
-            if operation.method == ("PUT" if _ends_in_parameter(operation) else method)
-        ]
-        if method != "POST" or not meant:
+        if method != "POST":
             return ""
-        return f"{meant[0].method} {_filled(meant[0].path, segments)}"
+        segments = _segments(path)
+        for operation in self._operations:
+            template = _segments(operation.path)
+            expected = "PUT" if _is_parameter(template[-1]) else method
+            if operation.method == expected and _distance(segments, template[:-1]) == 0:
+                return f"{expected} {_filled(operation.path, segments)}"
+        return ""
 
 
 def _distance(segments: Sequence[str], template: Sequence[str]) -> int | None:
@@ -123,10 +118,6 @@ def _segments(path: str) -> list[str]:
 
 def _is_parameter(segment: str) -> bool:
     return segment.startswith("{")
-
-
-def _ends_in_parameter(operation: RoutePattern) -> bool:
-    return _is_parameter(_segments(operation.path)[-1])
 
 
 def _filled(path: str, segments: Sequence[str]) -> str:
