@@ -8,14 +8,21 @@ A statement that meets a lock is rolled back to its beginning and tried again la
 import asyncio
 import re
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
-from contextlib import AbstractContextManager, asynccontextmanager, nullcontext
+from contextlib import (
+    AbstractAsyncContextManager,
+    AbstractContextManager,
+    asynccontextmanager,
+    nullcontext,
+)
 from random import Random
 from typing import Any
 
 from sqlalchemy import Engine, TextClause, create_engine, event, text
 from sqlalchemy.exc import DBAPIError
+from sqlalchemy.ext.asyncio import AsyncSession
 from sqlalchemy.orm import Session
 
+from storage.domain.errors import StorageUnavailable
 from storage.domain.histogram import LatencyBuffer
 from storage.postgres.database import Database, driver_url
 from storage.postgres.listener import Listener
@@ -90,7 +97,7 @@ class SimulatedDatabase(Database):
         self.postgres = postgres
         self.fails = fails
         self._is_cut_off = False
-        self._sessions = self._readers = self._session  # type: ignore[assignment]
+        self._sessions = self._autocommit_sessions = self._session  # type: ignore[assignment]
 
     @property
     def in_use(self) -> int:
@@ -115,6 +122,9 @@ class SimulatedDatabase(Database):
                 yield _Session(session, self)
             finally:
                 self.postgres.transactions -= 1
+
+    def autocommitting(self) -> AbstractAsyncContextManager[AsyncSession]:
+        return self.writing(unknown=StorageUnavailable)
 
     async def reply(self) -> None:
         """Wait for the reply to a statement."""

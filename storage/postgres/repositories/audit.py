@@ -62,7 +62,7 @@ class AuditRows(Repository):
             "asked": canonical(msgspec.to_builtins(intent.call)),
             "before": _text(intent.before),
         }
-        async with self._database.writing(unknown=StorageUnavailable) as session:
+        async with self._database.autocommitting() as session:
             await session.execute(insert(AuditPendingRow), [values])
 
     async def conclude(

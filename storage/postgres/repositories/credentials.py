@@ -162,7 +162,7 @@ class CredentialRows(Repository):
             "used_at_ms": list(used_at_ms.values()),
             "apart_ms": limits.CREDENTIAL_USED_MS,
         }
-        async with self._database.writing() as session:
+        async with self._database.autocommitting() as session:
             await session.execute(query("note_uses"), values)
 
 

@@ -202,7 +202,7 @@ class GroupRows(DefinitionTable[GroupName, Group, LockedGroupName]):
             "generations": [beat.generation for beat in beats],
             "now_ms": now_ms,
         }
-        async with self._database.writing(unknown=StorageUnavailable) as session:
+        async with self._database.autocommitting() as session:
             rows = await session.execute(query("beat_members"), parameters)
             results = {row.nth: _heartbeat_result(row) for row in rows}
         return [results.get(nth) for nth in range(len(beats))]
@@ -257,7 +257,7 @@ class GroupRows(DefinitionTable[GroupName, Group, LockedGroupName]):
             "every_ms": limits.DATABASE_HEARTBEAT_MS,
             "now_ms": now_ms,
         }
-        async with self._database.writing(unknown=StorageUnavailable) as session:
+        async with self._database.autocommitting() as session:
             await session.execute(query("attend"), parameters)
 
     async def to_settle(self, now_ms: int | None) -> list[GroupName]:
@@ -291,7 +291,7 @@ class GroupRows(DefinitionTable[GroupName, Group, LockedGroupName]):
             "shard": shard,
             "committed": committed,
         }
-        async with self._database.writing(unknown=StorageUnavailable) as session:
+        async with self._database.autocommitting() as session:
             await session.execute(query("finish_shard"), parameters)
 
     async def read_by_all(self, stream_id: LogId) -> list[tuple[int, int]]:

@@ -65,7 +65,7 @@ class JobRows(Repository):
             "delay_ms": delay_ms,
         }
         try:
-            async with self._database.writing(unknown=StorageUnavailable) as session:
+            async with self._database.autocommitting() as session:
                 row = (await session.execute(query("submit_job"), values)).one_or_none()
                 return None if row is None else _job(row)
         except IntegrityError as error:
@@ -134,7 +134,7 @@ class JobRows(Repository):
             "lease_ms": lease_ms,
             "progress": None if progress is None else _json(progress),
         }
-        async with self._database.writing(unknown=StorageUnavailable) as session:
+        async with self._database.autocommitting() as session:
             requested = await session.scalar(query("renew_lease"), values)
         if requested is None:
             raise LeaseLost
@@ -195,7 +195,7 @@ class JobRows(Repository):
 
     async def delete_ended(self, retention_ms: int, limit: int) -> int:
         """Delete jobs that ended more than `retention_ms` ago, at most `limit`; return how many."""
-        async with self._database.writing(unknown=StorageUnavailable) as session:
+        async with self._database.autocommitting() as session:
             values = {"kept_ms": retention_ms, "limit": limit}
             deleted = await session.execute(query("forget_jobs"), values)
             return int(deleted.rowcount)  # type: ignore[attr-defined]

@@ -5,7 +5,6 @@ from sqlmodel import col
 
 from storage.concurrency.leader_election import LeaderLease
 from storage.domain.clock import Clock
-from storage.domain.errors import StorageUnavailable
 from storage.postgres.database import Database
 from storage.postgres.queries import query
 from storage.postgres.tables import LeaseRow
@@ -22,7 +21,7 @@ class LeaseRows:
         """Acquire or renew the lease if it is free; return the lease of whoever has it now."""
         parameters = {"name": name, "now_ms": self._now_ms()}
         acquiring = {**parameters, "holder": holder, "lease_ms": lease_ms}
-        async with self._database.writing(unknown=StorageUnavailable) as session:
+        async with self._database.autocommitting() as session:
             fence = await session.scalar(query("acquire_lease"), acquiring)
             if fence is not None:
                 return LeaderLease(holder, fence, lease_ms)
@@ -36,7 +35,7 @@ class LeaseRows:
             .where(col(LeaseRow.name) == name, col(LeaseRow.holder) == holder)
             .values(expires_at_ms=0)
         )
-        async with self._database.writing(unknown=StorageUnavailable) as session:
+        async with self._database.autocommitting() as session:
             await session.execute(release)
 
     def _now_ms(self) -> int | None:

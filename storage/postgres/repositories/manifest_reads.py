@@ -8,7 +8,6 @@ from sqlmodel import col
 
 from storage.domain import limits
 from storage.domain.archive import ArchivedFile, ShardKey
-from storage.domain.errors import StorageUnavailable
 from storage.domain.names import LogId
 from storage.postgres.queries import query
 from storage.postgres.repository import Repository
@@ -62,7 +61,7 @@ class ManifestRows(Repository):
         """
         stream_id, shard = key
         parameters = {"stream_id": stream_id, "shard": shard, "before": before}
-        async with self._database.writing(unknown=StorageUnavailable) as session:
+        async with self._database.autocommitting() as session:
             return await session.scalar(query("raise_archive_start"), parameters) is not None
 
 

@@ -8,7 +8,6 @@ from sqlalchemy import Row, func, insert, update
 from sqlalchemy.exc import IntegrityError
 from sqlmodel import col
 
-from storage.domain.errors import StorageUnavailable
 from storage.domain.names import QueueName
 from storage.domain.queues.message import WhichDead
 from storage.domain.queues.moves import Move, MoveState
@@ -80,7 +79,7 @@ class MoveRows(Repository):
 
     async def _update(self, conditions: Sequence[Any], **values: Any) -> bool:
         # Doing it twice is harmless, so an unanswered commit is treated as a failed one.
-        async with self._database.writing(unknown=StorageUnavailable) as session:
+        async with self._database.autocommitting() as session:
             changed = await session.execute(update(MoveRow).where(*conditions).values(**values))
             return bool(changed.rowcount)  # type: ignore[attr-defined]
 

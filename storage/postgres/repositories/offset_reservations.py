@@ -263,7 +263,7 @@ class StoreIdentities(Repository):
 
         Returns whether it was recorded.
         """
-        async with self._database.writing(unknown=StorageUnavailable) as session:
+        async with self._database.autocommitting() as session:
             parameters = {"beacon": beacon, "epoch": epoch}
             return await session.scalar(query("beat"), parameters) is not None
 

@@ -118,7 +118,7 @@ class SessionRows(Repository):
     async def note_uses(self, used_at_ms: Mapping[bytes, int]) -> None:
         """Store when sessions were last used."""
         values = {"digests": list(used_at_ms), "used_at_ms": list(used_at_ms.values())}
-        async with self._database.writing() as session:
+        async with self._database.autocommitting() as session:
             await session.execute(query("note_session_uses"), values)
 
 

@@ -48,7 +48,7 @@ class WriteRows(Repository):
             "done": False,
             "decided_at_ms": now_ms,
         }
-        async with self._database.writing(unknown=StorageUnavailable) as session:
+        async with self._database.autocommitting() as session:
             await session.execute(insert(WriteRow).on_conflict_do_nothing(), [values])
         write = await self.find(stream_id, writer_id, batch_id)
         if write is None:
@@ -65,7 +65,7 @@ class WriteRows(Repository):
     async def advance(self, write: Write) -> None:
         """Store the batch's progress, which never goes back."""
         key = _is(write.stream_id, write.writer_id, write.batch_id)
-        async with self._database.writing(unknown=StorageUnavailable) as session:
+        async with self._database.autocommitting() as session:
             await session.execute(
                 update(WriteRow)
                 .where(*key, col(WriteRow.parts) <= write.parts)
@@ -92,7 +92,7 @@ class WriteRows(Repository):
     async def delete_finished(self, decided_before_ms: int) -> int:
         """Delete batches that were finished long ago; return how many."""
         old = col(WriteRow.decided_at_ms) < decided_before_ms
-        async with self._database.writing(unknown=StorageUnavailable) as session:
+        async with self._database.autocommitting() as session:
             deleted = await session.execute(
                 delete(WriteRow).where(old, col(WriteRow.done).is_(True))
             )

@@ -70,7 +70,7 @@ class DeliveryRows(Repository):
     async def beat(self, deliverer: str, lease_ms: int, now_ms: int | None) -> list[RenewedLease]:
         """Renew the deliverer's leases, and return them."""
         parameters = {"deliverer": deliverer, "lease_ms": lease_ms, "now_ms": now_ms}
-        async with self._database.writing(unknown=StorageUnavailable) as session:
+        async with self._database.autocommitting() as session:
             rows = await session.execute(query("beat_deliverer"), parameters)
             return [
                 RenewedLease(WebhookLease(row.webhook_id, row.lease_epoch), row.version)
@@ -103,13 +103,13 @@ class DeliveryRows(Repository):
     async def release(self, deliverer: str, webhook_ids: Sequence[str]) -> None:
         """Release the leases of these webhooks."""
         parameters = {"deliverer": deliverer, "webhook_ids": list(webhook_ids)}
-        async with self._database.writing(unknown=StorageUnavailable) as session:
+        async with self._database.autocommitting() as session:
             await session.execute(query("release_webhooks"), parameters)
 
     async def remove_deliverer(self, deliverer: str, retention_ms: int) -> None:
         """Remove a deliverer from the list, and those that were not seen for `retention_ms`."""
         parameters = {"deliverer": deliverer, "kept_ms": retention_ms}
-        async with self._database.writing(unknown=StorageUnavailable) as session:
+        async with self._database.autocommitting() as session:
             await session.execute(query("forget_deliverers"), parameters)
 
     # Reports of a holder
@@ -125,7 +125,7 @@ class DeliveryRows(Repository):
             "health": _json.encode(health).decode(),
             "now_ms": now_ms,
         }
-        async with self._database.writing(unknown=StorageUnavailable) as session:
+        async with self._database.autocommitting() as session:
             return bool((await session.execute(query("disable_webhook"), parameters)).rowcount)  # type: ignore[attr-defined]
 
     async def store_health(self, reports: Sequence[tuple[WebhookLease, DeliveryHealth]]) -> None:
@@ -135,7 +135,7 @@ class DeliveryRows(Repository):
             "epochs": [lease.epoch for lease, _ in reports],
             "healths": [_json.encode(health).decode() for _, health in reports],
         }
-        async with self._database.writing(unknown=StorageUnavailable) as session:
+        async with self._database.autocommitting() as session:
             await session.execute(query("store_health"), parameters)
 
     # The log
@@ -163,7 +163,7 @@ class DeliveryRows(Repository):
             ],
             "last_of_them": _LAST_OF_THEM,
         }
-        async with self._database.writing(unknown=StorageUnavailable) as session:
+        async with self._database.autocommitting() as session:
             await session.execute(query("log_deliveries"), parameters)
 
     async def find(self, webhook_id: str, event_id: str) -> WebhookDelivery | None:
@@ -203,7 +203,7 @@ class DeliveryRows(Repository):
 
     async def delete_expired(self, now_ms: int, limit: int) -> int:
         """Delete deliveries whose retention has passed, at most `limit`; return how many."""
-        async with self._database.writing(unknown=StorageUnavailable) as session:
+        async with self._database.autocommitting() as session:
             deleted = await session.execute(
                 query("forget_deliveries"), {"now_ms": now_ms, "limit": limit}
             )

@@ -1,5 +1,8 @@
 """Postgres failures become our errors: nothing happened, or outcome unknown."""
 
+import asyncio
+import gc
+import warnings
 from collections.abc import AsyncIterator
 
 import psycopg
@@ -8,6 +11,7 @@ from psycopg.conninfo import conninfo_to_dict
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
+from storage.concurrency.tasks import end
 from storage.domain.errors import OutcomeUnknown, StorageBusy, StorageUnavailable
 from storage.postgres.database import Database, conninfo, driver_url, open_database
 from storage.settings import StorageSettings
@@ -87,6 +91,57 @@ async def test_pool_recovers_after_postgres_drops_connections(database, database
     assert await count(database) == 0
 
 
+async def test_usable_connection_is_used_again(database):
+    first, second = await backend_pid(database), await backend_pid(database)
+
+    assert first == second
+
+
+@pytest.mark.parametrize("verb", ["reading", "autocommitting"])
+async def test_connection_of_cancelled_caller_returns_to_pool(database, monkeypatch, verb):
+    """A connection that is collected rather than returned is dropped, with a warning."""
+    entered = asyncio.Event()
+
+    async def never_set(*_: object) -> None:
+        entered.set()
+        await asyncio.Event().wait()
+
+    async def ask() -> None:
+        async with getattr(database, verb)() as session:
+            await session.execute(COUNT)
+
+    await ask()
+    monkeypatch.setattr(psycopg.AsyncConnection, "set_autocommit", never_set)
+    asking = asyncio.create_task(ask())
+    await entered.wait()
+    monkeypatch.undo()
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        await end(asking)
+        gc.collect()
+
+    assert [warning.message for warning in caught] == []
+    assert database.in_use == 0
+    await ask()
+
+
+async def test_single_write_commits_itself(database):
+    async with database.autocommitting() as session:
+        await session.execute(ADD)
+        assert await count(database) == 1  # another connection sees it
+        assert await session.scalar(text("select pg_current_xact_id_if_assigned()")) is None
+
+
+async def test_single_write_without_answer_is_unavailable(database, database_url):
+    async def add() -> None:
+        async with database.autocommitting() as session:
+            await lose_connection(session, database_url)
+            await session.execute(ADD)
+
+    with pytest.raises(StorageUnavailable):
+        await add()
+
+
 async def test_slow_block_is_aborted(database):
     async def sleep() -> None:
         async with database.writing(limit_ms=50) as session:
@@ -149,6 +204,11 @@ def test_driver_url_keeps_everything_but_scheme():
 )
 def test_conninfo_matches_sqlalchemy_url(url, options):
     assert conninfo_to_dict(conninfo(url)) == options
+
+
+async def backend_pid(database: Database) -> int:
+    async with database.reading() as session:
+        return int(await session.scalar(text("select pg_backend_pid()")) or 0)
 
 
 async def count(database: Database) -> int:
