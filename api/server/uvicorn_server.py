@@ -1,19 +1,22 @@
 """uvicorn's program with a server that is woken when it has to end, rather than polling.
 
-Relies on `Server.main_loop`, `on_tick` and `handle_exit` of uvicorn, and that its command line makes the server from the
-name `Server` of `uvicorn.main`; `tests/unit/http/test_uvicorn_server.py` has a test of each.
+Relies on `Server.main_loop`, `on_tick`, `handle_exit` and `shutdown` of uvicorn, and that its command line makes the server
+from the name `Server` of `uvicorn.main`; `tests/unit/http/test_uvicorn_server.py` has a test of each.
 """
 
 import asyncio
+import socket
 import sys
 from contextlib import suppress
 from types import FrameType
+from typing import Any
 
 import uvicorn
 
 from storage.concurrency.periodic import pause_seconds
 
 _TICK_S = 1.0
+_WATCH_S = 0.1
 _TICKS = 10  # of uvicorn's in one of ours: the Date header is renewed with each tenth
 
 
@@ -40,6 +43,27 @@ class WokenServer(uvicorn.Server):
         super().handle_exit(sig, frame)
         if self._loop is not None:
             self._loop.call_soon_threadsafe(self._woken.set)
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Shut down all connections, including those established in the meantime.
+
+        uvicorn asks only the connections that it knows at the beginning. Others, and the upgrades of any, would last until its
+        grace period ends.
+        """
+        notified = set(self.server_state.connections)
+        watch_task = asyncio.create_task(self._shut_down_others(notified))
+        try:
+            await super().shutdown(sockets)
+        finally:
+            watch_task.cancel()
+
+    async def _shut_down_others(self, notified: set[Any]) -> None:
+        while True:
+            await asyncio.sleep(_WATCH_S)
+            others = self.server_state.connections - notified
+            for connection in others:
+                connection.shutdown()
+            notified |= others
 
 
 def main() -> None:

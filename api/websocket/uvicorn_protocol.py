@@ -50,8 +50,16 @@ class PushProtocol(WebSocketsSansIOProtocol):
         if self.handshake_complete and not self.close_sent:
             self.stop_keepalive()
             self.queue.put_nowait(cast(Any, {"type": DRAIN}))
-        else:
-            super().shutdown()
+            return
+        if not self.handshake_complete and self.initial_response is None:
+            self._refuse_upgrade()
+        super().shutdown()
+
+    def _refuse_upgrade(self) -> None:
+        """Answer that another process may serve the client; uvicorn would answer 500."""
+        self.conn.send_response(self.conn.reject(503, "The server is shutting down.\n"))
+        self.transport.write(b"".join(self.conn.data_to_send()))
+        self.close_sent = True
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Report the lost connection before uvicorn reports it with another code.

@@ -153,7 +153,7 @@ def complaints_in(log: Path) -> list[str]:
                 lines.append(line)
         else:
             if text.exception and text.event != ANSWERED:
-                lines.append(f"{text.logger}: {text.event}")
+                lines.append(f"{text.logger}: {text.event.strip()}: {text.exception.strip()}")
     return lines
 
 

@@ -71,6 +71,6 @@ def test_unhandled_exceptions_in_log_are_complaints(tmp_path):
     (tmp_path / "log").write_text("\n".join(lines))
 
     assert complaints_in(tmp_path / "log") == [
-        "asyncio: Task exception",
+        "asyncio: Task exception: Traceback",
         "Traceback (most recent call last):",
     ]

@@ -4,9 +4,11 @@ import asyncio
 import signal
 import sys
 from itertools import pairwise
+from typing import Any, cast
 
 import pytest
 import uvicorn
+from uvicorn.lifespan.off import LifespanOff
 
 from api.server import uvicorn_server
 from api.server.uvicorn_server import WokenServer
@@ -54,6 +56,43 @@ async def test_each_tick_renews_date_header(monkeypatch):
 
     assert all(name == b"date" for (name, _), *_ in headers)
     assert all(before is not after for before, after in pairwise(headers))
+
+
+class Connection:
+    """A connection that ends when it is asked to, or is replaced by one after its upgrade."""
+
+    def __init__(self, server: WokenServer, *, upgrades: bool = False) -> None:
+        self.asked = 0
+        self.upgraded: Connection | None = None
+        self._server = server
+        self._upgrades = upgrades
+        self._connections = cast(set[Any], server.server_state.connections)
+        self._connections.add(self)
+
+    def shutdown(self) -> None:
+        """End."""
+        self.asked += 1
+        self._connections.discard(self)
+        if self._upgrades:
+            self.upgraded = Connection(self._server)
+
+
+async def test_shutdown_asks_connections_established_later(monkeypatch):
+    """A connection accepted before the end may be established after it, and upgraded after that."""
+    monkeypatch.setattr(uvicorn_server, "_WATCH_S", 0.001)
+    server = make_server()
+    server.servers, server.lifespan = [], LifespanOff(server.config)
+    before = Connection(server)
+    loop = asyncio.get_running_loop()
+    late: list[Connection] = []
+    loop.call_soon(lambda: late.append(Connection(server)))
+    loop.call_later(0.01, lambda: late.append(Connection(server, upgrades=True)))
+
+    await asyncio.wait_for(server.shutdown(), 5)
+
+    upgraded = late[-1].upgraded
+    assert upgraded is not None
+    assert [one.asked for one in (before, *late, upgraded)] == [1, 1, 1, 1]
 
 
 def test_command_line_makes_this_server(monkeypatch):
