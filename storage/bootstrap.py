@@ -54,6 +54,7 @@ from storage.postgres.repositories.offset_reservations import Reservations, Stor
 from storage.postgres.repositories.sampled_resources import MeasuredRows
 from storage.postgres.repositories.staged_writes import WriteRows
 from storage.postgres.repositories.webhook_deliveries import DeliveryRows
+from storage.queues.consumers import QueueConsumers
 from storage.queues.dead_letters import QueueDeadLetters
 from storage.queues.engine import Queues
 from storage.queues.inspection import QueueInspector
@@ -71,6 +72,7 @@ from storage.redis.counters.rate_limits import RedisRateStore
 from storage.redis.counters.shared_rate import RedisPaceStore
 from storage.redis.counters.timeseries import RedisTimeSeriesStore
 from storage.redis.outbox.outboxes import RedisOutboxStore
+from storage.redis.queues.consumers import RedisQueueConsumerStore
 from storage.redis.queues.inspection import RedisQueueContentStore
 from storage.redis.queues.messages import RedisQueueStore
 from storage.redis.queues.stats import RedisQueueStateStore
@@ -116,6 +118,7 @@ class Storage:
     """The open engines."""
 
     queues: Queues
+    queue_consumers: QueueConsumers
     inspector: QueueInspector
     dead_letters: QueueDeadLetters
     parked_groups: QueueParkedGroups
@@ -224,6 +227,12 @@ async def open_storage(
             RedisQueueStateStore(pipeline, limits),
         )
         watermarks = RedisWatermarkStore(pipeline)
+        queue_consumers = QueueConsumers(
+            RedisQueueConsumerStore(pipeline, limits), queue_executor, clock
+        )
+        await stack.enter_async_context(
+            in_background(queue_consumers.report_loop(), "queue-consumers")
+        )
         queues = Queues(
             hot=hot_queues,
             states=states,
@@ -238,6 +247,7 @@ async def open_storage(
             clock=clock,
             limits=limits,
             memory_guard=memory_guard,
+            consumers=queue_consumers,
         )
         stack.push_async_callback(queues.close)
         hot_contents = RedisQueueContentStore(pipeline, limits)
@@ -351,6 +361,7 @@ async def open_storage(
         )
         yield Storage(
             queues=queues,
+            queue_consumers=queue_consumers,
             inspector=inspector,
             dead_letters=dead_letters,
             parked_groups=QueueParkedGroups(hot_contents, queue_executor, clock),

@@ -57,6 +57,7 @@ class Call(Generic[In]):
 
     __slots__ = (
         "body",
+        "client",
         "feeds",
         "headers",
         "is_client_connected",
@@ -85,6 +86,7 @@ class Call(Generic[In]):
         self.body = body
         self.segments = request.segments
         self.headers = request.headers
+        self.client = request.client
         self.is_client_connected = request.is_connected
         self.request_id = request.request_id
         self.trace = request.trace

@@ -27,6 +27,7 @@ class Connection:
         "_waiting_bytes",
         "abort",
         "address",
+        "client",
         "closed",
         "last_received_s",
         "opened_s",
@@ -50,6 +51,8 @@ class Connection:
         """The namespace whose connection slot it holds."""
         self.address = ""
         """The client's address."""
+        self.client = b""
+        """The client's program (`User-Agent`)."""
         self.opened_s = self.last_received_s = clock()
         self.pinged_s: float | None = None
         self.stuck_s: float | None = None

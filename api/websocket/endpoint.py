@@ -120,6 +120,7 @@ class WebSocketEndpoint(msgspec.Struct, frozen=True, kw_only=True):
         connection = Connection(send, abort, wire, self.sessions().clock)
         connection.slot_namespace = None if principal is None else principal.namespace
         connection.address = address_of(scope.get("client"))
+        connection.client = headers.get(b"user-agent", b"")
         self.sessions().connected(connection)
         return connection, principal
 

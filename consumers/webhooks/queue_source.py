@@ -19,6 +19,7 @@ from storage.concurrency.tasks import end
 from storage.domain import limits
 from storage.domain.errors import MillstreamError
 from storage.domain.names import QueueName
+from storage.domain.queues.consumer import ConsumerProtocol, queue_consumer
 from storage.domain.queues.message import ReceivedMessage, SettleAction, Settled, Settlement
 from storage.domain.queues.queue import QueueSpec, QueueType
 from storage.domain.trace_context import with_noted
@@ -47,6 +48,7 @@ class QueueSource:
         webhook = endpoint.webhook
         self._queue = QueueName(webhook.spec.source.name, webhook.name.namespace)
         self._spec = QueueSpec()
+        self._consumer = queue_consumer(webhook.name.name, ConsumerProtocol.WEBHOOK, "", b"")
         self._settlements = Batcher[Settlement, Settled](
             self._settle_batch,
             batch_max=limits.SETTLEMENTS_MAX,
@@ -104,6 +106,7 @@ class QueueSource:
             messages_max=max(1, self._batch_size()),
             visibility_timeout_ms=limits.WEBHOOK_MESSAGE_LEASE_MS,
             wait_ms=wait_ms,
+            consumer=self._consumer,
         )
         self._spec = queue.spec
         in_order = queue.spec.type is QueueType.FIFO

@@ -59,7 +59,10 @@ class HotReceive(msgspec.Struct, frozen=True):
 
 
 class ReceivePart(msgspec.Struct, frozen=True, gc=False):
-    """One caller's receive. `abandoned` gets the messages if the caller disconnects first."""
+    """One caller's receive. `abandoned` gets the messages if the caller disconnects first.
+
+    `consumer`: the key of the consumer, empty if it is not tracked.
+    """
 
     messages_max: int
     visibility_timeout_ms: int
@@ -68,6 +71,7 @@ class ReceivePart(msgspec.Struct, frozen=True, gc=False):
     attempt_id: str
     strict_attempt: bool
     abandoned: Callable[[list[ReceivedMessage]], None]
+    consumer: bytes = b""
 
 
 Verdict = tuple[Settlement, ReceiptHandle]

@@ -7,7 +7,7 @@ whole or not at all.
 import asyncio
 import hashlib
 from collections.abc import Callable, Coroutine, Iterable, Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from functools import partial
 from math import inf
 
@@ -28,6 +28,7 @@ from storage.domain.errors import (
 )
 from storage.domain.limits import Limits
 from storage.domain.names import QueueName
+from storage.domain.queues.consumer import QueueConsumer
 from storage.domain.queues.message import (
     NewMessage,
     ReceiptHandle,
@@ -63,6 +64,7 @@ from storage.hot_store.queue_store import (
 from storage.hot_store.wakeups import Wakeups
 from storage.log.provisioner import LogProvisioner
 from storage.log.queue_executor import QueueExecutor, address_of
+from storage.queues.consumers import QueueConsumers
 from storage.queues.transfer import MessageTransfer
 from storage.quotas.memory_guard import MemoryGuard
 
@@ -91,6 +93,7 @@ class Queues:
     _clock: Clock
     _limits: Limits
     _memory_guard: MemoryGuard
+    _consumers: QueueConsumers
     _releases: set[asyncio.Task[None]] = attrs.field(factory=set, init=False)
 
     async def close(self) -> None:
@@ -196,6 +199,7 @@ class Queues:
         bytes_max: int = limits.RECEIVE_BYTES_MAX,
         forever: bool = False,
         is_client_connected: Callable[[], bool] = _always,
+        consumer: QueueConsumer | None = None,
     ) -> Coroutine[None, None, list[ReceivedMessage]]:
         """Receive up to `messages_max` ready messages, waiting for the first one.
 
@@ -205,11 +209,11 @@ class Queues:
         A FIFO queue returns the same messages again to the same `attempt_id` within five minutes, unless one of
         them was settled or extended or its lease expired: then others, or with `strict_attempt` it raises ValidationFailed
         until the visibility timeout has passed. After a wait, `is_client_connected` is called before anything is taken.
-        Safe to cancel: before messages were taken nothing happens, after it they are released immediately. Raises
-        InFlightLimitReached.
+        Safe to cancel: before messages were taken nothing happens, after it they are released immediately. `consumer` is shown
+        in the list of the queue's consumers. Raises InFlightLimitReached.
         """
         request = _ReceiveRequest(
-            messages_max, visibility_timeout_ms, attempt_id, strict_attempt, bytes_max
+            messages_max, visibility_timeout_ms, attempt_id, strict_attempt, bytes_max, consumer
         )
         _check_receive(request, wait_ms or 0)
         if forever:
@@ -230,6 +234,7 @@ class Queues:
             request.attempt_id,
             request.strict_attempt,
             partial(self._release_in_background, queue.name),
+            b"" if request.consumer is None else request.consumer.key,
         )
         received = await self._hot.receive(
             queue,
@@ -237,6 +242,13 @@ class Queues:
             receives_max=await self._receives_max(queue) if queue.spec.dead_letters else 0,
             now=self._clock.script_time(),
         )
+        if request.consumer is not None:
+            self._consumers.count(
+                queue,
+                request.consumer,
+                receives=0 if register_waiter else 1,
+                messages=len(received.messages),
+            )
         if received.departed:
             await self._complete_transfers(queue.name)
         return received
@@ -287,8 +299,12 @@ class Queues:
     ) -> list[ReceivedMessage]:
         loop = asyncio.get_running_loop()
         until = loop.time() + wait_ms / limits.SECOND_MS
-        log_id = (await self._catalog.queue(name)).log_id
-        with self._wakeups.waiting([log_id], alone=True) as waiter:
+        queue = await self._catalog.queue(name)
+        log_id = queue.log_id
+        consumer = request.consumer
+        waiting = nullcontext() if consumer is None else self._consumers.waiting(queue, consumer)
+        del queue
+        with waiting, self._wakeups.waiting([log_id], alone=True) as waiter:
             while True:
                 waiter.reset()
                 once = partial(self._receive, request, True)
@@ -462,6 +478,7 @@ class _ReceiveRequest(msgspec.Struct, frozen=True, gc=False):
     attempt_id: str
     strict_attempt: bool
     bytes_max: int
+    consumer: QueueConsumer | None
 
 
 def _check_receive(request: _ReceiveRequest, wait_ms: int) -> None:

@@ -41,9 +41,10 @@ _QUEUE_PARTS = (
     *("attempts_old", "expiring", "moving", "arrived", "arrived_old", "aged"),
     *("parked", "parked_why", "view", "view_meta", *_WRITER_WATERMARK_PARTS, "history"),
 )
+_CONSUMER_PARTS = ("consumers", "consumer_reports")
 _VIEW_PARTS = ("view", "view_meta", "prod", "prod_old")  # a view has no producers
 _OUTBOX_PARTS = ("outbox_meta", "outbox", "seen", "seen_old", "rejected")
-_EVERY_PART = tuple(dict.fromkeys(("meta", *_LOG_PARTS, *_QUEUE_PARTS)))
+_EVERY_PART = tuple(dict.fromkeys(("meta", *_LOG_PARTS, *_QUEUE_PARTS, *_CONSUMER_PARTS)))
 _REMEMBERED_MAX = 20_000  # logs whose keys are cached, per process
 
 
@@ -71,6 +72,11 @@ def view_keys(namespace: str, log_id: LogId) -> tuple[bytes, ...]:
     In the order in which a stream's scripts expect those of a log.
     """
     return _encode_keys(namespace, log_id, _VIEW_PARTS)
+
+
+def consumer_keys(namespace: str, log_id: LogId) -> tuple[bytes, ...]:
+    """Return the keys of the consumers of a queue."""
+    return _encode_keys(namespace, log_id, _CONSUMER_PARTS)
 
 
 def writer_watermark_keys(namespace: str, log_id: LogId) -> tuple[bytes, ...]:

@@ -233,7 +233,7 @@ _COUNTED = (
     *("ready", "delayed", "in_flight", "dead_lettered", "sent", "deduplicated", "acknowledged"),
     *("expired", "purged", "received", "bytes_sent", "oldest_ready_at_ms", "moving", "moved_in"),
     *("moved_out", "parked", "dropped", "bytes_held", "dead_exhausted", "dead_rejected"),
-    "dead_full",
+    *("dead_full", "consumers"),
 )
 """Counts in the order of sample_queue.lua."""
 

@@ -21,6 +21,8 @@ PAGES = [
     At("queue-message-hostile", "/ui/queues/invoices/messages/0"),
     At("queue-dead-letters", "/ui/queues/invoices/dead-letters"),
     At("queue-groups", "/ui/queues/payments/groups"),
+    At("queue-consumers", "/ui/queues/emails/consumers"),
+    At("queue-consumers-none", "/ui/queues/quiet/consumers"),
     At("queue-settings", "/ui/queues/orders/settings"),
     At("queue-code", "/ui/queues/orders/code"),
     At("queue-empty", "/ui/queues/quiet"),

@@ -9,6 +9,7 @@ from playwright.async_api import Page, expect
 from storage.bootstrap import Storage
 from storage.domain.access.permissions import Role
 from storage.domain.names import QueueName
+from storage.domain.queues.consumer import ConsumerProtocol, queue_consumer
 from storage.domain.queues.message import NewMessage, SettleAction, Settlement
 from storage.domain.queues.queue import QueueSpec
 from tests.browser.conftest import Service, log_in, press
@@ -49,6 +50,32 @@ async def test_stuck_queue_is_linked_from_overview(page: Page, service: Service)
 
     await expect(page).to_have_url(re.compile("/ui/queues/orders/messages$"))
     await expect(page.get_by_role("row").nth(1)).to_contain_text("Ready")
+
+
+async def test_consumers_are_shown_from_the_message_they_received(page: Page, service: Service):
+    storage = service.storage
+    queue = await a_queue(storage, "consumed", 3)
+    worker = queue_consumer("order-worker", ConsumerProtocol.SQS, "192.0.2.9", b"Boto3/1.40")
+    await storage.queues.receive(queue, messages_max=2, consumer=worker)
+
+    await page.goto("/ui/queues/consumed/messages/0")
+    await expect(page.get_by_text("order-worker at 192.0.2.9 · Boto3/1.40")).to_be_visible()
+    await page.get_by_role("link", name="order-worker").click()
+    row = page.get_by_role("row").nth(1)
+
+    await expect(page).to_have_url(re.compile("/ui/queues/consumed/consumers$"))
+    await expect(row.get_by_role("cell")).to_have_text(
+        [
+            "SQS",
+            "192.0.2.9",
+            "Boto3/1.40",
+            re.compile(r"\d"),
+            re.compile(r"\d"),
+            "0",
+            "2",
+            re.compile(".+"),
+        ]
+    )
 
 
 async def test_queue_is_found_among_ten_thousand(page: Page, service: Service):

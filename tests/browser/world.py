@@ -30,6 +30,7 @@ from storage.domain.jobs import Job, JobKind
 from storage.domain.limits import HOUR_MS, MINUTE_MS, SECOND_MS
 from storage.domain.log.record_batch import Record
 from storage.domain.names import GroupName, QueueName, SourceName, StreamName, WebhookName
+from storage.domain.queues.consumer import ConsumerProtocol, queue_consumer
 from storage.domain.queues.message import NewMessage, SettleAction, Settlement
 from storage.domain.queues.policies import PoisonPolicy
 from storage.domain.queues.queue import QueueSpec, QueueType
@@ -51,6 +52,7 @@ CLICKS, READINGS = StreamName("clicks"), StreamName("readings")
 LEDGER, SILENT, COPIES = StreamName("ledger"), StreamName("silent"), StreamName("copies")
 ANALYTICS, BILLING = GroupName("analytics"), GroupName("billing")
 CRM = WebhookName("crm")
+MAILER = queue_consumer("mailer", ConsumerProtocol.SQS, "192.0.2.7", b"<b>Boto3</b> ua/2.1")
 GITHUB = SourceName("github")
 REPLAYS = ("replay-done", "replay-running", "replay-failed", "replay-paused")
 
@@ -156,7 +158,8 @@ async def _happen(storage: Storage, clock: ManualClock) -> None:
     acks = [Settlement(message.receipt_handle, SettleAction.ACK) for message in messages]
     await storage.queues.settle(EMAILS, acks)
     clock.advance(ms=20 * SECOND_MS)
-    await storage.queues.receive(EMAILS, messages_max=8)
+    await storage.queues.receive(EMAILS, messages_max=8, consumer=MAILER)
+    await storage.queue_consumers.report()
     await _send(storage, REMINDERS, [b"call back %d" % n for n in range(9)])
     await _measure(storage, clock, chance)
     await _commit(storage, BILLING)
@@ -218,7 +221,7 @@ async def _kill(storage: Storage) -> None:
     bodies = [*HOSTILE, *(b'{"invoice": %d}' % n for n in range(12))]
     for nth, body in enumerate(bodies):
         await storage.queues.send(INVOICES, [NewMessage(body, (("kind", "", b"<i>x</i>"),))])
-        [message] = await storage.queues.receive(INVOICES)
+        [message] = await storage.queues.receive(INVOICES, consumer=MAILER)
         verdict = Settlement(
             message.receipt_handle, SettleAction.REJECT, reason=reasons[nth % len(reasons)]
         )

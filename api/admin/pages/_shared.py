@@ -42,6 +42,7 @@ def _queue_tabs(queue: Queue, stats: QueueStats) -> list[Tab]:
         tabs.append(Tab("groups", "Parked groups", f"{path}/groups"))
     return [
         *tabs,
+        Tab("consumers", "Consumers", f"{path}/consumers"),
         Tab("settings", "Settings", f"{path}/settings"),
         Tab("code", "Code", f"{path}/code"),
     ]

@@ -40,6 +40,27 @@ async def show_queue(context: Context, queue: QueuePath) -> Response:
     )
 
 
+@router.get("/consumers", dependencies=[SEE])
+async def show_consumers(context: Context, queue: QueuePath) -> Response:
+    """Show the consumers of a queue."""
+    storage = context.storage
+    stored, stats, listed = await asyncio.gather(
+        storage.catalog.fresh_queue(queue),
+        storage.queues.stats(queue),
+        storage.queue_consumers.active(queue),
+    )
+    return queue_page(
+        context,
+        "consumers",
+        "consumers",
+        stored,
+        stats,
+        live=True,
+        rows=listed.consumers,
+        is_estimate=listed.is_estimate,
+    )
+
+
 @router.get("/settings", dependencies=[SEE])
 async def show_settings(context: Context, queue: QueuePath) -> Response:
     """Show the settings of a queue."""

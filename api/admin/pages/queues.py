@@ -98,6 +98,7 @@ def _columns(now_ms: int) -> dict[str, Callable[[QueueSample], Any]]:
         "oldest": lambda queue: queue.oldest_age_ms(now_ms),
         "in": lambda queue: queue.sent_per_second,
         "out": lambda queue: queue.acknowledged_per_second,
+        "consumers": lambda queue: queue.consumers,
         "dead": lambda queue: queue.dead_lettered,
     }
 

@@ -187,6 +187,7 @@ class AwsEndpoint:
                 account,
                 trace,
                 request.headers,
+                request.client,
             )
             if operation.action is not None and is_administrative(operation.action):
                 answer = await self._audited(call, operation, request, request_id)

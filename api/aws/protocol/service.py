@@ -39,7 +39,7 @@ class AwsCall(msgspec.Struct, Generic[In], eq=False):
     """One call of an operation.
 
     `address`: the service's, as in the client's request or in the settings. `account`: the only account that its addresses may
-    name; "" in open mode, where any is accepted. `trace`: its span, if tracing is enabled. `headers`: the request's.
+    name; "" in open mode, where any is accepted. `trace`: its span, if tracing is enabled. `headers`, `client`: the request's.
     """
 
     request: In
@@ -52,6 +52,7 @@ class AwsCall(msgspec.Struct, Generic[In], eq=False):
     account: str = ""
     trace: TraceSpan | None = None
     headers: RequestHeaders = _NO_HEADERS
+    client: tuple[str, int] | None = None
 
     @property
     def action(self) -> Action:

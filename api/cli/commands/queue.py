@@ -28,9 +28,21 @@ QUEUES = table(
     Column("measurement.parked", "parked"),
     Column("measurement.dead_lettered", "dead letters"),
     Column("measurement.oldest_ready_at", "oldest", show_age_of),
+    Column("measurement.consumers", "consumers"),
     Column("measurement.sent_per_second", "sent/s"),
     Column("measurement.acknowledged_per_second", "acked/s"),
     "paused",
+)
+CONSUMERS = table(
+    "principal",
+    "protocol",
+    "address",
+    "client",
+    Column("messages_per_second", "messages/s"),
+    Column("receives_per_second", "receives/s"),
+    "waiting",
+    Column("in_flight", "in flight"),
+    Column("last_received_at", "last receive", show_age_of),
 )
 COUNTS = table(
     "name", "ready", "delayed", "in_flight", "parked", "dead_lettered", "oldest_ready_at"
@@ -131,6 +143,16 @@ def show(cli: Terminal, name: QueueName) -> None:
     """Show a queue's configuration and message counts."""
     handle = cli.client.queue(name)
     cli.out.show({**to_row(handle.config()), "stats": to_row(handle.stats())}, stats=None)
+
+
+@verb(
+    queue,
+    "consumers",
+    examples=["millstream queue consumers orders"],
+)
+def list_consumers(cli: Terminal, name: QueueName) -> None:
+    """List the consumers of a queue in the last five minutes."""
+    cli.out.rows(map(to_row, cli.client.queue(name).consumers()), CONSUMERS)
 
 
 @verb(

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from functools import partial
 
+from api.auth.consumers import consumer_of
 from api.errors import ClientDisconnected
 from api.http.codecs import MSGPACK, BytesBody, Items, ItemsBody, answer_type
 from api.http.request import Call
@@ -47,6 +48,7 @@ from api.rest.schemas.browsed_message import (
 )
 from storage.domain import limits
 from storage.domain.access.permissions import Action
+from storage.domain.queues.consumer import ConsumerProtocol
 from storage.domain.queues.message import NewMessage, ReceivedMessage, Settlement
 from storage.domain.trace_context import context_of
 
@@ -134,6 +136,7 @@ async def receive_messages(call: Call[Receive]) -> ReceivedMessages:
         wait_ms=optional_ms(receive.wait_seconds),
         attempt_id=receive.attempt_id,
         is_client_connected=call.is_client_connected,
+        consumer=consumer_of(call.principal, ConsumerProtocol.REST, call.client, call.headers),
     )
     if messages or receive.wait_seconds != 0:
         await _release_if_disconnected(call, messages)
@@ -179,8 +182,9 @@ async def browse_messages(call: Call[BrowseQuery]) -> BrowsedMessages:
         call.queue, after_offset=after, messages_max=query.limit, state=query.state
     )
     binary = answer_type(call.headers) == MSGPACK
+    consumers = await call.storage.queue_consumers.receivers_of(call.queue, messages)
     return BrowsedMessages(
-        [BrowsedMessageOut.from_domain(message, binary) for message in messages],
+        [BrowsedMessageOut.from_domain(message, binary, consumers) for message in messages],
         None if last is None else encode_cursor(about, last),
     )
 
@@ -196,8 +200,9 @@ async def list_dead_letters(call: Call[PageQuery]) -> DeadLetters:
         call.queue, after_offset=after, messages_max=query.limit
     )
     binary = answer_type(call.headers) == MSGPACK
+    consumers = await call.storage.queue_consumers.receivers_of(call.queue, letters)
     return DeadLetters(
-        [DeadLetterOut.from_domain(letter, binary) for letter in letters],
+        [DeadLetterOut.from_domain(letter, binary, consumers) for letter in letters],
         None if last is None else encode_cursor(about, last),
     )
 

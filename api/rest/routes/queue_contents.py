@@ -63,9 +63,13 @@ async def get_message(queue: QueuePath, message: MessagePath, storage: StorageDe
 async def _message_response(queue: QueueName, message: str, storage: Storage) -> Response:
     out: BrowsedMessageOut | DeadLetterOut
     try:
-        out = BrowsedMessageOut.from_domain(await storage.inspector.show(queue, message), False)
+        shown = await storage.inspector.show(queue, message)
+        consumers = await storage.queue_consumers.receivers_of(queue, [shown])
+        out = BrowsedMessageOut.from_domain(shown, False, consumers)
     except MessageNotFound:
-        out = DeadLetterOut.from_domain(await storage.dead_letters.get(queue, message), False)
+        letter = await storage.dead_letters.get(queue, message)
+        consumers = await storage.queue_consumers.receivers_of(queue, [letter])
+        out = DeadLetterOut.from_domain(letter, False, consumers)
     return Response(msgspec.json.encode(out), media_type=JSON)
 
 

@@ -17,6 +17,7 @@ from api.rest.schemas.queue import (
     QueueStatsOut,
     QueueStored,
 )
+from api.rest.schemas.queue_consumer import QueueConsumerList
 from storage.bootstrap import Storage
 from storage.domain.access.permissions import Action, Principal
 from storage.domain.queues.queue import QueueSpec
@@ -68,6 +69,16 @@ async def get_queue_stats(queue: QueuePath, storage: StorageDep, request: Reques
     """Return exact message counts of a queue by state."""
     stats = await storage.queues.stats(queue)
     return QueueStatsOut.from_domain(stats, durability=request.app.state.durability)
+
+
+@router.get("/{queue}/consumers", dependencies=[SEE])
+async def list_queue_consumers(queue: QueuePath, storage: StorageDep) -> QueueConsumerList:
+    """List the consumers of a queue, by any protocol.
+
+    Those that received in the last five minutes, and those with messages in flight; at most some 500. Other processes report
+    their consumers every ten seconds.
+    """
+    return QueueConsumerList.from_domain(await storage.queue_consumers.active(queue))
 
 
 @router.post("/{queue}/purges", dependencies=[PURGE])
@@ -138,10 +149,23 @@ _MEASUREMENT = {
     "parked": 0,
     "dead_lettered": 0,
     "bytes_held": 312,
+    "consumers": 1,
     "oldest_ready_at": AT,
     "sent_per_second": 1.5,
     "received_per_second": 1.2,
     "acknowledged_per_second": 1.2,
+}
+_CONSUMER = {
+    "id": "7f3a90c2e51b",
+    "principal": "order-worker",
+    "protocol": "rest",
+    "address": "192.0.2.7",
+    "client": "millstream-client/0.1.0",
+    "receives_per_second": 0.4,
+    "messages_per_second": 1.2,
+    "last_received_at": LATER,
+    "waiting": 1,
+    "in_flight": 2,
 }
 
 EXAMPLES = {
@@ -170,6 +194,10 @@ EXAMPLES = {
         answer={"items": [{**_QUEUE, "measurement": _MEASUREMENT}], "next_cursor": None},
     ),
     "get_queue_stats": Example("/v1/queues/orders/stats", answer=_STATS),
+    "list_queue_consumers": Example(
+        "/v1/queues/orders/consumers",
+        answer={"items": [_CONSUMER], "in_flight_is_estimate": False},
+    ),
     "purge_queue": Example("/v1/queues/orders/purges", answer={"purged": 2}),
     "delete_queue": Example("/v1/queues/orders", status=204),
 }

@@ -1,5 +1,6 @@
 """Messages and dead letters of a queue that are shown without being received."""
 
+from collections.abc import Mapping
 from typing import Annotated, Any
 
 import msgspec
@@ -16,6 +17,7 @@ from api.native.messages import (
     show_origin,
 )
 from storage.domain import limits
+from storage.domain.queues.consumer import QueueConsumer
 from storage.domain.queues.message import BrowsedMessage, DeadLetter, MessageState
 
 
@@ -41,6 +43,34 @@ def _content(message: BrowsedMessage | DeadLetter, binary: bool) -> dict[str, An
     }
 
 
+class LastReceiver(msgspec.Struct, omit_defaults=True, frozen=True, gc=False):
+    """The consumer that received a message last. A day later only its `id` is known."""
+
+    id: str
+    principal: str = ""
+    protocol: Annotated[str, Meta(description="`rest`, `sqs`, `ws` or `webhook`.")] = ""
+    address: str = ""
+    client: str = ""
+
+
+Consumers = Mapping[bytes, QueueConsumer]
+"""Consumers by key."""
+
+
+def _last_receiver(
+    message: BrowsedMessage | DeadLetter, consumers: Consumers
+) -> LastReceiver | UnsetType:
+    key = message.consumer_key
+    if not key:
+        return UNSET
+    consumer = consumers.get(key)
+    if consumer is None:
+        return LastReceiver(key.hex())
+    return LastReceiver(
+        consumer.id, consumer.principal, consumer.protocol, consumer.address, consumer.client
+    )
+
+
 class BrowsedMessageOut(msgspec.Struct, kw_only=True, omit_defaults=True, gc=False):
     """A message as stored in its queue; `due_at` is when its delay or its delivery ends."""
 
@@ -62,11 +92,14 @@ class BrowsedMessageOut(msgspec.Struct, kw_only=True, omit_defaults=True, gc=Fal
     crash_count: int
     crashes: Annotated[int, former_member("crash_count")]
     first_received_at: Time | UnsetType = UNSET
+    last_received_by: LastReceiver | UnsetType = UNSET
     dead_letter_source: str = ""
     dead_letter: DeadLetterOriginOut | UnsetType = UNSET
 
     @classmethod
-    def from_domain(cls, message: BrowsedMessage, binary: bool) -> "BrowsedMessageOut":
+    def from_domain(
+        cls, message: BrowsedMessage, binary: bool, consumers: Consumers
+    ) -> "BrowsedMessageOut":
         """Convert a message. `binary`: the answer is MessagePack, where the body is bin."""
         due_ms, first_ms = message.due_at_ms, message.first_received_at_ms
         return cls(
@@ -77,6 +110,7 @@ class BrowsedMessageOut(msgspec.Struct, kw_only=True, omit_defaults=True, gc=Fal
             sent_at=rfc3339(message.sent_at_ms),
             due_at=UNSET if due_ms is None else rfc3339(due_ms),
             first_received_at=UNSET if first_ms is None else rfc3339(first_ms),
+            last_received_by=_last_receiver(message, consumers),
             dead_letter_source=message.dead_letter_source,
             dead_letter=show_origin(message.dead_letter),
         )
@@ -118,10 +152,11 @@ class DeadLetterOut(MessageContentOut, kw_only=True, omit_defaults=True, gc=Fals
     response: Annotated[
         str, Meta(description="Beginning of the response of a webhook's receiver.")
     ] = ""
+    last_received_by: LastReceiver | UnsetType = UNSET
     dead_letter: DeadLetterOriginOut | UnsetType = UNSET
 
     @classmethod
-    def from_domain(cls, letter: DeadLetter, binary: bool) -> "DeadLetterOut":
+    def from_domain(cls, letter: DeadLetter, binary: bool, consumers: Consumers) -> "DeadLetterOut":
         """Convert a dead letter. `binary`: the answer is MessagePack, where the body is bin."""
         last = letter.last_failure_reason
         return cls(
@@ -132,6 +167,7 @@ class DeadLetterOut(MessageContentOut, kw_only=True, omit_defaults=True, gc=Fals
             died_at=rfc3339(letter.died_at_ms),
             last_failure_reason="" if last == letter.reason else last,
             response=letter.response,
+            last_received_by=_last_receiver(letter, consumers),
             dead_letter=show_origin(letter.dead_letter),
         )
 

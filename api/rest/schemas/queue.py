@@ -217,6 +217,9 @@ class QueueMeasurement(Mapped):
     parked: int
     dead_lettered: int
     bytes_held: int
+    consumers: Annotated[
+        int, Field(description="Consumers that received in the last five minutes.")
+    ]
     oldest_ready_at: Time | None
     sent_per_second: float | None
     received_per_second: float | None

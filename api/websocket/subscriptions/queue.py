@@ -37,6 +37,7 @@ from storage.domain import limits
 from storage.domain.clock import Clock
 from storage.domain.errors import ErrorCode, MillstreamError, QueueNotFound, ValidationFailed
 from storage.domain.names import LogId, QueueName
+from storage.domain.queues.consumer import ConsumerProtocol, QueueConsumer, queue_consumer
 from storage.domain.queues.message import (
     ReceivedMessage,
     SettleAction,
@@ -148,6 +149,7 @@ class QueueSubscription:
                         if self._auto_extend
                         else self._visibility_timeout_ms,
                         forever=True,
+                        consumer=self._consumer(),
                     )
                 except MillstreamError as error:
                     if not await self._backoff.wait_and_retry(error):
@@ -162,6 +164,13 @@ class QueueSubscription:
                 del messages
         except SocketClosed:
             return
+
+    def _consumer(self) -> QueueConsumer | None:
+        connection = self._session.connection
+        if connection is None:
+            return None
+        principal, address = self._session.principal.name, connection.address
+        return queue_consumer(principal, ConsumerProtocol.WS, address, connection.client)
 
     async def _deliver(self, messages: list[ReceivedMessage]) -> None:
         size_bytes = sum([len(message.body) for message in messages])

@@ -50,6 +50,18 @@ DEDUP_WINDOW_MS = 5 * MINUTE_MS  # as SQS FIFO
 ATTEMPT_WINDOW_MS = 5 * MINUTE_MS  # as SQS FIFO's ReceiveRequestAttemptId
 ATTEMPT_ID_CHARACTERS_MAX = 128
 
+# Consumers of a queue
+CONSUMER_WINDOW_MS = 5 * MINUTE_MS  # a consumer is listed for as long after its last receive
+CONSUMER_REPORT_MS = 10 * SECOND_MS
+CONSUMER_REFRESH_MS = MINUTE_MS  # of a consumer that waits, and receives nothing
+CONSUMER_RETENTION_MS = DAY_MS  # within which a message's last consumer is known by name
+CONSUMER_CLIENT_CHARACTERS_MAX = 100
+QUEUE_CONSUMERS_MAX = 500  # of one queue; the longest inactive are forgotten first
+CONSUMERS_TRACKED_MAX = 10_000  # of all queues, per process
+CONSUMER_IN_FLIGHT_COUNTED_MAX = (
+    5_000  # messages; with more, the number of each consumer is estimated
+)
+
 # Message history
 HISTORY_EVENTS_MAX = 50_000  # of all messages of a queue: about 60 bytes each, at most 400
 HISTORY_SCANNED_MAX = 2_000  # events that one call skips; the hot store is blocked meanwhile

@@ -145,7 +145,7 @@ class DeadLetter(MessageContent, frozen=True, gc=False):
     """A dead-lettered message, and the reason.
 
     `last_failure_reason` and `response` are those of the last nack or reject; an expired lease or a full queue may have
-    been the reason since.
+    been the reason since. `consumer_key`: of the consumer that received it last, empty if unknown.
     """
 
     sent_at_ms: int
@@ -157,6 +157,7 @@ class DeadLetter(MessageContent, frozen=True, gc=False):
     last_failure_reason: str = ""
     response: str = ""
     dead_letter: DeadLetterOrigin | None = None
+    consumer_key: bytes = b""
 
 
 class DeathReason(msgspec.Struct, frozen=True):
@@ -192,7 +193,10 @@ class MessageState(StrEnum):
 
 
 class BrowsedMessage(MessageContent, frozen=True, gc=False):
-    """A message as stored in its queue. `due_at_ms`: end of its delay or its delivery."""
+    """A message as stored in its queue. `due_at_ms`: end of its delay or its delivery.
+
+    `consumer_key`: of the consumer that received it last, empty if unknown.
+    """
 
     dedup_id: str
     sent_at_ms: int
@@ -204,6 +208,7 @@ class BrowsedMessage(MessageContent, frozen=True, gc=False):
     first_received_at_ms: int | None
     dead_letter_source: str = ""
     dead_letter: DeadLetterOrigin | None = None
+    consumer_key: bytes = b""
 
 
 class SettleAction(StrEnum):

@@ -132,6 +132,7 @@ class QueueSample(msgspec.Struct, frozen=True, gc=False):
     dead_exhausted: int = 0
     dead_rejected: int = 0
     dead_full: int = 0
+    consumers: int = 0
     sent_per_second: float | None = None
     acknowledged_per_second: float | None = None
     received_per_second: float | None = None

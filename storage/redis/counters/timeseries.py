@@ -24,7 +24,7 @@ from storage.hot_store.time_series import (
     LatestUpdate,
     TimeSeriesStore,
 )
-from storage.redis.keys import chunk_key, latest_key, log_keys, queue_keys, tick_key
+from storage.redis.keys import chunk_key, consumer_keys, latest_key, log_keys, queue_keys, tick_key
 from storage.redis.script_store import ScriptStore
 from storage.redis.transport.script_status import checked
 
@@ -49,7 +49,8 @@ class RedisTimeSeriesStore(ScriptStore, TimeSeriesStore):
         self, namespace: str, log_id: LogId, now: ScriptTime
     ) -> Sequence[int] | None:
         try:
-            reply = await self._pipeline.read("sample_queue", queue_keys(namespace, log_id), now)
+            keys = (*queue_keys(namespace, log_id), *consumer_keys(namespace, log_id))
+            reply = await self._pipeline.read("sample_queue", keys, now, limits.CONSUMER_WINDOW_MS)
             return list(checked(reply)[1:])
         except LogNotReady as refused:
             return None if refused.problem is LogProblem.DELETED else ()

@@ -183,7 +183,7 @@ def _content(
 
 
 def _browsed(log_id: LogId, row: Reply) -> BrowsedMessage:
-    offset, arrival_ms, batch, state, due_ms, receives, failures, crashes, first_ms = row
+    offset, arrival_ms, batch, state, due_ms, receives, failures, crashes, first_ms, key = row
     content, parsed = _content(log_id, offset, batch)
     return BrowsedMessage(
         *content,
@@ -197,11 +197,13 @@ def _browsed(log_id: LogId, row: Reply) -> BrowsedMessage:
         first_received_at_ms=first_ms or None,
         dead_letter_source=parsed.dead_letter_source,
         dead_letter=origin_of(parsed.system),
+        consumer_key=key,
     )
 
 
 def _dead(log_id: LogId, row: Reply) -> DeadLetter:
-    offset, arrival_ms, receives, failures, crashes, _, died_ms, reason, batch, last, response = row
+    offset, arrival_ms, receives, failures, crashes, _, died_ms, reason, batch, *failure = row
+    last, response, key = failure
     content, parsed = _content(log_id, offset, batch)
     return DeadLetter(
         *content,
@@ -214,6 +216,7 @@ def _dead(log_id: LogId, row: Reply) -> DeadLetter:
         last_failure_reason=last.decode(),
         response=response.decode(),
         dead_letter=origin_of(parsed.system),
+        consumer_key=key,
     )
 
 

@@ -53,6 +53,7 @@ class Receives(QueueCoalescingKey):
                 "1" if part.register_waiter else "0",
                 part.attempt_id,
                 "1" if part.strict_attempt else "0",
+                part.consumer,
             )
         return command_of(
             script("receive_messages"),

@@ -12,6 +12,7 @@ from storage.domain.errors import QueueNotFound, StorageUnavailable
 from storage.domain.groups.group import Commit, GroupKind, GroupSpec
 from storage.domain.log.record_batch import Record
 from storage.domain.names import GroupName, QueueName, StreamName
+from storage.domain.queues.consumer import ConsumerProtocol, queue_consumer
 from storage.domain.queues.message import NewMessage, SettleAction, Settlement
 from storage.domain.queues.queue import QueueSpec
 from storage.domain.streams.stream import StreamSpec
@@ -557,3 +558,16 @@ def test_column_names_are_unique():
     shown = [column.chart_name for column in QUEUE.columns]
 
     assert len(set(shown)) == len(shown)
+
+
+async def test_sample_counts_recent_consumers(storage, clock):
+    consumer = queue_consumer("shop", ConsumerProtocol.REST, "192.0.2.7", b"test/1")
+    await storage.queues.receive(ORDERS, consumer=consumer)
+    await storage.queue_consumers.report()
+    await send(storage, 1)
+    await tick(storage, clock)
+    before = (await storage.time_series.latest_queues("default"))["orders"].consumers
+    await tick(storage, clock, ms=limits.CONSUMER_WINDOW_MS)
+    after = (await storage.time_series.latest_queues("default"))["orders"].consumers
+
+    assert (before, after) == (1, 0)

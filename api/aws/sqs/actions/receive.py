@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from api.auth.consumers import consumer_of
 from api.aws.protocol.service import AwsCall, Operations
 from api.aws.sqs.call_helpers import VISIBILITY_SECONDS_MAX, arns_of, queue_at
 from api.aws.sqs.errors import (
@@ -21,6 +22,7 @@ from storage.domain import limits
 from storage.domain.access.permissions import Action
 from storage.domain.errors import ValidationFailed
 from storage.domain.names import QueueName
+from storage.domain.queues.consumer import ConsumerProtocol
 from storage.domain.queues.message import ReceivedMessage
 from storage.domain.queues.queue import Queue, QueueType
 
@@ -73,6 +75,7 @@ async def receive_message(call: AwsCall[ReceiveMessage]) -> ReceiveMessageResult
             is_client_connected=call.is_client_connected,
             attempt_id=attempt_id,
             strict_attempt=True,
+            consumer=consumer_of(call.principal, ConsumerProtocol.SQS, call.client, call.headers),
         )
     except ValidationFailed:  # everything else was checked above
         raise invalid_value("ReceiveRequestAttemptId", attempt_id, _CHANGED) from None

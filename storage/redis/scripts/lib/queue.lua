@@ -45,9 +45,11 @@ local fifo = false
 -- counts from renewed, or arrival. Receives are counted over all stays, so that no two deliveries share a number; those
 -- before the last redrive are not shown. The order matters: a receipt handle knows the first three, and so
 -- the first bytes of the record, which its size follows (settle_messages.lua). A thirteenth item is there once a
--- failure had a reason: { reason, crashes before it, beginning of a receiver's response } of the last nack or reject.
+-- failure had a reason: { reason, crashes before it, beginning of a receiver's response } of the last nack or reject. A
+-- fourteenth is the consumer that received it last, six bytes, if that is known; the thirteenth is false then without
+-- such a failure.
 local RECEIVES, RECEIVED, ARRIVAL, SIZE, RENEWED, GROUP, BEFORE, FAILURES, CRASHES, FIRST, EXPIRES,
-  PRIORITY, LAST_FAILURE = 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13
+  PRIORITY, LAST_FAILURE, CONSUMER = 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14
 local LEVEL = 562949953421312  -- 2^49: offsets of one priority lie together, and nine levels are counted exactly
 
 local function new_record(arrival, group, size)
@@ -57,6 +59,13 @@ end
 local function record_of(offset)
   local packed = redis.call('HGET', K.records, offset)
   return packed and cmsgpack.unpack(packed)
+end
+
+local WITH_CONSUMER = 158  -- first byte of an array of fourteen items
+
+-- The consumer in a record that is packed; nil without one.
+local function consumer_in(packed)
+  return string.byte(packed) == WITH_CONSUMER and string.sub(packed, -6) or nil
 end
 
 local function save(offset, record)

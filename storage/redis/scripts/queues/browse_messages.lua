@@ -6,7 +6,7 @@
 --          12 bytes of batches after which no more follow
 -- Returns  { OK, now_ms, the offset looked at last, or -1 when there are no more, message... }, or what
 --          lib/status.lua says. A message is { offset, arrival ms, batch, state, due ms or -1, receives,
---          failures, crashes, first received ms }
+--          failures, crashes, first received ms, consumer that received it last or '' }
 -- @include numbers
 -- @include time
 -- @include notify
@@ -47,7 +47,7 @@ local function look(offset, arrival, batch)
     bytes_left = bytes_left - #batch
     local record = record_of(offset) or new_record(arrival, '', #batch)
     table.insert(answer, { last, record[ARRIVAL], batch, state, due, record[RECEIVES] - record[BEFORE],
-      record[FAILURES], record[CRASHES], record[FIRST] })
+      record[FAILURES], record[CRASHES], record[FIRST], record[CONSUMER] or '' })
   end
 end
 

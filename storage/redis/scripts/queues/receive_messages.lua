@@ -6,10 +6,10 @@
 --          queue, 0 for no limit  8 in flight at most  9 how long an attempt is remembered, ms  10 of a standard
 --          queue: how many messages of a group are delivered in its turn, as MessagePack { { group, or the start of
 --          one and '*', messages }... } of which the first that fits counts, or empty for one message of each
---          11 bytes handed out after which no more callers are served; then six for each caller: visibility
+--          11 bytes handed out after which no more callers are served; then seven for each caller: visibility
 --          timeout ms, messages at most, bytes at most (one message is always given), '1': ask for a wake-up when
 --          nothing is there, attempt id or empty, '1': refuse the id of an attempt whose messages were settled or
---          extended before its visibility timeout passed
+--          extended before its visibility timeout passed, consumer (six bytes) or empty
 -- Returns  { OK, now_ms, answer of each caller... }, or what lib/status.lua says. An answer is { next due ms, -1
 --          for never, -2 when as many are in flight as may be, -3 when this caller was not served and is to ask
 --          again, -4 when its attempt id is refused; messages that left; message... }. A message is { entry id, batch } when this is its first
@@ -25,7 +25,7 @@
 -- @include history
 -- @include queue
 local FULL, NOT_SERVED, REFUSED, HEAD, ATTEMPTS_KEPT = -2, -3, -4, 2, 100000
-local FIRST_CALLER, CALLER_ARGS = 12, 6
+local FIRST_CALLER, CALLER_ARGS = 12, 7
 
 local held = redis.call('HMGET', K.meta, 'next', 'cursor', 'last_ms', 'deleted', 'receives', 'history')
 local absent = absence(held[4], held[1])
@@ -44,7 +44,7 @@ local room = tonumber(ARGV[8]) - redis.call('ZCARD', K.leases)
 local cursor = held[2]
 
 -- Of the caller that is being served.
-local visible_at, deadline, messages_max, bytes_max, answer, bytes, left
+local visible_at, deadline, messages_max, bytes_max, answer, bytes, left, consumer
 -- Of all: what is to be written of those that went out.
 local leased, recorded = {}, {}
 
@@ -74,6 +74,9 @@ local function hand_out(offset, record, batch)
   record[RECEIVES] = record[RECEIVES] + 1
   record[FIRST] = record[FIRST] > 0 and record[FIRST] or now
   record[RECEIVED] = now
+  if consumer ~= '' or record[CONSUMER] then
+    record[LAST_FAILURE], record[CONSUMER] = record[LAST_FAILURE] or false, consumer ~= '' and consumer or nil
+  end
   local out = #leased
   leased[out + 1], leased[out + 2] = deadline, offset
   recorded[out + 1], recorded[out + 2] = offset, cmsgpack.pack(record)
@@ -84,11 +87,20 @@ local function hand_out(offset, record, batch)
 end
 
 -- The first delivery of a message that has no lease state yet, which is most of them: its record differs
--- from the next one's in the arrival, its size and its own time alone. 0x9c: twelve items; 1 receive; 0xa0: no
--- group.
-local before_arrival = '\156\1' .. cmsgpack.pack(now)
+-- from the next one's in the arrival, its size and its own time alone. 0x9c: twelve items; 0x9e: fourteen, the last of
+-- which are false and the consumer, a string of six bytes; 1 receive; 0xa0: no group.
+local before_arrival, after_expiry
 local after_size = '\0\160\0\0\0' .. cmsgpack.pack(now)
 local lately, lately_size, lately_packed  -- what came at once is often of one size, too
+
+local function deliver_to(its_consumer)
+  if consumer ~= its_consumer then
+    consumer, lately = its_consumer, nil
+    local is_known = consumer ~= ''
+    before_arrival = (is_known and '\158\1' or '\156\1') .. cmsgpack.pack(now)
+    after_expiry = is_known and '\0\194\166' .. consumer or '\0'
+  end
+end
 
 local function hand_out_new(id, offset, arrival, batch, expires)
   local out = #leased
@@ -97,7 +109,7 @@ local function hand_out_new(id, offset, arrival, batch, expires)
     lately_packed = before_arrival .. cmsgpack.pack(arrival, #batch) .. after_size
   end
   leased[out + 1], leased[out + 2] = deadline, offset
-  recorded[out + 1], recorded[out + 2] = offset, lately_packed .. (expires and cmsgpack.pack(expires) or '\0') .. '\0'
+  recorded[out + 1], recorded[out + 2] = offset, lately_packed .. (expires and cmsgpack.pack(expires) or '\0') .. after_expiry
   bytes = bytes + #batch
   if noted_max then
     note(offset, 'delivered', visible_at, 1)
@@ -430,6 +442,7 @@ local function serve(at)
   deadline = word(visible_at)
   messages_max, bytes_max = math.min(tonumber(ARGV[at + 1]), room), tonumber(ARGV[at + 2])
   answer, bytes, left = { -1, 0 }, 0, 0
+  deliver_to(ARGV[at + 6])
   local full, attempt_id = room <= 0, ARGV[at + 4]
   local known = answered_before(attempt_id)
   if not (known and answer_again(attempt_id, known)) then

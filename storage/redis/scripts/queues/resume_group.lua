@@ -20,7 +20,7 @@ end
 local function forgive(offset)
   local record = offset >= 0 and record_of(word(offset))
   if record then
-    record[FAILURES], record[CRASHES], record[LAST_FAILURE] = 0, 0, nil
+    record[FAILURES], record[CRASHES], record[LAST_FAILURE] = 0, 0, record[CONSUMER] and false
     save(word(offset), record)
   end
 end

@@ -1,8 +1,8 @@
 -- Count a queue's messages by state, for a chart: as count_messages.lua, but it changes nothing, so what a sweep has not
 -- dropped yet counts.
--- KEYS     as lib/queue.lua names them
--- ARGV     1 now_ms or empty
--- Returns  as count_messages.lua
+-- KEYS     as lib/queue.lua names them, then those of report_consumers.lua
+-- ARGV     1 now_ms or empty  2 how long a consumer counts after its last receive, ms
+-- Returns  as count_messages.lua, then the number of consumers
 -- @include status
 local held = redis.call('HMGET', KEYS[2], 'next', 'last_ms', 'deleted')
 if held[3] then
@@ -15,4 +15,7 @@ end
 -- @include history
 -- @include queue
 -- @include counts
-return counts_of(now_at(ARGV[1], held[2]), tonumber(held[1]))
+local now = now_at(ARGV[1], held[2])
+local counts = counts_of(now, tonumber(held[1]))
+counts[#counts + 1] = redis.call('ZCOUNT', KEYS[32], word(now - tonumber(ARGV[2])), '+inf')
+return counts

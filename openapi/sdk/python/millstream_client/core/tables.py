@@ -68,6 +68,7 @@ REPEATS: dict[str, str] = {
     "list_namespaces": "safe",
     "list_parked_groups": "safe",
     "list_processes": "safe",
+    "list_queue_consumers": "safe",
     "list_queues": "safe",
     "list_replays": "safe",
     "list_shards": "safe",

@@ -25,6 +25,7 @@ from millstream_client.core.api.queues.list_dead_letters import list_dead_letter
 from millstream_client.core.api.queues.list_death_reasons import list_death_reasons
 from millstream_client.core.api.queues.list_moves import list_moves
 from millstream_client.core.api.queues.list_parked_groups import list_parked_groups
+from millstream_client.core.api.queues.list_queue_consumers import list_queue_consumers
 from millstream_client.core.api.queues.pause_group import pause_group
 from millstream_client.core.api.queues.pause_queue import pause_queue
 from millstream_client.core.api.queues.purge_queue import purge_queue
@@ -54,6 +55,7 @@ if TYPE_CHECKING:
     from millstream_client.core.models.death_reason_out import DeathReasonOut
     from millstream_client.core.models.move_out import MoveOut
     from millstream_client.core.models.parked_group_out import ParkedGroupOut
+    from millstream_client.core.models.queue_consumer_out import QueueConsumerOut
     from millstream_client.core.models.queue_out import QueueOut
     from millstream_client.core.models.queue_stats_out import QueueStatsOut
     from millstream_client.core.models.redriven import Redriven
@@ -116,6 +118,10 @@ class Queue(Working):
     def stats(self) -> QueueStatsOut:
         """Return exact message counts by state."""
         return self.transport.call(get_queue_stats(self.name))
+
+    def consumers(self) -> list[QueueConsumerOut]:
+        """Return the consumers of the last five minutes, most messages first."""
+        return (self.transport.call(list_queue_consumers(self.name))).items
 
     # ── Sending ──
 

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
         BrowsedMessageOutHeadersBase64,
     )
     from ..models.dead_letter_origin_out import DeadLetterOriginOut
+    from ..models.last_receiver import LastReceiver
 
 
 T = TypeVar("T", bound="BrowsedMessageOut")
@@ -44,6 +45,8 @@ class BrowsedMessageOut:
         receives (int | Unset): Former name of `receive_count`, which replaces it.
         crashes (int | Unset): Former name of `crash_count`, which replaces it.
         first_received_at (datetime.datetime | Unset):
+        last_received_by (LastReceiver | Unset): The consumer that received a message last. A day later only its `id` is
+            known.
         dead_letter_source (str | Unset):  Default: ''.
         dead_letter (DeadLetterOriginOut | Unset): The source that gave up on the message, why, and after how many
             failures.
@@ -67,6 +70,7 @@ class BrowsedMessageOut:
     receives: int | Unset = UNSET
     crashes: int | Unset = UNSET
     first_received_at: datetime.datetime | Unset = UNSET
+    last_received_by: LastReceiver | Unset = UNSET
     dead_letter_source: str | Unset = ""
     dead_letter: DeadLetterOriginOut | Unset = UNSET
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
@@ -116,6 +120,10 @@ class BrowsedMessageOut:
         if not isinstance(self.first_received_at, Unset):
             first_received_at = self.first_received_at.isoformat()
 
+        last_received_by: dict[str, Any] | Unset = UNSET
+        if not isinstance(self.last_received_by, Unset):
+            last_received_by = self.last_received_by.to_dict()
+
         dead_letter_source = self.dead_letter_source
 
         dead_letter: dict[str, Any] | Unset = UNSET
@@ -157,6 +165,8 @@ class BrowsedMessageOut:
             field_dict["crashes"] = crashes
         if first_received_at is not UNSET:
             field_dict["first_received_at"] = first_received_at
+        if last_received_by is not UNSET:
+            field_dict["last_received_by"] = last_received_by
         if dead_letter_source is not UNSET:
             field_dict["dead_letter_source"] = dead_letter_source
         if dead_letter is not UNSET:
@@ -171,6 +181,7 @@ class BrowsedMessageOut:
             BrowsedMessageOutHeadersBase64,  # noqa: PLC0415
         )
         from ..models.dead_letter_origin_out import DeadLetterOriginOut  # noqa: PLC0415
+        from ..models.last_receiver import LastReceiver  # noqa: PLC0415
 
         d = dict(src_dict)
         id = d.pop("id")
@@ -229,6 +240,13 @@ class BrowsedMessageOut:
         else:
             first_received_at = datetime.datetime.fromisoformat(_first_received_at)
 
+        _last_received_by = d.pop("last_received_by", UNSET)
+        last_received_by: LastReceiver | Unset
+        if isinstance(_last_received_by, Unset):
+            last_received_by = UNSET
+        else:
+            last_received_by = LastReceiver.from_dict(_last_received_by)
+
         dead_letter_source = d.pop("dead_letter_source", UNSET)
 
         _dead_letter = d.pop("dead_letter", UNSET)
@@ -257,6 +275,7 @@ class BrowsedMessageOut:
             receives=receives,
             crashes=crashes,
             first_received_at=first_received_at,
+            last_received_by=last_received_by,
             dead_letter_source=dead_letter_source,
             dead_letter=dead_letter,
         )

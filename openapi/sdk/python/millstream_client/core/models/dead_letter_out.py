@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from ..models.dead_letter_origin_out import DeadLetterOriginOut
     from ..models.dead_letter_out_headers import DeadLetterOutHeaders
     from ..models.dead_letter_out_headers_base_64 import DeadLetterOutHeadersBase64
+    from ..models.last_receiver import LastReceiver
 
 
 T = TypeVar("T", bound="DeadLetterOut")
@@ -41,6 +42,8 @@ class DeadLetterOut:
         crashes (int | Unset): Former name of `crash_count`, which replaces it.
         last_failure_reason (str | Unset): Reason of the last nack or reject, if it is not the reason. Default: ''.
         response (str | Unset): Beginning of the response of a webhook's receiver. Default: ''.
+        last_received_by (LastReceiver | Unset): The consumer that received a message last. A day later only its `id` is
+            known.
         dead_letter (DeadLetterOriginOut | Unset): The source that gave up on the message, why, and after how many
             failures.
     """
@@ -63,6 +66,7 @@ class DeadLetterOut:
     crashes: int | Unset = UNSET
     last_failure_reason: str | Unset = ""
     response: str | Unset = ""
+    last_received_by: LastReceiver | Unset = UNSET
     dead_letter: DeadLetterOriginOut | Unset = UNSET
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
 
@@ -107,6 +111,10 @@ class DeadLetterOut:
 
         response = self.response
 
+        last_received_by: dict[str, Any] | Unset = UNSET
+        if not isinstance(self.last_received_by, Unset):
+            last_received_by = self.last_received_by.to_dict()
+
         dead_letter: dict[str, Any] | Unset = UNSET
         if not isinstance(self.dead_letter, Unset):
             dead_letter = self.dead_letter.to_dict()
@@ -145,6 +153,8 @@ class DeadLetterOut:
             field_dict["last_failure_reason"] = last_failure_reason
         if response is not UNSET:
             field_dict["response"] = response
+        if last_received_by is not UNSET:
+            field_dict["last_received_by"] = last_received_by
         if dead_letter is not UNSET:
             field_dict["dead_letter"] = dead_letter
 
@@ -155,6 +165,7 @@ class DeadLetterOut:
         from ..models.dead_letter_origin_out import DeadLetterOriginOut  # noqa: PLC0415
         from ..models.dead_letter_out_headers import DeadLetterOutHeaders  # noqa: PLC0415
         from ..models.dead_letter_out_headers_base_64 import DeadLetterOutHeadersBase64  # noqa: PLC0415
+        from ..models.last_receiver import LastReceiver  # noqa: PLC0415
 
         d = dict(src_dict)
         id = d.pop("id")
@@ -203,6 +214,13 @@ class DeadLetterOut:
 
         response = d.pop("response", UNSET)
 
+        _last_received_by = d.pop("last_received_by", UNSET)
+        last_received_by: LastReceiver | Unset
+        if isinstance(_last_received_by, Unset):
+            last_received_by = UNSET
+        else:
+            last_received_by = LastReceiver.from_dict(_last_received_by)
+
         _dead_letter = d.pop("dead_letter", UNSET)
         dead_letter: DeadLetterOriginOut | Unset
         if isinstance(_dead_letter, Unset):
@@ -229,6 +247,7 @@ class DeadLetterOut:
             crashes=crashes,
             last_failure_reason=last_failure_reason,
             response=response,
+            last_received_by=last_received_by,
             dead_letter=dead_letter,
         )
 

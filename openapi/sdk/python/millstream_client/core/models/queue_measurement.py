@@ -24,6 +24,7 @@ class QueueMeasurement:
             parked (int):
             dead_lettered (int):
             bytes_held (int):
+            consumers (int): Consumers that received in the last five minutes.
             oldest_ready_at (datetime.datetime | None):
             sent_per_second (float | None):
             received_per_second (float | None):
@@ -37,6 +38,7 @@ class QueueMeasurement:
     parked: int
     dead_lettered: int
     bytes_held: int
+    consumers: int
     oldest_ready_at: datetime.datetime | None
     sent_per_second: float | None
     received_per_second: float | None
@@ -57,6 +59,8 @@ class QueueMeasurement:
         dead_lettered = self.dead_lettered
 
         bytes_held = self.bytes_held
+
+        consumers = self.consumers
 
         oldest_ready_at: None | str
         if isinstance(self.oldest_ready_at, datetime.datetime):
@@ -84,6 +88,7 @@ class QueueMeasurement:
                 "parked": parked,
                 "dead_lettered": dead_lettered,
                 "bytes_held": bytes_held,
+                "consumers": consumers,
                 "oldest_ready_at": oldest_ready_at,
                 "sent_per_second": sent_per_second,
                 "received_per_second": received_per_second,
@@ -109,6 +114,8 @@ class QueueMeasurement:
         dead_lettered = d.pop("dead_lettered")
 
         bytes_held = d.pop("bytes_held")
+
+        consumers = d.pop("consumers")
 
         def _parse_oldest_ready_at(data: object) -> datetime.datetime | None:
             if data is None:
@@ -154,6 +161,7 @@ class QueueMeasurement:
             parked=parked,
             dead_lettered=dead_lettered,
             bytes_held=bytes_held,
+            consumers=consumers,
             oldest_ready_at=oldest_ready_at,
             sent_per_second=sent_per_second,
             received_per_second=received_per_second,

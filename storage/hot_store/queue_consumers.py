@@ -1,0 +1,50 @@
+"""Verbs of the consumers of queues."""
+
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+import msgspec
+
+from storage.domain.clock import ScriptTime
+from storage.domain.log.address import LogAddress
+from storage.domain.queues.consumer import ConsumerReport
+from storage.domain.queues.queue import Queue
+
+
+class ConsumerSnapshot(msgspec.Struct, frozen=True, kw_only=True):
+    """The reports of all processes on a queue, and its messages in flight by consumer.
+
+    `counted` of the `in_flight` messages were looked at; `by_key` has those of each consumer.
+    """
+
+    reports: Sequence[ConsumerReport]
+    in_flight: int
+    counted: int
+    by_key: Mapping[bytes, int]
+
+    @property
+    def is_estimate(self) -> bool:
+        """Return whether not all messages in flight were looked at."""
+        return self.counted < self.in_flight
+
+    def in_flight_of(self, key: bytes) -> int:
+        """Return how many messages in flight a consumer received."""
+        counted = self.by_key.get(key, 0)
+        return round(counted * self.in_flight / self.counted) if counted else 0
+
+
+class QueueConsumerStore(Protocol):
+    """Operations on the consumers of queues. They may be repeated."""
+
+    async def report(
+        self, queue: LogAddress, process: bytes, reports: Sequence[ConsumerReport]
+    ) -> None:
+        """Publish the activity of consumers at a process, in place of what it published before."""
+        ...
+
+    async def snapshot(self, queue: Queue, now: ScriptTime) -> ConsumerSnapshot:
+        """Return what was published lately.
+
+        Raises LogNotReady where the log needs repair first.
+        """
+        ...
