@@ -227,9 +227,13 @@ class DeadLetterOriginOut(msgspec.Struct, kw_only=True, omit_defaults=True, gc=F
     last_failure_reason: Annotated[
         str, Meta(description="Reason of the last nack or reject there.")
     ] = ""
-    response: Annotated[
-        str, Meta(description="Beginning of the response of a webhook's receiver.")
+    details: Annotated[
+        str,
+        Meta(
+            description="Details of the last nack or reject: a stack trace, or the start of the response of a webhook's receiver."
+        ),
     ] = ""
+    response: Annotated[str, former_member("details")] = ""
 
     @classmethod
     def from_domain(cls, origin: DeadLetterOrigin) -> "DeadLetterOriginOut":
@@ -241,7 +245,8 @@ class DeadLetterOriginOut(msgspec.Struct, kw_only=True, omit_defaults=True, gc=F
             failures=origin.failures,
             crash_count=origin.crash_count,
             last_failure_reason=origin.last_failure_reason,
-            response=origin.response,
+            details=origin.details,
+            response=origin.details,
         )
 
 

@@ -14,6 +14,18 @@ from storage.domain import limits
 from storage.domain.errors import ValidationFailed
 from storage.domain.queues.message import SettleAction, Settled, Settlement
 
+Reason = Annotated[str, Meta(max_length=limits.REASON_CHARACTERS_MAX)]
+"""Reason of a nack or reject."""
+
+Details = Annotated[
+    str,
+    Meta(
+        max_length=limits.DETAILS_CHARACTERS_MAX,
+        description="For nack and reject: details such as a stack trace.",
+    ),
+]
+"""Details of a nack or reject."""
+
 
 class SettlementIn(msgspec.Struct, gc=False, forbid_unknown_fields=True):
     """Settlement of one delivery.
@@ -26,7 +38,8 @@ class SettlementIn(msgspec.Struct, gc=False, forbid_unknown_fields=True):
     action: SettleAction
     delay_seconds: NackDelaySeconds | None = None
     visibility_timeout_seconds: VisibilitySeconds | None = None
-    reason: Annotated[str, Meta(max_length=limits.REASON_CHARACTERS_MAX)] = ""
+    reason: Reason = ""
+    details: Details = ""
 
     def to_domain(self) -> Settlement:
         """Convert the settlement. Raises ValidationFailed for an extension without a duration."""
@@ -40,6 +53,7 @@ class SettlementIn(msgspec.Struct, gc=False, forbid_unknown_fields=True):
             optional_ms(self.delay_seconds),
             optional_ms(self.visibility_timeout_seconds) or 0,
             self.reason,
+            self.details,
         )
 
 

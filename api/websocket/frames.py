@@ -20,6 +20,7 @@ from msgspec import UNSET, Meta, UnsetType
 
 from api.native.messages import NackDelaySeconds, ReceivedMessageOut, VisibilitySeconds
 from api.native.records import RecordOut, StartTime
+from api.native.settlements import Details, Reason
 from api.websocket.record_filters import FilterIn
 from storage.domain import limits
 
@@ -171,6 +172,8 @@ class Nack(ClientFrameBase, tag="nack"):
     receipt_handles: Handles
     id: Id | None = None
     delay_seconds: NackDelaySeconds | None = None
+    reason: Reason = ""
+    details: Details = ""
 
 
 class Release(ClientFrameBase, tag="release"):
@@ -196,7 +199,8 @@ class Reject(ClientFrameBase, tag="reject"):
     sub: Sub
     receipt_handles: Handles
     id: Id | None = None
-    reason: Annotated[str, Meta(max_length=limits.REASON_CHARACTERS_MAX)] = ""
+    reason: Reason = ""
+    details: Details = ""
 
 
 class GiveUp(ClientFrameBase, tag="give_up"):

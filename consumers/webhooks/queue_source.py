@@ -165,8 +165,8 @@ class QueueSource:
 
         If it did not, it is as if the deliverer had died: the message is redelivered.
         """
-        reason, response = ("", "") if attempt is None else (attempt.error, attempt.response_head)
-        settlement = Settlement(message.receipt_handle, action, delay_ms, 0, reason, response)
+        reason, details = ("", "") if attempt is None else (attempt.error, attempt.response_head)
+        settlement = Settlement(message.receipt_handle, action, delay_ms, 0, reason, details)
         counts = False
         try:
             counts = (await self._settlements.submit(settlement)).error is None

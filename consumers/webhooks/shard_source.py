@@ -251,7 +251,7 @@ class ShardSource:
             died_at_ms=self._endpoint.clock.now_ms(),
             failures=failures,
             crash_count=0,
-            response=attempt.response_head,
+            details=attempt.response_head,
         )
 
     def _pass(self, record: LogRecord) -> None:

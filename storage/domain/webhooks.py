@@ -352,7 +352,7 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def response_head(self) -> str:
         """The part of the response that a dead letter keeps."""
-        return self.response[: limits.DEAD_LETTER_RESPONSE_CHARACTERS_MAX]
+        return self.response[: limits.DETAILS_CHARACTERS_MAX]
 
     def log_fields(self) -> dict[str, Any]:
         """Return the attempt as the log stores it.

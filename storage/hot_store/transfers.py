@@ -28,7 +28,7 @@ class Moving(msgspec.Struct, frozen=True, gc=False):
     crash_count: int
     reason: str
     last_failure_reason: str
-    response: str
+    details: str
 
 
 class Arriving(msgspec.Struct, frozen=True, gc=False):

@@ -9,9 +9,10 @@ decided by it.
 import asyncio
 import secrets
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
+from typing import Protocol
 
 import attrs
 
@@ -28,7 +29,6 @@ from storage.domain.queues.consumer import (
     QueueConsumer,
     ReceiveCounts,
 )
-from storage.domain.queues.message import BrowsedMessage, DeadLetter
 from storage.domain.queues.queue import Queue
 from storage.hot_store.queue_consumers import ConsumerSnapshot, QueueConsumerStore
 from storage.log.queue_executor import QueueExecutor, address_of
@@ -36,9 +36,19 @@ from storage.log.queue_executor import QueueExecutor, address_of
 _MINUTES = limits.CONSUMER_WINDOW_MS // limits.MINUTE_MS
 
 
+class ReceivedBy(Protocol):
+    """A message or a delivery; the key of its consumer is empty if that is unknown."""
+
+    @property
+    def consumer_key(self) -> bytes: ...
+
+
 @attrs.define(eq=False)
 class _Activity:
-    """Activity of one consumer of one queue at this process."""
+    """Activity of one consumer of one queue at this process.
+
+    As a context it counts a receive that waits, which so needs no object of its own.
+    """
 
     consumer: QueueConsumer
     first_ms: int
@@ -47,6 +57,13 @@ class _Activity:
     changed: bool = True
     reported_ms: int = 0
     minutes: dict[int, ReceiveCounts] = attrs.field(factory=dict)
+
+    def __enter__(self) -> None:
+        self.waiting += 1
+
+    def __exit__(self, *error: object) -> None:
+        self.waiting -= 1
+        self.changed = True
 
     def count(self, receives: int, messages: int, now_ms: int) -> None:
         """Count a receive, or the messages that it returned."""
@@ -108,21 +125,14 @@ class QueueConsumers:
         if activity is not None:
             activity.count(receives, messages, now_ms)
 
-    @contextmanager
-    def waiting(self, queue: Queue, consumer: QueueConsumer) -> Iterator[None]:
-        """Count a receive that may wait, and that it waits while the block runs."""
+    def waiting(self, queue: Queue, consumer: QueueConsumer) -> AbstractContextManager[None]:
+        """Count a receive, and that it waits while the returned context is open."""
         now_ms = self._clock.now_ms()
         activity = self._activity(queue, consumer, now_ms)
         if activity is None:
-            yield
-            return
+            return nullcontext()
         activity.count(1, 0, now_ms)
-        activity.waiting += 1
-        try:
-            yield
-        finally:
-            activity.waiting -= 1
-            activity.changed = True
+        return activity
 
     def _activity(self, queue: Queue, consumer: QueueConsumer, now_ms: int) -> _Activity | None:
         of_queue = self._queues.get(queue.log_id)
@@ -206,10 +216,10 @@ class QueueConsumers:
         return ConsumerList(tuple(visible), snapshot.is_estimate)
 
     async def receivers_of(
-        self, name: QueueName, messages: Sequence[BrowsedMessage | DeadLetter]
+        self, name: QueueName, received: Iterable[ReceivedBy]
     ) -> Mapping[bytes, QueueConsumer]:
-        """Return the known consumers that received these messages last, by key."""
-        keys = {message.consumer_key for message in messages if message.consumer_key}
+        """Return the known consumers that received these messages, by key."""
+        keys = {item.consumer_key for item in received if item.consumer_key}
         if not keys:
             return {}
         consumers = await self._executor.run(name, partial(self._consumers_of, keys))

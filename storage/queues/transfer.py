@@ -190,5 +190,5 @@ def _origin(source: Queue, moving: Moving, died_at_ms: int) -> DeadLetterOrigin:
         failures=moving.failures,
         crash_count=moving.crash_count,
         last_failure_reason=moving.last_failure_reason,
-        response=moving.response,
+        details=moving.details,
     )

@@ -257,6 +257,26 @@ async def test_chart_has_a_table(page: Page, service: Service):
     await expect(page.locator("#chart-depth .as-table tbody tr")).to_have_count(90)
 
 
+async def test_attempts_show_consumer_and_stack_trace(page: Page, service: Service):
+    storage = service.storage
+    queue = await a_queue(storage, "traced", 1, history=True)
+    worker = queue_consumer("order-worker", ConsumerProtocol.SQS, "192.0.2.9", b"Boto3/1.40")
+    [message] = await storage.queues.receive(queue, consumer=worker)
+    trace = "Traceback (most recent call last):\n  <b>worker.py</b>, line 7"
+    verdict = Settlement(
+        message.receipt_handle, SettleAction.NACK, reason="card declined", details=trace
+    )
+    await storage.queues.settle(queue, [verdict])
+
+    await page.goto("/ui/queues/traced/messages/0")
+    row = page.locator("#a-1")
+    await expect(row).to_contain_text("order-worker 192.0.2.9")
+    await expect(row).to_contain_text("Nacked")
+    await row.get_by_text("card declined").click()
+
+    await expect(row.locator("pre")).to_have_text(trace)
+
+
 async def test_history_of_deleted_message_is_found_by_id(page: Page, service: Service):
     storage = service.storage
     queue = await a_queue(storage, "remembered", 1, history=True)

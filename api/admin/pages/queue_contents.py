@@ -127,8 +127,8 @@ async def show_message(
     )
     entry = await _message_or_none(storage, queue, message)
     dead = isinstance(entry, DeadLetter)
-    entries = [] if entry is None else [entry]
-    receivers = await storage.queue_consumers.receivers_of(queue, entries)
+    received = [*history.attempts, *([] if entry is None else [entry])]
+    receivers = await storage.queue_consumers.receivers_of(queue, received)
     return queue_page(
         context,
         "message",
@@ -141,7 +141,7 @@ async def show_message(
         dead=dead,
         history=history,
         body=None if entry is None else preview(entry.body, form),
-        receiver=None if entry is None else receivers.get(entry.consumer_key),
+        receivers=receivers,
     )
 
 

@@ -173,11 +173,17 @@ def settle(
         Any, duration("--visibility", help="For extend: new visibility timeout.")
     ] = None,
     reason: Annotated[str, option("--reason", "For nack and reject: reason.")] = "",
+    details: Annotated[
+        str, option("--details", "For nack and reject: details, such as a stack trace.")
+    ] = "",
 ) -> None:
     """Settle deliveries by their receipt handles."""
     from millstream_client.messages import Settlement, Verdict
 
-    given = [Settlement(handle, Verdict(verdict), delay, visibility, reason) for handle in handles]
+    given = [
+        Settlement(handle, Verdict(verdict), delay, visibility, reason, details)
+        for handle in handles
+    ]
     _report(cli, handles, cli.client.queue(name).settle(given))
 
 

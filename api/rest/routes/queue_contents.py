@@ -82,7 +82,8 @@ async def get_message_history(
     Requires a queue with `history` enabled.
     """
     history = await storage.inspector.history(queue, message)
-    return MessageHistoryOut.from_domain(message, history)
+    consumers = await storage.queue_consumers.receivers_of(queue, history.attempts)
+    return MessageHistoryOut.from_domain(message, history, consumers)
 
 
 @router.patch(
@@ -209,6 +210,8 @@ _PARKED = {
     "first_offset": None,
 }
 
+_EVENT = {"at": AT, "reason": "", "details": ""}
+
 EXAMPLES = {
     "get_message": Example(
         "/v1/queues/orders/messages/2",
@@ -222,9 +225,26 @@ EXAMPLES = {
             "offset": 0,
             "state": "in_flight",
             "truncated": False,
+            "attempts": [
+                {
+                    "number": 1,
+                    "received_at": AT,
+                    "ended_at": None,
+                    "outcome": "in_flight",
+                    "consumer": {
+                        "id": "7f3a90c2e51b",
+                        "principal": "order-worker",
+                        "protocol": "rest",
+                        "address": "192.0.2.7",
+                        "client": "millstream-client/0.1.0",
+                    },
+                    "reason": "",
+                    "details": "",
+                }
+            ],
             "events": [
-                {"type": "sent", "at": AT, "until": None, "number": None, "reason": ""},
-                {"type": "delivered", "at": AT, "until": LATER, "number": 1, "reason": ""},
+                {**_EVENT, "type": "sent", "until": None, "number": None},
+                {**_EVENT, "type": "delivered", "until": LATER, "number": 1},
             ],
         },
     ),

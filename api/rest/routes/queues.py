@@ -17,7 +17,7 @@ from api.rest.schemas.queue import (
     QueueStatsOut,
     QueueStored,
 )
-from api.rest.schemas.queue_consumer import QueueConsumerList
+from api.rest.schemas.queue_contents import QueueConsumerList
 from storage.bootstrap import Storage
 from storage.domain.access.permissions import Action, Principal
 from storage.domain.queues.queue import QueueSpec

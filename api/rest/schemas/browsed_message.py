@@ -149,9 +149,13 @@ class DeadLetterOut(MessageContentOut, kw_only=True, omit_defaults=True, gc=Fals
     last_failure_reason: Annotated[
         str, Meta(description="Reason of the last nack or reject, if it is not the reason.")
     ] = ""
-    response: Annotated[
-        str, Meta(description="Beginning of the response of a webhook's receiver.")
+    details: Annotated[
+        str,
+        Meta(
+            description="Details of the last nack or reject: a stack trace, or the start of the response of a webhook's receiver."
+        ),
     ] = ""
+    response: Annotated[str, former_member("details")] = ""
     last_received_by: LastReceiver | UnsetType = UNSET
     dead_letter: DeadLetterOriginOut | UnsetType = UNSET
 
@@ -166,7 +170,8 @@ class DeadLetterOut(MessageContentOut, kw_only=True, omit_defaults=True, gc=Fals
             sent_at=rfc3339(letter.sent_at_ms),
             died_at=rfc3339(letter.died_at_ms),
             last_failure_reason="" if last == letter.reason else last,
-            response=letter.response,
+            details=letter.details,
+            response=letter.details,
             last_received_by=_last_receiver(letter, consumers),
             dead_letter=show_origin(letter.dead_letter),
         )

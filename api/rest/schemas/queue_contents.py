@@ -1,5 +1,6 @@
-"""Queue content schemas: message changes, dead letters, parked groups."""
+"""Queue content schemas: message changes, dead letters, parked groups, consumers, history."""
 
+from collections.abc import Mapping
 from typing import Annotated, Any, ClassVar, Literal, Self
 
 import msgspec
@@ -11,6 +12,12 @@ from api.native.former_names import former_name
 from api.rest.field_map import Mapped
 from api.rest.schema_base import Config, ListPage, Seconds, Time
 from storage.domain import limits
+from storage.domain.queues.consumer import (
+    ConsumerActivity,
+    ConsumerList,
+    ConsumerProtocol,
+    QueueConsumer,
+)
 from storage.domain.queues.history import MessageEventType, MessageHistory
 
 
@@ -125,6 +132,60 @@ class Resumed(BaseModel):
     resumed: int
 
 
+class ConsumerIdentity(Mapped):
+    """A principal that receives from one address with one client."""
+
+    id: Annotated[str, Field(description="Digest of the fields that identify the consumer.")]
+    principal: Annotated[
+        str, Field(description="Name of its principal; for a webhook, the name of the webhook.")
+    ]
+    protocol: ConsumerProtocol
+    address: Annotated[
+        str, Field(description="Address of its connection: behind a proxy, the proxy's.")
+    ]
+    client: Annotated[str, Field(description="Client program: the start of its `User-Agent`.")]
+
+
+class QueueConsumerOut(ConsumerIdentity):
+    """A consumer of a queue.
+
+    Rates are means over the last five minutes, or since its first receive.
+    """
+
+    receives_per_second: float
+    messages_per_second: float
+    last_received_at: Annotated[Time, Field(description="Last receive, also of an empty one.")]
+    waiting: Annotated[int, Field(description="Receives that wait for a message.")]
+    in_flight: Annotated[int, Field(description="Messages received and not yet settled.")]
+
+
+class QueueConsumerList(BaseModel):
+    """The consumers of a queue, most messages first."""
+
+    items: list[QueueConsumerOut]
+    in_flight_is_estimate: Annotated[
+        bool,
+        Field(
+            description="More than 5,000 messages are in flight: `in_flight` is extrapolated from those."
+        ),
+    ]
+
+    @classmethod
+    def from_domain(cls, consumers: ConsumerList) -> "QueueConsumerList":
+        """Return the list on the wire."""
+        items = [_consumer_out(activity) for activity in consumers.consumers]
+        return cls(items=items, in_flight_is_estimate=consumers.is_estimate)
+
+
+def _consumer_out(activity: ConsumerActivity) -> QueueConsumerOut:
+    return QueueConsumerOut.mapped(
+        activity,
+        activity.consumer,
+        receives_per_second=round(activity.receives_per_second, 3),
+        messages_per_second=round(activity.messages_per_second, 3),
+    )
+
+
 class MessageEventOut(Mapped):
     """One state change of a message."""
 
@@ -142,6 +203,29 @@ class MessageEventOut(Mapped):
         ),
     ]
     reason: str
+    details: Annotated[
+        str, Field(description="Beginning of the details of a nack or reject: 1 KiB at most.")
+    ]
+
+
+class MessageAttemptOut(Mapped):
+    """One delivery of a message, and how it ended."""
+
+    number: int
+    received_at: Time
+    ended_at: Annotated[Time | None, Field(description="Null while the message is in flight.")]
+    outcome: Annotated[
+        str,
+        Field(
+            description="The event that ended it, such as `acknowledged`, `nacked` or `lease_ended`; or `in_flight`."
+        ),
+    ]
+    consumer: Annotated[
+        ConsumerIdentity | None,
+        Field(description="Null if unknown, or if it has not received for a day."),
+    ]
+    reason: str
+    details: str
 
 
 class MessageHistoryOut(BaseModel):
@@ -163,14 +247,29 @@ class MessageHistoryOut(BaseModel):
             " was disabled."
         ),
     ]
+    attempts: Annotated[
+        list[MessageAttemptOut], Field(description="Deliveries among these events, oldest first.")
+    ]
     events: list[MessageEventOut]
 
     @classmethod
-    def from_domain(cls, word: str, history: MessageHistory) -> Self:
+    def from_domain(
+        cls, word: str, history: MessageHistory, consumers: Mapping[bytes, QueueConsumer]
+    ) -> Self:
         return cls(
             id=word,
             offset=history.offset,
             state=history.state,
             truncated=history.truncated,
+            attempts=[
+                MessageAttemptOut.from_domain(
+                    attempt, consumer=_identity(consumers.get(attempt.consumer_key))
+                )
+                for attempt in history.attempts
+            ],
             events=[MessageEventOut.from_domain(event) for event in history.events],
         )
+
+
+def _identity(consumer: QueueConsumer | None) -> ConsumerIdentity | None:
+    return None if consumer is None else ConsumerIdentity.from_domain(consumer)

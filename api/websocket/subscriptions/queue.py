@@ -397,13 +397,14 @@ def _settlement(frame: Settling, handle: str) -> Settlement:
     match frame:
         case Ack():
             return Settlement(handle, SettleAction.ACK)
-        case Nack(delay_seconds=delay):
-            return Settlement(handle, SettleAction.NACK, optional_ms(delay))
+        case Nack(delay_seconds=delay, reason=reason, details=details):
+            delay_ms = optional_ms(delay)
+            return Settlement(handle, SettleAction.NACK, delay_ms, reason=reason, details=details)
         case Release():
             return Settlement(handle, SettleAction.RELEASE)
         case Extend(visibility_timeout_seconds=seconds):
             return Settlement(handle, SettleAction.EXTEND, visibility_timeout_ms=to_ms(seconds))
-        case Reject(reason=reason):
-            return Settlement(handle, SettleAction.REJECT, reason=reason)
+        case Reject(reason=reason, details=details):
+            return Settlement(handle, SettleAction.REJECT, reason=reason, details=details)
         case _:
             assert_never(frame)

@@ -11,7 +11,7 @@ RECORD_BYTES_MAX_DEFAULT = 1 * MIB
 HEADERS_MAX = 32
 HEADER_NAME_CHARACTERS_MAX = 256
 REASON_CHARACTERS_MAX = 1_024
-DEAD_LETTER_RESPONSE_CHARACTERS_MAX = 1_024  # of the response of a webhook's receiver
+DETAILS_CHARACTERS_MAX = 4_096  # of a failure, such as a stack trace or a receiver's response
 
 # Calls
 BATCH_MESSAGES_MAX = 1_000

@@ -11,8 +11,8 @@ from storage.domain.log.record_batch import DEAD_LETTER, Header, Headers
 class DeadLetterOrigin(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The source that gave up on a message, why, and after how many failures.
 
-    `source` has the form `queue:<name>` or `group:<name>`. `last_failure_reason` and `response` are those of the last nack
-    or reject; `response` is the beginning of the response of a webhook's receiver.
+    `source` has the form `queue:<name>` or `group:<name>`. `last_failure_reason` and `details` are those of the last nack
+    or reject; stored headers have the former name of `details`.
     """
 
     source: str
@@ -21,7 +21,7 @@ class DeadLetterOrigin(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=
     failures: int
     crash_count: int
     last_failure_reason: str = ""
-    response: str = ""
+    details: str = msgspec.field(default="", name="response")
 
     def to_header(self) -> Header:
         """Encode the origin as a header of the message."""

@@ -7,7 +7,7 @@
 A queue keeps about HISTORY_EVENTS_MAX events over all its messages and drops the oldest first.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from enum import StrEnum
 
 import msgspec
@@ -45,7 +45,7 @@ class MessageEvent(msgspec.Struct, frozen=True):
     `number`: for a delivery, its number; for a failure or an expired lease, how many there were so far;
     for a message that moved in, its receive count before the move.
     `reason`: the reason that its consumer gave, or why it was dead-lettered; for a message that moved,
-    the direction.
+    the direction. `details`: the beginning of those of a failure. `consumer_key`: of a delivery, empty if unknown.
     """
 
     type: MessageEventType
@@ -53,6 +53,23 @@ class MessageEvent(msgspec.Struct, frozen=True):
     until_ms: int | None = None
     number: int | None = None
     reason: str = ""
+    details: str = ""
+    consumer_key: bytes = b""
+
+
+class MessageAttempt(msgspec.Struct, frozen=True, kw_only=True):
+    """One delivery of a message, and how it ended.
+
+    `outcome`: the event that ended it, or `in_flight`. `ended_at_ms` is None while it is in flight.
+    """
+
+    number: int
+    received_at_ms: int
+    ended_at_ms: int | None
+    outcome: str
+    consumer_key: bytes
+    reason: str
+    details: str
 
 
 class MessageHistory(msgspec.Struct, frozen=True):
@@ -71,6 +88,11 @@ class MessageHistory(msgspec.Struct, frozen=True):
             MessageEventType.SENT,
             MessageEventType.MOVED_IN,
         )
+
+    @property
+    def attempts(self) -> tuple[MessageAttempt, ...]:
+        """Deliveries, oldest first."""
+        return tuple(_attempts_in(self.events))
 
     @property
     def state(self) -> str:
@@ -96,7 +118,42 @@ _GONE = (
     MessageEventType.DROPPED,
     MessageEventType.PURGED,
 )
+_ENDS = (
+    MessageEventType.ACKNOWLEDGED,
+    MessageEventType.NACKED,
+    MessageEventType.REJECTED,
+    MessageEventType.RELEASED,
+    MessageEventType.LEASE_ENDED,
+    MessageEventType.EXPIRED,
+    MessageEventType.DROPPED,
+    MessageEventType.PURGED,
+)
+"""Events that end a delivery in flight."""
 _OUT = (MessageEventType.DELIVERED, MessageEventType.EXTENDED)
+
+
+def _attempts_in(events: Sequence[MessageEvent]) -> Iterator[MessageAttempt]:
+    delivery: MessageEvent | None = None
+    for event in events:
+        if event.type is MessageEventType.DELIVERED:
+            delivery = event
+        elif delivery is not None and event.type in _ENDS:
+            yield _attempt(delivery, event)
+            delivery = None
+    if delivery is not None:
+        yield _attempt(delivery, None)
+
+
+def _attempt(delivery: MessageEvent, end: MessageEvent | None) -> MessageAttempt:
+    return MessageAttempt(
+        number=delivery.number or 0,
+        received_at_ms=delivery.at_ms,
+        ended_at_ms=None if end is None else end.at_ms,
+        outcome="in_flight" if end is None else end.type.value,
+        consumer_key=delivery.consumer_key,
+        reason="" if end is None else end.reason,
+        details="" if end is None else end.details,
+    )
 
 
 def state_after(events: Sequence[MessageEvent]) -> str:

@@ -144,7 +144,7 @@ class ReceivedMessage(MessageContent, frozen=True, gc=False):
 class DeadLetter(MessageContent, frozen=True, gc=False):
     """A dead-lettered message, and the reason.
 
-    `last_failure_reason` and `response` are those of the last nack or reject; an expired lease or a full queue may have
+    `last_failure_reason` and `details` are those of the last nack or reject; an expired lease or a full queue may have
     been the reason since. `consumer_key`: of the consumer that received it last, empty if unknown.
     """
 
@@ -155,7 +155,7 @@ class DeadLetter(MessageContent, frozen=True, gc=False):
     failures: int
     crash_count: int
     last_failure_reason: str = ""
-    response: str = ""
+    details: str = ""
     dead_letter: DeadLetterOrigin | None = None
     consumer_key: bytes = b""
 
@@ -229,8 +229,8 @@ class SettleAction(StrEnum):
 class Settlement(msgspec.Struct, frozen=True, gc=False):
     """Settlement of one delivery.
 
-    A nack without a delay waits according to the queue's back-off. `response`: beginning of the response of the receiver
-    that a webhook delivered to.
+    A nack without a delay waits according to the queue's back-off. `details` of a nack or reject: for example a stack trace,
+    or the beginning of the response of the receiver that a webhook delivered to.
     """
 
     receipt_handle: str
@@ -238,7 +238,7 @@ class Settlement(msgspec.Struct, frozen=True, gc=False):
     delay_ms: int | None = None
     visibility_timeout_ms: int = 0
     reason: str = ""
-    response: str = ""
+    details: str = ""
 
 
 class Settled(msgspec.Struct, frozen=True, gc=False):
@@ -312,6 +312,10 @@ def check_settlement(settlement: Settlement) -> None:
     if len(settlement.reason) > limits.REASON_CHARACTERS_MAX:
         raise ValidationFailed.at(
             "/reason", "The reason can have at most 1024 characters", "too_long"
+        )
+    if len(settlement.details) > limits.DETAILS_CHARACTERS_MAX:
+        raise ValidationFailed.at(
+            "/details", "The details can have at most 4096 characters", "too_long"
         )
 
 

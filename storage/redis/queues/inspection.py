@@ -153,13 +153,17 @@ def _more(last: int) -> int | None:
 
 
 def _noted(row: Reply) -> Noted:
-    place, what, at_ms, until_ms, number, reason = row
+    place, what, at_ms, until_ms, number, text, details = row
+    event_type = MessageEventType(what.decode())
+    is_delivery = event_type is MessageEventType.DELIVERED
     event = MessageEvent(
-        MessageEventType(what.decode()),
+        event_type,
         at_ms,
         until_ms or None,
         number or None,
-        reason.decode(errors="replace"),
+        "" if is_delivery else text.decode(errors="ignore"),
+        details.decode(errors="ignore"),
+        text if is_delivery else b"",
     )
     return place.decode(), event
 
@@ -203,7 +207,7 @@ def _browsed(log_id: LogId, row: Reply) -> BrowsedMessage:
 
 def _dead(log_id: LogId, row: Reply) -> DeadLetter:
     offset, arrival_ms, receives, failures, crashes, _, died_ms, reason, batch, *failure = row
-    last, response, key = failure
+    last, details, key = failure
     content, parsed = _content(log_id, offset, batch)
     return DeadLetter(
         *content,
@@ -214,7 +218,7 @@ def _dead(log_id: LogId, row: Reply) -> DeadLetter:
         failures=failures,
         crash_count=crashes,
         last_failure_reason=last.decode(),
-        response=response.decode(),
+        details=details.decode(),
         dead_letter=origin_of(parsed.system),
         consumer_key=key,
     )

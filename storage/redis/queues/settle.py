@@ -120,9 +120,9 @@ def _encode_verdict(settlement: Settlement, handle: ReceiptHandle) -> bytes:
     delay_ms = -1 if settlement.delay_ms is None else settlement.delay_ms
     time_ms = settlement.visibility_timeout_ms if extends else delay_ms
     times = (handle.arrival_ms, handle.delivery, handle.received_ms)
-    response = (settlement.response,) if settlement.response else ()
+    details = (settlement.details,) if settlement.details else ()
     return _encoder.encode(
-        (settlement.action, handle.offset, *times, time_ms, settlement.reason, *response)
+        (settlement.action, handle.offset, *times, time_ms, settlement.reason, *details)
     )
 
 

@@ -72,6 +72,29 @@ def test_any_user_agent_is_taken(client, queue, agent):
     assert one["client"].isprintable()
 
 
+def test_history_names_consumer_of_each_attempt(client, name):
+    queue = f"/v1/queues/{name}"
+    client.put(queue, json={"history": True}).raise_for_status()
+    client.post(f"{queue}/messages", json={"body": "x"})
+    headers = {"user-agent": "worker/7"}
+    [message] = client.post(f"{queue}/receive", headers=headers).json()["messages"]
+    verdict = {"receipt_handle": message["receipt_handle"], "action": "nack", "reason": "no"}
+    client.post(f"{queue}/settle", json={"settlements": [{**verdict, "details": "line 7"}]})
+    [attempt] = client.get(f"{queue}/messages/{message['id']}/history").json()["attempts"]
+
+    assert attempt["consumer"]["client"] == "worker/7"
+    assert (attempt["number"], attempt["outcome"]) == (1, "nacked")
+    assert (attempt["reason"], attempt["details"]) == ("no", "line 7")
+
+
+def test_too_long_details_are_refused(client, queue):
+    verdict = {"receipt_handle": "x", "action": "nack", "details": "x" * 4097}
+    answer = client.post(f"{queue}/settle", json={"settlements": [verdict]})
+
+    assert (answer.status_code, answer.json()["code"]) == (422, "validation_failed")
+    assert answer.json()["errors"][0]["pointer"] == "/settlements/0/details"
+
+
 def test_consumers_of_missing_queue_are_not_found(client):
     answer = client.get("/v1/queues/missing/consumers")
 

@@ -55,7 +55,10 @@ async def test_exception_of_handler_selects_settlement(asynchronous, orders):
     async def handle(message):
         seen.append(message.text)
         if message.text == "reject":
-            raise Reject("no such customer")
+            try:
+                dict[str, str]()["id"]
+            except KeyError as error:
+                raise Reject("no such customer") from error
         if message.text == "retry" and message.receive_count == 1:
             raise Retry(0)
         if message.text == "broken":
@@ -68,12 +71,18 @@ async def test_exception_of_handler_selects_settlement(asynchronous, orders):
     async with running(asynchronous.queue(orders.name).worker(handle, concurrency=4)):
         await until(lambda: orders.stats().acknowledged + orders.stats().dead_lettered == 4)
 
-    reasons = {letter.body: letter.reason for letter in orders.dead_letters()}
+    letters = list(orders.dead_letters())
+    reasons = {letter.body: letter.reason for letter in letters}
+    details = {letter.body: letter.details for letter in letters}
     assert seen.count("retry") == seen.count("broken") == 2
     assert seen.count("reject") == seen.count("own") == 1
     assert reasons["reject"] == "no such customer"
     assert reasons["own"] == "its own verdict"
     assert reasons["broken"].startswith("LookupError: no page")
+    assert details["broken"].startswith("Traceback")
+    assert details["broken"].endswith("LookupError: no page\n")
+    assert 'raise LookupError("no page")' in details["broken"]
+    assert details["reject"].endswith("KeyError: 'id'\n")
     assert orders.stats().acknowledged == 1
 
 

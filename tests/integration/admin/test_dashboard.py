@@ -241,7 +241,7 @@ async def test_message_page_shows_why_it_was_dead_lettered(service):
         failures=2,
         crash_count=1,
         last_failure_reason="no card",
-        response="busy",
+        details="busy",
     )
     message = NewMessage(b"x", system=(origin.to_header(),))
     [sent] = await service.storage.queues.send(ORDERS, [message])

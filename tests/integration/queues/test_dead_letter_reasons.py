@@ -181,14 +181,14 @@ async def test_replaced_body_keeps_origin(engines, clock):
     assert all(name.startswith(RESERVED) for name, _, _ in letter.system)
 
 
-async def test_response_of_receiver_reaches_dead_letters(engines, clock):
+async def test_details_of_failure_reaches_dead_letters(engines, clock):
     await create_queue(engines, DEAD)
     await create_queue(engines, WORK, dead_letters=DeadLetterTarget("dead", 2))
     for action in (SettleAction.NACK, SettleAction.REJECT):
         await engines.queues.send(WORK, [NewMessage(action.value.encode())])
         for _ in range(2 if action is SettleAction.NACK else 1):
             [message] = await engines.queues.receive(WORK)
-            await settle(engines.queues, WORK, message, action, reason="500", response="disk full")
+            await settle(engines.queues, WORK, message, action, reason="500", details="disk full")
     await engines.queues.receive(WORK)
 
     [rejected], _ = await engines.dead_letters.browse(WORK)
@@ -196,8 +196,8 @@ async def test_response_of_receiver_reaches_dead_letters(engines, clock):
 
     origin = origin_of(nacked.system)
     assert origin is not None
-    assert (rejected.reason, rejected.response) == ("500", "disk full")
-    assert (origin.reason, origin.response) == ("500", "disk full")
+    assert (rejected.reason, rejected.details) == ("500", "disk full")
+    assert (origin.reason, origin.details) == ("500", "disk full")
 
 
 async def test_dead_letter_queues_are_found_by_their_sources(engines):

@@ -5,14 +5,16 @@ import asyncio
 import pytest
 
 from storage.domain import limits
-from storage.domain.errors import MessageNotFound
+from storage.domain.errors import MessageNotFound, ValidationFailed
 from storage.domain.names import QueueName
+from storage.domain.queues.consumer import ConsumerProtocol, queue_consumer
 from storage.domain.queues.history import MessageEvent, MessageEventType, history_of, state_after
 from storage.domain.queues.message import NewMessage, SettleAction, Settlement
 from storage.domain.queues.queue import DeadLetterTarget, QueueSpec
 from tests.queue_operations import create_queue
 
 WORK = QueueName("work")
+ANN = queue_consumer("ann", ConsumerProtocol.REST, "192.0.2.7", b"test/1")
 
 
 async def settle(engines, handle: str, action: SettleAction, **more) -> None:
@@ -185,11 +187,11 @@ async def test_long_reason_is_truncated_at_character_boundary(engines):
     await create_queue(engines, WORK, history=True)
     await engines.queues.send(WORK, [NewMessage(b"one")])
     [first] = await engines.queues.receive(WORK)
-    await settle(engines, first.receipt_handle, SettleAction.REJECT, reason="ä" * 1000)
+    await settle(engines, first.receipt_handle, SettleAction.REJECT, reason="x" + "ä" * 1000)
 
     rejected, dead = (await engines.inspector.history(WORK, "0")).events[2:]
-    assert rejected.reason == "ä" * 128
-    assert (dead.type, dead.reason) == (MessageEventType.DEAD_LETTERED, "ä" * 128)
+    assert rejected.reason == "x" + "ä" * 127
+    assert (dead.type, dead.reason) == (MessageEventType.DEAD_LETTERED, "x" + "ä" * 127)
 
 
 def test_purge_does_not_affect_deleted_dead_or_later_messages():
@@ -225,3 +227,62 @@ async def test_history_is_deleted_with_its_queue(engines):
 @pytest.mark.parametrize("spec", [QueueSpec(), QueueSpec(history=True)])
 def test_history_requires_no_other_setting(spec: QueueSpec):
     spec.check()
+
+
+async def test_attempts_have_consumer_outcome_reason_and_details(engines, clock):
+    await engines.catalog.put_queue(WORK, QueueSpec(history=True, attempts_max=3))
+    [sent] = await engines.queues.send(WORK, [NewMessage(b"one")])
+    at = clock.now_ms()
+    [first] = await engines.queues.receive(WORK, consumer=ANN)
+    clock.advance(ms=100)
+    trace = "Traceback:\n" + "é" * 4_000
+    await settle(engines, first.receipt_handle, SettleAction.NACK, reason="no disk", details=trace)
+    await engines.queues.receive(WORK, visibility_timeout_ms=5_000)
+    clock.advance(ms=5_000)
+    [third] = await engines.queues.receive(WORK, consumer=ANN)
+    open_attempts = (await engines.inspector.history(WORK, sent.message_id)).attempts
+    await settle(engines, third.receipt_handle, SettleAction.REJECT, details="why")
+    attempts = (await engines.inspector.history(WORK, sent.message_id)).attempts
+    [letter], _ = await engines.dead_letters.browse(WORK)
+
+    assert [
+        (one.number, one.outcome, one.consumer_key, one.reason, one.details[:10])
+        for one in attempts
+    ] == [
+        (1, "nacked", ANN.key, "no disk", "Traceback:"),
+        (2, "lease_ended", b"", "", ""),
+        (3, "rejected", ANN.key, "", "why"),
+    ]
+    assert (attempts[0].received_at_ms, attempts[0].ended_at_ms) == (at, at + 100)
+    assert 500 < len(attempts[0].details) < 1_024
+    assert set(attempts[0].details[11:]) == {"é"}
+    assert (open_attempts[-1].outcome, open_attempts[-1].ended_at_ms) == ("in_flight", None)
+    assert letter.details == "why"
+
+
+async def test_details_follow_message_to_dead_letter_queue(engines):
+    dead = QueueName("dead")
+    await create_queue(engines, dead)
+    await engines.catalog.put_queue(WORK, QueueSpec(dead_letters=DeadLetterTarget("dead", 1)))
+    await engines.queues.send(WORK, [NewMessage(b"one")])
+    [first] = await engines.queues.receive(WORK, consumer=ANN)
+    trace = "x" * limits.DETAILS_CHARACTERS_MAX
+    await settle(engines, first.receipt_handle, SettleAction.NACK, reason="no", details=trace)
+    await engines.queues.receive(WORK)
+    [moved], _ = await engines.inspector.browse(dead)
+
+    assert moved.dead_letter is not None
+    assert (moved.dead_letter.last_failure_reason, moved.dead_letter.details) == ("no", trace)
+
+
+async def test_too_long_details_are_rejected(engines):
+    await create_queue(engines, WORK)
+    await engines.queues.send(WORK, [NewMessage(b"one")])
+    [first] = await engines.queues.receive(WORK)
+    with pytest.raises(ValidationFailed, match="4096 characters"):
+        await settle(
+            engines,
+            first.receipt_handle,
+            SettleAction.NACK,
+            details="x" * (limits.DETAILS_CHARACTERS_MAX + 1),
+        )

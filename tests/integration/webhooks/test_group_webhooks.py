@@ -142,7 +142,7 @@ async def test_record_is_dead_lettered_to_queue_and_shard_continues(
         died_at_ms=clock.now_ms(),
         failures=1,
         crash_count=0,
-        response="no such order",
+        details="no such order",
     )
     assert receiver.bodies == [b"bad", b"good"]
     assert [delivery.status for delivery in await bench.deliveries()] == [

@@ -11,7 +11,7 @@ from api.observability.otel import OtelTracing
 from storage.domain import limits
 from storage.domain.errors import StorageUnavailable
 from storage.domain.limits import (
-    DEAD_LETTER_RESPONSE_CHARACTERS_MAX,
+    DETAILS_CHARACTERS_MAX,
     HOUR_MS,
     MINUTE_MS,
     SECOND_MS,
@@ -256,7 +256,7 @@ async def test_queue_attempt_limit_ends_retries_earlier(bench, storage, receiver
 async def test_dead_letters_have_response_of_receiver(bench, storage, receiver, clock):
     await bench.queue_hook(QueueSpec(attempts_max=2))
     await send(storage, b"hello")
-    receiver.behaviours = [respond_with(500), respond_with(422, b"x" * 2_000)]
+    receiver.behaviours = [respond_with(500), respond_with(422, b"x" * 8_000)]
     source = await bench.queue_source()
 
     await source.round()
@@ -265,7 +265,7 @@ async def test_dead_letters_have_response_of_receiver(bench, storage, receiver, 
 
     [letter], _ = await storage.dead_letters.browse(ORDERS)
     assert (letter.reason, letter.failures) == ("422", 2)
-    assert letter.response == "x" * DEAD_LETTER_RESPONSE_CHARACTERS_MAX
+    assert letter.details == "x" * DETAILS_CHARACTERS_MAX
 
 
 async def test_dead_letter_queue_has_response_of_receiver(bench, storage, receiver, clock):
@@ -283,7 +283,7 @@ async def test_dead_letter_queue_has_response_of_receiver(bench, storage, receiv
     [letter] = await storage.queues.receive(DEAD)
     origin = origin_of(letter.system)
     assert origin is not None
-    assert (origin.source, origin.failures, origin.response) == ("queue:orders", 2, "busy")
+    assert (origin.source, origin.failures, origin.details) == ("queue:orders", 2, "busy")
     assert origin.reason == "503: the endpoint is throttling"
 
 

@@ -104,7 +104,14 @@ async def test_nacked_message_is_redelivered_after_delay(server, storage):
         await send(storage, b"one")
         first = await socket.messages(1)
 
-        await socket.send_frame("nack", sub="a", receipt_handles=handles(first), delay_seconds=0.2)
+        await socket.send_frame(
+            "nack",
+            sub="a",
+            receipt_handles=handles(first),
+            delay_seconds=0.2,
+            reason="busy",
+            details="line 7",
+        )
         await socket.expect_nothing("messages", seconds=0.1)
         [again] = await socket.messages(1)
 
@@ -117,10 +124,12 @@ async def test_rejected_message_is_dead_lettered(server, storage):
         await send(storage, b"one")
         first = await socket.messages(1)
 
-        await socket.request("reject", sub="a", receipt_handles=handles(first), reason="broken")
+        await socket.request(
+            "reject", sub="a", receipt_handles=handles(first), reason="broken", details="line 7"
+        )
 
     [letter], _ = await storage.dead_letters.browse(ORDERS, messages_max=10)
-    assert (letter.body, letter.reason) == (b"one", "broken")
+    assert (letter.body, letter.reason, letter.details) == (b"one", "broken", "line 7")
 
 
 async def test_extension_returns_new_deadline(server, storage):

@@ -80,7 +80,8 @@ class Sent(msgspec.Struct, frozen=True):
 class DeadLetterOrigin(msgspec.Struct, frozen=True, kw_only=True):
     """Reason why a message was dead-lettered to its queue, and by which source.
 
-    `source` has the form `queue:<name>` or `group:<name>`. `response` is the beginning of the response of a webhook's receiver.
+    `source` has the form `queue:<name>` or `group:<name>`. `details` are those of the last failure: a stack trace, or the beginning of the
+    response of a webhook's receiver.
     """
 
     source: str
@@ -89,6 +90,7 @@ class DeadLetterOrigin(msgspec.Struct, frozen=True, kw_only=True):
     failures: int
     crash_count: int
     last_failure_reason: str = ""
+    details: str = ""
     response: str = ""
 
 
@@ -220,6 +222,7 @@ class Settlement(msgspec.Struct, frozen=True, omit_defaults=True):
     delay_seconds: float | None = None
     visibility_timeout_seconds: float | None = None
     reason: str = ""
+    details: str = ""
 
 
 class _Error(msgspec.Struct):

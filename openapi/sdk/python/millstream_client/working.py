@@ -15,6 +15,7 @@ import asyncio
 import logging
 import signal
 import threading
+import traceback
 import uuid
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager, suppress
@@ -35,6 +36,7 @@ PAUSE_S = 1.0  # after a receive that failed for good reasons, however often it 
 LAST_RECEIVE_S = 0.5  # a receive that is to end may still bring what it has taken
 TOGETHER_MAX = 1_000  # verdicts or messages in one call
 REASON_CHARACTERS_MAX = 1_024
+DETAILS_CHARACTERS_MAX = 4_096
 
 
 class Retry(Exception):
@@ -168,16 +170,22 @@ class Work:
             settled = await self._handle(delivery)
         except Retry as retry:
             return Settlement(
-                handle, Verdict.NACK, delay_seconds=retry.delay_seconds, reason=_reason(str(retry))
+                handle,
+                Verdict.NACK,
+                delay_seconds=retry.delay_seconds,
+                reason=_reason(str(retry)),
+                details=_cause(retry),
             )
         except Reject as reject:
-            return Settlement(handle, Verdict.REJECT, reason=_reason(reject.reason))
+            return Settlement(
+                handle, Verdict.REJECT, reason=_reason(reject.reason), details=_cause(reject)
+            )
         except asyncio.CancelledError:
             return Settlement(handle, Verdict.RELEASE)
         except Exception as error:
             log.exception("message %s of %s failed", delivery.id, self._queue)
             reason = _reason(f"{type(error).__name__}: {error}")
-            return Settlement(handle, Verdict.NACK, reason=reason)
+            return Settlement(handle, Verdict.NACK, reason=reason, details=_traceback(error))
         return None if settled else Settlement(handle, Verdict.ACK)
 
     async def _keep_leases(self) -> None:
@@ -257,6 +265,17 @@ class _Verdicts:
 
 def _reason(text: str) -> str:
     return text[:REASON_CHARACTERS_MAX]
+
+
+def _cause(verdict: Exception) -> str:
+    """Return the traceback of the exception that led to a verdict; empty without one."""
+    cause = verdict.__cause__ if verdict.__suppress_context__ else verdict.__context__
+    return "" if cause is None else _traceback(cause)
+
+
+def _traceback(error: BaseException) -> str:
+    """Return the end of a traceback, which tells most."""
+    return "".join(traceback.format_exception(error))[-DETAILS_CHARACTERS_MAX:]
 
 
 # ── Signals ──

@@ -1,17 +1,19 @@
 -- The history of a queue's messages, when its owner wants that: an event for each change of a message's state, in a
 -- stream of which the oldest events go. Field o: the message's offset, or '*' for every message before the offset
--- that is the event's number; e: MessagePack { what, at ms, until when or 0, a number or 0 }; w: why, in words.
+-- that is the event's number; e: MessagePack { what, at ms, until when or 0, a number or 0 }; w: why, in words, or the
+-- consumer of a delivery; d: details of a failure, if there are any.
 -- In meta `history` is how many events there may be. A script that has read it says so in `noted_max`.
-local TEXT_MAX = 256  -- bytes of a reason: an event so has 400 at most
+local TEXT_MAX, DETAILS_MAX = 256, 1024  -- bytes: an event has 400 at most, and that of a failure 1,500
 local noted_max  -- nil: not asked yet; false: no history
 
-local function note(offset, what, until_ms, number, text)
+local function note(offset, what, until_ms, number, text, details)
   if noted_max == nil then
     noted_max = redis.call('HGET', KEYS[2], 'history')
   end
   if noted_max then
     redis.call('XADD', KEYS[31], 'MAXLEN', '~', noted_max, '*', 'o', offset,
-      'e', cmsgpack.pack({ what, told_now, until_ms or 0, number or 0 }), 'w', string.sub(text or '', 1, TEXT_MAX))
+      'e', cmsgpack.pack({ what, told_now, until_ms or 0, number or 0 }), 'w', string.sub(text or '', 1, TEXT_MAX),
+      unpack((details or '') ~= '' and { 'd', string.sub(details, 1, DETAILS_MAX) } or {}))
   end
 end
 

@@ -45,7 +45,7 @@ local fifo = false
 -- counts from renewed, or arrival. Receives are counted over all stays, so that no two deliveries share a number; those
 -- before the last redrive are not shown. The order matters: a receipt handle knows the first three, and so
 -- the first bytes of the record, which its size follows (settle_messages.lua). A thirteenth item is there once a
--- failure had a reason: { reason, crashes before it, beginning of a receiver's response } of the last nack or reject. A
+-- failure had a reason: { reason, crashes before it, details } of the last nack or reject. A
 -- fourteenth is the consumer that received it last, six bytes, if that is known; the thirteenth is false then without
 -- such a failure.
 local RECEIVES, RECEIVED, ARRIVAL, SIZE, RENEWED, GROUP, BEFORE, FAILURES, CRASHES, FIRST, EXPIRES,
@@ -304,13 +304,13 @@ local function bury(offset, record, reason, cause, now)
 end
 
 -- A consumer's verdict that an attempt failed: the last such reason stays with the message.
-local function keep_failure(record, reason, response)
-  if reason ~= '' or response ~= '' or record[LAST_FAILURE] then
-    record[LAST_FAILURE] = { reason, record[CRASHES], response }
+local function keep_failure(record, reason, details)
+  if reason ~= '' or details ~= '' or record[LAST_FAILURE] then
+    record[LAST_FAILURE] = { reason, record[CRASHES], details }
   end
 end
 
--- Reason and response of the last nack or reject, empty without one.
+-- Reason and details of the last nack or reject, empty without them.
 local function last_failure(record)
   local last = record[LAST_FAILURE] or { '', 0, '' }
   return last[1], last[3]

@@ -2,7 +2,7 @@
 -- KEYS     as lib/queue.lua names them
 -- ARGV     1 how many at most
 -- Returns  { OK, { offset, arrival ms, group, receives, first received ms, batch, move id or empty,
---          priority, failures, crashes, reason of its departure, reason and response of its last failure }... },
+--          priority, failures, crashes, reason of its departure, reason and details of its last failure }... },
 --          or what lib/status.lua says
 -- @include numbers
 -- @include status

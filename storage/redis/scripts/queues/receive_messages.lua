@@ -81,7 +81,7 @@ local function hand_out(offset, record, batch)
   leased[out + 1], leased[out + 2] = deadline, offset
   recorded[out + 1], recorded[out + 2] = offset, cmsgpack.pack(record)
   if noted_max then
-    note(offset, 'delivered', visible_at, record[RECEIVES] - record[BEFORE])
+    note(offset, 'delivered', visible_at, record[RECEIVES] - record[BEFORE], consumer)
   end
   show(offset, record, batch)
 end
@@ -112,7 +112,7 @@ local function hand_out_new(id, offset, arrival, batch, expires)
   recorded[out + 1], recorded[out + 2] = offset, lately_packed .. (expires and cmsgpack.pack(expires) or '\0') .. after_expiry
   bytes = bytes + #batch
   if noted_max then
-    note(offset, 'delivered', visible_at, 1)
+    note(offset, 'delivered', visible_at, 1, consumer)
   end
   answer[#answer + 1] = { id, batch }
 end

@@ -8,7 +8,7 @@
 --          7 MessagePack of the acknowledgements, three items for each: the offset, in words; the first items of
 --          the record that it must have, without the head of their array; the entry id
 --          8.. the other verdicts, each MessagePack { action, offset, arrival ms, delivery, received ms, delay or
---          visibility timeout ms, reason, response of a receiver or nil }; a nack's delay is -1 where its consumer
+--          visibility timeout ms, reason, details or nil }; a nack's delay is -1 where its consumer
 --          gave none
 -- Returns  { OK, now_ms, result of each acknowledgement..., { result, visible at ms or -1 } of each other
 --          verdict... }, or what lib/status.lua says
@@ -108,12 +108,12 @@ local function send_back(offset, record, delay_ms)
   return DONE, now
 end
 
-local function fail(offset, record, delay_ms, reason, response, fatal)
+local function fail(offset, record, delay_ms, reason, details, fatal)
   record[FAILURES] = record[FAILURES] + 1
-  keep_failure(record, reason, response)
+  keep_failure(record, reason, details)
   if fatal or exhausted(record, attempts_max) then
     redis.call('ZREM', K.leases, offset)
-    note(offset, fatal and 'rejected' or 'nacked', 0, record[FAILURES], reason)
+    note(offset, fatal and 'rejected' or 'nacked', 0, record[FAILURES], reason, details)
     give_up(offset, record, reason, fatal and 'rejected' or 'exhausted', attempts_max, now)
     stirred = true
     return DONE
@@ -121,7 +121,7 @@ local function fail(offset, record, delay_ms, reason, response, fatal)
   if delay_ms < 0 then
     delay_ms = ARGV[6] ~= '' and backoff_ms(cmsgpack.unpack(ARGV[6]), offset, record[FAILURES]) or 0
   end
-  note(offset, 'nacked', delay_ms > 0 and now + delay_ms, record[FAILURES], reason)
+  note(offset, 'nacked', delay_ms > 0 and now + delay_ms, record[FAILURES], reason, details)
   return send_back(offset, record, delay_ms)
 end
 
@@ -142,7 +142,7 @@ local function extend(offset, record, timeout_ms, deadline)
   return DONE, visible_at
 end
 
-local function settle(action, offset, receives, received, time_ms, reason, response)
+local function settle(action, offset, receives, received, time_ms, reason, details)
   local record, refused = delivered(action, offset, receives, received)
   if not record then
     return refused
@@ -156,9 +156,9 @@ local function settle(action, offset, receives, received, time_ms, reason, respo
   elseif not deadline and not (any_delivery and action == 'extend') then
     return HANDLE_EXPIRED
   elseif action == 'nack' then
-    return fail(offset, record, time_ms, reason, response or '', false)
+    return fail(offset, record, time_ms, reason, details or '', false)
   elseif action == 'reject' then
-    return fail(offset, record, 0, reason, response or '', true)
+    return fail(offset, record, 0, reason, details or '', true)
   elseif action == 'release' then
     note(offset, 'released')
     return send_back(offset, record, 0)
@@ -167,8 +167,8 @@ local function settle(action, offset, receives, received, time_ms, reason, respo
 end
 
 local function settle_packed(packed)
-  local action, offset, _, receives, received, time_ms, reason, response = unpack(cmsgpack.unpack(packed))
-  return settle(action, word(offset), receives, received, time_ms, reason, response)
+  local action, offset, _, receives, received, time_ms, reason, details = unpack(cmsgpack.unpack(packed))
+  return settle(action, word(offset), receives, received, time_ms, reason, details)
 end
 
 -- An acknowledgement that is not plain. The record's first items name the delivery: as an array of three they

@@ -28,20 +28,23 @@ class AsyncMessage(Received):
         """Acknowledge the message, which deletes it."""
         await self._end(Verdict.ACK)
 
-    async def nack(self, delay_seconds: float | None = None, reason: str = "") -> None:
+    async def nack(
+        self, delay_seconds: float | None = None, reason: str = "", details: str = ""
+    ) -> None:
         """Report a failed attempt; the message is redelivered later.
 
-        The delay is `delay_seconds`, or the queue's back-off. After its last attempt the message is dead-lettered.
+        The delay is `delay_seconds`, or the queue's back-off. After its last attempt the message is dead-lettered. `details`, such as
+        a stack trace, can have 4096 characters.
         """
-        await self._end(Verdict.NACK, delay_seconds=delay_seconds, reason=reason)
+        await self._end(Verdict.NACK, delay_seconds, reason, details)
 
     async def release(self) -> None:
         """Return the message without counting an attempt; it is ready immediately."""
         await self._end(Verdict.RELEASE)
 
-    async def reject(self, reason: str = "") -> None:
+    async def reject(self, reason: str = "", details: str = "") -> None:
         """Reject the message permanently; it is dead-lettered."""
-        await self._end(Verdict.REJECT, reason=reason)
+        await self._end(Verdict.REJECT, None, reason, details)
 
     async def extend(self, visibility_timeout_seconds: float) -> None:
         """Extend the visibility timeout, counted from now."""
@@ -54,9 +57,19 @@ class AsyncMessage(Received):
         )
 
     async def _end(
-        self, verdict: Verdict, delay_seconds: float | None = None, reason: str = ""
+        self,
+        verdict: Verdict,
+        delay_seconds: float | None = None,
+        reason: str = "",
+        details: str = "",
     ) -> None:
         await self._source.settle_one(
-            Settlement(self.receipt_handle, verdict, delay_seconds=delay_seconds, reason=reason)
+            Settlement(
+                self.receipt_handle,
+                verdict,
+                delay_seconds=delay_seconds,
+                reason=reason,
+                details=details,
+            )
         )
         self.settled = True

@@ -29,20 +29,21 @@ class Message(Received):
         """Acknowledge the message, which deletes it."""
         self._end(Verdict.ACK)
 
-    def nack(self, delay_seconds: float | None = None, reason: str = "") -> None:
+    def nack(self, delay_seconds: float | None = None, reason: str = "", details: str = "") -> None:
         """Report a failed attempt; the message is redelivered later.
 
-        The delay is `delay_seconds`, or the queue's back-off. After its last attempt the message is dead-lettered.
+        The delay is `delay_seconds`, or the queue's back-off. After its last attempt the message is dead-lettered. `details`, such as
+        a stack trace, can have 4096 characters.
         """
-        self._end(Verdict.NACK, delay_seconds=delay_seconds, reason=reason)
+        self._end(Verdict.NACK, delay_seconds, reason, details)
 
     def release(self) -> None:
         """Return the message without counting an attempt; it is ready immediately."""
         self._end(Verdict.RELEASE)
 
-    def reject(self, reason: str = "") -> None:
+    def reject(self, reason: str = "", details: str = "") -> None:
         """Reject the message permanently; it is dead-lettered."""
-        self._end(Verdict.REJECT, reason=reason)
+        self._end(Verdict.REJECT, None, reason, details)
 
     def extend(self, visibility_timeout_seconds: float) -> None:
         """Extend the visibility timeout, counted from now."""
@@ -54,8 +55,20 @@ class Message(Received):
             )
         )
 
-    def _end(self, verdict: Verdict, delay_seconds: float | None = None, reason: str = "") -> None:
+    def _end(
+        self,
+        verdict: Verdict,
+        delay_seconds: float | None = None,
+        reason: str = "",
+        details: str = "",
+    ) -> None:
         self._source.settle_one(
-            Settlement(self.receipt_handle, verdict, delay_seconds=delay_seconds, reason=reason)
+            Settlement(
+                self.receipt_handle,
+                verdict,
+                delay_seconds=delay_seconds,
+                reason=reason,
+                details=details,
+            )
         )
         self.settled = True

@@ -23,7 +23,9 @@ class DeadLetterOriginOut:
         failures (int):
         crash_count (int):
         last_failure_reason (str | Unset): Reason of the last nack or reject there. Default: ''.
-        response (str | Unset): Beginning of the response of a webhook's receiver. Default: ''.
+        details (str | Unset): Details of the last nack or reject: a stack trace, or the start of the response of a
+            webhook's receiver. Default: ''.
+        response (str | Unset): Former name of `details`, which replaces it. Default: ''.
     """
 
     source: str
@@ -32,6 +34,7 @@ class DeadLetterOriginOut:
     failures: int
     crash_count: int
     last_failure_reason: str | Unset = ""
+    details: str | Unset = ""
     response: str | Unset = ""
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
 
@@ -48,6 +51,8 @@ class DeadLetterOriginOut:
 
         last_failure_reason = self.last_failure_reason
 
+        details = self.details
+
         response = self.response
 
         field_dict: dict[str, Any] = {}
@@ -63,6 +68,8 @@ class DeadLetterOriginOut:
         )
         if last_failure_reason is not UNSET:
             field_dict["last_failure_reason"] = last_failure_reason
+        if details is not UNSET:
+            field_dict["details"] = details
         if response is not UNSET:
             field_dict["response"] = response
 
@@ -83,6 +90,8 @@ class DeadLetterOriginOut:
 
         last_failure_reason = d.pop("last_failure_reason", UNSET)
 
+        details = d.pop("details", UNSET)
+
         response = d.pop("response", UNSET)
 
         dead_letter_origin_out = cls(
@@ -92,6 +101,7 @@ class DeadLetterOriginOut:
             failures=failures,
             crash_count=crash_count,
             last_failure_reason=last_failure_reason,
+            details=details,
             response=response,
         )
 

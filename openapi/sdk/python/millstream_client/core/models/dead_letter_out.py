@@ -41,7 +41,9 @@ class DeadLetterOut:
         receives (int | Unset): Former name of `receive_count`, which replaces it.
         crashes (int | Unset): Former name of `crash_count`, which replaces it.
         last_failure_reason (str | Unset): Reason of the last nack or reject, if it is not the reason. Default: ''.
-        response (str | Unset): Beginning of the response of a webhook's receiver. Default: ''.
+        details (str | Unset): Details of the last nack or reject: a stack trace, or the start of the response of a
+            webhook's receiver. Default: ''.
+        response (str | Unset): Former name of `details`, which replaces it. Default: ''.
         last_received_by (LastReceiver | Unset): The consumer that received a message last. A day later only its `id` is
             known.
         dead_letter (DeadLetterOriginOut | Unset): The source that gave up on the message, why, and after how many
@@ -65,6 +67,7 @@ class DeadLetterOut:
     receives: int | Unset = UNSET
     crashes: int | Unset = UNSET
     last_failure_reason: str | Unset = ""
+    details: str | Unset = ""
     response: str | Unset = ""
     last_received_by: LastReceiver | Unset = UNSET
     dead_letter: DeadLetterOriginOut | Unset = UNSET
@@ -109,6 +112,8 @@ class DeadLetterOut:
 
         last_failure_reason = self.last_failure_reason
 
+        details = self.details
+
         response = self.response
 
         last_received_by: dict[str, Any] | Unset = UNSET
@@ -151,6 +156,8 @@ class DeadLetterOut:
             field_dict["crashes"] = crashes
         if last_failure_reason is not UNSET:
             field_dict["last_failure_reason"] = last_failure_reason
+        if details is not UNSET:
+            field_dict["details"] = details
         if response is not UNSET:
             field_dict["response"] = response
         if last_received_by is not UNSET:
@@ -212,6 +219,8 @@ class DeadLetterOut:
 
         last_failure_reason = d.pop("last_failure_reason", UNSET)
 
+        details = d.pop("details", UNSET)
+
         response = d.pop("response", UNSET)
 
         _last_received_by = d.pop("last_received_by", UNSET)
@@ -246,6 +255,7 @@ class DeadLetterOut:
             receives=receives,
             crashes=crashes,
             last_failure_reason=last_failure_reason,
+            details=details,
             response=response,
             last_received_by=last_received_by,
             dead_letter=dead_letter,

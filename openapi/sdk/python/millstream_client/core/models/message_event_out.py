@@ -23,6 +23,7 @@ class MessageEventOut:
         until (datetime.datetime | None): End of the delay or of the delivery that the event started.
         number (int | None): For a delivery, its number. For a failure or an expired lease, the count.
         reason (str):
+        details (str): Beginning of the details of a nack or reject: 1 KiB at most.
         what (MessageEventType | Unset): A change of a message's state.
     """
 
@@ -31,6 +32,7 @@ class MessageEventOut:
     until: datetime.datetime | None
     number: int | None
     reason: str
+    details: str
     what: MessageEventType | Unset = UNSET
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
 
@@ -50,6 +52,8 @@ class MessageEventOut:
 
         reason = self.reason
 
+        details = self.details
+
         what: str | Unset = UNSET
         if not isinstance(self.what, Unset):
             what = self.what.value
@@ -63,6 +67,7 @@ class MessageEventOut:
                 "until": until,
                 "number": number,
                 "reason": reason,
+                "details": details,
             }
         )
         if what is not UNSET:
@@ -101,6 +106,8 @@ class MessageEventOut:
 
         reason = d.pop("reason")
 
+        details = d.pop("details")
+
         _what = d.pop("what", UNSET)
         what: MessageEventType | Unset
         if isinstance(_what, Unset):
@@ -114,6 +121,7 @@ class MessageEventOut:
             until=until,
             number=number,
             reason=reason,
+            details=details,
             what=what,
         )
 

@@ -7,6 +7,7 @@ from attrs import define as _attrs_define
 from attrs import field as _attrs_field
 
 if TYPE_CHECKING:
+    from ..models.message_attempt_out import MessageAttemptOut
     from ..models.message_event_out import MessageEventOut
 
 
@@ -23,6 +24,7 @@ class MessageHistoryOut:
         state (str): State after the last change: ready, delayed, in_flight, dead_lettered, moving or gone; empty if
             unknown.
         truncated (bool): Earlier events are missing because they expired or the history was disabled.
+        attempts (list[MessageAttemptOut]): Deliveries among these events, oldest first.
         events (list[MessageEventOut]):
     """
 
@@ -30,6 +32,7 @@ class MessageHistoryOut:
     offset: int
     state: str
     truncated: bool
+    attempts: list[MessageAttemptOut]
     events: list[MessageEventOut]
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
 
@@ -41,6 +44,11 @@ class MessageHistoryOut:
         state = self.state
 
         truncated = self.truncated
+
+        attempts = []
+        for attempts_item_data in self.attempts:
+            attempts_item = attempts_item_data.to_dict()
+            attempts.append(attempts_item)
 
         events = []
         for events_item_data in self.events:
@@ -55,6 +63,7 @@ class MessageHistoryOut:
                 "offset": offset,
                 "state": state,
                 "truncated": truncated,
+                "attempts": attempts,
                 "events": events,
             }
         )
@@ -63,6 +72,7 @@ class MessageHistoryOut:
 
     @classmethod
     def from_dict(cls: type[T], src_dict: Mapping[str, Any]) -> T:
+        from ..models.message_attempt_out import MessageAttemptOut  # noqa: PLC0415
         from ..models.message_event_out import MessageEventOut  # noqa: PLC0415
 
         d = dict(src_dict)
@@ -73,6 +83,13 @@ class MessageHistoryOut:
         state = d.pop("state")
 
         truncated = d.pop("truncated")
+
+        attempts = []
+        _attempts = d.pop("attempts")
+        for attempts_item_data in _attempts:
+            attempts_item = MessageAttemptOut.from_dict(attempts_item_data)
+
+            attempts.append(attempts_item)
 
         events = []
         _events = d.pop("events")
@@ -86,6 +103,7 @@ class MessageHistoryOut:
             offset=offset,
             state=state,
             truncated=truncated,
+            attempts=attempts,
             events=events,
         )
 

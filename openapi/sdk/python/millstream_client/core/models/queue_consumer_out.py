@@ -14,7 +14,7 @@ T = TypeVar("T", bound="QueueConsumerOut")
 
 @_attrs_define
 class QueueConsumerOut:
-    """A consumer of a queue: a principal that receives from one address with one client.
+    """A consumer of a queue.
 
     Rates are means over the last five minutes, or since its first receive.
 

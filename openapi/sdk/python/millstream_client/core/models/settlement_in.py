@@ -29,6 +29,7 @@ class SettlementIn:
             delay_seconds (float | None | Unset):
             visibility_timeout_seconds (float | None | Unset):
             reason (str | Unset):  Default: ''.
+            details (str | Unset): For nack and reject: details such as a stack trace. Default: ''.
     """
 
     receipt_handle: str
@@ -36,6 +37,7 @@ class SettlementIn:
     delay_seconds: float | None | Unset = UNSET
     visibility_timeout_seconds: float | None | Unset = UNSET
     reason: str | Unset = ""
+    details: str | Unset = ""
 
     def to_dict(self) -> dict[str, Any]:
         receipt_handle = self.receipt_handle
@@ -56,6 +58,8 @@ class SettlementIn:
 
         reason = self.reason
 
+        details = self.details
+
         field_dict: dict[str, Any] = {}
 
         field_dict.update(
@@ -70,6 +74,8 @@ class SettlementIn:
             field_dict["visibility_timeout_seconds"] = visibility_timeout_seconds
         if reason is not UNSET:
             field_dict["reason"] = reason
+        if details is not UNSET:
+            field_dict["details"] = details
 
         return field_dict
 
@@ -102,12 +108,15 @@ class SettlementIn:
 
         reason = d.pop("reason", UNSET)
 
+        details = d.pop("details", UNSET)
+
         settlement_in = cls(
             receipt_handle=receipt_handle,
             action=action,
             delay_seconds=delay_seconds,
             visibility_timeout_seconds=visibility_timeout_seconds,
             reason=reason,
+            details=details,
         )
 
         return settlement_in
