@@ -45,6 +45,7 @@ export const REPEATS: readonly (readonly [string, string, string, readonly strin
   ["GET", "/v1/queues/{queue}", "safe", []],
   ["PATCH", "/v1/queues/{queue}", "safe", []],
   ["DELETE", "/v1/queues/{queue}", "safe", []],
+  ["GET", "/v1/queues/{queue}/consumers", "safe", []],
   ["GET", "/v1/queues/{queue}/dead-letters", "safe", []],
   ["GET", "/v1/queues/{queue}/dead-letters/reasons", "safe", []],
   ["GET", "/v1/queues/{queue}/groups", "safe", []],

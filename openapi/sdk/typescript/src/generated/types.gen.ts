@@ -628,6 +628,7 @@ export type BrowsedMessageOut = {
      */
     crashes?: number;
     first_received_at?: string;
+    last_received_by?: LastReceiver;
     dead_letter_source?: string;
     dead_letter?: DeadLetterOriginOut;
 };
@@ -740,6 +741,46 @@ export type ConditionConfig = {
 };
 
 /**
+ * ConsumerIdentity
+ *
+ * A principal that receives from one address with one client.
+ */
+export type ConsumerIdentity = {
+    /**
+     * Id
+     *
+     * Digest of the fields that identify the consumer.
+     */
+    id: string;
+    /**
+     * Principal
+     *
+     * Name of its principal; for a webhook, the name of the webhook.
+     */
+    principal: string;
+    protocol: ConsumerProtocol;
+    /**
+     * Address
+     *
+     * Address of its connection: behind a proxy, the proxy's.
+     */
+    address: string;
+    /**
+     * Client
+     *
+     * Client program: the start of its `User-Agent`.
+     */
+    client: string;
+};
+
+/**
+ * ConsumerProtocol
+ *
+ * Protocol by which a consumer receives.
+ */
+export type ConsumerProtocol = 'rest' | 'sqs' | 'ws' | 'webhook';
+
+/**
  * DeadLetterOriginOut
  *
  * The source that gave up on the message, why, and after how many failures.
@@ -758,7 +799,13 @@ export type DeadLetterOriginOut = {
      */
     last_failure_reason?: string;
     /**
-     * Beginning of the response of a webhook's receiver.
+     * Details of the last nack or reject: a stack trace, or the start of the response of a webhook's receiver.
+     */
+    details?: string;
+    /**
+     * Former name of `details`, which replaces it.
+     *
+     * @deprecated
      */
     response?: string;
 };
@@ -810,9 +857,16 @@ export type DeadLetterOut = {
      */
     last_failure_reason?: string;
     /**
-     * Beginning of the response of a webhook's receiver.
+     * Details of the last nack or reject: a stack trace, or the start of the response of a webhook's receiver.
+     */
+    details?: string;
+    /**
+     * Former name of `details`, which replaces it.
+     *
+     * @deprecated
      */
     response?: string;
+    last_received_by?: LastReceiver;
     dead_letter?: DeadLetterOriginOut;
 };
 
@@ -2148,6 +2202,22 @@ export type KeyRotation = {
 };
 
 /**
+ * LastReceiver
+ *
+ * The consumer that received a message last. A day later only its `id` is known.
+ */
+export type LastReceiver = {
+    id: string;
+    principal?: string;
+    /**
+     * `rest`, `sqs`, `ws` or `webhook`.
+     */
+    protocol?: string;
+    address?: string;
+    client?: string;
+};
+
+/**
  * LeaseStore
  *
  * Store of the lease of a leader of maintenance.
@@ -2536,6 +2606,46 @@ export type MembershipOut = {
 };
 
 /**
+ * MessageAttemptOut
+ *
+ * One delivery of a message, and how it ended.
+ */
+export type MessageAttemptOut = {
+    /**
+     * Number
+     */
+    number: number;
+    /**
+     * Received At
+     */
+    received_at: string;
+    /**
+     * Ended At
+     *
+     * Null while the message is in flight.
+     */
+    ended_at: string | null;
+    /**
+     * Outcome
+     *
+     * The event that ended it, such as `acknowledged`, `nacked` or `lease_ended`; or `in_flight`.
+     */
+    outcome: string;
+    /**
+     * Null if unknown, or if it has not received for a day.
+     */
+    consumer: ConsumerIdentity | null;
+    /**
+     * Reason
+     */
+    reason: string;
+    /**
+     * Details
+     */
+    details: string;
+};
+
+/**
  * MessageChange
  *
  * Changes to a message.
@@ -2592,6 +2702,12 @@ export type MessageEventOut = {
      */
     reason: string;
     /**
+     * Details
+     *
+     * Beginning of the details of a nack or reject: 1 KiB at most.
+     */
+    details: string;
+    /**
      * Former name of `type`, which replaces it.
      *
      * @deprecated
@@ -2634,6 +2750,12 @@ export type MessageHistoryOut = {
      * Earlier events are missing because they expired or the history was disabled.
      */
     truncated: boolean;
+    /**
+     * Attempts
+     *
+     * Deliveries among these events, oldest first.
+     */
+    attempts: Array<MessageAttemptOut>;
     /**
      * Events
      */
@@ -3477,6 +3599,85 @@ export type QueueConfig = {
 };
 
 /**
+ * QueueConsumerList
+ *
+ * The consumers of a queue, most messages first.
+ */
+export type QueueConsumerList = {
+    /**
+     * Items
+     */
+    items: Array<QueueConsumerOut>;
+    /**
+     * In Flight Is Estimate
+     *
+     * More than 5,000 messages are in flight: `in_flight` is extrapolated from those.
+     */
+    in_flight_is_estimate: boolean;
+};
+
+/**
+ * QueueConsumerOut
+ *
+ * A consumer of a queue.
+ *
+ * Rates are means over the last five minutes, or since its first receive.
+ */
+export type QueueConsumerOut = {
+    /**
+     * Id
+     *
+     * Digest of the fields that identify the consumer.
+     */
+    id: string;
+    /**
+     * Principal
+     *
+     * Name of its principal; for a webhook, the name of the webhook.
+     */
+    principal: string;
+    protocol: ConsumerProtocol;
+    /**
+     * Address
+     *
+     * Address of its connection: behind a proxy, the proxy's.
+     */
+    address: string;
+    /**
+     * Client
+     *
+     * Client program: the start of its `User-Agent`.
+     */
+    client: string;
+    /**
+     * Receives Per Second
+     */
+    receives_per_second: number;
+    /**
+     * Messages Per Second
+     */
+    messages_per_second: number;
+    /**
+     * Last Received At
+     *
+     * Last receive, also of an empty one.
+     */
+    last_received_at: string;
+    /**
+     * Waiting
+     *
+     * Receives that wait for a message.
+     */
+    waiting: number;
+    /**
+     * In Flight
+     *
+     * Messages received and not yet settled.
+     */
+    in_flight: number;
+};
+
+/**
  * QueueMeasurement
  *
  * Counts and rates of a queue, measured every ten seconds.
@@ -3512,6 +3713,12 @@ export type QueueMeasurement = {
      * Bytes Held
      */
     bytes_held: number;
+    /**
+     * Consumers
+     *
+     * Consumers that received in the last five minutes.
+     */
+    consumers: number;
     /**
      * Oldest Ready At
      */
@@ -4890,6 +5097,10 @@ export type SettlementIn = {
     delay_seconds?: number | null;
     visibility_timeout_seconds?: number | null;
     reason?: string;
+    /**
+     * For nack and reject: details such as a stack trace.
+     */
+    details?: string;
 };
 
 /**
@@ -7185,6 +7396,12 @@ export type MessageEventOutWritable = {
      * Reason
      */
     reason: string;
+    /**
+     * Details
+     *
+     * Beginning of the details of a nack or reject: 1 KiB at most.
+     */
+    details: string;
 };
 
 /**
@@ -7215,6 +7432,12 @@ export type MessageHistoryOutWritable = {
      * Earlier events are missing because they expired or the history was disabled.
      */
     truncated: boolean;
+    /**
+     * Attempts
+     *
+     * Deliveries among these events, oldest first.
+     */
+    attempts: Array<MessageAttemptOut>;
     /**
      * Events
      */
@@ -9476,6 +9699,36 @@ export type PutQueueResponses = {
 };
 
 export type PutQueueResponse = PutQueueResponses[keyof PutQueueResponses];
+
+export type ListQueueConsumersData = {
+    body?: never;
+    path: {
+        /**
+         * 1 to 80 of A-Z a-z 0-9 _ . -
+         */
+        queue: string;
+    };
+    query?: never;
+    url: '/v1/queues/{queue}/consumers';
+};
+
+export type ListQueueConsumersErrors = {
+    /**
+     * A problem
+     */
+    default: Problem;
+};
+
+export type ListQueueConsumersError = ListQueueConsumersErrors[keyof ListQueueConsumersErrors];
+
+export type ListQueueConsumersResponses = {
+    /**
+     * Successful Response
+     */
+    200: QueueConsumerList;
+};
+
+export type ListQueueConsumersResponse = ListQueueConsumersResponses[keyof ListQueueConsumersResponses];
 
 export type ListDeadLettersData = {
     body?: never;
