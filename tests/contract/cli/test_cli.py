@@ -207,6 +207,7 @@ def test_lists_are_tables_names_or_json(orders):
         "parked",
         "dead letters",
         "oldest",
+        "consumers",
         "sent/s",
         "acked/s",
         "paused",
