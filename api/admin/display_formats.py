@@ -15,8 +15,8 @@ _STEPS = (
 
 
 def count(value: float | None) -> str:
-    """Format a whole number with separated thousands: 12 345."""
-    return NOTHING if value is None else f"{round(value):,}".replace(",", "\u202f")
+    """Format a whole number with separated thousands: 12,345."""
+    return NOTHING if value is None else f"{round(value):,}"
 
 
 def rate(value: float | None) -> str:

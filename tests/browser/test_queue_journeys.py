@@ -246,15 +246,45 @@ async def test_preferences_are_remembered(page: Page):
     assert await page.evaluate("document.documentElement.dataset.theme") == "dark"
 
 
-async def test_chart_has_a_table(page: Page, service: Service):
+async def test_chart_has_a_table_that_begins_with_the_first_sample(page: Page, service: Service):
     await service.storage.time_series.sample()
     await page.goto("/ui/queues/orders?range=900")
 
     await page.locator("#chart-depth summary").click()
 
+    table = "#chart-depth .as-table table:last-child"
     await expect(page.locator("#chart-depth canvas")).to_be_visible()
-    await expect(page.locator("#chart-depth .as-table thead th")).to_have_count(5)
-    await expect(page.locator("#chart-depth .as-table tbody tr")).to_have_count(90)
+    await expect(page.locator(f"{table} thead th")).to_have_count(5)
+    rows = page.locator(f"{table} tbody tr")
+    await expect(rows.last.get_by_role("cell").nth(1)).to_have_text("40")
+    assert await rows.count() < 90
+
+
+async def test_chart_shows_last_value_and_range_without_pointing(page: Page, service: Service):
+    await service.storage.time_series.sample()
+    await page.goto("/ui/queues/orders")
+    ready = page.locator("#chart-depth .legend li").nth(0)
+
+    await expect(ready).to_have_text(re.compile(r"Ready 40 "))
+    await page.locator("#chart-depth .u-over").hover()
+
+    await expect(page.locator("#chart-depth .legend-time")).to_have_text(re.compile(r"\d\d:\d\d"))
+    await expect(page.locator("#chart-size-in-the-hot-store .legend-time")).to_have_text(
+        re.compile(r"\d\d:\d\d")
+    )
+
+
+async def test_chart_marks_what_was_done(page: Page, service: Service):
+    await a_queue(service.storage, "marked", 3)
+    await service.storage.time_series.sample()
+    await page.goto("/ui/queues/marked")
+    await press(page, "Pause delivery")
+    await expect(page.get_by_role("button", name="Resume delivery")).to_be_visible()
+    await page.goto("/ui/queues/marked")
+    await page.locator("#chart-depth summary").click()
+
+    marks = page.locator("#chart-depth .marks tbody tr")
+    await expect(marks.filter(has_text="pause queue, by")).to_have_count(1)
 
 
 async def test_attempts_show_consumer_and_stack_trace(page: Page, service: Service):

@@ -1,11 +1,14 @@
 // Charts of the service's own time series, asked for over REST and drawn by uPlot; each has the same numbers as a table.
+// The title line shows the values at the crosshair, else the last ones with minimum and maximum. Marks show what was done.
 import { callApi } from "./api.js";
+import { drawMarks, loadMarks, markAt, marksTable } from "./marks.js";
 import { rangeSeconds } from "./preferences.js";
 import { onRefreshAsked } from "./refresh.js";
 import { spellTime } from "./times.js";
 
 const drawn = new WeakMap();
 const PX = () => devicePixelRatio;
+const HEIGHT = 182;
 
 const SIZES = ["B", "KiB", "MiB", "GiB", "TiB"];
 const short = (value) => {
@@ -54,25 +57,24 @@ const options = (figure, width) => {
   const axis = { stroke: muted, font, grid: { stroke: line, width: 1 / PX() }, ticks: { show: false } };
   return {
     width,
-    height: 182,
+    height: HEIGHT,
     cursor: { points: { size: 6 }, drag: { x: false, y: false }, sync: { key: "ms" } },
+    hooks: { draw: [(chart) => drawMarks(chart, figure.marks, muted)], setCursor: [(chart) => caption(figure, chart)] },
     scales: { x: { time: true }, y: { range: (_, low, high) => [0, high > 0 ? high * 1.08 : 1] } },
     axes: [
       { ...axis, space: 70, size: 26, values: (_, ticks, __, ___, step) => ticks.map((tick) => spellTick(tick, step)) },
       { ...axis, size: 56, incrs: INCREMENTS[figure.dataset.unit], values: (_, values) => values.map(spell) },
     ],
     series: [
-      { value: (_, value) => (value == null ? "–" : spellTime(value * 1000)) },
-      ...columnsOf(figure).map(([, label], index) => ({
-        label,
+      {},
+      ...columnsOf(figure).map((_, index) => ({
         stroke: colour(`--series-${index + 1}`),
         width: 1.5,
         points: { show: false },
         fill: index === 0 ? `color-mix(in srgb, ${colour("--series-1")} 10%, transparent)` : undefined,
-        value: (_, value) => (value == null ? "–" : spell(value)),
       })),
     ],
-    legend: { live: true },
+    legend: { show: false },
   };
 };
 
@@ -81,7 +83,35 @@ const dataOf = (figure, told) => {
   const length = told.columns[names[0]]?.length ?? 0;
   const start = Date.parse(told.start_at) / 1000;
   const times = Array.from({ length }, (_, index) => start + index * told.step_seconds);
-  return [times, ...names.map((name) => told.columns[name] ?? Array(length).fill(null))];
+  return fromFirstSample([times, ...names.map((name) => told.columns[name] ?? Array(length).fill(null))]);
+};
+
+// What is younger than the range fills the chart all the same.
+const fromFirstSample = (data) => {
+  const first = data[0].findIndex((_, index) => data.slice(1).some((column) => column[index] != null));
+  return first > 0 ? data.map((column) => column.slice(Math.min(first, column.length - 2))) : data;
+};
+
+const summary = (column, spell) => {
+  const values = column.filter((value) => value != null);
+  if (!values.length) return ["–", ""];
+  const [low, high] = [Math.min(...values), Math.max(...values)].map(spell);
+  return [spell(values.at(-1)), low === high ? "" : `${low} to ${high}`];
+};
+
+// The title line: values at the crosshair of this chart or of another one on the page, else the last ones.
+const caption = (figure, chart) => {
+  const spell = SPELL[figure.dataset.unit];
+  const at = chart.cursor.idx;
+  const shows = at != null && chart.cursor.left >= 0;
+  figure.querySelectorAll(".legend li").forEach((item, index) => {
+    const column = chart.data[index + 1];
+    const [value, range] = shows ? [column[at] == null ? "–" : spell(column[at]), ""] : summary(column, spell);
+    item.querySelector("b").textContent = value;
+    item.querySelector("small").textContent = range;
+  });
+  const mark = shows ? markAt(chart, figure.marks) : "";
+  figure.querySelector(".legend-time").textContent = mark || (shows ? spellTime(chart.data[0][at] * 1000) : "");
 };
 
 const note = (figure, text) => {
@@ -114,7 +144,7 @@ const tabulate = (figure, data) => {
   }
   const wrap = details.querySelector(".table-wrap");
   wrap.tabIndex = 0;
-  wrap.replaceChildren(table);
+  wrap.replaceChildren(...marksTable(figure.marks), table);
 };
 
 const draw = (figure, data) => {
@@ -122,6 +152,7 @@ const draw = (figure, data) => {
   const chart = drawn.get(figure);
   if (chart && chart.root.isConnected) chart.setData(data);
   else drawn.set(figure, new window.uPlot(options(figure, place.clientWidth), data, place));
+  caption(figure, drawn.get(figure));
   note(figure, data.slice(1).some((column) => column.some((value) => value != null)) ? "" : "No data yet");
   tabulate(figure, data);
 };
@@ -144,7 +175,9 @@ const addressOf = (figure) => {
 
 const update = async (figure) => {
   try {
-    draw(figure, dataOf(figure, await load(addressOf(figure))));
+    const [told, marks] = await Promise.all([load(addressOf(figure)), loadMarks(figure, rangeSeconds())]);
+    figure.marks = marks;
+    draw(figure, dataOf(figure, told));
   } catch (error) {
     if (!drawn.has(figure)) note(figure, error.message);
   }
@@ -168,6 +201,6 @@ export const installCharts = () => {
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", drawAnew);
   document.addEventListener("toggle", (event) => event.target.matches?.(".as-table") && updateAll(), true);
   new ResizeObserver(() => {
-    for (const figure of all()) drawn.get(figure)?.setSize({ width: figure.querySelector(".plot").clientWidth, height: 182 });
+    for (const figure of all()) drawn.get(figure)?.setSize({ width: figure.querySelector(".plot").clientWidth, height: HEIGHT });
   }).observe(document.getElementById("page"));
 };

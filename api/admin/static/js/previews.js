@@ -2,7 +2,7 @@
 import { bodyOf } from "./actions.js";
 import { callApi } from "./api.js";
 
-const count = (value) => Math.round(value).toLocaleString("en").replaceAll(",", "\u202f");
+const count = (value) => Math.round(value).toLocaleString("en");
 const plural = (value, one) => `${count(value)} ${one}${value === 1 ? "" : "s"}`;
 const size = (value) => {
   let unit = 0;
