@@ -33,11 +33,20 @@ QUEUES = table(
     Column("measurement.acknowledged_per_second", "acked/s"),
     "paused",
 )
+_CLIENT_CHARACTERS_MAX = 40
+
+
+def _shorten(client: Any) -> str:
+    """Return the start of the name of a client program; `-o json` has all of it."""
+    text = str(client)
+    return text if len(text) <= _CLIENT_CHARACTERS_MAX else f"{text[: _CLIENT_CHARACTERS_MAX - 1]}…"
+
+
 CONSUMERS = table(
     "principal",
     "protocol",
     "address",
-    "client",
+    Column("client", "client", _shorten),
     Column("messages_per_second", "messages/s"),
     Column("receives_per_second", "receives/s"),
     "waiting",

@@ -80,6 +80,7 @@ async def test_exception_of_handler_selects_settlement(asynchronous, orders):
     assert reasons["own"] == "its own verdict"
     assert reasons["broken"].startswith("LookupError: no page")
     assert details["broken"].startswith("Traceback")
+    assert "millstream_client" not in details["broken"]
     assert details["broken"].endswith("LookupError: no page\n")
     assert 'raise LookupError("no page")' in details["broken"]
     assert details["reject"].endswith("KeyError: 'id'\n")

@@ -20,6 +20,7 @@ import uuid
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TypeVar
 
 from millstream_client.aio.transport import AsyncTransport
@@ -37,6 +38,7 @@ LAST_RECEIVE_S = 0.5  # a receive that is to end may still bring what it has tak
 TOGETHER_MAX = 1_000  # verdicts or messages in one call
 REASON_CHARACTERS_MAX = 1_024
 DETAILS_CHARACTERS_MAX = 4_096
+_PACKAGE = Path(__file__).parent
 
 
 class Retry(Exception):
@@ -274,8 +276,12 @@ def _cause(verdict: Exception) -> str:
 
 
 def _traceback(error: BaseException) -> str:
-    """Return the end of a traceback, which tells most."""
-    return "".join(traceback.format_exception(error))[-DETAILS_CHARACTERS_MAX:]
+    """Return the end of a traceback, from the handler on."""
+    frames = error.__traceback__
+    while frames is not None and Path(frames.tb_frame.f_code.co_filename).is_relative_to(_PACKAGE):
+        frames = frames.tb_next
+    text = "".join(traceback.format_exception(type(error), error, frames or error.__traceback__))
+    return text[-DETAILS_CHARACTERS_MAX:]
 
 
 # ── Signals ──
