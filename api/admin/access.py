@@ -26,8 +26,8 @@ def is_page(path: str) -> bool:
 
 
 def is_public(path: str) -> bool:
-    """Return whether a path of the dashboard is public: the login page and static assets."""
-    return path == LOGIN_PATH or path.startswith(PREFIX)
+    """Return whether a path is public: the login page, static assets, a redirect."""
+    return path in (LOGIN_PATH, "/docs") or path.startswith(PREFIX)
 
 
 def in_namespace(headers: RequestHeaders, query_string: bytes) -> RequestHeaders:

@@ -6,9 +6,11 @@ from fastapi.responses import RedirectResponse
 from api.admin import assets
 from api.admin.error_pages import LOGIN_PATH, PageRoute
 from api.admin.pages import search
-from api.admin.rendering import render
+from api.admin.rendering import Context, render
 from api.errors import HttpError, HttpErrorCode
 from api.nouns import NOUNS, load_modules
+
+REFERENCE_PATH = "/ui/reference"
 
 entry = APIRouter(include_in_schema=False, route_class=PageRoute)
 rest = APIRouter(include_in_schema=False, route_class=PageRoute)
@@ -20,6 +22,18 @@ async def show_login(request: Request) -> Response:
     if not request.app.state.guarded:
         return RedirectResponse("/ui", 303)
     return render(request, "login.html")
+
+
+@entry.get("/docs")
+async def redirect_to_reference() -> Response:
+    """Redirect to the API reference, where users of FastAPI look first."""
+    return RedirectResponse(REFERENCE_PATH, 307)
+
+
+@rest.get(REFERENCE_PATH)
+async def show_reference(context: Context) -> Response:
+    """Show the API reference, which tries calls against this service."""
+    return context.render("reference.html")
 
 
 @rest.get("/ui/{path:path}")

@@ -19,7 +19,7 @@ from storage.domain.access.audit import ApiProtocol
 from storage.domain.errors import MillstreamError, Unauthenticated
 
 DASHBOARD = "/ui"
-ENTRY_POINTS = f": the API is at /v1, described by /openapi.json; the dashboard is at {DASHBOARD}."
+ENTRY_POINTS = f": the API is at /v1, described by /openapi.json and tried at /docs; the dashboard is at {DASHBOARD}."
 
 
 def install_handlers(app: FastAPI) -> None:

@@ -4,11 +4,12 @@ from typing import NamedTuple
 
 
 class At(NamedTuple):
-    """A page: a name for screenshots, its path, and the maximum number of store calls."""
+    """A page: a name for screenshots, its path, and the maximum numbers of store calls and bytes."""
 
     name: str
     path: str
     calls_max: int = 60
+    bytes_max: int = 150_000
 
 
 PAGES = [
@@ -34,6 +35,7 @@ PAGES = [
     At("keys", "/ui/keys"),
     At("namespaces", "/ui/namespaces"),
     At("audit", "/ui/audit"),
+    At("reference", "/ui/reference", bytes_max=900_000),  # Swagger UI and the document
     At(
         "system", "/ui/system", 300
     ),  # measures the store's latency with more than a hundred round trips

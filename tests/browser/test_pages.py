@@ -21,7 +21,6 @@ from tests.browser.store_calls import StoreCalls, store_calls
 
 pytestmark = pytest.mark.one_store
 
-PAGE_BYTES_MAX = 150_000
 SHIFT_MAX = 0.01  # a tenth of what counts as good; on a busy machine the font may load late
 REFRESH_SHIFT_MAX = 0.001
 REFRESH = """() => new Promise(done => {
@@ -83,7 +82,7 @@ async def test_page_is_accessible_small_and_stable(page, at: At):
     assert too_wide == []
     assert moved[0] < SHIFT_MAX, moved[1]
     assert refreshed < REFRESH_SHIFT_MAX, await shifted(page)
-    assert weighed.total < PAGE_BYTES_MAX, weighed.of
+    assert weighed.total < at.bytes_max, weighed.of
 
 
 @every_page

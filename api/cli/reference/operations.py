@@ -7,7 +7,7 @@ from api.app import create_app
 from api.cli.reference.markdown import code, page, table
 
 INTRO = """\
-All operations of the native API. The OpenAPI document (`openapi/openapi.json` in the repository, `/openapi.json` of a running service) has all fields, with examples. Names have 1 to 80 of the characters `A-Z a-z 0-9 _ . -`; durations are in seconds and
+All operations of the native API. The OpenAPI document (`openapi/openapi.json` in the repository, `/openapi.json` of a running service) has all fields, with examples; `/docs` of a running service shows it, and tries calls. Names have 1 to 80 of the characters `A-Z a-z 0-9 _ . -`; durations are in seconds and
 can be fractional; sizes are in bytes; offsets are numbers below 2^53; times are RFC 3339 in UTC. [Errors](errors.md) lists the error codes.
 
 *Again* describes the effect of repeating a call whose response was lost. `safe`: no further effect. `keyed`: no further effect with the same `Idempotency-Key`. `guarded`: no further effect if the body has the named field. `unsafe`: the effect may be repeated.

@@ -209,6 +209,6 @@ def test_browser_at_root_is_redirected_to_dashboard(client):
     assert (looking.status_code, looking.headers["location"]) == (307, "/ui")
     assert program.status_code == 404
     assert (
-        "the API is at /v1, described by /openapi.json; the dashboard is at /ui"
+        "the API is at /v1, described by /openapi.json and tried at /docs; the dashboard is at /ui"
         in program.json()["detail"]
     )
