@@ -7,17 +7,17 @@ is three small reads of the store, a page of charts three for each, and the late
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import Any, NamedTuple, TypeVar
 
 from storage.catalog.catalog import Catalog
 from storage.concurrency.ttl_cache import TtlCache
 from storage.domain import limits
 from storage.domain.clock import Clock
-from storage.domain.errors import QueueNotFound, StreamNotFound
+from storage.domain.errors import GroupNotFound, QueueNotFound, StreamNotFound
 from storage.domain.names import GroupName, QueueName, StreamName
-from storage.domain.timeseries.rollup import (
-    chart,
-)
+from storage.domain.timeseries.history import History
+from storage.domain.timeseries.rollup import chart
 from storage.domain.timeseries.samples import (
     GROUP,
     QUEUE,
@@ -66,6 +66,7 @@ class TimeSeriesQuery:
         self._groups = groups
         self._charts = ChartReader(hot, clock)
         self._latest_cache: TtlCache[Any] = TtlCache(limits.SERIES_CACHE_MS, clock)
+        self._weeks_cache: TtlCache[Any] = TtlCache(limits.SERIES_WEEKS_CACHE_MS, clock)
 
     async def sample(self) -> int:
         """Measure everything, at most once in ten seconds over all processes.
@@ -91,11 +92,7 @@ class TimeSeriesQuery:
         self, queues: Sequence[QueueName], window_ms: int, *, now_ms: int | None = None
     ) -> dict[QueueName, Samples]:
         """Return the charts of the queues that exist; at most SERIES_PAGE_MAX queues."""
-
-        async def id_of(name: QueueName) -> str:
-            return (await self._catalog.queue(name)).log_id
-
-        return await self._of_page(QUEUE, queues, id_of, window_ms, now_ms)
+        return await self._of_page(QUEUE, queues, self._queue_id, window_ms, now_ms)
 
     async def of_stream(
         self, stream: StreamName, window_ms: int, *, now_ms: int | None = None
@@ -144,15 +141,17 @@ class TimeSeriesQuery:
         id_of: Callable[[N], Awaitable[str]],
         window_ms: int,
         now_ms: int | None,
+        *,
+        columns: Sequence[str] | None = None,
     ) -> dict[N, Samples]:
         """Return charts without a query to Postgres for each: the latest samples have the ids."""
         ids = []
         for name, latest in (
             await self._latest_samples(shape, names[: limits.SERIES_PAGE_MAX])
         ).items():
-            with suppress(QueueNotFound, StreamNotFound):
+            with suppress(QueueNotFound, StreamNotFound, GroupNotFound):
                 ids.append((name, latest.resource_id if latest else await id_of(name)))
-        return await self._of(shape, ids, window_ms, now_ms)
+        return await self._of(shape, ids, window_ms, now_ms, columns=columns)
 
     async def _of(
         self,
@@ -160,6 +159,8 @@ class TimeSeriesQuery:
         ids: Sequence[tuple[N, str]],
         window_ms: int,
         now_ms: int | None,
+        *,
+        columns: Sequence[str] | None = None,
     ) -> dict[N, Samples]:
         window, ticks = await self._charts.window(window_ms, now_ms)
         page = ids[: limits.SERIES_PAGE_MAX]
@@ -178,6 +179,7 @@ class TimeSeriesQuery:
                 ticks=ticks,
                 rows=found,
                 resource_id=resource_id,
+                columns=columns,
             )
             for (name, resource_id), found in zip(page, rows, strict=True)
         }
@@ -207,6 +209,48 @@ class TimeSeriesQuery:
             )
             latest |= dict(zip(in_namespace, of_namespace, strict=True))
         return latest
+
+    # Histories
+
+    async def queue_histories(
+        self, queues: Sequence[QueueName], columns: Sequence[str]
+    ) -> dict[QueueName, History]:
+        """Return the histories of the queues that exist; at most SERIES_PAGE_MAX queues."""
+        return await self._histories(QUEUE, queues, self._queue_id, columns)
+
+    async def group_histories(
+        self, groups: Sequence[GroupName], columns: Sequence[str]
+    ) -> dict[GroupName, History]:
+        """Return the histories of the groups that exist; at most SERIES_PAGE_MAX groups."""
+        return await self._histories(GROUP, groups, self._group_id, columns)
+
+    async def _histories(
+        self,
+        shape: Shape[S],
+        names: Sequence[N],
+        id_of: Callable[[N], Awaitable[str]],
+        columns: Sequence[str],
+    ) -> dict[N, History]:
+        """Return the last hour, and two weeks of what existed an hour ago, cached for a minute."""
+
+        async def read(window_ms: int, of: Sequence[N]) -> dict[N, Samples]:
+            return await self._of_page(shape, of, id_of, window_ms, None, columns=columns)
+
+        hours = await read(limits.HOUR_MS, names)
+        older = sorted((name for name, hour in hours.items() if hour.is_complete), key=str)
+        weeks: Mapping[N, Samples] = {}
+        if older:
+            key = (shape.kind, tuple(older), tuple(columns))
+            weeks = await self._weeks_cache.get(
+                key, partial(read, limits.SERIES_QUARTER_RETENTION_MS, older)
+            )
+        return {name: History(hour, weeks.get(name)) for name, hour in hours.items()}
+
+    async def _queue_id(self, name: QueueName) -> str:
+        return (await self._catalog.queue(name)).log_id
+
+    async def _group_id(self, name: GroupName) -> str:
+        return (await self._groups.get(name)).group_id
 
     # Latest samples
 

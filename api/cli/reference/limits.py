@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from api.cli.reference.markdown import code, page, table
 from storage.domain.limits import (
+    alerts,
     archive,
     audit,
     backups,
@@ -65,6 +66,7 @@ MODULES = (  # in the order of the page
     audit,
     quotas,
     timeseries,
+    alerts,
     logs,
     catalog,
     hot_store,

@@ -6,6 +6,7 @@ Suffixes carry the unit. A limit that a queue or stream may lower is the ceiling
 import msgspec
 
 from storage.domain.limits._shared import *
+from storage.domain.limits.alerts import *
 from storage.domain.limits.archive import *
 from storage.domain.limits.audit import *
 from storage.domain.limits.backups import *

@@ -24,6 +24,7 @@ SERIES_NAMES_PER_CALL = 500  # samples that one call stores
 SERIES_RATE_STEPS = 3  # a rate covers at most this many steps: after a longer gap it is unknown
 SERIES_CLOCK_SLOTS = 360  # an hour: samples further ahead were measured with a wrong clock
 SERIES_CACHE_MS = 2 * SECOND_MS  # how long a process caches the latest samples and their times
+SERIES_WEEKS_CACHE_MS = MINUTE_MS  # how long a process caches what lies more than an hour back
 SERIES_ROWS_PER_PAGE = 5_000  # names and ids only, per statement
 SERIES_PAGE_MAX = 100  # charts that are read together
 OBJECT_METRICS_MAX = (

@@ -8,13 +8,20 @@ measured at all, which `Tick`s record. A row of a ring has as many numbers as it
     PEAK    the mean, in hundredths; the maximum COUNT   the count           LAST   the value
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
 
 from storage.domain import limits
-from storage.domain.timeseries.samples import Measure, Ring, Samples, Shape, Values
+from storage.domain.timeseries.samples import (
+    Measure,
+    Ring,
+    SampleColumn,
+    Samples,
+    Shape,
+    Values,
+)
 
 HUNDREDTHS = 100
 
@@ -42,7 +49,11 @@ def is_sampled(resource_id: str, slot: int, parts: int) -> bool:
 
 def width(shape: Shape[Any]) -> int:
     """Return how many numbers a row has."""
-    return sum(2 if column.measure is Measure.PEAK else 1 for column in shape.columns)
+    return sum(_column_width(column) for column in shape.columns)
+
+
+def _column_width(column: SampleColumn) -> int:
+    return 2 if column.measure is Measure.PEAK else 1
 
 
 def encode_row(shape: Shape[Any], values: Values) -> Row:
@@ -203,10 +214,12 @@ def chart(
     ticks: Mapping[int, Tick],
     rows: Sequence[Row | None],
     resource_id: str,
+    columns: Collection[str] | None = None,
 ) -> Samples:
     """Return the chart of `slots`.
 
-    `rows` and `ticks` also cover SERIES_RATE_STEPS slots before, for the first rate.
+    `rows` and `ticks` also cover SERIES_RATE_STEPS slots before, for the first rate. `columns`: names of a chart; None for
+    all.
     """
     ahead = len(rows) - len(slots)
     first = slots.start - ahead
@@ -216,24 +229,33 @@ def chart(
     measured_rows = [
         row if tick is not None else None for row, tick in zip(rows, measured, strict=True)
     ]
-    columns: dict[str, tuple[float | None, ...]] = {}
+    values: dict[str, tuple[float | None, ...]] = {}
     place = 0
     for column in shape.columns:
-        match column.measure:
-            case Measure.LEVEL:
-                columns[column.chart_name] = _levels(measured_rows, place)[ahead:]
-            case Measure.PEAK:
-                columns[column.chart_name] = _levels(measured_rows, place)[ahead:]
-                columns[f"{column.chart_name}_max"] = _plain(measured_rows, place + 1)[ahead:]
-                place += 1
-            case Measure.SINCE:
-                columns[column.chart_name] = _ages(measured_rows, measured, place)[ahead:]
-            case Measure.COUNT:
-                columns[column.chart_name] = _rates(measured_rows, measured, place)[ahead:]
-            case Measure.LAST:
-                pass
-        place += 1
-    return Samples(step_ms=ring.step_ms, start_ms=slots.start * ring.step_ms, columns=columns)
+        if columns is None or column.chart_name in columns:
+            for name, series in _series_of(column, measured_rows, measured, place):
+                values[name] = series[ahead:]
+        place += _column_width(column)
+    return Samples(step_ms=ring.step_ms, start_ms=slots.start * ring.step_ms, columns=values)
+
+
+def _series_of(
+    column: SampleColumn, rows: Sequence[Row | None], ticks: Sequence[Tick | None], place: int
+) -> Iterator[tuple[str, tuple[float | None, ...]]]:
+    """Yield the names and values of a column in a chart."""
+    name = column.chart_name
+    match column.measure:
+        case Measure.LEVEL:
+            yield name, _levels(rows, place)
+        case Measure.PEAK:
+            yield name, _levels(rows, place)
+            yield f"{name}_max", _plain(rows, place + 1)
+        case Measure.SINCE:
+            yield name, _ages(rows, ticks, place)
+        case Measure.COUNT:
+            yield name, _rates(rows, ticks, place)
+        case Measure.LAST:
+            pass
 
 
 def _measured(tick: Tick | None, slot: int, resource_id: str) -> Tick | None:

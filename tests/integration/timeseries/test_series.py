@@ -16,6 +16,7 @@ from storage.domain.queues.consumer import ConsumerProtocol, queue_consumer
 from storage.domain.queues.message import NewMessage, SettleAction, Settlement
 from storage.domain.queues.queue import QueueSpec
 from storage.domain.streams.stream import StreamSpec
+from storage.domain.timeseries.history import StateCondition
 from storage.domain.timeseries.rollup import is_sampled
 from storage.domain.timeseries.samples import FINEST, QUARTERS, QUEUE
 from storage.settings import StorageSettings
@@ -571,3 +572,26 @@ async def test_sample_counts_recent_consumers(storage, clock):
     after = (await storage.time_series.latest_queues("default"))["orders"].consumers
 
     assert (before, after) == (1, 0)
+
+
+async def test_history_of_another_process_reaches_beyond_the_hour(storage, other, clock):
+    """A state is traced in the samples, so that each process finds the same start."""
+    for _ in range(QUARTERS.step_ms // STEP_MS + 2):
+        await tick(storage, clock)
+    began_ms = clock.now_ms()
+    await send(storage, 3)
+    for _ in range(limits.HOUR_MS // STEP_MS + 2):
+        await tick(storage, clock)
+
+    histories = await other.time_series.queue_histories(
+        [ORDERS, QueueName("missing")], ["ready", "sent_per_second"]
+    )
+
+    [history] = histories.values()
+    start = history.start_of(StateCondition(("ready",)))
+    assert start is not None
+    assert not start.or_earlier
+    assert abs(start.at_ms - began_ms) <= QUARTERS.step_ms
+    assert set(history.hour.columns) == {"ready", "ready_max", "sent_per_second"}
+    assert not history.has_been_positive("sent_per_second", limits.MINUTE_MS)
+    assert history.has_been_positive("sent_per_second", limits.DAY_MS)
