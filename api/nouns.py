@@ -161,6 +161,12 @@ NOUNS: tuple[NounDeclaration, ...] = (
         commands=("socket:socket",),
     ),
     NounDeclaration(
+        "alert",
+        "alerts",
+        tag="Alerts of the dashboard, which can be muted.",
+        routes=("alerts",),
+    ),
+    NounDeclaration(
         "process",
         "processes",
         tag="Processes of the deployment.",

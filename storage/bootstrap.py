@@ -38,6 +38,7 @@ from storage.log.provisioner import LogProvisioner
 from storage.log.queue_executor import QueueExecutor
 from storage.log.store_epoch import StoreEpoch
 from storage.log.stream_executor import StreamExecutor
+from storage.operations.alert_mutes import AlertMutes
 from storage.operations.health import HealthChecks
 from storage.operations.maintenance import Maintenance
 from storage.operations.presence import ProcessRegistry
@@ -147,6 +148,7 @@ class Storage:
     credentials: Credentials
     registered_consumers: RegisteredConsumers
     account_settings: AccountSettingsStore
+    alert_mutes: AlertMutes
     token_secret: TokenSecret
     jobs: Jobs
     replays: Replays
@@ -414,6 +416,7 @@ async def open_storage(
             credentials=credentials,
             registered_consumers=RegisteredConsumers(database, clock),
             account_settings=AccountSettingsStore(database),
+            alert_mutes=AlertMutes(database, clock),
             token_secret=TokenSecret(database),
             jobs=jobs,
             replays=replays,

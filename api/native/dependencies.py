@@ -86,14 +86,15 @@ class Right(NamedTuple):
 _GRANTED_BY_NAME = [noun.name for noun in NOUNS if noun.is_granted_by_name]
 
 
-def may(action: Action) -> Callable[..., None]:
+def may(action: Action, parameter: str = "") -> Callable[..., None]:
     """Return the authorise step of a route. Raises Forbidden.
 
-    It checks the resource that the path names, or else whether the caller may do this on any resource.
+    It checks the resource that the path names, or else whether the caller may do this on any resource. `parameter`: the one
+    of the path that names it, if it is not that of a noun.
     """
 
     def authorise(request: Request, storage: StorageDep, principal: PrincipalDep) -> None:
-        named = named_in(request)
+        named = request.path_params[parameter] if parameter else named_in(request)
         if named is None:
             storage.authorizer.authorise_list(principal, action)
         else:

@@ -14,7 +14,7 @@
                 ┌─ tickets
     credentials ┴─ sessions     authentication of callers, with expiry
     moves       one row for each move of messages out of a queue, or out of its dead letters
-    registered_consumers   of streams, by name; account_settings   of namespaces
+    registered_consumers   of streams, by name; account_settings, alert_mutes   of namespaces
     audit       append-only: a trigger refuses anything else; audit_pending   calls that are not in it yet
     deployment  one row
     attendance  one row
@@ -316,6 +316,21 @@ class AccountSettingsRow(SQLModel, table=True):
 
     namespace: str = Field(primary_key=True, foreign_key="namespaces.name", sa_type=NAME)
     settings: dict[str, Any] = Field(sa_type=JSONB)
+
+
+class AlertMuteRow(SQLModel, table=True):
+    """A mute of an object's alerts of one kind: a `storage.domain.alerts.mutes.AlertMute`."""
+
+    __tablename__ = "alert_mutes"
+
+    namespace: str = Field(
+        primary_key=True, foreign_key="namespaces.name", ondelete="CASCADE", sa_type=NAME
+    )
+    kind: str = Field(primary_key=True, sa_type=NAME)
+    object: str = Field(primary_key=True, sa_type=NAME)
+    muted_by: str = Field(sa_type=Text)
+    muted_at_ms: int = Field(sa_type=BigInteger)
+    until_ms: int = Field(sa_type=BigInteger)
 
 
 class ArchiveShardRow(SQLModel, table=True):

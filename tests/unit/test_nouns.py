@@ -40,6 +40,7 @@ ENUMERATIONS = {
     "consumers/maintenance/scheduler.py": "tasks, in the layer that runs them",
     "storage/audit/snapshots.py": "engines with definitions, in the layer of the engines",
     "storage/domain/access/permissions.py": "the actions, which grants name",
+    "storage/domain/alerts/kinds.py": "the kinds of alerts, which mutes name",
     "storage/domain/errors.py": "the codes of errors",
 }
 """Files that name four nouns or more at once, each with the reason."""

@@ -51,6 +51,8 @@ class Action(StrEnum):
     SOURCE_MANAGE = "source:manage"
     SOCKET_LIST = "socket:list"
     SOCKET_CLOSE = "socket:close"
+    ALERT_LIST = "alert:list"
+    ALERT_MANAGE = "alert:manage"
     METRICS_READ = "metrics:read"
     AUDIT_READ = "audit:read"
     ADMIN_KEYS = "admin:keys"

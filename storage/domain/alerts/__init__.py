@@ -1,0 +1,1 @@
+"""Vocabulary of alerts: kinds, order by harm, mutes."""

@@ -1,0 +1,92 @@
+"""Kinds of alerts, and the severity of each."""
+
+from enum import IntEnum, StrEnum
+from typing import NamedTuple
+
+
+class Severity(IntEnum):
+    """Harm that an alert is about, the worst first."""
+
+    OUTAGE = 0
+    """The service does not work."""
+
+    LOSS = 1
+    """Messages or records are lost, or rejected, unless something is done."""
+
+    STOPPED = 2
+    """Work is not done, or too slowly, while more arrives."""
+
+    FAILING = 3
+    """Something failed, and the rest continues."""
+
+    QUIET = 4
+    """An old state without traffic."""
+
+
+class AlertKind(StrEnum):
+    """Kind of an alert.
+
+    A mute names it: a state that gets worse has another kind, which is not muted.
+    """
+
+    CHECK_FAILED = "check_failed"
+    SWEEPER_MISSING = "sweeper_missing"
+    STORE_FULL = "store_full"
+    QUEUE_FULL = "queue_full"
+    QUEUE_EXPIRING = "queue_expiring"
+    GROUP_EXPIRING = "group_expiring"
+    QUEUE_STALLED = "queue_stalled"
+    QUEUE_PAUSED = "queue_paused"
+    QUEUE_PARKED = "queue_parked"
+    QUEUE_BEHIND = "queue_behind"
+    GROUP_STALLED = "group_stalled"
+    GROUP_PAUSED = "group_paused"
+    GROUP_BEHIND = "group_behind"
+    DELIVERER_MISSING = "deliverer_missing"
+    JOBS_UNSERVED = "jobs_unserved"
+    DEAD_LETTERS = "dead_letters"
+    DEAD_LETTER_QUEUE = "dead_letter_queue"
+    WEBHOOK_DISABLED = "webhook_disabled"
+    WEBHOOK_BLOCKED = "webhook_blocked"
+    WEBHOOK_FAILING = "webhook_failing"
+    JOB_FAILED = "job_failed"
+    ARCHIVE_BEHIND = "archive_behind"
+    OBJECT_FAILING = "object_failing"
+    PROCESS_OVERLOADED = "process_overloaded"
+    STORE_NEARLY_FULL = "store_nearly_full"
+    QUEUE_QUIET = "queue_quiet"
+    GROUP_QUIET = "group_quiet"
+    DEAD_LETTERS_OLD = "dead_letters_old"
+
+    @property
+    def severity(self) -> Severity:
+        """Severity of all alerts of the kind."""
+        return _SEVERITIES[self]
+
+
+_KINDS_OF = {
+    Severity.OUTAGE: (AlertKind.CHECK_FAILED, AlertKind.SWEEPER_MISSING, AlertKind.STORE_FULL),
+    Severity.LOSS: (AlertKind.QUEUE_FULL, AlertKind.QUEUE_EXPIRING, AlertKind.GROUP_EXPIRING),
+    Severity.STOPPED: (
+        AlertKind.QUEUE_STALLED,
+        AlertKind.QUEUE_PAUSED,
+        AlertKind.QUEUE_PARKED,
+        AlertKind.QUEUE_BEHIND,
+        AlertKind.GROUP_STALLED,
+        AlertKind.GROUP_PAUSED,
+        AlertKind.GROUP_BEHIND,
+        AlertKind.DELIVERER_MISSING,
+        AlertKind.JOBS_UNSERVED,
+    ),
+    Severity.QUIET: (AlertKind.QUEUE_QUIET, AlertKind.GROUP_QUIET, AlertKind.DEAD_LETTERS_OLD),
+}
+_SEVERITIES = dict.fromkeys(AlertKind, Severity.FAILING) | {
+    kind: severity for severity, kinds in _KINDS_OF.items() for kind in kinds
+}
+
+
+class AlertSubject(NamedTuple):
+    """Kind of an alert, and the object that it is about; a mute names both."""
+
+    kind: AlertKind
+    object: str
