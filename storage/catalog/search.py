@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from storage.domain import limits
+from storage.domain.queues.policies import QueueCaps
 from storage.domain.queues.queue import Queue
 from storage.domain.streams.stream import Stream
 from storage.postgres.database import Database
@@ -47,6 +48,13 @@ class CatalogSearch:
     async def dead_letter_queues(self, namespace: str, names: Sequence[str]) -> frozenset[str]:
         """Return those of the names that other queues have as their dead-letter queue."""
         return await self._queues.dead_letter_targets(namespace, names) if names else frozenset()
+
+    async def queue_caps(self, namespace: str) -> dict[str, QueueCaps]:
+        """Return the caps of queues that reject messages beyond them.
+
+        At most LISTED_NAMES_MAX queues.
+        """
+        return await self._queues.caps(namespace)
 
     async def streams(self, namespace: str, names: Sequence[str]) -> dict[str, Stream]:
         """Return those of the named streams that exist; at most PAGE_ITEMS_MAX names."""

@@ -185,13 +185,25 @@ class TimeSeriesQuery:
         }
 
     async def _of_total(
-        self, namespace: str, resource_id: str, window_ms: int, now_ms: int | None
+        self,
+        namespace: str,
+        resource_id: str,
+        window_ms: int,
+        now_ms: int | None,
+        *,
+        columns: Sequence[str] | None = None,
     ) -> Samples:
         window, ticks = await self._charts.window(window_ms, now_ms)
         [latest] = await self._hot.latest_of("", TOTAL.kind, [namespace])
         rows = await self._charts.rows(TOTAL, namespace, resource_id, window, latest)
         return chart(
-            TOTAL, ring=window.ring, slots=window.slots, ticks=ticks, rows=rows, resource_id=""
+            TOTAL,
+            ring=window.ring,
+            slots=window.slots,
+            ticks=ticks,
+            rows=rows,
+            resource_id="",
+            columns=columns,
         )
 
     async def _latest_samples(
@@ -223,6 +235,16 @@ class TimeSeriesQuery:
     ) -> dict[GroupName, History]:
         """Return the histories of the groups that exist; at most SERIES_PAGE_MAX groups."""
         return await self._histories(GROUP, groups, self._group_id, columns)
+
+    async def deployment_history(self, columns: Sequence[str]) -> History:
+        """Return the history of the totals of all namespaces, and of the store."""
+        hour, weeks = await asyncio.gather(
+            *(
+                self._of_total("", DEPLOYMENT, window_ms, None, columns=columns)
+                for window_ms in (limits.HOUR_MS, limits.SERIES_QUARTER_RETENTION_MS)
+            )
+        )
+        return History(hour, weeks)
 
     async def _histories(
         self,

@@ -53,6 +53,7 @@ class Service:
     open_url: str
     keys_url: str
     storage: Storage
+    settings: StorageSettings
 
     async def key(self, *roles: Role, everywhere: bool = False) -> NewSecret:
         """Create a key."""
@@ -107,7 +108,7 @@ async def service(
             running_server(storage, Limits()) as anyone,
             running_server(storage, Limits(), Settings(auth="keys")) as server,
         ):
-            yield Service(anyone.url, server.url, storage)
+            yield Service(anyone.url, server.url, storage, settings)
 
 
 @asynccontextmanager

@@ -46,6 +46,7 @@ async def test_stuck_queue_is_linked_from_overview(page: Page, service: Service)
     await service.storage.time_series.sample()
 
     await page.goto("/ui")
+    await page.get_by_text("queues without a consumer").click()
     await page.get_by_role("link", name="No consumer receives from orders", exact=True).click()
 
     await expect(page).to_have_url(re.compile("/ui/queues/orders/messages$"))

@@ -33,7 +33,9 @@ OF_NO_NOUN = {
     "api.cli.commands": {"backups", "bench", "documents", "processes"},
 }
 ENUMERATIONS = {
-    "api/admin/pages/overview.py": "the figures that the start page shows",
+    "api/admin/alerts/alert.py": "the kinds of alerts that are warnings, and the facts of each noun",
+    "api/admin/alerts/engine.py": "the name and the list of each kind of alert",
+    "api/admin/alerts/inputs.py": "what the start page reads of each noun",
     "api/cli/reference/limits.py": "the order of the page, which has more than nouns",
     "api/nouns.py": "the list",
     "api/rest/routes/timeseries.py": "examples of series of what is measured",

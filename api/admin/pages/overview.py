@@ -1,41 +1,63 @@
 """First page: alerts and throughput."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from fastapi import APIRouter, Response
 
-from api.admin.alerts import AlertInputs, find_alerts, is_stalled
+from api.admin.alerts.engine import MUTES_NAMED_MAX, AlertList, find_alerts, is_mutable
+from api.admin.alerts.inputs import read_inputs
 from api.admin.error_pages import PageRoute
-from api.admin.lists import PAGE_ROWS
 from api.admin.rendering import Context
 from storage.bootstrap import Storage
 from storage.domain import limits
 from storage.domain.access.permissions import Action, Principal
+from storage.domain.alerts.kinds import AlertKind
 from storage.domain.clock import SystemClock
-from storage.domain.jobs import Job, JobState, WaitReason
+from storage.domain.errors import MillstreamError
 from storage.domain.names import QueueName
-from storage.domain.presence import ProcessSeen
-from storage.domain.timeseries.samples import QueueSample, Samples
-from storage.operations.job_waits import reasons_among
+from storage.domain.queues.policies import ParkedGroup
+from storage.domain.timeseries.samples import Samples
 
 router = APIRouter(include_in_schema=False, route_class=PageRoute)
 
-_EXAMINED_MAX = 20  # queues whose configuration and last hour are read, for each of two reasons
+ROWS_MAX = 4
+"""Rows of alerts above the first chart; the others are folded."""
+
+RESUMED_MAX = 50
+"""Parked groups of a queue that one action resumes."""
+
+MUTE_DURATIONS = (("1 hour", 3_600), ("1 day", 86_400), ("7 days", 604_800))
+"""Durations of a mute, in seconds."""
+
 _CLOCK = SystemClock()
 
 
 @router.get("/ui")
 async def show_overview(context: Context) -> Response:
     """Show the start page: six numbers, what needs attention, and the state of the components."""
+    storage, principal = context.storage, context.principal
     checks = await context.request.app.state.readiness.checks()
-    seen, hour = await asyncio.gather(
-        _seen(context.storage, context.principal, checks), _hour(context.storage, context.principal)
+    seen, mutes, hour = await asyncio.gather(
+        read_inputs(storage, principal, checks, _CLOCK.now_ms()),
+        storage.alert_mutes.list(principal.namespace),
+        _hour(storage, principal),
     )
+    alerts = find_alerts(seen, mutes)
+    visible = [one for one in alerts.muted if context.may(Action.ALERT_LIST, one.mute.object)]
     return context.render(
         "overview.html",
         live=True,
-        alerts=find_alerts(seen),
+        alerts=alerts,
+        muted=visible[:MUTES_NAMED_MAX],
+        muted_count=len(visible),
+        rows_max=ROWS_MAX,
+        mutable=lambda alert: (
+            is_mutable(alert) and context.may(Action.ALERT_MANAGE, alert.subject.object)
+        ),
+        durations=MUTE_DURATIONS,
+        rate_max=limits.MOVE_RATE_MAX,
+        parked=await _parked_groups(storage, principal, alerts),
         seen=seen,
         knows_all=context.may(Action.METRICS_READ, "*"),
         hour=hour.columns,
@@ -51,85 +73,29 @@ async def _hour(storage: Storage, principal: Principal) -> Samples:
     return await storage.time_series.of_namespace(principal.namespace, limits.HOUR_MS)
 
 
-async def _seen(storage: Storage, principal: Principal, checks: Mapping[str, str]) -> AlertInputs:
-    namespace, policy = principal.namespace, principal.policy
-    queued = storage.jobs.list(namespace=namespace, state=JobState.QUEUED, limit=PAGE_ROWS)
-    queues, groups, totals, webhooks, (jobs, queued_jobs), processes = await asyncio.gather(
-        storage.time_series.latest_queues(namespace),
-        storage.time_series.latest_groups(namespace),
-        storage.time_series.latest_namespaces(),
-        storage.webhooks.list_webhooks(namespace, limit=PAGE_ROWS),
-        asyncio.gather(
-            storage.jobs.list(namespace=namespace, state=JobState.FAILED, limit=PAGE_ROWS), queued
-        ),
-        storage.presence.processes(),
-    )
-    now_ms = _CLOCK.now_ms()
-    mine = {name: queue for name, queue in queues.items() if policy.allows(Action.QUEUE_LIST, name)}
-    examined = await storage.search.queues(namespace, _examined_queues(mine, now_ms))
-    behind = sorted(groups, key=lambda name: -groups[name].lag_ms(now_ms))[:_EXAMINED_MAX]
-    lagging = await storage.groups.with_names(namespace, behind)
-    return AlertInputs(
-        now_ms=now_ms,
-        queues=mine,
-        groups={
-            name: group for name, group in groups.items() if policy.allows(Action.GROUP_LIST, name)
-        },
-        total=totals.get(""),
-        died=await _died(storage, [queue.name for queue in examined.values()], mine),
-        paused=frozenset(name for name, queue in examined.items() if queue.spec.paused),
-        dead_letter_queues=await storage.search.dead_letter_queues(
-            namespace, [name for name in examined if is_stalled(mine[name], now_ms)]
-        ),
-        paused_groups=frozenset(name for name, group in lagging.items() if group.spec.paused),
-        webhooks=[one for one in webhooks if policy.allows(Action.WEBHOOK_LIST, one.name.name)],
-        failed_jobs=_recent(jobs, now_ms) if policy.allows_any_name(Action.JOB_LIST) else [],
-        unserved_jobs=_unserved(queued_jobs, processes, now_ms)
-        if policy.allows_any_name(Action.JOB_LIST)
-        else [],
-        processes=processes,
-        checks=checks,
-        sees_deployment=policy.allows(Action.METRICS_READ, "*"),
-    )
-
-
-def _unserved(queued: Sequence[Job], processes: Sequence[ProcessSeen], now_ms: int) -> list[Job]:
-    reasons = reasons_among(processes, queued, now_ms)
-    return [
-        job
-        for job in queued
-        if reasons[job.job_id] is WaitReason.WORKER
-        and now_ms - job.run_after_ms > limits.JOB_CAPACITY_NOTED_MS
+async def _parked_groups(
+    storage: Storage, principal: Principal, alerts: AlertList
+) -> dict[str, Sequence[ParkedGroup]]:
+    """Return the parked groups that the rows' action resumes, by queue."""
+    names = [
+        alert.subject.object
+        for group in alerts.groups
+        if group.kind is AlertKind.QUEUE_PARKED
+        for alert in group.alerts
+        if principal.policy.allows(Action.QUEUE_MANAGE, alert.subject.object)
     ]
+    pages = await asyncio.gather(
+        *(_parked_in(storage, QueueName(name, principal.namespace)) for name in names)
+    )
+    return dict(zip(names, pages, strict=True))
 
 
-def _recent(jobs: Sequence[Job], now_ms: int) -> list[Job]:
-    return [job for job in jobs if (job.ended_at_ms or now_ms) > now_ms - limits.DAY_MS]
-
-
-def _examined_queues(queues: Mapping[str, QueueSample], now_ms: int) -> list[str]:
-    """Return the queues with the most dead letters, and those with the oldest messages."""
-    dead = sorted(queues, key=lambda name: -queues[name].dead_lettered)[:_EXAMINED_MAX]
-    oldest = sorted(queues, key=lambda name: -queues[name].oldest_age_ms(now_ms))[:_EXAMINED_MAX]
-    return list(dict.fromkeys((*dead, *oldest)))
-
-
-async def _died(
-    storage: Storage, names: Sequence[QueueName], queues: Mapping[str, QueueSample]
-) -> dict[str, int]:
-    """Return the growth of each queue's dead letters within the hour."""
-    dead = [name for name in names if queues[name.name].dead_lettered]
-    charts = await storage.time_series.of_queues(dead, limits.HOUR_MS)
-    return {queue.name: _growth(chart, "dead_lettered") for queue, chart in charts.items()}
-
-
-def _growth(chart: Samples, column: str) -> int:
-    """Return the growth from the lowest sample to the last one.
-
-    The first sample counts as growth where nothing was before it.
-    """
-    values = [value for value in chart.columns.get(column, ()) if value is not None]
-    return round(values[-1] - min(values)) if values else 0
+async def _parked_in(storage: Storage, queue: QueueName) -> Sequence[ParkedGroup]:
+    """Return the first parked groups of a queue; none if they cannot be read."""
+    try:
+        return await storage.parked_groups.browse(queue, groups_max=RESUMED_MAX)
+    except MillstreamError:
+        return ()
 
 
 def _last(chart: Samples) -> dict[str, float]:

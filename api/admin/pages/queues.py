@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from fastapi import APIRouter, Depends, Response
 
-from api.admin.alerts import is_stalled
+from api.admin.alerts.queues import is_stalled
 from api.admin.error_pages import PageRoute
 from api.admin.lists import Slice, Start, Words, parse_search, slice_of, sort_keys, sorted_names
 from api.admin.rendering import Context

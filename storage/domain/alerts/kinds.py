@@ -57,6 +57,7 @@ class AlertKind(StrEnum):
     QUEUE_QUIET = "queue_quiet"
     GROUP_QUIET = "group_quiet"
     DEAD_LETTERS_OLD = "dead_letters_old"
+    DEAD_LETTER_QUEUE_OLD = "dead_letter_queue_old"
 
     @property
     def severity(self) -> Severity:
@@ -78,7 +79,12 @@ _KINDS_OF = {
         AlertKind.DELIVERER_MISSING,
         AlertKind.JOBS_UNSERVED,
     ),
-    Severity.QUIET: (AlertKind.QUEUE_QUIET, AlertKind.GROUP_QUIET, AlertKind.DEAD_LETTERS_OLD),
+    Severity.QUIET: (
+        AlertKind.QUEUE_QUIET,
+        AlertKind.GROUP_QUIET,
+        AlertKind.DEAD_LETTERS_OLD,
+        AlertKind.DEAD_LETTER_QUEUE_OLD,
+    ),
 }
 _SEVERITIES = dict.fromkeys(AlertKind, Severity.FAILING) | {
     kind: severity for severity, kinds in _KINDS_OF.items() for kind in kinds

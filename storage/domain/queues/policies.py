@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from enum import StrEnum
+from typing import NamedTuple
 
 import msgspec
 
@@ -19,6 +20,19 @@ class Overflow(StrEnum):
     REJECT = "reject"
     DROP_OLDEST = "drop_oldest"
     DEAD_LETTER = "dead_letter"
+
+
+class QueueCaps(NamedTuple):
+    """Caps of a queue that rejects what exceeds them; None: no cap."""
+
+    messages_max: int | None
+    bytes_max: int | None
+
+    def is_reached(self, messages: int, size: int) -> bool:
+        """Return whether one more message of average size is rejected."""
+        if self.messages_max is not None and messages >= self.messages_max:
+            return True
+        return self.bytes_max is not None and size + size / max(1, messages) > self.bytes_max
 
 
 class PoisonPolicy(StrEnum):

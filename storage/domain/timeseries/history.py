@@ -4,12 +4,15 @@ Conditions are sums of columns of its charts. A step that was not measured is sk
 it has held throughout.
 """
 
-from collections.abc import Iterator
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
 from storage.domain import limits
 from storage.domain.timeseries.samples import Samples
+
+Values = Sequence[float | None]
+"""Values of a chart's steps, None where it was not measured."""
 
 POSITIVE = 0.01
 """Smallest level above zero that a row of a longer step can have."""
@@ -43,35 +46,33 @@ class History(NamedTuple):
         longer = _start_in(self.weeks, condition)
         return longer if longer and longer.at_ms < start.at_ms else start
 
-    def growth_per_minute(self, *columns: str) -> float:
-        """Return the increase of a sum of columns per minute, over the last `GROWTH_WINDOW_MS`."""
-        values = list(_values(self.hour, columns, limits.GROWTH_WINDOW_MS))
-        if len(values) < 2:
+    def growth_per_minute(self, column: str) -> float:
+        """Return the increase of a column per minute, over the last `GROWTH_WINDOW_MS`."""
+        values = _totals(self.hour, (column,))
+        first = _first_of_window(self.hour, values, limits.GROWTH_WINDOW_MS)
+        measured = [nth for nth in range(first, len(values)) if values[nth] is not None]
+        if len(measured) < 2:
             return 0.0
-        (before_ms, before), (after_ms, after) = values[0], values[-1]
-        return (after - before) * limits.MINUTE_MS / (after_ms - before_ms)
+        before, after = measured[0], measured[-1]
+        minutes = (after - before) * self.hour.step_ms / limits.MINUTE_MS
+        return ((values[after] or 0) - (values[before] or 0)) / minutes
 
     def increase(self, column: str) -> int:
         """Return the increase within the hour, from the lowest sample to the last one.
 
         The first sample counts as increase where nothing was before it.
         """
-        values = [value for _, value in _values(self.hour, (column,))]
+        values = [value for value in _totals(self.hour, (column,)) if value is not None]
         return round(values[-1] - min(values)) if values else 0
 
-    def last_increase_ms(self, *columns: str) -> int | None:
-        """Return when a sum of columns last increased; None if it did not in two weeks."""
-        return next(
-            (at_ms for chart in self._charts() if (at_ms := _last_increase(chart, columns))), None
-        )
+    def last_increase_ms(self, column: str) -> int | None:
+        """Return when a column last increased; None if it did not in two weeks."""
+        times = (_last_increase(chart, column) for chart in self._charts())
+        return next((at_ms for at_ms in times if at_ms is not None), None)
 
     def has_been_positive(self, column: str, window_ms: int) -> bool:
         """Return whether a column was above zero within the window."""
-        return any(
-            value > 0
-            for chart in self._charts()
-            for _, value in _values(chart, (column,), window_ms)
-        )
+        return any(_has_been_positive(chart, column, window_ms) for chart in self._charts())
 
     def _charts(self) -> tuple[Samples, ...]:
         return (self.hour,) if self.weeks is None else (self.hour, self.weeks)
@@ -82,29 +83,43 @@ NO_HISTORY = History(Samples(step_ms=limits.SERIES_STEP_MS, start_ms=0, columns=
 
 
 def _start_in(chart: Samples, condition: StateCondition) -> StateStart | None:
-    start = None
-    for at_ms, value in reversed(list(_values(chart, condition.columns))):
+    values, first = _totals(chart, condition.columns), None
+    for nth in reversed(range(len(values))):
+        value = values[nth]
+        if value is None:
+            continue
         if value < condition.minimum:
-            return start
-        start = StateStart(at_ms, or_earlier=at_ms == chart.start_ms)
-    return start
+            break
+        first = nth
+    if first is None:
+        return None
+    return StateStart(chart.start_ms + first * chart.step_ms, or_earlier=first == 0)
 
 
-def _last_increase(chart: Samples, columns: tuple[str, ...]) -> int | None:
-    values = list(_values(chart, columns))
-    return max(
-        (at_ms for (_, before), (at_ms, after) in pairwise(values) if after > before), default=None
-    )
+def _last_increase(chart: Samples, column: str) -> int | None:
+    values = _totals(chart, (column,))
+    measured = [nth for nth in range(len(values)) if values[nth] is not None]
+    for before, after in reversed(list(pairwise(measured))):
+        if (values[after] or 0) > (values[before] or 0):
+            return chart.start_ms + after * chart.step_ms
+    return None
 
 
-def _values(
-    chart: Samples, columns: tuple[str, ...], window_ms: int | None = None
-) -> Iterator[tuple[int, float]]:
-    """Yield the sum of the columns at each step that was measured, oldest first."""
+def _has_been_positive(chart: Samples, column: str, window_ms: int) -> bool:
+    values = _totals(chart, (column,))
+    return any(value for value in values[_first_of_window(chart, values, window_ms) :])
+
+
+def _first_of_window(chart: Samples, values: Values, window_ms: int) -> int:
+    return max(0, len(values) - 1 - window_ms // chart.step_ms)
+
+
+def _totals(chart: Samples, columns: tuple[str, ...]) -> Values:
+    """Return the sum of the columns at each step, None where it was not measured."""
     series = [chart.columns.get(column, ()) for column in columns]
-    times = chart.times_ms
-    first_ms = 0 if window_ms is None or not times else times[-1] - window_ms
-    for at_ms, *values in zip(times, *series, strict=False):
-        present = [value for value in values if value is not None]
-        if at_ms >= first_ms and len(present) == len(values):
-            yield at_ms, sum(present)
+    if len(series) == 1:
+        return series[0]
+    return [
+        None if None in values else sum(value or 0 for value in values)
+        for values in zip(*series, strict=False)
+    ]

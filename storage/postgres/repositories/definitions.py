@@ -9,7 +9,9 @@ from sqlalchemy import Row, Select, delete, func, insert, select
 from sqlalchemy.ext.asyncio import AsyncSession
 from sqlmodel import col
 
+from storage.domain import limits
 from storage.domain.names import LogId, QueueName, StreamName
+from storage.domain.queues.policies import Overflow, QueueCaps
 from storage.domain.queues.queue import Queue, QueueSpec
 from storage.domain.streams.stream import Shard, Stream, StreamSpec
 from storage.postgres.definition_table import DefinitionTable, LockedDefinition
@@ -110,6 +112,18 @@ class QueueRows(LogDefinitions[QueueName, Queue]):
         async with self._database.reading() as session:
             targets = await session.execute(statement.with_only_columns(target).distinct())
             return frozenset(targets.scalars())
+
+    async def caps(self, namespace: str) -> dict[str, QueueCaps]:
+        """Return the caps of queues that reject messages beyond them, of LISTED_NAMES_MAX at most."""
+        spec = col(QueueRow.spec)
+        messages, size = (spec[name].as_integer() for name in ("messages_max", "bytes_max"))
+        is_capped = messages.is_not(None) | size.is_not(None)
+        rejects = func.coalesce(spec["overflow"].astext, Overflow.REJECT) == Overflow.REJECT
+        statement = self.select().where(self._is_in(namespace), is_capped, rejects)
+        columns = statement.with_only_columns(col(QueueRow.name), messages, size)
+        async with self._database.reading() as session:
+            rows = await session.execute(columns.limit(limits.LISTED_NAMES_MAX))
+            return {name: QueueCaps(*caps) for name, *caps in rows}
 
 
 _SHARDS = (

@@ -156,7 +156,7 @@ const callEach = async (form) => {
     }
   }
   for (const button of buttons) button.disabled = false;
-  form.closest("dialog").close();
+  form.closest("dialog")?.close();
   toast([told(form.dataset.done, { done, of: values.length }), trouble].filter(Boolean).join(". "), Boolean(trouble));
   clearSelection();
   refreshNow();
@@ -224,6 +224,12 @@ const openDialog = (button) => {
   dialog.showModal();
 };
 
+// A link with a dialog's id as its fragment opens it, if the page offers it.
+const openLinkedDialog = () => {
+  const button = location.hash && document.querySelector(`[data-open="${CSS.escape(location.hash.slice(1))}"]`);
+  if (button) openDialog(button);
+};
+
 const copyText = async (text) => {
   try {
     await navigator.clipboard.writeText(text);
@@ -239,6 +245,7 @@ const logOut = async () => {
 };
 
 export const installActions = () => {
+  addEventListener("load", openLinkedDialog);
   document.addEventListener("submit", (event) => {
     const form = event.target;
     if (form.matches("[data-action]")) {

@@ -1,0 +1,1 @@
+"""Alerts of the dashboard: rules over the latest samples, ordered by harm."""

@@ -1,0 +1,134 @@
+"""Alert, and the facts that rules look at."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from storage.domain import limits
+from storage.domain.alerts.kinds import AlertKind, AlertSubject, Severity
+from storage.domain.alerts.rank import Finding
+from storage.domain.groups.group import Group
+from storage.domain.jobs import Job
+from storage.domain.presence import ProcessSeen
+from storage.domain.queues.policies import QueueCaps
+from storage.domain.queues.queue import QueueSpec
+from storage.domain.streams.stream import Stream
+from storage.domain.timeseries.history import NO_HISTORY, History, StateStart
+from storage.domain.timeseries.samples import GroupSample, QueueSample, StreamSample, TotalSample
+from storage.domain.webhooks import Webhook
+
+WAITS_LONG_MS = 5 * limits.MINUTE_MS
+"""Time from which a ready message, or an unread record, has waited for too long."""
+
+QUIET_MS = limits.DAY_MS
+"""Time without traffic from which an old state is quiet."""
+
+BAD, WARN, INFO = "bad", "warn", "info"
+
+_WARNINGS = frozenset(
+    {
+        AlertKind.QUEUE_PAUSED,
+        AlertKind.QUEUE_PARKED,
+        AlertKind.QUEUE_BEHIND,
+        AlertKind.GROUP_PAUSED,
+        AlertKind.GROUP_BEHIND,
+        AlertKind.DEAD_LETTER_QUEUE,
+        AlertKind.WEBHOOK_FAILING,
+        AlertKind.JOB_FAILED,
+        AlertKind.ARCHIVE_BEHIND,
+        AlertKind.OBJECT_FAILING,
+        AlertKind.PROCESS_OVERLOADED,
+        AlertKind.STORE_NEARLY_FULL,
+    }
+)
+
+
+_EVENTS = frozenset({AlertKind.DEAD_LETTERS, AlertKind.DEAD_LETTERS_OLD, AlertKind.JOB_FAILED})
+"""Kinds of alerts about past events; those of the others are about a state that continues."""
+
+
+def level_of(kind: AlertKind) -> str:
+    """Return the level at which a kind is shown."""
+    if kind.severity is Severity.QUIET:
+        return INFO
+    return WARN if kind in _WARNINGS else BAD
+
+
+class Alert(msgspec.Struct, frozen=True, kw_only=True):
+    """Alert: its subject, the reason, and the page where it is resolved.
+
+    `start`: since when it holds, None if that is not known. `last_ms`: when it happened last, None if that is not known.
+    `target`: id of what the row's action changes, where that is not the object.
+    """
+
+    finding: Finding
+    title: str
+    detail: str
+    path: str
+    parameters: Mapping[str, str] = {}
+    start: StateStart | None = None
+    last_ms: int | None = None
+    target: str = ""
+
+    @property
+    def subject(self) -> AlertSubject:
+        """Kind and object of the alert."""
+        return self.finding.subject
+
+    @property
+    def is_event(self) -> bool:
+        """Return whether it is about past events, not about a state that continues."""
+        return self.subject.kind in _EVENTS
+
+    @property
+    def level(self) -> str:
+        """Level at which it is shown."""
+        return level_of(self.subject.kind)
+
+
+class AlertCandidate(NamedTuple):
+    """Finding of a rule, and what describes it if it is shown."""
+
+    finding: Finding
+    describe: Callable[[Finding], Alert]
+
+
+class QueueFacts(NamedTuple):
+    """A queue: its last sample and, if it is examined, its configuration and history."""
+
+    sample: QueueSample
+    caps: QueueCaps | None = None
+    spec: QueueSpec | None = None
+    history: History = NO_HISTORY
+    is_dead_letter_queue: bool = False
+
+
+class GroupFacts(NamedTuple):
+    """A consumer group: its last sample and, if it is examined, definitions and history."""
+
+    sample: GroupSample
+    group: Group | None = None
+    stream: Stream | None = None
+    stream_sample: StreamSample | None = None
+    history: History = NO_HISTORY
+
+
+class AlertInputs(msgspec.Struct, frozen=True, kw_only=True):
+    """Input of the alert rules, as of `now_ms`.
+
+    `store_history`: of the store's memory. `sees_deployment`: whether the viewer may know of what does not belong to the
+    namespace.
+    """
+
+    now_ms: int
+    queues: Mapping[str, QueueFacts]
+    groups: Mapping[str, GroupFacts]
+    total: TotalSample | None
+    webhooks: Sequence[Webhook]
+    failed_jobs: Sequence[Job]
+    unserved_jobs: Sequence[Job]
+    processes: Sequence[ProcessSeen]
+    checks: Mapping[str, str]
+    sees_deployment: bool
+    store_history: History = NO_HISTORY

@@ -1,0 +1,114 @@
+"""Alerts of webhooks and jobs."""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
+
+from api.admin import display_formats
+from api.admin.alerts.alert import Alert, AlertCandidate, AlertInputs
+from storage.domain.alerts.kinds import AlertKind, AlertSubject
+from storage.domain.alerts.rank import Finding
+from storage.domain.jobs import Job
+from storage.domain.timeseries.history import StateStart
+from storage.domain.webhooks import SourceKind, Webhook
+
+_CHARACTERS_MAX = 200  # of a job's error
+
+
+def webhook_alerts(inputs: AlertInputs) -> Iterator[AlertCandidate]:
+    """Yield the alerts of webhooks that do not deliver."""
+    for webhook in inputs.webhooks:
+        kind = _webhook_kind(webhook)
+        if kind is not None:
+            subject = AlertSubject(kind, webhook.name.name)
+            finding = Finding(subject, _backlog(webhook, inputs))
+            yield AlertCandidate(finding, partial(_describe_webhook, webhook))
+
+
+def _webhook_kind(webhook: Webhook) -> AlertKind | None:
+    if webhook.disabled_at_ms is not None:
+        return AlertKind.WEBHOOK_DISABLED
+    if webhook.health.blocked:
+        return AlertKind.WEBHOOK_BLOCKED
+    return AlertKind.WEBHOOK_FAILING if webhook.health.failing_since_ms is not None else None
+
+
+def _backlog(webhook: Webhook, inputs: AlertInputs) -> int:
+    """Return the messages or records that wait for the webhook."""
+    source = webhook.spec.source
+    if source.kind is SourceKind.GROUP:
+        group = inputs.groups.get(source.name)
+        return 0 if group is None else group.sample.lag_records
+    queue = inputs.queues.get(source.name)
+    return 0 if queue is None else queue.sample.ready
+
+
+def _describe_webhook(webhook: Webhook, finding: Finding) -> Alert:
+    name, health = webhook.name.name, webhook.health
+    since_ms, title, detail = (
+        health.failing_since_ms,
+        f"Webhook {name} is failing",
+        health.last_failure,
+    )
+    if webhook.disabled_at_ms is not None:
+        since_ms, title = webhook.disabled_at_ms, f"Webhook {name} is disabled"
+    elif health.blocked:
+        shard, failure = min(health.blocked.items())
+        shards = display_formats.plural(len(health.blocked), "shard")
+        title, detail = f"Webhook {name} is blocked in {shards}", f"Shard {shard}, {failure}"
+    return Alert(
+        finding=finding,
+        title=title,
+        detail=detail,
+        path=f"/ui/webhooks/{name}",
+        start=None if since_ms is None else StateStart(since_ms),
+        last_ms=health.last_failure_at_ms,
+    )
+
+
+def job_alerts(inputs: AlertInputs) -> Iterator[AlertCandidate]:
+    """Yield the alerts of jobs that no worker runs, and of failed ones by subject."""
+    if unserved := inputs.unserved_jobs:
+        subject = AlertSubject(AlertKind.JOBS_UNSERVED, "workers")
+        yield AlertCandidate(Finding(subject), partial(_describe_unserved, unserved))
+    for name, jobs in _by_subject(inputs.failed_jobs).items():
+        subject = AlertSubject(AlertKind.JOB_FAILED, name)
+        yield AlertCandidate(Finding(subject), partial(_describe_failed, jobs))
+
+
+def _by_subject(jobs: Iterable[Job]) -> dict[str, list[Job]]:
+    of_subject = defaultdict(list)
+    for job in jobs:
+        of_subject[f"{job.kind}:{job.subject}"].append(job)
+    return of_subject
+
+
+def _describe_unserved(jobs: Sequence[Job], finding: Finding) -> Alert:
+    return Alert(
+        finding=finding,
+        title=f"{display_formats.plural(len(jobs), 'job')} waiting for a worker",
+        detail="No worker is running; millstream worker starts one.",
+        path="/ui/system/jobs",
+        parameters={"state": "queued"},
+        start=StateStart(min(job.run_after_ms for job in jobs)),
+    )
+
+
+def _describe_failed(jobs: Sequence[Job], finding: Finding) -> Alert:
+    newest = max(jobs, key=_ended_ms)
+    reason = newest.failure.strip().splitlines()
+    times = f", {display_formats.count(len(jobs))} times" if len(jobs) > 1 else ""
+    return Alert(
+        finding=finding,
+        title=f"{newest.kind.capitalize()} of {newest.subject} failed{times}",
+        detail=reason[-1][:_CHARACTERS_MAX] if reason else "",
+        path="/ui/system/jobs",
+        parameters={"state": "failed"},
+        start=StateStart(min(map(_ended_ms, jobs))),
+        last_ms=_ended_ms(newest),
+        target=newest.job_id,
+    )
+
+
+def _ended_ms(job: Job) -> int:
+    return job.ended_at_ms or job.created_at_ms

@@ -1,0 +1,196 @@
+"""Inputs of the alert rules: samples of all objects, more about the worst ones.
+
+Configurations and histories are read for at most EXAMINED_MAX objects of each kind of alert that the samples alone give; the
+others are judged by their samples.
+"""
+
+import asyncio
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
+
+from api.admin.alerts.alert import AlertCandidate, AlertInputs, GroupFacts, QueueFacts
+from api.admin.alerts.deployment import MEMORY_COLUMNS, is_memory_high
+from api.admin.alerts.engine import NAMED_MAX, worst_by_kind
+from api.admin.alerts.groups import GROUP_COLUMNS
+from api.admin.alerts.queues import QUEUE_COLUMNS, is_stalled, queue_alerts
+from api.admin.lists import PAGE_ROWS
+from storage.bootstrap import Storage
+from storage.domain import limits
+from storage.domain.access.permissions import Action, Principal
+from storage.domain.jobs import Job, JobState, WaitReason
+from storage.domain.names import GroupName
+from storage.domain.presence import ProcessSeen
+from storage.domain.timeseries.history import NO_HISTORY
+from storage.domain.timeseries.samples import GroupSample, QueueSample
+from storage.operations.job_waits import reasons_among
+
+EXAMINED_MAX = NAMED_MAX
+"""Objects of a kind of alert whose configuration and history are read."""
+
+
+async def read_inputs(
+    storage: Storage, principal: Principal, checks: Mapping[str, str], now_ms: int
+) -> AlertInputs:
+    """Read what the rules look at, of what the viewer may see."""
+    namespace, policy = principal.namespace, principal.policy
+    sees_jobs = policy.allows_any_name(Action.JOB_LIST)
+    queues, groups, totals, webhooks, (failed, queued), processes = await asyncio.gather(
+        _queues(storage, principal, now_ms),
+        _groups(storage, principal, now_ms),
+        storage.time_series.latest_namespaces(),
+        storage.webhooks.list_webhooks(namespace, limit=PAGE_ROWS),
+        _jobs(storage, namespace),
+        storage.presence.processes(),
+    )
+    total = totals.get("")
+    sees_deployment = policy.allows(Action.METRICS_READ, "*")
+    store_history = NO_HISTORY
+    if sees_deployment and is_memory_high(total):
+        store_history = await storage.time_series.deployment_history(MEMORY_COLUMNS)
+    return AlertInputs(
+        now_ms=now_ms,
+        queues=queues,
+        groups=groups,
+        total=total,
+        webhooks=[one for one in webhooks if policy.allows(Action.WEBHOOK_LIST, one.name.name)],
+        failed_jobs=_recent(failed, now_ms) if sees_jobs else [],
+        unserved_jobs=_unserved(queued, processes, now_ms) if sees_jobs else [],
+        processes=processes,
+        checks=checks,
+        sees_deployment=sees_deployment,
+        store_history=store_history,
+    )
+
+
+# Queues
+
+
+async def _queues(storage: Storage, principal: Principal, now_ms: int) -> dict[str, QueueFacts]:
+    namespace = principal.namespace
+    samples, caps = await asyncio.gather(
+        storage.time_series.latest_queues(namespace), storage.search.queue_caps(namespace)
+    )
+    facts = {
+        name: QueueFacts(sample, caps.get(name))
+        for name, sample in samples.items()
+        if principal.policy.allows(Action.QUEUE_LIST, name)
+    }
+    return facts | await _examined_queues(storage, namespace, facts, now_ms)
+
+
+async def _examined_queues(
+    storage: Storage, namespace: str, facts: Mapping[str, QueueFacts], now_ms: int
+) -> dict[str, QueueFacts]:
+    names = [*_worst_queues(facts, now_ms), *_oldest(facts, now_ms)][: limits.SERIES_PAGE_MAX]
+    queues = await storage.search.queues(namespace, list(dict.fromkeys(names)))
+    stalled = [name for name in queues if is_stalled(facts[name].sample, now_ms)]
+    targets, histories = await asyncio.gather(
+        storage.search.dead_letter_queues(namespace, stalled),
+        storage.time_series.queue_histories(
+            [queue.name for queue in queues.values()], QUEUE_COLUMNS
+        ),
+    )
+    return {
+        name: facts[name]._replace(
+            spec=queue.spec,
+            history=histories.get(queue.name, NO_HISTORY),
+            is_dead_letter_queue=name in targets,
+        )
+        for name, queue in queues.items()
+    }
+
+
+def _worst_queues(facts: Mapping[str, QueueFacts], now_ms: int) -> list[str]:
+    """Return the worst queues of each kind, as far as their samples show it."""
+    alerts = (queue_alerts(name, queue, now_ms) for name, queue in facts.items())
+    return _names_of_worst(chain.from_iterable(alerts))
+
+
+def _names_of_worst(candidates: Iterable[AlertCandidate]) -> list[str]:
+    return [
+        candidate.finding.subject.object
+        for of_kind in worst_by_kind(candidates).values()
+        for candidate in of_kind[:EXAMINED_MAX]
+    ]
+
+
+def _oldest(facts: Mapping[str, QueueFacts], now_ms: int) -> list[str]:
+    """Return the queues whose messages wait, the longest first: a short retention ends soon."""
+
+    def age_ms(name: str) -> int:
+        sample: QueueSample = facts[name].sample
+        return sample.oldest_age_ms(now_ms)
+
+    return sorted((name for name in facts if age_ms(name)), key=age_ms, reverse=True)[:EXAMINED_MAX]
+
+
+# Groups
+
+
+async def _groups(storage: Storage, principal: Principal, now_ms: int) -> dict[str, GroupFacts]:
+    namespace = principal.namespace
+    samples = await storage.time_series.latest_groups(namespace)
+    facts = {
+        name: GroupFacts(sample)
+        for name, sample in samples.items()
+        if principal.policy.allows(Action.GROUP_LIST, name)
+    }
+    return facts | await _examined_groups(storage, namespace, facts, now_ms)
+
+
+async def _examined_groups(
+    storage: Storage, namespace: str, facts: Mapping[str, GroupFacts], now_ms: int
+) -> dict[str, GroupFacts]:
+    names = _lagging({name: one.sample for name, one in facts.items()}, now_ms)
+    groups, stream_samples, histories = await asyncio.gather(
+        storage.groups.with_names(namespace, names),
+        storage.time_series.latest_streams(namespace),
+        storage.time_series.group_histories(
+            [GroupName(name, namespace) for name in names], GROUP_COLUMNS
+        ),
+    )
+    streams = await storage.search.streams(
+        namespace, list({group.spec.stream for group in groups.values()})
+    )
+    return {
+        name: GroupFacts(
+            facts[name].sample,
+            group,
+            streams.get(group.spec.stream),
+            stream_samples.get(group.spec.stream),
+            histories.get(group.name, NO_HISTORY),
+        )
+        for name, group in groups.items()
+    }
+
+
+def _lagging(groups: Mapping[str, GroupSample], now_ms: int) -> list[str]:
+    """Return the groups that are furthest behind, in records or in time."""
+    behind = [name for name, group in groups.items() if group.lag_ms(now_ms)]
+    by_time = sorted(behind, key=lambda name: -groups[name].lag_ms(now_ms))
+    by_records = sorted(behind, key=lambda name: -groups[name].lag_records)
+    return list(dict.fromkeys((*by_time[:EXAMINED_MAX], *by_records[:EXAMINED_MAX])))
+
+
+# Jobs
+
+
+async def _jobs(storage: Storage, namespace: str) -> list[list[Job]]:
+    """Return failed jobs and queued ones, the newest of each."""
+    states = (JobState.FAILED, JobState.QUEUED)
+    lists = [storage.jobs.list(namespace=namespace, state=one, limit=PAGE_ROWS) for one in states]
+    return await asyncio.gather(*lists)
+
+
+def _unserved(queued: Sequence[Job], processes: Sequence[ProcessSeen], now_ms: int) -> list[Job]:
+    reasons = reasons_among(processes, queued, now_ms)
+    return [
+        job
+        for job in queued
+        if reasons[job.job_id] is WaitReason.WORKER
+        and now_ms - job.run_after_ms > limits.JOB_CAPACITY_NOTED_MS
+    ]
+
+
+def _recent(jobs: Sequence[Job], now_ms: int) -> list[Job]:
+    return [job for job in jobs if (job.ended_at_ms or now_ms) > now_ms - limits.DAY_MS]
