@@ -13,6 +13,7 @@ from storage.domain.jobs import Job
 from storage.domain.presence import ProcessSeen
 from storage.domain.queues.policies import QueueCaps
 from storage.domain.queues.queue import QueueSpec
+from storage.domain.sources.source import InboundSource, SourceCounts
 from storage.domain.streams.stream import Stream
 from storage.domain.timeseries.history import NO_HISTORY, History, StateStart
 from storage.domain.timeseries.samples import GroupSample, QueueSample, StreamSample, TotalSample
@@ -35,6 +36,7 @@ _WARNINGS = frozenset(
         AlertKind.GROUP_BEHIND,
         AlertKind.DEAD_LETTER_QUEUE,
         AlertKind.WEBHOOK_FAILING,
+        AlertKind.SOURCE_REJECTING,
         AlertKind.JOB_FAILED,
         AlertKind.ARCHIVE_BEHIND,
         AlertKind.OBJECT_FAILING,
@@ -44,7 +46,14 @@ _WARNINGS = frozenset(
 )
 
 
-_EVENTS = frozenset({AlertKind.DEAD_LETTERS, AlertKind.DEAD_LETTERS_OLD, AlertKind.JOB_FAILED})
+_EVENTS = frozenset(
+    {
+        AlertKind.DEAD_LETTERS,
+        AlertKind.DEAD_LETTERS_OLD,
+        AlertKind.JOB_FAILED,
+        AlertKind.SOURCE_REJECTING,
+    }
+)
 """Kinds of alerts about past events; those of the others are about a state that continues."""
 
 
@@ -114,6 +123,14 @@ class GroupFacts(NamedTuple):
     history: History = NO_HISTORY
 
 
+class SourceFacts(NamedTuple):
+    """A source and its counters. `failure`: why its events stay, if this process knows it."""
+
+    source: InboundSource
+    counts: SourceCounts
+    failure: str = ""
+
+
 class AlertInputs(msgspec.Struct, frozen=True, kw_only=True):
     """Input of the alert rules, as of `now_ms`.
 
@@ -126,6 +143,7 @@ class AlertInputs(msgspec.Struct, frozen=True, kw_only=True):
     groups: Mapping[str, GroupFacts]
     total: TotalSample | None
     webhooks: Sequence[Webhook]
+    sources: Sequence[SourceFacts]
     failed_jobs: Sequence[Job]
     unserved_jobs: Sequence[Job]
     processes: Sequence[ProcessSeen]

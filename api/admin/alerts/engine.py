@@ -14,6 +14,7 @@ from api.admin.alerts.deployment import deployment_alerts
 from api.admin.alerts.failures import job_alerts, webhook_alerts
 from api.admin.alerts.groups import group_alerts
 from api.admin.alerts.queues import queue_alerts
+from api.admin.alerts.sources import source_alerts
 from storage.domain.alerts.kinds import AlertKind, AlertSubject, Severity
 from storage.domain.alerts.mutes import AlertMute, can_mute
 
@@ -30,6 +31,7 @@ LABELS = {
     AlertKind.QUEUE_FULL: "full queues that reject sends",
     AlertKind.QUEUE_EXPIRING: "queues that are losing messages",
     AlertKind.GROUP_EXPIRING: "groups that are losing records",
+    AlertKind.SOURCE_FULL: "full sources that reject events",
     AlertKind.QUEUE_STALLED: "queues without a consumer",
     AlertKind.QUEUE_PAUSED: "paused queues with messages",
     AlertKind.QUEUE_PARKED: "queues with parked groups",
@@ -37,6 +39,7 @@ LABELS = {
     AlertKind.GROUP_STALLED: "groups without members",
     AlertKind.GROUP_PAUSED: "paused groups with lag",
     AlertKind.GROUP_BEHIND: "lagging groups",
+    AlertKind.SOURCE_BLOCKED: "sources with waiting events",
     AlertKind.DELIVERER_MISSING: "missing deliverers",
     AlertKind.JOBS_UNSERVED: "jobs waiting for a worker",
     AlertKind.DEAD_LETTERS: "queues with new dead letters",
@@ -44,6 +47,7 @@ LABELS = {
     AlertKind.WEBHOOK_DISABLED: "disabled webhooks",
     AlertKind.WEBHOOK_BLOCKED: "blocked webhooks",
     AlertKind.WEBHOOK_FAILING: "failing webhooks",
+    AlertKind.SOURCE_REJECTING: "sources that reject requests",
     AlertKind.JOB_FAILED: "failed jobs",
     AlertKind.ARCHIVE_BEHIND: "late archives",
     AlertKind.OBJECT_FAILING: "objects that a task cannot serve",
@@ -68,8 +72,12 @@ _OTHER_LISTS = {
     "dead": ("/ui/queues", {"sort": "-oldest"}),
     "group": ("/ui/groups", {"sort": "-lag"}),
     "webhook": ("/ui/webhooks", {}),
+    "source": ("/ui/sources", {}),
     "job": ("/ui/system/jobs", {"state": "failed"}),
 }
+
+
+_UNITS = {"group": "record", "source": "event"}
 
 
 class AlertGroup(NamedTuple):
@@ -96,7 +104,7 @@ class AlertGroup(NamedTuple):
     @property
     def unit(self) -> str:
         """Noun of what waits."""
-        return "record" if self.kind.value.startswith("group_") else "message"
+        return _UNITS.get(self.kind.value.partition("_")[0], "message")
 
     @property
     def first(self) -> Alert | None:
@@ -155,6 +163,8 @@ def _candidates(inputs: AlertInputs) -> Iterator[AlertCandidate]:
         yield from queue_alerts(name, queue, inputs.now_ms)
     for name, group in inputs.groups.items():
         yield from group_alerts(name, group, inputs.now_ms)
+    for source in inputs.sources:
+        yield from source_alerts(source, inputs.now_ms)
     yield from webhook_alerts(inputs)
     yield from job_alerts(inputs)
 

@@ -8,7 +8,13 @@ import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 
-from api.admin.alerts.alert import AlertCandidate, AlertInputs, GroupFacts, QueueFacts
+from api.admin.alerts.alert import (
+    AlertCandidate,
+    AlertInputs,
+    GroupFacts,
+    QueueFacts,
+    SourceFacts,
+)
 from api.admin.alerts.deployment import MEMORY_COLUMNS, is_memory_high
 from api.admin.alerts.engine import NAMED_MAX, worst_by_kind
 from api.admin.alerts.groups import GROUP_COLUMNS
@@ -17,9 +23,11 @@ from api.admin.lists import PAGE_ROWS
 from storage.bootstrap import Storage
 from storage.domain import limits
 from storage.domain.access.permissions import Action, Principal
+from storage.domain.errors import MillstreamError
 from storage.domain.jobs import Job, JobState, WaitReason
 from storage.domain.names import GroupName
 from storage.domain.presence import ProcessSeen
+from storage.domain.sources.source import InboundSource, SourceCounts
 from storage.domain.timeseries.history import NO_HISTORY
 from storage.domain.timeseries.samples import GroupSample, QueueSample
 from storage.operations.job_waits import reasons_among
@@ -34,11 +42,11 @@ async def read_inputs(
     """Read what the rules look at, of what the viewer may see."""
     namespace, policy = principal.namespace, principal.policy
     sees_jobs = policy.allows_any_name(Action.JOB_LIST)
-    queues, groups, totals, webhooks, (failed, queued), processes = await asyncio.gather(
-        _queues(storage, principal, now_ms),
-        _groups(storage, principal, now_ms),
+    (queues, groups), totals, webhooks, sources, (failed, queued), processes = await asyncio.gather(
+        asyncio.gather(_queues(storage, principal, now_ms), _groups(storage, principal, now_ms)),
         storage.time_series.latest_namespaces(),
         storage.webhooks.list_webhooks(namespace, limit=PAGE_ROWS),
+        _sources(storage, principal),
         _jobs(storage, namespace),
         storage.presence.processes(),
     )
@@ -53,6 +61,7 @@ async def read_inputs(
         groups=groups,
         total=total,
         webhooks=[one for one in webhooks if policy.allows(Action.WEBHOOK_LIST, one.name.name)],
+        sources=sources,
         failed_jobs=_recent(failed, now_ms) if sees_jobs else [],
         unserved_jobs=_unserved(queued, processes, now_ms) if sees_jobs else [],
         processes=processes,
@@ -172,7 +181,23 @@ def _lagging(groups: Mapping[str, GroupSample], now_ms: int) -> list[str]:
     return list(dict.fromkeys((*by_time[:EXAMINED_MAX], *by_records[:EXAMINED_MAX])))
 
 
-# Jobs
+# Sources and jobs
+
+
+async def _sources(storage: Storage, principal: Principal) -> list[SourceFacts]:
+    sources = await storage.sources.list_sources(principal.namespace, limit=PAGE_ROWS)
+    visible = [one for one in sources if principal.policy.allows(Action.SOURCE_LIST, one.name.name)]
+    return list(await asyncio.gather(*(_source(storage, source) for source in visible)))
+
+
+async def _source(storage: Storage, source: InboundSource) -> SourceFacts:
+    """Return a source with its counters, or without them if they cannot be read."""
+    transfer = storage.source_transfer
+    try:
+        counts = await transfer.counts(source)
+    except MillstreamError:
+        counts = SourceCounts()
+    return SourceFacts(source, counts, transfer.failure_of(source))
 
 
 async def _jobs(storage: Storage, namespace: str) -> list[list[Job]]:

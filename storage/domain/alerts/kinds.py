@@ -35,6 +35,7 @@ class AlertKind(StrEnum):
     QUEUE_FULL = "queue_full"
     QUEUE_EXPIRING = "queue_expiring"
     GROUP_EXPIRING = "group_expiring"
+    SOURCE_FULL = "source_full"
     QUEUE_STALLED = "queue_stalled"
     QUEUE_PAUSED = "queue_paused"
     QUEUE_PARKED = "queue_parked"
@@ -42,6 +43,7 @@ class AlertKind(StrEnum):
     GROUP_STALLED = "group_stalled"
     GROUP_PAUSED = "group_paused"
     GROUP_BEHIND = "group_behind"
+    SOURCE_BLOCKED = "source_blocked"
     DELIVERER_MISSING = "deliverer_missing"
     JOBS_UNSERVED = "jobs_unserved"
     DEAD_LETTERS = "dead_letters"
@@ -49,6 +51,7 @@ class AlertKind(StrEnum):
     WEBHOOK_DISABLED = "webhook_disabled"
     WEBHOOK_BLOCKED = "webhook_blocked"
     WEBHOOK_FAILING = "webhook_failing"
+    SOURCE_REJECTING = "source_rejecting"
     JOB_FAILED = "job_failed"
     ARCHIVE_BEHIND = "archive_behind"
     OBJECT_FAILING = "object_failing"
@@ -67,7 +70,12 @@ class AlertKind(StrEnum):
 
 _KINDS_OF = {
     Severity.OUTAGE: (AlertKind.CHECK_FAILED, AlertKind.SWEEPER_MISSING, AlertKind.STORE_FULL),
-    Severity.LOSS: (AlertKind.QUEUE_FULL, AlertKind.QUEUE_EXPIRING, AlertKind.GROUP_EXPIRING),
+    Severity.LOSS: (
+        AlertKind.QUEUE_FULL,
+        AlertKind.QUEUE_EXPIRING,
+        AlertKind.GROUP_EXPIRING,
+        AlertKind.SOURCE_FULL,
+    ),
     Severity.STOPPED: (
         AlertKind.QUEUE_STALLED,
         AlertKind.QUEUE_PAUSED,
@@ -76,6 +84,7 @@ _KINDS_OF = {
         AlertKind.GROUP_STALLED,
         AlertKind.GROUP_PAUSED,
         AlertKind.GROUP_BEHIND,
+        AlertKind.SOURCE_BLOCKED,
         AlertKind.DELIVERER_MISSING,
         AlertKind.JOBS_UNSERVED,
     ),

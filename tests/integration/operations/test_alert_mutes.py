@@ -9,7 +9,6 @@ from storage.domain.access.credentials import Rights
 from storage.domain.access.permissions import Effect, Grant, Role
 from storage.domain.alerts.kinds import AlertKind, AlertSubject
 from storage.domain.errors import QuotaReached, ValidationFailed
-from storage.settings import StorageSettings
 from tests.secured_service import running_secured_service
 
 pytestmark = pytest.mark.one_store
@@ -18,11 +17,6 @@ HOME = "default"
 DEAD = AlertSubject(AlertKind.DEAD_LETTERS, "orders")
 STALLED = AlertSubject(AlertKind.QUEUE_STALLED, "orders")
 PATH = "/v1/alerts/dead_letters/orders/mute"
-
-
-@pytest.fixture
-def settings(redis_url, database_url):
-    return StorageSettings(redis_url=redis_url, database_url=database_url)
 
 
 @pytest.fixture

@@ -15,6 +15,7 @@ from api.admin.alerts.alert import (
     AlertInputs,
     GroupFacts,
     QueueFacts,
+    SourceFacts,
 )
 from api.admin.alerts.deployment import MEMORY_FULL
 from api.admin.alerts.engine import LABELS, NAMED_MAX, find_alerts
@@ -23,10 +24,17 @@ from storage.domain.alerts.kinds import AlertKind, AlertSubject
 from storage.domain.alerts.mutes import AlertMute
 from storage.domain.groups.group import Group, GroupKind, GroupSpec
 from storage.domain.jobs import Job, JobKind, JobState, RequestedState
-from storage.domain.names import GroupName, StreamName, WebhookName
+from storage.domain.names import GroupName, SourceName, StreamName, WebhookName
 from storage.domain.presence import FailingObject, ProcessRole, ProcessSeen
 from storage.domain.queues.policies import QueueCaps
 from storage.domain.queues.queue import QueueSpec
+from storage.domain.sources.source import (
+    InboundSource,
+    SourceCounts,
+    SourceSpec,
+    SourceTarget,
+    WebhookProvider,
+)
 from storage.domain.streams.stream import Shard, Stream, StreamSpec
 from storage.domain.timeseries.history import NO_HISTORY, History, StateStart
 from storage.domain.timeseries.samples import (
@@ -67,6 +75,7 @@ def found(mutes=(), **facts):
         "groups": {},
         "total": TotalSample(memory_used_bytes=1, memory_max_bytes=100),
         "webhooks": (),
+        "sources": (),
         "failed_jobs": (),
         "unserved_jobs": (),
         "processes": ALL_PROCESSES,
@@ -163,6 +172,23 @@ def webhook(name="shop", disabled_at_ms=None, source="group:g", **health):
         changed_at_ms=0,
         health=DeliveryHealth(**health),
         disabled_at_ms=disabled_at_ms,
+    )
+
+
+def source(**spec):
+    return InboundSource(
+        name=SourceName("github"),
+        source_id="s",
+        spec=SourceSpec(
+            provider=WebhookProvider.GITHUB,
+            secrets=("a secret of the provider",),
+            into=SourceTarget(queue="orders"),
+            **spec,
+        ),
+        tokens=(),
+        version=1,
+        created_at_ms=0,
+        changed_at_ms=0,
     )
 
 
@@ -452,6 +478,43 @@ def test_webhooks_are_ranked_by_their_backlog():
 
     assert [alert.subject.object for alert in alerts] == ["b", "a", "c"]
     assert (alerts[0].start, alerts[0].last_ms) == (StateStart(8), 9)
+
+
+@pytest.mark.parametrize(
+    ("counts", "kind", "level"),
+    [
+        (SourceCounts(waiting=3, waiting_since_ms=NOW_MS - 1000), None, ""),
+        (
+            SourceCounts(waiting=3, waiting_since_ms=NOW_MS - limits.SOURCE_BLOCKED_MS),
+            AlertKind.SOURCE_BLOCKED,
+            BAD,
+        ),
+        (
+            SourceCounts(waiting=3, waiting_bytes=limits.OUTBOX_BYTES_MAX, waiting_since_ms=1),
+            AlertKind.SOURCE_FULL,
+            BAD,
+        ),
+        (SourceCounts(rejected=1, last_rejected_at_ms=NOW_MS), AlertKind.SOURCE_REJECTING, WARN),
+        (SourceCounts(last_rejected_at_ms=NOW_MS - 2 * limits.DAY_MS), None, ""),
+        (SourceCounts(last_rejected_at_ms=NOW_MS - 2, last_accepted_at_ms=NOW_MS), None, ""),
+    ],
+)
+def test_state_of_source_has_one_kind(counts, kind, level):
+    alerts = alerts_for(sources=[SourceFacts(source(), counts, "no such queue")])
+
+    assert [(alert.subject.kind, alert.level) for alert in alerts] == [(kind, level)] * bool(kind)
+
+
+def test_waiting_events_have_reason_and_size():
+    counts = SourceCounts(waiting=2, waiting_bytes=2048, waiting_since_ms=7)
+
+    [failing] = alerts_for(sources=[SourceFacts(source(), counts, "no such queue")])
+    [paused] = alerts_for(sources=[SourceFacts(source(paused=True), counts)])
+
+    assert failing.detail == "2 events wait for the target, 2.0 KiB. no such queue"
+    assert paused.detail == "2 events wait for the target, 2.0 KiB. It is paused."
+    assert (failing.target, paused.target) == ("", "paused")
+    assert failing.start == StateStart(7)
 
 
 def test_jobs_without_worker_are_reported_once():
