@@ -112,6 +112,11 @@ class QueueFacts(NamedTuple):
     history: History = NO_HISTORY
     is_dead_letter_queue: bool = False
 
+    @property
+    def is_examined(self) -> bool:
+        """Return whether its history was read."""
+        return self.history is not NO_HISTORY
+
 
 class GroupFacts(NamedTuple):
     """A consumer group: its last sample and, if it is examined, definitions and history."""
@@ -121,6 +126,11 @@ class GroupFacts(NamedTuple):
     stream: Stream | None = None
     stream_sample: StreamSample | None = None
     history: History = NO_HISTORY
+
+    @property
+    def is_examined(self) -> bool:
+        """Return whether its history was read."""
+        return self.history is not NO_HISTORY
 
 
 class SourceFacts(NamedTuple):

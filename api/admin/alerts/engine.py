@@ -7,6 +7,7 @@ Every object is judged; of each kind the worst NAMED_MAX are described, and all 
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from heapq import nsmallest
 from typing import NamedTuple
 
 from api.admin.alerts.alert import Alert, AlertCandidate, AlertInputs, level_of
@@ -169,25 +170,40 @@ def _candidates(inputs: AlertInputs) -> Iterator[AlertCandidate]:
     yield from job_alerts(inputs)
 
 
-def worst_by_kind(
-    candidates: Iterable[AlertCandidate],
-) -> dict[AlertKind, list[AlertCandidate]]:
-    """Return the candidates by kind, the kind of the most harmful one first, and so in each."""
-    by_kind: dict[AlertKind, list[AlertCandidate]] = defaultdict(list)
-    for candidate in sorted(candidates, key=lambda candidate: candidate.finding.rank):
-        by_kind[candidate.finding.subject.kind].append(candidate)
-    return by_kind
+class CandidatesOfKind(NamedTuple):
+    """All candidates of one kind, and the worst of them in order."""
+
+    kind: AlertKind
+    candidates: Sequence[AlertCandidate]
+    worst: Sequence[AlertCandidate]
+
+
+def candidates_by_kind(candidates: Iterable[AlertCandidate]) -> list[CandidatesOfKind]:
+    """Return the candidates by kind, the kind of the most harmful one first."""
+    by_kind: dict[str, list[AlertCandidate]] = defaultdict(list)
+    for candidate in candidates:
+        by_kind[candidate.finding.subject.kind.value].append(candidate)
+    kinds = [
+        CandidatesOfKind(AlertKind(kind), of_kind, nsmallest(NAMED_MAX, of_kind, key=_order))
+        for kind, of_kind in by_kind.items()
+    ]
+    return sorted(kinds, key=lambda of_kind: of_kind.worst[0].finding.rank)
+
+
+def _order(candidate: AlertCandidate) -> tuple[float, str]:
+    """Return the rank of a candidate among those of its kind."""
+    return (-candidate.finding.harm, candidate.finding.subject.object)
 
 
 def _grouped(candidates: Iterable[AlertCandidate]) -> list[AlertGroup]:
     return [
         AlertGroup(
-            kind,
-            [one.describe(one.finding) for one in of_kind[:NAMED_MAX]],
-            len(of_kind),
-            sum(one.finding.waiting for one in of_kind),
+            of_kind.kind,
+            [one.describe(one.finding) for one in of_kind.worst],
+            len(of_kind.candidates),
+            sum(one.finding.waiting for one in of_kind.candidates),
         )
-        for kind, of_kind in worst_by_kind(candidates).items()
+        for of_kind in candidates_by_kind(candidates)
     ]
 
 

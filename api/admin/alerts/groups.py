@@ -15,7 +15,7 @@ from api.admin.alerts.loss import Ceiling, loss_in_ms, loss_text
 from storage.domain.alerts.kinds import AlertKind, AlertSubject
 from storage.domain.alerts.rank import Finding
 from storage.domain.groups.group import GroupKind
-from storage.domain.timeseries.history import NO_HISTORY, StateCondition
+from storage.domain.timeseries.history import StateCondition
 
 GROUP_COLUMNS = ("lag_records", "lag_ms", "committed_per_second")
 """Columns of a group's history that the rules look at."""
@@ -57,7 +57,7 @@ def _is_read(facts: GroupFacts) -> bool:
 
 def _is_quiet(facts: GroupFacts, now_ms: int) -> bool:
     """Return whether the oldest unread record is older than a day, and none was added since."""
-    if facts.sample.lag_ms(now_ms) < QUIET_MS or facts.history is NO_HISTORY:
+    if facts.sample.lag_ms(now_ms) < QUIET_MS or not facts.is_examined:
         return False
     increased_ms = facts.history.last_increase_ms("lag_records")
     return increased_ms is None or now_ms - increased_ms >= QUIET_MS

@@ -5,18 +5,17 @@ others are judged by their samples.
 """
 
 import asyncio
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import chain
 
 from api.admin.alerts.alert import (
-    AlertCandidate,
     AlertInputs,
     GroupFacts,
     QueueFacts,
     SourceFacts,
 )
 from api.admin.alerts.deployment import MEMORY_COLUMNS, is_memory_high
-from api.admin.alerts.engine import NAMED_MAX, worst_by_kind
+from api.admin.alerts.engine import NAMED_MAX, candidates_by_kind
 from api.admin.alerts.groups import GROUP_COLUMNS
 from api.admin.alerts.queues import QUEUE_COLUMNS, is_stalled, queue_alerts
 from api.admin.lists import PAGE_ROWS
@@ -112,14 +111,10 @@ async def _examined_queues(
 def _worst_queues(facts: Mapping[str, QueueFacts], now_ms: int) -> list[str]:
     """Return the worst queues of each kind, as far as their samples show it."""
     alerts = (queue_alerts(name, queue, now_ms) for name, queue in facts.items())
-    return _names_of_worst(chain.from_iterable(alerts))
-
-
-def _names_of_worst(candidates: Iterable[AlertCandidate]) -> list[str]:
     return [
         candidate.finding.subject.object
-        for of_kind in worst_by_kind(candidates).values()
-        for candidate in of_kind[:EXAMINED_MAX]
+        for of_kind in candidates_by_kind(chain.from_iterable(alerts))
+        for candidate in of_kind.worst
     ]
 
 

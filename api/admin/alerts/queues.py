@@ -15,7 +15,7 @@ from api.admin.alerts.loss import Ceiling, loss_in_ms, loss_text
 from storage.domain import limits
 from storage.domain.alerts.kinds import AlertKind, AlertSubject
 from storage.domain.alerts.rank import Finding
-from storage.domain.timeseries.history import NO_HISTORY, StateCondition
+from storage.domain.timeseries.history import StateCondition
 from storage.domain.timeseries.samples import QueueSample
 
 QUEUE_COLUMNS = (
@@ -57,7 +57,7 @@ def queue_alerts(name: str, facts: QueueFacts, now_ms: int) -> Iterator[AlertCan
     if queue.dead_lettered:
         new = _new_dead_letters(facts)
         kind = AlertKind.DEAD_LETTERS if new else AlertKind.DEAD_LETTERS_OLD
-        growth = facts.history.growth_per_minute("dead_lettered")
+        growth = _growth(facts, "dead_lettered")
         finding = Finding(AlertSubject(kind, name), queue.dead_lettered, growth)
         yield AlertCandidate(finding, partial(_describe_dead_letters, facts, new))
 
@@ -102,7 +102,7 @@ def _parked_kind(facts: QueueFacts, now_ms: int) -> AlertKind:
 def _is_quiet(facts: QueueFacts, now_ms: int) -> bool:
     """Return whether nothing was sent for a day, by the oldest message and by the rates."""
     is_old = facts.sample.oldest_age_ms(now_ms) >= QUIET_MS
-    return is_old and facts.history is not NO_HISTORY and not _has_traffic(facts)
+    return is_old and facts.is_examined and not _has_traffic(facts)
 
 
 def _has_traffic(facts: QueueFacts) -> bool:
@@ -112,7 +112,9 @@ def _has_traffic(facts: QueueFacts) -> bool:
 
 def _is_received(facts: QueueFacts) -> bool:
     """Return whether messages are received: in the last sample, or in the last minutes."""
-    return bool(facts.sample.received_per_second) or facts.history.has_been_positive(
+    if facts.sample.received_per_second:
+        return True
+    return facts.is_examined and facts.history.has_been_positive(
         "received_per_second", WAITS_LONG_MS
     )
 
@@ -136,23 +138,27 @@ _AGING = float(limits.MINUTE_MS)  # per minute, of a message that nobody receive
 
 def _new_dead_letters(facts: QueueFacts) -> int:
     """Return the dead letters of the last hour; 1 or 0 for a queue that is not examined."""
-    if facts.history is not NO_HISTORY:
+    if facts.is_examined:
         return facts.history.increase("dead_lettered")
-    queue = facts.sample
-    return int(
-        bool(
-            queue.dead_exhausted_per_second
-            or queue.dead_rejected_per_second
-            or queue.dead_full_per_second
-        )
+    return int(_dead_per_second(facts.sample) > 0)
+
+
+def _dead_per_second(queue: QueueSample) -> float:
+    rates = (
+        queue.dead_exhausted_per_second,
+        queue.dead_rejected_per_second,
+        queue.dead_full_per_second,
     )
+    return sum(rate or 0 for rate in rates)
 
 
 def _growth(facts: QueueFacts, column: str) -> float:
-    """Return the growth of a state per minute; of a queue that is not examined, that of all."""
-    if facts.history is not NO_HISTORY:
+    """Return the growth of a state per minute; of a queue that is not examined, by its rates."""
+    if facts.is_examined:
         return facts.history.growth_per_minute(column)
     queue = facts.sample
+    if column == "dead_lettered":
+        return 60 * _dead_per_second(queue)
     added = (queue.sent_per_second or 0) + (queue.moved_in_per_second or 0)
     return 60 * (added - (queue.acknowledged_per_second or 0))
 
