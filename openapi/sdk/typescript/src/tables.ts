@@ -4,6 +4,9 @@
 export const REPEATS: readonly (readonly [string, string, string, readonly string[]])[] = [
   ["GET", "/livez", "safe", []],
   ["GET", "/readyz", "safe", []],
+  ["GET", "/v1/alerts/mutes", "safe", []],
+  ["PUT", "/v1/alerts/{kind}/{object}/mute", "safe", []],
+  ["DELETE", "/v1/alerts/{kind}/{object}/mute", "safe", []],
   ["GET", "/v1/archives/{stream}", "safe", []],
   ["GET", "/v1/archives/{stream}/files", "safe", []],
   ["POST", "/v1/archives/{stream}/flushes", "safe", []],

@@ -65,6 +65,7 @@ REPEATS: dict[str, str] = {
     "list_jobs": "safe",
     "list_keys": "safe",
     "list_moves": "safe",
+    "list_muted_alerts": "safe",
     "list_namespaces": "safe",
     "list_parked_groups": "safe",
     "list_processes": "safe",
@@ -80,6 +81,7 @@ REPEATS: dict[str, str] = {
     "log_in": "unsafe",
     "log_out": "safe",
     "make_ticket": "safe",
+    "mute_alert": "safe",
     "pause_consumer_group": "safe",
     "pause_group": "safe",
     "pause_queue": "safe",
@@ -127,6 +129,7 @@ REPEATS: dict[str, str] = {
     "test_source": "unsafe",
     "test_webhook": "unsafe",
     "truncate_shard": "safe",
+    "unmute_alert": "safe",
     "whoami": "safe",
 }
 GUARDS: dict[str, tuple[str, ...]] = {

@@ -5,6 +5,15 @@ export type ClientOptions = {
 };
 
 /**
+ * AlertKind
+ *
+ * Kind of an alert.
+ *
+ * A mute names it: a state that gets worse has another kind, which is not muted.
+ */
+export type AlertKind = 'check_failed' | 'sweeper_missing' | 'store_full' | 'queue_full' | 'queue_expiring' | 'group_expiring' | 'source_full' | 'queue_stalled' | 'queue_paused' | 'queue_parked' | 'queue_behind' | 'group_stalled' | 'group_paused' | 'group_behind' | 'source_blocked' | 'deliverer_missing' | 'jobs_unserved' | 'dead_letters' | 'dead_letter_queue' | 'webhook_disabled' | 'webhook_blocked' | 'webhook_failing' | 'source_rejecting' | 'job_failed' | 'archive_behind' | 'object_failing' | 'process_overloaded' | 'store_nearly_full' | 'queue_quiet' | 'group_quiet' | 'dead_letters_old' | 'dead_letter_queue_old';
+
+/**
  * ApiProtocol
  *
  * API through which a call was made.
@@ -2905,6 +2914,67 @@ export type MoveOut = {
  * State of a move job.
  */
 export type MoveState = 'running' | 'completed' | 'cancelling' | 'cancelled' | 'failed';
+
+/**
+ * MuteConfig
+ *
+ * Duration of a mute.
+ */
+export type MuteConfig = {
+    /**
+     * Duration Seconds
+     *
+     * 60 to 2592000 (30 days); the mute ends by itself.
+     */
+    duration_seconds: number;
+};
+
+/**
+ * MuteOut
+ *
+ * A muted alert: the dashboard lists it separately, until a time.
+ */
+export type MuteOut = {
+    kind: AlertKind;
+    /**
+     * Object
+     *
+     * The object that the alert is about.
+     */
+    object: string;
+    /**
+     * Muted By
+     *
+     * Name of the principal that muted it.
+     */
+    muted_by: string;
+    /**
+     * Muted At
+     */
+    muted_at: string;
+    /**
+     * Until
+     *
+     * End of the mute.
+     */
+    until: string;
+};
+
+/**
+ * MutePage
+ *
+ * Mutes by kind and object.
+ */
+export type MutePage = {
+    /**
+     * Items
+     */
+    items: Array<MuteOut>;
+    /**
+     * Next Cursor
+     */
+    next_cursor: string | null;
+};
 
 /**
  * NamespaceConfig
@@ -8277,6 +8347,99 @@ export type CheckReadyResponses = {
 };
 
 export type CheckReadyResponse = CheckReadyResponses[keyof CheckReadyResponses];
+
+export type ListMutedAlertsData = {
+    body?: never;
+    path?: never;
+    query?: {
+        limit?: number;
+        /**
+         * `next_cursor` of the previous page.
+         */
+        cursor?: string;
+    };
+    url: '/v1/alerts/mutes';
+};
+
+export type ListMutedAlertsErrors = {
+    /**
+     * A problem
+     */
+    default: Problem;
+};
+
+export type ListMutedAlertsError = ListMutedAlertsErrors[keyof ListMutedAlertsErrors];
+
+export type ListMutedAlertsResponses = {
+    /**
+     * Successful Response
+     */
+    200: MutePage;
+};
+
+export type ListMutedAlertsResponse = ListMutedAlertsResponses[keyof ListMutedAlertsResponses];
+
+export type UnmuteAlertData = {
+    body?: never;
+    path: {
+        kind: AlertKind;
+        /**
+         * The object that the alert is about, such as the name of a queue.
+         */
+        object: string;
+    };
+    query?: never;
+    url: '/v1/alerts/{kind}/{object}/mute';
+};
+
+export type UnmuteAlertErrors = {
+    /**
+     * A problem
+     */
+    default: Problem;
+};
+
+export type UnmuteAlertError = UnmuteAlertErrors[keyof UnmuteAlertErrors];
+
+export type UnmuteAlertResponses = {
+    /**
+     * Successful Response
+     */
+    204: void;
+};
+
+export type UnmuteAlertResponse = UnmuteAlertResponses[keyof UnmuteAlertResponses];
+
+export type MuteAlertData = {
+    body: MuteConfig;
+    path: {
+        kind: AlertKind;
+        /**
+         * The object that the alert is about, such as the name of a queue.
+         */
+        object: string;
+    };
+    query?: never;
+    url: '/v1/alerts/{kind}/{object}/mute';
+};
+
+export type MuteAlertErrors = {
+    /**
+     * A problem
+     */
+    default: Problem;
+};
+
+export type MuteAlertError = MuteAlertErrors[keyof MuteAlertErrors];
+
+export type MuteAlertResponses = {
+    /**
+     * Successful Response
+     */
+    200: MuteOut;
+};
+
+export type MuteAlertResponse = MuteAlertResponses[keyof MuteAlertResponses];
 
 export type GetArchiveData = {
     body?: never;
