@@ -9,6 +9,7 @@ from storage.domain.access.credentials import Rights
 from storage.domain.access.permissions import Effect, Grant, Role
 from storage.domain.alerts.kinds import AlertKind, AlertSubject
 from storage.domain.errors import QuotaReached, ValidationFailed
+from storage.domain.quotas import NO_QUOTAS
 from tests.secured_service import running_secured_service
 
 pytestmark = pytest.mark.one_store
@@ -83,6 +84,16 @@ async def test_mutes_of_a_namespace_are_limited(engines, clock, monkeypatch):
     await engines.alert_mutes.mute(HOME, third, limits.HOUR_MS, by="ada")
 
     assert await subjects(engines) == [third]
+
+
+async def test_mutes_are_deleted_with_their_namespace(engines):
+    await engines.namespaces.put("acme", NO_QUOTAS)
+    await engines.alert_mutes.mute("acme", DEAD, limits.HOUR_MS, by="ada")
+
+    await engines.namespaces.delete("acme")
+    await engines.namespaces.put("acme", NO_QUOTAS)
+
+    assert await engines.alert_mutes.list("acme") == []
 
 
 async def test_mute_requires_permission_on_its_object(service):

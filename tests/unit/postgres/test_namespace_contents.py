@@ -11,7 +11,10 @@ from storage.postgres.repositories.namespaces import _DELETIONS
 OWNED = [
     table.name
     for table in SQLModel.metadata.sorted_tables
-    if any(key.target_fullname == "namespaces.name" for key in table.foreign_keys)
+    if any(
+        key.target_fullname == "namespaces.name" and key.ondelete != "CASCADE"
+        for key in table.foreign_keys
+    )
     and table.name != "logs"  # they belong to queues, streams and webhooks
 ]
 
