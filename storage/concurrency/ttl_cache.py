@@ -23,10 +23,10 @@ class _TimedResult(NamedTuple, Generic[V]):
 class TtlCache(Generic[V]):
     """Cache of results by key with an expiry; concurrent callers share one load."""
 
-    def __init__(self, age_ms: int, clock: Clock) -> None:
+    def __init__(self, age_ms: int, clock: Clock, *, entries_max: int = _ENTRIES_MAX) -> None:
         self._clock = clock
         self._results: TLRUCache[Hashable, _TimedResult[V]] = TLRUCache(
-            _ENTRIES_MAX, lambda _key, loaded, _now: loaded.began_ms + age_ms, clock.now_ms
+            entries_max, lambda _key, loaded, _now: loaded.began_ms + age_ms, clock.now_ms
         )
         self._loads = SingleFlight[Hashable, V]()
 

@@ -66,7 +66,9 @@ class TimeSeriesQuery:
         self._groups = groups
         self._charts = ChartReader(hot, clock)
         self._latest_cache: TtlCache[Any] = TtlCache(limits.SERIES_CACHE_MS, clock)
-        self._weeks_cache: TtlCache[Any] = TtlCache(limits.SERIES_WEEKS_CACHE_MS, clock)
+        self._weeks_cache: TtlCache[Any] = TtlCache(
+            limits.SERIES_WEEKS_CACHE_MS, clock, entries_max=limits.SERIES_WEEKS_CACHED_MAX
+        )
 
     async def sample(self) -> int:
         """Measure everything, at most once in ten seconds over all processes.
@@ -258,15 +260,16 @@ class TimeSeriesQuery:
         async def read(window_ms: int, of: Sequence[N]) -> dict[N, Samples]:
             return await self._of_page(shape, of, id_of, window_ms, None, columns=columns)
 
+        async def weeks(name: N) -> Samples | None:
+            charts = partial(read, limits.SERIES_QUARTER_RETENTION_MS, [name])
+            page = await self._weeks_cache.get((shape.kind, name, tuple(columns)), charts)
+            chart_of_weeks: Samples | None = page.get(name)
+            return chart_of_weeks
+
         hours = await read(limits.HOUR_MS, names)
-        older = sorted((name for name, hour in hours.items() if hour.is_complete), key=str)
-        weeks: Mapping[N, Samples] = {}
-        if older:
-            key = (shape.kind, tuple(older), tuple(columns))
-            weeks = await self._weeks_cache.get(
-                key, partial(read, limits.SERIES_QUARTER_RETENTION_MS, older)
-            )
-        return {name: History(hour, weeks.get(name)) for name, hour in hours.items()}
+        older = [name for name, hour in hours.items() if hour.is_complete]
+        traced = dict(zip(older, await asyncio.gather(*map(weeks, older)), strict=True))
+        return {name: History(hour, traced.get(name)) for name, hour in hours.items()}
 
     async def _queue_id(self, name: QueueName) -> str:
         return (await self._catalog.queue(name)).log_id

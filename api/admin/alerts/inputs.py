@@ -89,8 +89,8 @@ async def _queues(storage: Storage, principal: Principal, now_ms: int) -> dict[s
 async def _examined_queues(
     storage: Storage, namespace: str, facts: Mapping[str, QueueFacts], now_ms: int
 ) -> dict[str, QueueFacts]:
-    names = [*_worst_queues(facts, now_ms), *_oldest(facts, now_ms)][: limits.SERIES_PAGE_MAX]
-    queues = await storage.search.queues(namespace, list(dict.fromkeys(names)))
+    names = dict.fromkeys((*_worst_queues(facts, now_ms), *_oldest(facts, now_ms)))
+    queues = await storage.search.queues(namespace, list(names)[: limits.SERIES_PAGE_MAX])
     stalled = [name for name in queues if is_stalled(facts[name].sample, now_ms)]
     targets, histories = await asyncio.gather(
         storage.search.dead_letter_queues(namespace, stalled),

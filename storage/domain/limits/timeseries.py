@@ -25,6 +25,7 @@ SERIES_RATE_STEPS = 3  # a rate covers at most this many steps: after a longer g
 SERIES_CLOCK_SLOTS = 360  # an hour: samples further ahead were measured with a wrong clock
 SERIES_CACHE_MS = 2 * SECOND_MS  # how long a process caches the latest samples and their times
 SERIES_WEEKS_CACHE_MS = MINUTE_MS  # how long a process caches what lies more than an hour back
+SERIES_WEEKS_CACHED_MAX = 64  # histories of that kind in a process; 400 KB each for a busy queue
 SERIES_ROWS_PER_PAGE = 5_000  # names and ids only, per statement
 SERIES_PAGE_MAX = 100  # charts that are read together
 OBJECT_METRICS_MAX = (

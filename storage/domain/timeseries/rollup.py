@@ -232,30 +232,33 @@ def chart(
     values: dict[str, tuple[float | None, ...]] = {}
     place = 0
     for column in shape.columns:
-        if columns is None or column.chart_name in columns:
-            for name, series in _series_of(column, measured_rows, measured, place):
-                values[name] = series[ahead:]
+        for name, series in _series_of(column, measured_rows, measured, place, columns):
+            values[name] = series[ahead:]
         place += _column_width(column)
     return Samples(step_ms=ring.step_ms, start_ms=slots.start * ring.step_ms, columns=values)
 
 
 def _series_of(
-    column: SampleColumn, rows: Sequence[Row | None], ticks: Sequence[Tick | None], place: int
+    column: SampleColumn,
+    rows: Sequence[Row | None],
+    ticks: Sequence[Tick | None],
+    place: int,
+    columns: Collection[str] | None,
 ) -> Iterator[tuple[str, tuple[float | None, ...]]]:
-    """Yield the names and values of a column in a chart."""
-    name = column.chart_name
-    match column.measure:
-        case Measure.LEVEL:
-            yield name, _levels(rows, place)
-        case Measure.PEAK:
-            yield name, _levels(rows, place)
-            yield f"{name}_max", _plain(rows, place + 1)
-        case Measure.SINCE:
-            yield name, _ages(rows, ticks, place)
-        case Measure.COUNT:
-            yield name, _rates(rows, ticks, place)
-        case Measure.LAST:
-            pass
+    """Yield the names and values of a column in a chart, of those that are requested."""
+    name, highest = column.chart_name, f"{column.chart_name}_max"
+    if columns is None or name in columns:
+        match column.measure:
+            case Measure.LEVEL | Measure.PEAK:
+                yield name, _levels(rows, place)
+            case Measure.SINCE:
+                yield name, _ages(rows, ticks, place)
+            case Measure.COUNT:
+                yield name, _rates(rows, ticks, place)
+            case Measure.LAST:
+                pass
+    if column.measure is Measure.PEAK and (columns is None or highest in columns):
+        yield highest, _plain(rows, place + 1)
 
 
 def _measured(tick: Tick | None, slot: int, resource_id: str) -> Tick | None:

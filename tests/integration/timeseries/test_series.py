@@ -592,6 +592,6 @@ async def test_history_of_another_process_reaches_beyond_the_hour(storage, other
     assert start is not None
     assert not start.or_earlier
     assert abs(start.at_ms - began_ms) <= QUARTERS.step_ms
-    assert set(history.hour.columns) == {"ready", "ready_max", "sent_per_second"}
+    assert set(history.hour.columns) == {"ready", "sent_per_second"}
     assert not history.has_been_positive("sent_per_second", limits.MINUTE_MS)
     assert history.has_been_positive("sent_per_second", limits.DAY_MS)
