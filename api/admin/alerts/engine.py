@@ -36,6 +36,7 @@ LABELS = {
     AlertKind.QUEUE_STALLED: "queues without a consumer",
     AlertKind.QUEUE_PAUSED: "paused queues with messages",
     AlertKind.QUEUE_PARKED: "queues with parked groups",
+    AlertKind.QUEUE_BLOCKED: "queues whose consumers acknowledge nothing",
     AlertKind.QUEUE_BEHIND: "queues falling behind",
     AlertKind.GROUP_STALLED: "groups without members",
     AlertKind.GROUP_PAUSED: "paused groups with lag",

@@ -5,7 +5,8 @@ others are judged by their samples.
 """
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from itertools import chain
 
 from api.admin.alerts.alert import (
@@ -22,11 +23,12 @@ from api.admin.lists import PAGE_ROWS
 from storage.bootstrap import Storage
 from storage.domain import limits
 from storage.domain.access.permissions import Action, Principal
-from storage.domain.errors import MillstreamError
+from storage.domain.errors import MillstreamError, StreamNotFound
 from storage.domain.jobs import Job, JobState, WaitReason
-from storage.domain.names import GroupName
+from storage.domain.names import GroupName, StreamName
 from storage.domain.presence import ProcessSeen
 from storage.domain.sources.source import InboundSource, SourceCounts
+from storage.domain.streams.stream import Stream
 from storage.domain.timeseries.history import NO_HISTORY
 from storage.domain.timeseries.samples import GroupSample, QueueSample
 from storage.operations.job_waits import reasons_among
@@ -153,19 +155,26 @@ async def _examined_groups(
             [GroupName(name, namespace) for name in names], GROUP_COLUMNS
         ),
     )
-    streams = await storage.search.streams(
-        namespace, list({group.spec.stream for group in groups.values()})
-    )
+    streams = await _streams(storage, {group.stream for group in groups.values()})
     return {
         name: GroupFacts(
             facts[name].sample,
             group,
-            streams.get(group.spec.stream),
+            streams.get(group.stream),
             stream_samples.get(group.spec.stream),
             histories.get(group.name, NO_HISTORY),
         )
         for name, group in groups.items()
     }
+
+
+async def _streams(storage: Storage, names: Collection[StreamName]) -> dict[StreamName, Stream]:
+    """Return those of the streams that exist, also views of queues; from the cache if possible."""
+    streams = {}
+    for name in names:
+        with suppress(StreamNotFound):
+            streams[name] = await storage.catalog.stream(name)
+    return streams
 
 
 def _lagging(groups: Mapping[str, GroupSample], now_ms: int) -> list[str]:

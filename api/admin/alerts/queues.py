@@ -15,6 +15,7 @@ from api.admin.alerts.loss import Ceiling, loss_in_ms, loss_text
 from storage.domain import limits
 from storage.domain.alerts.kinds import AlertKind, AlertSubject
 from storage.domain.alerts.rank import Finding
+from storage.domain.queues.policies import PoisonPolicy
 from storage.domain.timeseries.history import StateCondition
 from storage.domain.timeseries.samples import QueueSample
 
@@ -27,6 +28,7 @@ QUEUE_COLUMNS = (
     "oldest_age_ms",
     "sent_per_second",
     "received_per_second",
+    "acknowledged_per_second",
     "moved_in_per_second",
 )
 """Columns of a queue's history that the rules look at."""
@@ -80,7 +82,9 @@ def _waiting_kind(facts: QueueFacts, now_ms: int) -> AlertKind | None:
         return AlertKind.QUEUE_QUIET
     if facts.spec is not None and facts.spec.paused:
         return AlertKind.QUEUE_PAUSED
-    return AlertKind.QUEUE_BEHIND if _is_received(facts) else AlertKind.QUEUE_STALLED
+    if not _is_received(facts):
+        return AlertKind.QUEUE_STALLED
+    return AlertKind.QUEUE_BLOCKED if _is_blocked(facts) else AlertKind.QUEUE_BEHIND
 
 
 def _dead_letter_queue_kind(facts: QueueFacts) -> AlertKind | None:
@@ -117,6 +121,12 @@ def _is_received(facts: QueueFacts) -> bool:
     return facts.is_examined and facts.history.has_been_positive(
         "received_per_second", WAITS_LONG_MS
     )
+
+
+def _is_blocked(facts: QueueFacts) -> bool:
+    """Return whether nothing that is received was acknowledged for long."""
+    is_acknowledged = facts.history.has_been_positive("acknowledged_per_second", WAITS_LONG_MS)
+    return facts.is_examined and not facts.sample.acknowledged_per_second and not is_acknowledged
 
 
 def _long_ms(facts: QueueFacts) -> int:
@@ -226,6 +236,13 @@ def _behind_texts(facts: QueueFacts, name: str, now_ms: int) -> Texts:
     return f"{name} is falling behind", detail, ""
 
 
+def _blocked_texts(facts: QueueFacts, name: str, now_ms: int) -> Texts:
+    is_blocking = facts.spec is not None and facts.spec.on_poison is PoisonPolicy.BLOCK
+    cause = " A failing message blocks its group." if is_blocking else ""
+    title = f"Consumers of {name} acknowledge nothing"
+    return title, f"{_waits(facts, now_ms)}{cause}", "/consumers"
+
+
 def _dead_letter_queue_texts(facts: QueueFacts, name: str, now_ms: int) -> Texts:
     return f"Messages in the dead-letter queue {name}", _waits(facts, now_ms), "/messages"
 
@@ -242,6 +259,7 @@ _WAITING_TEXTS = {
     AlertKind.QUEUE_FULL: _full_texts,
     AlertKind.QUEUE_EXPIRING: _expiring_texts,
     AlertKind.QUEUE_PAUSED: _paused_texts,
+    AlertKind.QUEUE_BLOCKED: _blocked_texts,
     AlertKind.QUEUE_BEHIND: _behind_texts,
     AlertKind.DEAD_LETTER_QUEUE: _dead_letter_queue_texts,
     AlertKind.DEAD_LETTER_QUEUE_OLD: _dead_letter_queue_texts,

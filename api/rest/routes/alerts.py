@@ -24,11 +24,11 @@ from storage.domain.alerts.kinds import AlertKind, AlertSubject
 router = APIRouter(prefix="/v1/alerts", tags=["alerts"], route_class=AuditedRoute)
 
 SEE = Depends(may(Action.ALERT_LIST))
-MANAGE = Depends(may(Action.ALERT_MANAGE, "object"))
+MANAGE = Depends(may(Action.ALERT_MANAGE, "name"))
 AlertObject = Annotated[
     str,
     Path(
-        description="The object that the alert is about, such as the name of a queue.",
+        description="Name of the object that the alert is about, such as that of a queue.",
         json_schema_extra={"pattern": "^[A-Za-z0-9_.:-]{1,256}$"},
     ),
 ]
@@ -57,10 +57,10 @@ async def list_muted_alerts(
     )
 
 
-@router.put("/{kind}/{object}/mute", dependencies=[MANAGE, Depends(require_json)])
+@router.put("/{kind}/{name}/mute", dependencies=[MANAGE, Depends(require_json)])
 async def mute_alert(
     kind: AlertKind,
-    object: AlertObject,
+    name: AlertObject,
     storage: StorageDep,
     principal: PrincipalDep,
     config: MuteConfig,
@@ -70,29 +70,29 @@ async def mute_alert(
     The dashboard then lists them as muted, for everyone in the namespace. Alerts of another kind about the same object are
     shown. Metrics do not change. An earlier mute is replaced.
     """
-    subject, duration_ms = AlertSubject(kind, object), to_ms(config.duration_seconds)
+    subject, duration_ms = AlertSubject(kind, name), to_ms(config.duration_seconds)
     mute = await storage.alert_mutes.mute(
         principal.namespace, subject, duration_ms, by=principal.name
     )
     return MuteOut.from_domain(mute)
 
 
-@router.delete("/{kind}/{object}/mute", dependencies=[MANAGE], status_code=204)
+@router.delete("/{kind}/{name}/mute", dependencies=[MANAGE], status_code=204)
 async def unmute_alert(
     kind: AlertKind,
-    object: AlertObject,
+    name: AlertObject,
     storage: StorageDep,
     principal: PrincipalDep,
 ) -> None:
     """Delete a mute: the dashboard shows the alert again."""
-    await storage.alert_mutes.unmute(principal.namespace, AlertSubject(kind, object))
+    await storage.alert_mutes.unmute(principal.namespace, AlertSubject(kind, name))
 
 
 # Examples of the OpenAPI document
 
 _MUTE = {
     "kind": "dead_letters_old",
-    "object": "orders",
+    "name": "orders",
     "muted_by": "ada",
     "muted_at": AT,
     "until": "2026-02-01T12:00:00.000Z",

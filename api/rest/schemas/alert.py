@@ -20,12 +20,14 @@ class MuteConfig(Config):
 class MuteOut(Mapped):
     """A muted alert: the dashboard lists it separately, until a time."""
 
+    renamed = {"name": "object"}
+
     kind: AlertKind
-    object: Annotated[str, Field(description="The object that the alert is about.")]
+    name: Annotated[str, Field(description="Name of the object that the alert is about.")]
     muted_by: Annotated[str, Field(description="Name of the principal that muted it.")]
     muted_at: Time
     until: Annotated[Time, Field(description="End of the mute.")]
 
 
 class MutePage(ListPage[MuteOut]):
-    """Mutes by kind and object."""
+    """Mutes by kind and name."""

@@ -39,6 +39,7 @@ class AlertKind(StrEnum):
     QUEUE_STALLED = "queue_stalled"
     QUEUE_PAUSED = "queue_paused"
     QUEUE_PARKED = "queue_parked"
+    QUEUE_BLOCKED = "queue_blocked"
     QUEUE_BEHIND = "queue_behind"
     GROUP_STALLED = "group_stalled"
     GROUP_PAUSED = "group_paused"
@@ -80,6 +81,7 @@ _KINDS_OF = {
         AlertKind.QUEUE_STALLED,
         AlertKind.QUEUE_PAUSED,
         AlertKind.QUEUE_PARKED,
+        AlertKind.QUEUE_BLOCKED,
         AlertKind.QUEUE_BEHIND,
         AlertKind.GROUP_STALLED,
         AlertKind.GROUP_PAUSED,

@@ -38,7 +38,7 @@ def check_mute(subject: AlertSubject, duration_ms: int) -> None:
     """Raise ValidationFailed unless the alert can be muted for that long."""
     if not can_mute(subject):
         detail = f"must have 1 to {limits.ALERT_OBJECT_CHARACTERS_MAX} of A-Z a-z 0-9 _ . : -"
-        raise ValidationFailed.at("/object", detail, "invalid")
+        raise ValidationFailed.at("/name", detail, "invalid")
     shortest, longest = limits.ALERT_MUTE_MS_MIN, limits.ALERT_MUTE_MS_MAX
     if faults := check_seconds("/duration_seconds", duration_ms, shortest, longest):
         raise ValidationFailed("The mute is invalid.", *faults)

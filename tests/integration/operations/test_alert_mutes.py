@@ -114,7 +114,7 @@ async def test_mute_requires_permission_on_its_object(service):
     ]
     listed = [
         [
-            item["object"]
+            item["name"]
             for item in (await service.request("GET", "/v1/alerts/mutes", key)).json()["items"]
         ]
         for key in (own, viewer)

@@ -211,9 +211,22 @@ DAYS_3 = 3 * limits.DAY_MS
         (QueueFacts(stuck()), AlertKind.QUEUE_STALLED, BAD),
         (QueueFacts(stuck(received_per_second=2.0)), AlertKind.QUEUE_BEHIND, WARN),
         (
-            QueueFacts(stuck(), history=history(received_per_second=[1, 0, 0])),
+            QueueFacts(
+                stuck(),
+                history=history(received_per_second=[1, 0, 0], acknowledged_per_second=[0, 1, 0]),
+            ),
             AlertKind.QUEUE_BEHIND,
             WARN,
+        ),
+        (
+            QueueFacts(
+                stuck(received_per_second=2.0, acknowledged_per_second=0.0),
+                history=history(
+                    received_per_second=[2] * 60, acknowledged_per_second=[1] * 20 + [0] * 40
+                ),
+            ),
+            AlertKind.QUEUE_BLOCKED,
+            BAD,
         ),
         (QueueFacts(stuck(), spec=PAUSED), AlertKind.QUEUE_PAUSED, WARN),
         (QueueFacts(stuck(), QueueCaps(3, None)), AlertKind.QUEUE_FULL, BAD),
@@ -302,7 +315,7 @@ def test_consumed_queue_whose_age_stands_loses_nothing():
     """Its oldest message is as old as ever: consumers keep up."""
     ages = [DAYS_3] * 40
     facts = QueueFacts(
-        stuck(age_ms=DAYS_3, received_per_second=1.0),
+        stuck(age_ms=DAYS_3, received_per_second=1.0, acknowledged_per_second=1.0),
         spec=DEFAULT,
         history=history(oldest_age_ms=ages, sent_per_second=[1] * 40),
     )
