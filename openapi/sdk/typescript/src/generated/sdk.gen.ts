@@ -50,7 +50,7 @@ export const listMutedAlerts = <ThrowOnError extends boolean = true>(options?: O
  */
 export const unmuteAlert = <ThrowOnError extends boolean = true>(options: Options<UnmuteAlertData, ThrowOnError>) => (options.client ?? client).delete<UnmuteAlertResponses, UnmuteAlertErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
-    url: '/v1/alerts/{kind}/{object}/mute',
+    url: '/v1/alerts/{kind}/{name}/mute',
     ...options
 });
 
@@ -64,7 +64,7 @@ export const unmuteAlert = <ThrowOnError extends boolean = true>(options: Option
  */
 export const muteAlert = <ThrowOnError extends boolean = true>(options: Options<MuteAlertData, ThrowOnError>) => (options.client ?? client).put<MuteAlertResponses, MuteAlertErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
-    url: '/v1/alerts/{kind}/{object}/mute',
+    url: '/v1/alerts/{kind}/{name}/mute',
     ...options,
     headers: {
         'Content-Type': 'application/json',

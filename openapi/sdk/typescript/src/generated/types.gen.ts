@@ -11,7 +11,7 @@ export type ClientOptions = {
  *
  * A mute names it: a state that gets worse has another kind, which is not muted.
  */
-export type AlertKind = 'check_failed' | 'sweeper_missing' | 'store_full' | 'queue_full' | 'queue_expiring' | 'group_expiring' | 'source_full' | 'queue_stalled' | 'queue_paused' | 'queue_parked' | 'queue_behind' | 'group_stalled' | 'group_paused' | 'group_behind' | 'source_blocked' | 'deliverer_missing' | 'jobs_unserved' | 'dead_letters' | 'dead_letter_queue' | 'webhook_disabled' | 'webhook_blocked' | 'webhook_failing' | 'source_rejecting' | 'job_failed' | 'archive_behind' | 'object_failing' | 'process_overloaded' | 'store_nearly_full' | 'queue_quiet' | 'group_quiet' | 'dead_letters_old' | 'dead_letter_queue_old';
+export type AlertKind = 'check_failed' | 'sweeper_missing' | 'store_full' | 'queue_full' | 'queue_expiring' | 'group_expiring' | 'source_full' | 'queue_stalled' | 'queue_paused' | 'queue_parked' | 'queue_blocked' | 'queue_behind' | 'group_stalled' | 'group_paused' | 'group_behind' | 'source_blocked' | 'deliverer_missing' | 'jobs_unserved' | 'dead_letters' | 'dead_letter_queue' | 'webhook_disabled' | 'webhook_blocked' | 'webhook_failing' | 'source_rejecting' | 'job_failed' | 'archive_behind' | 'object_failing' | 'process_overloaded' | 'store_nearly_full' | 'queue_quiet' | 'group_quiet' | 'dead_letters_old' | 'dead_letter_queue_old';
 
 /**
  * ApiProtocol
@@ -2937,11 +2937,11 @@ export type MuteConfig = {
 export type MuteOut = {
     kind: AlertKind;
     /**
-     * Object
+     * Name
      *
-     * The object that the alert is about.
+     * Name of the object that the alert is about.
      */
-    object: string;
+    name: string;
     /**
      * Muted By
      *
@@ -2963,7 +2963,7 @@ export type MuteOut = {
 /**
  * MutePage
  *
- * Mutes by kind and object.
+ * Mutes by kind and name.
  */
 export type MutePage = {
     /**
@@ -8384,12 +8384,12 @@ export type UnmuteAlertData = {
     path: {
         kind: AlertKind;
         /**
-         * The object that the alert is about, such as the name of a queue.
+         * Name of the object that the alert is about, such as that of a queue.
          */
-        object: string;
+        name: string;
     };
     query?: never;
-    url: '/v1/alerts/{kind}/{object}/mute';
+    url: '/v1/alerts/{kind}/{name}/mute';
 };
 
 export type UnmuteAlertErrors = {
@@ -8415,12 +8415,12 @@ export type MuteAlertData = {
     path: {
         kind: AlertKind;
         /**
-         * The object that the alert is about, such as the name of a queue.
+         * Name of the object that the alert is about, such as that of a queue.
          */
-        object: string;
+        name: string;
     };
     query?: never;
-    url: '/v1/alerts/{kind}/{object}/mute';
+    url: '/v1/alerts/{kind}/{name}/mute';
 };
 
 export type MuteAlertErrors = {

@@ -19,6 +19,7 @@ class AlertKind(StrEnum):
     OBJECT_FAILING = "object_failing"
     PROCESS_OVERLOADED = "process_overloaded"
     QUEUE_BEHIND = "queue_behind"
+    QUEUE_BLOCKED = "queue_blocked"
     QUEUE_EXPIRING = "queue_expiring"
     QUEUE_FULL = "queue_full"
     QUEUE_PARKED = "queue_parked"

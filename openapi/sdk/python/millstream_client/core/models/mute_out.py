@@ -20,14 +20,14 @@ class MuteOut:
         kind (AlertKind): Kind of an alert.
 
             A mute names it: a state that gets worse has another kind, which is not muted.
-        object_ (str): The object that the alert is about.
+        name (str): Name of the object that the alert is about.
         muted_by (str): Name of the principal that muted it.
         muted_at (datetime.datetime):
         until (datetime.datetime): End of the mute.
     """
 
     kind: AlertKind
-    object_: str
+    name: str
     muted_by: str
     muted_at: datetime.datetime
     until: datetime.datetime
@@ -36,7 +36,7 @@ class MuteOut:
     def to_dict(self) -> dict[str, Any]:
         kind = self.kind.value
 
-        object_ = self.object_
+        name = self.name
 
         muted_by = self.muted_by
 
@@ -49,7 +49,7 @@ class MuteOut:
         field_dict.update(
             {
                 "kind": kind,
-                "object": object_,
+                "name": name,
                 "muted_by": muted_by,
                 "muted_at": muted_at,
                 "until": until,
@@ -63,7 +63,7 @@ class MuteOut:
         d = dict(src_dict)
         kind = AlertKind(d.pop("kind"))
 
-        object_ = d.pop("object")
+        name = d.pop("name")
 
         muted_by = d.pop("muted_by")
 
@@ -73,7 +73,7 @@ class MuteOut:
 
         mute_out = cls(
             kind=kind,
-            object_=object_,
+            name=name,
             muted_by=muted_by,
             muted_at=muted_at,
             until=until,

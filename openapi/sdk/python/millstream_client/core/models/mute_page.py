@@ -15,7 +15,7 @@ T = TypeVar("T", bound="MutePage")
 
 @_attrs_define
 class MutePage:
-    """Mutes by kind and object.
+    """Mutes by kind and name.
 
     Attributes:
         items (list[MuteOut]):

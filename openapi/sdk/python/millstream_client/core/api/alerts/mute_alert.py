@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 def mute_alert(
     kind: AlertKind,
-    object_: str,
+    name: str,
     *,
     body: MuteConfig,
 ) -> Call[MuteOut]:
@@ -34,9 +34,9 @@ def mute_alert(
     return Call(
         "mute_alert",
         "PUT",
-        "/v1/alerts/{kind}/{object_}/mute".format(
+        "/v1/alerts/{kind}/{name}/mute".format(
             kind=quote(str(kind), safe=""),
-            object_=quote(str(object_), safe=""),
+            name=quote(str(name), safe=""),
         ),
         _read,
         headers=headers,

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 def unmute_alert(
     kind: AlertKind,
-    object_: str,
+    name: str,
 ) -> Call[None]:
     """Delete a mute: the dashboard shows the alert again."""
 
@@ -22,9 +22,9 @@ def unmute_alert(
     return Call(
         "unmute_alert",
         "DELETE",
-        "/v1/alerts/{kind}/{object_}/mute".format(
+        "/v1/alerts/{kind}/{name}/mute".format(
             kind=quote(str(kind), safe=""),
-            object_=quote(str(object_), safe=""),
+            name=quote(str(name), safe=""),
         ),
         _read,
         **_kwargs,
