@@ -43,14 +43,14 @@ async def show_overview(context: Context) -> Response:
         storage.alert_mutes.list(principal.namespace),
         _hour(storage, principal),
     )
-    alerts = find_alerts(seen, mutes)
-    visible = [one for one in alerts.muted if context.may(Action.ALERT_LIST, one.mute.object)]
+    alerts = find_alerts(
+        seen, [mute for mute in mutes if context.may(Action.ALERT_LIST, mute.object)]
+    )
     return context.render(
         "overview.html",
         live=True,
         alerts=alerts,
-        muted=visible[:MUTES_NAMED_MAX],
-        muted_count=len(visible),
+        muted_max=MUTES_NAMED_MAX,
         rows_max=ROWS_MAX,
         mutable=lambda alert: (
             is_mutable(alert) and context.may(Action.ALERT_MANAGE, alert.subject.object)

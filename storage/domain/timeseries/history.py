@@ -58,10 +58,7 @@ class History(NamedTuple):
         return ((values[after] or 0) - (values[before] or 0)) / minutes
 
     def increase(self, column: str) -> int:
-        """Return the increase within the hour, from the lowest sample to the last one.
-
-        The first sample counts as increase where nothing was before it.
-        """
+        """Return the increase within the hour, from the lowest sample to the last one."""
         values = [value for value in _totals(self.hour, (column,)) if value is not None]
         return round(values[-1] - min(values)) if values else 0
 

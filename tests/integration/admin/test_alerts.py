@@ -6,6 +6,7 @@ from api.admin.alerts.engine import AlertList, find_alerts
 from api.admin.alerts.inputs import read_inputs
 from storage.bootstrap import open_storage
 from storage.domain import limits
+from storage.domain.access.credentials import NewSecret, Rights
 from storage.domain.access.permissions import (
     LOCAL_ADMINISTRATOR,
     Effect,
@@ -13,7 +14,7 @@ from storage.domain.access.permissions import (
     Policy,
     Principal,
 )
-from storage.domain.alerts.kinds import AlertKind
+from storage.domain.alerts.kinds import AlertKind, AlertSubject
 from storage.domain.errors import QueueFull
 from storage.domain.groups.group import GroupSpec
 from storage.domain.limits import Limits
@@ -169,6 +170,34 @@ async def test_mute_of_one_process_is_shown_by_another(settings):
 
     assert ["full is full" in page for page in (before, muted, after)] == [True, False, True]
     assert ["1 muted" in page for page in (before, muted, after)] == [False, True, False]
+
+
+async def test_caller_who_may_not_list_mutes_has_all_alerts(settings):
+    """Otherwise alerts were hidden without a sign."""
+    async with running_secured_service(settings.redis_url, settings.database_url) as service:
+        full = QueueName("full")
+        await service.storage.catalog.put_queue(full, QueueSpec(messages_max=1))
+        await send(service.storage, full, 1)
+        await service.storage.time_series.sample()
+        subject = AlertSubject(AlertKind.QUEUE_FULL, "full")
+        await service.storage.alert_mutes.mute("default", subject, limits.HOUR_MS, by="ada")
+        keys = [
+            await service.key(Rights(grants=(Grant(Effect.ALLOW, actions),)))
+            for actions in (("queue:list",), ("queue:list", "alert:list"))
+        ]
+
+        pages = [await page_of(service, key) for key in keys]
+
+    assert ["full is full" in page for page in pages] == [True, False]
+    assert ["1 muted" in page for page in pages] == [False, True]
+    assert not any("Unmute" in page for page in pages)
+
+
+async def page_of(service: SecuredService, key: NewSecret) -> str:
+    made = await service.request("POST", "/v1/sessions", json={"api_key": key.token})
+    cookie = {"cookie": made.headers["set-cookie"].split(";")[0]}
+    page: str = (await service.request("GET", "/ui", headers=cookie)).text
+    return page
 
 
 async def overview(service: SecuredService, url: str) -> str:
