@@ -169,7 +169,7 @@ async def _examined_groups(
 
 
 async def _streams(storage: Storage, names: Collection[StreamName]) -> dict[StreamName, Stream]:
-    """Return those of the streams that exist, also views of queues; from the cache if possible."""
+    """Return those of the streams that exist, also views of queues."""
     streams = {}
     for name in names:
         with suppress(StreamNotFound):
