@@ -255,7 +255,7 @@ class TimeSeriesQuery:
         id_of: Callable[[N], Awaitable[str]],
         columns: Sequence[str],
     ) -> dict[N, History]:
-        """Return the last hour, and two weeks of what existed an hour ago, cached for a minute."""
+        """Return the last hour, and two weeks that are cached for a minute."""
 
         async def read(window_ms: int, of: Sequence[N]) -> dict[N, Samples]:
             return await self._of_page(shape, of, id_of, window_ms, None, columns=columns)
@@ -267,9 +267,11 @@ class TimeSeriesQuery:
             return chart_of_weeks
 
         hours = await read(limits.HOUR_MS, names)
-        older = [name for name, hour in hours.items() if hour.is_complete]
-        traced = dict(zip(older, await asyncio.gather(*map(weeks, older)), strict=True))
-        return {name: History(hour, traced.get(name)) for name, hour in hours.items()}
+        traced = await asyncio.gather(*map(weeks, hours))
+        return {
+            name: History(hour, longer)
+            for (name, hour), longer in zip(hours.items(), traced, strict=True)
+        }
 
     async def _queue_id(self, name: QueueName) -> str:
         return (await self._catalog.queue(name)).log_id

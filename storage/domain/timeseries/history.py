@@ -33,18 +33,23 @@ class StateStart(NamedTuple):
 
 
 class History(NamedTuple):
-    """Charts of the last hour and, of objects that existed before it, of two weeks."""
+    """Charts of the last hour and of two weeks."""
 
     hour: Samples
     weeks: Samples | None = None
 
     def start_of(self, condition: StateCondition) -> StateStart | None:
-        """Return since when the condition has held; None if it does not hold at present."""
-        start = _start_in(self.hour, condition)
-        if start is None or not start.or_earlier or self.weeks is None:
+        """Return since when the condition has held; None if it does not hold at present.
+
+        The weeks are searched if it held in each step of the hour that was measured; what they show counts if it is a step
+        earlier, because the hour is more exact.
+        """
+        start, is_throughout = _start_in(self.hour, condition)
+        if start is None or not is_throughout or self.weeks is None:
             return start
-        longer = _start_in(self.weeks, condition)
-        return longer if longer and longer.at_ms < start.at_ms else start
+        longer, _ = _start_in(self.weeks, condition)
+        is_longer = longer is not None and longer.at_ms <= start.at_ms - self.weeks.step_ms
+        return longer if is_longer else start
 
     def growth_per_minute(self, column: str) -> float:
         """Return the increase of a column per minute, over the last `GROWTH_WINDOW_MS`."""
@@ -79,18 +84,22 @@ NO_HISTORY = History(Samples(step_ms=limits.SERIES_STEP_MS, start_ms=0, columns=
 """History of an object that was not measured, or not examined."""
 
 
-def _start_in(chart: Samples, condition: StateCondition) -> StateStart | None:
+def _start_in(chart: Samples, condition: StateCondition) -> tuple[StateStart | None, bool]:
+    """Return the start of the present run, and whether it covers all that was measured."""
     values, first = _totals(chart, condition.columns), None
+    is_throughout = True
     for nth in reversed(range(len(values))):
         value = values[nth]
         if value is None:
             continue
         if value < condition.minimum:
+            is_throughout = False
             break
         first = nth
     if first is None:
-        return None
-    return StateStart(chart.start_ms + first * chart.step_ms, or_earlier=first == 0)
+        return None, False
+    start = StateStart(chart.start_ms + first * chart.step_ms, or_earlier=first == 0)
+    return start, is_throughout
 
 
 def _last_increase(chart: Samples, column: str) -> int | None:

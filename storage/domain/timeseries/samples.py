@@ -102,11 +102,6 @@ class Samples(msgspec.Struct, frozen=True, kw_only=True):
     columns: Mapping[str, tuple[float | None, ...]]
 
     @property
-    def is_complete(self) -> bool:
-        """Return whether its first step was measured."""
-        return any(values and values[0] is not None for values in self.columns.values())
-
-    @property
     def times_ms(self) -> range:
         """Measurement time of each value, to the step."""
         length = len(next(iter(self.columns.values()), ()))

@@ -49,6 +49,22 @@ def test_run_as_long_as_the_hour_is_traced_in_the_weeks():
     )
 
 
+def test_missed_first_step_does_not_hide_an_older_run():
+    """A sweeper that restarted an hour ago made each old state an hour old."""
+    weeks = chart(start_ms=0, step_ms=QUARTER_MS, dead=[0, 1, 1, 1, 1])
+    hour = chart(start_ms=4 * QUARTER_MS, dead=[None, 1, 1])
+
+    assert History(hour, weeks).start_of(DEAD) == StateStart(QUARTER_MS)
+
+
+def test_run_within_the_hour_is_exact():
+    """The quarter of an hour in which a new object appeared begins before it did."""
+    weeks = chart(start_ms=0, step_ms=QUARTER_MS, dead=[None, None, 1])
+    hour = chart(start_ms=2 * QUARTER_MS, dead=[None, None, 1, 1])
+
+    assert History(hour, weeks).start_of(DEAD) == StateStart(2 * QUARTER_MS + 2 * STEP_MS)
+
+
 def test_run_as_long_as_all_samples_may_be_older():
     weeks = chart(start_ms=0, step_ms=QUARTER_MS, dead=[1, 1, 1])
 
