@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 from fastapi import APIRouter, Response
 
+from api.admin.alerts.alert import AlertInputs
 from api.admin.alerts.engine import MUTES_NAMED_MAX, AlertList, find_alerts, is_mutable
 from api.admin.alerts.inputs import read_inputs
 from api.admin.error_pages import PageRoute
@@ -57,7 +58,7 @@ async def show_overview(context: Context) -> Response:
         ),
         durations=MUTE_DURATIONS,
         rate_max=limits.MOVE_RATE_MAX,
-        parked=await _parked_groups(storage, principal, alerts),
+        parked=await _parked_groups(storage, principal, _with_parked(seen, alerts)),
         seen=seen,
         knows_all=context.may(Action.METRICS_READ, "*"),
         hour=hour.columns,
@@ -73,21 +74,26 @@ async def _hour(storage: Storage, principal: Principal) -> Samples:
     return await storage.time_series.of_namespace(principal.namespace, limits.HOUR_MS)
 
 
+def _with_parked(seen: AlertInputs, alerts: AlertList) -> list[str]:
+    """Return the queues with parked groups among those whose alerts are shown."""
+    return [
+        alert.subject.object
+        for group in (*alerts.groups, *alerts.quiet)
+        if group.kind in (AlertKind.QUEUE_PARKED, AlertKind.QUEUE_QUIET)
+        for alert in group.alerts
+        if seen.queues[alert.subject.object].sample.parked
+    ]
+
+
 async def _parked_groups(
-    storage: Storage, principal: Principal, alerts: AlertList
+    storage: Storage, principal: Principal, names: Sequence[str]
 ) -> dict[str, Sequence[ParkedGroup]]:
     """Return the parked groups that the rows' action resumes, by queue."""
-    names = [
-        alert.subject.object
-        for group in alerts.groups
-        if group.kind is AlertKind.QUEUE_PARKED
-        for alert in group.alerts
-        if principal.policy.allows(Action.QUEUE_MANAGE, alert.subject.object)
-    ]
+    managed = [name for name in names if principal.policy.allows(Action.QUEUE_MANAGE, name)]
     pages = await asyncio.gather(
-        *(_parked_in(storage, QueueName(name, principal.namespace)) for name in names)
+        *(_parked_in(storage, QueueName(name, principal.namespace)) for name in managed)
     )
-    return dict(zip(names, pages, strict=True))
+    return dict(zip(managed, pages, strict=True))
 
 
 async def _parked_in(storage: Storage, queue: QueueName) -> Sequence[ParkedGroup]:

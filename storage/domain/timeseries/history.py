@@ -73,8 +73,12 @@ class History(NamedTuple):
         return next((at_ms for at_ms in times if at_ms is not None), None)
 
     def has_been_positive(self, column: str, window_ms: int) -> bool:
-        """Return whether a column was above zero within the window."""
-        return any(_has_been_positive(chart, column, window_ms) for chart in self._charts())
+        """Return whether a column was above zero within the window.
+
+        The weeks are searched for windows beyond the hour: a quarter of an hour would be too long for shorter ones.
+        """
+        charts = self._charts() if window_ms > limits.HOUR_MS else (self.hour,)
+        return any(_has_been_positive(chart, column, window_ms) for chart in charts)
 
     def _charts(self) -> tuple[Samples, ...]:
         return (self.hour,) if self.weeks is None else (self.hour, self.weeks)

@@ -117,8 +117,16 @@ def test_last_increase_is_searched_in_the_hour_first():
 
 
 def test_positive_value_counts_within_its_window():
-    weeks = chart(start_ms=0, step_ms=QUARTER_MS, sent=[1, 0, 0, 0])
-    history = History(chart(start_ms=4 * QUARTER_MS, sent=[0, 0]), weeks)
+    weeks = chart(start_ms=0, step_ms=QUARTER_MS, sent=[1, 0, 0, 0, 0, 0, 0, 0])
+    history = History(chart(start_ms=8 * QUARTER_MS, sent=[0, 0]), weeks)
 
-    assert history.has_been_positive("sent", 3 * QUARTER_MS)
-    assert not history.has_been_positive("sent", 2 * QUARTER_MS)
+    assert history.has_been_positive("sent", 7 * QUARTER_MS)
+    assert not history.has_been_positive("sent", 6 * QUARTER_MS)
+
+
+def test_quarter_of_an_hour_does_not_stand_for_minutes():
+    """A queue whose consumer stopped six minutes ago counted as consumed."""
+    weeks = chart(start_ms=0, step_ms=QUARTER_MS, received=[1, 1])
+    history = History(chart(start_ms=2 * QUARTER_MS, received=[0, 0]), weeks)
+
+    assert not history.has_been_positive("received", 5 * limits.MINUTE_MS)
