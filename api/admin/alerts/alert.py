@@ -117,6 +117,28 @@ class QueueFacts(NamedTuple):
         """Return whether its history was read."""
         return self.history is not NO_HISTORY
 
+    @property
+    def stored(self) -> int:
+        """Messages that count towards its caps."""
+        queue = self.sample
+        return queue.ready + queue.delayed + queue.in_flight + queue.parked
+
+    @property
+    def is_full(self) -> bool:
+        """Return whether it rejects sends."""
+        return self.caps is not None and self.caps.is_reached(self.stored, self.sample.bytes_held)
+
+    @property
+    def dead_per_second(self) -> float:
+        """Rate of its new dead letters."""
+        queue = self.sample
+        rates = (
+            queue.dead_exhausted_per_second,
+            queue.dead_rejected_per_second,
+            queue.dead_full_per_second,
+        )
+        return sum(rate or 0 for rate in rates)
+
 
 class GroupFacts(NamedTuple):
     """A consumer group: its last sample and, if it is examined, definitions and history."""

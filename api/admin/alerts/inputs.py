@@ -1,24 +1,26 @@
 """Inputs of the alert rules: samples of all objects, more about the worst ones.
 
-Configurations and histories are read for at most EXAMINED_MAX objects of each kind of alert that the samples alone give; the
-others are judged by their samples.
+Configurations and histories are read for the EXAMINED_MAX objects with the most of each thing that alerts are about; the others
+are judged by their samples.
 """
 
 import asyncio
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
+from heapq import nlargest
 from itertools import chain
 
 from api.admin.alerts.alert import (
+    WAITS_LONG_MS,
     AlertInputs,
     GroupFacts,
     QueueFacts,
     SourceFacts,
 )
 from api.admin.alerts.deployment import MEMORY_COLUMNS, is_memory_high
-from api.admin.alerts.engine import NAMED_MAX, candidates_by_kind
+from api.admin.alerts.engine import NAMED_MAX
 from api.admin.alerts.groups import GROUP_COLUMNS
-from api.admin.alerts.queues import QUEUE_COLUMNS, is_stalled, queue_alerts
+from api.admin.alerts.queues import QUEUE_COLUMNS, is_stalled
 from api.admin.lists import PAGE_ROWS
 from storage.bootstrap import Storage
 from storage.domain import limits
@@ -34,7 +36,7 @@ from storage.domain.timeseries.samples import GroupSample, QueueSample
 from storage.operations.job_waits import reasons_among
 
 EXAMINED_MAX = NAMED_MAX
-"""Objects of a kind of alert whose configuration and history are read."""
+"""Objects with the most of something, such as dead letters, of which more is read."""
 
 
 async def read_inputs(
@@ -91,8 +93,8 @@ async def _queues(storage: Storage, principal: Principal, now_ms: int) -> dict[s
 async def _examined_queues(
     storage: Storage, namespace: str, facts: Mapping[str, QueueFacts], now_ms: int
 ) -> dict[str, QueueFacts]:
-    names = dict.fromkeys((*_worst_queues(facts, now_ms), *_oldest(facts, now_ms)))
-    queues = await storage.search.queues(namespace, list(names)[: limits.SERIES_PAGE_MAX])
+    names = dict.fromkeys(chain.from_iterable(_worst_queues(facts, now_ms)))
+    queues = await storage.search.queues(namespace, list(names))
     stalled = [name for name in queues if is_stalled(facts[name].sample, now_ms)]
     targets, histories = await asyncio.gather(
         storage.search.dead_letter_queues(namespace, stalled),
@@ -110,24 +112,25 @@ async def _examined_queues(
     }
 
 
-def _worst_queues(facts: Mapping[str, QueueFacts], now_ms: int) -> list[str]:
-    """Return the worst queues of each kind, as far as their samples show it."""
-    alerts = (queue_alerts(name, queue, now_ms) for name, queue in facts.items())
-    return [
-        candidate.finding.subject.object
-        for of_kind in candidates_by_kind(chain.from_iterable(alerts))
-        for candidate in of_kind.worst
-    ]
+def _worst_queues(facts: Mapping[str, QueueFacts], now_ms: int) -> Iterator[list[str]]:
+    """Yield the queues with the most of what alerts are about; old messages expire soon."""
+    measures: tuple[Callable[[QueueFacts], float], ...] = (
+        lambda queue: queue.stored if queue.is_full else 0,
+        lambda queue: _waiting_long(queue.sample, now_ms),
+        lambda queue: queue.sample.parked,
+        lambda queue: queue.dead_per_second,
+        lambda queue: queue.sample.dead_lettered,
+        lambda queue: queue.sample.oldest_age_ms(now_ms),
+    )
+    for measure in measures:
+        values = {name: measure(queue) for name, queue in facts.items()}
+        yield nlargest(
+            EXAMINED_MAX, (name for name in values if values[name]), key=values.__getitem__
+        )
 
 
-def _oldest(facts: Mapping[str, QueueFacts], now_ms: int) -> list[str]:
-    """Return the queues whose messages wait, the longest first: a short retention ends soon."""
-
-    def age_ms(name: str) -> int:
-        sample: QueueSample = facts[name].sample
-        return sample.oldest_age_ms(now_ms)
-
-    return sorted((name for name in facts if age_ms(name)), key=age_ms, reverse=True)[:EXAMINED_MAX]
+def _waiting_long(queue: QueueSample, now_ms: int) -> int:
+    return queue.ready if queue.oldest_age_ms(now_ms) >= WAITS_LONG_MS else 0
 
 
 # Groups

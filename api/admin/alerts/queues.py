@@ -46,7 +46,7 @@ def queue_alerts(name: str, facts: QueueFacts, now_ms: int) -> Iterator[AlertCan
     queue = facts.sample
     kind = _waiting_kind(facts, now_ms)
     if kind is not None:
-        waiting = _stored(queue) if kind is AlertKind.QUEUE_FULL else queue.ready
+        waiting = facts.stored if kind is AlertKind.QUEUE_FULL else queue.ready
         finding = Finding(AlertSubject(kind, name), waiting, _growth(facts, "ready"))
         yield AlertCandidate(finding, partial(_describe_waiting, facts, now_ms))
     if queue.parked and kind is not AlertKind.QUEUE_QUIET:
@@ -70,7 +70,7 @@ def queue_alerts(name: str, facts: QueueFacts, now_ms: int) -> Iterator[AlertCan
 def _waiting_kind(facts: QueueFacts, now_ms: int) -> AlertKind | None:
     """Return the worst kind of alert about the queue's waiting messages, if there is any."""
     queue = facts.sample
-    if facts.caps is not None and facts.caps.is_reached(_stored(queue), queue.bytes_held):
+    if facts.is_full:
         return AlertKind.QUEUE_FULL
     if queue.oldest_age_ms(now_ms) < _long_ms(facts):
         return None
@@ -150,16 +150,7 @@ def _new_dead_letters(facts: QueueFacts) -> int:
     """Return the dead letters of the last hour; 1 or 0 for a queue that is not examined."""
     if facts.is_examined:
         return facts.history.increase("dead_lettered")
-    return int(_dead_per_second(facts.sample) > 0)
-
-
-def _dead_per_second(queue: QueueSample) -> float:
-    rates = (
-        queue.dead_exhausted_per_second,
-        queue.dead_rejected_per_second,
-        queue.dead_full_per_second,
-    )
-    return sum(rate or 0 for rate in rates)
+    return int(facts.dead_per_second > 0)
 
 
 def _growth(facts: QueueFacts, column: str) -> float:
@@ -168,13 +159,9 @@ def _growth(facts: QueueFacts, column: str) -> float:
         return facts.history.growth_per_minute(column)
     queue = facts.sample
     if column == "dead_lettered":
-        return 60 * _dead_per_second(queue)
+        return 60 * facts.dead_per_second
     added = (queue.sent_per_second or 0) + (queue.moved_in_per_second or 0)
     return 60 * (added - (queue.acknowledged_per_second or 0))
-
-
-def _stored(queue: QueueSample) -> int:
-    return queue.ready + queue.delayed + queue.in_flight + queue.parked
 
 
 # Texts
@@ -196,7 +183,7 @@ def _describe_waiting(facts: QueueFacts, now_ms: int, finding: Finding) -> Alert
 def _condition(kind: AlertKind, facts: QueueFacts) -> StateCondition:
     if kind is AlertKind.QUEUE_FULL:
         full = facts.caps.messages_max if facts.caps else None
-        return StateCondition(_STORED, full or _stored(facts.sample))
+        return StateCondition(_STORED, full or facts.stored)
     return StateCondition(("oldest_age_ms",), _long_ms(facts))
 
 
@@ -211,7 +198,7 @@ def _waits(facts: QueueFacts, now_ms: int) -> str:
 
 
 def _full_texts(facts: QueueFacts, name: str, _: int) -> Texts:
-    stored = display_formats.plural(_stored(facts.sample), "message")
+    stored = display_formats.plural(facts.stored, "message")
     size = display_formats.size(facts.sample.bytes_held)
     return f"{name} is full", f"{stored}, {size}. Sends are rejected.", "/settings"
 
