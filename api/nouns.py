@@ -30,7 +30,7 @@ class NounDeclaration(NamedTuple):
 
     `name`, `plural`: as in paths. `tag`: description of its tag in the OpenAPI document. `routes`: modules in `api.rest.routes`,
     each after those whose examples its own examples need. `pages`: modules in `api.admin.pages`. `icon`: an SVG path in a square
-    of 20. `commands`: groups of verbs as `module:name` in `api.cli.commands`. `is_granted_by_name`: grants name objects of it.
+    of 20. `commands`: groups of verbs as `module:name` in `api.cli.commands`, listed below `heading`. `is_granted_by_name`: grants name objects of it.
     """
 
     name: str
@@ -41,6 +41,7 @@ class NounDeclaration(NamedTuple):
     page: DashboardPage | None = None
     icon: str = ""
     help: str = ""
+    heading: str = "Administration"
     commands: tuple[str, ...] = ()
     is_granted_by_name: bool = False
 
@@ -62,6 +63,7 @@ NOUNS: tuple[NounDeclaration, ...] = (
         page=DashboardPage("Queues", "/ui/queues", "q", "queue:list"),
         icon="M3 5h14M3 10h14M3 15h8M14 13l3 2-3 2z",
         help="Queues.",
+        heading="Queues and streams",
         commands=("queue:queue", "messages:messages", "dead_letters:letters"),
         is_granted_by_name=True,
     ),
@@ -74,6 +76,7 @@ NOUNS: tuple[NounDeclaration, ...] = (
         page=DashboardPage("Streams", "/ui/streams", "s", "stream:list"),
         icon="M2 6c3-3 5 3 8 0s5 3 8 0M2 11c3-3 5 3 8 0s5 3 8 0M2 16c3-3 5 3 8 0s5 3 8 0",
         help="Streams.",
+        heading="Queues and streams",
         commands=("stream:stream", "records:records"),
         is_granted_by_name=True,
     ),
@@ -87,6 +90,7 @@ NOUNS: tuple[NounDeclaration, ...] = (
         icon="M7 9a2.5 2.5 0 1 0 0-5 2.5 2.5 0 0 0 0 5zM2 16c0-3 2-4.5 5-4.5s5 1.5 5 4.5"
         "M13 9a2 2 0 1 0 0-4M14 11.5c2.5.3 4 1.8 4 4.5",
         help="Consumer groups.",
+        heading="Queues and streams",
         commands=("group:group",),
         is_granted_by_name=True,
     ),
@@ -98,7 +102,8 @@ NOUNS: tuple[NounDeclaration, ...] = (
         pages=("sources",),
         page=DashboardPage("Sources", "/ui/sources", "i", "source:list"),
         icon="M3 10h9M9 6.5l3.5 3.5L9 13.5M12 3h4a1 1 0 0 1 1 1v12a1 1 0 0 1-1 1h-4",
-        help="Sources that receive webhooks of other services.",
+        help="Receivers of other services' webhooks.",
+        heading="Queues and streams",
         commands=("source:source",),
         is_granted_by_name=True,
     ),
@@ -111,7 +116,8 @@ NOUNS: tuple[NounDeclaration, ...] = (
         page=DashboardPage("Webhooks", "/ui/webhooks", "w", "webhook:list"),
         icon="M10 3a3 3 0 0 1 2.6 4.5L15 12M10 3a3 3 0 0 0-2.6 4.5L5 12M5 12a3 3 0 1 0 3 3h4.5"
         "M15 12a3 3 0 1 1-2.5 4.6",
-        help="Webhooks that deliver queues and groups to a URL.",
+        help="Delivery of queues and groups to a URL.",
+        heading="Queues and streams",
         commands=("webhook:webhook",),
         is_granted_by_name=True,
     ),
@@ -128,6 +134,7 @@ NOUNS: tuple[NounDeclaration, ...] = (
         tag="Streams in Parquet files.",
         routes=("archives",),
         help="Archived streams (Parquet files).",
+        heading="Archive",
         commands=("archive:archive",),
     ),
     NounDeclaration(
@@ -139,6 +146,7 @@ NOUNS: tuple[NounDeclaration, ...] = (
         page=DashboardPage("Replays", "/ui/replays", "r", "replay:list"),
         icon="M4 4v5h5M4.5 9A6.5 6.5 0 1 1 3.5 11",
         help="Replays of stream records.",
+        heading="Archive",
         commands=("replay:replay",),
     ),
     NounDeclaration(
@@ -147,6 +155,7 @@ NOUNS: tuple[NounDeclaration, ...] = (
         tag="Long-running work of the Spark workers.",
         routes=("jobs",),
         help="Spark jobs.",
+        heading="Archive",
         commands=("job:job",),
     ),
     NounDeclaration(
@@ -227,6 +236,7 @@ NOUNS: tuple[NounDeclaration, ...] = (
         "config",
         "config",
         help="Effective settings and their sources.",
+        heading="This command line",
         commands=("config:config",),
     ),
 )

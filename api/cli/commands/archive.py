@@ -36,7 +36,10 @@ SUMMED = ("files", "records", "file_bytes", "waiting_records")
 
 @verb(archive, "ls", examples=["millstream archive ls"])
 def list_archives(cli: Terminal, prefix: Prefix = "") -> None:
-    """List archived streams and their archive state, with one call per stream."""
+    """List archived streams.
+
+    Makes one call per stream.
+    """
     archived = (one for one in cli.client.streams(prefix) if one.archive)
     cli.out.rows((_summed(cli, one.name) for one in archived), STREAMS)
 
@@ -59,7 +62,10 @@ def show(
     files: Annotated[bool, option("--files", "List the files instead.")] = False,
     limit: Limit = None,
 ) -> None:
-    """Show the archive state of a stream by shard, or its files."""
+    """Show the archive of a stream by shard.
+
+    With --files, lists its files.
+    """
     if files:
         cli.out.rows(islice(_files(cli, name), limit), FILES)
     else:
@@ -116,12 +122,12 @@ def _waiting(archive: Row) -> int:
 
 @archive.command()
 def verify(
-    stream: Annotated[str | None, typer.Option(help="Only this stream's files.")] = None,
+    stream: Annotated[str | None, option("--stream", "Only this stream's files.", "NAME")] = None,
     data: DataOption = None,
 ) -> None:
-    """Read every archive file completely and report corrupt or missing files.
+    """Verify every file of the archive.
 
-    Reads the stores at REDIS_URL and DATABASE_URL, or those of the `millstream up` that runs on the data directory.
+    Reads each file completely, and reports corrupt or missing ones. Uses the stores at REDIS_URL and DATABASE_URL, or those of the `millstream up` that runs on the data directory.
     """
     from api.cli.ops.archive_verify import verify as run
     from api.cli.up.running_stores import with_running_stores

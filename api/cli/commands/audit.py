@@ -10,9 +10,10 @@ import typer
 
 from api.cli.config.process_settings import settings_from_cli, with_stores
 from api.cli.errors import CliError
+from api.cli.grammar.common_options import parsed_by
 from api.cli.shell.options import Limit, moment, option
 from api.cli.shell.output import Row, table
-from api.cli.shell.terminal import Terminal, noun, parsed_by, verb
+from api.cli.shell.terminal import Terminal, noun, verb
 from storage.domain import limits
 from storage.domain.access.audit import AuditFault, AuditFilter, Chain
 
@@ -43,19 +44,26 @@ def parse_entry(text: str) -> tuple[int, str]:
 )
 def list_entries(
     cli: Terminal,
-    principal: Annotated[str | None, option("--principal", "Only calls by this principal.")] = None,
+    principal: Annotated[
+        str | None, option("--principal", "Only calls by this principal.", "NAME")
+    ] = None,
     action: Annotated[
-        str | None, option("--action", "Only calls that require this permission.")
+        str | None, option("--action", "Only calls that require this permission.", "ACTION")
     ] = None,
     operation: Annotated[
         str | None,
-        option("--operation", "Only this operation, such as delete_queue, or delete* for several."),
+        option(
+            "--operation",
+            "Only this operation, such as delete_queue, or delete* for several.",
+            "OPERATION",
+        ),
     ] = None,
     resource: Annotated[
-        str | None, option("--resource", "Only this resource and everything below it.")
+        str | None, option("--resource", "Only this resource and everything below it.", "PATH")
     ] = None,
     namespace: Annotated[
-        str | None, option("--of", "Only this namespace (for administrators of all namespaces).")
+        str | None,
+        option("--of", "Only this namespace (for administrators of all namespaces).", "NAME"),
     ] = None,
     since: Annotated[Any, moment("--since", help="Only calls at or after this time.")] = None,
     until: Annotated[Any, moment("--until", help="Only calls before this time.")] = None,

@@ -49,7 +49,7 @@ def measure(
         Path | None, option("--compare", "Earlier result (-o json) to compare with.")
     ] = None,
 ) -> None:
-    """Measure a service at a fixed rate of calls, and print the latencies users would see.
+    """Measure latency at a fixed rate of calls.
 
     Latency counts from the time a call is due, so that a stall of the service shows in all calls due during it. The bench
     uses a queue or stream of its own, which it deletes afterwards.

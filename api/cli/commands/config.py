@@ -26,9 +26,9 @@ def show(
     cli: Terminal,
     origin: Annotated[bool, option("--origin", "Also show the source of each setting.")] = False,
 ) -> None:
-    """Show the settings of the service started here and of the service that commands call.
+    """Show the effective settings.
 
-    Secrets are not shown.
+    Those of the service started here, and of the service that commands call. Secrets are not shown.
     """
     target = cli.target
     client = {
@@ -65,6 +65,9 @@ def check(cli: Terminal) -> None:
 
 @verb(config, "path", examples=["millstream config path"])
 def path(cli: Terminal) -> None:
-    """Print the path of the profiles file, whether it exists or not."""
+    """Print the path of the file of profiles.
+
+    It may not exist.
+    """
     where = str(config_path(environment()))
     cli.out.done(where, {"path": where})

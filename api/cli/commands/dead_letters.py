@@ -26,7 +26,7 @@ REASONS = table("reason", "count", "first_died_at", "last_died_at")
 
 Wait = Annotated[bool, typer.Option(help="Wait until it completes.")]
 Target = Annotated[
-    str | None, option("--to", "Target queue; default: the source queue of each message.")
+    str | None, option("--to", "Target queue; default: the source queue of each message.", "QUEUE")
 ]
 Rate = Annotated[int | None, typer.Option("--rate", min=1, help="Messages per second.")]
 
@@ -69,7 +69,7 @@ def redrive(
     ] = None,
     reason: Annotated[str | None, option("--reason", "Only dead letters with this reason.")] = None,
     group: Annotated[
-        str | None, option("--group", "Only dead letters of this message group.")
+        str | None, option("--group", "Only dead letters of this message group.", "GROUP")
     ] = None,
     rate: Annotated[
         int | None,
@@ -79,7 +79,10 @@ def redrive(
     ] = None,
     wait: Wait = True,
 ) -> None:
-    """Redrive dead letters: all of them, or those that match all options."""
+    """Redrive dead letters.
+
+    Redrives all of them, or those that match all options.
+    """
     from millstream_client.core.models.move_out import MoveOut
 
     selection = fields(None, messages=ids or None, reason=reason, group=group, per_second=rate)
@@ -94,7 +97,10 @@ def redrive(
 def move(
     cli: Terminal, name: QueueName, to: Target = None, rate: Rate = None, wait: Wait = True
 ) -> None:
-    """Move ready messages of a dead-letter queue to their source queues or to another queue."""
+    """Move ready messages of a dead-letter queue.
+
+    They go to their source queues, or to another queue.
+    """
     begun = cli.client.queue(name).move(to, rate)
     _follow_move(cli, name, begun, wait=wait)
 

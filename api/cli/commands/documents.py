@@ -21,7 +21,7 @@ def openapi() -> None:
 
 @documents.command()
 def asyncapi() -> None:
-    """Print the AsyncAPI document of the WebSocket endpoint."""
+    """Print the AsyncAPI document of WebSockets."""
     from api.spec.asyncapi import build_asyncapi
 
     typer.echo(json.dumps(build_asyncapi(), indent=2, ensure_ascii=False))

@@ -5,6 +5,8 @@ from typing import Annotated, Any
 
 import typer
 
+from api.cli.grammar.common_options import parsed_by
+from api.cli.grammar.parsers import EARLIEST, LATEST, parse_offsets, parse_time
 from api.cli.shell.clock import now
 from api.cli.shell.definitions import Definition, delete_verb, pause_verbs, put_verbs
 from api.cli.shell.options import (
@@ -18,9 +20,8 @@ from api.cli.shell.options import (
     option,
 )
 from api.cli.shell.output import Column, show_age_of, table, to_row
-from api.cli.shell.parsers import EARLIEST, LATEST, parse_offsets, parse_time
 from api.cli.shell.prompts import confirm
-from api.cli.shell.terminal import Terminal, noun, parsed_by, verb
+from api.cli.shell.terminal import Terminal, noun, verb
 
 group = noun()
 
@@ -87,7 +88,7 @@ put_verbs(
 
 pause_verbs(
     GROUP,
-    pause="Pause a group: its members receive no records until it is resumed.",
+    pause="Pause a group. Its members receive no records until it is resumed.",
     resume="Resume a group.",
     example="billing",
 )
@@ -95,7 +96,7 @@ pause_verbs(
 
 @verb(group, "ls", examples=["millstream group ls"])
 def list_groups(cli: Terminal, prefix: Prefix = "") -> None:
-    """List consumer groups, with members, lag and rate."""
+    """List groups with members, lag and rate."""
     cli.out.rows(map(to_row, cli.client.groups(prefix, measured=True)), GROUPS)
 
 
@@ -111,7 +112,10 @@ def show(cli: Terminal, name: GroupName) -> None:
     examples=["millstream group lag billing", "millstream group lag billing -o json | jq .records"],
 )
 def lag(cli: Terminal, name: GroupName) -> None:
-    """Show the lag of a group in records and time, by shard."""
+    """Show the lag of a group by shard.
+
+    In records and in time.
+    """
     cli.out.show(to_row(cli.client.group(name).lag()), shards=LAGS)
 
 
@@ -131,7 +135,7 @@ def reset(
         typer.Option(
             "--to",
             parser=parsed_by(parse_reset),
-            metavar="PLACE",
+            metavar="POSITION",
             help="earliest, latest, 10m (ago), a time, bookmark:NAME, or 0=120,1=98 by shard.",
         ),
     ],
@@ -157,6 +161,6 @@ def reset(
 
 @delete_verb(GROUP, GroupNames, "millstream group rm billing audit --yes")
 def remove(cli: Terminal, name: str) -> str:
-    """Delete groups with their offsets and bookmarks."""
+    """Delete groups, their offsets and bookmarks."""
     members = len(cli.client.group(name).details().members)
     return f"Group {name}, its offsets and bookmarks will be deleted; it has {members} members."

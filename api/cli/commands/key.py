@@ -7,13 +7,14 @@ from typing import Annotated, Any
 
 import typer
 
+from api.cli.grammar.common_options import parsed_by
 from api.cli.shell.clock import now
 from api.cli.shell.definitions import with_options
 from api.cli.shell.operations import JsonBody, operation
 from api.cli.shell.options import Settings, Yes, duration, fields, option
 from api.cli.shell.output import Row, table
 from api.cli.shell.prompts import confirm
-from api.cli.shell.terminal import Terminal, noun, parsed_by, verb
+from api.cli.shell.terminal import Terminal, noun, verb
 
 key = noun()
 
@@ -162,9 +163,13 @@ def _show_secret(cli: Terminal, made: Row, sentence: str) -> None:
 
 @verb(key, "ls", examples=["millstream key ls", "millstream key ls --name shop"])
 def list_keys(
-    cli: Terminal, name: Annotated[str | None, option("--name", "Only keys with this name.")] = None
+    cli: Terminal,
+    name: Annotated[str | None, option("--name", "Only keys with this name.", "NAME")] = None,
 ) -> None:
-    """List keys and access key pairs by name, including those that ended in the last 90 days."""
+    """List keys and access key pairs by name.
+
+    Includes those that ended in the last 90 days.
+    """
     cli.out.rows(cli.pages("keys.list_keys", name=name or None), KEYS)
 
 
@@ -177,7 +182,10 @@ def show(cli: Terminal, key_id: KeyId) -> None:
 
 @verb(key, "rotate")
 def rotate(cli: Terminal, key_id: KeyId, overlap: Overlap = 86_400.0) -> None:
-    """Create a new key with the same permissions; the old key stays valid for the overlap."""
+    """Replace a key.
+
+    The new key has the same permissions. The old key stays valid for the overlap.
+    """
     body = JsonBody(overlap_seconds=overlap)
     made = cli.call("keys.rotate_key", key_id, body=body)
     _show_secret(cli, made, f"Key {made['id']} replaces {key_id}. It is not shown again:")
@@ -187,7 +195,10 @@ def rotate(cli: Terminal, key_id: KeyId, overlap: Overlap = 86_400.0) -> None:
 def revoke(
     cli: Terminal, key_ids: Annotated[list[str], typer.Argument(help="Key ids.")], yes: Yes = False
 ) -> None:
-    """Permanently revoke keys and close their connections."""
+    """Revoke keys and close their connections.
+
+    This is permanent.
+    """
 
     for key_id in key_ids:
         name = cli.call("keys.get_key", key_id)["name"]

@@ -68,11 +68,13 @@ def send(
         bool,
         option("--messages", "Treat lines as messages in the format of `queue peek -o ndjson`."),
     ] = False,
-    group: Annotated[str, option("--group", "The message group.")] = "",
+    group: Annotated[str, option("--group", "The message group.", "GROUP")] = "",
     dedup_id: Annotated[
         str,
         option(
-            "--dedup-id", "Deduplication id: repeats within five minutes are ignored (FIFO queues)."
+            "--dedup-id",
+            "Deduplication id: repeats within five minutes are ignored (FIFO queues).",
+            "ID",
         ),
     ] = "",
     delay: Annotated[
@@ -85,7 +87,10 @@ def send(
     content_type: ContentType = "",
     headers: Headers = None,
 ) -> None:
-    """Send messages, given as arguments or as lines of standard input."""
+    """Send messages.
+
+    They are given as arguments, or as lines of standard input.
+    """
     from api.cli.io.bulk_sender import BulkSender, open_input
     from api.cli.io.rows import message_from, parse_json
     from millstream_client import NewMessage
@@ -131,9 +136,9 @@ def receive(
         bool, option("--keep", "Do not acknowledge; the messages stay in flight.")
     ] = False,
 ) -> None:
-    """Receive messages and acknowledge each after printing it.
+    """Receive messages and acknowledge them.
 
-    Prints one body per line; -o json or ndjson prints all fields. Messages that were received but cannot be printed, because
+    Each is acknowledged after it was printed. Prints one body per line; -o json or ndjson prints all fields. Messages that were received but cannot be printed, because
     the pipe was closed or Ctrl-C was pressed, are released immediately.
     """
     from api.cli.io.queue_receiver import Receiver
@@ -193,7 +198,10 @@ def ack(
     name: QueueName,
     handles: Annotated[list[str], typer.Argument(help="Receipt handles.")],
 ) -> None:
-    """Acknowledge messages by their receipt handles, which deletes them."""
+    """Acknowledge messages, which deletes them.
+
+    They are named by their receipt handles.
+    """
     from millstream_client.messages import Settlement, Verdict
 
     given = [Settlement(handle, Verdict.ACK) for handle in handles]

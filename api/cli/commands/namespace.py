@@ -70,7 +70,7 @@ def list_namespaces(cli: Terminal, prefix: Prefix = "") -> None:
 
 @verb(namespace, "show", examples=["millstream namespace show default"])
 def show(cli: Terminal, name: Name) -> None:
-    """Show a namespace, its account id and its quotas."""
+    """Show a namespace with account id and quotas."""
 
     cli.out.show(cli.call("namespaces.get_namespace", name))
 

@@ -12,9 +12,9 @@ from api.cli.shell.terminal import noun
 
 processes = noun()
 
-Host = Annotated[str | None, typer.Option(help="Address to listen on.")]
-Port = Annotated[int | None, typer.Option(help="Port to listen on; 0 selects a free port.")]
-Workers = Annotated[int | None, typer.Option(help="Number of API processes.")]
+Host = Annotated[str | None, option("--host", "Address to listen on.", "ADDRESS")]
+Port = Annotated[int | None, option("--port", "Port to listen on; 0 selects a free port.", "PORT")]
+Workers = Annotated[int | None, option("--workers", "Number of API processes.")]
 Ephemeral = Annotated[bool | None, option("--ephemeral", "Delete all data on exit.")]
 Durability = Annotated[
     Literal["always", "everysec"] | None,
@@ -74,7 +74,10 @@ def up(
 def serve(
     host: Host = None, port: Port = None, workers: Workers = None, insecure: Insecure = None
 ) -> None:
-    """Run only the API, with the stores at REDIS_URL and DATABASE_URL."""
+    """Run only the API.
+
+    Uses the stores at REDIS_URL and DATABASE_URL.
+    """
     from api.cli.up.up import serve as run
 
     settings = settings_from_cli(host=host, port=port, workers=workers, insecure=insecure)
@@ -92,7 +95,10 @@ def _warn_of_unknown_settings() -> None:
 
 @processes.command()
 def sweep() -> None:
-    """Run only the sweeper, with the stores at REDIS_URL and DATABASE_URL."""
+    """Run only the sweeper.
+
+    Uses the stores at REDIS_URL and DATABASE_URL.
+    """
     settings = with_stores(settings_from_cli())
     from api.cli.up.background import run, sweep
 
@@ -113,9 +119,9 @@ def deliver() -> None:
 
 @processes.command()
 def background() -> None:
-    """Run the sweeper and a webhook deliverer in one process, which saves memory.
+    """Run the sweeper and a deliverer together.
 
-    Uses the stores at REDIS_URL and DATABASE_URL.
+    One process saves memory. Uses the stores at REDIS_URL and DATABASE_URL.
     """
     settings = with_stores(settings_from_cli())
     from api.cli.up.background import deliver, run, sweep
@@ -125,9 +131,9 @@ def background() -> None:
 
 @processes.command()
 def worker() -> None:
-    """Run only a Spark worker, for the archive and replays.
+    """Run only a Spark worker.
 
-    Uses the stores at REDIS_URL and DATABASE_URL.
+    It archives and replays. Uses the stores at REDIS_URL and DATABASE_URL.
     """
     settings = with_stores(settings_from_cli())
     from api.cli.up.worker import run
@@ -137,7 +143,10 @@ def worker() -> None:
 
 @processes.command()
 def migrate() -> None:
-    """Migrate the database at DATABASE_URL to the schema of this version."""
+    """Migrate the database to this version.
+
+    Uses the database at DATABASE_URL.
+    """
     settings = with_stores(settings_from_cli()).storage()
     from storage.schema_version import migrate as run
 

@@ -106,7 +106,7 @@ change_verb(QUEUE, "millstream queue change orders --visibility 1m", without="fi
 
 pause_verbs(
     QUEUE,
-    pause="Pause delivery: the queue accepts messages and delivers none.",
+    pause="Pause delivery. The queue accepts messages and delivers none.",
     resume="Resume delivery.",
     example="orders",
 )
@@ -128,7 +128,10 @@ def list_queues(
         bool, option("--counts", "Show exact message counts; makes one more call per queue.")
     ] = False,
 ) -> None:
-    """List queues, with counts and rates that are at most some ten seconds old."""
+    """List queues with their counts and rates.
+
+    They are at most some ten seconds old.
+    """
     if counts:
         queues = map(to_row, cli.client.queues(prefix))
         cli.out.rows((_counted(cli, row) for row in queues), COUNTS)
@@ -149,7 +152,7 @@ def _counted(cli: Terminal, row: Row) -> Row:
     ],
 )
 def show(cli: Terminal, name: QueueName) -> None:
-    """Show a queue's configuration and message counts."""
+    """Show a queue's settings and message counts."""
     handle = cli.client.queue(name)
     cli.out.show({**to_row(handle.config()), "stats": to_row(handle.stats())}, stats=None)
 
@@ -170,7 +173,10 @@ def list_consumers(cli: Terminal, name: QueueName) -> None:
     examples=["millstream queue purge mails --yes"],
 )
 def purge(cli: Terminal, name: QueueName, yes: Yes = False) -> None:
-    """Delete all messages of a queue, including those in flight. Dead letters are kept."""
+    """Delete all messages of a queue.
+
+    Includes those in flight. Dead letters are kept.
+    """
     stats = cli.client.queue(name).stats()
     waiting = stats.ready + stats.delayed + stats.in_flight + stats.parked
     confirm(cli, f"{waiting} messages of queue {name} will be permanently deleted.", name, yes=yes)

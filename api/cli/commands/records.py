@@ -4,8 +4,8 @@ from typing import Annotated, Any
 
 import typer
 
+from api.cli.grammar.parsers import StreamPosition
 from api.cli.shell.options import ContentType, Headers, Limit, StreamName, option, position_option
-from api.cli.shell.parsers import StreamPosition
 from api.cli.shell.terminal import FOR_EVER_S, LONG_S, Terminal, noun, verb
 
 records = noun()
@@ -48,15 +48,18 @@ def put(
     ] = False,
     whole: Annotated[bool, option("--whole", "Append standard input as one record.")] = False,
     key: Annotated[
-        str, option("--key", "Key of all records; records with the same key stay in order.")
+        str, option("--key", "Key of all records; records with the same key stay in order.", "KEY")
     ] = "",
     key_field: Annotated[
-        str, option("--key-field", "With --json: field that contains the key.")
+        str, option("--key-field", "With --json: field that contains the key.", "FIELD")
     ] = "",
     content_type: ContentType = "",
     headers: Headers = None,
 ) -> None:
-    """Append records, given as arguments or as lines of standard input."""
+    """Append records.
+
+    They are given as arguments, or as lines of standard input.
+    """
     from api.cli.io.bulk_sender import BulkSender, open_input
     from api.cli.io.rows import key_in, parse_json, record_from
     from millstream_client import NewRecord
@@ -91,7 +94,7 @@ def read(
     limit: Limit = None,
     long: Long = False,
 ) -> None:
-    """Print the records of a stream from a position to its end.
+    """Print the records from a position to the end.
 
     Prints the data of one record per line; -o json or ndjson prints all fields. Gaps are reported on standard error. Reading
     does not remove records.
@@ -125,7 +128,10 @@ def tail(
     shard: Shard = None,
     long: Long = False,
 ) -> None:
-    """Print the last records of a stream; -f follows, reconnecting after restarts."""
+    """Print the last records of a stream.
+
+    -f also prints new records as they arrive, and reconnects after restarts.
+    """
     from api.cli.io.stream_reader import Writer, follow_on, last_records
 
     writer = Writer(cli, long=long)

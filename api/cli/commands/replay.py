@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from api.cli.errors import CliError, ExitCode
+from api.cli.grammar.parsers import StreamPosition
 from api.cli.shell.options import JobStateOption, Limit, StreamName, fields, option, position_option
 from api.cli.shell.output import Column, Row, table, to_row
-from api.cli.shell.parsers import StreamPosition
 from api.cli.shell.progress import JobNotices, progress
 from api.cli.shell.terminal import LONG_S, Terminal, noun, verb
 
@@ -47,12 +47,12 @@ class ReplayOrderOption(StrEnum):
 def start(
     cli: Terminal,
     stream: StreamName,
-    to_stream: Annotated[str | None, option("--to-stream", "Target stream.")] = None,
-    to_queue: Annotated[str | None, option("--to-queue", "Target queue.")] = None,
+    to_stream: Annotated[str | None, option("--to-stream", "Target stream.", "STREAM")] = None,
+    to_queue: Annotated[str | None, option("--to-queue", "Target queue.", "QUEUE")] = None,
     from_: Bound = None,
     until: Annotated[Any, position_option("--until", help="10m (ago), or a time.")] = None,
     keys: Annotated[
-        list[str] | None, option("--key", "Only records of this key; repeat for more.")
+        list[str] | None, option("--key", "Only records of this key; repeat for more.", "KEY")
     ] = None,
     order: Annotated[
         ReplayOrderOption | None, option("--order", "Order to preserve in the target.")
@@ -63,7 +63,7 @@ def start(
     ] = None,
     limit: Limit = None,
     id_: Annotated[
-        str | None, option("--id", "Client-chosen id; makes the command idempotent.")
+        str | None, option("--id", "Client-chosen id; makes the command idempotent.", "ID")
     ] = None,
     dry_run: Annotated[
         bool, option("--dry-run", "Show what would change without changing it.")
@@ -72,7 +72,7 @@ def start(
         bool, typer.Option(help="Wait until it completes; Ctrl-C stops waiting, not the replay.")
     ] = True,
 ) -> None:
-    """Replay records of a stream to another stream or to a queue."""
+    """Replay records to a stream or a queue."""
     if (to_stream is None) == (to_queue is None):
         raise CliError("specify one of --to-stream and --to-queue", ExitCode.USAGE)
     target = fields(None, stream=to_stream, queue=to_queue)
@@ -137,19 +137,22 @@ def resume(cli: Terminal, name: Name) -> None:
 
 @verb(replay, "cancel", examples=["millstream replay cancel again"])
 def cancel(cli: Terminal, name: Name) -> None:
-    """Cancel a replay; records already sent are kept."""
+    """Cancel a replay. Records already sent are kept."""
     cli.out.done(f"Cancelling replay {name}.", to_row(cli.client.replay(name).cancel()))
 
 
 @verb(replay, "retry")
 def retry(cli: Terminal, name: Name) -> None:
-    """Retry a failed replay from its current position."""
+    """Retry a failed replay from where it stopped."""
     cli.out.done(f"Retrying replay {name}.", to_row(cli.client.replay(name).retry()))
 
 
 @verb(replay, "watch")
 def watch(cli: Terminal, name: Name) -> None:
-    """Show the progress of a replay until it completes. Fails if the replay fails."""
+    """Show the progress until a replay completes.
+
+    Fails if the replay fails.
+    """
     cli.client.replay(name).status()  # raises if it does not exist
     _watch(cli, name)
 

@@ -42,7 +42,10 @@ PROCESSES = table(
 
 @verb(socket, "ls", examples=["millstream socket ls"])
 def list_sockets(cli: Terminal, limit: Limit = 50) -> None:
-    """List WebSocket connections, as of a few seconds ago."""
+    """List WebSocket connections.
+
+    As of a few seconds ago.
+    """
     cli.out.rows(islice(cli.pages("sockets.list_sockets"), limit), SOCKETS)
 
 

@@ -58,20 +58,22 @@ def _configuration(
         option(
             "--secret-file",
             "File with the provider's secret, or two during a rotation, one a line; - reads standard input.",
+            "FILE",
         ),
     ] = None,
     keep: Annotated[
         list[str] | None,
-        option("--keep-header", "Request header to store with each event; repeat."),
+        option("--keep-header", "Request header to store with each event; repeat.", "HEADER"),
     ] = None,
     key: Annotated[
-        str | None, option("--key", "JSON Pointer into the body: record key or message group.")
+        str | None,
+        option("--key", "JSON Pointer into the body: record key or message group.", "POINTER"),
     ] = None,
     tolerance: Annotated[
         float | None, duration("--tolerance", help="Maximum age of a signature.")
     ] = None,
     signature_header: Annotated[
-        str | None, option("--signature-header", "Header with the signature, for hmac.")
+        str | None, option("--signature-header", "Header with the signature, for hmac.", "HEADER")
     ] = None,
     set_: Settings = None,
 ) -> dict[str, Any]:
@@ -122,7 +124,7 @@ def list_sources(cli: Terminal, prefix: Prefix = "") -> None:
 
 @verb(source, "show", examples=["millstream source show github"])
 def show(cli: Terminal, name: Name) -> None:
-    """Show the configuration of a source, and its counters."""
+    """Show the settings and counters of a source."""
 
     definition = cli.call("sources.get_source", name)
     cli.out.show({**definition, "stats": cli.call("sources.get_source_stats", name)})
@@ -146,7 +148,10 @@ def rotate_url(cli: Terminal, name: Name, overlap: Overlap = 86_400.0) -> None:
 
 @verb(source, "test", examples=["millstream source test github"])
 def test(cli: Terminal, name: Name) -> None:
-    """Send a test event, signed as the provider does, through the source to its target."""
+    """Send a test event to the target.
+
+    It is signed as the provider does, and passes through the source.
+    """
 
     event = cli.call("sources.test_source", name)
     cli.out.done(f"Accepted test event {event['id']}.", event)
@@ -154,7 +159,7 @@ def test(cli: Terminal, name: Name) -> None:
 
 @verb(source, "failures", examples=["millstream source failures github"])
 def failures(cli: Terminal, name: Name) -> None:
-    """List the last rejected requests, newest first."""
+    """List rejected requests, newest first."""
 
     listed = cli.call("sources.list_source_failures", name)
     cli.out.rows(iter(listed["items"]), FAILURES)
@@ -162,7 +167,7 @@ def failures(cli: Terminal, name: Name) -> None:
 
 pause_verbs(
     SOURCE,
-    pause="Refuse events with 503 until the source is resumed; providers send them again.",
+    pause="Refuse events with 503. Providers send them again when the source is resumed.",
     resume="Resume a paused source.",
     example="github",
 )
@@ -170,6 +175,9 @@ pause_verbs(
 
 @delete_verb(SOURCE, Names, "millstream source rm github --yes")
 def remove(cli: Terminal, name: str) -> str:
-    """Delete sources, and the events that have not reached their target."""
+    """Delete sources and their waiting events.
+
+    These events have not reached their target.
+    """
     waiting = cli.call("sources.get_source_stats", name)["waiting"]
     return f"Source {name} with {waiting} waiting events will be deleted."

@@ -68,7 +68,10 @@ change_verb(STREAM, "millstream stream change clicks --retention 3d", without="s
     examples=["millstream stream ls", "millstream stream ls --prefix cl -o ndjson"],
 )
 def list_streams(cli: Terminal, prefix: Prefix = "") -> None:
-    """List streams, with counts, rates and the lag of the group that is furthest behind."""
+    """List streams with counts, rates and lag.
+
+    The lag is that of the group that is furthest behind.
+    """
     cli.out.rows(map(to_row, cli.client.streams(prefix, measured=True)), STREAMS)
 
 
@@ -95,7 +98,10 @@ def show(cli: Terminal, name: StreamName) -> None:
 def reshard(
     cli: Terminal, name: StreamName, shards: Shards = None, split: Split = None, merge: Merge = None
 ) -> None:
-    """Change the number of shards: specify one of --shards, --split and --merge."""
+    """Change the number of shards.
+
+    Specify one of --shards, --split and --merge.
+    """
     if sum(one is not None for one in (shards, split, merge)) != 1:
         raise CliError("specify one of --shards, --split and --merge", ExitCode.USAGE)
     after = cli.client.stream(name).reshard(shards, split=split, merge=merge)

@@ -80,7 +80,7 @@ def list_webhooks(cli: Terminal, prefix: Prefix = "") -> None:
 
 @verb(webhook, "show", examples=["millstream webhook show billing"])
 def show(cli: Terminal, name: Name) -> None:
-    """Show the configuration and health of a webhook."""
+    """Show the settings and health of a webhook."""
     cli.out.show(_get(cli, name), health=None)
 
 

@@ -4,10 +4,11 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar
 
 from api.cli.errors import CliError, ExitCode
+from api.cli.grammar.common_options import OutputFormat
 from api.cli.io.rows import InvalidInputLine
 from api.cli.io.stdin import StdinLines, lines_from_arguments, read_stdin
 from api.cli.shell.error_messages import cli_error_from
-from api.cli.shell.output import OutputFormat, Row, encode_pretty, to_row
+from api.cli.shell.output import Row, encode_pretty, to_row
 from api.cli.shell.progress import ProgressDisplay, progress
 from api.cli.shell.terminal import LONG_S, Terminal
 from millstream_client import (

@@ -4,9 +4,10 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from api.cli.errors import Terminated
+from api.cli.grammar.common_options import OutputFormat
 from api.cli.io.rows import delivery_row, payload_text
 from api.cli.shell.interrupts import check_reader
-from api.cli.shell.output import Column, OutputFormat, Row, encode_pretty, show_value, table
+from api.cli.shell.output import Column, Row, encode_pretty, show_value, table
 from api.cli.shell.terminal import Terminal
 from millstream_client import ItemRefused, Message, MillstreamError, Queue
 

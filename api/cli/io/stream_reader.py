@@ -6,10 +6,11 @@ from itertools import islice
 import msgspec
 
 from api.cli.errors import CliError, ExitCode
+from api.cli.grammar.common_options import OutputFormat
+from api.cli.grammar.parsers import StreamPosition
 from api.cli.io.rows import record_row
 from api.cli.shell.interrupts import exit_on_broken_pipe
-from api.cli.shell.output import OutputFormat, encode_pretty, strip_control_characters
-from api.cli.shell.parsers import StreamPosition
+from api.cli.shell.output import encode_pretty, strip_control_characters
 from api.cli.shell.terminal import Terminal
 from millstream_client import Gap, Record, Stream
 from millstream_client.gaps import OnGap

@@ -14,7 +14,8 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from api.cli.errors import CliError
-from api.cli.shell.output import Column, Output, OutputFormat, Row, table, to_row
+from api.cli.grammar.common_options import OutputFormat
+from api.cli.shell.output import Column, Output, Row, table, to_row
 from api.cli.up.archive_mode import NO_SPARK, OFF, has_pyspark, own_archive
 from api.cli.up.data_directory import LAYOUT_VERSION
 from api.cli.up.listener import listening

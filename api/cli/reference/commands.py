@@ -3,20 +3,14 @@
 from collections.abc import Container, Iterator
 from typing import Any
 
+from api.cli.grammar.common_options import COMMON
+from api.cli.grammar.help import EXAMPLES, declaration, description
 from api.cli.reference.markdown import code, page, table
-from api.cli.shell.terminal import COMMON
 
 INTRO = """\
-Every command with its arguments and options, as in `--help`. [The command line](cli.md) explains how they fit together. Commands with a noun and a verb, such as `millstream queue ls`, talk to a running service, and also have these options:
+Every command with its arguments and options, as in `--help`. [The command line](cli.md) explains how they fit together. Commands with a noun and a verb, such as `millstream queue ls`, call a running service, and also have these options, before or after the noun and the verb:
 """
 NOT_RUN = "<!-- not run: tests/contract/cli/test_cli.py runs the examples of every help -->"
-METAVARS = {
-    "STR": "TEXT",
-    "INT RANGE": "NUMBER",
-    "INT": "NUMBER",
-    "FLOAT RANGE": "NUMBER",
-    "FLOAT": "NUMBER",
-}
 HEAD = ("", "description")
 
 
@@ -44,7 +38,7 @@ def _leaves(group: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...]
 
 
 def _command(path: tuple[str, ...], command: Any, common: Container[str]) -> str:
-    description, _, examples = (command.help or "").partition("\n\n\b\nExamples:\n")
+    description, _, examples = (command.help or "").partition(EXAMPLES)
     own = [
         option for option in command.params if option.name not in common and option.name != "help"
     ]
@@ -54,22 +48,10 @@ def _command(path: tuple[str, ...], command: Any, common: Container[str]) -> str
             table(HEAD, [_row(option) for option in own if not getattr(option, "hidden", False)])
         )
     if examples:
-        lines = "\n".join(line.strip() for line in examples.strip().splitlines())
+        lines = "\n".join(line.removeprefix("  ") for line in examples.splitlines())
         parts.append(f"{NOT_RUN}\n```sh\n{lines}\n```")
     return "\n\n".join(parts)
 
 
 def _row(parameter: Any) -> tuple[str, str]:
-    if parameter.param_type_name == "argument":
-        name = parameter.name.rstrip("_").upper()
-        return code(name if parameter.required else f"[{name}]"), parameter.help or ""
-    declaration = ", ".join(code(option) for option in (*parameter.opts, *parameter.secondary_opts))
-    if not parameter.is_flag:
-        choices = getattr(parameter.type, "choices", None)
-        declaration += f" {code('|'.join(map(str, choices)) if choices else _metavar(parameter))}"
-    return declaration, parameter.help or ""
-
-
-def _metavar(parameter: Any) -> str:
-    name = str(parameter.metavar or parameter.type.name.upper())
-    return METAVARS.get(name, name)
+    return code(declaration(parameter)), description(parameter)

@@ -59,10 +59,11 @@ def put_verbs(noun: Definition, *, create: Sequence[str], apply: Sequence[str]) 
         cli.out.done(f"{noun.label} {name} {_outcome(stored)}.{noun.note(stored)}", stored)
 
     noun_text = noun.label.lower()
-    create_definition.__doc__ = f"Create a {noun_text}; fail if it exists with other settings."
+    create_definition.__doc__ = (
+        f"Create a {noun_text}.\n\nFails if it exists with other settings; see `apply`."
+    )
     apply_definition.__doc__ = (
-        f"Create a {noun_text}, or replace its configuration.\n\n"
-        "Omitted settings take their defaults."
+        f"Create a {noun_text} or replace its settings.\n\nOmitted settings take their defaults."
     )
     for word, function, own_option, examples in (
         ("create", create_definition, ("new", NewOption), create),
@@ -82,7 +83,7 @@ def change_verb(noun: Definition, *examples: str, without: str) -> None:
 
     noun_text = noun.label.lower()
     change.__doc__ = (
-        f"Change fields of a {noun_text}'s configuration; null resets a field to its default."
+        f"Change settings of a {noun_text}.\n\nThe others stay; null resets one to its default."
     )
     _declare(change, noun, [], without)
     verb(noun.app, "change", examples=examples)(change)

@@ -8,15 +8,15 @@ from typing import Annotated, Any, Literal
 
 import typer
 
+from api.cli.grammar.common_options import parsed_by
+from api.cli.grammar.parsers import parse_duration, parse_position, parse_time
 from api.cli.shell.clock import now
 from api.cli.shell.completion import group_names, queue_names, stream_names
-from api.cli.shell.parsers import parse_duration, parse_position, parse_time
-from api.cli.shell.terminal import parsed_by
 
 
-def option(name: str, help: str) -> Any:
+def option(name: str, help: str, metavar: str | None = None) -> Any:
     """Declare an option with its help."""
-    return typer.Option(name, help=help)
+    return typer.Option(name, help=help, metavar=metavar)
 
 
 def duration(*names: str, help: str = "") -> Any:
@@ -29,7 +29,7 @@ def position_option(*names: str, help: str = "") -> Any:
     return typer.Option(
         *names,
         parser=parsed_by(lambda text: parse_position(text, now())),
-        metavar="PLACE",
+        metavar="POSITION",
         help=help,
     )
 
@@ -79,7 +79,7 @@ StreamName = Annotated[str, typer.Argument(autocompletion=stream_names, help="St
 StreamNames = Annotated[list[str], typer.Argument(autocompletion=stream_names, help="Streams.")]
 GroupName = Annotated[str, typer.Argument(autocompletion=group_names, help="Group.")]
 GroupNames = Annotated[list[str], typer.Argument(autocompletion=group_names, help="Groups.")]
-Prefix = Annotated[str, option("--prefix", "Only names with this prefix.")]
+Prefix = Annotated[str, option("--prefix", "Only names with this prefix.", "PREFIX")]
 Limit = Annotated[int | None, typer.Option("-n", "--limit", min=1, help="Maximum number.")]
 Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask for confirmation.")]
 Settings = Annotated[
@@ -92,10 +92,10 @@ Headers = Annotated[
     list[Any] | None,
     _named_values("--header", parse_pair, "Header (name=value); repeat for more."),
 ]
-ContentType = Annotated[str, option("--content-type", "Content type of the data.")]
+ContentType = Annotated[str, option("--content-type", "Content type of the data.", "TYPE")]
 
 
-DataOption = Annotated[Path | None, typer.Option(help="Data directory.")]
+DataOption = Annotated[Path | None, option("--data", "Data directory.")]
 ServerOption = Annotated[
     Literal["bundled", "path"] | None,
     typer.Option(help="Valkey to start: the bundled one, or the one on PATH."),

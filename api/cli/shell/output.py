@@ -13,26 +13,18 @@ import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from enum import StrEnum
 from io import StringIO
 from typing import Any, BinaryIO
 
+from api.cli.grammar.common_options import OutputFormat
+from api.cli.grammar.parsers import show_age, show_duration
 from api.cli.shell.clock import now
-from api.cli.shell.parsers import show_age, show_duration
 
 Row = dict[str, Any]
 TIMES = ("_at", "_time", "_after", "_arrival", "_since")  # suffixes of the names of times
 CALLER_DATA = frozenset({"body", "data", "headers", "tags", "request"})
 _TIME = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(\.\d{3})?(?:000)?(?:Z|\+00:00)")
 WIDTH_OF_FILES = 1 << 15  # maximum line width in characters outside a terminal
-
-
-class OutputFormat(StrEnum):
-    """Values of -o."""
-
-    TABLE = "table"
-    JSON = "json"
-    NDJSON = "ndjson"
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Protocol
 
-from api.cli.shell.parsers import show_duration
+from api.cli.grammar.parsers import show_duration
 from api.cli.shell.terminal import Terminal
 
 EVERY_S = 5.0

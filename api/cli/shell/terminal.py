@@ -13,94 +13,30 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property, partial, wraps
-from typing import TYPE_CHECKING, Annotated, Any, Concatenate, ParamSpec
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 import typer
 
 from api.cli.config.process_settings import environment
 from api.cli.config.profiles import ServiceTarget, find_target
 from api.cli.errors import PipeClosed
+from api.cli.grammar.common_options import COMMON, OutputFormat, common_parameters, set_parameters
+from api.cli.grammar.groups import LeafCommand
+from api.cli.grammar.help import with_examples
 from api.cli.shell.interrupts import ended_by_sigterm
 from api.cli.shell.operations import operation
-from api.cli.shell.output import Output, OutputFormat, Row, to_row
-from api.cli.shell.parsers import parse_duration
+from api.cli.shell.output import Output, Row, to_row
 from api.cli.shell.sdk_warnings import listen
 
 if TYPE_CHECKING:
     from millstream_client import Millstream
 
 P = ParamSpec("P")
+Function = TypeVar("Function", bound=Callable[..., Any])
 
 LONG_S = 60.0  # how long a bulk command retries by default
 FOR_EVER_S = float("inf")
 CONTEXT = {"help_option_names": ["-h", "--help"]}
-
-
-def parsed_by(parse: Callable[[str], Any]) -> Callable[[Any], Any]:
-    """Wrap a parser of an option's value: its ValueError becomes a usage error."""
-
-    def convert(text: Any) -> Any:
-        if not isinstance(text, str):  # a default
-            return text
-        try:
-            return parse(text)
-        except ValueError as error:
-            raise typer.BadParameter(str(error)) from None
-
-    return convert
-
-
-Duration = Annotated[float, typer.Option(parser=parsed_by(parse_duration), metavar="DURATION")]
-
-COMMON: dict[str, tuple[Any, Any]] = {
-    "url": (
-        Annotated[
-            str | None,
-            typer.Option("--url", help="Address of the service, such as http://127.0.0.1:8080."),
-        ],
-        None,
-    ),
-    "api_key": (
-        Annotated[str | None, typer.Option("--api-key", help="API key.")],
-        None,
-    ),
-    "ca_file": (
-        Annotated[
-            str | None,
-            typer.Option(
-                "--ca-file",
-                help="PEM file of the CA that signed the service's certificate.",
-                metavar="FILE",
-            ),
-        ],
-        None,
-    ),
-    "profile": (
-        Annotated[str | None, typer.Option("--profile", help="Profile of the configuration file.")],
-        None,
-    ),
-    "output": (
-        Annotated[OutputFormat, typer.Option("--output", "-o", help="Output format.")],
-        OutputFormat.TABLE,
-    ),
-    "quiet": (
-        Annotated[bool, typer.Option("--quiet", "-q", help="Print names only, or nothing.")],
-        False,
-    ),
-    "retry": (
-        Annotated[
-            Any,
-            typer.Option(
-                "--retry",
-                parser=parsed_by(parse_duration),
-                metavar="DURATION",
-                help="Time to keep retrying while the service is unreachable.",
-            ),
-        ],
-        None,
-    ),
-}
-"""Options of all commands: annotation and default."""
 
 
 class Terminal:
@@ -205,13 +141,20 @@ def _troubles() -> Iterator[None]:
 # ── Composing ──
 
 
-def noun() -> typer.Typer:
-    """Create a command group without commands; the command tree has its help."""
-    return typer.Typer(
-        no_args_is_help=True,
-        rich_markup_mode=None,
-        context_settings=CONTEXT,
-    )
+class Commands(typer.Typer):
+    """Commands of a noun, or without one; the command tree has their help."""
+
+    def __init__(self) -> None:
+        super().__init__(rich_markup_mode=None, context_settings=CONTEXT)
+
+    def command(self, name: str | None = None, **options: Any) -> Callable[[Function], Function]:
+        """Register a command."""
+        return super().command(name, cls=LeafCommand, context_settings=CONTEXT, **options)
+
+
+def noun() -> Commands:
+    """Create a group of commands without commands."""
+    return Commands()
 
 
 def verb(
@@ -233,31 +176,16 @@ def verb(
 
         _declare(command, function)
         command.examples = tuple(examples)  # type: ignore[attr-defined]
-        app.command(name, help=help_of(function, examples), context_settings=CONTEXT)(command)
+        text = with_examples(inspect.getdoc(function) or "", examples)
+        app.command(name, help=text)(command)
         return function
 
     return register
 
 
-def help_of(function: Callable[..., Any], examples: Sequence[str]) -> str:
-    """Return a docstring with examples below, which keep their lines."""
-    text = inspect.getdoc(function) or ""
-    lines = "\n".join(f"  {example}" for example in examples)
-    return f"{text}\n\n\b\nExamples:\n{lines}" if examples else text
-
-
 def _declare(command: Any, function: Callable[..., Any]) -> None:
     """Give the command its function's parameters, except the Terminal, and the common options."""
     own = list(inspect.signature(function).parameters.values())[1:]
-    common = [
-        inspect.Parameter(
-            name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation
-        )
-        for name, (annotation, default) in COMMON.items()
-    ]
-    parameters = [
-        parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in own
-    ] + common
+    keyword = [parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in own]
     del command.__wrapped__
-    command.__signature__ = inspect.Signature(parameters)
-    command.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    set_parameters(command, keyword + common_parameters())

@@ -7,13 +7,13 @@ import msgspec
 import pytest
 
 from api.cli.errors import ExitCode
+from api.cli.grammar.common_options import OutputFormat
 from api.cli.io.rows import InvalidInputLine, delivery_row, key_in, message_from, record_from
 from api.cli.io.stdin import line_batches
 from api.cli.shell.error_messages import cli_error_from
 from api.cli.shell.output import (
     Column,
     Output,
-    OutputFormat,
     strip_control_characters,
     table,
     to_row,

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from api.cli.shell.parsers import (
+from api.cli.grammar.parsers import (
     StreamPosition,
     parse_duration,
     parse_offsets,

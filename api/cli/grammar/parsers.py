@@ -79,6 +79,11 @@ class StreamPosition:
         """Start position for the SDK; an offset is passed separately."""
         return self.time or self.end or "earliest"
 
+    def __str__(self) -> str:
+        """Return the position as it is typed."""
+        time = self.time.isoformat() if self.time else ""
+        return self.end or time or str(self.offset)
+
 
 def parse_position(text: str, now: datetime) -> StreamPosition:
     """Parse a position: earliest, latest, a time, a duration before now, or an offset."""

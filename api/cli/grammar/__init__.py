@@ -1,0 +1,1 @@
+"""Grammar of the command line: groups, common options, values and help."""
