@@ -6,9 +6,12 @@ from typing import Annotated, Literal
 import typer
 
 from api.cli.config.process_settings import settings_from_cli, with_stores
+from api.cli.config.profiles import DEFAULT_ORIGIN
 from api.cli.errors import CliError, ExitCode
+from api.cli.grammar.common_options import OutputFormat
 from api.cli.shell.options import DataOption, ServerOption, option
-from api.cli.shell.terminal import noun
+from api.cli.shell.output import Output
+from api.cli.shell.terminal import Terminal, noun, verb
 
 processes = noun()
 
@@ -173,17 +176,29 @@ Administrator key (not shown again; create others with `millstream key create --
         )
 
 
-@processes.command()
+@verb(
+    processes,
+    "doctor",
+    examples=["millstream doctor", "millstream doctor --url https://millstream.example.com"],
+)
 def doctor(
+    cli: Terminal,
     host: Host = None,
     port: Port = None,
     data: DataOption = None,
-    as_json: Annotated[bool, option("--json", "Print the result as JSON.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", hidden=True)] = False,
 ) -> None:
-    """Check the deployment for problems."""
-    from api.cli.ops.doctor import examine, show
+    """Check a service and this machine.
 
-    findings = examine(settings_from_cli(host=host, port=port, data=data))
-    show(findings, as_json=as_json)
+    With a URL, by option, environment or profile, the service is asked: its stores, processes, version, clock and certificate,
+    and the permissions of the key. Without one, or if the service runs here, the machine, the data directory and the stores are
+    checked. Exits with 1 if something is wrong.
+    """
+    from api.cli.ops.doctor import examine, examine_with_url, show
+
+    settings = settings_from_cli(host=host, port=port, data=data)
+    has_url = cli.target.url.origin != DEFAULT_ORIGIN
+    findings = examine_with_url(cli, settings) if has_url else examine(settings)
+    show(Output(OutputFormat.JSON) if as_json else cli.out, findings)
     if any(finding.ok is False for finding in findings):
         raise typer.Exit(ExitCode.ERROR)

@@ -21,6 +21,7 @@ from typing import Any
 from api.cli.errors import CliError, ExitCode
 
 URL = "http://127.0.0.1:8080"
+DEFAULT_ORIGIN = "default"
 KEYS = frozenset({"profile", "profiles"})
 PROFILE_KEYS = frozenset({"url", "api_key", "ca_file"})
 
@@ -70,7 +71,7 @@ def find_target(
             if environment.get(variable)
             else None,
             CliOverride(values[key], f"profile {name} in {path}") if key in values else None,
-            CliOverride(fallback, "default"),
+            CliOverride(fallback, DEFAULT_ORIGIN),
         )
         for key, option, flag, variable, fallback in (
             ("url", url, "--url", "MILLSTREAM_URL", URL),

@@ -1,12 +1,11 @@
-"""Command `millstream doctor`: problems of this machine, or imminent ones.
+"""Command `millstream doctor`: problems of a service and of this machine, or imminent ones.
 
-The machine and the data directory are examined here; the stores by `storage.operations.health`. Where no URL is
-given, the stores of a running `millstream up` are found by its data directory.
+The machine and the data directory are examined here; the stores by `storage.operations.health`. Where their URLs are not
+set, the stores of a running `millstream up` are found by its data directory.
 """
 
 import asyncio
 import os
-import resource
 import shutil
 import sys
 from importlib import metadata
@@ -14,11 +13,12 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from api.cli.errors import CliError
-from api.cli.grammar.common_options import OutputFormat
+from api.cli.ops.service_checks import examine_service, is_on_this_machine
 from api.cli.shell.output import Column, Output, Row, table, to_row
+from api.cli.shell.terminal import Terminal
 from api.cli.up.archive_mode import NO_SPARK, OFF, has_pyspark, own_archive
 from api.cli.up.data_directory import LAYOUT_VERSION
-from api.cli.up.listener import listening
+from api.cli.up.listener import listening, open_files_max
 from api.cli.up.readiness import readiness
 from api.cli.up.running_stores import with_running_stores
 from api.config.settings import Settings
@@ -52,15 +52,10 @@ HUGE_PAGES = Path("/sys/kernel/mm/transparent_hugepage/enabled")
 
 
 def examine(settings: Settings) -> list[Diagnostic]:
-    """Return all findings, the machine's first."""
+    """Return the findings about a deployment on this machine."""
     return [
-        _version(),
-        _python(),
-        _open_files(),
-        *_kernel(),
-        *_allocator(settings),
-        _disk(settings.data),
-        _data_version(settings.data),
+        *examine_client(),
+        *_machine(settings),
         _port(settings),
         _callers(settings),
         *_archive(settings),
@@ -68,11 +63,34 @@ def examine(settings: Settings) -> list[Diagnostic]:
     ]
 
 
-def show(findings: list[Diagnostic], *, as_json: bool) -> None:
-    """Print the findings as a table, or as a JSON array of objects."""
-    rows = [to_row(finding) for finding in findings]
-    out = Output(OutputFormat.JSON if as_json else OutputFormat.TABLE)
-    out.rows(rows if as_json else map(_for_people, rows), FINDINGS)
+def examine_with_url(cli: Terminal, settings: Settings) -> list[Diagnostic]:
+    """Return the findings about the service; then about this machine, if it runs here."""
+    findings = [*examine_service(cli), *examine_client()]
+    if is_on_this_machine(cli.target.url.value):
+        has_stores = with_running_stores(settings) is not None
+        findings += [*_machine(settings), *(_stores(settings) if has_stores else ())]
+    return findings
+
+
+def examine_client() -> list[Diagnostic]:
+    """Return the findings about the program that runs this."""
+    return [_version(), _python()]
+
+
+def _machine(settings: Settings) -> list[Diagnostic]:
+    return [
+        _open_files(),
+        *_kernel(),
+        *_allocator(settings),
+        _disk(settings.data),
+        _data_version(settings.data),
+    ]
+
+
+def show(out: Output, findings: list[Diagnostic]) -> None:
+    """Print the findings."""
+    rows = map(to_row, findings)
+    out.rows(map(_for_people, rows) if out.for_people else rows, FINDINGS)
 
 
 def _for_people(row: Row) -> Row:
@@ -129,13 +147,10 @@ def _python() -> Diagnostic:
 
 
 def _open_files() -> Diagnostic:
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    return Diagnostic(
-        "open files",
-        soft >= FILES_MIN,
-        f"{soft} allowed, up to {hard}",
-        f"Raise the limit: ulimit -n {FILES_MIN} or more.",
-    )
+    """Check the limit to which the service raises its own."""
+    files = open_files_max()
+    hint = f"Raise the hard limit: ulimit -Hn {FILES_MIN} or more."
+    return Diagnostic("open files", files >= FILES_MIN, f"up to {files}", hint)
 
 
 def _disk(data: Path) -> Diagnostic:

@@ -1,14 +1,18 @@
 """Listening socket: opened by the supervisor, served by every API process."""
 
 import errno
+import resource
 import socket
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 from api.cli.errors import CliError, ExitCode
 from api.config.settings import Settings
 
 BACKLOG = 2_048  # connections that may wait for an accept
+OPEN_FILES_MAX = (
+    65_536  # of this process and its children; programs that visit all descriptors stay fast
+)
 
 
 def check_host(settings: Settings) -> None:
@@ -58,3 +62,21 @@ def url_of(listener: socket.socket, scheme: str = "http") -> str:
     host, port = listener.getsockname()[:2]
     local = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)  # noqa: S104  compared, not bound
     return f"{scheme}://[{local}]:{port}" if ":" in local else f"{scheme}://{local}:{port}"
+
+
+def open_files_max() -> int:
+    """Return the number of files that this process may open once it has raised its limit."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    most = OPEN_FILES_MAX if hard == resource.RLIM_INFINITY else min(hard, OPEN_FILES_MAX)
+    return OPEN_FILES_MAX if soft == resource.RLIM_INFINITY else max(soft, most)
+
+
+def raise_open_files_limit() -> None:
+    """Raise the soft limit of open files: each connection is one, and logins start with 1,024.
+
+    Children inherit it. Where the system refuses, the limit stays, and `doctor` reports it.
+    """
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft not in (open_files_max(), resource.RLIM_INFINITY):
+        with suppress(OSError, ValueError):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (open_files_max(), hard))

@@ -27,7 +27,7 @@ from api.cli.up.data_directory import (
     wiped_metrics_directory,
 )
 from api.cli.up.deployment import LocalDeployment, await_api
-from api.cli.up.listener import check_host, listening, url_of
+from api.cli.up.listener import check_host, listening, raise_open_files_limit, url_of
 from api.cli.up.programs import api_programs
 from api.cli.up.signals import run_until_stopped
 from api.cli.up.supervisor import Supervisor
@@ -58,6 +58,7 @@ Step = Callable[[Supervisor], Coroutine[Any, Any, None]]
 
 def up(settings: Settings) -> None:
     """Run everything until stopped. Raises CliError."""
+    raise_open_files_limit()
     check_host(settings)
     check_tls(settings)
     with (
@@ -75,6 +76,7 @@ def up(settings: Settings) -> None:
 
 def serve(settings: Settings) -> None:
     """Run API processes against the stores that the settings name. Raises CliError."""
+    raise_open_files_limit()
     check_host(settings)
     check_tls(settings)
     with (

@@ -1,0 +1,174 @@
+"""Checks of a service by its URL, for `millstream doctor`."""
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
+from email.utils import parsedate_to_datetime
+from importlib import metadata
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from api.cli.shell.clock import now
+from api.cli.shell.output import Row
+from api.cli.shell.terminal import Terminal
+from millstream_client.errors import Forbidden, MillstreamError, Refused, Unauthenticated
+from storage.operations.health import Diagnostic
+
+if TYPE_CHECKING:
+    import httpx
+
+ANSWER_S = 10.0
+CLOCK_SKEW_S_MAX = 60.0  # signatures of AWS clients are rejected after 15 minutes
+CERTIFICATE_WARNING = KEY_WARNING = timedelta(days=14)
+LOOPBACK = ("127.", "localhost", "::1")
+REQUIRED_ROLES = {
+    "sweeper": "Without it, nothing expires and nothing is tidied: run `millstream sweep`.",
+    "deliverer": "Without it, webhooks are not delivered: run `millstream deliver`.",
+    "worker": "Without it, streams are not archived or replayed: run `millstream worker`.",
+}
+RUNNING = frozenset({"sweeper"})  # roles without which a service does not work
+
+
+def is_on_this_machine(url: str) -> bool:
+    """Return whether a URL names a loopback address."""
+    return (urlsplit(url).hostname or "").startswith(LOOPBACK)
+
+
+def examine_service(cli: Terminal) -> Iterator[Diagnostic]:
+    """Yield the findings about the service that the command line calls."""
+    import httpx
+
+    options = cli.client.transport.options
+    try:
+        with (
+            httpx.Client(verify=options.trust(), timeout=ANSWER_S) as http,
+            http.stream("GET", f"{options.url}/readyz") as answer,
+        ):
+            certificate = _certificate(answer)
+            answer.read()
+    except (httpx.TransportError, OSError) as error:
+        yield _unreachable(options.url, str(error))
+        return
+    yield from _readiness(options.url, answer)
+    yield _encryption(options.url, certificate)
+    yield _clock(answer)
+    yield from _checked("key", lambda: [_key(cli.call("keys.whoami"))])
+    yield from _checked(
+        "processes", lambda: _processes(cli.call("processes.list_processes")["items"])
+    )
+
+
+def _unreachable(url: str, reason: str) -> Diagnostic:
+    hint = "Check the address, and that the service runs; `millstream profile ls` lists profiles."
+    return Diagnostic("service", False, f"no response from {url}: {reason}", hint)
+
+
+def _checked(check: str, ask: Callable[[], list[Diagnostic]]) -> list[Diagnostic]:
+    """Return the findings of a call; its rejection is a finding too."""
+    try:
+        return ask()
+    except Unauthenticated as error:
+        hint = "Specify a key with --api-key, MILLSTREAM_API_KEY, or `millstream login`."
+        return [Diagnostic(check, False, error.detail, hint)]
+    except Forbidden as error:
+        return [Diagnostic(check, None, error.detail, "Use a key that has this permission.")]
+    except MillstreamError as error:
+        detail = error.detail if isinstance(error, Refused) else str(error)
+        return [Diagnostic(check, False, detail, "See the log of the service.")]
+
+
+# ── Without credentials ──
+
+
+def _readiness(url: str, answer: "httpx.Response") -> Iterator[Diagnostic]:
+    """Yield a finding for the service, and for each of its stores that fails."""
+    try:
+        checks: dict[str, str] = answer.json()["checks"]
+    except (ValueError, KeyError, TypeError):
+        hint = "Specify the address of a Millstream service with --url."
+        detail = f"{url} answered {answer.status_code}, and is not Millstream"
+        yield Diagnostic("service", False, detail, hint)
+        return
+    milliseconds = answer.elapsed.total_seconds() * 1_000
+    failing = [name for name, result in checks.items() if result != "ok"]
+    detail = f"{url} is {'not ready' if failing else 'ready'}; answered in {milliseconds:.0f} ms"
+    yield Diagnostic("service", not failing, detail, "See the checks below.")
+    for name in failing:
+        yield Diagnostic(name, False, checks[name], "Check that it is running and reachable.")
+
+
+def _certificate(answer: "httpx.Response") -> dict[str, Any] | None:
+    """Return the service's certificate; None for plain HTTP."""
+    connection = answer.extensions["network_stream"].get_extra_info("ssl_object")
+    return connection.getpeercert() if connection else None
+
+
+def _encryption(url: str, certificate: dict[str, Any] | None) -> Diagnostic:
+    """Check that traffic is encrypted, and for how long the certificate is valid."""
+    if certificate is None:
+        is_local = is_on_this_machine(url)
+        detail = "not encrypted" + (", on a loopback address" if is_local else "")
+        hint = "Keys and messages cross the network in the clear: use https (docs/how-to/tls.md)."
+        return Diagnostic("tls", True if is_local else None, detail, hint)
+    ends = datetime.strptime(certificate["notAfter"], "%b %d %H:%M:%S %Y %Z").replace(tzinfo=UTC)
+    is_lasting = ends - now() > CERTIFICATE_WARNING
+    detail = f"the certificate is valid until {ends:%Y-%m-%d}"
+    return Diagnostic("tls", True if is_lasting else None, detail, "Renew the certificate.")
+
+
+def _clock(answer: "httpx.Response") -> Diagnostic:
+    """Compare the service's clock with this machine's; the header has seconds."""
+    try:
+        skew = abs((parsedate_to_datetime(answer.headers["date"]) - now()).total_seconds())
+    except (KeyError, ValueError, TypeError):
+        return Diagnostic("service clock", None, "the response has no date", "A proxy removed it.")
+    detail = f"{skew:.0f} s from this machine's"
+    return Diagnostic(
+        "service clock", skew <= CLOCK_SKEW_S_MAX, detail, "Run an NTP client on both."
+    )
+
+
+# ── With the caller's key ──
+
+
+def _key(identity: Row) -> Diagnostic:
+    """Describe the caller's permissions, and check that its key does not expire soon."""
+    actions = sorted({action for grant in identity["grants"] for action in grant["actions"]})
+    expires_at = identity["expires_at"]
+    is_lasting = expires_at is None or datetime.fromisoformat(expires_at) - now() > KEY_WARNING
+    until = f", until {expires_at}" if expires_at else ""
+    scope = "all namespaces" if identity["all_namespaces"] else identity["namespace"]
+    detail = f"{identity['name']} in {scope}{until}: {', '.join(actions) or 'no permissions'}"
+    return Diagnostic("key", True if is_lasting else None, detail, "Run `millstream key rotate`.")
+
+
+def _processes(processes: list[Row]) -> list[Diagnostic]:
+    """Check the processes: their versions and roles, and what they cannot serve."""
+    roles = Counter(str(process["role"]) for process in processes)
+    missing = [
+        Diagnostic(role, False if role in RUNNING else None, "not running", hint)
+        for role, hint in REQUIRED_ROLES.items()
+        if not roles[role]
+    ]
+    detail = ", ".join(f"{count} {role}" for role, count in sorted(roles.items()))
+    running = Diagnostic("processes", True, detail or "none")
+    return [_versions(processes), running, *missing, *_failing(processes)]
+
+
+def _versions(processes: list[Row]) -> Diagnostic:
+    """Compare the versions of the processes with one another and with the command line's."""
+    own = metadata.version("millstream")
+    versions = sorted({str(process["version"]) for process in processes})
+    detail = f"service {', '.join(versions)}; command line {own}"
+    hint = "Finish the upgrade, and use the command line of the service's version."
+    return Diagnostic("version", True if versions == [own] else None, detail, hint)
+
+
+def _failing(processes: list[Row]) -> list[Diagnostic]:
+    """Return a finding for each object that a process cannot serve."""
+    hint = "It is retried; see `millstream process ls -o json` and the log of the process."
+    return [
+        Diagnostic(str(failure["task"]), None, f"{failure['object']}: {failure['reason']}", hint)
+        for process in processes
+        for failure in process["failing"]
+    ]

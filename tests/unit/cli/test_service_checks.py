@@ -1,0 +1,139 @@
+"""Findings of `millstream doctor` about a service."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import httpx
+import pytest
+
+from api.cli.ops import service_checks
+from api.cli.ops.service_checks import (
+    _clock,
+    _encryption,
+    _key,
+    _processes,
+    _readiness,
+    is_on_this_machine,
+)
+
+NOW = datetime(2026, 1, 31, 12, tzinfo=UTC)
+URL = "https://mill.example.com"
+
+
+@pytest.fixture(autouse=True)
+def time(monkeypatch):
+    monkeypatch.setattr(service_checks, "now", lambda: NOW)
+    monkeypatch.setattr("api.cli.ops.service_checks.metadata.version", lambda _: "1.1")
+
+
+@pytest.mark.parametrize(
+    ("url", "is_local"),
+    [
+        ("http://127.0.0.1:8080", True),
+        ("http://localhost:8080", True),
+        ("http://[::1]:8080", True),
+        (URL, False),
+        ("http://10.0.0.1:8080", False),
+    ],
+)
+def test_loopback_address_is_on_this_machine(url, is_local):
+    assert is_on_this_machine(url) is is_local
+
+
+@pytest.mark.parametrize(
+    ("skew_s", "ok"), [(0, True), (59, True), (-59, True), (61, False), (-3600, False)]
+)
+def test_clock_skew_of_service_is_reported(skew_s, ok):
+    date = (NOW + timedelta(seconds=skew_s)).strftime("%a, %d %b %Y %H:%M:%S GMT")
+
+    finding = _clock(httpx.Response(200, headers={"date": date}))
+
+    assert finding.ok is ok
+    assert finding.detail.startswith(f"{abs(skew_s)} s from")
+
+
+def test_response_without_date_is_a_warning():
+    assert _clock(httpx.Response(200)).ok is None
+
+
+@pytest.mark.parametrize(
+    ("url", "ends", "ok"),
+    [
+        (URL, "Mar  2 12:00:00 2026 GMT", True),
+        (URL, "Feb  2 12:00:00 2026 GMT", None),
+        ("http://127.0.0.1:8080", None, True),
+        ("http://10.0.0.1:8080", None, None),
+    ],
+)
+def test_encryption_of_service_is_reported(url, ends, ok):
+    finding = _encryption(url, {"notAfter": ends} if ends else None)
+
+    assert finding.ok is ok
+
+
+def answer(status: int, body: Any) -> httpx.Response:
+    response = httpx.Response(status, json=body)
+    response.elapsed = timedelta(milliseconds=7)
+    return response
+
+
+def test_failing_store_is_reported_by_name():
+    checks = {"redis": "ok", "postgres": "no response"}
+
+    service, postgres = _readiness(URL, answer(503, {"status": "fail", "checks": checks}))
+
+    assert (service.ok, service.detail) == (False, f"{URL} is not ready; answered in 7 ms")
+    assert (postgres.check, postgres.ok, postgres.detail) == ("postgres", False, "no response")
+
+
+def test_other_service_at_address_is_reported():
+    [finding] = _readiness(URL, answer(404, {"detail": "Not Found"}))
+
+    assert finding.ok is False
+    assert "is not Millstream" in finding.detail
+
+
+@pytest.mark.parametrize(
+    ("expires_at", "ok"),
+    [(None, True), ("2026-06-01T00:00:00.000Z", True), ("2026-02-01T00:00:00.000Z", None)],
+)
+def test_expiry_and_permissions_of_key_are_reported(expires_at, ok):
+    grants = [{"actions": ["queue:send", "queue:list"]}, {"actions": ["queue:list"]}]
+    identity = {
+        "name": "shop",
+        "namespace": "acme",
+        "all_namespaces": False,
+        "expires_at": expires_at,
+        "grants": grants,
+    }
+
+    finding = _key(identity)
+
+    assert finding.ok is ok
+    assert finding.detail.startswith("shop in acme")
+    assert finding.detail.endswith(": queue:list, queue:send")
+
+
+def processes(*roles: str, version: str = "1.1", failing: Any = ()) -> list[dict[str, Any]]:
+    return [{"role": role, "version": version, "failing": list(failing)} for role in roles]
+
+
+def test_missing_process_is_reported_by_role():
+    findings = {each.check: each.ok for each in _processes(processes("api", "api", "deliverer"))}
+
+    assert findings == {"version": True, "processes": True, "sweeper": False, "worker": None}
+
+
+def test_other_version_of_service_is_a_warning():
+    version, *_ = _processes(processes("api", version="1.2"))
+
+    assert (version.ok, version.detail) == (None, "service 1.2; command line 1.1")
+
+
+def test_object_that_a_process_cannot_serve_is_a_warning():
+    failing = [{"task": "deliver", "object": "webhooks/default/a", "reason": "refused"}]
+
+    *_, finding = _processes(processes("api", "sweeper", "deliverer", "worker", failing=failing))
+
+    assert (finding.check, finding.ok) == ("deliver", None)
+    assert finding.detail == "webhooks/default/a: refused"
