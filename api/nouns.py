@@ -233,6 +233,13 @@ NOUNS: tuple[NounDeclaration, ...] = (
         icon="M3 4h14v5H3zM3 11h14v5H3zM6 6.5h.01M6 13.5h.01",
     ),
     NounDeclaration(
+        "profile",
+        "profiles",
+        help="Services by name.",
+        heading="This command line",
+        commands=("profile:profile",),
+    ),
+    NounDeclaration(
         "config",
         "config",
         help="Effective settings and their sources.",

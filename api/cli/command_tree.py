@@ -15,6 +15,7 @@ from typer._click import Command, Context
 from api.cli.commands.backups import backups
 from api.cli.commands.bench import bench
 from api.cli.commands.documents import documents
+from api.cli.commands.login import access
 from api.cli.commands.processes import processes
 from api.cli.grammar.common_options import COMMON, common_parameters, set_parameters
 from api.cli.grammar.groups import CommandGroup
@@ -24,7 +25,7 @@ from api.nouns import NOUNS, NounDeclaration
 HEADINGS = {
     "Operation": ("doctor", "bench", "backup", "restore"),
     "Processes": ("up", "serve", "sweep", "deliver", "background", "worker", "migrate"),
-    "This command line": ("version", "openapi", "asyncapi"),
+    "This command line": ("login", "ui", "version", "openapi", "asyncapi"),
 }
 """Commands without a noun by section of `millstream --help`."""
 
@@ -94,7 +95,7 @@ def command_tree() -> CommandGroup:
     for declared in NOUNS:
         if declared.commands:
             root.add_command(NounGroup(declared, common))
-    for group in (bench, backups, documents):
+    for group in (access, bench, backups, documents):
         root.commands.update(typer.main.get_group(group).commands)
     return root
 

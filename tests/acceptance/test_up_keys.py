@@ -31,6 +31,12 @@ def test_first_start_prints_key_and_local_user_can_create_more(tmp_path, monkeyp
         assert httpx.get(f"{url}/v1/whoami", headers=with_key).json()["all_namespaces"] is True
         assert key not in (tmp_path / "log").read_text()
 
+        logged_in = millstream("login", "--url", url, "--with-key", stdin=key.encode())
+        assert logged_in.code == 0, logged_in.err
+        assert millstream("key", "whoami", "-o", "json").json["all_namespaces"] is True
+        assert millstream("login", "--url", url, "--api-key", "msk_no").code == 1
+        assert millstream("profile", "rm", "default", "--yes").code == 0
+
         lost = millstream("key", "create", "root", "--role=admin", "--everywhere", "--local")
         assert lost.code == 0, lost.err
         monkeypatch.setenv("MILLSTREAM_API_KEY", lost.out.strip())

@@ -1,4 +1,4 @@
-"""Selection of the service: an option, else the environment, a profile, or this machine.
+"""Selection of the service: options, the environment, a profile, or this machine.
 
 `~/.config/millstream/config.toml`, below XDG_CONFIG_HOME where that is set:
 
@@ -13,10 +13,12 @@
     ca_file = "/etc/ssl/ours.pem"
 """
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from api.cli.errors import CliError, ExitCode
 
@@ -24,6 +26,8 @@ URL = "http://127.0.0.1:8080"
 DEFAULT_ORIGIN = "default"
 KEYS = frozenset({"profile", "profiles"})
 PROFILE_KEYS = frozenset({"url", "api_key", "ca_file"})
+PROFILE_NAME = re.compile(r"[A-Za-z0-9_.-]+")
+LOOPBACK = ("127.", "localhost", "::1")
 
 
 @dataclass(frozen=True)
@@ -43,10 +47,36 @@ class ServiceTarget:
     ca_file: CliOverride
 
 
+def is_on_this_machine(url: str) -> bool:
+    """Return whether a URL names a loopback address."""
+    return (urlsplit(url).hostname or "").startswith(LOOPBACK)
+
+
+def selected_profile(environment: Mapping[str, str]) -> str | None:
+    """Return the name of the profile that is used without options, if any."""
+    return environment.get("MILLSTREAM_PROFILE") or read_config(config_path(environment)).get(
+        "profile"
+    )
+
+
+def parse_profile_name(text: str) -> str:
+    """Return the name of a profile. Raises ValueError."""
+    if not PROFILE_NAME.fullmatch(text):
+        raise ValueError(f"{text!r} is not a name: use letters, digits, dots, '_' and '-'")
+    return text
+
+
 def config_path(environment: Mapping[str, str]) -> Path:
     """Return the path of the file of profiles, which may not exist."""
     base = environment.get("XDG_CONFIG_HOME") or str(Path(environment.get("HOME", "~"), ".config"))
     return Path(base).expanduser() / "millstream" / "config.toml"
+
+
+FIELDS = {  # of a target: variable and default
+    "url": ("MILLSTREAM_URL", URL),
+    "api_key": ("MILLSTREAM_API_KEY", ""),
+    "ca_file": ("MILLSTREAM_CA_FILE", ""),
+}
 
 
 def find_target(
@@ -59,32 +89,32 @@ def find_target(
 ) -> ServiceTarget:
     """Return the selected service.
 
-    Raises CliError for a profile that does not exist, and for an invalid file.
+    In this order: options of values, the profile of an option, the environment, another profile. A profile's key is only
+    sent to its own URL. Raises CliError for a profile that does not exist, and for an invalid file.
     """
     path = config_path(environment)
-    selected = _profile(path, profile or environment.get("MILLSTREAM_PROFILE"))
-    name, values = selected
-    chosen = {
-        key: _first(
-            CliOverride(option, f"option {flag}") if option is not None else None,
-            CliOverride(environment[variable], f"environment {variable}")
-            if environment.get(variable)
-            else None,
-            CliOverride(values[key], f"profile {name} in {path}") if key in values else None,
-            CliOverride(fallback, DEFAULT_ORIGIN),
-        )
-        for key, option, flag, variable, fallback in (
-            ("url", url, "--url", "MILLSTREAM_URL", URL),
-            ("api_key", api_key, "--api-key", "MILLSTREAM_API_KEY", ""),
-            ("ca_file", ca_file, "--ca-file", "MILLSTREAM_CA_FILE", ""),
-        )
+    name, values = _profile(path, profile or environment.get("MILLSTREAM_PROFILE"))
+    options = {"url": url, "api_key": api_key, "ca_file": ca_file}
+    of_options = {
+        field: CliOverride(value, f"option --{field.replace('_', '-')}")
+        for field, value in options.items()
+        if value is not None
     }
+    of_environment = {
+        field: CliOverride(environment[variable], f"environment {variable}")
+        for field, (variable, _) in FIELDS.items()
+        if environment.get(variable)
+    }
+    of_profile = {
+        field: CliOverride(value, f"profile {name} in {path}") for field, value in values.items()
+    }
+    defaults = {field: CliOverride(value, DEFAULT_ORIGIN) for field, (_, value) in FIELDS.items()}
+    selected = of_environment | of_profile if profile else of_profile | of_environment
+    chosen = defaults | selected | of_options
+    if "url" in values and chosen["url"].value != values["url"]:
+        chosen = defaults | of_environment | of_options
     _check_url(chosen["url"])
     return ServiceTarget(chosen["url"], chosen["api_key"], chosen["ca_file"])
-
-
-def _first(*candidates: CliOverride | None) -> CliOverride:
-    return next(candidate for candidate in candidates if candidate is not None)
 
 
 def _check_url(url: CliOverride) -> None:

@@ -1,4 +1,4 @@
-"""Command `millstream doctor`: problems of a service and of this machine, or imminent ones.
+"""Problems of a service and of this machine, for `millstream doctor`.
 
 The machine and the data directory are examined here; the stores by `storage.operations.health`. Where their URLs are not
 set, the stores of a running `millstream up` are found by its data directory.
@@ -12,8 +12,9 @@ from importlib import metadata
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
+from api.cli.config.profiles import is_on_this_machine
 from api.cli.errors import CliError
-from api.cli.ops.service_checks import examine_service, is_on_this_machine
+from api.cli.ops.service_checks import examine_service
 from api.cli.shell.output import Column, Output, Row, table, to_row
 from api.cli.shell.terminal import Terminal
 from api.cli.up.archive_mode import NO_SPARK, OFF, has_pyspark, own_archive

@@ -6,8 +6,8 @@ from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 from importlib import metadata
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 
+from api.cli.config.profiles import is_on_this_machine
 from api.cli.shell.clock import now
 from api.cli.shell.output import Row
 from api.cli.shell.terminal import Terminal
@@ -20,18 +20,12 @@ if TYPE_CHECKING:
 ANSWER_S = 10.0
 CLOCK_SKEW_S_MAX = 60.0  # signatures of AWS clients are rejected after 15 minutes
 CERTIFICATE_WARNING = KEY_WARNING = timedelta(days=14)
-LOOPBACK = ("127.", "localhost", "::1")
 REQUIRED_ROLES = {
     "sweeper": "Without it, nothing expires and nothing is tidied: run `millstream sweep`.",
     "deliverer": "Without it, webhooks are not delivered: run `millstream deliver`.",
     "worker": "Without it, streams are not archived or replayed: run `millstream worker`.",
 }
 RUNNING = frozenset({"sweeper"})  # roles without which a service does not work
-
-
-def is_on_this_machine(url: str) -> bool:
-    """Return whether a URL names a loopback address."""
-    return (urlsplit(url).hostname or "").startswith(LOOPBACK)
 
 
 def examine_service(cli: Terminal) -> Iterator[Diagnostic]:
@@ -63,10 +57,10 @@ def _unreachable(url: str, reason: str) -> Diagnostic:
     return Diagnostic("service", False, f"no response from {url}: {reason}", hint)
 
 
-def _checked(check: str, ask: Callable[[], list[Diagnostic]]) -> list[Diagnostic]:
+def _checked(check: str, examine: Callable[[], list[Diagnostic]]) -> list[Diagnostic]:
     """Return the findings of a call; its rejection is a finding too."""
     try:
-        return ask()
+        return examine()
     except Unauthenticated as error:
         hint = "Specify a key with --api-key, MILLSTREAM_API_KEY, or `millstream login`."
         return [Diagnostic(check, False, error.detail, hint)]

@@ -54,3 +54,15 @@ def _list_names(
 queue_names = _names(lambda client, prefix: client.queues(prefix))
 stream_names = _names(lambda client, prefix: client.streams(prefix))
 group_names = _names(lambda client, prefix: client.groups(prefix))
+
+
+def profile_names(ctx: Any, incomplete: str) -> list[str]:
+    """Return the names of profiles that begin so."""
+    from api.cli.config.process_settings import environment
+    from api.cli.config.profiles import config_path, read_config
+
+    try:
+        profiles = read_config(config_path(environment())).get("profiles", {})
+    except Exception:  # a shell expects names, and nothing else
+        return []
+    return [name for name in profiles if name.startswith(incomplete)]

@@ -10,7 +10,7 @@ def list_queues(cli: Terminal, prefix: Prefix = "") -> None:
 
 import inspect
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property, partial, wraps
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
@@ -42,14 +42,22 @@ CONTEXT = {"help_option_names": ["-h", "--help"]}
 class Terminal:
     """Context of one command.
 
-    `client` fails immediately when the service is unreachable, unless --retry is given.
+    `client` fails immediately when the service is unreachable, unless --retry is given. `options`: those of the connection
+    that were given.
     """
 
-    def __init__(self, target: ServiceTarget, out: Output, retry_s: float | None = None) -> None:
-        self.target = target
+    def __init__(
+        self, options: Mapping[str, str | None], out: Output, retry_s: float | None = None
+    ) -> None:
+        self.options = {name: value for name, value in options.items() if value is not None}
         self.out = out
         self._retry_s = retry_s
         self._opened: list[Millstream] = []
+
+    @cached_property
+    def target(self) -> ServiceTarget:
+        """Selected service. Raises CliError."""
+        return find_target(environment(), **self.options)
 
     @cached_property
     def client(self) -> "Millstream":
@@ -68,16 +76,17 @@ class Terminal:
         items = all_pages(self.client.transport, lambda cursor: list_page(cursor=cursor))
         return map(to_row, items)
 
-    def connect(self, retry_s: float) -> "Millstream":
+    def connect(self, retry_s: float, target: ServiceTarget | None = None) -> "Millstream":
         """Return a client that retries for `retry_s`, unless --retry is given; closed at the end."""
         from millstream_client import Millstream, Retries
 
         seconds = retry_s if self._retry_s is None else self._retry_s
+        service = target or self.target
         client = Millstream(
-            self.target.url.value,
-            self.target.api_key.value,
+            service.url.value,
+            service.api_key.value,
             retries=Retries(seconds=seconds, first_contact_s=seconds),
-            ca_file=self.target.ca_file.value,
+            ca_file=service.ca_file.value,
         )
         self._opened.append(client)
         return client
@@ -105,17 +114,9 @@ class Terminal:
 
 @contextmanager
 def _terminal(
-    url: str | None,
-    *,
-    api_key: str | None,
-    ca_file: str | None,
-    profile: str | None,
-    output: OutputFormat,
-    quiet: bool,
-    retry: float | None,
+    *, output: OutputFormat, quiet: bool, retry: float | None, **options: str | None
 ) -> Iterator[Terminal]:
-    target = find_target(environment(), url=url, api_key=api_key, ca_file=ca_file, profile=profile)
-    cli = Terminal(target, Output(output, quiet=quiet), retry)
+    cli = Terminal(options, Output(output, quiet=quiet), retry)
     stop_listening = listen(cli.print_notice)
     try:
         with ended_by_sigterm(), _troubles():

@@ -2,7 +2,7 @@
 
 import pytest
 
-from api.cli.config.profiles import config_path, find_target
+from api.cli.config.profiles import config_path, find_target, is_on_this_machine
 from api.cli.errors import CliError, ExitCode
 
 PROFILES = """
@@ -34,13 +34,41 @@ def test_target_defaults_to_this_machine(tmp_path):
 
 
 def test_option_overrides_environment_and_profile(home):
-    request = {**home, "MILLSTREAM_URL": "http://told:1"}
+    request = {**home, "MILLSTREAM_URL": "http://variable:1"}
 
     assert find_target(request, url="http://option:1").url.value == "http://option:1"
-    assert find_target(request, profile="staging").url.value == "http://told:1"
-    assert find_target(request, profile="staging").api_key.value == "secret"
+    assert find_target(request).url.value == "http://variable:1"
     assert find_target(home).url.value == "http://127.0.0.1:9000"
     assert find_target({**home, "MILLSTREAM_PROFILE": "staging"}).url.value.startswith("https://")
+
+
+def test_profile_of_option_overrides_environment(home):
+    """A command for --profile staging went to the service that a variable named."""
+    request = {**home, "MILLSTREAM_URL": "http://variable:1", "MILLSTREAM_API_KEY": "other"}
+
+    target = find_target(request, profile="staging")
+
+    assert target.url.value == "https://staging.example.com"
+    assert target.api_key.value == "secret"
+
+
+@pytest.mark.parametrize(
+    ("environment", "options"),
+    [
+        ({}, {"url": "http://option:1", "profile": "staging"}),
+        ({"MILLSTREAM_PROFILE": "staging"}, {"url": "http://option:1"}),
+        ({"MILLSTREAM_PROFILE": "staging", "MILLSTREAM_URL": "http://variable:1"}, {}),
+    ],
+)
+def test_key_of_profile_is_sent_to_its_own_url_only(home, environment, options):
+    """The key of a profile went to whatever service --url named."""
+    assert find_target({**home, **environment}, **options).api_key.value == ""
+
+
+def test_key_of_profile_is_used_when_option_has_its_url(home):
+    target = find_target(home, url="https://staging.example.com", profile="staging")
+
+    assert target.api_key.value == "secret"
 
 
 def test_configuration_path_follows_home_and_xdg():
@@ -79,3 +107,17 @@ def test_error_in_configuration_file_is_reported(home, text, fault):
 def test_url_must_be_http(home):
     with pytest.raises(CliError, match=r"'localhost:8080' .option --url. is not a URL"):
         find_target(home, url="localhost:8080")
+
+
+@pytest.mark.parametrize(
+    ("url", "is_local"),
+    [
+        ("http://127.0.0.1:8080", True),
+        ("http://localhost:8080", True),
+        ("http://[::1]:8080", True),
+        ("https://mill.example.com", False),
+        ("http://10.0.0.1:8080", False),
+    ],
+)
+def test_loopback_address_is_on_this_machine(url, is_local):
+    assert is_on_this_machine(url) is is_local

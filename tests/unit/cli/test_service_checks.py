@@ -13,7 +13,6 @@ from api.cli.ops.service_checks import (
     _key,
     _processes,
     _readiness,
-    is_on_this_machine,
 )
 
 NOW = datetime(2026, 1, 31, 12, tzinfo=UTC)
@@ -24,20 +23,6 @@ URL = "https://mill.example.com"
 def time(monkeypatch):
     monkeypatch.setattr(service_checks, "now", lambda: NOW)
     monkeypatch.setattr("api.cli.ops.service_checks.metadata.version", lambda _: "1.1")
-
-
-@pytest.mark.parametrize(
-    ("url", "is_local"),
-    [
-        ("http://127.0.0.1:8080", True),
-        ("http://localhost:8080", True),
-        ("http://[::1]:8080", True),
-        (URL, False),
-        ("http://10.0.0.1:8080", False),
-    ],
-)
-def test_loopback_address_is_on_this_machine(url, is_local):
-    assert is_on_this_machine(url) is is_local
 
 
 @pytest.mark.parametrize(
