@@ -30,7 +30,8 @@ class NounDeclaration(NamedTuple):
 
     `name`, `plural`: as in paths. `tag`: description of its tag in the OpenAPI document. `routes`: modules in `api.rest.routes`,
     each after those whose examples its own examples need. `pages`: modules in `api.admin.pages`. `icon`: an SVG path in a square
-    of 20. `commands`: groups of verbs as `module:name` in `api.cli.commands`, listed below `heading`. `is_granted_by_name`: grants name objects of it.
+    of 20. `commands`: groups of verbs as `module:name` in `api.cli.commands`, listed below `heading`. `manifest`: operations of its definitions
+    by verb, which YAML documents describe. `is_granted_by_name`: grants name objects of it.
     """
 
     name: str
@@ -43,6 +44,7 @@ class NounDeclaration(NamedTuple):
     help: str = ""
     heading: str = "Administration"
     commands: tuple[str, ...] = ()
+    manifest: str = ""
     is_granted_by_name: bool = False
 
 
@@ -65,6 +67,7 @@ NOUNS: tuple[NounDeclaration, ...] = (
         help="Queues.",
         heading="Queues and streams",
         commands=("queue:queue", "messages:messages", "dead_letters:letters"),
+        manifest="queues.{}_queue",
         is_granted_by_name=True,
     ),
     NounDeclaration(
@@ -78,6 +81,7 @@ NOUNS: tuple[NounDeclaration, ...] = (
         help="Streams.",
         heading="Queues and streams",
         commands=("stream:stream", "records:records"),
+        manifest="streams.{}_stream",
         is_granted_by_name=True,
     ),
     NounDeclaration(
@@ -92,6 +96,7 @@ NOUNS: tuple[NounDeclaration, ...] = (
         help="Consumer groups.",
         heading="Queues and streams",
         commands=("group:group",),
+        manifest="groups.{}_consumer_group",
         is_granted_by_name=True,
     ),
     NounDeclaration(
@@ -119,6 +124,7 @@ NOUNS: tuple[NounDeclaration, ...] = (
         help="Delivery of queues and groups to a URL.",
         heading="Queues and streams",
         commands=("webhook:webhook",),
+        manifest="webhooks.{}_webhook",
         is_granted_by_name=True,
     ),
     NounDeclaration("series", "series", routes=("timeseries",)),

@@ -157,7 +157,8 @@ class Catalog:
             detail = f"'{target.name}' does not allow this queue to send dead letters there"
         else:
             return
-        raise ValidationFailed.at("/dead_letters/queue", detail, "not_allowed")
+        code = "not_allowed" if definition else "not_found"
+        raise ValidationFailed.at("/dead_letters/queue", detail, code)
 
     async def delete_queue(self, name: QueueName, *, if_match: int | None = None) -> Queue:
         """Delete the queue with all its messages; return its last definition.

@@ -133,6 +133,12 @@ def encode_pretty(value: Any) -> bytes:
     return json.dumps(value, indent=2, ensure_ascii=False, default=str).encode()
 
 
+def describe_change(change: Row) -> str:
+    """Format a field that changes: its pointer, and its values before and after as JSON."""
+    before, after = (encode(change[side]).decode() for side in ("before", "after"))
+    return strip_control_characters(f"{change['pointer']}: {before} -> {after}")
+
+
 class Output:
     """Output of results.
 

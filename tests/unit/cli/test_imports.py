@@ -25,8 +25,10 @@ HEAVY = {
     "sqlalchemy",
     "ssl",
     "structlog",
+    "tomlkit",
     "uvicorn",
     "websockets",
+    "yaml",
 }
 OF_A_CALL = {
     "asyncio",

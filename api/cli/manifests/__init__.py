@@ -1,0 +1,1 @@
+"""Definitions as YAML documents: export, comparison, application and editing."""

@@ -1,0 +1,61 @@
+"""Kinds of definitions that YAML documents describe."""
+
+from collections.abc import Iterator
+from importlib import import_module
+from typing import Any, NamedTuple
+
+from api.cli.shell.operations import JsonBody
+from api.cli.shell.output import Row
+from api.cli.shell.terminal import Terminal
+from api.nouns import NOUNS
+
+OF_PAUSE = frozenset({"paused", "enabled"})  # not settings: only pause and resume change them
+
+
+class DefinitionKind(NamedTuple):
+    """A noun whose definitions are documents. `operations`: their names by verb."""
+
+    name: str
+    plural: str
+    operations: str
+
+    def get(self, cli: Terminal, name: str) -> Row:
+        """Return a definition. Raises NotFound."""
+        return cli.call(self.operations.format("get"), name)
+
+    def list_all(self, cli: Terminal, prefix: str = "") -> Iterator[Row]:
+        """Yield all definitions by name."""
+        listing = f"{self.operations.format('list')}s"
+        return cli.pages(listing, prefix=prefix)
+
+    def put(self, cli: Terminal, name: str, settings: Row, **conditions: Any) -> Row:
+        """Create or replace a definition, and return it with `created` and `changes`."""
+        body = JsonBody(settings)
+        return cli.call(self.operations.format("put"), name, body=body, **conditions)
+
+    def settings_of(self, definition: Row) -> Row:
+        """Return the settings of a definition, which a PUT takes. Secrets are never among them."""
+        names = [name for name in self._setting_names() if name in definition]
+        return {name: definition[name] for name in names}
+
+    def _setting_names(self) -> list[str]:
+        """Return the members of the body of a PUT, from the generated client."""
+        import attrs
+
+        module = import_module(f"millstream_client.core.models.{self.name}_config")
+        model = getattr(module, f"{self.name.capitalize()}Config")
+        names = [field.name.rstrip("_") for field in attrs.fields(model)]
+        return [name for name in names if name not in OF_PAUSE]
+
+
+KINDS = {
+    noun.name: DefinitionKind(noun.name, noun.plural, noun.manifest)
+    for noun in NOUNS
+    if noun.manifest
+}
+"""Kinds by name; one refers to earlier ones, and queues to queues."""
+
+
+def etag_of(definition: Row) -> str:
+    """Return the ETag of a definition's version."""
+    return f'"v{definition["version"]}"'
