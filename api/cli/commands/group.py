@@ -7,6 +7,7 @@ import typer
 
 from api.cli.grammar.common_options import parsed_by
 from api.cli.grammar.parsers import EARLIEST, LATEST, parse_offsets, parse_time
+from api.cli.manifests.editor import edit_verb
 from api.cli.shell.clock import now
 from api.cli.shell.definitions import Definition, delete_verb, pause_verbs, put_verbs
 from api.cli.shell.options import (
@@ -84,6 +85,9 @@ put_verbs(
     ],
     apply=["millstream group apply billing clicks --set session_timeout_seconds=10 --dry-run"],
 )
+
+
+edit_verb(GROUP, "millstream group edit billing")
 
 
 pause_verbs(

@@ -2,6 +2,7 @@
 
 from typing import Annotated, Any
 
+from api.cli.manifests.editor import edit_verb
 from api.cli.shell.definitions import Definition, change_verb, delete_verb, pause_verbs, put_verbs
 from api.cli.shell.options import (
     Prefix,
@@ -99,6 +100,9 @@ put_verbs(
         "millstream queue apply orders --attempts 5",
     ],
 )
+
+
+edit_verb(QUEUE, "millstream queue edit orders")
 
 
 change_verb(QUEUE, "millstream queue change orders --visibility 1m", without="fifo")

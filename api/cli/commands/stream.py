@@ -3,6 +3,7 @@
 from typing import Annotated, Any
 
 from api.cli.errors import CliError, ExitCode
+from api.cli.manifests.editor import edit_verb
 from api.cli.shell.definitions import Definition, change_verb, delete_verb, put_verbs
 from api.cli.shell.options import (
     Prefix,
@@ -57,6 +58,9 @@ put_verbs(
     ],
     apply=["millstream stream apply clicks --shards 2 --retention 3d --dry-run"],
 )
+
+
+edit_verb(STREAM, "millstream stream edit clicks")
 
 
 change_verb(STREAM, "millstream stream change clicks --retention 3d", without="shards")

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from api.cli.errors import CliError
+from api.cli.manifests.editor import edit_verb
 from api.cli.shell.definitions import Definition, delete_verb, pause_verbs, put_verbs
 from api.cli.shell.options import Headers, Limit, Prefix, Settings, fields, option
 from api.cli.shell.output import Row, table
@@ -62,6 +63,9 @@ put_verbs(
         "millstream webhook apply billing queue:orders https://example.com/hooks --dry-run",
     ],
 )
+
+
+edit_verb(WEBHOOK, "millstream webhook edit billing")
 
 
 pause_verbs(

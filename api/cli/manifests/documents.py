@@ -1,16 +1,13 @@
 """YAML documents of definitions, with the location of each value for error messages.
 
-    kind: queue
-    name: orders
-    spec:
-      attempts_max: 5
-
-Values are those of YAML 1.2: `no` and `12:30` are text, times too. Tags and merge keys are not supported.
+kind: queue
+name: orders
+spec:
+  attempts_max: 5
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
-from functools import cache
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -18,45 +15,23 @@ from api.cli.config.profiles import did_you_mean
 from api.cli.errors import CliError, ExitCode
 from api.cli.io.stdin import stdin
 from api.cli.manifests.kinds import KINDS
+from api.cli.manifests.yaml_values import InvalidDocument, YamlValue, dump, read_values
 from api.cli.shell.output import Row
 
 MEMBERS = ("kind", "name", "spec")
 SUFFIXES = frozenset({".yaml", ".yml", ".json"})
 STDIN = "-"
-VALUES_MAX = 100_000  # of a document, with what its aliases repeat
-DEPTH_MAX = 50
-RESOLVERS = {  # of plain scalars, by tag: expression and first characters. Each is text in no YAML 1.1 reader
-    "tag:yaml.org,2002:null": (r"^(?:~|null|Null|NULL|)$", ["~", "n", "N", ""]),
-    "tag:yaml.org,2002:bool": (r"^(?:true|True|TRUE|false|False|FALSE)$", list("tTfF")),
-    "tag:yaml.org,2002:int": (r"^[-+]?(?:0|[1-9][0-9]*)$", list("-+0123456789")),
-    "tag:yaml.org,2002:float": (
-        r"^(?:[-+]?[0-9]+\.[0-9]*|\.[0-9]+)(?:[eE][-+][0-9]+)?$",
-        list("-+.0123456789"),
-    ),
-}
-_SCALARS: dict[str, Callable[[str], Any]] = {
-    "tag:yaml.org,2002:null": lambda _: None,
-    "tag:yaml.org,2002:bool": lambda text: text.lower() == "true",
-    "tag:yaml.org,2002:int": int,
-    "tag:yaml.org,2002:float": float,
-    "tag:yaml.org,2002:str": str,
-}
-_TAGS = {*_SCALARS, "tag:yaml.org,2002:map", "tag:yaml.org,2002:seq"}
-
-
-class InvalidDocument(Exception):
-    """A document is invalid; the message starts with its location."""
+NOTHING_READ = YamlValue(None)
 
 
 @dataclass(frozen=True)
 class Document:
-    """A definition of a file. `locations`: line and column of each value by its JSON Pointer."""
+    """A definition of a file. `source`: what was read."""
 
     kind: str
     name: str
     spec: Row
-    file: str = ""
-    locations: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    source: YamlValue = NOTHING_READ
 
     @property
     def members(self) -> Row:
@@ -70,14 +45,7 @@ class Document:
 
     def location(self, pointer: str = "") -> str:
         """Return file, line and column of a member of `spec`, or of the closest one around it."""
-        return _location(self.file, self.locations, f"/spec{pointer}")
-
-
-def _location(file: str, locations: Mapping[str, tuple[int, int]], pointer: str) -> str:
-    while pointer and pointer not in locations:
-        pointer = pointer.rpartition("/")[0]
-    line, column = locations.get(pointer, (1, 1))
-    return f"{file}:{line}:{column}"
+        return self.source.location(f"/spec{pointer}")
 
 
 # ── Reading ──
@@ -134,39 +102,40 @@ def _duplicates(documents: Iterable[Document]) -> list[str]:
 
 def parse_documents(text: str, file: str) -> list[Document]:
     """Parse the documents of a file. Raises InvalidDocument with all of their faults."""
-    import yaml
-
-    loader = _loader()(text)
     documents, faults = list[Document](), list[str]()
-    try:
-        while loader.check_node():
-            try:
-                documents += _documents(loader.get_node(), file)
-            except InvalidDocument as error:
-                faults += error.args
-    except yaml.MarkedYAMLError as error:
-        mark = error.problem_mark or error.context_mark
-        where = f"{file}:{mark.line + 1}:{mark.column + 1}" if mark else file
-        faults.append(f"{where}: {error.problem or error.context}")
-    except (yaml.YAMLError, RecursionError) as error:
-        faults.append(f"{file}: {' '.join(str(error).split())}")
+    for read in read_values(text, file):
+        try:
+            documents += _documents(read)
+        except InvalidDocument as error:
+            faults += error.args
     if faults:
         raise InvalidDocument(*faults)
     return documents
 
 
-def _documents(node: Any, file: str) -> Iterator[Document]:
-    """Yield the document of a node; none for an empty one."""
-    locations: dict[str, tuple[int, int]] = {}
-    value = _Reader(file, locations).value(node, "")
-    if value is None:
+def _documents(read: YamlValue | InvalidDocument) -> Iterator[Document]:
+    """Yield the document of a value; none for an empty one. Raises InvalidDocument."""
+    if isinstance(read, InvalidDocument):
+        raise read
+    if read.value is None:
         return
-    faults = _faults(value)
-    if faults:
-        raise InvalidDocument(
-            *(f"{_location(file, locations, pointer)}: {fault}" for pointer, fault in faults)
-        )
-    yield Document(value["kind"], value["name"], value.get("spec") or {}, file, locations)
+    if faults := _faults(read.value):
+        raise InvalidDocument(*(f"{read.location(pointer)}: {fault}" for pointer, fault in faults))
+    spec = read.value.get("spec") or {}
+    yield Document(read.value["kind"], read.value["name"], spec, read)
+
+
+def parse_settings(text: str, file: str, kind: str, name: str) -> Document:
+    """Parse the settings of one definition. Raises InvalidDocument."""
+    reads = list(read_values(text, file, "/spec"))
+    if faults := [
+        fault for read in reads if isinstance(read, InvalidDocument) for fault in read.args
+    ]:
+        raise InvalidDocument(*faults)
+    values = [read for read in reads if isinstance(read, YamlValue)]
+    if len(values) != 1 or not isinstance(values[0].value, dict):
+        raise InvalidDocument(f"{file}:1:1: the settings are one mapping of names to values")
+    return Document(kind, name, values[0].value, values[0])
 
 
 def _faults(value: Any) -> list[tuple[str, str]]:
@@ -189,75 +158,9 @@ def _faults(value: Any) -> list[tuple[str, str]]:
     return faults
 
 
-@cache
-def _loader() -> Any:
-    """Return a loader that builds nodes, and knows the scalars of YAML 1.2 only."""
-    import re
-
-    import yaml
-
-    class CoreSchemaLoader(yaml.SafeLoader):
-        """Loader of nodes; nothing is constructed from them."""
-
-        yaml_implicit_resolvers: dict[str, Any] = {}
-
-    for tag, (expression, first) in RESOLVERS.items():
-        CoreSchemaLoader.add_implicit_resolver(tag, re.compile(expression), first)
-    return CoreSchemaLoader
-
-
-@dataclass
-class _Reader:
-    """Converts nodes to values, and notes the location of each."""
-
-    file: str
-    locations: dict[str, tuple[int, int]]
-
-    def value(self, node: Any, pointer: str) -> Any:
-        """Return the value of a node. Raises InvalidDocument."""
-        self.locations[pointer] = (node.start_mark.line + 1, node.start_mark.column + 1)
-        if len(self.locations) > VALUES_MAX or pointer.count("/") > DEPTH_MAX:
-            limits = f"{VALUES_MAX} values and {DEPTH_MAX} levels"
-            raise self._fault("", f"a document has at most {limits}")
-        if node.tag not in _TAGS:
-            raise self._fault(pointer, f"tag {node.tag!r} is not supported")
-        if node.id == "mapping":
-            return self._mapping(node, pointer)
-        if node.id == "sequence":
-            return [self.value(item, f"{pointer}/{i}") for i, item in enumerate(node.value)]
-        try:
-            return _SCALARS[node.tag](node.value)
-        except ValueError:
-            raise self._fault(pointer, "the number has too many digits") from None
-
-    def _mapping(self, node: Any, pointer: str) -> Row:
-        values: Row = {}
-        for key, item in node.value:
-            if key.id != "scalar":
-                raise self._fault(pointer, "names of members are text")
-            name = str(key.value)
-            inner = f"{pointer}/{name.replace('~', '~0').replace('/', '~1')}"
-            value = self.value(item, inner)
-            self.locations[inner] = (key.start_mark.line + 1, key.start_mark.column + 1)
-            if name in values:
-                raise self._fault(inner, f"{name!r} occurs twice")
-            values[name] = value
-        return values
-
-    def _fault(self, pointer: str, fault: str) -> InvalidDocument:
-        return InvalidDocument(f"{_location(self.file, self.locations, pointer)}: {fault}")
-
-
 # ── Writing ──
 
 
 def dump_document(document: Document) -> str:
     """Format a document as YAML."""
     return dump(document.members)
-
-
-def dump(value: Any) -> str:
-    """Format a value as YAML, in the order of its members."""
-    import yaml
-
-    return str(yaml.safe_dump(value, sort_keys=False, allow_unicode=True, width=1_000))

@@ -6,13 +6,12 @@ from typing import Any, NamedTuple
 
 from api.cli.errors import CliError, ExitCode
 from api.cli.manifests.documents import Document
+from api.cli.manifests.faults import faults_of
 from api.cli.manifests.kinds import KINDS
-from api.cli.shell.error_messages import cli_error_from
 from api.cli.shell.output import Row
 from api.cli.shell.terminal import Terminal
 from millstream_client.errors import (
     ConnectionFailed,
-    Fault,
     MillstreamError,
     NotFound,
     NotMillstream,
@@ -163,17 +162,9 @@ def _failed(document: Document, error: MillstreamError) -> DocumentResult:
     """Return the result of a failure of this object; raise one that all objects would have."""
     if isinstance(error, OF_THE_SERVICE):
         raise error
-    return DocumentResult(document, DocumentOutcome.FAILED, errors=tuple(_faults(document, error)))
-
-
-def _faults(document: Document, error: MillstreamError) -> list[str]:
-    """Return a line for each fault, with its location in the file."""
-    faults: Sequence[Fault] = error.errors if isinstance(error, Refused) else ()
-    if not faults:
-        return [f"{document.location()}: {document.title}: {cli_error_from(error)}"]
-    return [
-        f"{document.location(fault.pointer)}: {document.title}: {fault.detail}" for fault in faults
-    ]
+    return DocumentResult(
+        document, DocumentOutcome.FAILED, errors=tuple(faults_of(document, error))
+    )
 
 
 def check_results(results: Sequence[DocumentResult]) -> None:

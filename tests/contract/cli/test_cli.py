@@ -464,8 +464,9 @@ def renamed(text: str, suffix: str, names: Sequence[str] = NAMES) -> str:
 
 @pytest.fixture
 def folder(monkeypatch, tmp_path):
-    """A working directory with a secret; where jq is missing, with a replacement for the examples."""
+    """A working directory with a secret, and an editor; where jq is missing, with a replacement."""
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("EDITOR", "true")
     (tmp_path / "github.secret").write_text("It's a Secret to Everybody\n")
     if shutil.which("jq") is None:
         (tmp_path / "bin").mkdir()

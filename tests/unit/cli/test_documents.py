@@ -9,13 +9,13 @@ from hypothesis import strategies as st
 from api.cli.errors import CliError, ExitCode
 from api.cli.manifests.documents import (
     Document,
-    InvalidDocument,
     dump_document,
     parse_documents,
     read_documents,
 )
 from api.cli.manifests.kinds import KINDS
 from api.cli.manifests.reconciler import in_dependency_order
+from api.cli.manifests.yaml_values import InvalidDocument
 from tests.unit.cli.test_operations import is_operation
 
 ORDERS = """\
