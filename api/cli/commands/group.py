@@ -5,6 +5,8 @@ from typing import Annotated, Any
 
 import typer
 
+from api.cli.descriptions.problems import group_problems
+from api.cli.descriptions.sections import Section, describe, measurement_of, settings_section
 from api.cli.grammar.common_options import parsed_by
 from api.cli.grammar.parsers import EARLIEST, LATEST, parse_offsets, parse_time
 from api.cli.manifests.editor import edit_verb
@@ -20,7 +22,7 @@ from api.cli.shell.options import (
     fields,
     option,
 )
-from api.cli.shell.output import Column, show_age_of, table, to_row
+from api.cli.shell.output import Column, Row, show_age_of, table, to_row
 from api.cli.shell.prompts import confirm
 from api.cli.shell.terminal import Terminal, noun, verb
 
@@ -37,7 +39,6 @@ GROUPS = table(
     "paused",
 )
 MEMBERS = table("member", "assigned", "disconnected", "static", "heartbeat_at")
-SHARDS = table("shard", "member", "committed", "finished")
 LAGS = table("shard", "member", "position", "tip", "records", "expired", "lag_seconds")
 RESETS = table("shard", "before", "after", "expired")
 
@@ -106,8 +107,26 @@ def list_groups(cli: Terminal, prefix: Prefix = "") -> None:
 
 @verb(group, "show", examples=["millstream group show billing"])
 def show(cli: Terminal, name: GroupName) -> None:
-    """Show a group, its members and their shards."""
-    cli.out.show(to_row(cli.client.group(name).details()), members=MEMBERS, shards=SHARDS)
+    """Show a group: problems, lag and members."""
+    handle = cli.client.group(name)
+    details, lag = to_row(handle.details()), to_row(handle.lag())
+    measurement = measurement_of(cli, "groups.list_consumer_groups", name)
+    describe(
+        cli,
+        {**details, "lag": lag, "measurement": measurement},
+        group_problems(details, lag),
+        Section("lag", _totals(lag, measurement)),
+        Section("members", details["members"], MEMBERS),
+        Section("shards", lag["shards"], LAGS),
+        settings_section(details, "members", "shards", "generation"),
+    )
+
+
+def _totals(lag: Row, measurement: Row | None) -> Row:
+    """Return the lag of the whole group, and its rate if it was measured."""
+    totals = {name: value for name, value in lag.items() if name != "shards"}
+    rate = measurement and measurement["committed_per_second"]
+    return totals if rate is None else {**totals, "committed_per_second": rate}
 
 
 @verb(

@@ -2,6 +2,14 @@
 
 from typing import Annotated, Any
 
+from api.cli.descriptions.problems import queue_problems
+from api.cli.descriptions.sections import (
+    Section,
+    describe,
+    measurement_of,
+    rows_if_allowed,
+    settings_section,
+)
 from api.cli.manifests.editor import edit_verb
 from api.cli.shell.definitions import Definition, change_verb, delete_verb, pause_verbs, put_verbs
 from api.cli.shell.options import (
@@ -57,6 +65,18 @@ CONSUMERS = table(
 COUNTS = table(
     "name", "ready", "delayed", "in_flight", "parked", "dead_lettered", "oldest_ready_at"
 )
+
+MESSAGE_COUNTS = table(
+    *("ready", "delayed", "in_flight", "parked", "dead_lettered", "bytes_held"),
+    Column("oldest_ready_at", "oldest", show_age_of),
+)
+RATES = table(
+    Column("sent_per_second", "sent"),
+    Column("received_per_second", "received"),
+    Column("acknowledged_per_second", "acknowledged"),
+)
+TOTALS = table("sent", "acknowledged", "expired", "dropped", "purged", "moved_in", "moved_out")
+REASONS = table("count", "reason", Column("last_died_at", "last", show_age_of))
 
 Visibility = Annotated[Any, duration("--visibility", help="Visibility timeout.")]
 Delay = Annotated[Any, duration("--delay", help="Delay before a new message can be received.")]
@@ -156,9 +176,23 @@ def _counted(cli: Terminal, row: Row) -> Row:
     ],
 )
 def show(cli: Terminal, name: QueueName) -> None:
-    """Show a queue's settings and message counts."""
+    """Show a queue: problems, counts and settings."""
     handle = cli.client.queue(name)
-    cli.out.show({**to_row(handle.config()), "stats": to_row(handle.stats())}, stats=None)
+    definition, stats = to_row(handle.config()), to_row(handle.stats())
+    measurement = measurement_of(cli, "queues.list_queues", name)
+    reasons: list[Row] = []
+    if stats["dead_lettered"]:
+        reasons = rows_if_allowed(lambda: map(to_row, handle.death_reasons()))
+    describe(
+        cli,
+        {**definition, "stats": stats, "measurement": measurement},
+        queue_problems(definition, stats, measurement, reasons),
+        Section("messages", [stats], MESSAGE_COUNTS),
+        Section("per second", [measurement] if measurement else [], RATES),
+        Section("dead letters by reason", reasons, REASONS),
+        Section("since it was created", [stats], TOTALS),
+        settings_section(definition),
+    )
 
 
 @verb(

@@ -2,6 +2,15 @@
 
 from typing import Annotated, Any
 
+from api.cli.descriptions.problems import stream_problems
+from api.cli.descriptions.sections import (
+    Section,
+    describe,
+    measured_groups,
+    measurement_of,
+    rows_if_allowed,
+    settings_section,
+)
 from api.cli.errors import CliError, ExitCode
 from api.cli.manifests.editor import edit_verb
 from api.cli.shell.definitions import Definition, change_verb, delete_verb, put_verbs
@@ -31,6 +40,16 @@ STREAMS = table(
     "archive",
 )
 SHARDS = table(Column("index", "shard"), "open", "parents", "start", "next", "bytes", "fenced")
+MEASUREMENT = table("records", "bytes_held", Column("records_in_per_second", "records/s"))
+GROUPS = table(
+    "name",
+    "kind",
+    Column("measurement.members", "members"),
+    Column("measurement.lag_records", "lag"),
+    Column("measurement.oldest_unread_at", "oldest unread", show_age_of),
+    Column("measurement.committed_per_second", "committed/s"),
+    "paused",
+)
 
 Shards = Annotated[
     int | None, option("--shards", "Split and merge to this number of equal shards.")
@@ -85,10 +104,20 @@ def list_streams(cli: Terminal, prefix: Prefix = "") -> None:
     examples=["millstream stream show clicks"],
 )
 def show(cli: Terminal, name: StreamName) -> None:
-    """Show a stream's configuration and its shards."""
+    """Show a stream: problems, groups and settings."""
     handle = cli.client.stream(name)
-    shards = [to_row(shard) for shard in handle.shards()]
-    cli.out.show({**to_row(handle.config()), "shard_list": shards}, shard_list=SHARDS)
+    definition, shards = to_row(handle.config()), [to_row(shard) for shard in handle.shards()]
+    measurement = measurement_of(cli, "streams.list_streams", name)
+    groups = rows_if_allowed(lambda: measured_groups(cli, name))
+    describe(
+        cli,
+        {**definition, "shard_list": shards, "measurement": measurement, "groups": groups},
+        stream_problems(definition, shards, groups),
+        Section("records", [measurement] if measurement else [], MEASUREMENT),
+        Section("groups", groups, GROUPS),
+        Section("shards", shards, SHARDS),
+        settings_section(definition),
+    )
 
 
 @verb(

@@ -1,11 +1,20 @@
 """`millstream webhook`: webhooks for queues and groups."""
 
+from collections.abc import Iterator
 from enum import StrEnum
 from itertools import islice
 from typing import Annotated, Any
 
 import typer
 
+from api.cli.descriptions.problems import webhook_problems
+from api.cli.descriptions.sections import (
+    Section,
+    describe,
+    rows_if_allowed,
+    settings_section,
+    without_empty,
+)
 from api.cli.errors import CliError
 from api.cli.manifests.editor import edit_verb
 from api.cli.shell.definitions import Definition, delete_verb, pause_verbs, put_verbs
@@ -17,6 +26,8 @@ webhook = noun()
 
 WEBHOOKS = table("name", "source", "url", "health.state", "health.delivered", "health.failed")
 DELIVERIES = table("id", "status", "attempts", "first_at", "last_at", "next_at", "sent_at")
+
+RECENT = 5  # deliveries in a description
 
 Name = Annotated[str, typer.Argument(help="Webhook.")]
 Names = Annotated[list[str], typer.Argument(help="Webhooks.")]
@@ -84,8 +95,21 @@ def list_webhooks(cli: Terminal, prefix: Prefix = "") -> None:
 
 @verb(webhook, "show", examples=["millstream webhook show billing"])
 def show(cli: Terminal, name: Name) -> None:
-    """Show the settings and health of a webhook."""
-    cli.out.show(_get(cli, name), health=None)
+    """Show a webhook: problems, health, deliveries."""
+    definition = _get(cli, name)
+    recent = rows_if_allowed(lambda: islice(_deliveries(cli, name), RECENT))
+    describe(
+        cli,
+        {**definition, "deliveries": recent},
+        webhook_problems(definition),
+        Section("health", without_empty(definition["health"])),
+        Section("last deliveries", recent, DELIVERIES),
+        settings_section(definition, "health"),
+    )
+
+
+def _deliveries(cli: Terminal, name: str, status: str | None = None) -> Iterator[Row]:
+    return cli.pages("webhooks.list_deliveries", name, status=status)
 
 
 def _get(cli: Terminal, name: str) -> Row:
@@ -103,8 +127,7 @@ def _get(cli: Terminal, name: str) -> Row:
 )
 def deliveries(cli: Terminal, name: Name, status: StatusFilter = None, limit: Limit = 50) -> None:
     """List deliveries, newest first."""
-    rows = cli.pages("webhooks.list_deliveries", name, status=status)
-    cli.out.rows(islice(rows, limit), DELIVERIES)
+    cli.out.rows(islice(_deliveries(cli, name, status), limit), DELIVERIES)
 
 
 @verb(webhook, "resend")

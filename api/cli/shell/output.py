@@ -86,10 +86,14 @@ def _as_sent(name: str, value: Any) -> Any:
     return value
 
 
+def age_of(time: str) -> float:
+    """Return how long ago a time was, in seconds."""
+    return (now() - datetime.fromisoformat(time)).total_seconds()
+
+
 def show_age_of(time: str) -> str:
     """Format how long ago a time was."""
-    age = now() - datetime.fromisoformat(time)
-    return show_age(age.total_seconds())
+    return show_age(age_of(time))
 
 
 def show_value(value: Any) -> str:
@@ -222,15 +226,23 @@ class Output:
         if not self.for_people:
             self.line(encode(row) if self.form is OutputFormat.NDJSON else encode_pretty(row))
             return
-        self._fields({name: value for name, value in row.items() if name not in sections})
+        self.fields({name: value for name, value in row.items() if name not in sections})
         for name, shape in sections.items():
-            self.write(f"\n{name.replace('_', ' ')}\n".encode())
-            if shape is None:
-                self._fields(row[name])
-            else:
-                self._table(row[name], shape)
+            self.section(name.replace("_", " "), row[name], shape)
 
-    def _fields(self, row: Mapping[str, Any]) -> None:
+    def section(self, title: str, content: Any, shape: OutputTable | None = None) -> None:
+        """Print a section for people: sentences, rows in the form of a table, or fields."""
+        self.write(f"\n{title}\n".encode())
+        if shape is not None:
+            self._table(content, shape)
+        elif isinstance(content, Mapping):
+            self.fields(content)
+        else:
+            for sentence in content:
+                self.line(strip_control_characters(sentence).encode())
+
+    def fields(self, row: Mapping[str, Any]) -> None:
+        """Print fields for people, each on a line."""
         self._grid([[name, show_field(name, value)] for name, value in row.items()])
 
     def done(self, sentence: str, row: Row | None = None) -> None:

@@ -1,0 +1,1 @@
+"""Descriptions of objects for people: sections, and problems in sentences."""
