@@ -7,7 +7,6 @@ import typer
 
 from api.cli.config.process_settings import environment
 from api.cli.config.profiles import CliOverride, config_path
-from api.cli.config.sources import faults, settings_with_origins
 from api.cli.errors import CliError, ExitCode
 from api.cli.shell.options import option
 from api.cli.shell.output import Row, table
@@ -30,6 +29,8 @@ def show(
 
     Those of the service started here, and of the service that commands call. Secrets are not shown.
     """
+    from api.cli.config.sources import settings_with_origins
+
     target = cli.target
     client = {
         "url": target.url,
@@ -55,6 +56,8 @@ def _redacted(secret: CliOverride) -> CliOverride:
 @verb(config, "check", examples=["millstream config check"])
 def check(cli: Terminal) -> None:
     """Find unknown settings and invalid values."""
+    from api.cli.config.sources import faults
+
     problems = faults(Path.cwd())
     for fault in problems:
         typer.echo(fault, err=True)

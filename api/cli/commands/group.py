@@ -9,7 +9,7 @@ from api.cli.descriptions.problems import group_problems
 from api.cli.descriptions.sections import Section, describe, measurement_of, settings_section
 from api.cli.grammar.common_options import parsed_by
 from api.cli.grammar.parsers import EARLIEST, LATEST, parse_offsets, parse_time
-from api.cli.manifests.editor import edit_verb
+from api.cli.manifests.edit_verb import edit_verb
 from api.cli.shell.clock import now
 from api.cli.shell.definitions import Definition, delete_verb, pause_verbs, put_verbs
 from api.cli.shell.options import (

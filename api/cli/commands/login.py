@@ -1,14 +1,12 @@
 """`millstream login` and `millstream ui`: access to a service."""
 
 import sys
-import webbrowser
 from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from api.cli.config.process_settings import environment
-from api.cli.config.profile_file import put_profile
 from api.cli.config.profiles import (
     config_path,
     find_target,
@@ -45,6 +43,8 @@ def login(cli: Terminal, name: Name = "default", with_key: WithKey = False) -> N
     Asks for its address and a key, checks them, and stores them as the selected profile, in a file that only you can read.
     A service that requires no keys is stored without one.
     """
+    from api.cli.config.profile_file import put_profile
+
     url = str(cli.options.get("url") or _prompt_for_url(cli, name))
     target = find_target({}, url=url, ca_file=cli.options.get("ca_file"))
     _warn_of_plain_http(cli, target)
@@ -110,5 +110,11 @@ def ui(
         cli.out.show({"url": url})
         return
     cli.out.line(url.encode())
-    if not cli.out.quiet and not webbrowser.open(url):
+    if not cli.out.quiet and not _open_browser(url):
         cli.print_notice("No browser was found; open this address.")
+
+
+def _open_browser(url: str) -> bool:
+    import webbrowser
+
+    return webbrowser.open(url)

@@ -10,7 +10,7 @@ from api.cli.descriptions.sections import (
     rows_if_allowed,
     settings_section,
 )
-from api.cli.manifests.editor import edit_verb
+from api.cli.manifests.edit_verb import edit_verb
 from api.cli.shell.definitions import Definition, change_verb, delete_verb, pause_verbs, put_verbs
 from api.cli.shell.options import (
     Prefix,

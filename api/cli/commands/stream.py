@@ -12,7 +12,7 @@ from api.cli.descriptions.sections import (
     settings_section,
 )
 from api.cli.errors import CliError, ExitCode
-from api.cli.manifests.editor import edit_verb
+from api.cli.manifests.edit_verb import edit_verb
 from api.cli.shell.definitions import Definition, change_verb, delete_verb, put_verbs
 from api.cli.shell.options import (
     Prefix,

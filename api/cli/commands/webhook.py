@@ -16,7 +16,7 @@ from api.cli.descriptions.sections import (
     without_empty,
 )
 from api.cli.errors import CliError
-from api.cli.manifests.editor import edit_verb
+from api.cli.manifests.edit_verb import edit_verb
 from api.cli.shell.definitions import Definition, delete_verb, pause_verbs, put_verbs
 from api.cli.shell.options import Headers, Limit, Prefix, Settings, fields, option
 from api.cli.shell.output import Row, table

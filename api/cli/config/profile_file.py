@@ -1,7 +1,6 @@
 """Editor of the file of profiles: it keeps comments, and only its owner can read the file."""
 
 import os
-import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -90,6 +89,8 @@ def _changed(path: Path) -> Iterator["TOMLDocument"]:
 
 def _replace(path: Path, text: str) -> None:
     """Replace a file at once by one that only its owner can read (mode 0600)."""
+    import tempfile
+
     path.parent.mkdir(mode=DIRECTORY_MODE, parents=True, exist_ok=True)
     descriptor, written = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:

@@ -18,7 +18,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 from api.cli.errors import CliError, ExitCode
 
@@ -49,6 +48,8 @@ class ServiceTarget:
 
 def is_on_this_machine(url: str) -> bool:
     """Return whether a URL names a loopback address."""
+    from urllib.parse import urlsplit
+
     return (urlsplit(url).hostname or "").startswith(LOOPBACK)
 
 

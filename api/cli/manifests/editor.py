@@ -14,12 +14,10 @@ import typer
 from api.cli.config.process_settings import environment
 from api.cli.errors import CliError, ExitCode
 from api.cli.manifests.documents import Document, parse_settings
-from api.cli.manifests.kinds import KINDS, DefinitionKind, etag_of
+from api.cli.manifests.kinds import DefinitionKind, etag_of
 from api.cli.manifests.yaml_values import InvalidDocument, dump
-from api.cli.shell.definitions import Definition
-from api.cli.shell.options import Yes
 from api.cli.shell.output import Row, describe_change
-from api.cli.shell.terminal import Terminal, verb
+from api.cli.shell.terminal import Terminal
 
 EDITORS = ("VISUAL", "EDITOR")
 EDITOR_DEFAULT = "vi"
@@ -30,23 +28,7 @@ Without a change, nothing is stored. A setting that you delete takes its default
 """
 
 
-def edit_verb(noun: Definition, *examples: str) -> None:
-    """Register `edit`."""
-    kind = KINDS[noun.label.lower()]
-
-    def edit(cli: Terminal, /, name: str, yes: Yes = False) -> None:
-        _Editing(cli, kind, name).run(yes=yes)
-
-    edit.__annotations__["name"] = noun.name
-    edit.__doc__ = (
-        f"Edit the settings of a {kind.name}.\n\n"
-        "Opens $VISUAL or $EDITOR with the settings as YAML, shows what would change, and stores it unless someone else "
-        "changed the settings meanwhile."
-    )
-    verb(noun.app, "edit", examples=examples)(edit)
-
-
-class _Editing:
+class DefinitionEditor:
     """One edit of a definition, until it is stored or given up."""
 
     def __init__(self, cli: Terminal, kind: DefinitionKind, name: str) -> None:

@@ -128,15 +128,18 @@ def _terminal(
 
 @contextmanager
 def _troubles() -> Iterator[None]:
-    from api.cli.shell.error_messages import cli_error_from
-    from millstream_client.errors import MillstreamError
-
+    """Convert errors of the SDK, if a command has loaded it."""
     try:
         yield
-    except MillstreamError as error:
-        raise cli_error_from(error) from None
     except BrokenPipeError:
         raise PipeClosed from None
+    except Exception as error:
+        errors = sys.modules.get("millstream_client.errors")
+        if errors is None or not isinstance(error, errors.MillstreamError):
+            raise
+        from api.cli.shell.error_messages import cli_error_from
+
+        raise cli_error_from(error) from None
 
 
 # ── Composing ──

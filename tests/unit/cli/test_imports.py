@@ -93,3 +93,10 @@ def test_call_loads_only_the_client():
     modules, _ = loaded("queue", "ls", "--url", "http://127.0.0.1:9")
 
     assert modules <= OF_A_CALL
+
+
+@pytest.mark.parametrize("words", [["profile", "ls"], ["ui", "-q"], ["config", "path"]])
+def test_local_command_does_not_load_the_client(words):
+    modules, _ = loaded(*words)
+
+    assert not modules & {"httpx", "millstream_client"}
