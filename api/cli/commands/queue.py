@@ -180,15 +180,17 @@ def show(cli: Terminal, name: QueueName) -> None:
     handle = cli.client.queue(name)
     definition, stats = to_row(handle.config()), to_row(handle.stats())
     measurement = measurement_of(cli, "queues.list_queues", name)
+    consumers = rows_if_allowed(lambda: map(to_row, handle.consumers()))
     reasons: list[Row] = []
     if stats["dead_lettered"]:
         reasons = rows_if_allowed(lambda: map(to_row, handle.death_reasons()))
     describe(
         cli,
-        {**definition, "stats": stats, "measurement": measurement},
+        {**definition, "stats": stats, "measurement": measurement, "consumers": consumers},
         queue_problems(definition, stats, measurement, reasons),
         Section("messages", [stats], MESSAGE_COUNTS),
         Section("per second", [measurement] if measurement else [], RATES),
+        Section("consumers", consumers, CONSUMERS),
         Section("dead letters by reason", reasons, REASONS),
         Section("since it was created", [stats], TOTALS),
         settings_section(definition),
@@ -201,7 +203,10 @@ def show(cli: Terminal, name: QueueName) -> None:
     examples=["millstream queue consumers orders"],
 )
 def list_consumers(cli: Terminal, name: QueueName) -> None:
-    """List the consumers of a queue in the last five minutes."""
+    """List the consumers of a queue.
+
+    Those that received or waited in the last five minutes.
+    """
     cli.out.rows(map(to_row, cli.client.queue(name).consumers()), CONSUMERS)
 
 

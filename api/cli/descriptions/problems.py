@@ -28,10 +28,13 @@ def queue_problems(
 
 
 def _stuck(queue: Row, stats: Row, measurement: Row | None) -> Iterator[str]:
-    is_received = measurement is None or measurement["received_per_second"] != 0
-    if stats["ready"] and not is_received and not queue["paused"]:
-        age = show_age_of(stats["oldest_ready_at"])
-        yield f"{stats['ready']} messages are ready and none is received; the oldest waits since {age}."
+    if not stats["ready"] or queue["paused"]:
+        return
+    if measurement is None or measurement["received_per_second"] != 0:
+        return
+    age = show_age_of(stats["oldest_ready_at"])
+    consumers = "" if measurement["consumers"] else "; the queue has no consumers"
+    yield f"{stats['ready']} messages are ready and none is received, the oldest since {age}{consumers}."
 
 
 def _full(queue: Row, stats: Row) -> Iterator[str]:

@@ -52,14 +52,17 @@ def problems_of_queue(rate: float | None = 1.0, **changes: Any) -> list[str]:
     queue = {**QUEUE, **{name: changes[name] for name in changes if name in QUEUE}}
     stats = {**STATS, **{name: changes[name] for name in changes if name in STATS}}
     reasons = [{"count": 1, "reason": ""}, {"count": 3, "reason": "card expired"}]
-    measurement = None if rate is None else {"received_per_second": rate}
+    measurement = None if rate is None else {"received_per_second": rate, "consumers": 0}
     return queue_problems(queue, stats, measurement, reasons)
 
 
 @pytest.mark.parametrize(
     ("changes", "problem"),
     [
-        ({"ready": 7, "rate": 0}, "7 messages are ready and none is received; the oldest waits"),
+        (
+            {"ready": 7, "rate": 0},
+            "7 messages are ready and none is received, the oldest since 1h; the queue has no",
+        ),
         ({"ready": 9, "messages_max": 10}, "9 of messages_max 10: then overflow is reject."),
         ({"bytes_held": 95, "bytes_max": 100}, "95 of bytes_max 100"),
         ({"in_flight": 100}, "100 messages are in flight, which is in_flight_max"),
