@@ -18,6 +18,7 @@ from api.cli.commands.documents import documents
 from api.cli.commands.login import access
 from api.cli.commands.manifests import manifests
 from api.cli.commands.processes import processes
+from api.cli.commands.top import activity
 from api.cli.grammar.common_options import COMMON, common_parameters, set_parameters
 from api.cli.grammar.groups import CommandGroup
 from api.cli.shell.terminal import CONTEXT, noun
@@ -25,7 +26,7 @@ from api.nouns import NOUNS, NounDeclaration
 
 HEADINGS = {
     "Definitions": ("apply", "diff", "export"),
-    "Operation": ("doctor", "bench", "backup", "restore"),
+    "Operation": ("top", "doctor", "bench", "backup", "restore"),
     "Processes": ("up", "serve", "sweep", "deliver", "background", "worker", "migrate"),
     "This command line": ("login", "ui", "version", "openapi", "asyncapi"),
 }
@@ -97,7 +98,7 @@ def command_tree() -> CommandGroup:
     for declared in NOUNS:
         if declared.commands:
             root.add_command(NounGroup(declared, common))
-    for group in (manifests, access, bench, backups, documents):
+    for group in (activity, manifests, access, bench, backups, documents):
         root.commands.update(typer.main.get_group(group).commands)
     return root
 

@@ -30,7 +30,7 @@ FOLDERS = {
 OF_NO_NOUN = {
     "api.rest.routes": {"metrics"},
     "api.admin.pages": {"_shared", "search"},
-    "api.cli.commands": {"backups", "bench", "documents", "login", "manifests", "processes"},
+    "api.cli.commands": {"backups", "bench", "documents", "login", "manifests", "processes", "top"},
 }
 ENUMERATIONS = {
     "api/admin/alerts/alert.py": "the kinds of alerts that are warnings, and the facts of each noun",
