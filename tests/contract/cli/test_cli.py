@@ -363,6 +363,27 @@ def test_shell_completes_names_and_nothing_when_unreachable(orders, service_url)
     assert queue_names(nobody, "") == []
 
 
+def test_shell_completes_names_of_service_named_before_the_verb(orders, service_url, monkeypatch):
+    """A name completes at the service of --url, wherever that stands, also after an alias."""
+    monkeypatch.delenv("MILLSTREAM_URL")
+    words = f"millstream --url {service_url} queue get {orders}"
+    completion = {"COMP_WORDS": words, "COMP_CWORD": "5", "_MILLSTREAM_COMPLETE": "complete_bash"}
+
+    done = subprocess.run(
+        [
+            sys.executable,
+            "-c",
+            "import sys; sys.argv[0] = 'millstream'\nfrom api.cli.main import main; main()",
+        ],
+        env={**os.environ, **completion},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert done.stdout.split() == [orders]
+
+
 # ── Shells and pipes ──
 
 
