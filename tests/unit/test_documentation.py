@@ -116,7 +116,7 @@ def test_data_blocks_can_be_parsed(page):
     readers: dict[str, Callable[[str], Any]] = {
         "json": json.loads,
         "toml": tomllib.loads,
-        "yaml": yaml.safe_load,
+        "yaml": lambda text: list(yaml.safe_load_all(text)),
     }
     for block in blocks(page):
         if block.language in readers and not block.why:
