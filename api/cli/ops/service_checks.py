@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     import httpx
 
 ANSWER_S = 10.0
+UNREACHABLE = (
+    "Check the address, and that the service runs; `millstream profile ls` lists profiles."
+)
+UNTRUSTED = "Renew the certificate, or specify the CA that signed it with --ca-file."
 CLOCK_SKEW_S_MAX = 60.0  # signatures of AWS clients are rejected after 15 minutes
 CERTIFICATE_WARNING = KEY_WARNING = timedelta(days=14)
 REQUIRED_ROLES = {
@@ -53,7 +57,8 @@ def examine_service(cli: Terminal) -> Iterator[Diagnostic]:
 
 
 def _unreachable(url: str, reason: str) -> Diagnostic:
-    hint = "Check the address, and that the service runs; `millstream profile ls` lists profiles."
+    is_untrusted = "CERTIFICATE_VERIFY_FAILED" in reason
+    hint = UNTRUSTED if is_untrusted else UNREACHABLE
     return Diagnostic("service", False, f"no response from {url}: {reason}", hint)
 
 

@@ -13,6 +13,7 @@ from api.cli.ops.service_checks import (
     _key,
     _processes,
     _readiness,
+    _unreachable,
 )
 
 NOW = datetime(2026, 1, 31, 12, tzinfo=UTC)
@@ -122,3 +123,14 @@ def test_object_that_a_process_cannot_serve_is_a_warning():
 
     assert (finding.check, finding.ok) == ("deliver", None)
     assert finding.detail == "webhooks/default/a: refused"
+
+
+@pytest.mark.parametrize(
+    ("reason", "hint"),
+    [
+        ("[SSL: CERTIFICATE_VERIFY_FAILED] self-signed certificate", "--ca-file"),
+        ("Connection refused", "Check the address"),
+    ],
+)
+def test_unreachable_service_is_reported_with_remedy(reason, hint):
+    assert hint in _unreachable(URL, reason).hint
