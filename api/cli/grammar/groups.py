@@ -92,7 +92,8 @@ def _passed_on(ctx: Context, command: Command) -> dict[str, Any]:
         if ctx.get_parameter_source(name) not in (None, ParameterSource.DEFAULT)
     }
     accepted = {parameter.name for parameter in command.params}
-    if refused := [name for name in given if name not in accepted]:
+    refused = [name for name in given if name not in accepted]
+    if refused and not ctx.resilient_parsing:
         option = f"--{refused[0].replace('_', '-')}"
         ctx.fail(f"'{command.name}' has no option {option}.")
     return given

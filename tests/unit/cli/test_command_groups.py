@@ -53,6 +53,14 @@ def test_option_that_command_does_not_take_is_rejected(words, fault):
     assert fault in result.err
 
 
+def test_completion_goes_on_after_option_that_command_does_not_take():
+    context = app.make_context("millstream", ["--url", NOWHERE, "up"], resilient_parsing=True)
+
+    name, command, rest = app.resolve_command(context, ["up", "--po"])
+
+    assert (name, command, rest) == ("up", app.commands["up"], ["--po"])
+
+
 @pytest.mark.parametrize(
     ("typed", "verb"),
     [
