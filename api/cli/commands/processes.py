@@ -192,12 +192,13 @@ def doctor(
 
     With a URL, by option, environment or profile, the service is asked: its stores, processes, version, clock and certificate,
     and the permissions of the key. Without one, or if the service runs here, the machine, the data directory and the stores are
-    checked. Exits with 1 if something is wrong.
+    checked. --host, --port and --data select the deployment of this machine. Exits with 1 if something is wrong.
     """
     from api.cli.ops.doctor import examine, examine_with_url, show
 
     settings = settings_from_cli(host=host, port=port, data=data)
-    has_url = cli.target.url.origin != DEFAULT_ORIGIN
+    is_local = "url" not in cli.options and any((host, port is not None, data))
+    has_url = not is_local and cli.target.url.origin != DEFAULT_ORIGIN
     findings = examine_with_url(cli, settings) if has_url else examine(settings)
     show(Output(OutputFormat.JSON) if as_json else cli.out, findings)
     if any(finding.ok is False for finding in findings):

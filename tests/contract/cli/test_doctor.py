@@ -66,3 +66,16 @@ def test_doctor_examines_machine_without_url(monkeypatch):
 
     assert {"open files", "port", "stores"} < set(findings(done))
     assert "service" not in findings(done)
+
+
+def test_doctor_examines_deployment_that_options_select(service_url, monkeypatch, tmp_path):
+    """A profile of another service is no reason to leave out the data directory that was named."""
+    monkeypatch.setenv("MILLSTREAM_URL", service_url)
+    words = ("--data", str(tmp_path / "data"), "--port", "0")
+
+    local = millstream("doctor", "-o", "json", *words)
+    remote = millstream("doctor", "-o", "json", *words, "--url", service_url)
+
+    assert {"port", "stores"} < set(findings(local))
+    assert "service" not in findings(local)
+    assert "service" in findings(remote)
