@@ -19,16 +19,17 @@ def install(folder: Path) -> None:
 
 
 def compile_typescript(folder: Path) -> None:
-    """Compile a folder's TypeScript, if its sources have changed."""
+    """Build a folder's TypeScript, if its sources have changed."""
     install(folder)
     sources = [
+        folder / "package.json",
         folder / "package-lock.json",
-        folder / "tsconfig.json",
+        *folder.glob("tsconfig*.json"),
         *(folder / "src").rglob("*.ts"),
     ]
     with _once(folder, folder / "dist" / ".compiled", sources) as is_due:
         if is_due:
-            run(folder, "node_modules/.bin/tsc", seconds_max=100)
+            run(folder, "npm", "run", "--silent", "build", seconds_max=200)
 
 
 @contextmanager

@@ -67,7 +67,7 @@ async def test_python_and_typescript_workers_survive_killed_service(millstream):
         await queue.create(visibility_timeout_seconds=5)
         worker = queue.worker(handle, concurrency=2, lease_seconds=5)
         working = asyncio.create_task(worker.run(signals=False))
-        command = ["--experimental-websocket", "--no-warnings", "examples/worker.mjs", queue.name]
+        command = ["--no-warnings", "examples/worker.mjs", queue.name]
         node = await asyncio.create_subprocess_exec(
             "node", *command, millstream.url, cwd=TYPESCRIPT, stdout=asyncio.subprocess.PIPE
         )

@@ -1,45 +1,26 @@
 // Drives the compiled SDK against the service at argv[2], with names that begin with argv[3]. Each step prints a line of
-// JSON, which tests/contract/sdk/test_typescript.py looks at.
+// JSON, which tests/contract/sdk/test_typescript.py looks at. Without a WebSocket, subscriptions use long polls.
 
 import {
+  AlreadyExists,
+  ItemRefused,
+  Millstream,
   MillstreamError,
+  NewMessage,
+  NewRecord,
+  NotFound,
   Reject,
   Retry,
-  Worker,
-  appendRecords,
-  changeQueue,
-  connect,
-  deleteSource,
-  getQueueStats,
-  getSourceStats,
-  getSourceUrl,
-  listDeadLetters,
-  listSourceFailures,
-  putConsumerGroup,
-  putQueue,
-  putSource,
-  putStream,
-  receiveMessages,
-  reshardStream,
-  sendMessages,
-  subscribeToGroup,
-  subscribeToQueue,
-  subscribeToStream,
-  testSource,
 } from './dist/index.js';
+import { getQueueStats } from './dist/generated/index.js';
 
 const [url, name, losingUrl] = process.argv.slice(2);
-const millstream = connect({ url });
-const { client } = millstream;
-const queue = `${name}-queue`;
-const stream = `${name}-stream`;
+const client = new Millstream({ url });
+const hasSocket = 'WebSocket' in globalThis;
 
-const tell = (step, told) => console.log(JSON.stringify({ step, ...told }));
+const tell = (step, fields) => console.log(JSON.stringify({ step, ...fields }));
 const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
-const stats = async (of = queue) => (await getQueueStats({ client, path: { queue: of } })).data;
-const send = (of, ...messages) =>
-  sendMessages({ client, path: { queue: of }, body: { messages: messages.map((body) => ({ body })) } });
-const put = (of, ...records) => appendRecords({ client, path: { stream: of }, body: { records } });
+const caught = (promise) => promise.then(() => undefined, (error) => error);
 
 async function until(fact) {
   for (let tries = 0; tries < 1000; tries++) {
@@ -49,149 +30,307 @@ async function until(fact) {
   throw new Error(`never: ${fact}`);
 }
 
-async function some(subscription, number) {
+async function all(items) {
+  const list = [];
+  for await (const item of items) list.push(item);
+  return list;
+}
+
+async function take(subscription, number) {
   const items = [];
   while (items.length < number) items.push(await subscription.next());
   return items;
 }
 
-// ── Calls ──
+// ── Queues ──
 
-await putQueue({ client, path: { queue }, body: { attempts_max: 2, backoff: { delays_seconds: [0] } } });
-const sent = await send(queue, { order: 7 }, 'hello');
-const received = await receiveMessages({ client, path: { queue }, body: { messages_max: 2 } });
-tell('calls', { sent: sent.data.messages.length, bodies: received.data.messages.map((one) => one.body) });
+const queue = client.queue(`${name}-queue`);
+const config = { attempts_max: 2, backoff: { delays_seconds: [0] } };
+const stored = await queue.create(config);
+const again = await queue.create(config);
+const differs = await caught(queue.create({ attempts_max: 3 }));
+const sent = await queue.sendMany([
+  { order: 7 },
+  'hello',
+  new Uint8Array([255, 0]),
+  null,
+  new NewMessage('with', { headers: { source: 'web' }, contentType: 'text/x-note' }),
+]);
+const once = { idempotencyKey: `${name}-once` };
+const [first, second] = [await queue.send('once', once), await queue.send('once', once)];
+const received = await queue.receive({ messagesMax: 10, waitSeconds: 1 });
+tell('queue', {
+  created: [stored.created, again.created],
+  differs: [differs instanceof AlreadyExists, differs.code, differs.changes.map(({ pointer }) => pointer)],
+  sent: sent.length,
+  once: first.id === second.id,
+  bodies: received.map((message) => [...message.bytes].join() === '255,0' ? 'bytes' : message.text),
+  json: received[0].json(),
+  note: [received[4].headers, received[4].contentType],
+});
 
-const nothing = { client, path: { queue: `${name}-nothing` } };
-const missing = await getQueueStats({ ...nothing, throwOnError: false });
-const thrown = await getQueueStats(nothing).catch((error) => error);
-tell('refused', { code: missing.error.code, status: missing.response.status, thrown: String(thrown) });
+await queue.nack(received.slice(0, 1), 0, 'not now');
+await queue.extend(received.slice(1, 2), 60);
+await queue.ack(received.slice(1, 3));
+await queue.reject(received.slice(3, 4), 'null');
+await queue.release(received.slice(4));
+const late = await queue.ack(received.slice(4));
+const loop = [];
+for await (const message of queue.messages({ messagesMax: 2, waitSeconds: 0, untilEmpty: true })) {
+  loop.push(message.text);
+  await message.ack();
+}
+tell('settled', {
+  late: late.map((result) => result instanceof ItemRefused && result.code),
+  loop: loop.sort(),
+  dead: (await all(queue.deadLetters())).map(({ reason }) => reason),
+  reasons: (await queue.deathReasons()).length,
+  stats: (await queue.stats()).acknowledged,
+});
 
-// ── Messages ──
+await queue.sendMany(Array.from({ length: 2500 }, (_, number) => number));
+for await (const message of queue.messages({ messagesMax: 10, waitSeconds: 1 })) {
+  await message.ack();
+  break;
+}
+await until(async () => (await queue.stats()).in_flight === 0);
+const abort = new AbortController();
+setTimeout(() => abort.abort(), 50);
+const idle = client.queue(`${name}-idle`);
+await idle.create();
+const nothing = await all(idle.messages({ signal: abort.signal }));
+tell('loop', { ready: (await queue.stats()).ready, nothing, purged: await queue.purge() });
 
-const work = `${name}-work`;
-await putQueue({ client, path: { queue: work } });
-const subscription = await subscribeToQueue(millstream, work).open();
-await send(work, 'ack', 'release', 'reject', { is: 'json' });
-const byText = Object.fromEntries((await some(subscription, 4)).map((one) => [one.text, one]));
+await queue.change({ visibility_timeout_seconds: 77 });
+await queue.pause();
+const paused = await queue.config();
+await queue.resume();
+const applied = await queue.apply({}, { dryRun: true });
+const listed = await all(client.queues({ prefix: queue.name, measured: true }));
+await idle.delete();
+tell('operations', {
+  changed: [paused.visibility_timeout_seconds, paused.paused],
+  applied: [applied.dry_run, applied.changes.length > 0],
+  listed: listed.map((item) => [item.name === queue.name, 'measurement' in item]),
+  gone: (await caught(idle.stats())).name,
+});
+
+const missing = await caught(client.queue(`${name}-nothing`).stats());
+const problem = await getQueueStats({ client: client.client, path: { queue: `${name}-nothing` }, throwOnError: false });
+tell('refused', {
+  error: [missing instanceof NotFound, missing instanceof MillstreamError, missing instanceof Error],
+  fields: [missing.name, missing.code, missing.status, missing.retryable, missing.requestId.length > 0],
+  text: String(missing),
+  hasStack: missing.stack.includes('exercise.mjs'),
+  call: [problem.error.code, problem.response.status],
+  invalid: (await caught(queue.create({ attempts_max: 'many' }))).errors.map(({ pointer }) => pointer),
+  noJson: (await caught(queue.send(undefined))).name,
+});
+
+// ── Subscriptions of a queue ──
+
+const work = client.queue(`${name}-work`);
+await work.create();
+const subscription = await work.subscribe().open();
+await work.sendMany(['ack', 'release', 'reject', { is: 'json' }]);
+const byText = Object.fromEntries((await take(subscription, 4)).map((message) => [message.text, message]));
 await byText.ack.ack();
 await byText.reject.reject('never');
 await byText['{"is":"json"}'].extend(100);
 await byText.release.release();
-const [again] = await some(subscription, 1);
-const ended = await again.release().then(() => again.nack()).catch((error) => error);
+const [returned] = await take(subscription, 1);
+const ended = await caught(returned.release().then(() => returned.nack()));
 await subscription.close();
-await until(async () => (await stats(work)).in_flight === 0);
+await until(async () => (await work.stats()).in_flight === 0);
 tell('verdicts', {
   json: byText['{"is":"json"}'].json(),
-  again: [again.text, again.receives],
-  refused: ended instanceof MillstreamError && ended.code,
-  dead: (await listDeadLetters({ client, path: { queue: work } })).data.items.map((one) => one.reason),
-  left: (await stats(work)).ready,
+  again: [returned.text, returned.receiveCount],
+  refused: ended instanceof ItemRefused && ended.code,
+  dead: (await all(work.deadLetters())).map(({ reason }) => reason),
+  left: (await work.stats()).ready,
+  closed: await subscription.next(),
 });
-
-const nowhere = await subscribeToQueue(millstream, `${name}-nothing`).open().catch((error) => error);
-tell('nowhere', { code: nowhere.code, kind: nowhere.name });
+const nowhere = await caught(client.queue(`${name}-nothing`).subscribe().open());
+const aborted = new AbortController();
+setTimeout(() => aborted.abort(), 50);
+const empty = client.queue(`${name}-empty`);
+await empty.create();
+tell('nowhere', {
+  code: nowhere.code,
+  kind: nowhere.name,
+  aborted: await all(empty.subscribe({ signal: aborted.signal })),
+});
 
 // ── Sources ──
 
-const [source, inbox] = [`${name}-source`, `${name}-inbox`];
-await putQueue({ client, path: { queue: inbox } });
+const source = client.source(`${name}-source`);
+const inbox = client.queue(`${name}-inbox`);
+await inbox.create();
 const webhook = { provider: 'github', secrets: ['a secret of yours'] };
-const stored = await putSource({ client, path: { source }, body: { webhook, into: { queue: inbox } } });
-const event = await testSource({ client, path: { source } });
-const forged = await fetch(url + stored.data.path, { method: 'POST', body: '{}' });
-const tested = await receiveMessages({ client, path: { queue: inbox }, body: { wait_seconds: 5 } });
+const newSource = await source.create({ webhook, into: { queue: inbox.name } });
+const event = await source.test();
+const forged = await fetch(url + newSource.path, { method: 'POST', body: '{}' });
+const [tested] = await inbox.receive({ waitSeconds: 5 });
 tell('source', {
-  path: (await getSourceUrl({ client, path: { source } })).data.path === stored.data.path,
-  event: tested.data.messages[0].body.id === event.data.id,
+  path: (await source.url()) === url + newSource.path,
+  event: tested.json().id === event.id,
   forged: forged.status,
-  accepted: (await getSourceStats({ client, path: { source } })).data.accepted,
-  reasons: (await listSourceFailures({ client, path: { source } })).data.items.map((one) => one.reason),
+  accepted: (await source.stats()).accepted,
+  reasons: (await source.failures()).map(({ reason }) => reason),
 });
-await deleteSource({ client, path: { source } });
+await source.delete();
 
-// ── Records ──
+// ── Streams ──
 
-await putStream({ client, path: { stream }, body: { shards: 2 } });
-await put(stream, { data: 'a', key: 'x' }, { data: { page: '/' }, key: 'x' }, { data_base64: '/w==', key: 'x' });
-const earliest = await subscribeToStream(millstream, stream, { start: 'earliest' }).open();
-const latest = await subscribeToStream(millstream, stream).open();
-const fromThen = await subscribeToStream(millstream, stream, { start: new Date(Date.now() - 60_000) }).open();
-const filtered = await subscribeToStream(millstream, stream, { start: 'earliest', filter: { keys: ['y'] } }).open();
-const first = await some(earliest, 3);
-await reshardStream({ client, path: { stream }, body: { shards: 4 } });
-await put(stream, { data: 'after', key: 'x' }, { data: 'other', key: 'y' });
-const then = await some(earliest, 2);
+const stream = client.stream(`${name}-stream`);
+await stream.create({ shards: 2 });
+const appended = await stream.append('a', { key: 'x' });
+await stream.appendMany([{ page: '/' }, new Uint8Array([255])], { key: 'x' });
+const { shard } = appended;
+const earliest = await stream.subscribe({ start: 'earliest' }).open();
+const latest = await stream.subscribe().open();
+const fromThen = await stream.subscribe({ start: new Date(Date.now() - 60_000) }).open();
+const filter = { keys: ['y'] };
+const filtered = hasSocket ? await stream.subscribe({ start: 'earliest', filter }).open() : undefined;
+const one = await stream.subscribe({ shard, offsets: { [shard]: 1 } }).open();
+const start = await take(earliest, 3);
+const read = await all(stream.read());
+const readOne = await all(stream.read({ shard, offset: 1 }));
+await stream.reshard({ shards: 4 });
+await stream.appendMany([new NewRecord('after', { key: 'x' }), new NewRecord('other', { key: 'y' })]);
+const then = await take(earliest, 2);
 tell('records', {
-  texts: [...first.slice(0, 2), ...then].map((one) => one.text).sort(),
-  bytes: [...first[2].bytes],
-  json: first[1].json(),
-  latest: (await some(latest, 2)).map((one) => one.text).sort(),
-  time: (await some(fromThen, 5)).length,
-  filtered: (await some(filtered, 1)).map((one) => one.key),
+  offset: appended.offset,
+  texts: [...start.slice(0, 2), ...then].map(({ text }) => text).sort(),
+  bytes: [...start[2].bytes],
+  json: start[1].json(),
+  latest: (await take(latest, 2)).map(({ text }) => text).sort(),
+  time: (await take(fromThen, 5)).length,
+  filtered: filtered ? (await take(filtered, 1)).map(({ key }) => key) : ['y'],
+  one: (await take(one, 2)).map(({ offset }) => offset),
+  read: [read.length, read.every((record) => record.shard === shard), readOne.map(({ offset }) => offset)],
+  open: (await stream.shards()).filter(({ open }) => open).length,
 });
-await Promise.all([earliest, latest, fromThen, filtered].map((one) => one.close()));
+await Promise.all([earliest, latest, fromThen, filtered, one].map((subscribed) => subscribed?.close()));
+
+const following = new AbortController();
+const followed = all(stream.follow({ start: 'earliest', signal: following.signal }));
+await sleep(300);
+following.abort();
+const tail = stream.follow();
+const coming = tail.next();
+await sleep(300);
+await stream.append({ last: true });
+tell('follow', { followed: (await followed).length, coming: (await coming).value.json() });
+await tail.return();
 
 // ── Groups ──
 
-const [group, shared] = [`${name}-group`, `${name}-shared`];
-await putStream({ client, path: { stream: shared } });
-await put(shared, ...['0', '1', '2', '3', '4'].map((data) => ({ data, key: 'x' })));
-await putConsumerGroup({ client, path: { group }, body: { stream: shared } });
-const member = await subscribeToGroup(millstream, group).open();
-const records = await some(member, 5);
+const shared = client.stream(`${name}-shared`);
+await shared.create();
+await shared.appendMany(['0', '1', '2', '3', '4'], { key: 'x' });
+const group = client.group(`${name}-group`);
+await group.create(shared.name);
+const member = await group.subscribe().open();
+const records = await take(member, 5);
 await member.commit(records[2]);
 await member.close();
-const next = await subscribeToGroup(millstream, group).open();
-const rest = await some(next, 2);
+const next = await group.subscribe().open();
+const rest = await take(next, 2);
 await next.close();
-tell('group', { all: records.map((one) => one.text), rest: rest.map((one) => one.text) });
+const reader = group.member();
+const batches = await all(reader.batches({ waitSeconds: 0.2, untilEmpty: true }));
+await reader.leave();
+tell('group', {
+  all: records.map(({ text }) => text),
+  rest: rest.map(({ text }) => text),
+  batches: batches.map((batch) => batch.records.map(({ text }) => text)),
+  lag: (await group.lag()).records,
+  members: (await group.details()).members.length,
+});
+await group.bookmark('now');
+await group.reset({ to: 'earliest' });
+const reset = (await group.lag()).records;
+await group.reset({ to: 'bookmark', bookmark: 'now' });
+tell('reset', { lags: [reset, (await group.lag()).records], bookmarks: (await group.bookmarks()).length });
 
-// ── Worker ──
+// ── Workers ──
 
-const jobs = `${name}-jobs`;
-await putQueue({ client, path: { queue: jobs }, body: { attempts_max: 2, backoff: { delays_seconds: [0] } } });
+const jobs = client.queue(`${name}-jobs`);
+await jobs.create({ attempts_max: 2, backoff: { delays_seconds: [0] } });
 const seen = [];
+const delays = [];
 let inside = 0;
 let most = 0;
-const worker = new Worker(
-  millstream,
-  jobs,
+const stop = new AbortController();
+const running = jobs.work(
   async (message) => {
     seen.push(message.text);
     most = Math.max(most, ++inside);
     await sleep(20);
     inside--;
     if (message.text === 'reject') throw new Reject('no such customer');
-    if (message.text === 'retry' && message.receives === 1) throw new Retry(0);
-    if (message.text === 'broken') throw new Error('no page');
+    if (message.text === 'retry' && message.receiveCount === 1) throw new Retry(0);
+    if (message.text === 'broken') throw new TypeError('no page');
   },
-  { concurrency: 3, onError: () => undefined },
+  {
+    concurrency: 3,
+    signal: stop.signal,
+    onError: () => undefined,
+    retry: (error) => {
+      delays.push(error.name);
+      return 0;
+    },
+  },
 );
-const running = worker.run();
-await send(jobs, 'reject', 'retry', 'broken', ...Array.from({ length: 20 }, (_, number) => `${number}`));
+await jobs.sendMany(['reject', 'retry', 'broken', ...Array.from({ length: 20 }, (_, number) => `${number}`)]);
 await until(async () => {
-  const now = await stats(jobs);
+  const now = await jobs.stats();
   return now.acknowledged === 21 && now.dead_lettered === 2;
 });
-worker.stop();
+stop.abort();
 await running;
-tell('worker', { seen: seen.length, most, left: (await stats(jobs)).in_flight });
+const causes = (await all(jobs.deadLetters())).map(({ reason }) => reason);
+tell('worker', { seen: seen.length, most, delays, causes: causes.sort(), left: (await jobs.stats()).in_flight });
+
+// A lease of one second for work of two; and a worker that gives up what takes too long
+
+const slow = client.queue(`${name}-slow`);
+await slow.create();
+await slow.send('slow');
+let slowly = 0;
+const worker = slow.worker(
+  async () => {
+    slowly++;
+    await sleep(2000);
+  },
+  { leaseSeconds: 1, signals: false },
+);
+const slowRun = worker.run();
+await until(async () => (await slow.stats()).acknowledged === 1);
+worker.stop();
+await slowRun;
+await slow.send('stuck');
+const stuck = slow.worker((_, signal) => new Promise((resolve) => signal.addEventListener('abort', resolve)), {
+  graceSeconds: 0.1,
+  signals: false,
+});
+const stuckRun = stuck.run();
+await until(async () => (await slow.stats()).in_flight === 1);
+stuck.stop();
+await stuckRun;
+tell('leases', { slowly, released: (await slow.stats()).ready });
 
 // ── A network that breaks ──
 
-const lossy = connect({ url: losingUrl, retries: { firstPauseSeconds: 0.01 } });
-const broken = `${name}-broken`;
-await putStream({ client, path: { stream: broken } });
-const through = await subscribeToStream(lossy, broken, { start: 'earliest', messages: 10 }).open();
-const heard = (async () => (await some(through, 200)).map((one) => one.text))();
-for (let number = 0; number < 200; number++) {
-  await appendRecords({ client: lossy.client, path: { stream: broken }, body: { records: [{ data: `${number}`, key: 'one' }] } });
-}
-const texts = await heard;
+const lossy = new Millstream({ url: losingUrl, retries: { firstPauseSeconds: 0.01 } });
+const broken = lossy.stream(`${name}-broken`);
+await broken.create();
+const through = await broken.subscribe({ start: 'earliest', messages: 10 }).open();
+const heard = take(through, 200);
+for (let number = 0; number < 200; number++) await broken.append(`${number}`, { key: 'one' });
+const texts = (await heard).map(({ text }) => text);
 await through.close();
 tell('broken', { inOrder: texts.every((text, number) => text === `${number}`), number: texts.length });
 
-await changeQueue({ client, path: { queue }, body: { paused: true } });
 tell('done', {});

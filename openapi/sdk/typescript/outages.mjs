@@ -4,9 +4,16 @@
 import { createServer } from 'node:http';
 import { createServer as createTcpServer } from 'node:net';
 
-import { MillstreamError, connect, listQueues, subscribeToQueue } from './dist/index.js';
+import { Millstream, MillstreamError } from './dist/index.js';
+import { listQueues } from './dist/generated/index.js';
 
 const quick = { firstPauseSeconds: 0.01, longestPauseSeconds: 0.05, firstContactSeconds: 0.3 };
+const quiet = { warn: () => undefined, error: () => undefined };
+const all = async (items) => {
+  const list = [];
+  for await (const item of items) list.push(item);
+  return list;
+};
 const tell = (step, fields) => console.log(JSON.stringify({ step, ...fields }));
 const shape = (error) => ({
   name: error?.name,
@@ -34,23 +41,52 @@ const answering = (status, type, body) =>
     response.end(body);
   });
 
+/** An HTTP server that gives one answer after another, and the requests that it got. */
+async function scripted(...answers) {
+  const requests = [];
+  const server = createServer((request, response) => {
+    requests.push(request);
+    const answer = answers[Math.min(requests.length, answers.length) - 1];
+    if (answer === 'cut') return request.socket.destroy();
+    if (answer === 'silence') return undefined;
+    const [status, body, headers = {}] = answer;
+    const type = status < 400 ? 'application/json' : 'application/problem+json';
+    response.writeHead(status, { 'content-type': type, connection: 'close', ...headers });
+    const text = JSON.stringify(body);
+    if (headers['content-length'] === undefined) return response.end(text);
+    response.write(text);
+    return setTimeout(() => request.socket.destroy(), 50);
+  });
+  const url = `http://127.0.0.1:${await listening(server)}`;
+  const end = () => {
+    server.closeAllConnections();
+    return closed(server);
+  };
+  return { url, requests, end };
+}
+
+const client = (url, more = {}) => new Millstream({ url, retries: quick, logger: quiet, ...more });
+const problem = (status, code, more) => [status, { status, code, detail: code, request_id: 'r1', ...more }];
+
 // ── A closed port ──
 
 {
   const url = `http://127.0.0.1:${await closedPort()}`;
   const lines = [];
-  const millstream = connect({ url, retries: quick, log: (line) => lines.push(line) });
-  const error = await listQueues({ client: millstream.client }).catch((reason) => reason);
-  const subscription = await subscribeToQueue(millstream, 'orders').open().catch((reason) => reason);
-  tell('closed', { url, ...shape(error), subscription: shape(subscription), lines });
+  const logger = { ...quiet, warn: (line) => lines.push(line) };
+  const millstream = new Millstream({ url, retries: quick, logger });
+  const error = await all(millstream.queues()).catch((reason) => reason);
+  const work = await millstream.queue('orders').work(() => undefined).catch((reason) => reason);
+  const subscription = await millstream.queue('orders').subscribe().open().catch((reason) => reason);
+  tell('closed', { url, ...shape(error), work: shape(work), subscription: shape(subscription), lines });
 }
 
 // ── The limit of a client without options ──
 
 {
   const started = Date.now();
-  const millstream = connect({ url: `http://127.0.0.1:${await closedPort()}`, log: () => undefined });
-  const error = await listQueues({ client: millstream.client }).catch((reason) => reason);
+  const millstream = new Millstream({ url: `http://127.0.0.1:${await closedPort()}`, logger: quiet });
+  const error = await all(millstream.queues()).catch((reason) => reason);
   tell('default', { ...shape(error), seconds: (Date.now() - started) / 1000 });
 }
 
@@ -62,10 +98,10 @@ const answering = (status, type, body) =>
   setTimeout(() => server.listen(port, '127.0.0.1'), 400);
   const lines = [];
   const retries = { firstPauseSeconds: 0.05, longestPauseSeconds: 0.1 };
-  const millstream = connect({ url: `http://127.0.0.1:${port}`, retries, log: (line) => lines.push(line) });
-  const { data } = await listQueues({ client: millstream.client });
+  const logger = { ...quiet, warn: (line) => lines.push(line) };
+  const items = await all(new Millstream({ url: `http://127.0.0.1:${port}`, retries, logger }).queues());
   await closed(server);
-  tell('late', { items: data.items, lines: lines.length });
+  tell('late', { items, lines: lines.length });
 }
 
 // ── Another service ──
@@ -85,28 +121,103 @@ const FOREIGN = [
 const answers = [];
 for (const answer of FOREIGN) {
   const server = answering(...answer);
-  const { client } = connect({ url: `http://127.0.0.1:${await listening(server)}`, retries: { seconds: 0 } });
-  const thrown = await listQueues({ client }).catch((error) => error);
-  const { error } = await listQueues({ client, throwOnError: false }).catch((reason) => ({ error: reason }));
+  const millstream = client(`http://127.0.0.1:${await listening(server)}`, { retries: { seconds: 0 } });
+  const thrown = await all(millstream.queues()).catch((error) => error);
+  const call = listQueues({ client: millstream.client, throwOnError: false });
+  const { error } = await call.catch((reason) => ({ error: reason }));
   if (error === undefined) throw new Error(`no error for ${answer}`);
   await closed(server);
   answers.push({ name: thrown.name, message: thrown.message.replace(/127\.0\.0\.1:\d+/, 'here') });
 }
 tell('foreign', { answers });
 
+// ── Responses that get lost, or come too late ──
+
+const outcomes = {};
+const attempt = async (name, answers, call, more) => {
+  const server = await scripted(...answers);
+  const result = await call(client(server.url, more)).catch((error) => error);
+  await server.end();
+  const keys = new Set(server.requests.map(({ headers }) => headers['idempotency-key']));
+  const kind = result instanceof Error ? result.name : 'done';
+  outcomes[name] = [kind, server.requests.length, keys.size, result?.outcomeUnknown ?? false];
+  return result;
+};
+const SENT = [201, { messages: [{ id: 'm1', offset: 0, duplicate: false }] }];
+const send = (millstream) => millstream.queue('orders').send('hello');
+const purge = (millstream) => millstream.queue('orders').purge();
+const remove = (millstream) => millstream.queue('orders').delete();
+const busy = problem(503, 'storage_unavailable', { retryable: true });
+await attempt('send is repeated with its key', ['cut', busy, SENT], send);
+await attempt('half a body is no response', [[201, {}, { 'content-length': '999' }], SENT], send);
+await attempt('silence ends', ['silence', SENT], send, { timeoutSeconds: 0.2 });
+await attempt('move is not repeated', ['cut'], (millstream) => millstream.queue('orders').move());
+await attempt('delete that happened', ['cut', problem(404, 'queue_not_found')], remove);
+await attempt('rejection after a loss', ['cut', problem(409, 'queue_full')], send);
+await attempt('rejection', [problem(404, 'queue_not_found')], purge);
+await attempt('no time left', [busy], purge, { retries: { seconds: 0 } });
+const invalid = await attempt('no retries of what is wrong', [problem(422, 'validation_failed')], send);
+tell('lost', { outcomes, requestId: invalid.requestId });
+
+// ── A call that is aborted ──
+
+{
+  const server = await scripted('silence');
+  const millstream = client(server.url);
+  const signal = AbortSignal.timeout(100);
+  const error = await millstream.queue('orders').send('hello', { signal }).catch((reason) => reason);
+  await server.end();
+  tell('aborted', { name: error.name, requests: server.requests.length });
+}
+
+// ── A batch of which one record is rejected for now ──
+
+{
+  const busyRecord = { error: { code: 'backlog_full', detail: 'busy', retryable: true } };
+  const first = [200, { records: [{ shard: 0, offset: 0 }, busyRecord], failed: 1 }];
+  const second = [200, { records: [{ shard: 0, offset: 0, duplicate: true }, { shard: 0, offset: 1 }], failed: 0 }];
+  const server = await scripted(first, second);
+  const appended = await client(server.url).stream('clicks').appendMany(['a', 'b']);
+  await server.end();
+  const keys = new Set(server.requests.map(({ headers }) => headers['idempotency-key']));
+  tell('batch', { offsets: appended.map(({ offset }) => offset), requests: server.requests.length, keys: keys.size });
+}
+
+// ── Settings ──
+
+{
+  const server = await scripted([200, { items: [] }]);
+  process.env.MILLSTREAM_URL = `${server.url}/`;
+  process.env.MILLSTREAM_API_KEY = 'of-the-environment';
+  await all(new Millstream({ namespace: 'acme' }).queues());
+  await all(new Millstream({ apiKey: async () => 'of-a-function' }).queues());
+  globalThis.location = { origin: server.url };
+  await all(new Millstream().queues());
+  delete globalThis.location;
+  delete process.env.MILLSTREAM_URL;
+  delete process.env.MILLSTREAM_API_KEY;
+  await server.end();
+  const rows = server.requests.map(({ headers }) => [
+    headers.authorization ?? '',
+    headers['millstream-namespace'] ?? '',
+    headers['user-agent'].split('/')[0],
+  ]);
+  const invalid = (() => {
+    try {
+      return new Millstream({ url: 'localhost:8080' }).url;
+    } catch (error) {
+      return error.message;
+    }
+  })();
+  tell('settings', { rows, url: new Millstream().url, invalid });
+}
+
 // ── A page without a secure context ──
 
 {
   Object.defineProperty(globalThis, 'crypto', { value: { getRandomValues: (bytes) => bytes.fill(7) } });
-  const { sendMessages } = await import('./dist/index.js');
-  const keys = [];
-  const server = createServer((request, response) => {
-    keys.push(request.headers['idempotency-key']);
-    response.writeHead(201, { 'content-type': 'application/json', connection: 'close' });
-    response.end('{"messages":[]}');
-  });
-  const { client } = connect({ url: `http://127.0.0.1:${await listening(server)}` });
-  await sendMessages({ client, path: { queue: 'orders' }, body: { body: 'hello' } });
-  await closed(server);
-  tell('insecure', { keys });
+  const server = await scripted(SENT);
+  await send(client(server.url));
+  await server.end();
+  tell('insecure', { keys: server.requests.map(({ headers }) => headers['idempotency-key']) });
 }

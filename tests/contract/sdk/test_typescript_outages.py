@@ -26,7 +26,7 @@ def test_closed_port_is_an_error_with_what_to_do(steps):
     cannot = f"Cannot reach {closed['url']}: "
 
     assert (closed["name"], closed["isMillstreamError"], closed["hasStack"]) == (
-        "ConnectionFailed",
+        "NeverConnected",
         True,
         True,
     )
@@ -38,8 +38,15 @@ def test_subscription_to_closed_port_fails(steps):
     """Subscriptions reconnected without end, and without a log line."""
     subscription = steps["closed"]["subscription"]
 
-    assert subscription["name"] == "ConnectionFailed"
+    assert subscription["name"] == "NeverConnected"
     assert subscription["message"].endswith(HINT)
+
+
+def test_worker_at_closed_port_fails(steps):
+    work = steps["closed"]["work"]
+
+    assert work["name"] == "NeverConnected"
+    assert work["message"].endswith(HINT)
 
 
 def test_default_client_fails_within_five_seconds(steps):
@@ -64,14 +71,49 @@ def test_foreign_answer_is_named(steps):
 
     assert [answer["message"] for answer in steps["foreign"]["answers"]] == [
         *foreign,
-        "Not Found",
-        "The answer was 500.",
+        "Not Found (http_404)",
+        "The answer was 500. (http_500)",
         *["http://here answers, but it is not Millstream (HTTP 200, application/json)"] * 3,
     ]
     assert {answer["name"] for answer in steps["foreign"]["answers"]} == {
         "NotMillstream",
-        "MillstreamError",
+        "NotFound",
+        "ServerFailed",
     }
+
+
+def test_lost_response_is_repeated_where_that_is_harmless(steps):
+    """Each row: the outcome, the attempts, their idempotency keys, and whether it is unknown."""
+    assert steps["lost"]["outcomes"] == {
+        "send is repeated with its key": ["done", 3, 1, False],
+        "half a body is no response": ["done", 2, 1, False],
+        "silence ends": ["done", 2, 1, False],
+        "move is not repeated": ["OutcomeUnknown", 1, 1, True],
+        "delete that happened": ["done", 2, 1, False],
+        "rejection after a loss": ["OutcomeUnknown", 2, 1, True],
+        "rejection": ["NotFound", 1, 1, False],
+        "no time left": ["Unavailable", 1, 1, False],
+        "no retries of what is wrong": ["BadRequest", 1, 1, False],
+    }
+    assert steps["lost"]["requestId"] == "r1"
+
+
+def test_aborted_call_throws_reason_of_signal(steps):
+    assert steps["aborted"] == {"name": "TimeoutError", "requests": 1}
+
+
+def test_batch_with_busy_record_is_sent_again(steps):
+    assert steps["batch"] == {"offsets": [0, 1], "requests": 2, "keys": 1}
+
+
+def test_settings_come_from_environment_but_in_browsers(steps):
+    assert steps["settings"]["rows"] == [
+        ["Bearer of-the-environment", "acme", "millstream-client-js"],
+        ["Bearer of-a-function", "", "millstream-client-js"],
+        ["", "", "node"],
+    ]
+    assert steps["settings"]["url"] == "http://127.0.0.1:8080"
+    assert "must begin with http://" in steps["settings"]["invalid"]
 
 
 def test_sending_needs_no_secure_context(steps):

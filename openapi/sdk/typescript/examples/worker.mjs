@@ -1,16 +1,12 @@
-// Works on a queue and prints what it has done: node examples/worker.mjs orders
-// (in Node 20: node --experimental-websocket …)
+// Works on a queue and prints what it has done, until SIGTERM or Ctrl-C: node examples/worker.mjs orders
 
-import { Worker, connect } from '../dist/index.js';
+import { Millstream } from '../dist/index.js';
 
-const [queue, url] = process.argv.slice(2);
-const worker = new Worker(
-  connect({ url }),
-  queue,
+const [name, url] = process.argv.slice(2);
+const client = new Millstream({ url });
+await client.queue(name).work(
   (message) => {
     console.log(message.text);
   },
-  { concurrency: 8 },
+  { concurrency: 8, leaseSeconds: 5 },
 );
-process.once('SIGTERM', () => worker.stop());
-await worker.run();

@@ -1,42 +1,41 @@
-/** Deliveries of a subscription. */
+/** Received messages and records. */
 
 import { Body } from './bodies.js';
-import type { ReceivedMessageOut, RecordOut } from './generated/types.gen.js';
-
-export interface Verdict {
-  type: 'ack' | 'nack' | 'release' | 'extend' | 'reject';
-  receipt_handles: string[];
-  delay_seconds?: number;
-  visibility_timeout_seconds?: number;
-  reason?: string;
-}
+import type { DeadLetterOriginOut, ReceivedMessageOut, RecordOut, SettlementIn } from './generated/types.gen.js';
 
 /** Receiver of settlements. */
 export interface Settling {
-  settle(verdict: Verdict): Promise<void>;
+  /** Settle one delivery. Throws ItemRefused. */
+  settle(settlement: SettlementIn): Promise<void>;
 }
 
-/** A received message. Settle it; otherwise it is redelivered after its visibility timeout. */
+/** A received message. Settle it before `visibleAt`; after that it is redelivered. */
 export class Message extends Body {
   readonly id: string;
   readonly headers: Record<string, string>;
   readonly group: string;
   readonly receiveCount: number;
+  /** Number of deliveries that were negatively acknowledged. */
   readonly failures: number;
   readonly sentAt: Date;
+  readonly visibleAt: Date;
   readonly receiptHandle: string;
+  /** Why it was dead-lettered to this queue, if it was. */
+  readonly deadLetter: DeadLetterOriginOut | undefined;
   #settled = false;
   readonly #source: Settling;
 
-  constructor(told: ReceivedMessageOut, source: Settling) {
-    super(told.body, told.body_base64, told.content_type);
-    this.id = told.id;
-    this.headers = told.headers ?? {};
-    this.group = told.group ?? '';
-    this.receiveCount = told.receive_count;
-    this.failures = told.failures;
-    this.sentAt = new Date(told.sent_at);
-    this.receiptHandle = told.receipt_handle;
+  constructor(fields: ReceivedMessageOut, source: Settling) {
+    super(fields.body, fields.body_base64, fields.content_type);
+    this.id = fields.id;
+    this.headers = fields.headers ?? {};
+    this.group = fields.group ?? '';
+    this.receiveCount = fields.receive_count;
+    this.failures = fields.failures;
+    this.sentAt = new Date(fields.sent_at);
+    this.visibleAt = new Date(fields.visible_at);
+    this.receiptHandle = fields.receipt_handle;
+    this.deadLetter = fields.dead_letter;
     this.#source = source;
   }
 
@@ -52,45 +51,43 @@ export class Message extends Body {
 
   /** Acknowledge the message, which deletes it. */
   ack(): Promise<void> {
-    return this.#end({ type: 'ack', receipt_handles: [this.receiptHandle] });
+    return this.#end({ receipt_handle: this.receiptHandle, action: 'ack' });
   }
 
   /** Report a failed attempt: redelivered after a delay or the queue's back-off. */
-  nack(delaySeconds?: number): Promise<void> {
-    return this.#end({
-      type: 'nack',
-      receipt_handles: [this.receiptHandle],
-      ...(delaySeconds === undefined ? {} : { delay_seconds: delaySeconds }),
-    });
+  nack(delaySeconds?: number, reason = ''): Promise<void> {
+    const delay = delaySeconds === undefined ? {} : { delay_seconds: delaySeconds };
+    return this.#end({ receipt_handle: this.receiptHandle, action: 'nack', ...delay, ...(reason && { reason }) });
   }
 
   /** Return the message without counting an attempt; it is ready immediately. */
   release(): Promise<void> {
-    return this.#end({ type: 'release', receipt_handles: [this.receiptHandle] });
+    return this.#end({ receipt_handle: this.receiptHandle, action: 'release' });
   }
 
   /** Reject the message permanently; it is dead-lettered. */
   reject(reason = ''): Promise<void> {
-    return this.#end({ type: 'reject', receipt_handles: [this.receiptHandle], reason });
+    return this.#end({ receipt_handle: this.receiptHandle, action: 'reject', reason });
   }
 
   /** Extend the visibility timeout, counted from now. */
   extend(seconds: number): Promise<void> {
     return this.#source.settle({
-      type: 'extend',
-      receipt_handles: [this.receiptHandle],
+      receipt_handle: this.receiptHandle,
+      action: 'extend',
       visibility_timeout_seconds: seconds,
     });
   }
 
-  async #end(verdict: Verdict): Promise<void> {
-    await this.#source.settle(verdict);
+  async #end(settlement: SettlementIn): Promise<void> {
+    await this.#source.settle(settlement);
     this.#settled = true;
   }
 }
 
 /** A record with its offset. */
 export class StreamRecord extends Body {
+  /** -1 if only one shard is read. */
   readonly shard: number;
   readonly offset: number;
   readonly key: string;
@@ -98,14 +95,14 @@ export class StreamRecord extends Body {
   readonly arrivalTime: Date;
   readonly eventTime: Date | undefined;
 
-  constructor(told: RecordOut, shard: number) {
-    super(told.data, told.data_base64, told.content_type);
+  constructor(fields: RecordOut, shard = fields.shard ?? -1) {
+    super(fields.data, fields.data_base64, fields.content_type);
     this.shard = shard;
-    this.offset = told.offset;
-    this.key = told.key ?? '';
-    this.headers = told.headers ?? {};
-    this.arrivalTime = new Date(told.arrival_time);
-    this.eventTime = told.event_time === undefined ? undefined : new Date(told.event_time);
+    this.offset = fields.offset;
+    this.key = fields.key ?? '';
+    this.headers = fields.headers ?? {};
+    this.arrivalTime = new Date(fields.arrival_time);
+    this.eventTime = fields.event_time === undefined ? undefined : new Date(fields.event_time);
   }
 }
 
@@ -115,4 +112,12 @@ export interface Gap {
   first: number;
   next: number;
   reason: string;
+}
+
+/** Called for offsets that are not available; default: a warning. */
+export type OnGap = (gap: Gap) => void;
+
+/** Describe a gap for the log. */
+export function gapText({ first, next, shard, reason }: Gap): string {
+  return `offsets ${first} to ${next - 1} of shard ${shard} are not available: ${reason}`;
 }

@@ -1,20 +1,56 @@
 /** Millstream: queues and streams, from Node and browsers. */
 
-export { Body } from './bodies.js';
-export { type ApiKey, type Millstream, type Options, type WebSocketClass, type WebSocketLike, connect } from './client.js';
-export { type Gap, Message, StreamRecord } from './deliveries.js';
-export { Closed, ConnectionFailed, type Fault, MillstreamError, NotMillstream, type Problem, errorOf } from './errors.js';
-export type { Log, Reachability } from './reachability.js';
-export { type RetryOptions, retrying } from './retries.js';
-export type { Start } from './starting.js';
+export { Millstream, type ListOptions } from './millstream.js';
+export { type Logger, type Options, type Retries, type Secret, type WebSocketClass, type WebSocketLike } from './transport/settings.js';
 export {
-  type GroupOptions,
-  type QueueOptions,
-  type StreamOptions,
+  type Delivered,
+  type MessageOptions,
+  type MessagesOptions,
+  NewMessage,
+  Queue,
+  type ReceiveOptions,
+  type SendOptions,
+} from './nouns/queue.js';
+export { type Appended, type AppendOptions, NewRecord, type RecordOptions, Stream } from './nouns/stream.js';
+export type { ReadOptions, RecordPage, Start } from './nouns/stream-reads.js';
+export { Group, type Offsets } from './nouns/group.js';
+export { type BatchesOptions, type FetchOptions, type GroupRead, Member } from './nouns/member.js';
+export { Source } from './nouns/source.js';
+export type { ApplyOptions, CreateOptions } from './nouns/definitions.js';
+export { Body } from './bodies.js';
+export { type Gap, Message, type OnGap, StreamRecord } from './deliveries.js';
+export {
+  type GroupSubscribeOptions,
+  type QueueSubscribeOptions,
+  type StreamSubscribeOptions,
   Subscription,
-  subscribeToGroup,
-  subscribeToQueue,
-  subscribeToStream,
-} from './subscription.js';
-export { type Handler, Reject, Retry, type WorkOptions, Worker } from './worker.js';
+} from './subscriptions/subscription.js';
+export { type Handler, Reject, Retry, type Worker as QueueWorker, type WorkOptions } from './work/worker.js';
+export {
+  AlreadyExists,
+  BadRequest,
+  Conflict,
+  ConnectionFailed,
+  type Fault,
+  Forbidden,
+  Gone,
+  ItemRefused,
+  Limited,
+  Lost,
+  MillstreamError,
+  NeverConnected,
+  NotFound,
+  NotMillstream,
+  OutcomeUnknown,
+  PartlyRefused,
+  PreconditionFailed,
+  type Problem,
+  Refused,
+  ServerFailed,
+  TimedOut,
+  Unauthenticated,
+  Unavailable,
+} from './errors.js';
+export { VERSION } from './transport/version.js';
+export * from './former.js';
 export * from './generated/index.js';

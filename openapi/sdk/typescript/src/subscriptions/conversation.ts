@@ -5,8 +5,9 @@
  *                                   └──new─────▶ subscribe, after the last record
  */
 
-import { type Gap, Message, type Settling, StreamRecord, type Verdict } from './deliveries.js';
-import { MillstreamError } from './errors.js';
+import { type Gap, Message, type Settling, StreamRecord } from '../deliveries.js';
+import { ItemRefused, problemOf, refusalOf } from '../errors.js';
+import type { SettlementIn } from '../generated/types.gen.js';
 import { type Frame, type Result, type Said, framesOf } from './frames.js';
 
 const SUB = 's';
@@ -88,16 +89,16 @@ export class Conversation {
         return this.#welcomed(frame.session, frame.resumed);
       case 'messages':
         this.#came(frame.seq);
-        for (const told of frame.messages) {
-          const item = new Message(told, this.#settling);
+        for (const fields of frame.messages) {
+          const item = new Message(fields, this.#settling);
           this.arrived.push({ kind: 'message', item, size: item.size });
         }
         return [];
       case 'records':
         this.#came(frame.seq);
         this.#ask.positions.set(frame.shard, frame.next_offset);
-        for (const told of frame.records) {
-          const item = new StreamRecord(told, frame.shard);
+        for (const fields of frame.records) {
+          const item = new StreamRecord(fields, frame.shard);
           this.arrived.push({ kind: 'record', item, size: item.size });
         }
         return [];
@@ -238,8 +239,9 @@ export class Conversation {
   // Verdicts and commits
 
   /** Send a settlement, which resolves once it is accepted. Without an answer, it is sent again over the next connection. */
-  settle(verdict: Verdict): { said: Said[]; taken: Promise<void> } {
-    return this.#asked({ ...verdict });
+  settle({ receipt_handle: handle, action, reason, ...fields }: SettlementIn): { said: Said[]; taken: Promise<void> } {
+    const why = action === 'reject' ? { reason } : {}; // a frame carries the reason of a rejection alone
+    return this.#asked({ type: action, receipt_handles: [handle], ...fields, ...why });
   }
 
   /** Commit everything in a shard before `upTo`. */
@@ -266,11 +268,11 @@ export class Conversation {
     this.#waiting.delete(id);
     const refused = results.find((result) => result.error !== undefined)?.error;
     if (refused === undefined || (waiting.again && refused.code === EXPIRED)) waiting.done();
-    else waiting.failed(new MillstreamError(refused));
+    else waiting.failed(new ItemRefused(refused));
   }
 
   #failed(frame: Extract<Frame, { type: 'error' }>): void {
-    const error = new MillstreamError(frame.problem);
+    const error = refusalOf(problemOf(frame.problem.status ?? 0, frame.problem));
     const waiting = frame.id === undefined ? undefined : this.#waiting.get(frame.id);
     if (frame.id !== undefined && frame.id !== SUBSCRIBE) {
       this.#waiting.delete(frame.id);

@@ -1,7 +1,7 @@
 /** Frames of `millstream.v1.json` that the service sends. */
 
-import type { ReceivedMessageOut, RecordOut } from './generated/types.gen.js';
-import type { Problem } from './errors.js';
+import type { ItemError, ReceivedMessageOut, RecordOut } from '../generated/types.gen.js';
+import type { Problem } from '../errors.js';
 
 export const PROTOCOL = 'millstream.v1.json';
 
@@ -25,7 +25,7 @@ export type Frame =
 /** Result of one item of a settlement. */
 export interface Result {
   status?: string;
-  error?: { code: string; detail: string; retryable: boolean };
+  error?: ItemError;
 }
 
 /** A frame of the client. */
@@ -33,6 +33,6 @@ export type Said = { type: string } & Record<string, unknown>;
 
 /** Decode the frames of one message. Types that this client does not know are ignored. */
 export function framesOf(text: string): Frame[] {
-  const told = JSON.parse(text) as Frame | Frame[];
-  return Array.isArray(told) ? told : [told];
+  const frames = JSON.parse(text) as Frame | Frame[];
+  return Array.isArray(frames) ? frames : [frames];
 }

@@ -1,0 +1,104 @@
+/** Client of a service: create one per service, and get everything else from it. */
+
+import type { Client } from './generated/client/index.js';
+import {
+  checkReady,
+  listConsumerGroups,
+  listQueues,
+  listSources,
+  listStreams,
+  makeTicket,
+} from './generated/sdk.gen.js';
+import type { ListedGroup, ListedQueue, ListedStream, ReadyOut, SourceOut, TicketOut } from './generated/types.gen.js';
+import { Group } from './nouns/group.js';
+import { PAGE, allPages } from './nouns/pages.js';
+import { Queue } from './nouns/queue.js';
+import { Source } from './nouns/source.js';
+import { Stream } from './nouns/stream.js';
+import { type Options, settingsOf } from './transport/settings.js';
+import { Transport } from './transport/transport.js';
+
+export interface ListOptions {
+  prefix?: string;
+  /** Add the latest measurement of each. */
+  measured?: boolean;
+}
+
+/**
+ * Client of one service. It sends nothing until it is used, and need not be closed.
+ *
+ *     const client = new Millstream();
+ *     await client.queue('orders').send({ order: 7 });
+ *
+ * Without options it uses the service at `MILLSTREAM_URL` and the key in `MILLSTREAM_API_KEY`; the default URL is this
+ * machine, or in a browser the origin of the page.
+ */
+export class Millstream {
+  readonly #transport: Transport;
+
+  constructor(options: Options = {}) {
+    this.#transport = new Transport(settingsOf(options));
+  }
+
+  /** URL of the service. */
+  get url(): string {
+    return this.#transport.settings.url;
+  }
+
+  /** For the functions of `millstream-client/calls`, one per operation: `whoami({ client: millstream.client })`. */
+  get client(): Client {
+    return this.#transport.client;
+  }
+
+  /** Return a queue, whether it exists or not. */
+  queue(name: string): Queue {
+    return new Queue(this.#transport, name);
+  }
+
+  /** Return a stream, whether it exists or not. */
+  stream(name: string): Stream {
+    return new Stream(this.#transport, name);
+  }
+
+  /** Return a consumer group, whether it exists or not. */
+  group(name: string): Group {
+    return new Group(this.#transport, name);
+  }
+
+  /** Return a source of webhooks, whether it exists or not. */
+  source(name: string): Source {
+    return new Source(this.#transport, name);
+  }
+
+  /** Return whether the service is ready, and the result of each check. Throws Unavailable if it is not ready. */
+  async ready(): Promise<ReadyOut> {
+    return (await checkReady({ client: this.#transport.within({ seconds: 0 }) })).data;
+  }
+
+  /** Create a ticket, with which a page can open one WebSocket within 30 seconds as this client's key. */
+  async ticket(): Promise<TicketOut> {
+    return (await makeTicket({ client: this.client })).data;
+  }
+
+  // ── Lists ──
+
+  /** List queues by name, with the latest measurement of each if requested. */
+  queues(options: ListOptions = {}): AsyncGenerator<ListedQueue, void, void> {
+    return allPages((cursor) => listQueues({ client: this.client, query: { ...options, limit: PAGE, cursor } }));
+  }
+
+  /** List streams by name, with the latest measurement of each if requested. */
+  streams(options: ListOptions = {}): AsyncGenerator<ListedStream, void, void> {
+    return allPages((cursor) => listStreams({ client: this.client, query: { ...options, limit: PAGE, cursor } }));
+  }
+
+  /** List groups by name, with the latest measurement of each if requested. */
+  groups(options: ListOptions = {}): AsyncGenerator<ListedGroup, void, void> {
+    return allPages((cursor) => listConsumerGroups({ client: this.client, query: { ...options, limit: PAGE, cursor } }));
+  }
+
+  /** List sources by name. */
+  sources({ prefix }: Pick<ListOptions, 'prefix'> = {}): AsyncGenerator<SourceOut, void, void> {
+    return allPages((cursor) => listSources({ client: this.client, query: { prefix, limit: PAGE, cursor } }));
+  }
+}

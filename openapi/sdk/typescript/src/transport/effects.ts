@@ -1,0 +1,60 @@
+/** Effect of a repeated call, and how long the service may wait before it responds. */
+
+import { REPEATS } from '../tables.js';
+
+export const IDEMPOTENCY_KEY = 'Idempotency-Key';
+
+const RECEIVE = /\/receive$/;
+const RECEIVE_WAIT_S = 20; // the most that a queue's configuration may request
+const WAIT = 'wait_seconds';
+
+export interface Effect {
+  /** Whether a repeat has no further effect, so that it may follow an unknown outcome. */
+  mayRepeat: boolean;
+  waitSeconds: number;
+}
+
+/** Return the effect of a request; set an idempotency key if it takes one and has none. */
+export function effectOf(request: Request, headers: Headers, body: ArrayBuffer | undefined): Effect {
+  const { pathname, searchParams } = new URL(request.url);
+  const [kind, guards] = repeatOf(request.method, pathname);
+  const waitSeconds = Number(searchParams.get(WAIT)) || 0;
+  if (kind === 'keyed') {
+    if (!headers.has(IDEMPOTENCY_KEY)) headers.set(IDEMPOTENCY_KEY, randomKey());
+    return { mayRepeat: true, waitSeconds };
+  }
+  if (kind !== 'guarded') return { mayRepeat: kind === 'safe', waitSeconds };
+  const fields = fieldsOf(body);
+  const isReceive = RECEIVE.test(pathname);
+  return {
+    mayRepeat: guards.some((name) => (fields[name] ?? '') !== ''),
+    waitSeconds: isReceive ? Number(fields[WAIT] ?? RECEIVE_WAIT_S) : waitSeconds,
+  };
+}
+
+function repeatOf(method: string, path: string): readonly [string, readonly string[]] {
+  const words = path.split('/');
+  for (const [verb, template, kind, guards] of REPEATS) {
+    const names = template.split('/');
+    const fits =
+      verb === method &&
+      names.length === words.length &&
+      names.every((name, place) => name.startsWith('{') || name === words[place]);
+    if (fits) return [kind, guards];
+  }
+  return ['', []];
+}
+
+function fieldsOf(body: ArrayBuffer | undefined): Record<string, unknown> {
+  try {
+    return (JSON.parse(new TextDecoder().decode(body)) ?? {}) as Record<string, unknown>;
+  } catch {
+    return {};
+  }
+}
+
+/** A random key of 32 hexadecimal digits. `crypto.randomUUID` exists in secure contexts only. */
+export function randomKey(): string {
+  const bytes = crypto.getRandomValues(new Uint8Array(16));
+  return Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('');
+}

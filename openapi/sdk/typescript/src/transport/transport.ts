@@ -1,0 +1,83 @@
+/** Calls of one service: the generated functions take `client`, and everything else is shared by them. */
+
+import { MillstreamError, NotMillstream, problemOf, refusalOf } from '../errors.js';
+import { type Client, createClient } from '../generated/client/index.js';
+import { makeTicket } from '../generated/sdk.gen.js';
+import { pageOrigin } from './origins.js';
+import { Reachability } from './reachability.js';
+import { retrying } from './retries.js';
+import type { Retries, Settings } from './settings.js';
+import { VERSION } from './version.js';
+
+const VERBS = ['get', 'post', 'put', 'patch', 'delete'] as const;
+
+/** Connection settings of a service, and the client of its calls. */
+export class Transport {
+  readonly settings: Settings;
+  readonly service: Reachability;
+  readonly client: Client;
+
+  constructor(settings: Settings) {
+    this.settings = settings;
+    this.service = new Reachability(settings.url, settings.logger);
+    this.client = this.within(settings.retries);
+  }
+
+  /** Return a client with other retries. */
+  within(retries: Retries): Client {
+    const { url, apiKey, fetch, timeoutSeconds } = this.settings;
+    const client = createClient({
+      baseUrl: url,
+      throwOnError: true,
+      auth: async () => (await apiKey()) || undefined,
+      headers: this.#headers(),
+      fetch: retrying({ fetch, retries, timeoutSeconds, service: this.service }),
+    });
+    client.interceptors.error.use(thrown);
+    for (const verb of VERBS) client[verb] = recognising(url, client[verb]);
+    return client;
+  }
+
+  /** Return the credential for a new WebSocket; empty if there is none. */
+  async socketToken(): Promise<string> {
+    const { ticket, apiKey, namespace } = this.settings;
+    if (ticket !== undefined) return ticket();
+    if (namespace === '') return apiKey();
+    return (await makeTicket({ client: this.client })).data.ticket; // a socket has no header for the namespace
+  }
+
+  #headers(): Record<string, string> {
+    const { namespace } = this.settings;
+    return {
+      ...(namespace === '' ? {} : { 'Millstream-Namespace': namespace }),
+      ...(pageOrigin() === undefined ? { 'User-Agent': `millstream-client-js/${VERSION}` } : {}),
+    };
+  }
+}
+
+/** A call that reports JSON which no operation returns: all of Millstream's responses are objects. */
+function recognising<Call extends Client[(typeof VERBS)[number]]>(url: string, call: Call): Call {
+  const checked = async (options: Parameters<Call>[0]): Promise<unknown> => {
+    if (options.responseStyle === 'data' || options.parseAs !== undefined) return call(options);
+    try {
+      const result = (await call(options)) as { data?: unknown };
+      const { data } = result;
+      if (data === undefined || (typeof data === 'object' && data !== null && !Array.isArray(data))) return result;
+    } catch (error) {
+      if (!(error instanceof SyntaxError)) throw error;
+    }
+    throw new NotMillstream(url, 200, 'application/json');
+  };
+  return checked as Call;
+}
+
+/** Convert a problem to the error to throw; with `throwOnError: false` the caller gets the problem. */
+function thrown(
+  answer: unknown,
+  response: Response | undefined,
+  _: Request,
+  options: { throwOnError?: boolean },
+): unknown {
+  if (options.throwOnError !== true || response === undefined || answer instanceof MillstreamError) return answer;
+  return refusalOf(problemOf(response.status, answer));
+}
