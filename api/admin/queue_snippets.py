@@ -51,9 +51,10 @@ class ServiceAccess(NamedTuple):
 
     @property
     def typescript_client(self) -> str:
-        """Call of `connect` with its arguments."""
-        key = ", apiKey: process.env.MILLSTREAM_API_KEY" if self.guarded else ""
-        return f"connect({{ url: '{self.base}'{key} }})"
+        """Lines that create a client of the SDK."""
+        place = f", namespace: '{self.namespace}'" if self.namespace else ""
+        options = f"{{ url: '{self.base}'{place} }}"
+        return f"import {{ Millstream }} from 'millstream-client';\n\nconst client = new Millstream({options});"
 
     def boto3_client(self, service: str) -> str:
         """Return the lines that create an AWS client.
@@ -118,20 +119,13 @@ for message in queue.receive(messages_max=10, wait_seconds=20):
 
 
 def _typescript(endpoint: ServiceAccess, queue: str, fifo: bool) -> str:
-    group = ", group: 'customer-7'" if fifo else ""
-    return f"""import {{ Worker, connect, sendMessages }} from 'millstream-client';
+    group = ", { group: 'customer-7' }" if fifo else ""
+    return f"""{endpoint.typescript_client}
+const queue = client.queue('{queue}');
 
-const millstream = {endpoint.typescript_client};
-const {{ client }} = millstream;
+await queue.send({{ order: 1 }}{group});
 
-await sendMessages({{
-  client,
-  path: {{ queue: '{queue}' }},
-  body: {{ messages: [{{ body: {{ order: 1 }}{group} }}] }},
-}});
-
-const worker = new Worker(millstream, '{queue}', (message) => console.log(message.json()));
-await worker.run();  // what returns is acknowledged, what throws comes again
+await queue.work((message) => console.log(message.json()));  // what returns is acknowledged, what throws comes again
 """
 
 

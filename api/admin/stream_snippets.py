@@ -33,18 +33,14 @@ for record in stream.read():  # from the oldest on; "latest", follow=True waits 
 
 
 def _typescript(endpoint: ServiceAccess, stream: str) -> str:
-    return f"""import {{ appendRecords, connect, subscribeToStream }} from 'millstream-client';
+    return f"""{endpoint.typescript_client}
+const stream = client.stream('{stream}');
 
-const millstream = {endpoint.typescript_client};
-const {{ client }} = millstream;
+await stream.append({{ page: '/' }}, {{ key: 'ann' }});
 
-await appendRecords({{
-  client,
-  path: {{ stream: '{stream}' }},
-  body: {{ records: [{{ key: 'ann', data: {{ page: '/' }} }}] }},
-}});
-
-for await (const record of subscribeToStream(millstream, '{stream}')) console.log(record);
+for await (const record of stream.read()) {{  // from the oldest on; stream.follow() waits for what comes
+  console.log(record.shard, record.offset, record.key, record.text);
+}}
 """
 
 

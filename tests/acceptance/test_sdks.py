@@ -63,17 +63,33 @@ def test_python_of_page_runs(millstream, tmp_path):
 
 
 def test_javascript_of_page_runs(millstream, tmp_path):
+    """In Node without a WebSocket, as Node 20 is."""
     compile_typescript(TYPESCRIPT)
-    [text] = blocks("js")
-    program = tmp_path / "page.mjs"
+
+    printed_output = run_javascript("\n".join(blocks("js")), tmp_path, millstream.url)
+
+    assert "sdk-parcels true" in printed_output
+    assert "[ '/', '/cart', '/paid' ]" in printed_output
+    assert "queue_not_found 404" in printed_output
+    assert "sent 7" in printed_output
+    assert printed_output[-1] == "ok"
+
+
+def test_program_of_typescript_readme_runs(millstream, tmp_path):
+    compile_typescript(TYPESCRIPT)
+    [program] = re.findall(r"```js\n(.*?)```", (TYPESCRIPT / "README.md").read_text(), re.DOTALL)
+
+    assert run_javascript(program, tmp_path, millstream.url) == ["{ order: 7 }"]
+
+
+def run_javascript(text: str, folder: Path, url: str) -> list[str]:
+    """Run a program in Node, with its imports at the top; return the lines of its output."""
+    lines = text.splitlines()
+    lines.sort(key=lambda line: not line.startswith("import "))
+    program = folder / "page.mjs"
     program.write_text(
-        text.replace("'millstream-client'", f"'{TYPESCRIPT}/dist/index.js'").replace(
-            "http://127.0.0.1:8080", millstream.url
-        )
+        "\n".join(lines)
+        .replace("'millstream-client'", f"'{TYPESCRIPT}/dist/index.js'")
+        .replace("'millstream-client/calls'", f"'{TYPESCRIPT}/dist/generated/index.js'")
     )
-
-    printed_output = output(
-        "node", "--experimental-websocket", "--no-warnings", program, url=millstream.url
-    )
-
-    assert printed_output == ["1", "0 0 { page: '/' }", "sent { parcel: 7 }"]
+    return output("node", "--no-warnings", program, url=url)

@@ -1,8 +1,12 @@
 """The TypeScript SDK's example page, served by plain http from an origin of its own."""
 
+import asyncio
 import http.server
+import os
+import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
 
@@ -84,3 +88,57 @@ async def test_page_of_unlisted_origin_names_the_setting(browser, service: Servi
         await expect(page.locator("#state")).to_contain_text(
             f"Does its MILLSTREAM_CORS_ORIGINS list {origin}?", timeout=PATIENCE_MS
         )
+
+
+@asynccontextmanager
+async def ticket_backend(service_url: str, key: str) -> AsyncIterator[int]:
+    """Run the example's backend; yields its port."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+    environment = {**os.environ, "MILLSTREAM_URL": service_url, "MILLSTREAM_API_KEY": key}
+    command = ["node", "--no-warnings", "examples/tickets.mjs", str(port)]
+    process = await asyncio.create_subprocess_exec(
+        *command, cwd=SDK, env=environment, stdout=asyncio.subprocess.PIPE
+    )
+    assert process.stdout is not None
+    try:
+        assert await process.stdout.readline() == b"ready\n"
+        yield port
+    finally:
+        process.kill()
+        await process.communicate()
+
+
+async def close_sockets(client: httpx.AsyncClient) -> None:
+    """Close all sockets, once they are listed."""
+    for _ in range(100):
+        if items := (await client.get("/v1/sockets")).json()["items"]:
+            break
+        await asyncio.sleep(0.1)
+    assert items
+    for item in items:
+        (await client.delete(f"/v1/sockets/{item['id']}")).raise_for_status()
+
+
+async def test_page_subscribes_with_tickets_of_backend(browser, service: Service, page_port: int):
+    """Each connection takes a new ticket, and the page has no key."""
+    admin, consumer = await service.key(Role.ADMIN), await service.key(Role.CONSUMER)
+    stream = f"{STREAM}-tickets"
+    headers = {"authorization": f"Bearer {admin.token}"}
+    async with (
+        ticket_backend(service.keys_url, consumer.token) as port,
+        a_context(browser, f"http://{ELSEWHERE}:{port}") as context,
+        httpx.AsyncClient(base_url=service.keys_url, headers=headers) as client,
+    ):
+        (await client.put(f"/v1/streams/{stream}", json={})).raise_for_status()
+        page = await context.new_page()
+
+        address = f"/examples/browser.html?url={service.keys_url}&stream={stream}"
+        await page.goto(f"{address}#tickets=/ticket")
+        await expect(page.locator("#state")).to_have_text("subscribed")
+        await close_sockets(client)
+        (
+            await client.post(f"/v1/streams/{stream}/records", json={"data": "hello"})
+        ).raise_for_status()
+
+        await expect(page.locator("li")).to_have_text("0/0 hello", timeout=PATIENCE_MS)

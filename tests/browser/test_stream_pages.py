@@ -4,6 +4,7 @@ import asyncio
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import httpx
 import pytest
@@ -17,8 +18,11 @@ from storage.domain.streams.stream import StreamSpec
 from tests.browser.store_calls import store_calls
 from tests.browser.world import CLICKS, CROWD, HOSTILE
 from tests.conditions import eventually
+from tests.javascript import compile_typescript
 
 pytestmark = pytest.mark.one_store
+
+TYPESCRIPT = Path(__file__).parents[2] / "openapi" / "sdk" / "typescript"
 
 
 async def see(service, path: str, **options) -> httpx.Response:
@@ -177,7 +181,8 @@ async def test_listing_ten_thousand_queues_needs_bounded_calls(service):
     assert calls.total < 300, calls  # five for each row of a page, and some more
 
 
-async def test_code_examples_of_stream_run(service):
+async def test_code_examples_of_stream_run(service, tmp_path):
+    compile_typescript(TYPESCRIPT)
     name = StreamName("run-me")
     await service.storage.catalog.put_stream(name, StreamSpec(shards=2))
     at = ServiceAccess(service.open_url, None, False)
@@ -187,9 +192,14 @@ async def test_code_examples_of_stream_run(service):
     for line in (append, read):
         await run("bash", "-c", line.replace("curl ", "curl -sSf ", 1))
     printed = [await run(sys.executable, "-c", code[key]) for key in ("python", "boto3")]
+    program = tmp_path / "example.mjs"
+    program.write_text(
+        code["typescript"].replace("'millstream-client'", f"'{TYPESCRIPT}/dist/index.js'")
+    )
+    printed.append(await run("node", str(program)))
 
     assert all("ann" in text for text in printed)
-    assert sum(state.next for state in await service.storage.record_reader.shards(name)) == 3
+    assert sum(state.next for state in await service.storage.record_reader.shards(name)) == 4
 
 
 async def run(*command: str) -> str:
