@@ -11,6 +11,10 @@ import {
   NotFound,
   Reject,
   Retry,
+  Worker,
+  connect,
+  putQueue,
+  subscribeToQueue,
 } from './dist/index.js';
 import { getQueueStats } from './dist/generated/index.js';
 
@@ -234,7 +238,7 @@ await group.create(shared.name);
 const member = await group.subscribe().open();
 const records = await take(member, 5);
 await member.commit(records[2]);
-await member.close();
+await member[Symbol.asyncDispose]();
 const next = await group.subscribe().open();
 const rest = await take(next, 2);
 await next.close();
@@ -253,6 +257,34 @@ await group.reset({ to: 'earliest' });
 const reset = (await group.lag()).records;
 await group.reset({ to: 'bookmark', bookmark: 'now' });
 tell('reset', { lags: [reset, (await group.lag()).records], bookmarks: (await group.bookmarks()).length });
+
+// Two members share the shards. Both poll: an owner's socket is asked for shards only every five seconds
+
+const wide = client.stream(`${name}-wide`);
+await wide.create({ shards: 4 });
+await wide.appendMany(Array.from({ length: 60 }, (_, number) => new NewRecord(`${number}`, { key: `${number}` })));
+const polling = new Millstream({ url, WebSocket: null });
+const pair = polling.group(`${name}-pair`);
+await pair.create(wide.name);
+const members = [pair.subscribe({ messages: 5 }), pair.subscribe({ messages: 5 })];
+await members[0].open();
+const shares = await Promise.all(members.map(shareOf));
+tell('members', {
+  distinct: new Set(shares.flat()).size,
+  both: shares.every((share) => share.length > 0),
+  lag: (await pair.lag()).records,
+});
+
+/** Commit records until the group has no more; return where they were. */
+async function shareOf(subscription) {
+  const share = [];
+  for await (const record of subscription) {
+    share.push(`${record.shard}/${record.offset}`);
+    await subscription.commit(record);
+    if ((await pair.lag()).records === 0) for (const each of members) await each.close();
+  }
+  return share;
+}
 
 // ── Workers ──
 
@@ -320,6 +352,22 @@ await until(async () => (await slow.stats()).in_flight === 1);
 stuck.stop();
 await stuckRun;
 tell('leases', { slowly, released: (await slow.stats()).ready });
+
+// ── Former names ──
+
+const former = connect({ url, log: () => undefined });
+await putQueue({ client: former.client, path: { queue: `${name}-former` } });
+await former.queue(`${name}-former`).sendMany(['subscribed', 'worked']);
+const subscribed = await subscribeToQueue(former, `${name}-former`, { messages: 1 }).open();
+await (await subscribed.next()).ack();
+await subscribed.close();
+const worked = [];
+const formerWorker = new Worker(former, `${name}-former`, (message) => {
+  worked.push(message.text);
+  formerWorker.stop();
+});
+await formerWorker.run();
+tell('former', { worked });
 
 // ── A network that breaks ──
 

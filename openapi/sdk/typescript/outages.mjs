@@ -159,6 +159,20 @@ await attempt('no time left', [busy], purge, { retries: { seconds: 0 } });
 const invalid = await attempt('no retries of what is wrong', [problem(422, 'validation_failed')], send);
 tell('lost', { outcomes, requestId: invalid.requestId });
 
+// ── A certificate of a CA that Node does not know ──
+
+{
+  const failing = (code) => async () => {
+    throw Object.assign(new TypeError('fetch failed'), { cause: { code } });
+  };
+  const messages = [];
+  for (const code of ['SELF_SIGNED_CERT_IN_CHAIN', 'CERT_HAS_EXPIRED']) {
+    const error = await client('https://mill.example', { fetch: failing(code) }).ready().catch((reason) => reason);
+    messages.push(`${error.name}: ${error.message}`);
+  }
+  tell('certificate', { messages });
+}
+
 // ── A call that is aborted ──
 
 {

@@ -26,6 +26,8 @@ export async function use(signal: AbortSignal): Promise<void> {
     retries: { seconds: 10 },
     timeoutSeconds: 5,
     logger: console,
+    fetch,
+    WebSocket,
   });
 
   const orders = client.queue('orders');

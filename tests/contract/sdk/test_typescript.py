@@ -137,6 +137,10 @@ def test_group_member_commits(steps):
     assert steps["reset"] == {"lags": [5, 0], "bookmarks": 1}
 
 
+def test_members_share_shards(steps):
+    assert steps["members"] == {"distinct": 60, "both": True, "lag": 0}
+
+
 def test_worker_settles_by_outcome_of_handler(steps):
     """In Node 20 the worker died at its start, without a WebSocket."""
     assert steps["worker"] == {
@@ -150,6 +154,10 @@ def test_worker_settles_by_outcome_of_handler(steps):
 
 def test_worker_extends_leases_and_releases_what_is_stuck(steps):
     assert steps["leases"] == {"slowly": 1, "released": 1}
+
+
+def test_former_names_work_for_one_release(steps):
+    assert steps["former"] == {"worked": ["worked"]}
 
 
 def test_broken_network_neither_loses_nor_duplicates(steps):

@@ -98,6 +98,16 @@ def test_lost_response_is_repeated_where_that_is_harmless(steps):
     assert steps["lost"]["requestId"] == "r1"
 
 
+def test_unknown_ca_names_setting_of_node(steps):
+    cannot = "ConnectionFailed: Cannot reach https://mill.example: "
+
+    assert steps["certificate"]["messages"] == [
+        f"{cannot}SELF_SIGNED_CERT_IN_CHAIN. Set NODE_EXTRA_CA_CERTS to the file of the CA that"
+        " signed its certificate",
+        f"{cannot}CERT_HAS_EXPIRED",
+    ]
+
+
 def test_aborted_call_throws_reason_of_signal(steps):
     assert steps["aborted"] == {"name": "TimeoutError", "requests": 1}
 

@@ -1,6 +1,6 @@
 /** Many items in as few calls as the limits allow. */
 
-const ITEMS_MAX = 1_000; // of one call
+export const ITEMS_MAX = 1_000; // of one call
 const BYTES_MAX = 5 * 2 ** 20; // of bodies in one call, which may have 16 MiB: escapes can make text larger
 
 /** Yield the items in order, in batches that fit into a call; a too large item is alone. */

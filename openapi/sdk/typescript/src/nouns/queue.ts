@@ -2,9 +2,10 @@
 
 import { encodedBody, encodedSize } from '../bodies.js';
 import { Message, type Settling } from '../deliveries.js';
-import { type ItemRefused, MillstreamError } from '../errors.js';
+import type { ItemRefused } from '../errors.js';
 import { receiveMessages, sendMessages } from '../generated/sdk.gen.js';
 import type { MessageIn, SentMessageOut, SettledOut, SettlementIn } from '../generated/types.gen.js';
+import { attempted } from '../subscriptions/closing.js';
 import { type QueueSubscribeOptions, Subscription } from '../subscriptions/subscription.js';
 import { randomKey } from '../transport/effects.js';
 import type { Transport } from '../transport/transport.js';
@@ -133,7 +134,7 @@ export class Queue extends QueueOperations implements Settling {
         yield message;
       }
     } finally {
-      if (waiting.length > 0) await this.release(waiting).catch(ifExpected); // else they come back at their timeout
+      if (waiting.length > 0) await attempted(this.release(waiting));
     }
   }
 
@@ -228,8 +229,4 @@ async function unlessAborted(receiving: Promise<Message[]>, signal: AbortSignal 
     if (signal?.aborted) return [];
     throw error;
   }
-}
-
-function ifExpected(error: unknown): void {
-  if (!(error instanceof MillstreamError)) throw error;
 }

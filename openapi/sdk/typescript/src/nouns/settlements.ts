@@ -4,7 +4,7 @@ import { ItemRefused } from '../errors.js';
 import { settleMessages } from '../generated/sdk.gen.js';
 import type { SettledOut, SettlementIn } from '../generated/types.gen.js';
 import type { Transport } from '../transport/transport.js';
-import { batches } from './batches.js';
+import { ITEMS_MAX, batches } from './batches.js';
 
 interface Submitted {
   settlement: SettlementIn;
@@ -30,7 +30,7 @@ export async function settleAll(
 export class SettlementBatcher {
   readonly #transport: Transport;
   readonly #queue: string;
-  #waiting: Submitted[] = [];
+  readonly #waiting: Submitted[] = [];
   #isSending = false;
 
   constructor(transport: Transport, queue: string) {
@@ -50,9 +50,7 @@ export class SettlementBatcher {
     this.#isSending = true;
     await Promise.resolve(); // what is submitted in the same turn leaves together
     while (this.#waiting.length > 0) {
-      const batch = this.#waiting;
-      this.#waiting = [];
-      await this.#settle(batch);
+      await this.#settle(this.#waiting.splice(0, ITEMS_MAX));
     }
     this.#isSending = false;
   }

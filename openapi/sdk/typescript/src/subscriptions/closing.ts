@@ -1,5 +1,7 @@
 /** Close of a subscription that polls, which may interrupt a call. */
 
+import { MillstreamError } from '../errors.js';
+
 /** State of a subscription that can be closed once. */
 export class Closing {
   readonly #controller = new AbortController();
@@ -27,5 +29,14 @@ export class Closing {
       if (this.isClosed) return undefined;
       throw error;
     }
+  }
+}
+
+/** Wait for a call whose failure has no consequences, because the service does the same after a timeout. */
+export async function attempted(call: Promise<unknown>): Promise<void> {
+  try {
+    await call;
+  } catch (error) {
+    if (!(error instanceof MillstreamError)) throw error;
   }
 }

@@ -2,7 +2,7 @@
 
 import type { OnGap, StreamRecord } from '../deliveries.js';
 import { type Member, isFenced } from '../nouns/member.js';
-import { Closing } from './closing.js';
+import { Closing, attempted } from './closing.js';
 import type { Channel } from './subscription.js';
 
 /** Group of a subscription. */
@@ -46,7 +46,7 @@ export class GroupPolls implements Channel<StreamRecord> {
   }
 
   async close(): Promise<void> {
-    if (this.#closing.close() && this.#isOpen) await this.#member.leave();
+    if (this.#closing.close() && this.#isOpen) await attempted(this.#member.leave());
   }
 
   /** Fetch what follows; after a reassignment, what follows the commits. */

@@ -4,7 +4,7 @@ import type { Message } from '../deliveries.js';
 import type { ReceiveOptions } from '../nouns/queue.js';
 import type { Transport } from '../transport/transport.js';
 import { LeaseKeeper } from '../work/leases.js';
-import { Closing } from './closing.js';
+import { Closing, attempted } from './closing.js';
 import type { Channel } from './subscription.js';
 
 const WAIT_S = 20;
@@ -62,7 +62,7 @@ export class QueuePolls implements Channel<Message> {
     if (!this.#closing.close()) return;
     this.#forgetSettled();
     this.#leases.clear();
-    if (this.#unsettled.size > 0) await this.#queue.release(this.#unsettled);
+    if (this.#unsettled.size > 0) await attempted(this.#queue.release(this.#unsettled));
   }
 
   async #receive(waitSeconds: number): Promise<void> {

@@ -60,6 +60,7 @@ export class SocketChannel<Item extends Message | StreamRecord> implements Chann
 
   async next(): Promise<Item | undefined> {
     if (this.#closing) return undefined;
+    if (this.#talk === undefined) await this.open();
     const talk = this.#talking();
     this.#say(talk.done());
     for (;;) {
@@ -160,7 +161,7 @@ export class SocketChannel<Item extends Message | StreamRecord> implements Chann
       });
       socket.addEventListener('message', (event) => {
         try {
-          this.#say(talk.hear(String((event as MessageEvent).data)));
+          this.#say(talk.hear(String(event.data)));
           this.#transport.service.spoke();
           this.#wasOn ||= talk.isOn;
         } catch (error) {
@@ -173,7 +174,7 @@ export class SocketChannel<Item extends Message | StreamRecord> implements Chann
         this.#tell();
       });
       socket.addEventListener('close', (event) => {
-        ended((event as CloseEvent).code, (event as CloseEvent).reason);
+        ended(event.code, event.reason);
       });
       socket.addEventListener('error', () => {
         setTimeout(ended, NO_CLOSE_S * 1000, ABNORMAL, ''); // some platforms let no close follow

@@ -45,6 +45,7 @@ export interface Channel<Item> {
   open(): Promise<void>;
   next(): Promise<Item | undefined>;
   commit(record: StreamRecord): Promise<void>;
+  /** Close the connection; never throws. */
   close(): Promise<void>;
 }
 
@@ -59,11 +60,14 @@ const BYTES = 1024 * 1024;
  */
 export class Subscription<Item extends Message | StreamRecord> implements AsyncIterable<Item>, AsyncDisposable {
   readonly #channel: Channel<Item>;
+  readonly #signal: AbortSignal | undefined;
+  readonly #abort = (): void => void this.close();
 
   private constructor(channel: Channel<Item>, signal: AbortSignal | undefined) {
     this.#channel = channel;
-    if (signal?.aborted) void channel.close();
-    signal?.addEventListener('abort', () => void channel.close(), { once: true });
+    this.#signal = signal;
+    if (signal?.aborted) this.#abort();
+    signal?.addEventListener('abort', this.#abort);
   }
 
   /** Subscribe to the messages of a queue. */
@@ -127,8 +131,9 @@ export class Subscription<Item extends Message | StreamRecord> implements AsyncI
   }
 
   /** Close the subscription; unsettled deliveries are released immediately. */
-  close(): Promise<void> {
-    return this.#channel.close();
+  async close(): Promise<void> {
+    this.#signal?.removeEventListener('abort', this.#abort);
+    await this.#channel.close();
   }
 
   /** Close the subscription. */

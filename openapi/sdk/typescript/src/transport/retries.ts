@@ -9,7 +9,9 @@ import type { Retries } from './settings.js';
 
 const FOREIGN_STATUSES = new Set([403, 404, 405]);
 const UNSENT = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH', 'UND_ERR_CONNECT_TIMEOUT']);
-const UNTRUSTED = /CERT|UNABLE_TO_VERIFY/;
+const INVALID_CERTIFICATE = /CERT|UNABLE_TO_VERIFY/;
+const UNKNOWN_CA = /SELF_SIGNED|UNABLE_TO/;
+const CA_HINT = '. Set NODE_EXTRA_CA_CERTS to the file of the CA that signed its certificate';
 const JSON_TYPE = /^application\/(.+\+)?json\b/;
 
 /** What a `fetch` with retries needs. */
@@ -152,8 +154,8 @@ function failureOf(error: unknown, origin: string): MillstreamError {
   const { cause } = error as { cause?: { code?: string; message?: string } };
   const code = cause?.code ?? '';
   const reason = code || (cause?.message ?? (error instanceof Error ? error.message : String(error)));
-  if (UNTRUSTED.test(code)) {
-    const detail = `Cannot reach ${origin}: ${code}. Set NODE_EXTRA_CA_CERTS to the file of the CA that signed its certificate.`;
+  if (INVALID_CERTIFICATE.test(code)) {
+    const detail = `Cannot reach ${origin}: ${code}${UNKNOWN_CA.test(code) ? CA_HINT : ''}`;
     return new ConnectionFailed(detail, { retryable: false }, { cause: error });
   }
   if (UNSENT.has(code)) return new ConnectionFailed(`Cannot reach ${origin}: ${reason}`, {}, { cause: error });

@@ -6,7 +6,14 @@ import { pageOrigin } from './origins.js';
 export type Secret = string | (() => string | Promise<string>);
 
 /** A WebSocket with the browser API. Node has one from version 22; `ws` and `undici` provide others. */
-export type WebSocketLike = Pick<WebSocket, 'send' | 'close' | 'readyState' | 'addEventListener' | 'protocol'>;
+export interface WebSocketLike {
+  readonly readyState: number;
+  send(data: string): void;
+  close(code?: number): void;
+  addEventListener(type: 'open' | 'error', listener: () => void): void;
+  addEventListener(type: 'message', listener: (event: { data: unknown }) => void): void;
+  addEventListener(type: 'close', listener: (event: { code: number; reason: string }) => void): void;
+}
 export type WebSocketClass = new (url: string, protocols: string[]) => WebSocketLike;
 
 /** Receives warnings and errors, as `console` does. */
@@ -62,7 +69,7 @@ const TIMEOUT_S = 30;
 /** Complete the options of a client. Throws TypeError if the URL is not an HTTP URL. */
 export function settingsOf(options: Options): Settings {
   const { apiKey = environment('MILLSTREAM_API_KEY'), ticket } = options;
-  const platform = (globalThis as { WebSocket?: WebSocketClass }).WebSocket;
+  const platform = (globalThis as unknown as { WebSocket?: WebSocketClass }).WebSocket;
   return {
     url: urlOf(options.url),
     apiKey: async () => (typeof apiKey === 'function' ? await apiKey() : apiKey),

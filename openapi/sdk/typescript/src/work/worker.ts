@@ -13,6 +13,7 @@
 import type { Message, Settling } from '../deliveries.js';
 import { MillstreamError } from '../errors.js';
 import type { ReceiveOptions } from '../nouns/queue.js';
+import { attempted } from '../subscriptions/closing.js';
 import { sleep } from '../transport/retries.js';
 import type { Transport } from '../transport/transport.js';
 import { LeaseKeeper } from './leases.js';
@@ -218,7 +219,7 @@ export class Worker {
     const unfinished = this.#leases.messages.filter((message) => !message.settled);
     this.#leases.clear();
     this.#giveUp.abort();
-    if (unfinished.length > 0) await this.#queue.release(unfinished);
+    if (unfinished.length > 0) await attempted(this.#queue.release(unfinished));
   }
 }
 
