@@ -117,6 +117,7 @@ tell('operations', {
   applied: [applied.dry_run, applied.changes.length > 0],
   listed: listed.map((item) => [item.name === queue.name, 'measurement' in item]),
   gone: (await caught(idle.stats())).name,
+  consumers: Array.isArray(await queue.consumers()),
 });
 
 const missing = await caught(client.queue(`${name}-nothing`).stats());
@@ -139,7 +140,7 @@ const subscription = await work.subscribe().open();
 await work.sendMany(['ack', 'release', 'reject', { is: 'json' }]);
 const byText = Object.fromEntries((await take(subscription, 4)).map((message) => [message.text, message]));
 await byText.ack.ack();
-await byText.reject.reject('never');
+await byText.reject.reject('never', 'at line 7');
 await byText['{"is":"json"}'].extend(100);
 await byText.release.release();
 const [returned] = await take(subscription, 1);
@@ -150,7 +151,7 @@ tell('verdicts', {
   json: byText['{"is":"json"}'].json(),
   again: [returned.text, returned.receiveCount],
   refused: ended instanceof ItemRefused && ended.code,
-  dead: (await all(work.deadLetters())).map(({ reason }) => reason),
+  dead: (await all(work.deadLetters())).map(({ reason, details }) => [reason, details]),
   left: (await work.stats()).ready,
   closed: await subscription.next(),
 });
@@ -301,7 +302,7 @@ const running = jobs.work(
     most = Math.max(most, ++inside);
     await sleep(20);
     inside--;
-    if (message.text === 'reject') throw new Reject('no such customer');
+    if (message.text === 'reject') throw new Reject('no such customer', { cause: new RangeError('customer 7') });
     if (message.text === 'retry' && message.receiveCount === 1) throw new Retry(0);
     if (message.text === 'broken') throw new TypeError('no page');
   },
@@ -322,7 +323,7 @@ await until(async () => {
 });
 stop.abort();
 await running;
-const causes = (await all(jobs.deadLetters())).map(({ reason }) => reason);
+const causes = (await all(jobs.deadLetters())).map(({ reason, details = '' }) => [reason, details.split('\n')[0], details.includes('exercise.mjs')]);
 tell('worker', { seen: seen.length, most, delays, causes: causes.sort(), left: (await jobs.stats()).in_flight });
 
 // A lease of one second for work of two; and a worker that gives up what takes too long

@@ -70,6 +70,7 @@ def test_queue_is_changed_paused_listed_and_deleted(steps):
         "applied": [True, True],
         "listed": [[True, True]],
         "gone": "NotFound",
+        "consumers": True,
     }
 
 
@@ -91,7 +92,7 @@ def test_subscribed_messages_are_settled(steps):
         "json": {"is": "json"},
         "again": ["release", 2],
         "refused": "receipt_handle_expired",
-        "dead": ["never"],
+        "dead": [["never", "at line 7"]],
         "left": 2,
     }
     assert steps["nowhere"] == {"code": "queue_not_found", "kind": "NotFound", "aborted": []}
@@ -147,7 +148,10 @@ def test_worker_settles_by_outcome_of_handler(steps):
         "seen": 25,
         "most": 3,
         "delays": ["TypeError", "TypeError"],
-        "causes": ["TypeError: no page", "no such customer"],
+        "causes": [
+            ["TypeError: no page", "TypeError: no page", True],
+            ["no such customer", "RangeError: customer 7", True],
+        ],
         "left": 0,
     }
 

@@ -54,10 +54,9 @@ export class Message extends Body {
     return this.#end({ receipt_handle: this.receiptHandle, action: 'ack' });
   }
 
-  /** Report a failed attempt: redelivered after a delay or the queue's back-off. */
-  nack(delaySeconds?: number, reason = ''): Promise<void> {
-    const delay = delaySeconds === undefined ? {} : { delay_seconds: delaySeconds };
-    return this.#end({ receipt_handle: this.receiptHandle, action: 'nack', ...delay, ...(reason && { reason }) });
+  /** Report a failed attempt: redelivered after a delay or the queue's back-off. `details`: up to 4096 characters. */
+  nack(delaySeconds?: number, reason?: string, details?: string): Promise<void> {
+    return this.#end({ receipt_handle: this.receiptHandle, action: 'nack', delay_seconds: delaySeconds, reason, details });
   }
 
   /** Return the message without counting an attempt; it is ready immediately. */
@@ -65,9 +64,9 @@ export class Message extends Body {
     return this.#end({ receipt_handle: this.receiptHandle, action: 'release' });
   }
 
-  /** Reject the message permanently; it is dead-lettered. */
-  reject(reason = ''): Promise<void> {
-    return this.#end({ receipt_handle: this.receiptHandle, action: 'reject', reason });
+  /** Reject the message permanently; it is dead-lettered. `details`, such as a stack: up to 4096 characters. */
+  reject(reason?: string, details?: string): Promise<void> {
+    return this.#end({ receipt_handle: this.receiptHandle, action: 'reject', reason, details });
   }
 
   /** Extend the visibility timeout, counted from now. */

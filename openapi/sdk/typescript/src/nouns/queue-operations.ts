@@ -14,6 +14,7 @@ import {
   listDeathReasons,
   listMoves,
   listParkedGroups,
+  listQueueConsumers,
   pauseGroup,
   pauseQueue,
   purgeQueue,
@@ -31,6 +32,7 @@ import type {
   MoveConfig,
   MoveOut,
   ParkedGroupOut,
+  QueueConsumerOut,
   QueueConfig,
   QueueOut,
   QueuePatch,
@@ -103,6 +105,11 @@ export class QueueOperations {
   /** Return exact message counts by state. */
   async stats(): Promise<QueueStatsOut> {
     return (await getQueueStats(this.at)).data;
+  }
+
+  /** Return the consumers of the last five minutes, most messages first. */
+  async consumers(): Promise<QueueConsumerOut[]> {
+    return (await listQueueConsumers(this.at)).data.items;
   }
 
   /** List messages without receiving them: all, or those in a state. */

@@ -181,8 +181,13 @@ export class Queue extends QueueOperations implements Settling {
   }
 
   /** Report failed attempts: redelivered after a delay or the queue's back-off. */
-  nack(messages: Iterable<Delivered>, delaySeconds?: number, reason = ''): Promise<(SettledOut | ItemRefused)[]> {
-    return this.#settleEach(messages, { action: 'nack', delay_seconds: delaySeconds, reason });
+  nack(
+    messages: Iterable<Delivered>,
+    delaySeconds?: number,
+    reason?: string,
+    details?: string,
+  ): Promise<(SettledOut | ItemRefused)[]> {
+    return this.#settleEach(messages, { action: 'nack', delay_seconds: delaySeconds, reason, details });
   }
 
   /** Return messages without counting an attempt; they are ready immediately. */
@@ -191,8 +196,8 @@ export class Queue extends QueueOperations implements Settling {
   }
 
   /** Reject messages permanently; they are dead-lettered. */
-  reject(messages: Iterable<Delivered>, reason = ''): Promise<(SettledOut | ItemRefused)[]> {
-    return this.#settleEach(messages, { action: 'reject', reason });
+  reject(messages: Iterable<Delivered>, reason?: string, details?: string): Promise<(SettledOut | ItemRefused)[]> {
+    return this.#settleEach(messages, { action: 'reject', reason, details });
   }
 
   /** Extend the visibility timeout of messages, counted from now. */

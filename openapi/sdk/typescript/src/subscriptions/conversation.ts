@@ -239,9 +239,8 @@ export class Conversation {
   // Verdicts and commits
 
   /** Send a settlement, which resolves once it is accepted. Without an answer, it is sent again over the next connection. */
-  settle({ receipt_handle: handle, action, reason, ...fields }: SettlementIn): { said: Said[]; taken: Promise<void> } {
-    const why = action === 'reject' ? { reason } : {}; // a frame carries the reason of a rejection alone
-    return this.#asked({ type: action, receipt_handles: [handle], ...fields, ...why });
+  settle({ receipt_handle: handle, action, ...fields }: SettlementIn): { said: Said[]; taken: Promise<void> } {
+    return this.#asked({ type: action, receipt_handles: [handle], ...fields });
   }
 
   /** Commit everything in a shard before `upTo`. */

@@ -24,22 +24,23 @@ const PAUSE_S = 1; // after a receive that failed for good reasons, however ofte
 const LAST_RECEIVE_S = 0.5; // a receive that is to end may still bring what it has taken
 const TOGETHER_MAX = 1_000; // messages in one call
 const REASON_CHARACTERS_MAX = 1_024;
+const DETAILS_CHARACTERS_MAX = 4_096;
 
-/** Thrown by a handler to retry the message after a delay, or after the queue's back-off. */
+/** Thrown by a handler to retry the message after a delay, or after the queue's back-off. The stack of its `cause` is kept. */
 export class Retry extends Error {
   readonly delaySeconds: number | undefined;
 
-  constructor(delaySeconds?: number, reason = '') {
-    super(reason);
+  constructor(delaySeconds?: number, reason = '', options?: ErrorOptions) {
+    super(reason, options);
     this.name = 'Retry';
     this.delaySeconds = delaySeconds;
   }
 }
 
-/** Thrown by a handler for a permanent failure. The message is dead-lettered with the reason. */
+/** Thrown by a handler for a permanent failure. The message is dead-lettered with the reason, and the stack of a `cause`. */
 export class Reject extends Error {
-  constructor(reason = '') {
-    super(reason);
+  constructor(reason = '', options?: ErrorOptions) {
+    super(reason, options);
     this.name = 'Reject';
   }
 }
@@ -196,11 +197,11 @@ export class Worker {
     if (message.settled) {
       if (error !== undefined) this.#report(error, message);
     } else if (error === undefined) await message.ack();
-    else if (error instanceof Reject) await message.reject(reasonOf(error.message));
-    else if (error instanceof Retry) await message.nack(error.delaySeconds, reasonOf(error.message));
+    else if (error instanceof Reject) await message.reject(reasonOf(error.message), causeOf(error));
+    else if (error instanceof Retry) await message.nack(error.delaySeconds, reasonOf(error.message), causeOf(error));
     else {
       this.#report(error, message);
-      await message.nack(this.#options.retry?.(error, message), reasonOf(String(error)));
+      await message.nack(this.#options.retry?.(error, message), reasonOf(String(error)), stackOf(error));
     }
   }
 
@@ -225,4 +226,15 @@ export class Worker {
 
 function reasonOf(text: string): string {
   return text.slice(0, REASON_CHARACTERS_MAX);
+}
+
+/** Return the stack of the error that led to a verdict, its `cause`; nothing without one. */
+function causeOf(verdict: Error): string | undefined {
+  return verdict.cause === undefined ? undefined : stackOf(verdict.cause);
+}
+
+/** Return the beginning of a stack, which tells most. */
+function stackOf(error: unknown): string {
+  const text = error instanceof Error ? (error.stack ?? String(error)) : String(error);
+  return text.slice(0, DETAILS_CHARACTERS_MAX);
 }
