@@ -24,7 +24,11 @@ const hasSocket = 'WebSocket' in globalThis;
 
 const tell = (step, fields) => console.log(JSON.stringify({ step, ...fields }));
 const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
-const caught = (promise) => promise.then(() => undefined, (error) => error);
+const caught = (promise) =>
+  promise.then(
+    () => undefined,
+    (error) => error,
+  );
 
 async function until(fact) {
   for (let tries = 0; tries < 1000; tries++) {
@@ -68,7 +72,7 @@ tell('queue', {
   differs: [differs instanceof AlreadyExists, differs.code, differs.changes.map(({ pointer }) => pointer)],
   sent: sent.length,
   once: first.id === second.id,
-  bodies: received.map((message) => [...message.bytes].join() === '255,0' ? 'bytes' : message.text),
+  bodies: received.map((message) => ([...message.bytes].join() === '255,0' ? 'bytes' : message.text)),
   json: received[0].json(),
   note: [received[4].headers, received[4].contentType],
 });
@@ -229,6 +233,23 @@ await stream.append({ last: true });
 tell('follow', { followed: (await followed).length, coming: (await coming).value.json() });
 await tail.return();
 
+// ── Replays and jobs ──
+
+const target = { queue: inbox.name };
+const plan = await client.replays.plan({ stream: stream.name, target });
+const replay = await client.replays.start({ id: `${name}-replay`, stream: stream.name, target });
+const [planned] = await all(replay.watch({ signal: AbortSignal.timeout(100) }));
+await replay.cancel();
+const replays = await all(client.replays.list());
+tell('replay', {
+  planned: plan.records.count,
+  state: planned.state,
+  listed: replays.some(({ id }) => id === replay.id),
+  jobs: (await all(client.jobs({ kind: 'replay' }))).length > 0,
+  missing: (await caught(client.job('00000000-0000-7000-8000-000000000000').status())).code,
+  files: (await all(stream.archivedFiles())).length,
+});
+
 // ── Groups ──
 
 const shared = client.stream(`${name}-shared`);
@@ -323,7 +344,11 @@ await until(async () => {
 });
 stop.abort();
 await running;
-const causes = (await all(jobs.deadLetters())).map(({ reason, details = '' }) => [reason, details.split('\n')[0], details.includes('exercise.mjs')]);
+const causes = (await all(jobs.deadLetters())).map(({ reason, details = '' }) => [
+  reason,
+  details.split('\n')[0],
+  details.includes('exercise.mjs'),
+]);
 tell('worker', { seen: seen.length, most, delays, causes: causes.sort(), left: (await jobs.stats()).in_flight });
 
 // A lease of one second for work of two; and a worker that gives up what takes too long

@@ -76,8 +76,15 @@ const problem = (status, code, more) => [status, { status, code, detail: code, r
   const logger = { ...quiet, warn: (line) => lines.push(line) };
   const millstream = new Millstream({ url, retries: quick, logger });
   const error = await all(millstream.queues()).catch((reason) => reason);
-  const work = await millstream.queue('orders').work(() => undefined).catch((reason) => reason);
-  const subscription = await millstream.queue('orders').subscribe().open().catch((reason) => reason);
+  const work = await millstream
+    .queue('orders')
+    .work(() => undefined)
+    .catch((reason) => reason);
+  const subscription = await millstream
+    .queue('orders')
+    .subscribe()
+    .open()
+    .catch((reason) => reason);
   tell('closed', { url, ...shape(error), work: shape(work), subscription: shape(subscription), lines });
 }
 
@@ -167,7 +174,9 @@ tell('lost', { outcomes, requestId: invalid.requestId });
   };
   const messages = [];
   for (const code of ['SELF_SIGNED_CERT_IN_CHAIN', 'CERT_HAS_EXPIRED']) {
-    const error = await client('https://mill.example', { fetch: failing(code) }).ready().catch((reason) => reason);
+    const error = await client('https://mill.example', { fetch: failing(code) })
+      .ready()
+      .catch((reason) => reason);
     messages.push(`${error.name}: ${error.message}`);
   }
   tell('certificate', { messages });
@@ -179,7 +188,10 @@ tell('lost', { outcomes, requestId: invalid.requestId });
   const server = await scripted('silence');
   const millstream = client(server.url);
   const signal = AbortSignal.timeout(100);
-  const error = await millstream.queue('orders').send('hello', { signal }).catch((reason) => reason);
+  const error = await millstream
+    .queue('orders')
+    .send('hello', { signal })
+    .catch((reason) => reason);
   await server.end();
   tell('aborted', { name: error.name, requests: server.requests.length });
 }
@@ -189,7 +201,16 @@ tell('lost', { outcomes, requestId: invalid.requestId });
 {
   const busyRecord = { error: { code: 'backlog_full', detail: 'busy', retryable: true } };
   const first = [200, { records: [{ shard: 0, offset: 0 }, busyRecord], failed: 1 }];
-  const second = [200, { records: [{ shard: 0, offset: 0, duplicate: true }, { shard: 0, offset: 1 }], failed: 0 }];
+  const second = [
+    200,
+    {
+      records: [
+        { shard: 0, offset: 0, duplicate: true },
+        { shard: 0, offset: 1 },
+      ],
+      failed: 0,
+    },
+  ];
   const server = await scripted(first, second);
   const appended = await client(server.url).stream('clicks').appendMany(['a', 'b']);
   await server.end();

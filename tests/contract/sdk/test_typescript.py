@@ -127,6 +127,17 @@ def test_follow_waits_for_records_until_aborted(steps):
     assert steps["follow"] == {"followed": 5, "coming": {"last": True}}
 
 
+def test_replay_is_planned_started_and_cancelled(steps):
+    assert steps["replay"] == {
+        "planned": 6,
+        "state": "queued",
+        "listed": True,
+        "jobs": True,
+        "missing": "job_not_found",
+        "files": 0,
+    }
+
+
 def test_group_member_commits(steps):
     assert steps["group"] == {
         "all": ["0", "1", "2", "3", "4"],

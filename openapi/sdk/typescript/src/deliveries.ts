@@ -56,7 +56,13 @@ export class Message extends Body {
 
   /** Report a failed attempt: redelivered after a delay or the queue's back-off. `details`: up to 4096 characters. */
   nack(delaySeconds?: number, reason?: string, details?: string): Promise<void> {
-    return this.#end({ receipt_handle: this.receiptHandle, action: 'nack', delay_seconds: delaySeconds, reason, details });
+    return this.#end({
+      receipt_handle: this.receiptHandle,
+      action: 'nack',
+      delay_seconds: delaySeconds,
+      reason,
+      details,
+    });
   }
 
   /** Return the message without counting an attempt; it is ready immediately. */

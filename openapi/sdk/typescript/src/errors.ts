@@ -75,7 +75,9 @@ export class MillstreamError extends Error {
 function sentenceOf({ detail, code, status, errors = [], changes = [] }: Problem): string {
   const places = [
     ...errors.filter((fault) => fault.pointer).map((fault) => `${fault.pointer}: ${fault.detail}`),
-    ...changes.map(({ pointer, before, after }) => `${pointer}: ${JSON.stringify(before)}, not ${JSON.stringify(after)}`),
+    ...changes.map(
+      ({ pointer, before, after }) => `${pointer}: ${JSON.stringify(before)}, not ${JSON.stringify(after)}`,
+    ),
   ];
   const text = detail ?? `The answer was ${status ?? 'no problem document'}.`;
   return `${text}${places.length > 0 ? ` [${places.join('; ')}]` : ''}${code ? ` (${code})` : ''}`;

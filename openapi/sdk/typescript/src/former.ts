@@ -17,7 +17,11 @@ export function connect({ log, ...options }: Options & { log?: (line: string) =>
 }
 
 /** @deprecated Use `client.queue(name).subscribe(options)`. */
-export function subscribeToQueue(client: Millstream, queue: string, options?: QueueSubscribeOptions): Subscription<Message> {
+export function subscribeToQueue(
+  client: Millstream,
+  queue: string,
+  options?: QueueSubscribeOptions,
+): Subscription<Message> {
   return client.queue(queue).subscribe(options);
 }
 
@@ -31,7 +35,11 @@ export function subscribeToStream(
 }
 
 /** @deprecated Use `client.group(name).subscribe(options)`. */
-export function subscribeToGroup(client: Millstream, group: string, options?: GroupSubscribeOptions): Subscription<StreamRecord> {
+export function subscribeToGroup(
+  client: Millstream,
+  group: string,
+  options?: GroupSubscribeOptions,
+): Subscription<StreamRecord> {
   return client.group(group).subscribe(options);
 }
 

@@ -1,7 +1,14 @@
 /** Millstream: queues and streams, from Node and browsers. */
 
 export { Millstream, type ListOptions } from './millstream.js';
-export { type Logger, type Options, type Retries, type Secret, type WebSocketClass, type WebSocketLike } from './transport/settings.js';
+export {
+  type Logger,
+  type Options,
+  type Retries,
+  type Secret,
+  type WebSocketClass,
+  type WebSocketLike,
+} from './transport/settings.js';
 export {
   type Delivered,
   type MessageOptions,
@@ -15,6 +22,8 @@ export { type Appended, type AppendOptions, NewRecord, type RecordOptions, Strea
 export type { ReadOptions, RecordPage, Start } from './nouns/stream-reads.js';
 export { Group, type Offsets } from './nouns/group.js';
 export { type BatchesOptions, type FetchOptions, type GroupRead, Member } from './nouns/member.js';
+export { Replay, Replays, type WatchOptions } from './nouns/replay.js';
+export { Job } from './nouns/job.js';
 export { Source } from './nouns/source.js';
 export type { ApplyOptions, CreateOptions } from './nouns/definitions.js';
 export { Body } from './bodies.js';

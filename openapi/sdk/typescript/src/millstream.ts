@@ -4,15 +4,28 @@ import type { Client } from './generated/client/index.js';
 import {
   checkReady,
   listConsumerGroups,
+  listJobs,
   listQueues,
   listSources,
   listStreams,
   makeTicket,
 } from './generated/sdk.gen.js';
-import type { ListedGroup, ListedQueue, ListedStream, ReadyOut, SourceOut, TicketOut } from './generated/types.gen.js';
+import type {
+  JobKind,
+  JobOut,
+  JobState,
+  ListedGroup,
+  ListedQueue,
+  ListedStream,
+  ReadyOut,
+  SourceOut,
+  TicketOut,
+} from './generated/types.gen.js';
 import { Group } from './nouns/group.js';
+import { Job } from './nouns/job.js';
 import { PAGE, allPages } from './nouns/pages.js';
 import { Queue } from './nouns/queue.js';
+import { Replay, Replays } from './nouns/replay.js';
 import { Source } from './nouns/source.js';
 import { Stream } from './nouns/stream.js';
 import { type Options, settingsOf } from './transport/settings.js';
@@ -70,6 +83,21 @@ export class Millstream {
     return new Source(this.#transport, name);
   }
 
+  /** The replays of the service; `start` begins one. */
+  get replays(): Replays {
+    return new Replays(this.#transport);
+  }
+
+  /** Return a replay, whether it exists or not. */
+  replay(id: string): Replay {
+    return new Replay(this.#transport, id);
+  }
+
+  /** Return a job, whether it exists or not. */
+  job(id: string): Job {
+    return new Job(this.#transport, id);
+  }
+
   /** Return whether the service is ready, and the result of each check. Throws Unavailable if it is not ready. */
   async ready(): Promise<ReadyOut> {
     return (await checkReady({ client: this.#transport.within({ seconds: 0 }) })).data;
@@ -94,11 +122,18 @@ export class Millstream {
 
   /** List groups by name, with the latest measurement of each if requested. */
   groups(options: ListOptions = {}): AsyncGenerator<ListedGroup, void, void> {
-    return allPages((cursor) => listConsumerGroups({ client: this.client, query: { ...options, limit: PAGE, cursor } }));
+    return allPages((cursor) =>
+      listConsumerGroups({ client: this.client, query: { ...options, limit: PAGE, cursor } }),
+    );
   }
 
   /** List sources by name. */
   sources({ prefix }: Pick<ListOptions, 'prefix'> = {}): AsyncGenerator<SourceOut, void, void> {
     return allPages((cursor) => listSources({ client: this.client, query: { prefix, limit: PAGE, cursor } }));
+  }
+
+  /** List jobs, newest first: all, or those of a kind and in a state. */
+  jobs(which: { kind?: JobKind; state?: JobState } = {}): AsyncGenerator<JobOut, void, void> {
+    return allPages((cursor) => listJobs({ client: this.client, query: { ...which, cursor } }));
   }
 }

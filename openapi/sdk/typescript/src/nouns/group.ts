@@ -123,7 +123,9 @@ export class Group {
   async commit(body: CommitIn): Promise<void> {
     const { data } = await commitOffsets({ ...this.#at, body });
     if (data.failed === 0) return;
-    throw new PartlyRefused(data.offsets.map((result) => (result.error === undefined ? result : new ItemRefused(result.error))));
+    throw new PartlyRefused(
+      data.offsets.map((result) => (result.error === undefined ? result : new ItemRefused(result.error))),
+    );
   }
 
   // ── Offsets ──

@@ -95,7 +95,11 @@ export class Member implements AsyncDisposable {
   async *batches(options: BatchesOptions = {}): AsyncGenerator<GroupRead, void, void> {
     const { untilEmpty = false, signal } = options;
     const { logger } = this.group.transport.settings;
-    const onGap = options.onGap ?? ((gap) => { logger.warn(gapText(gap)); });
+    const onGap =
+      options.onGap ??
+      ((gap) => {
+        logger.warn(gapText(gap));
+      });
     while (!signal?.aborted) {
       const read = await this.#fetchUnlessAborted(options);
       if (read === undefined) return;

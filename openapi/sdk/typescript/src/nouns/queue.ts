@@ -209,7 +209,9 @@ export class Queue extends QueueOperations implements Settling {
     messages: Iterable<Delivered>,
     settlement: Omit<SettlementIn, 'receipt_handle'>,
   ): Promise<(SettledOut | ItemRefused)[]> {
-    return this.settleAll(Array.from(messages, ({ receiptHandle }) => ({ ...settlement, receipt_handle: receiptHandle })));
+    return this.settleAll(
+      Array.from(messages, ({ receiptHandle }) => ({ ...settlement, receipt_handle: receiptHandle })),
+    );
   }
 }
 

@@ -21,7 +21,9 @@ export async function settleAll(
   const results: (SettledOut | ItemRefused)[] = [];
   for (const batch of batches(settlements, ({ receipt_handle: handle }) => handle.length)) {
     const { data } = await settleMessages({ client, path: { queue }, body: { settlements: batch } });
-    results.push(...data.results.map((result) => (result.error === undefined ? result : new ItemRefused(result.error))));
+    results.push(
+      ...data.results.map((result) => (result.error === undefined ? result : new ItemRefused(result.error))),
+    );
   }
   return results;
 }

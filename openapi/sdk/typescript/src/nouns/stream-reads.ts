@@ -70,7 +70,11 @@ export class StreamReads {
 
   async *#records(options: ReadOptions, follow: boolean): AsyncGenerator<StreamRecord, void, void> {
     const { logger } = this.transport.settings;
-    const onGap = options.onGap ?? ((gap) => { logger.warn(gapText(gap)); });
+    const onGap =
+      options.onGap ??
+      ((gap) => {
+        logger.warn(gapText(gap));
+      });
     for await (const page of this.pages(options, follow)) {
       for (const gap of page.gaps) onGap(gap);
       for (const record of page.records) {

@@ -11,6 +11,7 @@ import {
   getArchive,
   getLatestRecord,
   getStream,
+  listArchivedFiles,
   listShards,
   putFence,
   putStream,
@@ -21,6 +22,7 @@ import type {
   AppendedOut,
   AppendedRecords,
   AppendToShard,
+  ArchivedFileOut,
   ArchiveOut,
   FenceConfig,
   RecordIn,
@@ -38,6 +40,7 @@ import { randomKey } from '../transport/effects.js';
 import { sleep } from '../transport/retries.js';
 import { batches } from './batches.js';
 import { type ApplyOptions, CREATE, type CreateOptions, created } from './definitions.js';
+import { PAGE, allPages } from './pages.js';
 import { StreamReads } from './stream-reads.js';
 
 export interface RecordOptions {
@@ -120,7 +123,10 @@ export class Stream extends StreamReads {
    * If the records do not fit into one call, they are sent in several. Throws PartlyRefused if some were rejected; calls
    * after the first one with a rejected record are not sent.
    */
-  async appendMany(records: Iterable<unknown>, options: Pick<AppendOptions, 'key' | 'signal'> = {}): Promise<Appended[]> {
+  async appendMany(
+    records: Iterable<unknown>,
+    options: Pick<AppendOptions, 'key' | 'signal'> = {},
+  ): Promise<Appended[]> {
     const { key, signal } = options;
     const all = Array.from(records, (data) => (data instanceof NewRecord ? data : new NewRecord(data, { key })));
     const done: (Appended | ItemRefused)[] = [];
@@ -206,6 +212,12 @@ export class Stream extends StreamReads {
   /** Return the archive state, by shard. */
   async archive(): Promise<ArchiveOut> {
     return (await getArchive(this.at)).data;
+  }
+
+  /** List the Parquet files of the archive. */
+  archivedFiles(): AsyncGenerator<ArchivedFileOut, void, void> {
+    const { client, path } = this.at;
+    return allPages((cursor) => listArchivedFiles({ client, path, query: { limit: PAGE, cursor } }));
   }
 
   /** Archive all records now; return the id of the job. */

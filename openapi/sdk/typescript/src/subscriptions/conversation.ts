@@ -219,8 +219,8 @@ export class Conversation {
   #grantedAgain(): Said[] {
     const granted = this.#granted;
     this.#granted = [];
-    const messages = Math.min(sum(granted.map((one) => one.messages)), Math.max(0, this.#room()));
-    const bytes = Math.min(sum(granted.map((one) => one.bytes)), Math.max(0, this.#byteRoom()));
+    const messages = Math.min(sum(granted.map(({ messages }) => messages)), Math.max(0, this.#room()));
+    const bytes = Math.min(sum(granted.map(({ bytes }) => bytes)), Math.max(0, this.#byteRoom()));
     if (messages === 0 && bytes === 0) return [];
     const [takenMessages, takenBytes] = [this.#takenMessages, this.#takenBytes];
     const said = this.#credit(messages, bytes);
@@ -233,7 +233,7 @@ export class Conversation {
   }
 
   #byteRoom(): number {
-    return this.#ask.bytes - sum(this.arrived.map((one) => one.size));
+    return this.#ask.bytes - sum(this.arrived.map(({ size }) => size));
   }
 
   // Verdicts and commits
@@ -293,7 +293,7 @@ export class Conversation {
   #givenUp(): Said[] {
     if (this.#revoking.size === 0) return [];
     const here = new Set([this.#inHand]);
-    for (const one of this.arrived) if (one.kind !== 'message') here.add(one.item.shard);
+    for (const delivery of this.arrived) if (delivery.kind !== 'message') here.add(delivery.item.shard);
     const done = [...this.#revoking].filter((shard) => !here.has(shard));
     for (const shard of done) this.#revoking.delete(shard);
     return done.length > 0 ? [{ type: 'give_up', sub: SUB, shards: done }] : [];
@@ -301,17 +301,17 @@ export class Conversation {
 
   #revoked(gone: Set<number>): void {
     for (const shard of gone) this.#revoking.delete(shard);
-    const kept = this.arrived.filter((one) => one.kind === 'message' || !gone.has(one.item.shard));
-    for (const one of this.arrived) {
-      if (!kept.includes(one) && one.kind !== 'gap') {
-        this.#takenMessages += 1;
-        this.#takenBytes += one.size;
-      }
+    const isRevoked = (delivery: Arrived): boolean => delivery.kind !== 'message' && gone.has(delivery.item.shard);
+    for (const delivery of this.arrived) {
+      if (!isRevoked(delivery) || delivery.kind === 'gap') continue;
+      this.#takenMessages += 1;
+      this.#takenBytes += delivery.size;
     }
-    this.arrived.splice(0, this.arrived.length, ...kept);
+    const others = this.arrived.filter((delivery) => !isRevoked(delivery));
+    this.arrived.splice(0, this.arrived.length, ...others);
   }
 }
 
 function sum(numbers: number[]): number {
-  return numbers.reduce((total, one) => total + one, 0);
+  return numbers.reduce((total, number) => total + number, 0);
 }

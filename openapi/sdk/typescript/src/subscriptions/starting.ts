@@ -27,13 +27,13 @@ export async function positionOf(
   const { data } = await listShards({ client: transport.client, path: { stream } });
   const streamId = data.stream_id;
   if (start === 'latest') {
-    const open = data.items.filter((one) => (shard === undefined ? one.open : one.index === shard));
+    const open = data.items.filter((item) => (shard === undefined ? item.open : item.index === shard));
     return { streamId, positions: new Map(open.map(({ index, next }) => [index, next])) };
   }
-  const known = new Set(data.items.map((one) => one.index));
-  const roots = data.items.filter((one) => !one.parents.some((parent) => known.has(parent)));
-  const looking = shard === undefined ? roots.map((one) => one.index) : [shard];
-  return { streamId, positions: await since(transport, stream, start, looking) };
+  const indexes = new Set(data.items.map(({ index }) => index));
+  const roots = data.items.filter(({ parents }) => !parents.some((parent) => indexes.has(parent)));
+  const first = shard === undefined ? roots.map(({ index }) => index) : [shard];
+  return { streamId, positions: await since(transport, stream, start, first) };
 }
 
 /** Return the offsets from a time. A shard that ended before it is followed by its children, once all parents have ended. */
@@ -41,23 +41,23 @@ async function since(
   transport: Transport,
   stream: string,
   time: Date,
-  looking: number[],
+  waiting: number[],
 ): Promise<Map<number, number>> {
   const ended = new Set<number>();
-  const found = new Map<number, number>();
-  for (let shard = looking.shift(); shard !== undefined; shard = looking.shift()) {
+  const offsets = new Map<number, number>();
+  for (let shard = waiting.shift(); shard !== undefined; shard = waiting.shift()) {
     const { data } = await readShard({
       client: transport.client,
       path: { stream, shard },
       query: { time: time.toISOString(), limit: 1, bytes_max: 1 },
     });
-    found.set(shard, data.records[0]?.offset ?? data.next_offset);
+    offsets.set(shard, data.records[0]?.offset ?? data.next_offset);
     if (!data.ended || data.records.length > 0) continue;
     ended.add(shard);
     for (const child of data.children ?? []) {
       const isNext = child.parents.every((parent) => ended.has(parent));
-      if (isNext && !looking.includes(child.shard)) looking.push(child.shard);
+      if (isNext && !waiting.includes(child.shard)) waiting.push(child.shard);
     }
   }
-  return found;
+  return offsets;
 }

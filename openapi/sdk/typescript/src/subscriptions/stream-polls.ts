@@ -66,6 +66,7 @@ function readOf({ start, offsets, shard, filter, messages, onGap }: Position): R
   if (filter !== undefined) throw new TypeError('A filter needs a WebSocket: see the option WebSocket of the client.');
   if (offsets === undefined) return { start, shard, limit: messages, onGap };
   const [[first, offset] = ['', 0], ...others] = Object.entries(offsets);
-  if (others.length > 0) throw new TypeError('Offsets of several shards need a WebSocket: see the option WebSocket of the client.');
+  if (others.length > 0)
+    throw new TypeError('Offsets of several shards need a WebSocket: see the option WebSocket of the client.');
   return { shard: shard ?? Number(first), offset, limit: messages, onGap };
 }

@@ -86,10 +86,15 @@ export class Subscription<Item extends Message | StreamRecord> implements AsyncI
   }
 
   /** Subscribe to the records of a stream. */
-  static toStream(transport: Transport, stream: PolledStream, options: StreamSubscribeOptions): Subscription<StreamRecord> {
+  static toStream(
+    transport: Transport,
+    stream: PolledStream,
+    options: StreamSubscribeOptions,
+  ): Subscription<StreamRecord> {
     const { offsets, shard, filter, start = 'latest' } = options;
     const onGap = options.onGap ?? warningOf(transport);
-    if (!hasSocket(transport)) return new Subscription(new StreamPolls(stream, { ...options, start, onGap }), options.signal);
+    if (!hasSocket(transport))
+      return new Subscription(new StreamPolls(stream, { ...options, start, onGap }), options.signal);
     const extra: Record<string, unknown> = { mode: 'read', start: { from: 'earliest' } };
     if (shard !== undefined) extra['shard'] = shard;
     if (filter !== undefined) extra['filter'] = filter;

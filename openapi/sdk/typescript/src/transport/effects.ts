@@ -17,7 +17,7 @@ export interface Effect {
 /** Return the effect of a request; set an idempotency key if it takes one and has none. */
 export function effectOf(request: Request, headers: Headers, body: ArrayBuffer | undefined): Effect {
   const { pathname, searchParams } = new URL(request.url);
-  const [kind, guards] = repeatOf(request.method, pathname);
+  const { kind, guards } = repeatOf(request.method, pathname);
   const waitSeconds = Number(searchParams.get(WAIT)) || 0;
   if (kind === 'keyed') {
     if (!headers.has(IDEMPOTENCY_KEY)) headers.set(IDEMPOTENCY_KEY, randomKey());
@@ -32,17 +32,24 @@ export function effectOf(request: Request, headers: Headers, body: ArrayBuffer |
   };
 }
 
-function repeatOf(method: string, path: string): readonly [string, readonly string[]] {
+interface Repeat {
+  names: string[];
+  kind: string;
+  guards: readonly string[];
+}
+
+const REPEATS_BY_SHAPE = new Map<string, Repeat[]>();
+for (const [method, template, kind, guards] of REPEATS) {
+  const names = template.split('/');
+  const shape = `${method} ${names.length}`;
+  REPEATS_BY_SHAPE.set(shape, [...(REPEATS_BY_SHAPE.get(shape) ?? []), { names, kind, guards }]);
+}
+
+function repeatOf(method: string, path: string): Pick<Repeat, 'kind' | 'guards'> {
   const words = path.split('/');
-  for (const [verb, template, kind, guards] of REPEATS) {
-    const names = template.split('/');
-    const fits =
-      verb === method &&
-      names.length === words.length &&
-      names.every((name, place) => name.startsWith('{') || name === words[place]);
-    if (fits) return [kind, guards];
-  }
-  return ['', []];
+  const repeats = REPEATS_BY_SHAPE.get(`${method} ${words.length}`) ?? [];
+  const fits = ({ names }: Repeat) => names.every((name, place) => name.startsWith('{') || name === words[place]);
+  return repeats.find(fits) ?? { kind: '', guards: [] };
 }
 
 function fieldsOf(body: ArrayBuffer | undefined): Record<string, unknown> {

@@ -1,6 +1,13 @@
 /** A `fetch` with time limits, and with retries where they are safe. */
 
-import { ConnectionFailed, type MillstreamError, NotMillstream, OutcomeUnknown, problemOf, refusalOf } from '../errors.js';
+import {
+  ConnectionFailed,
+  type MillstreamError,
+  NotMillstream,
+  OutcomeUnknown,
+  problemOf,
+  refusalOf,
+} from '../errors.js';
 import { Attempts } from './attempts.js';
 import { type Effect, effectOf } from './effects.js';
 import { pageOrigin } from './origins.js';
@@ -8,7 +15,14 @@ import type { Reachability } from './reachability.js';
 import type { Retries } from './settings.js';
 
 const FOREIGN_STATUSES = new Set([403, 404, 405]);
-const UNSENT = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH', 'ENETUNREACH', 'UND_ERR_CONNECT_TIMEOUT']);
+const UNSENT = new Set([
+  'ECONNREFUSED',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+  'EHOSTUNREACH',
+  'ENETUNREACH',
+  'UND_ERR_CONNECT_TIMEOUT',
+]);
 const INVALID_CERTIFICATE = /CERT|UNABLE_TO_VERIFY/;
 const UNKNOWN_CA = /SELF_SIGNED|UNABLE_TO/;
 const CA_HINT = '. Set NODE_EXTRA_CA_CERTS to the file of the CA that signed its certificate';
@@ -39,7 +53,7 @@ interface Outcome {
 /** Return a `fetch` with retries, whose calls with an Idempotency-Key get one. Throws MillstreamError. */
 export function retrying(options: Retrying): typeof fetch {
   return async (input, init) => {
-    const call = await callOf(new Request(input, init));
+    const call = await callOf(input instanceof Request && init === undefined ? input : new Request(input, init));
     const { request, effect } = call;
     const attempts = new Attempts(effect.mayRepeat, request.method !== 'GET', options.retries, options.service);
     for (;;) {

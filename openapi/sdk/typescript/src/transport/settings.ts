@@ -85,7 +85,8 @@ export function settingsOf(options: Options): Settings {
 
 function urlOf(given: string | undefined): string {
   const url = given || environment('MILLSTREAM_URL') || pageOrigin() || URL_DEFAULT;
-  if (!/^https?:\/\//.test(url)) throw new TypeError(`${url} is not the URL of a service: it must begin with http:// or https://.`);
+  if (!/^https?:\/\//.test(url))
+    throw new TypeError(`${url} is not the URL of a service: it must begin with http:// or https://.`);
   return url.replace(/\/+$/, '');
 }
 
