@@ -13,6 +13,7 @@ import {
   Retry,
   Worker,
   connect,
+  putNamespace,
   putQueue,
   subscribeToQueue,
 } from './dist/index.js';
@@ -378,6 +379,18 @@ await until(async () => (await slow.stats()).in_flight === 1);
 stuck.stop();
 await stuckRun;
 tell('leases', { slowly, released: (await slow.stats()).ready });
+
+// ── A namespace ──
+
+const namespace = `${name}-ns`;
+await putNamespace({ client: client.client, path: { namespace } });
+const tenant = new Millstream({ url, namespace }).queue(`${name}-inside`);
+await tenant.create();
+await tenant.send('inside');
+const outside = await caught(client.queue(tenant.name).stats());
+const [deep] = await take(tenant.subscribe(), 1);
+await deep.ack();
+tell('namespace', { text: deep.text, outside: outside.code });
 
 // ── Former names ──
 

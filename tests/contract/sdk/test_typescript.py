@@ -171,6 +171,11 @@ def test_worker_extends_leases_and_releases_what_is_stuck(steps):
     assert steps["leases"] == {"slowly": 1, "released": 1}
 
 
+def test_subscription_is_in_namespace_of_client(steps):
+    """A socket has no header for the namespace: it would read the queue of that name elsewhere."""
+    assert steps["namespace"] == {"text": "inside", "outside": "queue_not_found"}
+
+
 def test_former_names_work_for_one_release(steps):
     assert steps["former"] == {"worked": ["worked"]}
 

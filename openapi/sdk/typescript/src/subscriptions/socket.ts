@@ -139,8 +139,8 @@ export class SocketChannel<Item extends Message | StreamRecord> implements Chann
 
   /** Use one connection; return the seconds to wait before the next. Throws if it has ended permanently. */
   #converse(talk: Conversation): Promise<number> {
-    const { url, WebSocket } = this.#transport.settings;
-    const socket = new (WebSocket as WebSocketClass)(url.replace(/^http/, 'ws') + PATH, [PROTOCOL]);
+    const { url } = this.#transport.settings;
+    const socket = new (this.#transport.WebSocket as WebSocketClass)(url.replace(/^http/, 'ws') + PATH, [PROTOCOL]);
     this.#socket = socket;
     return new Promise((resolve, reject) => {
       let silence = setTimeout(lost, FIRST_WORD_S * 1000);

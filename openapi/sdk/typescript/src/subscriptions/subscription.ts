@@ -79,7 +79,7 @@ export class Subscription<Item extends Message | StreamRecord> implements AsyncI
       ...(visibilityTimeoutSeconds === undefined ? {} : { visibility_timeout_seconds: visibilityTimeoutSeconds }),
     };
     const ask = { ...askOf(`queue:${queue.name}`, options), extra };
-    const channel = hasSocket(transport)
+    const channel = transport.WebSocket
       ? new SocketChannel<Message>(transport, () => Promise.resolve(ask))
       : new QueuePolls(transport, queue, { messagesMax: ask.messages, autoExtend, visibilityTimeoutSeconds });
     return new Subscription(channel, options.signal);
@@ -93,7 +93,7 @@ export class Subscription<Item extends Message | StreamRecord> implements AsyncI
   ): Subscription<StreamRecord> {
     const { offsets, shard, filter, start = 'latest' } = options;
     const onGap = options.onGap ?? warningOf(transport);
-    if (!hasSocket(transport))
+    if (transport.WebSocket === undefined)
       return new Subscription(new StreamPolls(stream, { ...options, start, onGap }), options.signal);
     const extra: Record<string, unknown> = { mode: 'read', start: { from: 'earliest' } };
     if (shard !== undefined) extra['shard'] = shard;
@@ -108,7 +108,7 @@ export class Subscription<Item extends Message | StreamRecord> implements AsyncI
   /** Subscribe to the records of a group's member. */
   static toGroup(transport: Transport, group: PolledGroup, options: GroupSubscribeOptions): Subscription<StreamRecord> {
     const onGap = options.onGap ?? warningOf(transport);
-    if (!hasSocket(transport)) {
+    if (transport.WebSocket === undefined) {
       const polls = new GroupPolls(group, { limit: options.messages ?? MESSAGES, onGap });
       return new Subscription(polls, options.signal);
     }
@@ -154,10 +154,6 @@ export class Subscription<Item extends Message | StreamRecord> implements AsyncI
       await this.close();
     }
   }
-}
-
-function hasSocket(transport: Transport): boolean {
-  return transport.settings.WebSocket !== undefined;
 }
 
 function askOf(source: string, { messages = MESSAGES, bytes = BYTES }: Prefetch) {

@@ -39,7 +39,7 @@ export interface Options {
   apiKey?: Secret;
   /** Ticket for each WebSocket, for pages whose key must not open one; default: the API key. */
   ticket?: () => string | Promise<string>;
-  /** Namespace to act in, for keys of all namespaces. */
+  /** Namespace to act in, for keys of all namespaces. Subscriptions then use long polls. */
   namespace?: string;
   retries?: Retries;
   /** Time limit of each attempt, beyond the wait that a call requests; default: 30. */

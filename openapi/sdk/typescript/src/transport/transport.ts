@@ -2,11 +2,10 @@
 
 import { MillstreamError, NotMillstream, problemOf, refusalOf } from '../errors.js';
 import { type Client, createClient } from '../generated/client/index.js';
-import { makeTicket } from '../generated/sdk.gen.js';
 import { pageOrigin } from './origins.js';
 import { Reachability } from './reachability.js';
 import { retrying } from './retries.js';
-import type { Retries, Settings } from './settings.js';
+import type { Retries, Settings, WebSocketClass } from './settings.js';
 import { VERSION } from './version.js';
 
 const VERBS = ['get', 'post', 'put', 'patch', 'delete'] as const;
@@ -38,12 +37,16 @@ export class Transport {
     return client;
   }
 
+  /** Class of WebSockets; undefined if there is none, or if the namespace is in a header, which browsers' sockets have not. */
+  get WebSocket(): WebSocketClass | undefined {
+    const { WebSocket, namespace } = this.settings;
+    return namespace === '' ? WebSocket : undefined;
+  }
+
   /** Return the credential for a new WebSocket; empty if there is none. */
-  async socketToken(): Promise<string> {
-    const { ticket, apiKey, namespace } = this.settings;
-    if (ticket !== undefined) return ticket();
-    if (namespace === '') return apiKey();
-    return (await makeTicket({ client: this.client })).data.ticket; // a socket has no header for the namespace
+  socketToken(): Promise<string> {
+    const { ticket, apiKey } = this.settings;
+    return (ticket ?? apiKey)();
   }
 
   #headers(): Record<string, string> {
