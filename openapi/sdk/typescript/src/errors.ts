@@ -60,7 +60,6 @@ export class MillstreamError extends Error {
 
   constructor(problem: Problem, options?: ErrorOptions) {
     super(sentenceOf(problem), options);
-    this.name = new.target.name;
     this.problem = problem;
     this.code = problem.code ?? '';
     this.status = problem.status ?? 0;
@@ -192,6 +191,33 @@ export class Lost extends MillstreamError {
     super({ detail: `${reason || 'The connection was closed'} (${closeCode})` });
     this.closeCode = closeCode;
   }
+}
+
+// not `constructor.name`, which minifiers change
+for (const [name, kind] of Object.entries({
+  MillstreamError,
+  ConnectionFailed,
+  NeverConnected,
+  OutcomeUnknown,
+  NotMillstream,
+  Refused,
+  BadRequest,
+  Unauthenticated,
+  Forbidden,
+  NotFound,
+  Conflict,
+  AlreadyExists,
+  Gone,
+  PreconditionFailed,
+  Limited,
+  ServerFailed,
+  Unavailable,
+  TimedOut,
+  ItemRefused,
+  PartlyRefused,
+  Lost,
+})) {
+  Object.defineProperty(kind.prototype, 'name', { value: name, configurable: true, writable: true });
 }
 
 const KINDS: Record<number, typeof Refused> = {
