@@ -388,8 +388,8 @@ const tenant = new Millstream({ url, namespace }).queue(`${name}-inside`);
 await tenant.create();
 await tenant.send('inside');
 const outside = await caught(client.queue(tenant.name).stats());
-const [deep] = await take(tenant.subscribe(), 1);
-await deep.ack();
+const [deep] = await take(tenant.subscribe({ visibilityTimeoutSeconds: 1 }), 1);
+await deep.ack(); // a subscription that is not closed extends nothing that is settled, so it keeps no process alive
 tell('namespace', { text: deep.text, outside: outside.code });
 
 // ── Former names ──

@@ -24,7 +24,7 @@ export class LeaseKeeper {
     return [...this.#messages];
   }
 
-  /** Extend the lease of a message until it is removed. */
+  /** Extend the lease of a message until it is settled or removed. */
   add(message: Message): void {
     this.#messages.add(message);
     this.#schedule();
@@ -50,6 +50,8 @@ export class LeaseKeeper {
 
   async #extend(): Promise<void> {
     this.#timer = undefined;
+    for (const message of this.#messages) if (message.settled) this.#messages.delete(message);
+    if (this.#messages.size === 0) return;
     this.#isExtending = true;
     const settlements = this.messages.map(({ receiptHandle }) => ({
       receipt_handle: receiptHandle,
