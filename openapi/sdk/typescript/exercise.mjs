@@ -224,14 +224,14 @@ tell('records', {
 await Promise.all([earliest, latest, fromThen, filtered, one].map((subscribed) => subscribed?.close()));
 
 const following = new AbortController();
-const followed = all(stream.follow({ start: 'earliest', signal: following.signal }));
-await sleep(300);
-following.abort();
-const tail = stream.follow();
+const followed = [];
+for await (const record of stream.follow({ start: 'earliest', signal: following.signal })) {
+  if (followed.push(record) === 5) following.abort();
+}
+const tail = stream.follow(await stream.located({ start: 'latest' }));
 const coming = tail.next();
-await sleep(300);
 await stream.append({ last: true });
-tell('follow', { followed: (await followed).length, coming: (await coming).value.json() });
+tell('follow', { followed: followed.length, coming: (await coming).value.json() });
 await tail.return();
 
 // ── Replays and jobs ──
@@ -239,7 +239,7 @@ await tail.return();
 const target = { queue: inbox.name };
 const plan = await client.replays.plan({ stream: stream.name, target });
 const replay = await client.replays.start({ id: `${name}-replay`, stream: stream.name, target });
-const [planned] = await all(replay.watch({ signal: AbortSignal.timeout(100) }));
+const { value: planned } = await replay.watch().next();
 await replay.cancel();
 const replays = await all(client.replays.list());
 tell('replay', {
@@ -266,7 +266,7 @@ const next = await group.subscribe().open();
 const rest = await take(next, 2);
 await next.close();
 const reader = group.member();
-const batches = await all(reader.batches({ waitSeconds: 0.2, untilEmpty: true }));
+const batches = await all(reader.batches({ waitSeconds: 1, untilEmpty: true }));
 await reader.leave();
 tell('group', {
   all: records.map(({ text }) => text),
@@ -352,7 +352,7 @@ const causes = (await all(jobs.deadLetters())).map(({ reason, details = '' }) =>
 ]);
 tell('worker', { seen: seen.length, most, delays, causes: causes.sort(), left: (await jobs.stats()).in_flight });
 
-// A lease of one second for work of two; and a worker that gives up what takes too long
+// A lease of two seconds for work of three; and a worker that gives up what takes too long
 
 const slow = client.queue(`${name}-slow`);
 await slow.create();
@@ -361,9 +361,9 @@ let slowly = 0;
 const worker = slow.worker(
   async () => {
     slowly++;
-    await sleep(2000);
+    await sleep(3000);
   },
-  { leaseSeconds: 1, signals: false },
+  { leaseSeconds: 2, signals: false },
 );
 const slowRun = worker.run();
 await until(async () => (await slow.stats()).acknowledged === 1);
