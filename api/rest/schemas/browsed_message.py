@@ -44,9 +44,9 @@ def _content(message: BrowsedMessage | DeadLetter, binary: bool) -> dict[str, An
 
 
 class LastReceiver(msgspec.Struct, omit_defaults=True, frozen=True, gc=False):
-    """The consumer that received a message last. A day later only its `id` is known."""
+    """The consumer that received a message last. A day later only its id is known."""
 
-    id: str
+    consumer: Annotated[str, Meta(description="Id of the consumer, as in the list of consumers.")]
     principal: str = ""
     protocol: Annotated[str, Meta(description="`rest`, `sqs`, `ws` or `webhook`.")] = ""
     address: str = ""

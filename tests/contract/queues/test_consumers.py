@@ -34,7 +34,10 @@ def test_consumer_is_named_by_principal_protocol_address_and_client(client, queu
     }
     assert (one["in_flight"], one["waiting"]) == (2, 0)
     assert one["messages_per_second"] > one["receives_per_second"] > 0
-    assert first["last_received_by"] == {name: one[name] for name in ("id", *RECEIVED_BY)}
+    assert first["last_received_by"] == {
+        "consumer": one["id"],
+        **{name: one[name] for name in RECEIVED_BY},
+    }
 
 
 def test_consumers_of_every_protocol_are_listed(client, queue, service_url):

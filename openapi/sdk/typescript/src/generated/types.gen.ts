@@ -2213,10 +2213,13 @@ export type KeyRotation = {
 /**
  * LastReceiver
  *
- * The consumer that received a message last. A day later only its `id` is known.
+ * The consumer that received a message last. A day later only its id is known.
  */
 export type LastReceiver = {
-    id: string;
+    /**
+     * Id of the consumer, as in the list of consumers.
+     */
+    consumer: string;
     principal?: string;
     /**
      * `rest`, `sqs`, `ws` or `webhook`.

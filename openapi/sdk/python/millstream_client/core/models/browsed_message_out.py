@@ -45,7 +45,7 @@ class BrowsedMessageOut:
         receives (int | Unset): Former name of `receive_count`, which replaces it.
         crashes (int | Unset): Former name of `crash_count`, which replaces it.
         first_received_at (datetime.datetime | Unset):
-        last_received_by (LastReceiver | Unset): The consumer that received a message last. A day later only its `id` is
+        last_received_by (LastReceiver | Unset): The consumer that received a message last. A day later only its id is
             known.
         dead_letter_source (str | Unset):  Default: ''.
         dead_letter (DeadLetterOriginOut | Unset): The source that gave up on the message, why, and after how many

@@ -44,7 +44,7 @@ class DeadLetterOut:
         details (str | Unset): Details of the last nack or reject: a stack trace, or the start of the response of a
             webhook's receiver. Default: ''.
         response (str | Unset): Former name of `details`, which replaces it. Default: ''.
-        last_received_by (LastReceiver | Unset): The consumer that received a message last. A day later only its `id` is
+        last_received_by (LastReceiver | Unset): The consumer that received a message last. A day later only its id is
             known.
         dead_letter (DeadLetterOriginOut | Unset): The source that gave up on the message, why, and after how many
             failures.

@@ -13,17 +13,17 @@ T = TypeVar("T", bound="LastReceiver")
 
 @_attrs_define
 class LastReceiver:
-    """The consumer that received a message last. A day later only its `id` is known.
+    """The consumer that received a message last. A day later only its id is known.
 
     Attributes:
-        id (str):
+        consumer (str): Id of the consumer, as in the list of consumers.
         principal (str | Unset):  Default: ''.
         protocol (str | Unset): `rest`, `sqs`, `ws` or `webhook`. Default: ''.
         address (str | Unset):  Default: ''.
         client (str | Unset):  Default: ''.
     """
 
-    id: str
+    consumer: str
     principal: str | Unset = ""
     protocol: str | Unset = ""
     address: str | Unset = ""
@@ -31,7 +31,7 @@ class LastReceiver:
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
-        id = self.id
+        consumer = self.consumer
 
         principal = self.principal
 
@@ -45,7 +45,7 @@ class LastReceiver:
         field_dict.update(self.additional_properties)
         field_dict.update(
             {
-                "id": id,
+                "consumer": consumer,
             }
         )
         if principal is not UNSET:
@@ -62,7 +62,7 @@ class LastReceiver:
     @classmethod
     def from_dict(cls: type[T], src_dict: Mapping[str, Any]) -> T:
         d = dict(src_dict)
-        id = d.pop("id")
+        consumer = d.pop("consumer")
 
         principal = d.pop("principal", UNSET)
 
@@ -73,7 +73,7 @@ class LastReceiver:
         client = d.pop("client", UNSET)
 
         last_receiver = cls(
-            id=id,
+            consumer=consumer,
             principal=principal,
             protocol=protocol,
             address=address,
