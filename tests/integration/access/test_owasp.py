@@ -301,6 +301,7 @@ def test_api9_improper_inventory_management():
         "/metrics",
         "/metrics/per-object",
         "/v1/ws",
+        "/docs",
         "/openapi.json",
         "/asyncapi.json",
         "/healthz",
