@@ -69,6 +69,9 @@ async def test_page_is_accessible_small_and_stable(page, at: At):
         await page.set_viewport_size({"width": width, "height": 900})
         too_wide += [width] * await is_too_wide(page)
     await page.emulate_media(color_scheme="dark")
+    await page.evaluate(
+        "() => new Promise(requestAnimationFrame)"
+    )  # scripts follow it with the next frame
     await look(page, f"{at.name}-dark-{PHONE}")
     faults += await axe(page, LOOKS_ONLY)
 
