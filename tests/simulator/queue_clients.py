@@ -8,6 +8,7 @@ from typing import Any
 
 from storage.bootstrap import Storage
 from storage.domain.names import QueueName
+from storage.domain.queues.consumer import ConsumerProtocol, queue_consumer
 from storage.domain.queues.message import NewMessage, ReceivedMessage, SettleAction, Settlement
 from storage.domain.queues.queue import DeadLetterTarget, QueueSpec, QueueType
 from storage.sources.events import EVENT_ID_HEADER
@@ -27,6 +28,7 @@ from tests.chaos.stage import (
 )
 from tests.simulator.world import Client, SimulatedCaller, World
 
+CONSUMER = queue_consumer("simulated", ConsumerProtocol.REST, "192.0.2.7", b"")
 VISIBILITY_MS = int(VISIBILITY_S * 1000)
 _FAILING = (FRAGILE, DOOMED)
 _SPECS = {
@@ -85,7 +87,8 @@ class QueueClient(SimulatedCaller):
 
 
 async def _receive(queue: str, most: int, wait_ms: int, storage: Storage) -> Any:
-    return await storage.queues.receive(QueueName(queue), messages_max=most, wait_ms=wait_ms)
+    name = QueueName(queue)
+    return await storage.queues.receive(name, messages_max=most, wait_ms=wait_ms, consumer=CONSUMER)
 
 
 async def _settle(queue: str, settlement: Settlement, storage: Storage) -> Any:

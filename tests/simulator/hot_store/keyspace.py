@@ -228,6 +228,9 @@ class Keyspace:
     def hkeys(self, key: bytes) -> list[bytes]:
         return [*(self._get(key, dict) or {})]
 
+    def hvals(self, key: bytes) -> list[bytes]:
+        return [*(self._get(key, dict) or {}).values()]
+
     def hlen(self, key: bytes) -> int:
         return len(self._get(key, dict) or {})
 
@@ -309,12 +312,17 @@ class Keyspace:
     # Sorted sets
 
     def zadd(self, key: bytes, *arguments: bytes) -> int:
-        only_new = arguments[0].upper() == b"NX"
-        pairs = arguments[1:] if only_new else arguments
+        option = arguments[0].upper()
+        pairs = arguments[1:] if option in (b"NX", b"GT") else arguments
         members = self._make(key, SortedSet)
         before = len(members)
         for score, member in zip(pairs[::2], pairs[1::2], strict=True):
-            if not (only_new and member in members.scores):
+            present = members.scores.get(member)
+            if (
+                present is None
+                or option not in (b"NX", b"GT")
+                or (option == b"GT" and float(score) > present)
+            ):
                 members.add(member, float(score))
         return len(members) - before
 

@@ -46,6 +46,7 @@ _COMPARED: tuple[tuple[Any, ...], ...] = (
     (b"LTRIM", _LIST, _INDEXES, _INDEXES),
     (b"ZADD", _SET, _SCORES, _WORDS),
     (b"ZADD", _SET, b"NX", _SCORES, _WORDS),
+    (b"ZADD", _SET, b"GT", _SCORES, _WORDS),
     (b"ZADD", _SET, _SCORES, _WORDS, _SCORES, _WORDS),
     (b"ZREM", _SET, _WORDS, _WORDS),
     (b"ZCARD", _SET),
@@ -78,6 +79,7 @@ _COMPARED: tuple[tuple[Any, ...], ...] = (
     (b"PEXPIRE", st.sampled_from([_HASH, b"missing"]), b"100000"),
     (b"HGETALL", _HASH),
     (b"HKEYS", _HASH),
+    (b"HVALS", _HASH),
     (b"HSCAN", _HASH),
     (b"XADD", _STREAM, b"MAXLEN", b"2", _IDS, b"d", _WORDS),
     (b"SET", _TEXT, _WORDS, b"PX", b"100000"),
@@ -99,7 +101,7 @@ def _answer(run: Callable[..., Any], name: bytes, *arguments: bytes) -> Any:
     reply = run(name, *arguments)
     if name == b"HGETALL":
         return sorted(zip(reply[::2], reply[1::2], strict=True))
-    return sorted(reply) if name == b"HKEYS" else reply
+    return sorted(reply) if name in (b"HKEYS", b"HVALS") else reply
 
 
 def _scanned(run: Callable[..., Any], key: bytes) -> Iterator[tuple[bytes, bytes]]:
