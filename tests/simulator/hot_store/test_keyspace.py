@@ -27,6 +27,7 @@ _LEXES = st.sampled_from([b"-", b"+", b"[a", b"(b", b"[dd"])
 
 
 _HASH, _LIST, _SET, _STREAM, _TEXT = b"hash", b"list", b"set", b"stream", b"text"
+_NAMES = b"names"  # a sorted set of equal scores
 _COMPARED: tuple[tuple[Any, ...], ...] = (
     (b"HSET", _HASH, _WORDS, _NUMBERS),
     (b"HGET", _HASH, _WORDS),
@@ -57,7 +58,8 @@ _COMPARED: tuple[tuple[Any, ...], ...] = (
     (b"ZRANGE", _SET, _INDEXES, _INDEXES, b"WITHSCORES"),
     (b"ZRANGEBYSCORE", _SET, _BOUNDS, _BOUNDS),
     (b"ZRANGEBYSCORE", _SET, _BOUNDS, _BOUNDS, b"WITHSCORES", b"LIMIT", b"0", b"2"),
-    (b"ZRANGEBYLEX", _SET, _LEXES, _LEXES, b"LIMIT", b"0", b"2"),
+    (b"ZADD", _NAMES, b"0", _WORDS),
+    (b"ZRANGEBYLEX", _NAMES, _LEXES, _LEXES, b"LIMIT", b"0", b"2"),  # specified for equal scores
     (b"ZPOPMIN", _SET),
     (b"ZREMRANGEBYSCORE", _SET, _BOUNDS, _BOUNDS),
     (b"XADD", _STREAM, _IDS, b"d", _WORDS),
