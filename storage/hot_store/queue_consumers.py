@@ -42,8 +42,10 @@ class QueueConsumerStore(Protocol):
         """Publish the activity of consumers at a process, in place of what it published before."""
         ...
 
-    async def snapshot(self, queue: Queue, now: ScriptTime) -> ConsumerSnapshot:
-        """Return what was published lately.
+    async def snapshot(
+        self, queue: Queue, now: ScriptTime, *, counted_max: int
+    ) -> ConsumerSnapshot:
+        """Return what was published lately, and count at most so many messages in flight.
 
         Raises LogNotReady where the log needs repair first.
         """

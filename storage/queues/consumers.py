@@ -169,21 +169,22 @@ class QueueConsumers:
         """
         now_ms = self._clock.now_ms()
         self._drop_idle(now_ms)
-        due = {
-            log_id: activities
-            for log_id, of_queue in self._queues.items()
-            if (activities := [one for one in of_queue.values() if one.is_due(now_ms)])
-        }
-        await asyncio.gather(*(self._report(*entry, now_ms) for entry in due.items()))
-        return len(due)
+        results = await asyncio.gather(*(self._report(log_id, now_ms) for log_id in self._queues))
+        return sum(results)
 
-    async def _report(self, log_id: LogId, activities: Sequence[_Activity], now_ms: int) -> None:
+    async def _report(self, log_id: LogId, now_ms: int) -> bool:
+        """Publish what changed of one queue; return whether anything did."""
+        of_queue = self._queues.get(log_id, {})
+        activities = [activity for activity in of_queue.values() if activity.is_due(now_ms)]
+        if not activities:
+            return False
         reports = [activity.report(now_ms) for activity in activities]
         try:
             await self._hot.report(self._addresses[log_id], self._process, reports)
         except MillstreamError:
             for activity in activities:
                 activity.changed = True
+        return True
 
     def _drop_idle(self, now_ms: int) -> None:
         for log_id, of_queue in list(self._queues.items()):
@@ -231,17 +232,15 @@ class QueueConsumers:
         consumers = [activity.consumer for activity in of_queue.values()]
         if keys <= of_queue.keys():
             return consumers
-        snapshot = await self._hot.snapshot(queue, self._clock.script_time())
+        now = self._clock.script_time()
+        snapshot = await self._hot.snapshot(queue, now, counted_max=0)
         return consumers + [report.consumer for report in snapshot.reports]
 
     async def _snapshot(self, queue: Queue) -> ConsumerSnapshot:
         """Return what all processes published, this one just now."""
-        now_ms = self._clock.now_ms()
-        of_queue = self._queues.get(queue.log_id, {})
-        due = [activity for activity in of_queue.values() if activity.is_due(now_ms)]
-        if due:
-            await self._report(queue.log_id, due, now_ms)
-        return await self._hot.snapshot(queue, self._clock.script_time())
+        await self._report(queue.log_id, self._clock.now_ms())
+        counted_max = limits.CONSUMER_IN_FLIGHT_COUNTED_MAX
+        return await self._hot.snapshot(queue, self._clock.script_time(), counted_max=counted_max)
 
 
 def _activity_of(

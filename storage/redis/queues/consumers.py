@@ -38,11 +38,11 @@ class RedisQueueConsumerStore(QueueScripts, QueueConsumerStore):
             *arguments,
         )
 
-    async def snapshot(self, queue: Queue, now: ScriptTime) -> ConsumerSnapshot:
+    async def snapshot(
+        self, queue: Queue, now: ScriptTime, *, counted_max: int
+    ) -> ConsumerSnapshot:
         keys = (*queue_keys_of(queue), *consumer_keys(queue.name.namespace, queue.log_id))
-        reply = await self._pipeline.read(
-            "list_consumers", keys, now, limits.CONSUMER_IN_FLIGHT_COUNTED_MAX
-        )
+        reply = await self._pipeline.read("list_consumers", keys, now, counted_max)
         _, in_flight, counted, by_key, reports = checked(reply)
         return ConsumerSnapshot(
             reports=[_decoder.decode(report) for report in reports],

@@ -239,7 +239,9 @@ async def test_reports_of_many_processes_are_bounded(engines, clock, monkeypatch
         clock.advance(ms=limits.CONSUMER_WINDOW_MS + 1)
         await engines.queue_consumers.report()
     queue = await engines.catalog.queue(WORK)
-    snapshot = await engines.queue_consumers._hot.snapshot(queue, clock.script_time())
+    snapshot = await engines.queue_consumers._hot.snapshot(
+        queue, clock.script_time(), counted_max=0
+    )
 
     assert len(snapshot.reports) <= 4
     assert "192.0.2.19" in {report.consumer.address for report in snapshot.reports}
@@ -259,6 +261,29 @@ async def test_message_shows_who_received_it_last(engines, clock):
 
     assert once == ["ann", "ann", "bob", ""]
     assert twice == ["bob", "", "bob", ""]
+
+
+async def test_message_shows_who_received_it_at_another_process(
+    engines, clock, redis_url, database_url, monkeypatch
+):
+    """Only names are read: counting what is in flight would read as many records on every page."""
+    await create_queue(engines, WORK)
+    await send(engines.queues, WORK, b"a")
+    settings = StorageSettings(redis_url=redis_url, database_url=database_url)
+    async with open_storage(settings, clock=clock) as other:
+        await other.queues.receive(WORK, consumer=ANN)
+        await other.queue_consumers.report()
+    hot = engines.queue_consumers._hot
+    snapshot, counted = hot.snapshot, []
+
+    async def spy(queue, now, *, counted_max):
+        counted.append(counted_max)
+        return await snapshot(queue, now, counted_max=counted_max)
+
+    monkeypatch.setattr(hot, "snapshot", spy)
+
+    assert await last_receivers(engines) == ["ann"]
+    assert counted == [0]
 
 
 async def test_dead_letter_shows_who_received_it_last(engines):

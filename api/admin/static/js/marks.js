@@ -4,39 +4,39 @@ import { spellTime } from "./times.js";
 
 const MARKS_MAX = 50;
 const NEAR_PX = 6;
-const KEPT_MS = 5000;
+const CACHED_MS = 30000;
 
-const asked = new Map();
+const cache = new Map();
 
-// Charts of a page ask for the same marks at the same time; a page that refreshes asks every five seconds.
-const ask = (path) => {
-  const known = asked.get(path);
-  if (known && Date.now() - known.at < KEPT_MS) return known.answer;
-  const answer = callApi("GET", path).then((result) => result.told.items, () => []);
-  asked.set(path, { at: Date.now(), answer });
-  return answer;
+// The charts of a page share one call, which a page that refreshes repeats twice a minute.
+const listItems = (path, query = "") => {
+  const cached = cache.get(path);
+  if (cached && Date.now() - cached.at < CACHED_MS) return cached.items;
+  const items = callApi("GET", path + query).then((result) => result.told.items, () => []);
+  cache.set(path, { at: Date.now(), items });
+  return items;
 };
 
 const calls = async (figure, since) => {
   const [, resource] = figure.dataset.series.match(/^\/v1\/(.+)\/series$/) ?? [];
   if (!resource) return [];
-  const minute = new Date(Math.floor(since / 60000) * 60000).toISOString();
-  const query = new URLSearchParams({ resource, namespace: figure.dataset.namespace, from: minute, limit: MARKS_MAX });
-  const entries = await ask(`/v1/audit?${query}`);
+  const from = new Date(since).toISOString();
+  const query = new URLSearchParams({ namespace: figure.dataset.namespace, from, limit: MARKS_MAX });
+  const entries = await listItems(`/v1/audit?resource=${encodeURIComponent(resource)}`, `&${query}`);
   return entries
     .filter((entry) => entry.outcome === "done")
     .map((entry) => ({ at: Date.parse(entry.called_at), text: `${entry.operation.replaceAll("_", " ")}, by ${entry.principal}` }));
 };
 
 const starts = async () =>
-  (await ask("/v1/processes")).map((process) => ({ at: Date.parse(process.started_at), text: `${process.role} started on ${process.host}, version ${process.version}` }));
+  (await listItems("/v1/processes")).map((process) => ({ at: Date.parse(process.started_at), text: `${process.role} started on ${process.host}, version ${process.version}` }));
 
 // Marks within the range, oldest first. What the caller may not see has none.
 export const loadMarks = async (figure, seconds) => {
   const since = Date.now() - seconds * 1000;
   const kinds = (figure.dataset.marks ?? "").split(" ");
-  const found = await Promise.all([kinds.includes("audit") ? calls(figure, since) : [], kinds.includes("processes") ? starts() : []]);
-  return found.flat().filter((mark) => mark.at >= since).sort((one, other) => one.at - other.at);
+  const marks = await Promise.all([kinds.includes("audit") ? calls(figure, since) : [], kinds.includes("processes") ? starts() : []]);
+  return marks.flat().filter((mark) => mark.at >= since).sort((one, other) => one.at - other.at);
 };
 
 const visible = (chart, marks) => {
