@@ -253,6 +253,18 @@ async def test_queue_attempt_limit_ends_retries_earlier(bench, storage, receiver
     assert len(letters) == 1
 
 
+async def test_webhook_is_listed_as_consumer_of_its_queue(bench, storage):
+    await bench.queue_hook(QueueSpec())
+    await send(storage, b"hello")
+    source = await bench.queue_source()
+
+    await source.round()
+    [activity] = (await storage.queue_consumers.active(ORDERS)).consumers
+
+    assert (activity.consumer.protocol, activity.consumer.principal) == ("webhook", "hook")
+    assert activity.in_flight == 0
+
+
 async def test_dead_letters_have_response_of_receiver(bench, storage, receiver, clock):
     await bench.queue_hook(QueueSpec(attempts_max=2))
     await send(storage, b"hello")
