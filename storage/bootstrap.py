@@ -55,6 +55,7 @@ from storage.postgres.repositories.offset_reservations import Reservations, Stor
 from storage.postgres.repositories.sampled_resources import MeasuredRows
 from storage.postgres.repositories.staged_writes import WriteRows
 from storage.postgres.repositories.webhook_deliveries import DeliveryRows
+from storage.queues.acknowledge_times import AcknowledgeTimes
 from storage.queues.consumers import QueueConsumers
 from storage.queues.dead_letters import QueueDeadLetters
 from storage.queues.engine import Queues
@@ -229,11 +230,14 @@ async def open_storage(
             RedisQueueStateStore(pipeline, limits),
         )
         watermarks = RedisWatermarkStore(pipeline)
-        queue_consumers = QueueConsumers(
-            RedisQueueConsumerStore(pipeline, limits), queue_executor, clock
-        )
+        hot_consumers = RedisQueueConsumerStore(pipeline, limits)
+        queue_consumers = QueueConsumers(hot_consumers, queue_executor, clock)
         await stack.enter_async_context(
             in_background(queue_consumers.report_loop(), "queue-consumers")
+        )
+        acknowledge_times = AcknowledgeTimes(hot_consumers, clock)
+        await stack.enter_async_context(
+            in_background(acknowledge_times.report_loop(), "acknowledge-times")
         )
         queues = Queues(
             hot=hot_queues,
@@ -250,6 +254,7 @@ async def open_storage(
             limits=limits,
             memory_guard=memory_guard,
             consumers=queue_consumers,
+            acknowledge_times=acknowledge_times,
         )
         stack.push_async_callback(queues.close)
         hot_contents = RedisQueueContentStore(pipeline, limits)

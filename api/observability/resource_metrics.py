@@ -48,6 +48,13 @@ Q_CONSUMERS = _of("queue", "consumers", "Consumers in the last five minutes", _Q
 Q_SENT = _of("queue", "sent_total", "Messages sent", _QUEUE)
 Q_DELIVERED = _of("queue", "delivered_total", "Deliveries to consumers", _QUEUE)
 Q_ACKED = _of("queue", "acknowledged_total", "Deliveries acknowledged", _QUEUE)
+Q_FAILED = _of("queue", "failed_total", "Deliveries that failed or were not settled", _QUEUE)
+Q_ACK_TIME = _of(
+    "queue",
+    "acknowledge_seconds",
+    "Time from send to acknowledgement in the last sample",
+    (*_QUEUE, "quantile"),
+)
 Q_EXPIRED = _of("queue", "expired_total", "Messages expired", _QUEUE)
 Q_DEAD = _of("queue", "dead_lettered_total", "Messages dead-lettered", (*_QUEUE, "reason"))
 S_RECORDS = _of("stream", "records", "Records in the hot store", _STREAM)
@@ -155,9 +162,24 @@ def _queues(namespace: str, queues: Mapping[str, QueueSample], now_ms: int) -> I
     yield Q_SENT.family((at, one.sent) for at, one in each)
     yield Q_DELIVERED.family((at, one.received) for at, one in each)
     yield Q_ACKED.family((at, one.acknowledged) for at, one in each)
+    yield Q_FAILED.family((at, one.failed) for at, one in each)
+    yield Q_ACK_TIME.family(
+        ((*at, quantile), ms / _SECOND)
+        for at, one in each
+        for quantile, ms in _acknowledge_times_of(one)
+        if ms is not None
+    )
     yield Q_EXPIRED.family((at, one.expired) for at, one in each)
     yield Q_DEAD.family(
         ((*at, reason), count) for at, one in each for reason, count in reasons_of(one).items()
+    )
+
+
+def _acknowledge_times_of(queue: QueueSample) -> tuple[tuple[str, int | None], ...]:
+    return (
+        ("0.5", queue.acknowledge_p50_ms),
+        ("0.95", queue.acknowledge_p95_ms),
+        ("0.99", queue.acknowledge_p99_ms),
     )
 
 

@@ -34,7 +34,7 @@ class ConsumerSnapshot(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class QueueConsumerStore(Protocol):
-    """Operations on the consumers of queues. They may be repeated."""
+    """Operations on the consumers of queues. They may be repeated: nothing is decided by them."""
 
     async def report(
         self, queue: LogAddress, process: bytes, reports: Sequence[ConsumerReport]
@@ -48,5 +48,12 @@ class QueueConsumerStore(Protocol):
         """Return what was published lately, and count at most so many messages in flight.
 
         Raises LogNotReady where the log needs repair first.
+        """
+        ...
+
+    async def add_acknowledge_times(self, queue: LogAddress, counts: Mapping[int, int]) -> None:
+        """Add to the histogram of a queue's times from send to acknowledgement, by bucket.
+
+        A repeat after a lost reply counts them twice.
         """
         ...

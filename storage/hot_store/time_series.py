@@ -40,6 +40,17 @@ class Claim(Enum):
     """The slot is claimed; the same sampler had the one before."""
 
 
+class QueueCounts(NamedTuple):
+    """Counts of a queue as `sample_queue` reports them.
+
+    `counts` is empty for a queue that never had a message.
+    `acknowledge_times`: the lately growing histogram of times from send to acknowledgement, by bucket.
+    """
+
+    counts: Sequence[int] = ()
+    acknowledge_times: Mapping[int, int] = {}
+
+
 class HotShard(NamedTuple):
     """A shard's log: its extent, the bytes it ever accepted, and arrival times.
 
@@ -74,11 +85,8 @@ class TimeSeriesStore(Protocol):
 
     async def sample_queue(
         self, namespace: str, log_id: LogId, now: ScriptTime
-    ) -> Sequence[int] | None:
-        """Return the counts of a queue as `sample_queue` reports them.
-
-        Empty for a queue that never had a message; None when it is deleted.
-        """
+    ) -> QueueCounts | None:
+        """Return the counts of a queue; None when it is deleted."""
         ...
 
     async def sample_shard(self, log: LogAddress, positions: Sequence[int]) -> HotShard | None:

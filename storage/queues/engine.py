@@ -64,6 +64,7 @@ from storage.hot_store.queue_store import (
 from storage.hot_store.wakeups import Wakeups
 from storage.log.provisioner import LogProvisioner
 from storage.log.queue_executor import QueueExecutor, address_of
+from storage.queues.acknowledge_times import AcknowledgeTimes
 from storage.queues.consumers import QueueConsumers
 from storage.queues.transfer import MessageTransfer
 from storage.quotas.memory_guard import MemoryGuard
@@ -94,6 +95,7 @@ class Queues:
     _limits: Limits
     _memory_guard: MemoryGuard
     _consumers: QueueConsumers
+    _acknowledge_times: AcknowledgeTimes
     _releases: set[asyncio.Task[None]] = attrs.field(factory=set, init=False)
 
     async def close(self) -> None:
@@ -369,6 +371,7 @@ class Queues:
         if not verdicts:
             return [_INVALID] * len(settlements)
         settled = await self._hot.settle(queue, verdicts, any_delivery, self._clock.script_time())
+        self._acknowledge_times.count(queue, verdicts, settled)
         for index in invalid:  # in order from the first, so each returns to its old position
             settled.insert(index, _INVALID)
         return settled

@@ -41,7 +41,7 @@ _QUEUE_PARTS = (
     *("attempts_old", "expiring", "moving", "arrived", "arrived_old", "aged"),
     *("parked", "parked_why", "view", "view_meta", *_WRITER_WATERMARK_PARTS, "history"),
 )
-_CONSUMER_PARTS = ("consumers", "consumer_reports")
+_CONSUMER_PARTS = ("consumers", "consumer_reports", "ack_times")
 _VIEW_PARTS = ("view", "view_meta", "prod", "prod_old")  # a view has no producers
 _OUTBOX_PARTS = ("outbox_meta", "outbox", "seen", "seen_old", "rejected")
 _EVERY_PART = tuple(dict.fromkeys(("meta", *_LOG_PARTS, *_QUEUE_PARTS, *_CONSUMER_PARTS)))

@@ -13,6 +13,7 @@ from storage.domain import limits
 from storage.domain.clock import Clock
 from storage.domain.groups.group import without_holes
 from storage.domain.log.address import LogAddress
+from storage.domain.log_histogram import percentile
 from storage.domain.names import LogId
 from storage.domain.timeseries.samples import QUEUE, GroupSample, QueueSample, StreamSample, Values
 from storage.hot_store.errors import LogNotReady
@@ -97,8 +98,9 @@ class ResourceCollector:
         counts = await self._hot.sample_queue(queue.namespace, queue.log_id, now)
         if counts is None:
             return None
-        values = _queue_values(counts) if counts else _NO_MESSAGES
-        return Observation(queue.namespace, queue.name, queue.log_id, values)
+        values = _queue_values(counts.counts) if counts.counts else _NO_MESSAGES
+        times = tuple(sorted(counts.acknowledge_times.items()))
+        return Observation(queue.namespace, queue.name, queue.log_id, values, times)
 
     async def streams(self, streams: Sequence[MeasuredStream]) -> list[StreamObservation]:
         """Observe the streams with their groups."""
@@ -233,11 +235,14 @@ _COUNTED = (
     *("ready", "delayed", "in_flight", "dead_lettered", "sent", "deduplicated", "acknowledged"),
     *("expired", "purged", "received", "bytes_sent", "oldest_ready_at_ms", "moving", "moved_in"),
     *("moved_out", "parked", "dropped", "bytes_held", "dead_exhausted", "dead_rejected"),
-    *("dead_full", "consumers"),
+    *("dead_full", "failed", "consumers"),
 )
 """Counts in the order of sample_queue.lua."""
 
-_QUEUE_INDEXES = tuple(_COUNTED.index(name) for name in QUEUE.names)
+_PERCENTILES = {"acknowledge_p50_ms": 50, "acknowledge_p95_ms": 95, "acknowledge_p99_ms": 99}
+"""Columns that follow from two observations; they stand last."""
+
+_QUEUE_INDEXES = tuple(_COUNTED.index(name) for name in QUEUE.names if name not in _PERCENTILES)
 _OLDEST = QUEUE.names.index("oldest_ready_at_ms")
 
 
@@ -245,7 +250,28 @@ def _queue_values(counts: Sequence[int]) -> Values:
     values: list[int | None] = [counts[position] for position in _QUEUE_INDEXES]
     if counts[_QUEUE_INDEXES[_OLDEST]] < 0:
         values[_OLDEST] = None
-    return tuple(values)
+    return (*values, *(None for _ in _PERCENTILES))
+
+
+def with_percentiles(values: Values, before: Baseline, now: Baseline) -> Values:
+    """Return a queue's values with the percentiles of times counted between observations."""
+    since = _counted_since(_buckets(before), _buckets(now))
+    percentiles = (
+        percentile(since, percent, limits.ACKNOWLEDGE_TIMES_SUB_BITS)
+        for percent in _PERCENTILES.values()
+    )
+    return (*values[: -len(_PERCENTILES)], *percentiles)
+
+
+def _buckets(observed: Baseline) -> dict[int, int]:
+    return {bucket[0]: bucket[1] for bucket in observed}
+
+
+def _counted_since(before: dict[int, int], now: dict[int, int]) -> dict[int, int]:
+    """Return what a histogram grew by; all of it if it expired in between and began again."""
+    if any(now.get(bucket, 0) < count for bucket, count in before.items()):
+        return now
+    return {bucket: count - before.get(bucket, 0) for bucket, count in now.items()}
 
 
 def stream_sample(seen: StreamObservation, records_in: int, bytes_in: int) -> StreamSample:

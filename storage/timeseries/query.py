@@ -31,6 +31,7 @@ from storage.domain.timeseries.samples import (
     Shape,
     StreamSample,
     TotalSample,
+    with_failure_ratio,
 )
 from storage.groups.engine import Groups
 from storage.hot_store.time_series import LatestSample, TimeSeriesStore
@@ -83,12 +84,12 @@ class TimeSeriesQuery:
     async def of_queue(
         self, queue: QueueName, window_ms: int, *, now_ms: int | None = None
     ) -> Samples:
-        """Return a queue's chart.
+        """Return a queue's chart, with a column `failure_ratio`.
 
         Raises QueueNotFound.
         """
         ids = [(queue, (await self._catalog.queue(queue)).log_id)]
-        return (await self._of(QUEUE, ids, window_ms, now_ms))[queue]
+        return with_failure_ratio((await self._of(QUEUE, ids, window_ms, now_ms))[queue])
 
     async def of_queues(
         self, queues: Sequence[QueueName], window_ms: int, *, now_ms: int | None = None

@@ -34,6 +34,7 @@ from storage.timeseries.collector import (
     produced_delta,
     produced_total,
     stream_sample,
+    with_percentiles,
 )
 from storage.timeseries.quarters import close_quarter
 from storage.timeseries.sample_round import SampleRound
@@ -86,7 +87,7 @@ class Sampler:
         sample_round.evict_missing(STREAM, {one[:2] for one in streams})
         sample_round.evict_missing(GROUP, groups)
         for queue in await self._collector.queues(sample_round.due(queues)):
-            sample_round.record(QUEUE, queue)
+            _record_queue(sample_round, queue)
         due = sample_round.due(streams)
         for begin in range(0, len(due), limits.PAGE_ITEMS_MAX):
             for stream in await self._collector.streams(due[begin : begin + limits.PAGE_ITEMS_MAX]):
@@ -123,6 +124,12 @@ class Sampler:
         used, most = await self._store.memory()
         sample_round.record_deployment(totals, used, most)
         await self._write(sample_round)
+
+
+def _record_queue(sample_round: SampleRound, seen: Observation) -> None:
+    before = sample_round.last_state(QUEUE, *seen[:3])
+    values = with_percentiles(seen.values, before.behind if before else (), seen.behind)
+    sample_round.record(QUEUE, seen._replace(values=values))
 
 
 def _record_stream(sample_round: SampleRound, seen: StreamObservation) -> None:

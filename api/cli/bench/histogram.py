@@ -1,15 +1,14 @@
 """Latency histogram with logarithmic buckets: percentiles within one part in 128.
 
-Its memory does not grow with the number of values. A value in microseconds falls into the bucket of its power of two,
-divided into 128, as in HdrHistogram.
+Its memory does not grow with the number of values.
 """
 
 from collections import Counter
 from collections.abc import Iterable
-from math import ceil
+
+from storage.domain.log_histogram import bucket_of, percentile
 
 SUB_BITS = 7
-SUB_BUCKETS = 1 << SUB_BITS
 PERCENTILES = (50.0, 95.0, 99.0, 99.9)
 
 
@@ -24,7 +23,7 @@ class Histogram:
     def add(self, value_us: int, times: int = 1) -> None:
         """Count a value; a negative one counts as 0."""
         value_us = max(0, value_us)
-        self._counts[bucket_of(value_us)] += times
+        self._counts[bucket_of(value_us, SUB_BITS)] += times
         self.count += times
         self.max_us = max(self.max_us, value_us)
 
@@ -40,12 +39,7 @@ class Histogram:
 
         It is rounded up to its bucket's end.
         """
-        rank, seen = ceil(round(percent * self.count / 100, 6)), 0
-        for bucket in sorted(self._counts):
-            seen += self._counts[bucket]
-            if seen >= rank:
-                return min(end_of(bucket), self.max_us)
-        return self.max_us
+        return min(percentile(self._counts, percent, SUB_BITS) or 0, self.max_us)
 
     def summary_ms(self) -> dict[str, float]:
         """Return percentiles and the maximum, in milliseconds."""
@@ -53,15 +47,3 @@ class Histogram:
             f"p{percent:g}": self.percentile_us(percent) / 1000 for percent in PERCENTILES
         }
         return {**percentiles, "max": self.max_us / 1000}
-
-
-def bucket_of(value_us: int) -> int:
-    """Return the bucket of a value, in the order of values."""
-    shift = max(0, value_us.bit_length() - SUB_BITS - 1)
-    return (shift << SUB_BITS) + (value_us >> shift)
-
-
-def end_of(bucket: int) -> int:
-    """Return the largest value of a bucket."""
-    shift = max(0, (bucket >> SUB_BITS) - 1)
-    return ((bucket - (shift << SUB_BITS) + 1) << shift) - 1

@@ -74,6 +74,12 @@ RATES = table(
     Column("sent_per_second", "sent"),
     Column("received_per_second", "received"),
     Column("acknowledged_per_second", "acknowledged"),
+    Column("failed_per_second", "failed"),
+)
+ACKNOWLEDGE_TIMES = table(
+    Column("acknowledge_p50_seconds", "median"),
+    Column("acknowledge_p95_seconds", "95 %"),
+    Column("acknowledge_p99_seconds", "99 %"),
 )
 TOTALS = table("sent", "acknowledged", "expired", "dropped", "purged", "moved_in", "moved_out")
 REASONS = table("count", "reason", Column("last_died_at", "last", show_age_of))
@@ -190,6 +196,9 @@ def show(cli: Terminal, name: QueueName) -> None:
         queue_problems(definition, stats, measurement, reasons),
         Section("messages", [stats], MESSAGE_COUNTS),
         Section("per second", [measurement] if measurement else [], RATES),
+        Section(
+            "seconds to acknowledgement", [measurement] if measurement else [], ACKNOWLEDGE_TIMES
+        ),
         Section("consumers", consumers, CONSUMERS),
         Section("dead letters by reason", reasons, REASONS),
         Section("since it was created", [stats], TOTALS),

@@ -154,6 +154,11 @@ _MEASUREMENT = {
     "sent_per_second": 1.5,
     "received_per_second": 1.2,
     "acknowledged_per_second": 1.2,
+    "failed_per_second": 0.3,
+    "failure_ratio": 0.2,
+    "acknowledge_p50_seconds": 0.4,
+    "acknowledge_p95_seconds": 1.8,
+    "acknowledge_p99_seconds": 2.6,
 }
 _CONSUMER = {
     "id": "7f3a90c2e51b",

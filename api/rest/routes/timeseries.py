@@ -110,6 +110,8 @@ EXAMPLES = {
             ready_max=[3, 4],
             oldest_age_seconds=[12.5, 22.5],
             sent_per_second=[0, 0.1],
+            acknowledge_p95_seconds=[None, 1.8],
+            failure_ratio=[None, 0.05],
         ),
     ),
     "get_namespace_series": Example(

@@ -224,6 +224,18 @@ class QueueMeasurement(Mapped):
     sent_per_second: float | None
     received_per_second: float | None
     acknowledged_per_second: float | None
+    failed_per_second: Annotated[
+        float | None,
+        Field(description="Deliveries that ended with a nack, a reject or without a verdict."),
+    ]
+    failure_ratio: Annotated[
+        float | None, Field(description="Failed deliveries among those that ended, from 0 to 1.")
+    ]
+    acknowledge_p50_seconds: Annotated[
+        float | None, Field(description="Median time from send to acknowledgement.")
+    ]
+    acknowledge_p95_seconds: float | None
+    acknowledge_p99_seconds: float | None
 
 
 class ListedQueue(QueueOut):

@@ -62,6 +62,11 @@ CONSUMER_IN_FLIGHT_COUNTED_MAX = (
     5_000  # messages; with more, the number of each consumer is estimated
 )
 
+# Time from send to acknowledgement
+ACKNOWLEDGE_TIMES_SUB_BITS = 3  # a percentile is at most an eighth too high
+ACKNOWLEDGE_TIMES_RETENTION_MS = HOUR_MS  # without acknowledgements
+ACKNOWLEDGE_TIMES_QUEUES_MAX = 10_000  # per process, between two reports
+
 # Message history
 HISTORY_EVENTS_MAX = 50_000  # of all messages of a queue: about 60 bytes each, at most 400
 HISTORY_SCANNED_MAX = 2_000  # events that one call skips; the hot store is blocked meanwhile

@@ -5,7 +5,7 @@ measured at all, which `Tick`s record. A row of a ring has as many numbers as it
 (`storage.domain.timeseries.samples`):
 
     LEVEL   the mean, in hundredths              SINCE   when it would have begun, had it ended with the slot
-    PEAK    the mean, in hundredths; the maximum COUNT   the count           LAST   the value
+    PEAK    the mean, in hundredths; the maximum COUNT   the count           LAST, HIGHEST   the value
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -88,6 +88,9 @@ def roll_up(shape: Shape[Any], rows: Sequence[Row], times_ms: Sequence[int]) -> 
                 rolled += (_mean(numbers), max(present, default=None))
             case Measure.SINCE:
                 rolled.append(_longest_since(numbers, times_ms))
+            case Measure.HIGHEST:
+                present = [value for value in numbers if value is not None]
+                rolled.append(max(present, default=None))
             case _:
                 rolled.append(numbers[-1])
     return tuple(rolled)
@@ -253,6 +256,8 @@ def _series_of(
                 yield name, _levels(rows, place)
             case Measure.SINCE:
                 yield name, _ages(rows, ticks, place)
+            case Measure.HIGHEST:
+                yield name, _plain(rows, place)
             case Measure.COUNT:
                 yield name, _rates(rows, ticks, place)
             case Measure.LAST:

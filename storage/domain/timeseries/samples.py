@@ -8,6 +8,7 @@ how rows are combined for a longer step:
     PEAK      the current value             that, and `<name>_max`        the mean, and the maximum
     SINCE     since when something waits    for how long, 0 for nothing   the longest
     COUNT     an increasing count           the rate per second           the count at its end, so the mean rate
+    HIGHEST   a value that may be absent    the value                     the maximum
     LAST      a value for the reader        nothing                       the last
 
 Two rings reach back an hour and two weeks (`RINGS`).
@@ -33,6 +34,7 @@ class Measure(Enum):
     PEAK = auto()
     SINCE = auto()
     COUNT = auto()
+    HIGHEST = auto()
     LAST = auto()
 
 
@@ -108,8 +110,27 @@ class Samples(msgspec.Struct, frozen=True, kw_only=True):
         return range(self.start_ms, self.start_ms + length * self.step_ms, self.step_ms)
 
 
+def with_failure_ratio(samples: Samples) -> Samples:
+    """Return a queue's chart with the failed deliveries among those that ended in each step."""
+    failed, acknowledged = (
+        samples.columns[name] for name in ("failed_per_second", "acknowledged_per_second")
+    )
+    ratios = tuple(map(failure_ratio, failed, acknowledged))
+    return msgspec.structs.replace(samples, columns={**samples.columns, "failure_ratio": ratios})
+
+
+def failure_ratio(failed: float | None, acknowledged: float | None) -> float | None:
+    """Return the failed deliveries among those that ended, from 0 to 1; None without any."""
+    ended = (failed or 0) + (acknowledged or 0)
+    return (failed or 0) / ended if ended else None
+
+
 class QueueSample(msgspec.Struct, frozen=True, gc=False):
-    """Last sample of a queue: see QueueStats. Rates are None until there are two samples."""
+    """Last sample of a queue: see QueueStats. Rates are None until there are two samples.
+
+    `failed` counts deliveries that ended with a nack, a reject or without a verdict. The percentiles are those of the time
+    from send to acknowledgement, of the messages acknowledged since the sample before; None without any.
+    """
 
     ready: int = 0
     delayed: int = 0
@@ -133,6 +154,10 @@ class QueueSample(msgspec.Struct, frozen=True, gc=False):
     dead_rejected: int = 0
     dead_full: int = 0
     consumers: int = 0
+    failed: int = 0
+    acknowledge_p50_ms: int | None = None
+    acknowledge_p95_ms: int | None = None
+    acknowledge_p99_ms: int | None = None
     sent_per_second: float | None = None
     acknowledged_per_second: float | None = None
     received_per_second: float | None = None
@@ -146,6 +171,12 @@ class QueueSample(msgspec.Struct, frozen=True, gc=False):
     dead_exhausted_per_second: float | None = None
     dead_rejected_per_second: float | None = None
     dead_full_per_second: float | None = None
+    failed_per_second: float | None = None
+
+    @property
+    def failure_ratio(self) -> float | None:
+        """Failed deliveries among those that ended since the sample before; None without any."""
+        return failure_ratio(self.failed_per_second, self.acknowledged_per_second)
 
     def oldest_age_ms(self, now_ms: int) -> int:
         """Return the age of the oldest ready message; 0 when none is ready."""
@@ -275,6 +306,7 @@ S = TypeVar("S", bound=msgspec.Struct)
 
 _MEASURES = {
     Measure.PEAK: {"ready", "in_flight", "lag_records", "memory_used_bytes"},
+    Measure.HIGHEST: {"acknowledge_p50_ms", "acknowledge_p95_ms", "acknowledge_p99_ms"},
     Measure.LAST: {"sampled_at_ms", "parts", "last_commit_ms"},
     Measure.SINCE: {"oldest_ready_at_ms", "unread_at_ms", "unarchived_at_ms"},
 }

@@ -22,6 +22,7 @@ from storage.hot_store.time_series import (
     HotShard,
     LatestSample,
     LatestUpdate,
+    QueueCounts,
     TimeSeriesStore,
 )
 from storage.redis.keys import chunk_key, consumer_keys, latest_key, log_keys, queue_keys, tick_key
@@ -47,13 +48,16 @@ class RedisTimeSeriesStore(ScriptStore, TimeSeriesStore):
 
     async def sample_queue(
         self, namespace: str, log_id: LogId, now: ScriptTime
-    ) -> Sequence[int] | None:
+    ) -> QueueCounts | None:
         try:
             keys = (*queue_keys(namespace, log_id), *consumer_keys(namespace, log_id))
             reply = await self._pipeline.read("sample_queue", keys, now, limits.CONSUMER_WINDOW_MS)
-            return list(checked(reply)[1:])
+            *counts, times = checked(reply)[1:]
         except LogNotReady as refused:
-            return None if refused.problem is LogProblem.DELETED else ()
+            return None if refused.problem is LogProblem.DELETED else QueueCounts()
+        return QueueCounts(
+            counts, dict(zip(map(int, times[::2]), map(int, times[1::2]), strict=True))
+        )
 
     async def sample_shard(self, log: LogAddress, positions: Sequence[int]) -> HotShard | None:
         keys = log_keys(log.namespace, log.log_id)[:2]

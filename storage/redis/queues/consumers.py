@@ -1,6 +1,6 @@
 """Consumers of queues in the hot store: typed wrappers of their scripts."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
@@ -21,7 +21,7 @@ _decoder = msgspec.msgpack.Decoder(ConsumerReport)
 
 
 class RedisQueueConsumerStore(QueueScripts, QueueConsumerStore):
-    """Consumers of a queue in two keys beside its log, which expire by themselves."""
+    """Consumers of a queue in keys beside its log, which expire by themselves."""
 
     async def report(
         self, queue: LogAddress, process: bytes, reports: Sequence[ConsumerReport]
@@ -32,7 +32,7 @@ class RedisQueueConsumerStore(QueueScripts, QueueConsumerStore):
             arguments += (report.last_received_at_ms, key, key + process, _encoder.encode(report))
         await self._pipeline.write(
             "report_consumers",
-            consumer_keys(queue.namespace, queue.log_id),
+            consumer_keys(queue.namespace, queue.log_id)[:2],
             limits.CONSUMER_RETENTION_MS,
             limits.QUEUE_CONSUMERS_MAX,
             *arguments,
@@ -49,4 +49,11 @@ class RedisQueueConsumerStore(QueueScripts, QueueConsumerStore):
             in_flight=in_flight,
             counted=counted,
             by_key=dict(zip(by_key[::2], by_key[1::2], strict=True)),
+        )
+
+    async def add_acknowledge_times(self, queue: LogAddress, counts: Mapping[int, int]) -> None:
+        _, _, times = consumer_keys(queue.namespace, queue.log_id)
+        buckets = [number for bucket in counts.items() for number in bucket]
+        await self._pipeline.write(
+            "add_acknowledge_times", [times], limits.ACKNOWLEDGE_TIMES_RETENTION_MS, *buckets
         )

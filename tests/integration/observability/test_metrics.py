@@ -26,7 +26,7 @@ from storage.domain.access.permissions import Effect, Grant
 from storage.domain.groups.group import GroupKind, GroupSpec
 from storage.domain.log.record_batch import Record
 from storage.domain.names import GroupName, QueueName, StreamName
-from storage.domain.queues.message import NewMessage
+from storage.domain.queues.message import NewMessage, SettleAction, Settlement
 from storage.domain.queues.queue import QueueSpec
 from storage.embedded.processes import child_setup
 from storage.settings import StorageSettings
@@ -141,7 +141,10 @@ async def test_objects_are_reported_by_name(secured_service):
         GroupName("readers"), GroupSpec(stream="clicks", kind=GroupKind.SIMPLE)
     )
     await storage.streams.append(StreamName("clicks"), [Record(b"x")] * 4)
-    await storage.queues.send(ORDERS, [NewMessage(b"x")])
+    await storage.queues.send(ORDERS, [NewMessage(b"x")] * 2)
+    [received] = await storage.queues.receive(ORDERS)
+    await storage.queues.settle(ORDERS, [Settlement(received.receipt_handle, SettleAction.ACK)])
+    await storage.queues._acknowledge_times.report()
     await storage.time_series.sample()
 
     text = (
@@ -160,6 +163,8 @@ async def test_objects_are_reported_by_name(secured_service):
 
     at = {"namespace": "default", "queue": "orders"}
     assert value(text, "millstream_object_queue_messages", **at, state="ready") == 1
+    median = value(text, "millstream_object_queue_acknowledge_seconds", **at, quantile="0.5")
+    assert 0 <= median < 60
     of_stream = {"namespace": "default", "stream": "clicks"}
     assert value(text, "millstream_object_stream_last_offset", **of_stream, shard="0") == 3
     assert value(text, "millstream_object_stream_records_in_total", **of_stream) == 4

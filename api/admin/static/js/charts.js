@@ -24,7 +24,7 @@ const ms = (value) => {
   for (const [limit, unit] of [[86400000, "d"], [3600000, "h"], [60000, "min"], [1000, "s"]]) if (value >= limit) return `${+(value / limit).toFixed(1)} ${unit}`;
   return `${Math.round(value)} ms`;
 };
-const SPELL = { count: short, rate: (value) => `${short(value)}/s`, bytes, seconds: (value) => ms(value * 1000) };
+const SPELL = { count: short, rate: (value) => `${short(value)}/s`, bytes, seconds: (value) => ms(value * 1000), ratio: (value) => `${+(value * 100).toFixed(1)} %` };
 
 // Steps that people count in: a chart of ages goes by minutes and hours, one of bytes by powers of two.
 const INCREMENTS = {

@@ -50,8 +50,8 @@ local function counts_of(now, next_offset)
   local living = redis.call('XLEN', K.log) + redis.call('ZCARD', K.kept)
   local meta = redis.call('HMGET', K.meta, 'deduplicated', 'acknowledged', 'expired', 'purged', 'receives', 'bytes',
     'cursor', 'skipped', 'moved_in', 'moved_out', 'parked', 'dropped', 'bytes_gone', 'dead_exhausted', 'dead_rejected',
-    'dead_full')
-  for index = 1, 16 do
+    'dead_full', 'failed')
+  for index = 1, 17 do
     meta[index] = tonumber(meta[index] or '0')
   end
   local ready = living - delayed - in_flight - meta[11]
@@ -59,5 +59,5 @@ local function counts_of(now, next_offset)
     next_offset - meta[8] - meta[9], meta[1], meta[2], meta[3], meta[4], meta[5], meta[6],
     ready > 0 and oldest_ready(meta[7]) or -1,
     redis.call('ZCARD', K.moving), meta[9], meta[10], meta[11], meta[12], meta[6] - meta[13], meta[14], meta[15],
-    meta[16] }
+    meta[16], meta[17] }
 end

@@ -388,6 +388,7 @@ local function end_lease(offset, attempts_max, now)
   local record = record_of(offset)
   redis.call('ZREM', K.leases, offset)
   record[CRASHES] = record[CRASHES] + 1
+  count('failed', 1)
   note(offset, 'lease_ended', 0, record[CRASHES])
   if outlived(record, now) then
     drop(offset, record)

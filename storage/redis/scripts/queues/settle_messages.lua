@@ -110,6 +110,7 @@ end
 
 local function fail(offset, record, delay_ms, reason, details, fatal)
   record[FAILURES] = record[FAILURES] + 1
+  count('failed', 1)
   keep_failure(record, reason, details)
   if fatal or exhausted(record, attempts_max) then
     redis.call('ZREM', K.leases, offset)

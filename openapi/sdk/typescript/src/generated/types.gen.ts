@@ -3808,6 +3808,32 @@ export type QueueMeasurement = {
      * Acknowledged Per Second
      */
     acknowledged_per_second: number | null;
+    /**
+     * Failed Per Second
+     *
+     * Deliveries that ended with a nack, a reject or without a verdict.
+     */
+    failed_per_second: number | null;
+    /**
+     * Failure Ratio
+     *
+     * Failed deliveries among those that ended, from 0 to 1.
+     */
+    failure_ratio: number | null;
+    /**
+     * Acknowledge P50 Seconds
+     *
+     * Median time from send to acknowledgement.
+     */
+    acknowledge_p50_seconds: number | null;
+    /**
+     * Acknowledge P95 Seconds
+     */
+    acknowledge_p95_seconds: number | null;
+    /**
+     * Acknowledge P99 Seconds
+     */
+    acknowledge_p99_seconds: number | null;
 };
 
 /**

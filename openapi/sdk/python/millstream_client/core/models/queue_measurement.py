@@ -29,6 +29,11 @@ class QueueMeasurement:
             sent_per_second (float | None):
             received_per_second (float | None):
             acknowledged_per_second (float | None):
+            failed_per_second (float | None): Deliveries that ended with a nack, a reject or without a verdict.
+            failure_ratio (float | None): Failed deliveries among those that ended, from 0 to 1.
+            acknowledge_p50_seconds (float | None): Median time from send to acknowledgement.
+            acknowledge_p95_seconds (float | None):
+            acknowledge_p99_seconds (float | None):
     """
 
     measured_at: datetime.datetime
@@ -43,6 +48,11 @@ class QueueMeasurement:
     sent_per_second: float | None
     received_per_second: float | None
     acknowledged_per_second: float | None
+    failed_per_second: float | None
+    failure_ratio: float | None
+    acknowledge_p50_seconds: float | None
+    acknowledge_p95_seconds: float | None
+    acknowledge_p99_seconds: float | None
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
@@ -77,6 +87,21 @@ class QueueMeasurement:
         acknowledged_per_second: float | None
         acknowledged_per_second = self.acknowledged_per_second
 
+        failed_per_second: float | None
+        failed_per_second = self.failed_per_second
+
+        failure_ratio: float | None
+        failure_ratio = self.failure_ratio
+
+        acknowledge_p50_seconds: float | None
+        acknowledge_p50_seconds = self.acknowledge_p50_seconds
+
+        acknowledge_p95_seconds: float | None
+        acknowledge_p95_seconds = self.acknowledge_p95_seconds
+
+        acknowledge_p99_seconds: float | None
+        acknowledge_p99_seconds = self.acknowledge_p99_seconds
+
         field_dict: dict[str, Any] = {}
         field_dict.update(self.additional_properties)
         field_dict.update(
@@ -93,6 +118,11 @@ class QueueMeasurement:
                 "sent_per_second": sent_per_second,
                 "received_per_second": received_per_second,
                 "acknowledged_per_second": acknowledged_per_second,
+                "failed_per_second": failed_per_second,
+                "failure_ratio": failure_ratio,
+                "acknowledge_p50_seconds": acknowledge_p50_seconds,
+                "acknowledge_p95_seconds": acknowledge_p95_seconds,
+                "acknowledge_p99_seconds": acknowledge_p99_seconds,
             }
         )
 
@@ -153,6 +183,41 @@ class QueueMeasurement:
 
         acknowledged_per_second = _parse_acknowledged_per_second(d.pop("acknowledged_per_second"))
 
+        def _parse_failed_per_second(data: object) -> float | None:
+            if data is None:
+                return data
+            return cast(float | None, data)
+
+        failed_per_second = _parse_failed_per_second(d.pop("failed_per_second"))
+
+        def _parse_failure_ratio(data: object) -> float | None:
+            if data is None:
+                return data
+            return cast(float | None, data)
+
+        failure_ratio = _parse_failure_ratio(d.pop("failure_ratio"))
+
+        def _parse_acknowledge_p50_seconds(data: object) -> float | None:
+            if data is None:
+                return data
+            return cast(float | None, data)
+
+        acknowledge_p50_seconds = _parse_acknowledge_p50_seconds(d.pop("acknowledge_p50_seconds"))
+
+        def _parse_acknowledge_p95_seconds(data: object) -> float | None:
+            if data is None:
+                return data
+            return cast(float | None, data)
+
+        acknowledge_p95_seconds = _parse_acknowledge_p95_seconds(d.pop("acknowledge_p95_seconds"))
+
+        def _parse_acknowledge_p99_seconds(data: object) -> float | None:
+            if data is None:
+                return data
+            return cast(float | None, data)
+
+        acknowledge_p99_seconds = _parse_acknowledge_p99_seconds(d.pop("acknowledge_p99_seconds"))
+
         queue_measurement = cls(
             measured_at=measured_at,
             ready=ready,
@@ -166,6 +231,11 @@ class QueueMeasurement:
             sent_per_second=sent_per_second,
             received_per_second=received_per_second,
             acknowledged_per_second=acknowledged_per_second,
+            failed_per_second=failed_per_second,
+            failure_ratio=failure_ratio,
+            acknowledge_p50_seconds=acknowledge_p50_seconds,
+            acknowledge_p95_seconds=acknowledge_p95_seconds,
+            acknowledge_p99_seconds=acknowledge_p99_seconds,
         )
 
         queue_measurement.additional_properties = d
