@@ -101,6 +101,7 @@ from storage.streams.idempotent_append import IdempotentAppender
 from storage.streams.read import RecordReader
 from storage.streams.registered_consumers import RegisteredConsumers
 from storage.streams.reshard import Resharder
+from storage.streams.shard_loads import ShardLoads
 from storage.streams.staged_writes import StagedWrites
 from storage.timeseries.collector import ResourceCollector
 from storage.timeseries.query import TimeSeriesQuery
@@ -126,6 +127,7 @@ class Storage:
     parked_groups: QueueParkedGroups
     streams: Streams
     record_reader: RecordReader
+    shard_loads: ShardLoads
     arrow_reader: ArrowReader
     moves: Moves
     groups: Groups
@@ -374,6 +376,7 @@ async def open_storage(
             parked_groups=QueueParkedGroups(hot_contents, queue_executor, clock),
             streams=streams,
             record_reader=record_reader,
+            shard_loads=ShardLoads(record_reader, stream_executor, clock),
             arrow_reader=ArrowReader(RedisRangeReader(pipeline), stream_executor, tiered),
             moves=moves,
             groups=groups,

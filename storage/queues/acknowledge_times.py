@@ -16,8 +16,8 @@ from storage.concurrency.periodic import periodic
 from storage.domain import limits
 from storage.domain.clock import Clock
 from storage.domain.errors import MillstreamError
+from storage.domain.histogram import bucket_of
 from storage.domain.log.address import LogAddress
-from storage.domain.log_histogram import bucket_of
 from storage.domain.queues.message import Settled
 from storage.domain.queues.queue import Queue
 from storage.hot_store.queue_consumers import QueueConsumerStore

@@ -12,8 +12,8 @@ from storage.concurrency.tasks import in_batches
 from storage.domain import limits
 from storage.domain.clock import Clock
 from storage.domain.groups.group import without_holes
+from storage.domain.histogram import percentile
 from storage.domain.log.address import LogAddress
-from storage.domain.log_histogram import percentile
 from storage.domain.names import LogId
 from storage.domain.timeseries.samples import QUEUE, GroupSample, QueueSample, StreamSample, Values
 from storage.hot_store.errors import LogNotReady

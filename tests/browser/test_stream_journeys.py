@@ -11,7 +11,7 @@ from storage.domain.groups.group import Commit, GroupKind, GroupSpec
 from storage.domain.jobs import JobState
 from storage.domain.log.record_batch import Record
 from storage.domain.names import GroupName, StreamName
-from storage.domain.streams.stream import StreamSpec
+from storage.domain.streams.stream import StreamSpec, hash_key
 from tests.browser.conftest import a_context
 from tests.browser.observations import Complaints, look
 from tests.browser.world import MARKER
@@ -218,6 +218,7 @@ async def test_shard_is_split_at_the_chosen_point(page, service):
 
     await page.get_by_role("button", name="Split").first.click()
     dialog = page.get_by_role("dialog")
+    await dialog.get_by_label("Divide the records of the last minute evenly").uncheck()
     await dialog.get_by_label("Split point").fill("25")
     told = "Shard 0 (100 % of the hash keys) splits into 25 % and 75 %."
     await expect(dialog.get_by_text(told)).to_be_visible()
@@ -227,6 +228,46 @@ async def test_shard_is_split_at_the_chosen_point(page, service):
 
     [first, second] = (await storage.catalog.fresh_stream(stream)).open_shards
     assert first.last_hash_key + 1 == second.first_hash_key == 2**126
+
+
+async def test_hot_shard_is_found_and_its_load_divided(page, service):
+    storage = service.storage
+    stream = await a_stream(storage, "hot-shard", 0, shards=2)
+    hot, quiet = (await storage.catalog.fresh_stream(stream)).open_shards
+    keys = [key for number in range(400) if hot.takes(hash_key(key := f"user-{number}"))]
+    await storage.streams.append(stream, [Record(b"x", key) for key in keys])
+    await page.goto("/ui/streams/hot-shard/shards")
+
+    await expect(page.locator(f"#shard-{hot.index}")).to_contain_text("100 %")
+    await look(page, "journey-hot-shard")
+    await page.get_by_role("button", name="Split").first.click()
+    dialog = page.get_by_role("dialog")
+    await expect(dialog.locator("[data-split]")).to_have_value(str(hot.index))
+    await expect(dialog.get_by_text("The busier one gets 50 % of its records.")).to_be_visible()
+    await look(page, "journey-hot-shard-split")
+    await dialog.get_by_role("button", name="Split").click()
+    await expect(page.locator("#shard-2")).to_be_visible()
+
+    [first, _] = [
+        shard
+        for shard in (await storage.catalog.fresh_stream(stream)).open_shards
+        if shard.index != quiet.index
+    ]
+    of_first = sum(first.takes(hash_key(key)) for key in keys)
+    assert of_first == pytest.approx(len(keys) / 2, abs=1)
+
+
+async def test_shard_with_one_hot_key_is_not_worth_a_split(page, service):
+    storage = service.storage
+    stream = await a_stream(storage, "hot-key", 0)
+    keys = ["tenant-7"] * 90 + [f"user-{number}" for number in range(10)]
+    await storage.streams.append(stream, [Record(b"x", key) for key in keys])
+    await page.goto("/ui/streams/hot-key/shards")
+
+    await expect(page.locator("#shard-0")).to_contain_text("tenant-7 90 %")
+    await expect(page.get_by_text("One key: a split does not help")).to_be_visible()
+    await page.get_by_role("button", name="Split").first.click()
+    await expect(page.get_by_text("One key has most of its records")).to_be_visible()
 
 
 async def test_settings_show_difference_before_saving(page, service):

@@ -6,7 +6,7 @@ Its memory does not grow with the number of values.
 from collections import Counter
 from collections.abc import Iterable
 
-from storage.domain.log_histogram import bucket_of, percentile
+from storage.domain.histogram import bucket_of, percentile
 
 SUB_BITS = 7
 PERCENTILES = (50.0, 95.0, 99.0, 99.9)

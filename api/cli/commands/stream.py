@@ -23,7 +23,7 @@ from api.cli.shell.options import (
     fields,
     option,
 )
-from api.cli.shell.output import Column, show_age_of, table, to_row
+from api.cli.shell.output import Column, Row, show_age_of, show_value, table, to_row
 from api.cli.shell.terminal import Terminal, noun, verb
 
 stream = noun()
@@ -40,6 +40,23 @@ STREAMS = table(
     "archive",
 )
 SHARDS = table(Column("index", "shard"), "open", "parents", "start", "next", "bytes", "fenced")
+
+
+def _show_share(share: float) -> str:
+    return f"{share:.0%}"
+
+
+def _show_keys(keys: list[Row]) -> str:
+    return ", ".join(f"{show_value(key['key'])} {_show_share(key['share'])}" for key in keys) or "-"
+
+
+LOADS = table(
+    "shard",
+    Column("records_per_second", "records/s"),
+    Column("bytes_per_second", "bytes/s"),
+    Column("keys", "hottest keys", _show_keys),
+    Column("split.larger_share", "larger half after a split", _show_share),
+)
 MEASUREMENT = table("records", "bytes_held", Column("records_in_per_second", "records/s"))
 GROUPS = table(
     "name",
@@ -54,7 +71,15 @@ GROUPS = table(
 Shards = Annotated[
     int | None, option("--shards", "Split and merge to this number of equal shards.")
 ]
-Split = Annotated[int | None, option("--split", "Split this shard into two halves.")]
+Split = Annotated[int | None, option("--split", "Split this shard, in its middle by default.")]
+SplitAt = Annotated[
+    str | None,
+    option(
+        "--at",
+        "With --split: the hash key to split at, or 'load' to divide the recent records.",
+        metavar="HASH_KEY",
+    ),
+]
 Merge = Annotated[tuple[int, int] | None, option("--merge", "Merge these two adjacent shards.")]
 RetentionOption = Annotated[Any, duration("--retention", help="Retention period.")]
 
@@ -129,7 +154,12 @@ def show(cli: Terminal, name: StreamName) -> None:
     ],
 )
 def reshard(
-    cli: Terminal, name: StreamName, shards: Shards = None, split: Split = None, merge: Merge = None
+    cli: Terminal,
+    name: StreamName,
+    shards: Shards = None,
+    split: Split = None,
+    split_at: SplitAt = None,
+    merge: Merge = None,
 ) -> None:
     """Change the number of shards.
 
@@ -137,11 +167,35 @@ def reshard(
     """
     if sum(one is not None for one in (shards, split, merge)) != 1:
         raise CliError("specify one of --shards, --split and --merge", ExitCode.USAGE)
-    after = cli.client.stream(name).reshard(shards, split=split, merge=merge)
+    if split_at is not None and split is None:
+        raise CliError("--at needs --split", ExitCode.USAGE)
+    at_hash_key = _split_point(cli, name, split, split_at)
+    after = cli.client.stream(name).reshard(
+        shards, split=split, at_hash_key=at_hash_key, merge=merge
+    )
     if cli.out.for_people:
         cli.out.done(f"Stream {name} has {sum(one.open_ for one in after)} open shards.")
     else:
         cli.out.rows(map(to_row, after), SHARDS)
+
+
+def _split_point(cli: Terminal, name: str, shard: int | None, split_at: str | None) -> int | None:
+    """Return the hash key to split a shard at; None for its middle."""
+    if split_at is None or split_at.isdecimal():
+        return None if split_at is None else int(split_at)
+    if split_at != "load":
+        raise CliError("--at takes a hash key, which is a number, or 'load'", ExitCode.USAGE)
+    load = next((item for item in cli.client.stream(name).load() if item.shard == shard), None)
+    if load is None or load.split is None:
+        reason = "has no recent records" if load is None or not load.sampled else "has one hot key"
+        raise CliError(f"shard {shard} {reason}: a split would not divide its load", ExitCode.USAGE)
+    return int(load.split.at_hash_key)
+
+
+@verb(stream, "load", examples=["millstream stream load clicks"])
+def load(cli: Terminal, name: StreamName) -> None:
+    """Show the load and hottest keys of each shard."""
+    cli.out.rows(map(to_row, cli.client.stream(name).load()), LOADS)
 
 
 @delete_verb(STREAM, StreamNames, "millstream stream rm copies clicks --yes")

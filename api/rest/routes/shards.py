@@ -14,12 +14,15 @@ from api.rest.schemas.shard import (
     FenceConfig,
     FenceOut,
     Reshard,
+    ShardLoadOut,
     ShardOut,
     Shards,
+    StreamLoad,
     Truncate,
     TruncatedOut,
 )
 from storage.bootstrap import Storage
+from storage.domain import limits
 from storage.domain.access.permissions import Action
 from storage.domain.errors import OutcomeUnknown, StorageBusy, StorageUnavailable, ValidationFailed
 from storage.domain.names import StreamName
@@ -38,6 +41,19 @@ _RECORD = f"#/components/schemas/{RecordOut.__name__}"
 async def list_shards(stream: StreamPath, storage: StorageDep) -> Shards:
     """List the shards of a stream, open and closed, with the extent of their logs."""
     return await _shards(storage, stream)
+
+
+@router.get("/load", dependencies=[READ])
+async def get_stream_load(stream: StreamPath, storage: StorageDep) -> StreamLoad:
+    """Return the load of each open shard over the last minute.
+
+    It has the shard's hottest keys, and where to split it.
+    """
+    loads = await storage.shard_loads.of_stream(stream)
+    return StreamLoad(
+        window_seconds=limits.SHARD_LOAD_WINDOW_MS / limits.SECOND_MS,
+        items=[ShardLoadOut.from_domain(load) for load in loads],
+    )
 
 
 @router.post("/reshard", dependencies=[MANAGE, JSON_ONLY])
@@ -143,6 +159,26 @@ _CHILD = {
 EXAMPLES = {
     "list_shards": Example(
         "/v1/streams/clicks/shards", answer={"stream_id": STREAM_ID, "items": [_SHARD]}
+    ),
+    "get_stream_load": Example(
+        "/v1/streams/clicks/load",
+        answer={
+            "window_seconds": 60,
+            "items": [
+                {
+                    "shard": 0,
+                    "records_per_second": 812.5,
+                    "bytes_per_second": 104_000,
+                    "sampled": 1000,
+                    "keyless_share": 0,
+                    "keys": [{"key": "user-1", "share": 0.31}, {"key": "user-7", "share": 0.12}],
+                    "split": {
+                        "at_hash_key": "85070591730234615865843651857942052864",
+                        "larger_share": 0.52,
+                    },
+                }
+            ],
+        },
     ),
     "get_latest_record": Example(
         "/v1/streams/clicks/keys/user-1",

@@ -7,6 +7,7 @@ from pydantic import BaseModel, Field
 from api.rest.field_map import Mapped
 from api.rest.schema_base import Config, Time
 from storage.domain import limits
+from storage.domain.streams.shard_load import LoadSplit
 from storage.domain.streams.stream import ShardState
 
 HashKey = Annotated[str, Field(pattern=r"^(0|[1-9][0-9]{0,38})$")]
@@ -109,3 +110,51 @@ class Shards(BaseModel):
 
     stream_id: str
     items: list[ShardOut]
+
+
+class KeyLoadOut(Mapped):
+    """A partition key and its share of the sampled records, from 0 to 1."""
+
+    key: str
+    share: float
+
+
+class LoadSplitOut(Mapped):
+    """A split point, and the share of the sampled records that the larger child would take."""
+
+    at_hash_key: Annotated[str, Field(description="For `split.at_hash_key` of a reshard.")]
+    larger_share: float
+
+    @classmethod
+    def from_domain(cls, value: LoadSplit, **others: Any) -> Self:
+        return super().from_domain(value, at_hash_key=str(value.at_hash_key), **others)
+
+
+class ShardLoadOut(Mapped):
+    """Load of an open shard over the last minute, from a sample of its records."""
+
+    shard: int
+    records_per_second: float
+    bytes_per_second: float
+    sampled: Annotated[
+        int,
+        Field(
+            description="Records that were looked at; 0 for a shard that is not among the busiest."
+        ),
+    ]
+    keyless_share: Annotated[float, Field(description="Share of the records without a key.")]
+    keys: Annotated[list[KeyLoadOut], Field(description="The most frequent keys.")]
+    split: Annotated[
+        LoadSplitOut | None,
+        Field(
+            description="The split that divides the load most evenly; null if one key makes so much"
+            " of it that no split helps."
+        ),
+    ]
+
+
+class StreamLoad(BaseModel):
+    """Loads of the open shards of a stream."""
+
+    window_seconds: float
+    items: list[ShardLoadOut]

@@ -1,6 +1,6 @@
 """Limits of streams."""
 
-from storage.domain.limits._shared import DAY_MS, HOUR_MS, MIB, MINUTE_MS
+from storage.domain.limits._shared import DAY_MS, HOUR_MS, KIB, MIB, MINUTE_MS, SECOND_MS
 
 # Streams
 READ_RECORDS_MAX = 10_000
@@ -28,6 +28,17 @@ CLOSED_SHARD_MS_MIN = DAY_MS  # an empty closed shard is kept this long, unless 
 STREAM_RETENTION_MS_MIN = MINUTE_MS
 STREAM_RETENTION_MS_MAX = 3650 * DAY_MS
 STREAM_RETENTION_MS_DEFAULT = 7 * DAY_MS
+
+# Load of shards
+SHARD_LOAD_WINDOW_MS = MINUTE_MS
+SHARD_LOAD_CACHE_MS = 4 * SECOND_MS
+SHARD_LOAD_CONCURRENCY_MAX = 32  # shards whose rate is read concurrently
+SHARD_LOAD_SAMPLED_MAX = 16  # of a stream, the busiest
+SHARD_LOAD_READS = 10  # of a shard
+SHARD_LOAD_READ_RECORDS = 100
+SHARD_LOAD_READ_BYTES = 128 * KIB
+SHARD_LOAD_KEYS_MAX = 5
+SHARD_LOAD_SPLIT_SHARE_MAX = 0.8  # a split that leaves more to one of the children does not help
 
 # Streams as Arrow tables
 TABLE_BYTES_MAX = 16 * MIB  # records returned as one Arrow stream: a row group of the archive

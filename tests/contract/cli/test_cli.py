@@ -267,6 +267,36 @@ def test_offset_requires_shard(clicks):
     assert millstream("stream", "tail", clicks, "--shard", "9").code == 3
 
 
+def test_split_divides_recent_records(clicks):
+    for number in range(8):
+        millstream("stream", "put", clicks, "x", "--key", f"user-{number}")
+    loads = millstream("stream", "load", clicks, "-o", "json").json
+    busy = max(loads, key=lambda load: load["sampled"])
+
+    assert busy["split"]["larger_share"] < 0.8
+    assert "user-" in millstream("stream", "load", clicks).out
+    assert "3 open shards" in reshard_by_load(clicks, busy["shard"]).out
+
+
+def test_hot_key_is_not_split(clicks):
+    for _ in range(3):
+        millstream("stream", "put", clicks, "x", "--key", "tenant-7")
+    loads = millstream("stream", "load", clicks, "-o", "json").json
+    [hot, idle] = sorted(loads, key=lambda load: -load["sampled"])
+
+    assert "has one hot key" in reshard_by_load(clicks, hot["shard"]).err
+    assert "has no recent records" in reshard_by_load(clicks, idle["shard"]).err
+
+
+@pytest.mark.parametrize("options", [("--at", "load"), ("--split", "0", "--at", "half")])
+def test_invalid_split_point_is_refused(clicks, options):
+    assert millstream("stream", "reshard", clicks, *options).code == 2
+
+
+def reshard_by_load(stream, shard):
+    return millstream("stream", "reshard", stream, "--split", str(shard), "--at", "load")
+
+
 def test_stream_is_resharded(clicks):
     assert millstream("stream", "reshard", clicks).code == 2
     assert "4 open shards" in millstream("stream", "reshard", clicks, "--shards", "4").out

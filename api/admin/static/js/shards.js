@@ -13,10 +13,15 @@ const showSplit = () => {
   const select = document.querySelector("[data-split]");
   if (!select) return;
   const [first, next] = rangeOf(select);
-  const at = first + ((next - first) * BigInt(document.querySelector("[data-split-at]").value)) / 100n;
+  const { median, larger, sampled } = select.selectedOptions[0].dataset;
+  document.querySelector("[data-split-median]").hidden = !median;
+  const byLoad = median && document.querySelector("[data-split-by-load]").checked;
+  document.querySelector("[data-split-place]").hidden = byLoad;
+  const at = byLoad ? BigInt(median) : first + ((next - first) * BigInt(document.querySelector("[data-split-at]").value)) / 100n;
   document.querySelector("[data-split-key]").value = String(at);
-  document.querySelector("[data-split-preview]").textContent =
-    `Shard ${select.value} (${share(first, next)} of the hash keys) splits into ${share(first, at)} and ${share(at, next)}.`;
+  const ranges = `Shard ${select.value} (${share(first, next)} of the hash keys) splits into ${share(first, at)} and ${share(at, next)}.`;
+  const load = byLoad ? ` The busier one gets ${larger} of its records.` : sampled != null && !median ? " One key has most of its records: a split does not help." : "";
+  document.querySelector("[data-split-preview]").textContent = ranges + load;
 };
 
 const showMerge = () => {
@@ -28,7 +33,7 @@ const showMerge = () => {
 };
 
 document.addEventListener("input", (event) => {
-  if (event.target.matches("[data-split], [data-split-at]")) showSplit();
+  if (event.target.matches("[data-split], [data-split-at], [data-split-by-load]")) showSplit();
   if (event.target.matches("[data-merge]")) showMerge();
 });
 document.addEventListener("ms:open", () => (showSplit(), showMerge()));

@@ -105,6 +105,7 @@ export const REPEATS: readonly (readonly [string, string, string, readonly strin
   ["POST", "/v1/streams/{stream}/commits", "safe", []],
   ["GET", "/v1/streams/{stream}/events", "safe", []],
   ["GET", "/v1/streams/{stream}/keys/{key}", "safe", []],
+  ["GET", "/v1/streams/{stream}/load", "safe", []],
   ["POST", "/v1/streams/{stream}/records", "keyed", []],
   ["GET", "/v1/streams/{stream}/records", "safe", []],
   ["POST", "/v1/streams/{stream}/records/raw", "keyed", []],

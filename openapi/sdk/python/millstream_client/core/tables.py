@@ -51,6 +51,7 @@ REPEATS: dict[str, str] = {
     "get_source_stats": "safe",
     "get_source_url": "safe",
     "get_stream": "safe",
+    "get_stream_load": "safe",
     "get_stream_series": "safe",
     "get_webhook": "safe",
     "join_group": "guarded",

@@ -18,6 +18,7 @@ from millstream_client.core.api.streams.change_stream import change_stream
 from millstream_client.core.api.streams.delete_stream import delete_stream
 from millstream_client.core.api.streams.get_latest_record import get_latest_record
 from millstream_client.core.api.streams.get_stream import get_stream
+from millstream_client.core.api.streams.get_stream_load import get_stream_load
 from millstream_client.core.api.streams.list_shards import list_shards
 from millstream_client.core.api.streams.put_fence import put_fence
 from millstream_client.core.api.streams.put_stream import put_stream
@@ -40,6 +41,7 @@ from millstream_client.sync.subscriptions import Subscription
 
 if TYPE_CHECKING:
     from millstream_client.core.models.record_out import RecordOut
+    from millstream_client.core.models.shard_load_out import ShardLoadOut
     from millstream_client.core.models.shard_out import ShardOut
     from millstream_client.core.models.stream_out import StreamOut
     from millstream_client.gaps import OnGap
@@ -226,6 +228,10 @@ class Stream(Following):
     def shards(self) -> list[ShardOut]:
         """List the shards, open and closed, with their extents."""
         return (self.transport.call(list_shards(self.name))).items
+
+    def load(self) -> list[ShardLoadOut]:
+        """Return the load of each open shard over the last minute, with its hottest keys."""
+        return (self.transport.call(get_stream_load(self.name))).items
 
     def reshard(
         self,

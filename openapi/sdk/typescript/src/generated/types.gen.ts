@@ -2056,6 +2056,22 @@ export type KeyCreated = {
 export type KeyKind = 'key' | 'access_key' | 'pair' | 'token';
 
 /**
+ * KeyLoadOut
+ *
+ * A partition key and its share of the sampled records, from 0 to 1.
+ */
+export type KeyLoadOut = {
+    /**
+     * Key
+     */
+    key: string;
+    /**
+     * Share
+     */
+    share: number;
+};
+
+/**
  * KeyOut
  *
  * A credential without its secret.
@@ -2505,6 +2521,24 @@ export type LiveOut = {
      * Status
      */
     status: string;
+};
+
+/**
+ * LoadSplitOut
+ *
+ * A split point, and the share of the sampled records that the larger child would take.
+ */
+export type LoadSplitOut = {
+    /**
+     * At Hash Key
+     *
+     * For `split.at_hash_key` of a reshard.
+     */
+    at_hash_key: string;
+    /**
+     * Larger Share
+     */
+    larger_share: number;
 };
 
 /**
@@ -5337,6 +5371,48 @@ export type ShardLagOut = {
 };
 
 /**
+ * ShardLoadOut
+ *
+ * Load of an open shard over the last minute, from a sample of its records.
+ */
+export type ShardLoadOut = {
+    /**
+     * Shard
+     */
+    shard: number;
+    /**
+     * Records Per Second
+     */
+    records_per_second: number;
+    /**
+     * Bytes Per Second
+     */
+    bytes_per_second: number;
+    /**
+     * Sampled
+     *
+     * Records that were looked at; 0 for a shard that is not among the busiest.
+     */
+    sampled: number;
+    /**
+     * Keyless Share
+     *
+     * Share of the records without a key.
+     */
+    keyless_share: number;
+    /**
+     * Keys
+     *
+     * The most frequent keys.
+     */
+    keys: Array<KeyLoadOut>;
+    /**
+     * The split that divides the load most evenly; null if one key makes so much of it that no split helps.
+     */
+    split: LoadSplitOut | null;
+};
+
+/**
  * ShardMode
  *
  * Placement of records in a target stream.
@@ -6067,6 +6143,22 @@ export type StreamConfig = {
     tags?: {
         [key: string]: string;
     };
+};
+
+/**
+ * StreamLoad
+ *
+ * Loads of the open shards of a stream.
+ */
+export type StreamLoad = {
+    /**
+     * Window Seconds
+     */
+    window_seconds: number;
+    /**
+     * Items
+     */
+    items: Array<ShardLoadOut>;
 };
 
 /**
@@ -11773,6 +11865,36 @@ export type GetLatestRecordResponses = {
 };
 
 export type GetLatestRecordResponse = GetLatestRecordResponses[keyof GetLatestRecordResponses];
+
+export type GetStreamLoadData = {
+    body?: never;
+    path: {
+        /**
+         * 1 to 80 of A-Z a-z 0-9 _ . -
+         */
+        stream: string;
+    };
+    query?: never;
+    url: '/v1/streams/{stream}/load';
+};
+
+export type GetStreamLoadErrors = {
+    /**
+     * A problem
+     */
+    default: Problem;
+};
+
+export type GetStreamLoadError = GetStreamLoadErrors[keyof GetStreamLoadErrors];
+
+export type GetStreamLoadResponses = {
+    /**
+     * Successful Response
+     */
+    200: StreamLoad;
+};
+
+export type GetStreamLoadResponse = GetStreamLoadResponses[keyof GetStreamLoadResponses];
 
 export type ReadStreamData = {
     body?: never;

@@ -11,6 +11,7 @@ import {
   getArchive,
   getLatestRecord,
   getStream,
+  getStreamLoad,
   listArchivedFiles,
   listShards,
   putFence,
@@ -27,6 +28,7 @@ import type {
   FenceConfig,
   RecordIn,
   Reshard,
+  ShardLoadOut,
   ShardOut,
   StreamConfig,
   StreamOut,
@@ -190,6 +192,11 @@ export class Stream extends StreamReads {
   /** List the shards, open and closed, with their extents. */
   async shards(): Promise<ShardOut[]> {
     return (await listShards(this.at)).data.items;
+  }
+
+  /** Return the load of each open shard over the last minute, with its hottest keys. */
+  async load(): Promise<ShardLoadOut[]> {
+    return (await getStreamLoad(this.at)).data.items;
   }
 
   /** Reshard to a number of equal `shards`, `split` one shard, or `merge` two adjacent ones. */

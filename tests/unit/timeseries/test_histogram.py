@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from storage.domain.log_histogram import bucket_of, end_of, percentile
+from storage.domain.histogram import bucket_of, end_of, percentile
 
 
 @given(st.integers(0, 10**12), st.integers(0, 7))
