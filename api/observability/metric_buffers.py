@@ -69,6 +69,12 @@ class HistogramBuffer:
         self._buckets[bisect_left(LATENCY_SECONDS, seconds)] += 1
         self._total_seconds += seconds
 
+    def observe_all(self, seconds: Sequence[float]) -> None:
+        """Count several observations."""
+        for duration in seconds:
+            self._buckets[bisect_left(LATENCY_SECONDS, duration)] += 1
+        self._total_seconds += sum(seconds)
+
     def flush(self) -> None:
         """Add the pending observations to the histogram."""
         if not any(self._buckets):
@@ -201,11 +207,13 @@ class ProtocolMetrics:
     def delivered(self, messages: Sequence[ReceivedMessage]) -> None:
         """Count messages that a consumer received."""
         self.read(len(messages))
-        for message in messages:
-            if message.receive_count > 1:
-                self._redelivered.count += 1
-            else:
-                self._end_to_end.observe((message.first_received_at_ms - message.sent_at_ms) / 1000)
+        waits_s = [
+            (message.first_received_at_ms - message.sent_at_ms) / 1000
+            for message in messages
+            if message.receive_count == 1
+        ]
+        self._redelivered.count += len(messages) - len(waits_s)
+        self._end_to_end.observe_all(waits_s)
 
     def settled(self, action: SettleAction, count: int) -> None:
         """Count deliveries settled with an action."""
