@@ -7,8 +7,8 @@ the message's arrival by the clock of the store.
 """
 
 import asyncio
-from collections import Counter
 from collections.abc import Iterable
+from operator import add
 
 import attrs
 
@@ -18,7 +18,8 @@ from storage.domain.clock import Clock
 from storage.domain.errors import MillstreamError
 from storage.domain.histogram import bucket_of
 from storage.domain.log.address import LogAddress
-from storage.domain.queues.message import Settled
+from storage.domain.names import LogId
+from storage.domain.queues.message import SETTLED, SettleAction, Settled
 from storage.domain.queues.queue import Queue
 from storage.hot_store.queue_consumers import QueueConsumerStore
 from storage.hot_store.queue_store import Verdict
@@ -31,20 +32,29 @@ class AcknowledgeTimes:
 
     _hot: QueueConsumerStore
     _clock: Clock
-    _queues: dict[LogAddress, Counter[int]] = attrs.field(factory=dict, init=False)
+    _queues: dict[LogId, "_Counts"] = attrs.field(factory=dict, init=False)
 
     def count(self, queue: Queue, verdicts: Iterable[Verdict], settled: Iterable[Settled]) -> None:
         """Count the acknowledgements among these verdicts that were accepted."""
-        address, now_ms = address_of(queue), self._clock.now_ms()
-        counts = self._queues.get(address)
+        now_ms = self._clock.now_ms()
+        counts = self._queues.get(queue.log_id) or self._add(queue)
         if counts is None:
-            if len(self._queues) >= limits.ACKNOWLEDGE_TIMES_QUEUES_MAX:
-                return
-            counts = self._queues[address] = Counter()
+            return
+        buckets = counts.buckets
         for (settlement, handle), result in zip(verdicts, settled, strict=True):
-            if settlement.action == "ack" and result.error is None:
-                elapsed_ms = max(0, now_ms - handle.arrival_ms)
-                counts[bucket_of(elapsed_ms, limits.ACKNOWLEDGE_TIMES_SUB_BITS)] += 1
+            if result is SETTLED and settlement.action is SettleAction.ACK:
+                elapsed_ms = now_ms - handle.arrival_ms
+                if 0 <= elapsed_ms < _SHORT_MS:
+                    buckets[_SHORT[elapsed_ms]] += 1
+                else:
+                    buckets[_bucket_of(elapsed_ms)] += 1
+
+    def _add(self, queue: Queue) -> "_Counts | None":
+        """Begin to count for a queue; None if as many are counted as may be."""
+        if len(self._queues) >= limits.ACKNOWLEDGE_TIMES_QUEUES_MAX:
+            return None
+        counts = self._queues[queue.log_id] = _Counts(address_of(queue))
+        return counts
 
     async def report_loop(self) -> None:
         """Add what was counted to the hot store, periodically, until cancelled."""
@@ -58,12 +68,37 @@ class AcknowledgeTimes:
     async def report(self) -> int:
         """Add what was counted since the last report; return the number of queues."""
         queues, self._queues = self._queues, {}
-        await asyncio.gather(*map(self._report, queues, queues.values()))
+        await asyncio.gather(*(self._report(log_id, counts) for log_id, counts in queues.items()))
         return len(queues)
 
-    async def _report(self, queue: LogAddress, counts: Counter[int]) -> None:
+    async def _report(self, log_id: LogId, counts: "_Counts") -> None:
         """Add the counts of one queue; those that cannot be added wait for the next report."""
         try:
-            await self._hot.add_acknowledge_times(queue, counts)
+            await self._hot.add_acknowledge_times(counts.queue, counts.counted())
         except MillstreamError:
-            self._queues.setdefault(queue, Counter()).update(counts)
+            waiting = self._queues.setdefault(log_id, _Counts(counts.queue))
+            waiting.buckets = list(map(add, waiting.buckets, counts.buckets))
+
+
+class _Counts:
+    """Acknowledgements of one queue by bucket of their time."""
+
+    __slots__ = ("buckets", "queue")
+
+    def __init__(self, queue: LogAddress) -> None:
+        self.queue = queue
+        self.buckets = [0] * (_bucket_of(_LONGEST_MS) + 1)
+
+    def counted(self) -> dict[int, int]:
+        """Return the counts that are not 0, by bucket."""
+        return {bucket: count for bucket, count in enumerate(self.buckets) if count}
+
+
+def _bucket_of(elapsed_ms: int) -> int:
+    return bucket_of(min(max(0, elapsed_ms), _LONGEST_MS), limits.ACKNOWLEDGE_TIMES_SUB_BITS)
+
+
+_LONGEST_MS = 2**40
+_SHORT_MS = 2**13
+_SHORT = [_bucket_of(ms) for ms in range(_SHORT_MS)]
+"""Buckets of common times: a look-up costs a third of computing it."""

@@ -109,9 +109,9 @@ def _received_all(
     log_id: LogId, now_ms: int, visibility_timeout_ms: int, rows: Sequence[Reply]
 ) -> list[ReceivedMessage]:
     visible_at_ms = now_ms + visibility_timeout_ms
-    if all(len(row) == _FIRST_DELIVERY for row in rows):
+    if set(map(len, rows)) == {_FIRST_DELIVERY}:
         columns = decode_columns_of([batch for _, batch in rows])
-        if not any(one.headers for one in columns):
+        if not any([one.headers for one in columns]):
             return _first_received(log_id, now_ms, visible_at_ms, rows, columns)
     return [_received(log_id, now_ms, visible_at_ms, row) for row in rows]
 

@@ -343,13 +343,17 @@ async def _is_of_a_cluster(connection: AbstractConnection) -> bool:
     return b"cluster_enabled:1" in cast(bytes, info)
 
 
+_pack: Callable[[Command], bytes] = cast(Any, pack_command)
+"""Encoder of a command; the library states fewer types than it takes."""
+
+
 def packed(commands: Sequence[Command]) -> list[bytes]:
     """Encode commands in pieces; large arguments are pieces of their own, and are not copied."""
     pieces: list[bytes] = []
     small: list[bytes] = []
     for command in commands:
         if _size(command) <= COPIED_BYTES_MAX:
-            small.append(pack_command(cast(Any, command)))
+            small.append(_pack(command))
             continue
         small.append(b"*%d\r\n" % len(command))
         for argument in command:
