@@ -7,6 +7,7 @@ python openapi/generate.py java [folder]         a Java library, compiled; needs
 """
 
 import json
+import keyword
 import os
 import re
 import shutil
@@ -52,6 +53,7 @@ def write_core(package: Path) -> None:
             (made / unused).unlink()
         (made / "__init__.py").write_text('"""Generated from the OpenAPI document."""\n')
         (made / "tables.py").write_text(_tables(json.loads(DOCUMENT.read_text())))
+        (made / "params.py").write_text(_params(json.loads(DOCUMENT.read_text())))
         shutil.rmtree(core, ignore_errors=True)
         shutil.copytree(made, core)
     _format(core)
@@ -83,6 +85,99 @@ def _tables(document: dict[str, Any]) -> str:
         f"GUARDS: dict[str, tuple[str, ...]] = {dict(sorted(guards.items()))!r}\n"
         f"STATUSES: dict[str, int] = {statuses!r}\n"
     )
+
+
+PARAMS = (
+    *("GroupConfig", "QueueConfig", "QueuePatch", "RedriveConfig", "ReplayConfig"),
+    *("SourceConfig", "SourceInto", "SourceWebhook", "StreamConfig", "StreamPatch"),
+)
+"""Schemas of keyword arguments; others that they refer to come with them."""
+
+OWN_PARAMETERS = {
+    "GroupConfig": {"stream"},
+    "ReplayConfig": {"id", "stream", "target", "dry_run"},
+    "SourceConfig": {"webhook", "into"},
+}
+"""Fields that methods take as parameters of their own."""
+
+PARAM_TYPES = {"integer": "int", "number": "float", "string": "str", "boolean": "bool"}
+
+
+def _params(document: dict[str, Any]) -> str:
+    """Return TypedDicts of configurations, for methods that take fields as keyword arguments."""
+    schemas = document["components"]["schemas"]
+    nested = {name for root in PARAMS for name in _referenced(schemas[root], schemas)}
+    classes = [
+        _params_class(name, schemas[name], schemas, OWN_PARAMETERS.get(name, set()))
+        for name in sorted({*PARAMS, *nested})
+        if "properties" in schemas[name]
+    ]
+    return (
+        '"""Keyword arguments of configurations, as type checkers and editors see them."""\n\n'
+        "from __future__ import annotations\n\n"
+        "from collections.abc import Mapping, Sequence\n"
+        "from datetime import datetime\n"
+        "from typing import Any, Literal, Required, TypedDict\n\n\n" + "\n\n".join(classes)
+    )
+
+
+def _referenced(node: Any, schemas: dict[str, Any]) -> set[str]:
+    """Return the names of schemas that a schema refers to, directly or not."""
+    if isinstance(node, list):
+        return {name for item in node for name in _referenced(item, schemas)}
+    if not isinstance(node, dict):
+        return set()
+    name = node.get("$ref", "").rpartition("/")[2]
+    own = {name, *_referenced(schemas[name], schemas)} if name else set()
+    return own | _referenced(list(node.values()), schemas)
+
+
+def _params_class(
+    name: str, schema: dict[str, Any], schemas: dict[str, Any], omitted: set[str]
+) -> str:
+    """Return a TypedDict of a schema; a field that is a Python keyword has a trailing underscore."""
+    lines = [
+        f"class {name}Params(TypedDict, total=False):",
+        f'    """{schema["description"]}"""',
+        "",
+    ]
+    for field, of in schema["properties"].items():
+        if field in omitted:
+            continue
+        type_ = _param_type(of, schemas)
+        is_required = field in schema.get("required", ())
+        attribute = f"{field}_" if keyword.iskeyword(field) else field
+        lines.append(f"    {attribute}: {f'Required[{type_}]' if is_required else type_}")
+        lines += [f'    """{of["description"]}"""'] if "description" in of else []
+    return "\n".join(lines) + "\n"
+
+
+def _param_type(schema: dict[str, Any], schemas: dict[str, Any]) -> str:
+    """Return the annotation of a schema."""
+    if "$ref" in schema:
+        name = schema["$ref"].rpartition("/")[2]
+        values = schemas[name].get("enum")
+        return f"Literal[{', '.join(map(repr, values))}]" if values else f"{name}Params"
+    if "anyOf" in schema:
+        return " | ".join(_param_type(each, schemas) for each in schema["anyOf"])
+    types = schema.get("type", "any")
+    return " | ".join(
+        _param_type_of(each, schema, schemas)
+        for each in ([types] if isinstance(types, str) else types)
+    )
+
+
+def _param_type_of(type_: str, schema: dict[str, Any], schemas: dict[str, Any]) -> str:
+    if type_ == "array":
+        return f"Sequence[{_param_type(schema['items'], schemas)}]"
+    if type_ == "object":
+        values = schema.get("additionalProperties") or next(
+            iter(schema["patternProperties"].values())
+        )
+        return f"Mapping[str, {_param_type(values, schemas)}]"
+    if schema.get("format") == "date-time" and type_ == "string":
+        return "str | datetime"
+    return "None" if type_ == "null" else PARAM_TYPES.get(type_, "Any")
 
 
 def _format(folder: Path) -> None:

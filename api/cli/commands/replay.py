@@ -15,6 +15,7 @@ from api.cli.shell.terminal import LONG_S, Terminal, noun, verb
 
 if TYPE_CHECKING:
     from millstream_client import Replay
+    from millstream_client.core.params import TargetConfigParams
 
 replay = noun()
 
@@ -75,7 +76,7 @@ def start(
     """Replay records to a stream or a queue."""
     if (to_stream is None) == (to_queue is None):
         raise CliError("specify one of --to-stream and --to-queue", ExitCode.USAGE)
-    target = fields(None, stream=to_stream, queue=to_queue)
+    target: TargetConfigParams = {"stream": to_stream, "queue": to_queue}
     pacing = fields(None, records_per_second=rate, speed=speed)
     config = fields(None, from_=bound(from_, "--from"), to=bound(until, "--until"), order=order)
     config |= fields(None, max_records=limit, pacing=pacing or None)

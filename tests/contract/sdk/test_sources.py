@@ -2,15 +2,15 @@
 
 import hashlib
 import hmac
-from typing import Any
 
 import httpx
 import pytest
 
 from millstream_client import AlreadyExists, AsyncMillstream, BadRequest, NotFound, Queue, Source
+from millstream_client.core.params import SourceWebhookParams
 
 SECRET = "It's a Secret to Everybody"
-GITHUB: dict[str, Any] = {"provider": "github", "secrets": [SECRET]}
+GITHUB: SourceWebhookParams = {"provider": "github", "secrets": [SECRET]}
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ import uuid
 from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from millstream_client import messages as wire
 from millstream_client.aio.definitions import create
@@ -59,6 +59,11 @@ if TYPE_CHECKING:
     from millstream_client.core.models.queue_out import QueueOut
     from millstream_client.core.models.queue_stats_out import QueueStatsOut
     from millstream_client.core.models.redriven import Redriven
+    from millstream_client.core.params import (
+        QueueConfigParams,
+        QueuePatchParams,
+        RedriveConfigParams,
+    )
 
 
 class AsyncQueue(AsyncWorking):
@@ -76,7 +81,9 @@ class AsyncQueue(AsyncWorking):
 
     # ── Configuration ──
 
-    async def create(self, *, only_new: bool = False, **config: Any) -> QueueStored:
+    async def create(
+        self, *, only_new: bool = False, **config: Unpack[QueueConfigParams]
+    ) -> QueueStored:
         """Create the queue. If it exists with these settings, return it, with `created` False.
 
         Settings that you leave out are not compared. Raises AlreadyExists, which names the settings that differ; with
@@ -85,7 +92,9 @@ class AsyncQueue(AsyncWorking):
         call = replace(put_queue(self.name, if_none_match="*"), json=config)
         return await create(self.transport, call, QueueStored.from_dict, only_new=only_new)
 
-    async def apply(self, *, dry_run: bool = False, **config: Any) -> QueueStored:
+    async def apply(
+        self, *, dry_run: bool = False, **config: Unpack[QueueConfigParams]
+    ) -> QueueStored:
         """Create the queue, or replace its configuration; `changes` has the fields that differed.
 
         Settings that you leave out take their defaults. With `dry_run`, nothing is stored.
@@ -97,7 +106,7 @@ class AsyncQueue(AsyncWorking):
         """Return the configuration."""
         return await self.transport.call(get_queue(self.name))
 
-    async def change(self, **config: Any) -> QueueOut:
+    async def change(self, **config: Unpack[QueuePatchParams]) -> QueueOut:
         """Change fields of the configuration; None resets a field to its default."""
         call = change_queue(self.name, body=QueuePatch())
         return await self.transport.call(replace(call, json=config))
@@ -296,7 +305,7 @@ class AsyncQueue(AsyncWorking):
         """Count the dead letters by reason."""
         return (await self.transport.call(list_death_reasons(self.name))).items
 
-    async def redrive(self, **which: Any) -> Redriven | MoveOut:
+    async def redrive(self, **which: Unpack[RedriveConfigParams]) -> Redriven | MoveOut:
         """Redrive dead letters: all, or those of a `reason`, a `group`, or `messages`.
 
         With `per_second`, the redrive runs in the background.

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from millstream_client.core.api.replays.cancel_replay import cancel_replay
 from millstream_client.core.api.replays.get_replay import get_replay
@@ -21,6 +21,7 @@ from millstream_client.core.models.target_config import TargetConfig
 if TYPE_CHECKING:
     from millstream_client.aio.transport import AsyncTransport
     from millstream_client.core.models.replay_detail import ReplayDetail
+    from millstream_client.core.params import ReplayConfigParams, TargetConfigParams
 
 OVER = frozenset({"done", "failed", "cancelled"})
 LOOK_S = 0.5
@@ -76,7 +77,12 @@ class AsyncReplays:
         self.transport = transport
 
     async def start(
-        self, stream: str, target: Mapping[str, Any], *, id: str | None = None, **config: Any
+        self,
+        stream: str,
+        target: TargetConfigParams,
+        *,
+        id: str | None = None,
+        **config: Unpack[ReplayConfigParams],
     ) -> AsyncReplay:
         """Start a replay to `target`, {"stream": …} or {"queue": …}.
 
@@ -87,7 +93,9 @@ class AsyncReplays:
         assert isinstance(started, ReplayOut), "that is the answer unless a dry run was asked for"
         return AsyncReplay(self.transport, started.id)
 
-    async def plan(self, stream: str, target: Mapping[str, Any], **config: Any) -> PlanOut:
+    async def plan(
+        self, stream: str, target: TargetConfigParams, **config: Unpack[ReplayConfigParams]
+    ) -> PlanOut:
         """Return what a replay would do, without starting it."""
         planned = await self._ask(
             {"dry_run": True, "stream": stream, "target": dict(target), **config}

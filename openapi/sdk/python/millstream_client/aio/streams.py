@@ -6,7 +6,7 @@ import uuid
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from millstream_client import records as wire
 from millstream_client.aio.definitions import create
@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from millstream_client.core.models.shard_load_out import ShardLoadOut
     from millstream_client.core.models.shard_out import ShardOut
     from millstream_client.core.models.stream_out import StreamOut
+    from millstream_client.core.params import StreamConfigParams, StreamPatchParams
     from millstream_client.gaps import OnGap
 
 
@@ -62,7 +63,9 @@ class AsyncStream(AsyncFollowing):
 
     # ── Configuration ──
 
-    async def create(self, *, only_new: bool = False, **config: Any) -> StreamStored:
+    async def create(
+        self, *, only_new: bool = False, **config: Unpack[StreamConfigParams]
+    ) -> StreamStored:
         """Create the stream. If it exists with these settings, return it, with `created` False.
 
         Settings that you leave out are not compared. Raises AlreadyExists, which names the settings that differ; with
@@ -71,7 +74,9 @@ class AsyncStream(AsyncFollowing):
         call = replace(put_stream(self.name, if_none_match="*"), json=config)
         return await create(self.transport, call, StreamStored.from_dict, only_new=only_new)
 
-    async def apply(self, *, dry_run: bool = False, **config: Any) -> StreamStored:
+    async def apply(
+        self, *, dry_run: bool = False, **config: Unpack[StreamConfigParams]
+    ) -> StreamStored:
         """Create the stream, or replace its configuration; `changes` has the fields that differed.
 
         Settings that you leave out take their defaults. With `dry_run`, nothing is stored.
@@ -83,7 +88,7 @@ class AsyncStream(AsyncFollowing):
         """Return the configuration."""
         return await self.transport.call(get_stream(self.name))
 
-    async def change(self, **config: Any) -> StreamOut:
+    async def change(self, **config: Unpack[StreamPatchParams]) -> StreamOut:
         """Change fields of the configuration; None resets a field to its default."""
         call = change_stream(self.name, body=StreamPatch())
         return await self.transport.call(replace(call, json=config))

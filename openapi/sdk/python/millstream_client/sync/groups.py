@@ -7,7 +7,7 @@ import uuid
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from millstream_client import records as wire
 from millstream_client.conversing import BYTES_DEFAULT, MESSAGES_DEFAULT
@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from millstream_client.core.models.group_lag import GroupLag
     from millstream_client.core.models.group_out import GroupOut
     from millstream_client.core.models.reset_out import ResetOut
+    from millstream_client.core.params import GroupConfigParams
     from millstream_client.gaps import OnGap
     from millstream_client.sync.transport import Transport
 
@@ -64,7 +65,9 @@ class Group:
 
     # ── Configuration ──
 
-    def create(self, stream: str, *, only_new: bool = False, **config: Any) -> GroupStored:
+    def create(
+        self, stream: str, *, only_new: bool = False, **config: Unpack[GroupConfigParams]
+    ) -> GroupStored:
         """Create the group. If it exists with these settings, return it, with `created` False.
 
         Settings that you leave out are not compared. Raises AlreadyExists, which names the settings that differ; with
@@ -74,7 +77,9 @@ class Group:
         call = replace(call, json={"stream": stream, **config})
         return create(self.transport, call, GroupStored.from_dict, only_new=only_new)
 
-    def apply(self, stream: str, *, dry_run: bool = False, **config: Any) -> GroupStored:
+    def apply(
+        self, stream: str, *, dry_run: bool = False, **config: Unpack[GroupConfigParams]
+    ) -> GroupStored:
         """Create the group, or change its timeouts; `changes` has the fields that differed.
 
         Settings that you leave out take their defaults. With `dry_run`, nothing is stored.

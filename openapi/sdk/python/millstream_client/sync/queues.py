@@ -7,7 +7,7 @@ import uuid
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from millstream_client import messages as wire
 from millstream_client.batches import batches
@@ -59,6 +59,11 @@ if TYPE_CHECKING:
     from millstream_client.core.models.queue_out import QueueOut
     from millstream_client.core.models.queue_stats_out import QueueStatsOut
     from millstream_client.core.models.redriven import Redriven
+    from millstream_client.core.params import (
+        QueueConfigParams,
+        QueuePatchParams,
+        RedriveConfigParams,
+    )
     from millstream_client.sync.transport import Transport
 
 
@@ -77,7 +82,7 @@ class Queue(Working):
 
     # ── Configuration ──
 
-    def create(self, *, only_new: bool = False, **config: Any) -> QueueStored:
+    def create(self, *, only_new: bool = False, **config: Unpack[QueueConfigParams]) -> QueueStored:
         """Create the queue. If it exists with these settings, return it, with `created` False.
 
         Settings that you leave out are not compared. Raises AlreadyExists, which names the settings that differ; with
@@ -86,7 +91,7 @@ class Queue(Working):
         call = replace(put_queue(self.name, if_none_match="*"), json=config)
         return create(self.transport, call, QueueStored.from_dict, only_new=only_new)
 
-    def apply(self, *, dry_run: bool = False, **config: Any) -> QueueStored:
+    def apply(self, *, dry_run: bool = False, **config: Unpack[QueueConfigParams]) -> QueueStored:
         """Create the queue, or replace its configuration; `changes` has the fields that differed.
 
         Settings that you leave out take their defaults. With `dry_run`, nothing is stored.
@@ -98,7 +103,7 @@ class Queue(Working):
         """Return the configuration."""
         return self.transport.call(get_queue(self.name))
 
-    def change(self, **config: Any) -> QueueOut:
+    def change(self, **config: Unpack[QueuePatchParams]) -> QueueOut:
         """Change fields of the configuration; None resets a field to its default."""
         call = change_queue(self.name, body=QueuePatch())
         return self.transport.call(replace(call, json=config))
@@ -295,7 +300,7 @@ class Queue(Working):
         """Count the dead letters by reason."""
         return (self.transport.call(list_death_reasons(self.name))).items
 
-    def redrive(self, **which: Any) -> Redriven | MoveOut:
+    def redrive(self, **which: Unpack[RedriveConfigParams]) -> Redriven | MoveOut:
         """Redrive dead letters: all, or those of a `reason`, a `group`, or `messages`.
 
         With `per_second`, the redrive runs in the background.

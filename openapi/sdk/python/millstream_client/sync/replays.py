@@ -4,9 +4,9 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from millstream_client.core.api.replays.cancel_replay import cancel_replay
 from millstream_client.core.api.replays.get_replay import get_replay
@@ -21,6 +21,7 @@ from millstream_client.core.models.target_config import TargetConfig
 
 if TYPE_CHECKING:
     from millstream_client.core.models.replay_detail import ReplayDetail
+    from millstream_client.core.params import ReplayConfigParams, TargetConfigParams
     from millstream_client.sync.transport import Transport
 
 OVER = frozenset({"done", "failed", "cancelled"})
@@ -77,7 +78,12 @@ class Replays:
         self.transport = transport
 
     def start(
-        self, stream: str, target: Mapping[str, Any], *, id: str | None = None, **config: Any
+        self,
+        stream: str,
+        target: TargetConfigParams,
+        *,
+        id: str | None = None,
+        **config: Unpack[ReplayConfigParams],
     ) -> Replay:
         """Start a replay to `target`, {"stream": …} or {"queue": …}.
 
@@ -88,7 +94,9 @@ class Replays:
         assert isinstance(started, ReplayOut), "that is the answer unless a dry run was asked for"
         return Replay(self.transport, started.id)
 
-    def plan(self, stream: str, target: Mapping[str, Any], **config: Any) -> PlanOut:
+    def plan(
+        self, stream: str, target: TargetConfigParams, **config: Unpack[ReplayConfigParams]
+    ) -> PlanOut:
         """Return what a replay would do, without starting it."""
         planned = self._ask({"dry_run": True, "stream": stream, "target": dict(target), **config})
         assert isinstance(planned, PlanOut), "that is the answer to a dry run"

@@ -3,9 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from millstream_client.core.api.sources.delete_source import delete_source
 from millstream_client.core.api.sources.get_source import get_source
@@ -32,6 +31,11 @@ if TYPE_CHECKING:
     from millstream_client.core.models.source_out import SourceOut
     from millstream_client.core.models.source_stats import SourceStats
     from millstream_client.core.models.source_url import SourceUrl
+    from millstream_client.core.params import (
+        SourceConfigParams,
+        SourceIntoParams,
+        SourceWebhookParams,
+    )
     from millstream_client.sync.transport import Transport
 
 DAY_S = 86_400.0
@@ -53,11 +57,11 @@ class Source:
 
     def create(
         self,
-        webhook: Mapping[str, Any],
-        into: Mapping[str, Any],
+        webhook: SourceWebhookParams,
+        into: SourceIntoParams,
         *,
         only_new: bool = False,
-        **config: Any,
+        **config: Unpack[SourceConfigParams],
     ) -> SourceStored:
         """Create the source. If it exists with these settings, return it, with `created` False.
 
@@ -69,11 +73,11 @@ class Source:
 
     def apply(
         self,
-        webhook: Mapping[str, Any],
-        into: Mapping[str, Any],
+        webhook: SourceWebhookParams,
+        into: SourceIntoParams,
         *,
         dry_run: bool = False,
-        **config: Any,
+        **config: Unpack[SourceConfigParams],
     ) -> SourceStored:
         """Create the source, or replace its configuration; `changes` has the fields that differed.
 
@@ -83,9 +87,9 @@ class Source:
 
     def _put(
         self,
-        webhook: Mapping[str, Any],
-        into: Mapping[str, Any],
-        config: Mapping[str, Any],
+        webhook: SourceWebhookParams,
+        into: SourceIntoParams,
+        config: SourceConfigParams,
         **conditions: Any,
     ) -> Call[SourceStored]:
         body = SourceConfig(SourceWebhook(WebhookProvider.HMAC), SourceInto())

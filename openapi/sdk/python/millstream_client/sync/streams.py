@@ -7,7 +7,7 @@ import uuid
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 from millstream_client import records as wire
 from millstream_client.batches import batches
@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from millstream_client.core.models.shard_load_out import ShardLoadOut
     from millstream_client.core.models.shard_out import ShardOut
     from millstream_client.core.models.stream_out import StreamOut
+    from millstream_client.core.params import StreamConfigParams, StreamPatchParams
     from millstream_client.gaps import OnGap
     from millstream_client.sync.transport import Transport
 
@@ -63,7 +64,9 @@ class Stream(Following):
 
     # ── Configuration ──
 
-    def create(self, *, only_new: bool = False, **config: Any) -> StreamStored:
+    def create(
+        self, *, only_new: bool = False, **config: Unpack[StreamConfigParams]
+    ) -> StreamStored:
         """Create the stream. If it exists with these settings, return it, with `created` False.
 
         Settings that you leave out are not compared. Raises AlreadyExists, which names the settings that differ; with
@@ -72,7 +75,7 @@ class Stream(Following):
         call = replace(put_stream(self.name, if_none_match="*"), json=config)
         return create(self.transport, call, StreamStored.from_dict, only_new=only_new)
 
-    def apply(self, *, dry_run: bool = False, **config: Any) -> StreamStored:
+    def apply(self, *, dry_run: bool = False, **config: Unpack[StreamConfigParams]) -> StreamStored:
         """Create the stream, or replace its configuration; `changes` has the fields that differed.
 
         Settings that you leave out take their defaults. With `dry_run`, nothing is stored.
@@ -84,7 +87,7 @@ class Stream(Following):
         """Return the configuration."""
         return self.transport.call(get_stream(self.name))
 
-    def change(self, **config: Any) -> StreamOut:
+    def change(self, **config: Unpack[StreamPatchParams]) -> StreamOut:
         """Change fields of the configuration; None resets a field to its default."""
         call = change_stream(self.name, body=StreamPatch())
         return self.transport.call(replace(call, json=config))

@@ -1,0 +1,328 @@
+"""Keyword arguments of configurations, as type checkers and editors see them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any, Literal, Required, TypedDict
+
+
+class BackoffConfigParams(TypedDict, total=False):
+    """Delay after a failure for which the consumer sets none; n is the number of failures.
+
+    fixed: initial. linear: initial * n. exponential: initial * multiplier^(n-1). list: the nth of `delays_seconds`,
+    or its last. The delay is capped at `max_seconds`, then the jitter is applied: full draws from 0 to the delay, equal
+    from half the delay to the delay."""
+
+    kind: Literal["fixed", "linear", "exponential", "list"]
+    initial_seconds: float
+    multiplier: float
+    max_seconds: float
+    delays_seconds: Sequence[float]
+    jitter: Literal["none", "full", "equal"]
+
+
+class BookmarkNameParams(TypedDict, total=False):
+    """A bookmark of a consumer group that reads the source."""
+
+    group: Required[str]
+    name: Required[str]
+
+
+class BoundConfigParams(TypedDict, total=False):
+    """A bound of the replayed range: exactly one of the three."""
+
+    offsets: Mapping[str, int] | None
+    """Offsets by shard; shards that are not listed are not bounded."""
+    time: str | datetime | None
+    """Start with the first record that arrived at or after this time."""
+    bookmark: BookmarkNameParams | None
+
+
+class ConditionConfigParams(TypedDict, total=False):
+    """A condition on a member of a JSON body: exactly one of `equal_to` and `exists`."""
+
+    path: Required[str]
+    """A JSON Pointer, such as /user/id."""
+    equal_to: Any
+    """Any JSON value. `equals`, its former name, is accepted too."""
+    exists: bool | None
+
+
+class DeadLettersConfigParams(TypedDict, total=False):
+    """The dead-letter queue.
+
+    A message moves to it at the receive after `receives_max` unsuccessful ones."""
+
+    queue: Required[str]
+    receives_max: Required[int]
+
+
+class FilterConfigParams(TypedDict, total=False):
+    """Records to replay: those that match all conditions."""
+
+    keys: Sequence[str] | None
+    """Records with one of these keys. Default: all keys."""
+    headers: Mapping[str, str]
+    body: Sequence[ConditionConfigParams]
+    sample: SampleConfigParams | None
+
+
+class GroupConfigParams(TypedDict, total=False):
+    """The complete configuration of a group. Stream, kind and start are immutable."""
+
+    kind: Literal["ordered", "simple"]
+    """`simple`: no members; the group stores offsets only."""
+    start: Literal["earliest", "latest", "time"]
+    """Start position of a group that has no committed offset."""
+    start_time: str | datetime | None
+    """With `time`: start with the first record that arrived at or after this time."""
+    session_timeout_seconds: float
+    """Members without a heartbeat for this long are removed."""
+    static_timeout_seconds: float
+    """The same for members with an `instance_id`."""
+    revoke_timeout_seconds: float
+    """A revoked shard that is not released within this time is reassigned."""
+
+
+class GroupWeightConfigParams(TypedDict, total=False):
+    """Number of messages of a group that a standard queue delivers per turn (other groups: 1).
+
+    `match` is a group name, or a prefix followed by `*`; the first match in the list applies."""
+
+    match: Required[str]
+    weight: Required[int]
+
+
+class PacingConfigParams(TypedDict, total=False):
+    """Speed of the whole replay."""
+
+    records_per_second: float | None
+    bytes_per_second: float | None
+    speed: float | None
+    """Multiple of the original arrival rate."""
+    lag_records_max: int | None
+    """Wait while the backlog of the target's consumers exceeds this."""
+
+
+class QueueConfigParams(TypedDict, total=False):
+    """The complete configuration of a queue; omitted fields take their default."""
+
+    type: Literal["standard", "fifo"]
+    """Immutable."""
+    visibility_timeout_seconds: float
+    delay_seconds: float
+    ttl_seconds: float | None
+    """Time to live of a message; null: the retention."""
+    retention_seconds: float
+    dead_letter_retention_seconds: float
+    message_bytes_max: int
+    attempts_max: int | None
+    """null: no limit."""
+    receive_wait_seconds: float
+    """Default wait time of receives that specify none."""
+    in_flight_max: int
+    deduplicate_by_content: bool
+    dedup_scope: Literal["queue", "group"]
+    dead_letters: DeadLettersConfigParams | None
+    redrive_allow: RedriveAllowConfigParams
+    backoff: BackoffConfigParams | None
+    paused: bool | None
+    """Replaced by `PUT` and `DELETE …/pause`."""
+    messages_max: int | None
+    """Maximum number of messages; null: unlimited."""
+    bytes_max: int | None
+    """Maximum size, counted as `bytes_held`."""
+    overflow: Literal["reject", "drop_oldest", "dead_letter"]
+    on_poison: Literal["skip", "block", "park_group"]
+    group_weights: Sequence[GroupWeightConfigParams]
+    stream_view: bool
+    """Sent messages can also be read as a stream with the queue's name."""
+    archive: bool
+    """Archive the stream view to Parquet, if the deployment has an archive."""
+    history: bool
+    """Record each state change of a message, for a limited time."""
+    tags: Mapping[str, str]
+    """Up to 50 user-defined tags."""
+
+
+class QueuePatchParams(TypedDict, total=False):
+    """Changes to a queue (a JSON Merge Patch); null resets a field to its default.
+
+    Only `attempts_max: null` means no limit, as it does elsewhere."""
+
+    visibility_timeout_seconds: float | None
+    delay_seconds: float | None
+    ttl_seconds: float | None
+    retention_seconds: float | None
+    dead_letter_retention_seconds: float | None
+    message_bytes_max: int | None
+    attempts_max: int | None
+    receive_wait_seconds: float | None
+    in_flight_max: int | None
+    deduplicate_by_content: bool | None
+    dedup_scope: Literal["queue", "group"] | None
+    dead_letters: DeadLettersConfigParams | None
+    redrive_allow: RedriveAllowConfigParams | None
+    backoff: BackoffConfigParams | None
+    paused: bool | None
+    """Replaced by `PUT` and `DELETE …/pause`."""
+    messages_max: int | None
+    bytes_max: int | None
+    overflow: Literal["reject", "drop_oldest", "dead_letter"] | None
+    on_poison: Literal["skip", "block", "park_group"] | None
+    group_weights: Sequence[GroupWeightConfigParams] | None
+    stream_view: bool | None
+    archive: bool | None
+    history: bool | None
+    tags: Mapping[str, str | None] | None
+
+
+class RedriveAllowConfigParams(TypedDict, total=False):
+    """Queues that may use this one as their dead-letter queue.
+
+    `sources` applies to `by_queue`."""
+
+    permission: Literal["allow_all", "deny_all", "by_queue"]
+    sources: Sequence[str]
+
+
+class RedriveConfigParams(TypedDict, total=False):
+    """Dead letters to redrive: those that match all given conditions; default: all of them."""
+
+    reason: str
+    group: str
+    messages: Sequence[str] | None
+    """Message ids or offsets. Default: all messages."""
+    messages_max: int | None
+    """Cannot be combined with `per_second`."""
+    per_second: int | None
+    """Messages per second; runs in the background as a move that can be cancelled."""
+
+
+class ReplayConfigParams(TypedDict, total=False):
+    """A replay to start."""
+
+    shards: Sequence[int] | None
+    from_: BoundConfigParams | None
+    to: BoundConfigParams | None
+    """Default: the end of the source when the replay starts."""
+    filter: FilterConfigParams
+    order: Literal["shard", "key", "time", "none"]
+    pacing: PacingConfigParams
+    max_records: int | None
+    allow_same_stream: bool
+    exact: bool
+    """In a dry run: count records exactly instead of estimating."""
+
+
+class SampleConfigParams(TypedDict, total=False):
+    """A sample that is drawn the same way each time."""
+
+    fraction: Required[float]
+    by: Literal["key", "offset"]
+
+
+class SourceConfigParams(TypedDict, total=False):
+    """The complete configuration of a source."""
+
+    dedup_seconds: float
+    """Period in which an event that is sent again is recognized by its id."""
+
+
+class SourceIntoParams(TypedDict, total=False):
+    """Queue or stream that receives the events."""
+
+    queue: str | None
+    stream: str | None
+    key: str | None
+    """JSON Pointer into the body, such as `/data/customer`. Its value is the record key, or in a queue the message group."""
+
+
+class SourceWebhookParams(TypedDict, total=False):
+    """Provider of the events, and how its requests are verified."""
+
+    provider: Required[Literal["standard_webhooks", "stripe", "github", "slack", "hmac"]]
+    """`standard_webhooks`, `stripe`, `github`, `slack`, or `hmac` for any other provider that signs the body."""
+    secrets: Sequence[str] | None
+    """Secrets that the provider signs with: one, or two during a rotation. They are stored encrypted and never returned; if omitted, they are unchanged."""
+    tolerance_seconds: float
+    """Maximum age of a signature, for providers that sign the time."""
+    headers: Sequence[str]
+    """Request headers that are stored with each event, such as `X-GitHub-Event`."""
+    signature_header: str | None
+    """`hmac` only: header with the signature."""
+    algorithm: Literal["sha256", "sha512", "sha1"]
+    """`hmac` only: hash function of the HMAC."""
+    encoding: Literal["hex", "base64"]
+    """`hmac` only: encoding of the signature."""
+    prefix: str
+    """`hmac` only: text before the signature, such as `sha256=`."""
+    timestamp_header: str | None
+    """`hmac` only: header with the time in seconds; the signature then covers `<time>.<body>`."""
+    id_header: str | None
+    """`hmac` only: header with the event's id, for deduplication."""
+
+
+class StreamConfigParams(TypedDict, total=False):
+    """The complete configuration of a stream; omitted fields take their default."""
+
+    shards: int
+    """Initial number of shards. Use a reshard to change it."""
+    mode: Literal["provisioned", "on_demand"]
+    """on_demand: shards are split and merged by load."""
+    retention_seconds: float | None
+    """null (also in a patch): unlimited."""
+    retention_bytes: int | None
+    """Per shard; null: no limit."""
+    retention_records: int | None
+    """Per shard; null: no limit."""
+    drop_when_read: bool
+    """Delete a record when all consumer groups have committed it."""
+    record_bytes_max: int
+    event_times: Literal["arrival", "client_prefer", "client_require"]
+    """Handling of event times set by producers."""
+    event_time_skew_seconds_max: float | None
+    """Maximum difference between an event time and now; null: unlimited."""
+    key_index: bool
+    """Index for reading the latest record of a key; costs about 100 bytes per key."""
+    archive: bool
+    """Copy records to Parquet, if the deployment has an archive."""
+    archive_lag_seconds: float
+    """Approximate time until a record is archived."""
+    hot_retention_seconds: float | None
+    """Time that archived records also stay in the hot store; null: until memory is needed."""
+    hot_bytes_max: int | None
+    """Maximum size of an archived stream's shard in the hot store. When half of it is not yet archived, writes are rejected with 429. null: no limit."""
+    tags: Mapping[str, str]
+    """Up to 50 user-defined tags."""
+
+
+class StreamPatchParams(TypedDict, total=False):
+    """Changes to a stream (a JSON Merge Patch); null resets a field to its default.
+
+    `retention_seconds`, `hot_retention_seconds` and `hot_bytes_max` are instead set to none."""
+
+    mode: Literal["provisioned", "on_demand"] | None
+    retention_seconds: float | None
+    retention_bytes: int | None
+    retention_records: int | None
+    drop_when_read: bool | None
+    record_bytes_max: int | None
+    event_times: Literal["arrival", "client_prefer", "client_require"] | None
+    event_time_skew_seconds_max: float | None
+    key_index: bool | None
+    archive: bool | None
+    archive_lag_seconds: float | None
+    hot_retention_seconds: float | None
+    hot_bytes_max: int | None
+    tags: Mapping[str, str | None] | None
+
+
+class TargetConfigParams(TypedDict, total=False):
+    """Target of the records: exactly one of the two."""
+
+    stream: str | None
+    queue: str | None
+    shard_mode: Literal["rehash", "keep"]
+    """rehash: distribute by key. keep: records of a source shard stay together."""
