@@ -218,6 +218,39 @@ tell('lost', { outcomes, requestId: invalid.requestId });
   tell('batch', { offsets: appended.map(({ offset }) => offset), requests: server.requests.length, keys: keys.size });
 }
 
+// ── Hooks and options of single calls ──
+
+{
+  const busy = [429, { code: 'rate_limited', detail: 'Too many.', retryable: true }];
+  const server = await scripted('cut', [200, { purged: 0 }, { 'x-request-id': 'r2' }], busy, 'silence');
+  const events = [];
+  const own = new Millstream({
+    url: server.url,
+    retries: quick,
+    logger: quiet,
+    onRequest: ({ headers }) => headers.set('x-tenant', 'acme'),
+    onResponse: (event) => {
+      events.push(event);
+      throw new Error('no metrics');
+    },
+  });
+  await own.queue('orders').deathReasons();
+  const rows = events.map(({ request, status, requestId, error, durationSeconds }) => [
+    request.method,
+    request.path,
+    request.attempt,
+    status ?? (error instanceof Error && durationSeconds >= 0),
+    requestId,
+  ]);
+  const named = async (run) => run().then(() => '', ({ name }) => name);
+  const limited = await named(() => own.queue('orders').withOptions({ retries: { seconds: 0 } }).deathReasons());
+  const once = own.withOptions({ timeoutSeconds: 0.2, retries: { seconds: 0 } });
+  const silent = await named(() => once.stream('clicks').shards());
+  await server.end();
+  const tenants = server.requests.map(({ headers }) => headers['x-tenant']);
+  tell('hooks', { rows, tenants, limited, silent });
+}
+
 // ── Settings ──
 
 {

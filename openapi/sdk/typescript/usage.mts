@@ -28,12 +28,15 @@ export async function use(signal: AbortSignal): Promise<void> {
     logger: console,
     fetch,
     WebSocket,
+    onRequest: ({ attempt, headers }) => headers.set('x-attempt', String(attempt)),
+    onResponse: ({ request, status, durationSeconds }) => console.log(request.path, status, durationSeconds),
   });
 
   const orders = client.queue('orders');
   const { created, changes } = await orders.create({ attempts_max: 3, backoff: { delays_seconds: [1, 10] } });
   const fields: [boolean, string[]] = [created, changes.map(({ pointer }) => pointer)];
   const { id }: { id: string } = await orders.send({ id: 1 }, { group: 'ann', delaySeconds: 5, signal });
+  await orders.withOptions({ timeoutSeconds: 2, retries: { seconds: 0 } }).send('now');
   await orders.sendMany(['text', new Uint8Array([1]), new NewMessage({ id }, { priority: 1 })]);
   for await (const message of orders.messages({ messagesMax: 10, signal })) {
     const order = message.json<Order>();

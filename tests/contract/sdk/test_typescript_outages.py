@@ -116,6 +116,14 @@ def test_batch_with_busy_record_is_sent_again(steps):
     assert steps["batch"] == {"offsets": [0, 1], "requests": 2, "keys": 1}
 
 
+def test_hooks_and_options_apply_to_each_attempt(steps):
+    path = "/v1/queues/orders/dead-letters/reasons"
+
+    assert steps["hooks"]["rows"] == [["GET", path, 1, True, ""], ["GET", path, 2, 200, "r2"]]
+    assert steps["hooks"]["tenants"] == ["acme"] * 4
+    assert (steps["hooks"]["limited"], steps["hooks"]["silent"]) == ("Limited", "OutcomeUnknown")
+
+
 def test_settings_come_from_environment_but_in_browsers(steps):
     assert steps["settings"]["rows"] == [
         ["Bearer of-the-environment", "acme", "millstream-client-js"],

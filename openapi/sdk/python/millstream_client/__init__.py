@@ -42,6 +42,7 @@ if TYPE_CHECKING:
         Unauthenticated,
         Unavailable,
     )
+    from millstream_client.hooks import RequestEvent, ResponseEvent
     from millstream_client.messages import NewMessage, Sent
     from millstream_client.records import Appended, Gap, NewRecord, Record
     from millstream_client.retries import Retries
@@ -96,6 +97,8 @@ __all__ = [
     "Refused",
     "Reject",
     "Replay",
+    "RequestEvent",
+    "ResponseEvent",
     "Retries",
     "Retry",
     "Sent",
@@ -142,6 +145,7 @@ _NAMES = {
         "Unauthenticated",
         "Unavailable",
     ),
+    "hooks": ("RequestEvent", "ResponseEvent"),
     "messages": ("NewMessage", "Sent"),
     "records": ("Appended", "Gap", "NewRecord", "Record"),
     "retries": ("Retries",),

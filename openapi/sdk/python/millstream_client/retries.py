@@ -70,6 +70,11 @@ class Attempts:
         self._first_failure_at = 0.0
         self._may_have_happened = False
 
+    @property
+    def number(self) -> int:
+        """Return the number of the present attempt, from 1."""
+        return self._failures + 1
+
     def pause_after(self, failure: MillstreamError) -> float:
         """Return the seconds until the next attempt. Raises the failure if there is none."""
         now = self._now()

@@ -3,14 +3,16 @@
 import os
 import ssl
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from importlib.metadata import PackageNotFoundError, version
 
+from millstream_client.hooks import Hooks
 from millstream_client.retries import Retries
 
 URL = "http://127.0.0.1:8080"
 DEFAULT = Retries()
+NO_HOOKS = Hooks()
 
 ApiKey = str | Callable[[], str]
 """A key or a token, or what gives the one that is good now: it is asked before each call."""
@@ -29,6 +31,15 @@ class Options:
     timeout_s: float = 30.0
     retries: Retries = DEFAULT
     ca_file: str | None = None
+    hooks: Hooks = NO_HOOKS
+
+    def replaced(self, timeout_s: float | None, retries: Retries | None) -> "Options":
+        """Return options with another time limit or other retries."""
+        return replace(
+            self,
+            timeout_s=self.timeout_s if timeout_s is None else timeout_s,
+            retries=retries or self.retries,
+        )
 
     @property
     def is_https(self) -> bool:
@@ -60,6 +71,8 @@ def read_options(
     timeout_s: float,
     retries: Retries,
     ca_file: str | None = None,
+    *,
+    hooks: Hooks = NO_HOOKS,
 ) -> Options:
     """Return the options of a client.
 
@@ -71,6 +84,7 @@ def read_options(
         timeout_s,
         retries,
         ca_file or os.environ.get("MILLSTREAM_CA_FILE") or None,
+        hooks,
     )
 
 

@@ -1,7 +1,9 @@
 /** Millstream: queues and streams, from Node and browsers. */
 
 export { Millstream, type ListOptions } from './millstream.js';
+export type { Hooks, RequestEvent, ResponseEvent } from './transport/hooks.js';
 export {
+  type CallOptions,
   type Logger,
   type Options,
   type Retries,

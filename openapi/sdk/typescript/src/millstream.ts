@@ -28,7 +28,7 @@ import { Queue } from './nouns/queue.js';
 import { Replay, Replays } from './nouns/replay.js';
 import { Source } from './nouns/source.js';
 import { Stream } from './nouns/stream.js';
-import { type Options, settingsOf } from './transport/settings.js';
+import { type CallOptions, type Options, settingsOf } from './transport/settings.js';
 import { Transport } from './transport/transport.js';
 
 export interface ListOptions {
@@ -47,10 +47,17 @@ export interface ListOptions {
  * machine, or in a browser the origin of the page.
  */
 export class Millstream {
-  readonly #transport: Transport;
+  #transport: Transport;
 
   constructor(options: Options = {}) {
     this.#transport = new Transport(settingsOf(options));
+  }
+
+  /** Return a client of the same service whose calls have another time limit or other retries. */
+  withOptions(options: CallOptions): Millstream {
+    const other = new Millstream({ url: this.url });
+    other.#transport = this.#transport.withOptions(options);
+    return other;
   }
 
   /** URL of the service. */

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 
 from millstream_client import records as wire
 from millstream_client.aio.definitions import create
+from millstream_client.aio.resources import AsyncResource
 from millstream_client.aio.subscriptions import AsyncSubscription
 from millstream_client.conversing import BYTES_DEFAULT, MESSAGES_DEFAULT
 from millstream_client.core.api.groups.commit_offsets import commit_offsets
@@ -35,7 +36,6 @@ from millstream_client.records import GroupRead, moment_text
 from millstream_client.starting import Plan
 
 if TYPE_CHECKING:
-    from millstream_client.aio.transport import AsyncTransport
     from millstream_client.core.models.bookmark_out import BookmarkOut
     from millstream_client.core.models.committed_out import CommittedOut
     from millstream_client.core.models.group_detail import GroupDetail
@@ -48,15 +48,8 @@ if TYPE_CHECKING:
 WAIT_S = 20.0
 
 
-class AsyncGroup:
+class AsyncGroup(AsyncResource):
     """A consumer group, whether it exists or not. Raises MillstreamError."""
-
-    def __init__(self, transport: AsyncTransport, name: str) -> None:
-        self.transport = transport
-        self.name = name
-
-    def __repr__(self) -> str:
-        return f"<{type(self).__name__} {self.name}>"
 
     # ── Configuration ──
 

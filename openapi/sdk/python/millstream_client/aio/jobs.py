@@ -4,22 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from millstream_client.aio.resources import AsyncResource
 from millstream_client.core.api.jobs.cancel_job import cancel_job
 from millstream_client.core.api.jobs.get_job import get_job
 from millstream_client.core.api.jobs.retry_job import retry_job
 
 if TYPE_CHECKING:
-    from millstream_client.aio.transport import AsyncTransport
     from millstream_client.core.models.job_detail import JobDetail
     from millstream_client.core.models.job_out import JobOut
 
 
-class AsyncJob:
+class AsyncJob(AsyncResource):
     """A job, whether it exists or not. Raises MillstreamError."""
-
-    def __init__(self, transport: AsyncTransport, name: str) -> None:
-        self.transport = transport
-        self.name = name
 
     async def status(self) -> JobDetail:
         """Return the progress."""

@@ -12,6 +12,7 @@ from millstream_client import messages as wire
 from millstream_client.aio.definitions import create
 from millstream_client.aio.messages import AsyncMessage
 from millstream_client.aio.pages import all_pages
+from millstream_client.aio.resources import AsyncResource
 from millstream_client.aio.subscriptions import AsyncSubscription
 from millstream_client.aio.work import AsyncWorking
 from millstream_client.batches import batches
@@ -49,7 +50,6 @@ from millstream_client.messages import NewMessage, Sent, Settled, Settlement, Ve
 from millstream_client.starting import Plan
 
 if TYPE_CHECKING:
-    from millstream_client.aio.transport import AsyncTransport
     from millstream_client.core.models.browsed_message_out import BrowsedMessageOut
     from millstream_client.core.models.dead_letter_out import DeadLetterOut
     from millstream_client.core.models.death_reason_out import DeathReasonOut
@@ -66,18 +66,11 @@ if TYPE_CHECKING:
     )
 
 
-class AsyncQueue(AsyncWorking):
+class AsyncQueue(AsyncResource, AsyncWorking):
     """A queue, whether it exists or not. Raises MillstreamError.
 
     Fields of the configuration have the names of the REST API: `visibility_timeout_seconds`, `attempts_max`, …
     """
-
-    def __init__(self, transport: AsyncTransport, name: str) -> None:
-        self.transport = transport
-        self.name = name
-
-    def __repr__(self) -> str:
-        return f"<{type(self).__name__} {self.name}>"
 
     # ── Configuration ──
 

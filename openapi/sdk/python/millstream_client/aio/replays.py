@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Unpack
 
+from millstream_client.aio.resources import AsyncResource
 from millstream_client.core.api.replays.cancel_replay import cancel_replay
 from millstream_client.core.api.replays.get_replay import get_replay
 from millstream_client.core.api.replays.pause_replay import pause_replay
@@ -27,15 +28,8 @@ OVER = frozenset({"done", "failed", "cancelled"})
 LOOK_S = 0.5
 
 
-class AsyncReplay:
+class AsyncReplay(AsyncResource):
     """A replay, whether it exists or not. Raises MillstreamError."""
-
-    def __init__(self, transport: AsyncTransport, name: str) -> None:
-        self.transport = transport
-        self.name = name
-
-    def __repr__(self) -> str:
-        return f"<{type(self).__name__} {self.name}>"
 
     async def status(self) -> ReplayDetail:
         """Return the progress, by shard."""

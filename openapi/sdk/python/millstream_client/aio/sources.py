@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Unpack
 
 from millstream_client.aio.definitions import create
+from millstream_client.aio.resources import AsyncResource
 from millstream_client.core.api.sources.delete_source import delete_source
 from millstream_client.core.api.sources.get_source import get_source
 from millstream_client.core.api.sources.get_source_stats import get_source_stats
@@ -24,7 +25,6 @@ from millstream_client.core.models.source_webhook import SourceWebhook
 from millstream_client.core.models.webhook_provider import WebhookProvider
 
 if TYPE_CHECKING:
-    from millstream_client.aio.transport import AsyncTransport
     from millstream_client.calls import Call
     from millstream_client.core.models.received_event import ReceivedEvent
     from millstream_client.core.models.source_failure_out import SourceFailureOut
@@ -40,19 +40,12 @@ if TYPE_CHECKING:
 DAY_S = 86_400.0
 
 
-class AsyncSource:
+class AsyncSource(AsyncResource):
     """A source of webhooks, whether it exists or not. Raises MillstreamError.
 
     `webhook` and `into` have the fields of the REST API: `{"provider": "github", "secrets": ["…"]}` and `{"queue":
     "orders"}`.
     """
-
-    def __init__(self, transport: AsyncTransport, name: str) -> None:
-        self.transport = transport
-        self.name = name
-
-    def __repr__(self) -> str:
-        return f"<{type(self).__name__} {self.name}>"
 
     async def create(
         self,

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 from millstream_client import records as wire
 from millstream_client.aio.definitions import create
 from millstream_client.aio.following import AsyncFollowing
+from millstream_client.aio.resources import AsyncResource
 from millstream_client.aio.subscriptions import AsyncSubscription
 from millstream_client.batches import batches
 from millstream_client.conversing import BYTES_DEFAULT, MESSAGES_DEFAULT
@@ -39,7 +40,6 @@ from millstream_client.repeating import Remaining
 from millstream_client.starting import Plan
 
 if TYPE_CHECKING:
-    from millstream_client.aio.transport import AsyncTransport
     from millstream_client.core.models.record_out import RecordOut
     from millstream_client.core.models.shard_load_out import ShardLoadOut
     from millstream_client.core.models.shard_out import ShardOut
@@ -48,18 +48,11 @@ if TYPE_CHECKING:
     from millstream_client.gaps import OnGap
 
 
-class AsyncStream(AsyncFollowing):
+class AsyncStream(AsyncResource, AsyncFollowing):
     """A stream, whether it exists or not. Raises MillstreamError.
 
     Fields of the configuration have the names of the REST API: `shards`, `retention_seconds`, …
     """
-
-    def __init__(self, transport: AsyncTransport, name: str) -> None:
-        self.transport = transport
-        self.name = name
-
-    def __repr__(self) -> str:
-        return f"<{type(self).__name__} {self.name}>"
 
     # ── Configuration ──
 

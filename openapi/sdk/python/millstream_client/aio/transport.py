@@ -1,7 +1,10 @@
 """HTTP transport with retries where they are safe."""
 
+from __future__ import annotations
+
 import time
 from collections.abc import Callable
+from copy import copy
 from typing import Any, TypeVar
 
 import httpx
@@ -48,12 +51,21 @@ class AsyncTransport:
         self.service = Reachability(now)
         self._now = now
 
+    def with_options(
+        self, timeout_s: float | None = None, retries: Retries | None = None
+    ) -> AsyncTransport:
+        """Return a transport with other options that shares, and never closes, connections."""
+        other = copy(self)
+        other.options = self.options.replaced(timeout_s, retries)
+        other._is_ours = False
+        return other
+
     async def call(self, call: Call[T], retries: Retries | None = None) -> T:
         """Return the call's result, after as many attempts as its retries allow."""
         attempts = self._attempts(call, retries or self.options.retries)
         while True:
             try:
-                response = await self._send(call)
+                response = await self._send(call, attempts.number)
             except httpx.TransportError as error:
                 failure = unsent_or_unknown(error, self.options.url)
                 failure.__cause__ = error
@@ -81,14 +93,25 @@ class AsyncTransport:
         except (msgspec.MsgspecError, ValueError, KeyError, TypeError) as error:
             raise not_millstream(response, self.options.url) from error
 
-    async def _send(self, call: Call[Any]) -> httpx.Response:
+    async def _send(self, call: Call[Any], attempt: int) -> httpx.Response:
+        headers = {**self.options.headers, **trace_headers(), **call.headers}
+        ended = self.options.hooks.begin(call, attempt, headers, self._now)
+        try:
+            response = await self._request(call, headers)
+        except httpx.TransportError as error:
+            ended(None, error)
+            raise
+        ended(response, None)
+        return response
+
+    async def _request(self, call: Call[Any], headers: dict[str, str]) -> httpx.Response:
         content = call.content if call.json is None else msgspec.json.encode(call.json)
         patience = httpx.Timeout(self.options.timeout_s + call.patience_s, connect=CONNECT_S)
         return await self._http.request(
             call.method,
             self.options.url + call.path,
             params=call.params,
-            headers={**self.options.headers, **trace_headers(), **call.headers},
+            headers=headers,
             content=content,
             timeout=patience,
         )

@@ -7,6 +7,7 @@ A module is loaded when it is used: a program that only lists queues loads no su
 from __future__ import annotations
 
 from collections.abc import Iterator
+from copy import copy
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import httpx
@@ -22,6 +23,7 @@ from millstream_client.core.api.streams.list_streams import list_streams
 from millstream_client.core.models.job_kind import JobKind
 from millstream_client.core.models.job_state import JobState
 from millstream_client.core.types import UNSET
+from millstream_client.hooks import Hooks, OnRequest, OnResponse
 from millstream_client.retries import Retries
 from millstream_client.settings import DEFAULT, ApiKey, read_options
 from millstream_client.sync.pages import all_pages
@@ -57,6 +59,8 @@ class Millstream:
     `MILLSTREAM_API_KEY`; the default URL is this machine. `api_key` may be a function, called before each request, that
     returns a token which is renewed elsewhere. `ca_file`: PEM file of the CA that signed the service's certificate;
     default: `MILLSTREAM_CA_FILE`. `http`: an httpx client to use, with certificates or proxies of your own.
+    `timeout_seconds` limits each attempt, beyond the wait that a call requests, and `retries` the repeats.
+    `on_request` and `on_response` are called for each attempt: see RequestEvent and ResponseEvent.
     """
 
     def __init__(
@@ -68,8 +72,11 @@ class Millstream:
         retries: Retries = DEFAULT,
         ca_file: str | None = None,
         http: httpx.Client | None = None,
+        on_request: OnRequest | None = None,
+        on_response: OnResponse | None = None,
     ) -> None:
-        self.options = read_options(url, api_key, timeout_seconds, retries, ca_file)
+        hooks = Hooks(on_request, on_response)
+        self.options = read_options(url, api_key, timeout_seconds, retries, ca_file, hooks=hooks)
         self.transport = Transport(self.options, http)
 
     def __enter__(self) -> Millstream:
@@ -81,6 +88,18 @@ class Millstream:
     def close(self) -> None:
         """Close the connections."""
         self.transport.close()
+
+    def with_options(
+        self, *, timeout_seconds: float | None = None, retries: Retries | None = None
+    ) -> Millstream:
+        """Return a client with another time limit or other retries.
+
+        It shares the connections of this client, which closes them.
+        """
+        other = copy(self)
+        other.transport = self.transport.with_options(timeout_seconds, retries)
+        other.options = other.transport.options
+        return other
 
     def call(self, call: Call[T]) -> T:
         """Send a call of the generated core, with retries where they are safe."""

@@ -37,6 +37,7 @@ from millstream_client.errors import Conflict, ItemRefused, NotFound, PartlyRefu
 from millstream_client.records import GroupRead, moment_text
 from millstream_client.starting import Plan
 from millstream_client.sync.definitions import create
+from millstream_client.sync.resources import Resource
 from millstream_client.sync.subscriptions import Subscription
 
 if TYPE_CHECKING:
@@ -48,20 +49,12 @@ if TYPE_CHECKING:
     from millstream_client.core.models.reset_out import ResetOut
     from millstream_client.core.params import GroupConfigParams
     from millstream_client.gaps import OnGap
-    from millstream_client.sync.transport import Transport
 
 WAIT_S = 20.0
 
 
-class Group:
+class Group(Resource):
     """A consumer group, whether it exists or not. Raises MillstreamError."""
-
-    def __init__(self, transport: Transport, name: str) -> None:
-        self.transport = transport
-        self.name = name
-
-    def __repr__(self) -> str:
-        return f"<{type(self).__name__} {self.name}>"
 
     # ── Configuration ──
 

@@ -8,19 +8,15 @@ from typing import TYPE_CHECKING
 from millstream_client.core.api.jobs.cancel_job import cancel_job
 from millstream_client.core.api.jobs.get_job import get_job
 from millstream_client.core.api.jobs.retry_job import retry_job
+from millstream_client.sync.resources import Resource
 
 if TYPE_CHECKING:
     from millstream_client.core.models.job_detail import JobDetail
     from millstream_client.core.models.job_out import JobOut
-    from millstream_client.sync.transport import Transport
 
 
-class Job:
+class Job(Resource):
     """A job, whether it exists or not. Raises MillstreamError."""
-
-    def __init__(self, transport: Transport, name: str) -> None:
-        self.transport = transport
-        self.name = name
 
     def status(self) -> JobDetail:
         """Return the progress."""

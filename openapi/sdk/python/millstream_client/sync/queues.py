@@ -46,6 +46,7 @@ from millstream_client.starting import Plan
 from millstream_client.sync.definitions import create
 from millstream_client.sync.messages import Message
 from millstream_client.sync.pages import all_pages
+from millstream_client.sync.resources import Resource
 from millstream_client.sync.subscriptions import Subscription
 from millstream_client.sync.work import Working
 
@@ -64,21 +65,13 @@ if TYPE_CHECKING:
         QueuePatchParams,
         RedriveConfigParams,
     )
-    from millstream_client.sync.transport import Transport
 
 
-class Queue(Working):
+class Queue(Resource, Working):
     """A queue, whether it exists or not. Raises MillstreamError.
 
     Fields of the configuration have the names of the REST API: `visibility_timeout_seconds`, `attempts_max`, …
     """
-
-    def __init__(self, transport: Transport, name: str) -> None:
-        self.transport = transport
-        self.name = name
-
-    def __repr__(self) -> str:
-        return f"<{type(self).__name__} {self.name}>"
 
     # ── Configuration ──
 

@@ -18,6 +18,7 @@ from millstream_client.core.models.plan_out import PlanOut
 from millstream_client.core.models.replay_config import ReplayConfig
 from millstream_client.core.models.replay_out import ReplayOut
 from millstream_client.core.models.target_config import TargetConfig
+from millstream_client.sync.resources import Resource
 
 if TYPE_CHECKING:
     from millstream_client.core.models.replay_detail import ReplayDetail
@@ -28,15 +29,8 @@ OVER = frozenset({"done", "failed", "cancelled"})
 LOOK_S = 0.5
 
 
-class Replay:
+class Replay(Resource):
     """A replay, whether it exists or not. Raises MillstreamError."""
-
-    def __init__(self, transport: Transport, name: str) -> None:
-        self.transport = transport
-        self.name = name
-
-    def __repr__(self) -> str:
-        return f"<{type(self).__name__} {self.name}>"
 
     def status(self) -> ReplayDetail:
         """Return the progress, by shard."""

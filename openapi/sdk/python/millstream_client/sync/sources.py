@@ -23,6 +23,7 @@ from millstream_client.core.models.source_stored import SourceStored
 from millstream_client.core.models.source_webhook import SourceWebhook
 from millstream_client.core.models.webhook_provider import WebhookProvider
 from millstream_client.sync.definitions import create
+from millstream_client.sync.resources import Resource
 
 if TYPE_CHECKING:
     from millstream_client.calls import Call
@@ -36,24 +37,16 @@ if TYPE_CHECKING:
         SourceIntoParams,
         SourceWebhookParams,
     )
-    from millstream_client.sync.transport import Transport
 
 DAY_S = 86_400.0
 
 
-class Source:
+class Source(Resource):
     """A source of webhooks, whether it exists or not. Raises MillstreamError.
 
     `webhook` and `into` have the fields of the REST API: `{"provider": "github", "secrets": ["…"]}` and `{"queue":
     "orders"}`.
     """
-
-    def __init__(self, transport: Transport, name: str) -> None:
-        self.transport = transport
-        self.name = name
-
-    def __repr__(self) -> str:
-        return f"<{type(self).__name__} {self.name}>"
 
     def create(
         self,

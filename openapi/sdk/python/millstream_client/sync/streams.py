@@ -37,6 +37,7 @@ from millstream_client.repeating import Remaining
 from millstream_client.starting import Plan
 from millstream_client.sync.definitions import create
 from millstream_client.sync.following import Following
+from millstream_client.sync.resources import Resource
 from millstream_client.sync.subscriptions import Subscription
 
 if TYPE_CHECKING:
@@ -46,21 +47,13 @@ if TYPE_CHECKING:
     from millstream_client.core.models.stream_out import StreamOut
     from millstream_client.core.params import StreamConfigParams, StreamPatchParams
     from millstream_client.gaps import OnGap
-    from millstream_client.sync.transport import Transport
 
 
-class Stream(Following):
+class Stream(Resource, Following):
     """A stream, whether it exists or not. Raises MillstreamError.
 
     Fields of the configuration have the names of the REST API: `shards`, `retention_seconds`, …
     """
-
-    def __init__(self, transport: Transport, name: str) -> None:
-        self.transport = transport
-        self.name = name
-
-    def __repr__(self) -> str:
-        return f"<{type(self).__name__} {self.name}>"
 
     # ── Configuration ──
 

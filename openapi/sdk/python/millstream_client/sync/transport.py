@@ -1,8 +1,11 @@
 # Generated from aio/transport.py by `make sdk`; changes are lost.
 """HTTP transport with retries where they are safe."""
 
+from __future__ import annotations
+
 import time
 from collections.abc import Callable
+from copy import copy
 from typing import Any, TypeVar
 
 import httpx
@@ -49,12 +52,21 @@ class Transport:
         self.service = Reachability(now)
         self._now = now
 
+    def with_options(
+        self, timeout_s: float | None = None, retries: Retries | None = None
+    ) -> Transport:
+        """Return a transport with other options that shares, and never closes, connections."""
+        other = copy(self)
+        other.options = self.options.replaced(timeout_s, retries)
+        other._is_ours = False
+        return other
+
     def call(self, call: Call[T], retries: Retries | None = None) -> T:
         """Return the call's result, after as many attempts as its retries allow."""
         attempts = self._attempts(call, retries or self.options.retries)
         while True:
             try:
-                response = self._send(call)
+                response = self._send(call, attempts.number)
             except httpx.TransportError as error:
                 failure = unsent_or_unknown(error, self.options.url)
                 failure.__cause__ = error
@@ -82,14 +94,25 @@ class Transport:
         except (msgspec.MsgspecError, ValueError, KeyError, TypeError) as error:
             raise not_millstream(response, self.options.url) from error
 
-    def _send(self, call: Call[Any]) -> httpx.Response:
+    def _send(self, call: Call[Any], attempt: int) -> httpx.Response:
+        headers = {**self.options.headers, **trace_headers(), **call.headers}
+        ended = self.options.hooks.begin(call, attempt, headers, self._now)
+        try:
+            response = self._request(call, headers)
+        except httpx.TransportError as error:
+            ended(None, error)
+            raise
+        ended(response, None)
+        return response
+
+    def _request(self, call: Call[Any], headers: dict[str, str]) -> httpx.Response:
         content = call.content if call.json is None else msgspec.json.encode(call.json)
         patience = httpx.Timeout(self.options.timeout_s + call.patience_s, connect=CONNECT_S)
         return self._http.request(
             call.method,
             self.options.url + call.path,
             params=call.params,
-            headers={**self.options.headers, **trace_headers(), **call.headers},
+            headers=headers,
             content=content,
             timeout=patience,
         )

@@ -28,6 +28,7 @@ import type {
 } from '../generated/types.gen.js';
 import { type GroupSubscribeOptions, Subscription } from '../subscriptions/subscription.js';
 import { randomKey } from '../transport/effects.js';
+import type { CallOptions } from '../transport/settings.js';
 import type { Transport } from '../transport/transport.js';
 import { type ApplyOptions, CREATE, type CreateOptions, created } from './definitions.js';
 import { Member } from './member.js';
@@ -45,6 +46,13 @@ export class Group {
   constructor(transport: Transport, name: string) {
     this.transport = transport;
     this.name = name;
+  }
+
+  /**
+   * Return the same group whose calls have another time limit or other retries: `billing.withOptions({ timeoutSeconds: 2 })`.
+   */
+  withOptions(options: CallOptions): Group {
+    return new Group(this.transport.withOptions(options), this.name);
   }
 
   get #at() {

@@ -8,6 +8,7 @@ import type { MessageIn, SentMessageOut, SettledOut, SettlementIn } from '../gen
 import { attempted } from '../subscriptions/closing.js';
 import { type QueueSubscribeOptions, Subscription } from '../subscriptions/subscription.js';
 import { randomKey } from '../transport/effects.js';
+import type { CallOptions } from '../transport/settings.js';
 import type { Transport } from '../transport/transport.js';
 import { type Handler, Worker, type WorkOptions } from '../work/worker.js';
 import { batches } from './batches.js';
@@ -70,6 +71,13 @@ export class Queue extends QueueOperations implements Settling {
   constructor(transport: Transport, name: string) {
     super(transport, name);
     this.#settlements = new SettlementBatcher(transport, name);
+  }
+
+  /**
+   * Return the same queue whose calls have another time limit or other retries: `orders.withOptions({ timeoutSeconds: 2 })`.
+   */
+  withOptions(options: CallOptions): Queue {
+    return new Queue(this.transport.withOptions(options), this.name);
   }
 
   // ── Sending ──

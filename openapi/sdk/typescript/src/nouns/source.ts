@@ -20,6 +20,7 @@ import type {
   SourceStats,
   SourceStored,
 } from '../generated/types.gen.js';
+import type { CallOptions } from '../transport/settings.js';
 import type { Transport } from '../transport/transport.js';
 import { type ApplyOptions, CREATE, type CreateOptions, created } from './definitions.js';
 
@@ -33,6 +34,13 @@ export class Source {
   constructor(transport: Transport, name: string) {
     this.#transport = transport;
     this.name = name;
+  }
+
+  /**
+   * Return the same source whose calls have another time limit or other retries: `github.withOptions({ timeoutSeconds: 2 })`.
+   */
+  withOptions(options: CallOptions): Source {
+    return new Source(this.#transport.withOptions(options), this.name);
   }
 
   get #at() {

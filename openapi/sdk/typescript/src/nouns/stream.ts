@@ -40,6 +40,7 @@ import { type StreamSubscribeOptions, Subscription } from '../subscriptions/subs
 import { Attempts } from '../transport/attempts.js';
 import { randomKey } from '../transport/effects.js';
 import { sleep } from '../transport/retries.js';
+import type { CallOptions } from '../transport/settings.js';
 import { batches } from './batches.js';
 import { type ApplyOptions, CREATE, type CreateOptions, created } from './definitions.js';
 import { PAGE, allPages } from './pages.js';
@@ -79,6 +80,13 @@ export interface Appended {
 
 /** A stream, whether it exists or not. Throws MillstreamError. */
 export class Stream extends StreamReads {
+  /**
+   * Return the same stream whose calls have another time limit or other retries: `clicks.withOptions({ timeoutSeconds: 2 })`.
+   */
+  withOptions(options: CallOptions): Stream {
+    return new Stream(this.transport.withOptions(options), this.name);
+  }
+
   // ── Configuration ──
 
   /**

@@ -45,6 +45,11 @@ export class Attempts {
     this.#service = service;
   }
 
+  /** Number of the present attempt, from 1. */
+  get number(): number {
+    return this.#failures + 1;
+  }
+
   /** Whether an earlier attempt may have taken effect. */
   get mayHaveHappened(): boolean {
     return this.#mayHaveHappened;

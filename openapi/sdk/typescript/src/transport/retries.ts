@@ -10,9 +10,10 @@ import {
 } from '../errors.js';
 import { Attempts } from './attempts.js';
 import { type Effect, effectOf } from './effects.js';
+import { type Hooks, observed } from './hooks.js';
 import { pageOrigin } from './origins.js';
 import type { Reachability } from './reachability.js';
-import type { Retries } from './settings.js';
+import type { Logger, Retries } from './settings.js';
 
 const FOREIGN_STATUSES = new Set([403, 404, 405]);
 const UNSENT = new Set([
@@ -33,6 +34,8 @@ export interface Retrying {
   fetch: typeof fetch;
   retries: Retries;
   timeoutSeconds: number;
+  hooks: Hooks;
+  logger: Logger;
   service: Reachability;
 }
 
@@ -57,7 +60,7 @@ export function retrying(options: Retrying): typeof fetch {
     const { request, effect } = call;
     const attempts = new Attempts(effect.mayRepeat, request.method !== 'GET', options.retries, options.service);
     for (;;) {
-      const { response, failure, afterSeconds } = await attempt(call, options);
+      const { response, failure, afterSeconds } = await attempt(call, attempts.number, options);
       if (failure === undefined && response !== undefined) return response;
       const error = failure as MillstreamError;
       const isRepeatedDelete = attempts.mayHaveHappened && request.method === 'DELETE' && error.status === 404;
@@ -90,10 +93,13 @@ function pauseOrResponse(
   }
 }
 
-async function attempt(call: Call, { fetch, timeoutSeconds, service }: Retrying): Promise<Outcome> {
-  const { origin } = new URL(call.request.url);
+async function attempt(call: Call, number: number, options: Retrying): Promise<Outcome> {
+  const { fetch, timeoutSeconds, hooks, logger, service } = options;
+  const { origin, pathname } = new URL(call.request.url);
+  const event = { method: call.request.method, path: pathname, attempt: number, headers: call.headers };
   try {
-    const response = await answer(fetch, call, timeoutSeconds + call.effect.waitSeconds);
+    const send = () => answer(fetch, call, timeoutSeconds + call.effect.waitSeconds);
+    const response = await observed(hooks, logger, event, send);
     service.established();
     return await outcomeOf(response, origin);
   } catch (error) {

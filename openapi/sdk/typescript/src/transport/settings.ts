@@ -1,5 +1,6 @@
 /** Options of a client: from arguments, then the environment, then this machine. */
 
+import type { Hooks } from './hooks.js';
 import { pageOrigin } from './origins.js';
 
 /** A key or a token, or a function that returns the current one, called before each request and connection. */
@@ -32,7 +33,10 @@ export interface Retries {
   firstContactSeconds?: number;
 }
 
-export interface Options {
+/** Options of a single call, or of several: see `withOptions`. */
+export type CallOptions = Pick<Options, 'timeoutSeconds' | 'retries'>;
+
+export interface Options extends Hooks {
   /** URL of the service; default: `MILLSTREAM_URL`, or this machine's port 8080; in a browser: the origin of the page. */
   url?: string;
   /** Default: `MILLSTREAM_API_KEY`; nothing in a browser. */
@@ -52,6 +56,7 @@ export interface Options {
 }
 
 export interface Settings {
+  hooks: Hooks;
   url: string;
   apiKey: () => Promise<string>;
   ticket: (() => Promise<string>) | undefined;
@@ -71,6 +76,7 @@ export function settingsOf(options: Options): Settings {
   const { apiKey = environment('MILLSTREAM_API_KEY'), ticket } = options;
   const platform = (globalThis as unknown as { WebSocket?: WebSocketClass }).WebSocket;
   return {
+    hooks: { onRequest: options.onRequest, onResponse: options.onResponse },
     url: urlOf(options.url),
     apiKey: async () => (typeof apiKey === 'function' ? await apiKey() : apiKey),
     ticket: ticket && (async () => await ticket()),

@@ -5,7 +5,7 @@ import { type Client, createClient } from '../generated/client/index.js';
 import { pageOrigin } from './origins.js';
 import { Reachability } from './reachability.js';
 import { retrying } from './retries.js';
-import type { Retries, Settings, WebSocketClass } from './settings.js';
+import type { CallOptions, Retries, Settings, WebSocketClass } from './settings.js';
 import { VERSION } from './version.js';
 
 const VERBS = ['get', 'post', 'put', 'patch', 'delete'] as const;
@@ -16,25 +16,35 @@ export class Transport {
   readonly service: Reachability;
   readonly client: Client;
 
-  constructor(settings: Settings) {
+  constructor(settings: Settings, service = new Reachability(settings.url, settings.logger)) {
     this.settings = settings;
-    this.service = new Reachability(settings.url, settings.logger);
+    this.service = service;
     this.client = this.within(settings.retries);
   }
 
   /** Return a client with other retries. */
   within(retries: Retries): Client {
-    const { url, apiKey, fetch, timeoutSeconds } = this.settings;
+    const { url, apiKey, fetch, timeoutSeconds, hooks, logger } = this.settings;
     const client = createClient({
       baseUrl: url,
       throwOnError: true,
       auth: async () => (await apiKey()) || undefined,
       headers: this.#headers(),
-      fetch: retrying({ fetch, retries, timeoutSeconds, service: this.service }),
+      fetch: retrying({ fetch, retries, timeoutSeconds, hooks, logger, service: this.service }),
     });
     client.interceptors.error.use(thrown);
     for (const verb of VERBS) client[verb] = recognising(url, client[verb]);
     return client;
+  }
+
+  /** Return a transport of the same service with other options. */
+  withOptions({ timeoutSeconds, retries }: CallOptions): Transport {
+    const { settings } = this;
+    const other = {
+      timeoutSeconds: timeoutSeconds ?? settings.timeoutSeconds,
+      retries: retries ?? settings.retries,
+    };
+    return new Transport({ ...settings, ...other }, this.service);
   }
 
   /** Class of WebSockets; undefined if there is none, or if the namespace is in a header, which browsers' sockets have not. */
