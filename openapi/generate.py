@@ -53,6 +53,7 @@ def write_core(package: Path) -> None:
             (made / unused).unlink()
         (made / "__init__.py").write_text('"""Generated from the OpenAPI document."""\n')
         (made / "tables.py").write_text(_tables(json.loads(DOCUMENT.read_text())))
+        (made / "defaults.py").write_text(_python_defaults(json.loads(DOCUMENT.read_text())))
         (made / "params.py").write_text(_params(json.loads(DOCUMENT.read_text())))
         shutil.rmtree(core, ignore_errors=True)
         shutil.copytree(made, core)
@@ -84,6 +85,34 @@ def _tables(document: dict[str, Any]) -> str:
         f"REPEATS: dict[str, str] = {dict(sorted(repeats.items()))!r}\n"
         f"GUARDS: dict[str, tuple[str, ...]] = {dict(sorted(guards.items()))!r}\n"
         f"STATUSES: dict[str, int] = {statuses!r}\n"
+    )
+
+
+CONFIGURED = ("QueueConfig", "StreamConfig", "GroupConfig", "BackoffConfig")
+
+
+def _defaults(document: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """Return the configurations of nouns whose fields were omitted, for the in-memory services."""
+    schemas = document["components"]["schemas"]
+    return {name: _defaults_of(schemas[name], schemas) for name in CONFIGURED}
+
+
+def _defaults_of(schema: dict[str, Any], schemas: dict[str, Any]) -> dict[str, Any]:
+    return {name: _default(of, schemas) for name, of in schema["properties"].items()}
+
+
+def _default(schema: dict[str, Any], schemas: dict[str, Any]) -> Any:
+    referenced = schemas.get(schema.get("$ref", "").rpartition("/")[2], {})
+    if "default" in schema or "properties" not in referenced:
+        return schema.get("default")
+    return _defaults_of(referenced, schemas)
+
+
+def _python_defaults(document: dict[str, Any]) -> str:
+    return (
+        '"""Configurations whose fields were omitted."""\n\n'
+        "from typing import Any\n\n"
+        f"DEFAULTS: dict[str, dict[str, Any]] = {_defaults(document)!r}\n"
     )
 
 
@@ -270,6 +299,12 @@ def typescript(source: Path = TYPESCRIPT / "src") -> None:
     subprocess.run(command, cwd=TYPESCRIPT, check=True, stdout=subprocess.DEVNULL)
     for path in (source / "generated").rglob("*.ts"):
         path.write_text(_LINK.sub(r"\1", path.read_text()))
+    defaults = json.dumps(_defaults(json.loads(DOCUMENT.read_text())), indent=2)
+    (source / "defaults.ts").write_text(
+        "// Generated from openapi.json by `make sdk`; changes are lost.\n\n"
+        "/** Configurations whose fields were omitted. */\n"
+        f"export const DEFAULTS: Record<string, Record<string, unknown>> = {defaults};\n"
+    )
     (source / "tables.ts").write_text(_typescript_tables(json.loads(DOCUMENT.read_text())))
 
 

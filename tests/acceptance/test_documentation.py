@@ -43,6 +43,7 @@ ELSEWHERE = {
     "docs/how-to/quotas.md": "contract/quotas/test_quotas.py",
     "docs/how-to/sdks.md": "acceptance/test_sdks.py",
     "docs/how-to/spark.md": "spark/source/test_examples.py",
+    "docs/how-to/test-programs.md": "unit/sdk/test_memory_service_page.py",
     "docs/how-to/webhooks.md": "acceptance/test_webhooks.py",
     "docs/reference/cli.md": "contract/cli/test_cli.py",
     "docs/reference/push.md": "contract/websocket/test_reference_page.py",

@@ -1,23 +1,57 @@
 """Clients of the service that the contract tests of the SDK share."""
 
+import time
 from collections.abc import AsyncIterator, Iterator
+from dataclasses import dataclass
 
 import pytest
 
 from millstream_client import AsyncMillstream, Millstream, Queue, Stream
+from millstream_client.testing import MemoryService
+
+BOTH = pytest.mark.parametrize("backend", ["service", "memory"], indirect=True, scope="session")
+"""Run a module's tests against the service, and against the in-memory one, which must not differ."""
+
+
+@dataclass
+class Service:
+    """The running service, with the methods of the in-memory one."""
+
+    url: str
+
+    def client(self) -> Millstream:
+        return Millstream(self.url)
+
+    def async_client(self) -> AsyncMillstream:
+        return AsyncMillstream(self.url)
+
+    def advance(self, seconds: float) -> None:
+        """Wait: the service has the time of this machine."""
+        time.sleep(seconds)
+
+
+Backend = Service | MemoryService
 
 
 @pytest.fixture(scope="session")
-def millstream(service_url: str) -> Iterator[Millstream]:
+def backend(request: pytest.FixtureRequest) -> Backend:
+    """The service; in modules of both backends also the in-memory one."""
+    if getattr(request, "param", "service") == "memory":
+        return MemoryService()
+    return Service(request.getfixturevalue("service_url"))
+
+
+@pytest.fixture(scope="session")
+def millstream(backend: Backend) -> Iterator[Millstream]:
     """A synchronous client."""
-    with Millstream(service_url) as client:
+    with backend.client() as client:
         yield client
 
 
 @pytest.fixture
-async def asynchronous(service_url: str) -> AsyncIterator[AsyncMillstream]:
+async def asynchronous(backend: Backend) -> AsyncIterator[AsyncMillstream]:
     """An asynchronous client."""
-    async with AsyncMillstream(service_url) as client:
+    async with backend.async_client() as client:
         yield client
 
 

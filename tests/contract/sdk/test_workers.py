@@ -12,6 +12,7 @@ from contextlib import asynccontextmanager
 import pytest
 
 from millstream_client import AsyncMillstream, NotFound, Reject, Retry
+from tests.contract.sdk.conftest import BOTH
 from tests.contract.sdk.lossy_proxy import running_lossy_proxy
 
 
@@ -36,6 +37,7 @@ async def running(worker):
             await task
 
 
+@BOTH
 async def test_message_is_acknowledged_when_handler_returns(asynchronous, orders):
     done: list[str] = []
 
@@ -49,6 +51,7 @@ async def test_message_is_acknowledged_when_handler_returns(asynchronous, orders
     assert sorted(done) == ["a", "b", "c"]
 
 
+@BOTH
 async def test_exception_of_handler_selects_settlement(asynchronous, orders):
     seen: list[str] = []
 
@@ -87,6 +90,7 @@ async def test_exception_of_handler_selects_settlement(asynchronous, orders):
     assert orders.stats().acknowledged == 1
 
 
+@BOTH
 async def test_message_stays_hidden_while_in_progress(asynchronous, orders):
     seen: list[int] = []
     go = asyncio.Event()
@@ -106,6 +110,7 @@ async def test_message_stays_hidden_while_in_progress(asynchronous, orders):
     assert seen == [1]
 
 
+@BOTH
 async def test_worker_concurrency_is_limited(asynchronous, orders):
     inside, most = 0, 0
     go = asyncio.Event()
@@ -127,6 +132,7 @@ async def test_worker_concurrency_is_limited(asynchronous, orders):
     assert most == 3
 
 
+@BOTH
 async def test_stopping_worker_finishes_messages_and_receives_no_more(asynchronous, orders):
     started = asyncio.Event()
     go = asyncio.Event()
@@ -147,6 +153,7 @@ async def test_stopping_worker_finishes_messages_and_receives_no_more(asynchrono
     assert (orders.stats().acknowledged, orders.stats().ready) == (1, 1)
 
 
+@BOTH
 async def test_unfinished_message_is_released_after_grace_period(asynchronous, orders):
     started = asyncio.Event()
 
@@ -161,6 +168,7 @@ async def test_unfinished_message_is_released_after_grace_period(asynchronous, o
     assert (orders.stats().ready, orders.stats().in_flight) == (1, 0)
 
 
+@BOTH
 async def test_idle_worker_stops_immediately_and_holds_nothing(asynchronous, orders):
     async def handle(message):
         raise AssertionError("nothing came")
@@ -175,6 +183,7 @@ async def test_idle_worker_stops_immediately_and_holds_nothing(asynchronous, ord
     assert orders.receive()[0].receive_count == 1
 
 
+@BOTH
 async def test_worker_of_unknown_queue_ends_with_error(asynchronous, name):
     async def handle(message):
         pass
@@ -208,6 +217,7 @@ async def test_worker_continues_through_broken_network(service_url, orders):
     assert orders.stats().in_flight == 0
 
 
+@BOTH
 def test_worker_runs_handlers_in_threads(millstream, orders):
     done: set[tuple[str, str]] = set()
     together = threading.Barrier(3)
@@ -230,6 +240,7 @@ def test_worker_runs_handlers_in_threads(millstream, orders):
     assert len({name for _, name in done}) == 3
 
 
+@BOTH
 def test_worker_stopped_before_start_ends_immediately(orders):
     worker = orders.worker(lambda message: None)
 

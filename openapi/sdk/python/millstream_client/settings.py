@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from importlib.metadata import PackageNotFoundError, version
+from typing import Any
 
 from millstream_client.hooks import Hooks
 from millstream_client.retries import Retries
@@ -23,7 +24,8 @@ class Options:
     """Options of a client.
 
     `timeout_s` limits a response, beyond the wait that a call requests. `ca_file`: PEM file of the CA that signed the service's
-    certificate; None: the CAs that the machine trusts.
+    certificate; None: the CAs that the machine trusts. `transport`: transport of httpx, synchronous and asynchronous,
+    instead of connections.
     """
 
     url: str
@@ -32,6 +34,7 @@ class Options:
     retries: Retries = DEFAULT
     ca_file: str | None = None
     hooks: Hooks = NO_HOOKS
+    transport: Any = None
 
     def replaced(self, timeout_s: float | None, retries: Retries | None) -> "Options":
         """Return options with another time limit or other retries."""
@@ -73,6 +76,7 @@ def read_options(
     ca_file: str | None = None,
     *,
     hooks: Hooks = NO_HOOKS,
+    transport: Any = None,
 ) -> Options:
     """Return the options of a client.
 
@@ -85,6 +89,7 @@ def read_options(
         retries,
         ca_file or os.environ.get("MILLSTREAM_CA_FILE") or None,
         hooks,
+        transport,
     )
 
 

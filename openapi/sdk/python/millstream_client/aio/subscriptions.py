@@ -37,6 +37,10 @@ FOR_GOOD = 4500  # closed with this or more: coming back makes no sense
 CANCEL_AGAIN_S = 1.0
 OPEN_S = 5.0  # for the handshake
 RECONNECTING = Retries(first_pause_s=0.1, longest_pause_s=10.0)
+NO_SOCKET = (
+    "The in-memory service has no WebSocket; long polls work: "
+    "messages(), read(follow=True), batches()."
+)
 
 
 class AsyncSubscription:
@@ -62,6 +66,8 @@ class AsyncSubscription:
         self._was_on = False
 
     async def __aenter__(self) -> "AsyncSubscription":
+        if self._transport.options.transport is not None:
+            raise NotImplementedError(NO_SOCKET)
         self._talk = Conversation(await resolve(self._transport, self._plan))
         self._task = asyncio.create_task(self._run(self._talk))
         try:

@@ -45,6 +45,7 @@ class AsyncTransport:
         self._http = http or httpx.AsyncClient(
             headers={"accept-encoding": "identity"},  # compression costs more than a network nearby
             verify=options.trust(),
+            transport=options.transport,
             limits=httpx.Limits(max_connections=CONNECTIONS_MAX, keepalive_expiry=30.0),
         )
         self.sleep = pause

@@ -61,6 +61,7 @@ class Millstream:
     default: `MILLSTREAM_CA_FILE`. `http`: an httpx client to use, with certificates or proxies of your own.
     `timeout_seconds` limits each attempt, beyond the wait that a call requests, and `retries` the repeats.
     `on_request` and `on_response` are called for each attempt: see RequestEvent and ResponseEvent.
+    `transport`: transport of httpx for calls without a network, as that of `millstream_client.testing`.
     """
 
     def __init__(
@@ -74,9 +75,12 @@ class Millstream:
         http: httpx.Client | None = None,
         on_request: OnRequest | None = None,
         on_response: OnResponse | None = None,
+        transport: Any = None,
     ) -> None:
         hooks = Hooks(on_request, on_response)
-        self.options = read_options(url, api_key, timeout_seconds, retries, ca_file, hooks=hooks)
+        self.options = read_options(
+            url, api_key, timeout_seconds, retries, ca_file, hooks=hooks, transport=transport
+        )
         self.transport = Transport(self.options, http)
 
     def __enter__(self) -> Millstream:

@@ -46,6 +46,7 @@ class Transport:
         self._http = http or httpx.Client(
             headers={"accept-encoding": "identity"},  # compression costs more than a network nearby
             verify=options.trust(),
+            transport=options.transport,
             limits=httpx.Limits(max_connections=CONNECTIONS_MAX, keepalive_expiry=30.0),
         )
         self.sleep = pause

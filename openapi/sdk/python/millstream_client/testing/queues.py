@@ -1,0 +1,387 @@
+"""In-memory queues: visibility timeouts, attempts, dead letters, order, deduplication."""
+
+from __future__ import annotations
+
+import hashlib
+import random
+import uuid
+from collections import Counter
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from millstream_client.testing.definitions import Clock, Defined, moment
+from millstream_client.testing.messages import StoredMessage
+from millstream_client.testing.problems import Problem, invalid, unsupported
+
+DEDUP_WINDOW_S = 300.0
+READY, DELAYED, IN_FLIGHT, DEAD = "ready", "delayed", "in_flight", "dead_lettered"
+WITH_CAUSE = ("nack", "reject")
+
+
+class MemoryQueue(Defined):
+    """A queue. Its configuration has the fields of the REST API."""
+
+    def __init__(
+        self,
+        name: str,
+        config: dict[str, Any],
+        now: Clock,
+        queue_of: Callable[[str], MemoryQueue],
+    ) -> None:
+        super().__init__(name, config, now)
+        self._queue_of = queue_of
+        self._messages: dict[int, StoredMessage] = {}
+        self._dedup: dict[str, tuple[int, float]] = {}
+        self._ids: dict[int, str] = {}
+        self._next_offset = 0
+        self._last_due_at = 0.0
+        self._counts: Counter[str] = Counter()
+
+    @property
+    def is_fifo(self) -> bool:
+        """Return whether messages of a group are delivered in order."""
+        return bool(self.config["type"] == "fifo")
+
+    @property
+    def messages(self) -> list[StoredMessage]:
+        """Messages in all states but dead letters, by offset."""
+        self._settle_time()
+        return [message for message in self._messages.values() if message.state != DEAD]
+
+    @property
+    def dead_letters(self) -> list[StoredMessage]:
+        """Dead letters, oldest first."""
+        self._settle_time()
+        dead = [message for message in self._messages.values() if message.state == DEAD]
+        return sorted(dead, key=lambda message: (message.died_at, message.offset))
+
+    # ── Sending ──
+
+    def send(self, messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        """Send messages, all of them or none."""
+        for message in messages:
+            self._check(message)
+        return [self._send(message) for message in messages]
+
+    def _check(self, fields: dict[str, Any]) -> None:
+        if len(fields["body"]) > self.config["message_bytes_max"]:
+            raise Problem("message_too_large", "The message is too large.")
+        if fields.get("priority") and fields.get("group"):
+            detail = "A message with a group cannot have a priority"
+            raise invalid("/priority", detail, "not_supported")
+        if self.is_fifo and not fields.get("group"):
+            raise invalid("/group", "A message of a FIFO queue requires a group", "required")
+        if self.is_fifo and fields.get("delay_seconds"):
+            detail = "FIFO queues do not support a delay per message"
+            raise invalid("/delay_seconds", detail, "not_supported")
+
+    def _send(self, fields: dict[str, Any]) -> dict[str, Any]:
+        now = self.now()
+        dedup_id = self._dedup_id(fields)
+        offset, sent_at = self._dedup.get(dedup_id, (0, now - DEDUP_WINDOW_S))
+        if dedup_id and now - sent_at < DEDUP_WINDOW_S:
+            self._counts["deduplicated"] += 1
+            return {"id": self._ids[offset], "offset": offset, "duplicate": True}
+        message = self._stored(fields, now)
+        if dedup_id:
+            self._dedup[dedup_id] = (message.offset, now)
+        self._add(message)
+        return {"id": message.id, "offset": message.offset, "duplicate": False}
+
+    def _dedup_id(self, fields: dict[str, Any]) -> str:
+        dedup_id = str(fields.get("dedup_id", ""))
+        if not dedup_id and self.config["deduplicate_by_content"]:
+            dedup_id = hashlib.sha256(fields["body"]).hexdigest()
+        is_by_group = dedup_id and self.config["dedup_scope"] == "group"
+        return f"{fields.get('group', '')} {dedup_id}" if is_by_group else dedup_id
+
+    def _stored(self, fields: dict[str, Any], now: float) -> StoredMessage:
+        delay = fields.get("delay_seconds")
+        due_at = now + (self.config["delay_seconds"] if delay is None or self.is_fifo else delay)
+        if self.is_fifo:
+            due_at = self._last_due_at = max(due_at, self._last_due_at)
+        ttl = fields.get("ttl_seconds") or self.config["ttl_seconds"]
+        return StoredMessage(
+            id=str(uuid.uuid4()),
+            offset=0,
+            body=fields["body"],
+            content_type=fields.get("content_type", ""),
+            headers=fields.get("headers", {}),
+            group=fields.get("group", ""),
+            dedup_id=fields.get("dedup_id", ""),
+            priority=fields.get("priority", 0),
+            sent_at=now,
+            due_at=due_at,
+            expires_at=due_at + ttl if ttl else 0.0,
+            state=DELAYED if due_at > now else READY,
+        )
+
+    def _add(self, message: StoredMessage) -> None:
+        message.offset = self._next_offset
+        self._next_offset += 1
+        self._messages[message.offset] = message
+        self._ids[message.offset] = message.id
+
+    # ── Receiving ──
+
+    def receive(
+        self, messages_max: int, visibility_timeout_seconds: float | None
+    ) -> list[dict[str, Any]]:
+        """Receive messages that are ready."""
+        self._settle_time()
+        if self.config["paused"]:
+            return []
+        timeout = visibility_timeout_seconds
+        timeout = self.config["visibility_timeout_seconds"] if timeout is None else timeout
+        received: list[StoredMessage] = []
+        for message in self._receivable():
+            if len(received) == messages_max:
+                break
+            if not self._depart(message):
+                received.append(self._take(message, timeout))
+        return [message.delivered() for message in received]
+
+    def _receivable(self) -> list[StoredMessage]:
+        ready = [message for message in self._messages.values() if message.state == READY]
+        if not self.is_fifo:
+            return sorted(ready, key=lambda one: (-one.priority, not one.was_received, one.offset))
+        barred = {message.group for message in self._messages.values() if self._bars(message)}
+        return [message for message in ready if message.group not in barred]
+
+    @staticmethod
+    def _bars(message: StoredMessage) -> bool:
+        """Return whether a message keeps its group from being received."""
+        return message.state == IN_FLIGHT or (message.state == DELAYED and message.was_received)
+
+    def _take(self, message: StoredMessage, timeout: float) -> StoredMessage:
+        now = self.now()
+        message.state, message.due_at = IN_FLIGHT, now + timeout
+        message.receive_count += 1
+        message.was_received = True
+        message.first_received_at = message.first_received_at or now
+        message.receipt_handle = f"{self.name}:{message.offset}:{uuid.uuid4().hex}"
+        self._counts["receive_count"] += 1
+        return message
+
+    def _depart(self, message: StoredMessage) -> bool:
+        """Move a message that was received too often to the dead-letter queue."""
+        target = self.config["dead_letters"]
+        if not target or message.receive_count < target["receives_max"]:
+            return False
+        crashed = f"visibility timeout passed {message.crash_count} times"
+        counted = crashed if message.crash_count else f"received {message.receive_count} times"
+        message.dead_letter = {
+            "source": f"queue:{self.name}",
+            "reason": message.reason or counted,
+            "died_at": moment(self.now()),
+            "failures": message.failures,
+            "crash_count": message.crash_count,
+            "last_failure_reason": message.reason,
+            "details": message.details,
+        }
+        del self._messages[message.offset]
+        message.reset()
+        message.was_received = False
+        self._counts["moved_out"] += 1
+        self._queue_of(target["queue"])._accept(message)
+        return True
+
+    def _accept(self, message: StoredMessage) -> None:
+        self._counts["moved_in"] += 1
+        self._add(message)
+
+    # ── Settling ──
+
+    def settle(self, settlements: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        """Settle deliveries; return one result for each."""
+        self._settle_time()
+        return [self._settle(settlement) for settlement in settlements]
+
+    def _settle(self, settlement: dict[str, Any]) -> dict[str, Any]:
+        try:
+            message = self._settled(settlement["receipt_handle"], settlement["action"])
+        except Problem as problem:
+            return {"status": "error", "error": problem.item}
+        visible_at = None if message is None else self._apply(message, settlement)
+        return (
+            {"status": "ok"}
+            if visible_at is None
+            else {
+                "status": "ok",
+                "visible_at": moment(visible_at),
+            }
+        )
+
+    def _settled(self, handle: str, action: str) -> StoredMessage | None:
+        name, _, rest = handle.rpartition(":")[0].rpartition(":")
+        if name != self.name or not rest.isdecimal():
+            detail = "The receipt handle was not issued by this queue."
+            raise Problem("receipt_handle_invalid", detail)
+        message = self._messages.get(int(rest))
+        if message is None or message.state == DEAD:
+            if action == "ack":
+                return None
+            raise Problem("message_not_found", "The message is no longer in the queue.")
+        is_late = message.state != IN_FLIGHT and action != "ack"
+        if message.receipt_handle != handle or is_late:
+            detail = "This receipt handle belongs to an earlier delivery of the message."
+            raise Problem("receipt_handle_expired", detail)
+        return message
+
+    def _apply(self, message: StoredMessage, settlement: dict[str, Any]) -> float | None:
+        """Apply a settlement; return when the message is visible."""
+        action, now = settlement["action"], self.now()
+        if action == "ack":
+            del self._messages[message.offset]
+            self._counts["acknowledged"] += 1
+            return None
+        if action == "extend":
+            timeout = settlement.get("visibility_timeout_seconds")
+            default = self.config["visibility_timeout_seconds"]
+            message.due_at = now + (default if timeout is None else timeout)
+            return message.due_at
+        if action in WITH_CAUSE:
+            message.failures += 1
+            message.reason = settlement.get("reason", "")
+            message.details = settlement.get("details", "")
+        if action == "reject" or (action == "nack" and self._is_exhausted(message)):
+            self._die(message, message.reason)
+            return None
+        self._return(message, now + self._delay(message, settlement))
+        return message.due_at
+
+    def _delay(self, message: StoredMessage, settlement: dict[str, Any]) -> float:
+        delay = settlement.get("delay_seconds")
+        if settlement["action"] != "nack":
+            return 0.0
+        return backoff(self.config["backoff"], message.failures) if delay is None else delay
+
+    def _return(self, message: StoredMessage, due_at: float) -> None:
+        message.receipt_handle = ""
+        message.due_at = due_at
+        message.state = DELAYED if due_at > self.now() else READY
+
+    def _is_exhausted(self, message: StoredMessage) -> bool:
+        most = self.config["attempts_max"]
+        return most is not None and message.failures + message.crash_count >= most
+
+    def _die(self, message: StoredMessage, reason: str) -> None:
+        message.receipt_handle = ""
+        message.state, message.reason, message.died_at = DEAD, reason, self.now()
+
+    # ── Time ──
+
+    def _settle_time(self) -> None:
+        """Apply the passing of time."""
+        now = self.now()
+        for message in list(self._messages.values()):
+            if message.state == IN_FLIGHT and message.due_at <= now:
+                message.crash_count += 1
+                if self._is_exhausted(message):
+                    self._die(message, f"visibility timeout passed {message.crash_count} times")
+                else:
+                    self._return(message, now)
+            elif message.state == DELAYED and message.due_at <= now:
+                message.state = READY
+            if self._is_expired(message, now):
+                del self._messages[message.offset]
+                self._counts["expired"] += 1
+
+    def _is_expired(self, message: StoredMessage, now: float) -> bool:
+        if message.state == DEAD:
+            return message.died_at + float(self.config["dead_letter_retention_seconds"]) <= now
+        is_waiting = message.state in {READY, DELAYED}
+        is_outlived = is_waiting and 0 < message.expires_at <= now
+        return is_outlived or message.sent_at + float(self.config["retention_seconds"]) <= now
+
+    # ── Operations ──
+
+    def stats(self) -> dict[str, Any]:
+        """Return the counts by state and of deleted messages."""
+        states = Counter(message.state for message in [*self.messages, *self.dead_letters])
+        ready_at = [message.sent_at for message in self.messages if message.state == READY]
+        zeros = dict.fromkeys(("moving", "parked", "dropped", "bytes_sent"), 0)
+        counted = ("acknowledged", "expired", "purged", "deduplicated", "receive_count")
+        return {
+            **zeros,
+            **{state: states[state] for state in (READY, DELAYED, IN_FLIGHT, DEAD)},
+            **{name: self._counts[name] for name in (*counted, "moved_in", "moved_out")},
+            "sent": self._next_offset,
+            "bytes_held": sum(len(message.body) for message in self._messages.values()),
+            "oldest_ready_at": moment(min(ready_at)) if ready_at else None,
+            "durability": "memory",
+        }
+
+    def find(self, identity: str) -> StoredMessage:
+        """Return a message or dead letter by id or offset. Raises Problem."""
+        self._settle_time()
+        for message in self._messages.values():
+            if identity in {message.id, str(message.offset)}:
+                return message
+        raise Problem("message_not_found", "The message is no longer in the queue.")
+
+    def delete_message(self, identity: str) -> None:
+        """Delete one message in any state. Raises Problem."""
+        del self._messages[self.find(identity).offset]
+        self._counts["purged"] += 1
+
+    def purge(self) -> int:
+        """Delete everything but dead letters; return the number."""
+        messages = self.messages
+        for message in messages:
+            del self._messages[message.offset]
+        self._dedup.clear()
+        self._counts["purged"] += len(messages)
+        return len(messages)
+
+    def redrive(self, which: Mapping[str, Any]) -> int:
+        """Make dead letters ready again; return their number."""
+        if which.get("per_second"):
+            raise unsupported("redrive with per_second")
+        chosen = [message for message in self.dead_letters if _matches(message, which)]
+        for message in chosen[: which.get("messages_max")]:
+            message.reset()
+            message.state, message.sent_at, message.expires_at = READY, self.now(), 0.0
+        return len(chosen[: which.get("messages_max")])
+
+    def reasons(self) -> list[dict[str, Any]]:
+        """Return the dead letters counted by reason."""
+        times: dict[str, list[float]] = {}
+        for message in self.dead_letters:
+            times.setdefault(message.reason, []).append(message.died_at)
+        return [
+            {
+                "reason": reason,
+                "count": len(died),
+                "first_died_at": moment(min(died)),
+                "last_died_at": moment(max(died)),
+            }
+            for reason, died in times.items()
+        ]
+
+
+def _matches(message: StoredMessage, which: Mapping[str, Any]) -> bool:
+    chosen = which.get("messages")
+    return (
+        which.get("reason", "") in {"", message.reason}
+        and which.get("group", "") in {"", message.group}
+        and (chosen is None or message.id in chosen or str(message.offset) in chosen)
+    )
+
+
+def backoff(policy: Mapping[str, Any] | None, failures: int) -> float:
+    """Return the delay after a failure whose consumer specifies none."""
+    if policy is None:
+        return 0.0
+    first, delays = policy["initial_seconds"], policy["delays_seconds"]
+    growth = {
+        "fixed": lambda: first,
+        "linear": lambda: first * failures,
+        "exponential": lambda: first * policy["multiplier"] ** (failures - 1),
+        "list": lambda: delays[min(failures, len(delays)) - 1],
+    }
+    delay: float = min(growth[policy["kind"]](), policy["max_seconds"])
+    chance = random.random()  # noqa: S311 - jitter
+    return {"none": delay, "full": delay * chance, "equal": delay / 2 * (1 + chance)}[
+        policy["jitter"]
+    ]

@@ -1,0 +1,175 @@
+"""In-memory service and the transport through which the client calls it."""
+
+import asyncio
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+import httpx
+
+from millstream_client.aio.client import AsyncMillstream
+from millstream_client.sync.client import Millstream
+from millstream_client.testing.codec import Request, Result, encode, read_request
+from millstream_client.testing.definitions import Catalog
+from millstream_client.testing.groups import MemoryGroup
+from millstream_client.testing.problems import Problem, injected
+from millstream_client.testing.queues import MemoryQueue
+from millstream_client.testing.routes import route
+from millstream_client.testing.streams import MemoryStream
+
+URL = "http://millstream.test"
+LONG_POLL_S = 0.05
+LOOK_S = 0.005
+
+
+class MemoryService:
+    """Queues, streams and groups in memory, for one test.
+
+    `client` and `async_client` return clients of it. Its clock runs as usual, and `advance` moves it. A call that waits
+    for messages or records ends after `long_poll_seconds` of real time, with those that arrived.
+    """
+
+    def __init__(self, *, long_poll_seconds: float = LONG_POLL_S) -> None:
+        self.queues: Catalog[MemoryQueue] = Catalog("queue", self._make_queue)
+        self.streams: Catalog[MemoryStream] = Catalog("stream", self._make_stream)
+        self.groups: Catalog[MemoryGroup] = Catalog("group", self._make_group)
+        self.long_poll_seconds = long_poll_seconds
+        self.answers: dict[tuple[str, str], tuple[bytes, Result]] = {}
+        self._lock = threading.RLock()
+        self._ahead_s = 0.0
+        self._failures: deque[int] = deque()
+        self._losses = 0
+
+    # ── Clients ──
+
+    def client(self, **options: Any) -> Millstream:
+        """Return a client of this service; `options` are those of Millstream."""
+        return Millstream(URL, transport=MemoryTransport(self), **options)
+
+    def async_client(self, **options: Any) -> AsyncMillstream:
+        """Return an asynchronous client of this service."""
+        return AsyncMillstream(URL, transport=MemoryTransport(self), **options)
+
+    # ── Time and failures ──
+
+    def now(self) -> float:
+        """Return the time in seconds since 1970."""
+        return time.time() + self._ahead_s  # noqa: TID251 - the service has its own clock
+
+    def advance(self, seconds: float) -> None:
+        """Move the clock: delays, visibility timeouts and retentions pass."""
+        self._ahead_s += seconds
+
+    def fail_next(self, status: int = 503, *, times: int = 1) -> None:
+        """Reject the next attempts with a status; they have no effect."""
+        self._failures.extend([status] * times)
+
+    def lose_next(self, *, times: int = 1) -> None:
+        """Lose the responses of the next attempts, which do take effect."""
+        self._losses += times
+
+    # ── Looking ──
+
+    def queue(self, name: str) -> MemoryQueue:
+        """Return a queue, with its `messages` and `dead_letters`. Raises Problem."""
+        return self.queues.get(name)
+
+    def stream(self, name: str) -> MemoryStream:
+        """Return a stream, with its `records`. Raises Problem."""
+        return self.streams.get(name)
+
+    def group(self, name: str) -> MemoryGroup:
+        """Return a group, with its `positions`. Raises Problem."""
+        return self.groups.get(name)
+
+    # ── Calls ──
+
+    def answer(self, request: Request) -> Result:
+        """Return the result of a request."""
+        with self._lock:
+            try:
+                return route(self, request)
+            except Problem as problem:
+                return Result(problem.fields, problem.status)
+
+    def rejection(self) -> Result | None:
+        """Return the failure of this attempt, if a test asked for one."""
+        with self._lock:
+            if not self._failures:
+                return None
+            problem = injected(self._failures.popleft())
+            return Result(problem.fields, problem.status)
+
+    def is_response_lost(self) -> bool:
+        """Return whether the response of this attempt is lost."""
+        with self._lock:
+            is_lost = self._losses > 0
+            self._losses -= is_lost
+            return is_lost
+
+    def _make_queue(self, name: str, config: dict[str, Any]) -> MemoryQueue:
+        return MemoryQueue(name, config, self.now, self.queues.get)
+
+    def _make_stream(self, name: str, config: dict[str, Any]) -> MemoryStream:
+        return MemoryStream(name, config, self.now)
+
+    def _make_group(self, name: str, config: dict[str, Any]) -> MemoryGroup:
+        return MemoryGroup(name, config, self.now, self.streams.get)
+
+
+class MemoryTransport(httpx.BaseTransport, httpx.AsyncBaseTransport):
+    """Transport of httpx, synchronous and asynchronous, to an in-memory service."""
+
+    def __init__(self, service: MemoryService) -> None:
+        self._service = service
+
+    def handle_request(self, request: httpx.Request) -> httpx.Response:
+        """Answer a request, and wait for messages or records in this thread."""
+        request.read()
+        attempt = _Attempt(self._service, request)
+        while attempt.is_waiting():
+            time.sleep(LOOK_S)
+        return attempt.response()
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        """Answer a request, and wait for messages or records on the loop."""
+        await request.aread()
+        attempt = _Attempt(self._service, request)
+        while attempt.is_waiting():  # noqa: ASYNC110 - threads may add messages, too
+            await asyncio.sleep(LOOK_S)
+        return attempt.response()
+
+
+class _Attempt:
+    """One attempt: its result, and how long it still waits for another."""
+
+    def __init__(
+        self,
+        service: MemoryService,
+        request: httpx.Request,
+        now: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._service = service
+        self._http = request
+        self._request = read_request(request)
+        self._now = now
+        self._result = service.rejection()
+        self._is_rejected = self._result is not None
+        self._until = now() + service.long_poll_seconds
+
+    def is_waiting(self) -> bool:
+        """Ask for the result; return whether it is empty and another may follow."""
+        if self._is_rejected:
+            return False
+        self._result = self._service.answer(self._request)
+        left = self._until - self._now()
+        return self._result.wait_s > 0 and left > 0
+
+    def response(self) -> httpx.Response:
+        """Return the response, unless it is lost."""
+        assert self._result is not None, "is_waiting was called before"
+        if not self._is_rejected and self._service.is_response_lost():
+            raise httpx.ReadError("The test lost the response.", request=self._http)
+        return encode(self._request, self._result)
