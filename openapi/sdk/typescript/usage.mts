@@ -13,6 +13,7 @@ import {
   type StreamRecord,
 } from 'millstream-client';
 import { whoami } from 'millstream-client/calls';
+import { MemoryService, type StoredMessage } from 'millstream-client/testing';
 
 interface Order {
   id: number;
@@ -76,4 +77,14 @@ export async function use(signal: AbortSignal): Promise<void> {
   await client.group('billing').create();
   // @ts-expect-error: records of a stream are not acknowledged
   for await (const record of client.stream('clicks').read()) await record.ack();
+}
+
+export async function test(): Promise<void> {
+  const service = new MemoryService({ longPollSeconds: 0 });
+  await service.client({ retries: { seconds: 0 } }).queue('orders').send({ id: 1 });
+  service.advance(30);
+  service.failNext(503, { times: 2 });
+  const [message]: StoredMessage[] = service.queue('orders').messages;
+  const order = message?.json<Order>();
+  console.log(order?.id, service.stream('clicks').records.length, service.group('readers').positions.get(0));
 }

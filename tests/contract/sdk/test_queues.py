@@ -169,12 +169,17 @@ def test_create_returns_same_queue_or_names_differences(millstream, orders):
 
 
 def test_apply_returns_changes_and_dry_run_stores_nothing(millstream, orders):
-    planned = orders.apply(attempts_max=5, dry_run=True)
+    orders.change(tags={"team": "shop"})
+    planned = orders.apply(attempts_max=5, tags={"team": "web", "tier": "1"}, dry_run=True)
     before = orders.config().attempts_max
     applied = orders.apply(attempts_max=5)
 
     assert [planned.dry_run, applied.dry_run] == [True, False]
-    assert [change.pointer for change in planned.changes] == ["/attempts_max"]
+    assert [(change.pointer, change.before, change.after) for change in planned.changes] == [
+        ("/attempts_max", 10, 5),
+        ("/tags/team", "shop", "web"),
+        ("/tags/tier", None, "1"),
+    ]
     assert (before, orders.config().attempts_max) == (10, 5)
 
 

@@ -44,6 +44,11 @@ export class Body {
     this.contentType = contentType ?? '';
   }
 
+  /** The bytes in base64, of a body that is neither text nor JSON. */
+  get base64(): string | undefined {
+    return this.#base64;
+  }
+
   /** The bytes of the body. */
   get bytes(): Uint8Array {
     if (this.#base64 === undefined) return new TextEncoder().encode(this.text);

@@ -176,12 +176,18 @@ def _stored(shown: dict[str, Any], **facts: Any) -> dict[str, Any]:
     return {**shown, **facts}
 
 
-def _changes(before: dict[str, Any], after: dict[str, Any]) -> list[dict[str, Any]]:
-    return [
-        {"pointer": f"/{name}", "before": before[name], "after": value}
-        for name, value in after.items()
-        if before[name] != value
-    ]
+def _changes(
+    before: dict[str, Any], after: dict[str, Any], parent: str = ""
+) -> list[dict[str, Any]]:
+    """Return the fields that differ, also those of objects."""
+    changes: list[dict[str, Any]] = []
+    for name in after if not parent else sorted({*before, *after}):
+        old, new, pointer = before.get(name), after.get(name), f"{parent}/{name}"
+        if isinstance(old, dict) and isinstance(new, dict):
+            changes += _changes(old, new, pointer)
+        elif old != new:
+            changes.append({"pointer": pointer, "before": old, "after": new})
+    return changes
 
 
 def moment(at: float) -> str:

@@ -14,7 +14,7 @@ from millstream_client.sync.client import Millstream
 from millstream_client.testing.codec import Request, Result, encode, read_request
 from millstream_client.testing.definitions import Catalog
 from millstream_client.testing.groups import MemoryGroup
-from millstream_client.testing.problems import Problem, injected
+from millstream_client.testing.problems import Problem, injected, invalid
 from millstream_client.testing.queues import MemoryQueue
 from millstream_client.testing.routes import route
 from millstream_client.testing.streams import MemoryStream
@@ -92,15 +92,16 @@ class MemoryService:
             try:
                 return route(self, request)
             except Problem as problem:
-                return Result(problem.fields, problem.status)
+                return _result(problem)
+            except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+                return _result(invalid("", f"The request is invalid: {error!r}", "invalid"))
 
     def rejection(self) -> Result | None:
         """Return the failure of this attempt, if a test asked for one."""
         with self._lock:
             if not self._failures:
                 return None
-            problem = injected(self._failures.popleft())
-            return Result(problem.fields, problem.status)
+            return _result(injected(self._failures.popleft()))
 
     def is_response_lost(self) -> bool:
         """Return whether the response of this attempt is lost."""
@@ -117,6 +118,10 @@ class MemoryService:
 
     def _make_group(self, name: str, config: dict[str, Any]) -> MemoryGroup:
         return MemoryGroup(name, config, self.now, self.streams.get)
+
+
+def _result(problem: Problem) -> Result:
+    return Result(problem.fields, problem.status)
 
 
 class MemoryTransport(httpx.BaseTransport, httpx.AsyncBaseTransport):

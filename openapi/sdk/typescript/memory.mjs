@@ -1,0 +1,68 @@
+// Drives the in-memory service of the compiled SDK where it differs from a service: time, failures, inspection, limits. Each step
+// prints a line of JSON, which tests/contract/sdk/test_typescript_memory.py looks at.
+
+import { MemoryService } from './dist/testing/index.js';
+
+const tell = (step, fields) => console.log(JSON.stringify({ step, ...fields }));
+const logger = { warn: () => undefined, error: () => undefined };
+const quick = { firstPauseSeconds: 0.001, longestPauseSeconds: 0.001 };
+const service = new MemoryService();
+const client = service.client({ retries: quick, logger });
+const once = { retries: { seconds: 0 } };
+const named = async (promise) => {
+  try {
+    await promise;
+    return 'no error';
+  } catch (error) {
+    return [error.name, error.status ?? 0, error.code ?? ''];
+  }
+};
+
+const orders = client.queue('orders');
+await orders.create();
+
+{
+  await orders.send({ order: 7 }, { headers: { source: 'web' }, delaySeconds: 3600 });
+  const [stored] = service.queue('orders').messages;
+  const before = stored.state;
+  service.advance(3601);
+  const [message] = await orders.receive();
+  await message.reject('never');
+  const letters = service.queue('orders').deadLetters.map(({ reason }) => reason);
+  tell('inspection', { json: stored.json(), headers: stored.headers, before, letters });
+}
+
+{
+  const clicks = client.stream('clicks');
+  await clicks.create({ retention_seconds: 86400 });
+  await client.group('readers').create('clicks');
+  await clicks.appendMany(['a', 'b']);
+  const texts = service.stream('clicks').records.map(({ text }) => text);
+  const positions = [...service.group('readers').positions];
+  service.advance(86401);
+  const gaps = [];
+  for await (const record of clicks.read({ shard: 0, offset: 0, onGap: (gap) => gaps.push(gap) })) tell('never', record);
+  tell('retention', { texts, positions, left: service.stream('clicks').records.length, gaps: gaps.map(({ next }) => next) });
+}
+
+{
+  await orders.purge();
+  service.failNext(503);
+  const refused = await named(orders.withOptions(once).send('x'));
+  service.failNext(429);
+  const limited = await named(orders.withOptions(once).send('x'));
+  service.failNext(503, { times: 2 });
+  service.loseNext();
+  const sent = await orders.send('hello');
+  const stored = service.queue('orders').messages.length;
+  service.loseNext();
+  const unknown = await named(orders.purge());
+  tell('failures', { refused, limited, duplicate: sent.duplicate, stored, unknown });
+}
+
+tell('limits', {
+  move: await named(orders.move()),
+  source: await named(client.source('github').stats()),
+  parked: await named(client.queue('x').create({ on_poison: 'park_group' })),
+  aborted: (await named(orders.receive({ waitSeconds: 20, signal: AbortSignal.timeout(1) })))[0],
+});

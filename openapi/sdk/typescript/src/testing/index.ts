@@ -1,0 +1,9 @@
+/** In-memory service for tests of programs that use the client. */
+
+export { Defined, type Clock, type Fields } from './definitions.js';
+export { MemoryGroup } from './groups.js';
+export { StoredMessage, type StoredState } from './messages.js';
+export { MemoryProblem } from './problems.js';
+export { MemoryQueue } from './queues.js';
+export { MemoryService } from './service.js';
+export { MemoryStream, type StoredRecord } from './streams.js';

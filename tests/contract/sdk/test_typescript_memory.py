@@ -1,0 +1,182 @@
+"""The in-memory service of the TypeScript SDK: one script for it and for the service, and its own abilities.
+
+`contract.mjs` and `memory.mjs` beside the SDK have the steps.
+"""
+
+import time
+from pathlib import Path
+
+import pytest
+
+from tests.documentation import DOCS, blocks
+from tests.javascript import compile_typescript, run, steps_of
+
+SDK = Path(__file__).parents[3] / "openapi" / "sdk" / "typescript"
+VALIDATION = "validation_failed"
+
+
+@pytest.fixture(scope="module")
+def compiled():
+    """Compile the SDK as published."""
+    compile_typescript(SDK)
+
+
+@pytest.fixture(scope="module", params=["service", "memory"])
+def steps(compiled, request):
+    """The output of each step of the shared script, by name."""
+    is_memory = request.param == "memory"
+    url = "memory" if is_memory else request.getfixturevalue("service_url")
+    return steps_of(SDK, "node", "--no-warnings", "contract.mjs", url, f"tc{time.time_ns()}")
+
+
+@pytest.fixture(scope="module")
+def own(compiled):
+    """The output of each step that only the in-memory service has, by name."""
+    return steps_of(SDK, "node", "--no-warnings", "memory.mjs")
+
+
+def test_queue_is_defined(steps):
+    assert steps["definitions"] == {
+        "same": False,
+        "differs": "already_exists",
+        "planned": [["/attempts_max", 5], ["/tags/team", None]],
+        "changed": [None, {}],
+        "paused": [True, True],
+        "names": 1,
+        "invalid": [
+            [VALIDATION, "unknown_field", "/attempt_max"],
+            [VALIDATION, "immutable", "/type"],
+            [VALIDATION, "not_supported", "/dedup_scope"],
+        ],
+        "gone": "queue_not_found",
+    }
+
+
+def test_messages_are_sent_and_settled(steps):
+    assert steps["messages"] == {
+        "once": True,
+        "reused": "idempotency_key_reused",
+        "shapes": [
+            [11, "application/json", {"source": "web"}, 1],
+            [4, "", {}, 1],
+            [1, "", {}, 1],
+            [4, "application/json", {}, 1],
+            [4, "text/x-note", {}, 1],
+            [4, "", {}, 1],
+        ],
+        "late": ["message_not_found", "receipt_handle_expired", "message_not_found"],
+        "browsed": [[1, "ready", 1], [3, "in_flight", 0], [4, "ready", 0], [5, "in_flight", 0]],
+        "letters": [[2, "never"]],
+        "settled": {"ready": 2, "in_flight": 2, "dead_lettered": 1, "acknowledged": 1},
+        "redriven": 1,
+        "purged": 5,
+        "unknown": "message_not_found",
+    }
+
+
+def test_time_redelivers_delays_and_expires(steps):
+    assert steps["time"] == {
+        "hidden": 0,
+        "count": 2,
+        "expired": "receipt_handle_expired",
+        "dead": [["visibility timeout passed 2 times", 0, 2]],
+        "before": {"ready": 1, "delayed": 1, "dead_lettered": 1},
+        "after": ["later"],
+    }
+
+
+def test_groups_and_priorities_are_in_order(steps):
+    assert steps["order"] == {
+        "duplicate": True,
+        "received": ["a1", "b1"],
+        "none": 0,
+        "barred": 0,
+        "counts": {"ready": 1, "delayed": 1, "in_flight": 1, "deduplicated": 1},
+        "priority": ["high", "low"],
+        "invalid": [
+            [VALIDATION, "required", "/group"],
+            [VALIDATION, "not_supported", "/delay_seconds"],
+        ],
+    }
+
+
+def test_failures_reach_dead_letters(steps):
+    assert steps["work"] == {
+        "why": ["hello", "no such customer", 1],
+        "counts": {"dead_lettered": 2, "acknowledged": 1},
+        "reasons": [["Error: no connection", 1], ["a negative total", 1]],
+    }
+
+
+def test_records_are_appended_and_read(steps):
+    assert steps["streams"] == {
+        "first": 0,
+        "sameShard": True,
+        "offsets": [1, 2],
+        "once": True,
+        "texts": ['{"page":"/"}', "a", "b", "c"],
+        "record": ["ann", {"source": "web"}, {"page": "/"}],
+        "pushed": ['{"page":"/"}', "a", "b", "c"],
+        "shards": [[0, True, "0"], [1, True, "170141183460469231731687303715884105728"]],
+        "next": 4,
+    }
+
+
+def test_members_fetch_and_commit(steps):
+    assert steps["groups"] == {
+        "texts": ["ann", "bea", "cid", "dan"],
+        "lag": [4, 0],
+        "stale": "stale_generation",
+        "again": 4,
+        "members": [["one", [0, 1]]],
+        "left": 0,
+        "unknown": "group_not_found",
+    }
+
+
+# ── The in-memory service alone ──
+
+
+def test_stored_messages_are_inspected(own):
+    assert own["inspection"] == {
+        "json": {"order": 7},
+        "headers": {"source": "web"},
+        "before": "delayed",
+        "letters": ["never"],
+    }
+
+
+def test_records_expire_when_clock_is_advanced(own):
+    assert own["retention"] == {
+        "texts": ["a", "b"],
+        "positions": [[0, 0]],
+        "left": 0,
+        "gaps": [2],
+    }
+
+
+def test_failures_and_lost_responses_are_injected(own):
+    assert own["failures"] == {
+        "refused": ["Unavailable", 503, "storage_unavailable"],
+        "limited": ["Limited", 429, "quota_exceeded"],
+        "duplicate": True,
+        "stored": 1,
+        "unknown": ["OutcomeUnknown", 0, ""],
+    }
+
+
+def test_rest_of_the_service_is_not_in_memory(own):
+    not_in_memory = ["ServerFailed", 501, "not_in_memory"]
+    assert own["limits"] == {
+        "move": not_in_memory,
+        "source": not_in_memory,
+        "parked": not_in_memory,
+        "aborted": "TimeoutError",
+    }
+
+
+def test_javascript_of_page_runs(compiled):
+    page = DOCS / "how-to" / "test-programs.md"
+    [program] = [block.text for block in blocks(page) if block.language == "js"]
+
+    run(SDK, "node", "--input-type=module", "--eval", program, seconds_max=30)
