@@ -38,6 +38,7 @@ PROGRAMS = {"python": ("python3", "py"), "js": ("node --experimental-websocket",
 """Runners and suffixes of blocks that are not saved as files."""
 
 ELSEWHERE = {
+    "docs/how-to/frameworks.md": "contract/sdk/test_frameworks.py",
     "docs/how-to/groups.md": "acceptance/test_groups.py",
     "docs/how-to/keys.md": "contract/cli/test_keys.py",
     "docs/how-to/quotas.md": "contract/quotas/test_quotas.py",
