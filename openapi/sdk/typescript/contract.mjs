@@ -250,3 +250,41 @@ const counts = async (queue) => {
     unknown: await code(client.group('nothing').lag()),
   });
 }
+
+// ── Fields of answers, by schema ──
+
+{
+  const queue = await newQueue({ backoff: { kind: 'linear' } });
+  await queue.sendMany(['dead', 'flying', 'ready']);
+  const [dead] = await queue.receive();
+  await dead.reject('never', 'a trace');
+  await queue.receive();
+  const stream = await newStream();
+  await stream.append('a', { key: 'ann' });
+  const group = client.group(`${prefix}-fields`);
+  const stored = await group.create(stream.name);
+  await group.member('one').fetch({ waitSeconds: 1 });
+  const details = await group.details();
+  const [first] = (await all(queue.browse())).filter(({ state }) => state === 'in_flight');
+  const lag = await group.lag();
+  const answers = {
+    QueueStored: await queue.apply({}),
+    QueueOut: await queue.config(),
+    QueueStatsOut: await queue.stats(),
+    ListedQueue: (await all(client.queues({ prefix: queue.name })))[0],
+    BrowsedMessageOut: first,
+    DeadLetterOut: (await all(queue.deadLetters()))[0],
+    DeathReasonOut: (await queue.deathReasons())[0],
+    StreamStored: await stream.apply({ shards: 2 }),
+    StreamOut: await stream.config(),
+    ListedStream: (await all(client.streams({ prefix: stream.name })))[0],
+    ShardOut: (await stream.shards())[0],
+    GroupStored: stored,
+    GroupDetail: details,
+    GroupLag: lag,
+    ListedGroup: (await all(client.groups({ prefix: group.name })))[0],
+    BookmarkOut: await group.bookmark('start'),
+    ResetOut: await group.reset({ to: 'latest', dry_run: true }),
+  };
+  tell('fields', Object.fromEntries(Object.entries(answers).map(([schema, answer]) => [schema, Object.keys(answer)])));
+}

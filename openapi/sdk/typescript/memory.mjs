@@ -60,6 +60,15 @@ await orders.create();
   tell('failures', { refused, limited, duplicate: sent.duplicate, stored, unknown });
 }
 
+{
+  const fifo = client.queue('fifo');
+  await fifo.create({ type: 'fifo' });
+  await fifo.send('hello', { group: 'a' });
+  service.loseNext();
+  const [message] = await fifo.receive();
+  tell('repeated', { text: message.text, count: message.receiveCount });
+}
+
 tell('limits', {
   move: await named(orders.move()),
   source: await named(client.source('github').stats()),

@@ -3,6 +3,7 @@
 import pytest
 
 from millstream_client import BadRequest, ItemRefused, NewMessage, NotFound, Queue
+from millstream_client import messages as wire
 from tests.contract.sdk.conftest import BOTH
 
 pytestmark = BOTH
@@ -155,6 +156,16 @@ def test_receive_of_fifo_queue_returns_messages_of_a_group_in_order(fifo):
 
     assert texts(fifo, 3) == ["0", "1", "2"]
     assert fifo.receive() == []
+
+
+def test_repeated_receive_of_fifo_queue_returns_the_same(millstream, fifo):
+    fifo.send_many([NewMessage(str(n), group="a", dedup_id=str(n)) for n in range(3)])
+    call = wire.receive(fifo.name, 2, 0, None, "attempt-1")
+
+    first, again = millstream.call(call), millstream.call(call)
+
+    assert [delivery.body for delivery in first] == [b"0", b"1"]
+    assert [each.receipt_handle for each in again] == [each.receipt_handle for each in first]
 
 
 def test_repeated_deduplication_id_adds_nothing(fifo):

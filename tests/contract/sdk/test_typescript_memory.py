@@ -3,6 +3,7 @@
 `contract.mjs` and `memory.mjs` beside the SDK have the steps.
 """
 
+import json
 import time
 from pathlib import Path
 
@@ -134,6 +135,15 @@ def test_members_fetch_and_commit(steps):
     }
 
 
+def test_answers_have_the_fields_of_their_schemas(steps):
+    schemas = json.loads((SDK.parents[1] / "openapi.json").read_text())["components"]["schemas"]
+    answers = {name: set(fields) for name, fields in steps["fields"].items() if name != "step"}
+
+    assert len(answers) == 17
+    for name, fields in answers.items():
+        assert set(schemas[name]["required"]) <= fields <= schemas[name]["properties"].keys(), name
+
+
 # ── The in-memory service alone ──
 
 
@@ -163,6 +173,10 @@ def test_failures_and_lost_responses_are_injected(own):
         "stored": 1,
         "unknown": ["OutcomeUnknown", 0, ""],
     }
+
+
+def test_lost_receive_of_fifo_queue_returns_the_same(own):
+    assert own["repeated"] == {"text": "hello", "count": 1}
 
 
 def test_rest_of_the_service_is_not_in_memory(own):

@@ -91,9 +91,9 @@ class Catalog(Generic[T]):
             raise self._exists(existing, {name: config[name] for name in fields})
         changes = _changes(existing.config, config)
         self._check_immutable(changes)
-        before = existing.shown()
         if dry_run:
-            return 200, _stored({**before, **config}, created=False, dry_run=True, changes=changes)
+            planned = {name: config.get(name, value) for name, value in existing.shown().items()}
+            return 200, _stored(planned, created=False, dry_run=True, changes=changes)
         existing.configure(config)
         return 200, _stored(existing.shown(), created=False, dry_run=False, changes=changes)
 

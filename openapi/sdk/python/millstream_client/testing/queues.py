@@ -33,6 +33,7 @@ class MemoryQueue(Defined):
         self._messages: dict[int, StoredMessage] = {}
         self._dedup: dict[str, tuple[int, float]] = {}
         self._ids: dict[int, str] = {}
+        self._attempts: dict[str, list[str]] = {}
         self._next_offset = 0
         self._last_due_at = 0.0
         self._counts: Counter[str] = Counter()
@@ -125,21 +126,31 @@ class MemoryQueue(Defined):
     # ── Receiving ──
 
     def receive(
-        self, messages_max: int, visibility_timeout_seconds: float | None
+        self, messages_max: int, visibility_timeout_seconds: float | None, attempt_id: str = ""
     ) -> list[dict[str, Any]]:
-        """Receive messages that are ready."""
+        """Receive messages that are ready; a repeated attempt on a FIFO queue returns the same."""
         self._settle_time()
         if self.config["paused"]:
             return []
+        earlier = self._attempts.get(attempt_id, []) if self.is_fifo and attempt_id else []
+        leased = [one for one in self._messages.values() if one.receipt_handle in earlier]
+        if earlier and len(leased) == len(earlier):
+            return [message.delivered() for message in leased]
         timeout = visibility_timeout_seconds
         timeout = self.config["visibility_timeout_seconds"] if timeout is None else timeout
+        received = self._received(messages_max, timeout)
+        if self.is_fifo:
+            self._attempts[attempt_id] = [message.receipt_handle for message in received]
+        return [message.delivered() for message in received]
+
+    def _received(self, messages_max: int, timeout: float) -> list[StoredMessage]:
         received: list[StoredMessage] = []
         for message in self._receivable():
             if len(received) == messages_max:
                 break
             if not self._depart(message):
                 received.append(self._take(message, timeout))
-        return [message.delivered() for message in received]
+        return received
 
     def _receivable(self) -> list[StoredMessage]:
         ready = [message for message in self._messages.values() if message.state == READY]

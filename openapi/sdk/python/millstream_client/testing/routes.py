@@ -154,7 +154,11 @@ def _send(service: MemoryService, request: Request, name: str) -> Result:
 @_on("POST", "queues/{queue}/receive")
 def _receive(service: MemoryService, request: Request, name: str) -> Result:
     queue, body = service.queue(name), request.body
-    messages = queue.receive(body.get("messages_max", 1), body.get("visibility_timeout_seconds"))
+    messages = queue.receive(
+        body.get("messages_max", 1),
+        body.get("visibility_timeout_seconds"),
+        body.get("attempt_id", ""),
+    )
     wait = body.get("wait_seconds")
     wait = queue.config["receive_wait_seconds"] if wait is None else wait
     return Result({"messages": messages}, wait_s=0 if messages else wait)

@@ -96,8 +96,10 @@ export class Catalog<Config extends Fields, T extends Defined<Config>> {
     const replaced = { ...config, paused: existing.config.paused };
     const changes = changesOf(existing.config, replaced);
     checkImmutable(changes);
+    const planned = Object.entries(existing.shown()).map(([name, value]) => [name, name in replaced ? replaced[name] : value]);
     if (!dryRun) existing.configure(replaced);
-    return [200, { ...existing.shown(), ...replaced, created: false, dry_run: dryRun, changes }];
+    const shown = dryRun ? Object.fromEntries(planned) : existing.shown();
+    return [200, { ...shown, created: false, dry_run: dryRun, changes }];
   }
 
   /** Change fields; null resets one to its default. */

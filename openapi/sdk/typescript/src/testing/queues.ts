@@ -51,6 +51,7 @@ export class MemoryQueue extends Defined<MemoryQueueConfig> {
   readonly #stored = new Map<number, StoredMessage>();
   readonly #dedup = new Map<string, { id: string; offset: number; at: number }>();
   readonly #counts: Record<string, number> = {};
+  readonly #attempts = new Map<string, string[]>();
   #nextOffset = 0;
   #lastDueAt = 0;
 
@@ -141,17 +142,26 @@ export class MemoryQueue extends Defined<MemoryQueueConfig> {
 
   // ── Receiving ──
 
-  /** Receive messages that are ready. */
-  receive(messagesMax: number, visibilityTimeout: number | null | undefined): Fields[] {
+  /** Receive messages that are ready; a repeated attempt on a FIFO queue returns the same. */
+  receive(messagesMax: number, visibilityTimeout: number | null | undefined, attemptId = ''): Fields[] {
     this.#settleTime();
     if (this.config.paused) return [];
-    const timeout = visibilityTimeout ?? this.config.visibility_timeout_seconds;
+    const earlier = this.#isFifo && attemptId !== '' ? (this.#attempts.get(attemptId) ?? []) : [];
+    const leased = this.#all().filter(({ receiptHandle }) => earlier.includes(receiptHandle));
+    if (leased.length > 0 && leased.length === earlier.length) return leased.map((message) => message.delivered());
+    const received = this.#received(messagesMax, visibilityTimeout ?? this.config.visibility_timeout_seconds);
+    const handles = received.map(({ receiptHandle }) => receiptHandle);
+    if (this.#isFifo) this.#attempts.set(attemptId, handles);
+    return received.map((message) => message.delivered());
+  }
+
+  #received(messagesMax: number, timeout: number): StoredMessage[] {
     const received: StoredMessage[] = [];
     for (const message of this.#receivable()) {
       if (received.length === messagesMax) break;
       if (!this.#depart(message)) received.push(this.#take(message, timeout));
     }
-    return received.map((message) => message.delivered());
+    return received;
   }
 
   #receivable(): StoredMessage[] {

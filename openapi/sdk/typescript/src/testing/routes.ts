@@ -124,8 +124,9 @@ const ROUTES: [string, Handler][] = [
     'POST queues/*/receive',
     (service, request, name = '') => {
       const queue = service.queue(name);
-      const { messages_max = 1, visibility_timeout_seconds, wait_seconds } = bodyOf(request);
-      const messages = queue.receive(messages_max as number, visibility_timeout_seconds as number | undefined);
+      const { messages_max = 1, visibility_timeout_seconds: timeout, wait_seconds, attempt_id } = bodyOf(request);
+      const attempt = attempt_id as string | undefined;
+      const messages = queue.receive(messages_max as number, timeout as number | undefined, attempt);
       const wait = (wait_seconds as number | null | undefined) ?? queue.config.receive_wait_seconds;
       return { status: 200, body: { messages }, waitSeconds: messages.length > 0 ? 0 : wait };
     },
