@@ -9,7 +9,7 @@ import pytest
 from millstream_client import AsyncMillstream, Millstream, Queue, Stream
 from millstream_client.testing import MemoryService
 
-BOTH = pytest.mark.parametrize("backend", ["service", "memory"], indirect=True, scope="session")
+BOTH = pytest.mark.parametrize("backend", ["service", "memory"], indirect=True, scope="module")
 """Run a module's tests against the service, and against the in-memory one, which must not differ."""
 
 
@@ -33,7 +33,7 @@ class Service:
 Backend = Service | MemoryService
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def backend(request: pytest.FixtureRequest) -> Backend:
     """The service; in modules of both backends also the in-memory one."""
     if getattr(request, "param", "service") == "memory":
@@ -41,7 +41,7 @@ def backend(request: pytest.FixtureRequest) -> Backend:
     return Service(request.getfixturevalue("service_url"))
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def millstream(backend: Backend) -> Iterator[Millstream]:
     """A synchronous client."""
     with backend.client() as client:
