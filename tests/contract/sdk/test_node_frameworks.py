@@ -4,6 +4,7 @@ import json
 import os
 import shutil
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 
 import httpx
@@ -20,8 +21,8 @@ pytestmark = pytest.mark.chaos  # a minute of processor time, and 350 MB of pack
 
 
 @pytest.fixture(scope="module")
-def project(tmp_path_factory) -> Path:
-    """A folder with the packages, and with the SDK as it is published."""
+def project(tmp_path_factory) -> Iterator[Path]:
+    """A folder with the packages, and with the SDK as it is published; the packages are removed."""
     install(PACKAGES)
     compile_typescript(SDK)
     folder: Path = tmp_path_factory.mktemp("frameworks")
@@ -31,7 +32,8 @@ def project(tmp_path_factory) -> Path:
     shutil.copytree(SDK / "dist", package / "dist")
     shutil.copy(SDK / "package.json", package)
     (folder / "package.json").write_text(json.dumps({"private": True}))
-    return folder
+    yield folder
+    shutil.rmtree(modules)
 
 
 def test_express_program_runs(service_url, millstream, project):
