@@ -101,9 +101,9 @@ class Queues:
         """Wait for the releases in progress."""
         await asyncio.gather(*self._releases, return_exceptions=True)
 
-    async def send(
+    def send(
         self, name: QueueName, messages: Sequence[NewMessage], *, idempotency_key: str = ""
-    ) -> list[SentMessage]:
+    ) -> Coroutine[None, None, list[SentMessage]]:
         """Add messages, all or none; return one result for each, in order.
 
         A repeat with the same idempotency key within ten minutes adds nothing and gets the first result.
@@ -113,14 +113,14 @@ class Queues:
         if self._memory_guard.is_shedding:
             self._memory_guard.check(name.namespace)
         _check_batch(messages)
-        return await self._executor.run(name, partial(self._send, messages, idempotency_key))
+        return self._executor.run(name, partial(self._send, messages, idempotency_key))
 
-    async def _send(
+    def _send(
         self, messages: Sequence[NewMessage], key: str, queue: Queue
-    ) -> list[SentMessage]:
+    ) -> Coroutine[None, None, list[SentMessage]]:
         encoded = _encoded(messages, queue)
         part = SendPart(encoded, key, _fingerprint(messages, encoded, queue.spec) if key else "")
-        return await self._send_part(queue, part)
+        return self._send_part(queue, part)
 
     async def _send_part(self, queue: Queue, part: SendPart) -> list[SentMessage]:
         epoch, now = self._provisioner.store_epoch, self._clock.script_time()
@@ -340,9 +340,9 @@ class Queues:
         except MillstreamError:
             return
 
-    async def settle(
+    def settle(
         self, name: QueueName, settlements: Sequence[Settlement], *, any_delivery: bool = False
-    ) -> list[Settled]:
+    ) -> Coroutine[None, None, list[Settled]]:
         """Settle deliveries; return one result for each, in order.
 
         Acknowledging a message again is no error. `any_delivery` gives SQS semantics: on a standard queue the handle of any
@@ -352,7 +352,7 @@ class Queues:
         if not 1 <= len(settlements) <= limits.SETTLEMENTS_MAX:
             raise BatchTooLarge(f"A call must settle 1 to {limits.SETTLEMENTS_MAX} deliveries.")
         check_settlements(settlements)
-        return await self._executor.run(name, partial(self._settle, settlements, any_delivery))
+        return self._executor.run(name, partial(self._settle, settlements, any_delivery))
 
     async def _settle(
         self, settlements: Sequence[Settlement], any_delivery: bool, queue: Queue
