@@ -2,15 +2,24 @@
 
 from collections.abc import Collection, Iterable
 from functools import lru_cache
-from typing import Any
+from typing import Annotated, Any
 from urllib.parse import parse_qsl
 
 import msgspec
-from msgspec import inspect
+from msgspec import Meta, inspect
 
 from api.http.validation_errors import from_msgspec, unknown_field
 from storage.domain import limits
 from storage.domain.errors import ValidationFailed
+
+HeaderTerm = Annotated[str, Meta(pattern=r"^[^:]+:")]
+BodyTerm = Annotated[str, Meta(pattern=r"^(/|=|$)", max_length=4_096)]
+
+BODY_TERM = (
+    "whose JSON body has this value at a JSON Pointer, as `/customer/id=7`, or any value, as `/customer/id`; "
+    "can be repeated. A value that is valid JSON is compared as JSON, any other as text."
+)
+"""Description of the parameter `body` of a filter, after the things that it selects."""
 
 
 def read_query(query_string: bytes, kind: type[msgspec.Struct] | None) -> Any:

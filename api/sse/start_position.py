@@ -6,6 +6,7 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
+from api.http.query import BODY_TERM, BodyTerm, HeaderTerm
 from api.http.request import Call
 from api.native.cursors import decode_records_cursor
 from api.native.fields import moment_ms
@@ -23,8 +24,6 @@ from storage.domain.streams.lineage import FULLY_READ, check_positions, needs_re
 from storage.domain.streams.record_filter import Filter, Selects, selects
 from storage.domain.streams.stream import ShardState, Stream
 from storage.streams.seek import offset_since, positions_since
-
-HeaderWord = Annotated[str, Meta(pattern=r"^[^:]+:")]
 
 
 class ReadEvents(msgspec.Struct, forbid_unknown_fields=True, rename={"start": "from"}):
@@ -46,9 +45,10 @@ class ReadEvents(msgspec.Struct, forbid_unknown_fields=True, rename={"start": "f
         tuple[Key, ...], Meta(description="Only records with one of these keys; can be repeated.")
     ] = ()
     header: Annotated[
-        tuple[HeaderWord, ...],
+        tuple[HeaderTerm, ...],
         Meta(description="Only records with this header, as `name:value`; can be repeated."),
     ] = ()
+    body: Annotated[tuple[BodyTerm, ...], Meta(description=f"Only records {BODY_TERM}")] = ()
     limit: (
         Annotated[int, Meta(ge=1, le=limits.OFFSET_MAX, description="Number of records.")] | None
     ) = None
@@ -207,10 +207,4 @@ async def _start_in_shard(call: Call[ReadShardEvents], stream: Stream, state: Sh
 
 def record_filter_of(query: ReadEvents) -> Selects | None:
     """Return the record filter; None for all records. Raises ValidationFailed."""
-    headers = dict(word.split(":", 1) for word in query.header)
-    if len(headers) < len(query.header):
-        raise ValidationFailed.at("/header", "A header can have only one value", "conflict")
-    record_filter = Filter(keys=query.key, headers=headers)
-    if faults := record_filter.faults():
-        raise ValidationFailed("The filter is invalid.", *faults)
-    return selects(record_filter)
+    return selects(Filter.of_terms(query.key, query.header, query.body))

@@ -23,6 +23,7 @@ from storage.domain.queues.message import (
 from storage.domain.queues.queue import Queue
 from storage.hot_store.queue_contents import BrowsePage, DeadSelection
 from storage.queues.contents import QueueContents
+from storage.queues.message_filter import SelectsMessage, matching
 
 _ALL_DEAD = WhichDead()
 
@@ -46,15 +47,17 @@ class QueueDeadLetters(QueueContents):
         *,
         after_offset: int = -1,
         messages_max: int = limits.PAGE_ITEMS_DEFAULT,
+        selects: SelectsMessage | None = None,
     ) -> tuple[list[DeadLetter], int | None]:
         """Return the queue's dead letters in the order sent, and the offset to continue after.
 
-        That offset is None at the end. A page ends early where BROWSE_BYTES_MAX is reached.
+        That offset is None at the end. A page ends early where BROWSE_BYTES_MAX is reached; with a filter, a call looks at
+        BROWSE_SCANNED_MAX dead letters at most.
         """
-        return await self._executor.run(
-            name,
-            lambda queue: self._hot.dead_letters(queue, BrowsePage(after_offset, messages_max)),
-        )
+        scanned_max = limits.BROWSE_SCANNED_MAX if selects else messages_max
+        page = BrowsePage(after_offset, scanned_max)
+        scanned = await self._executor.run(name, lambda queue: self._hot.dead_letters(queue, page))
+        return matching(scanned, selects, messages_max) if selects else scanned
 
     async def get(self, name: QueueName, reference: str) -> DeadLetter:
         """Return one dead letter by its id or offset.

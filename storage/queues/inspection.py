@@ -26,6 +26,7 @@ from storage.domain.queues.queue import Queue, QueueType
 from storage.hot_store.queue_contents import BrowsePage, RedelayCursor
 from storage.queues.contents import QueueContents
 from storage.queues.dead_letters import QueueDeadLetters, find_message, offset_of
+from storage.queues.message_filter import SelectsMessage, matching
 
 
 @attrs.define(eq=False, slots=False)
@@ -42,16 +43,19 @@ class QueueInspector(QueueContents):
         after_offset: int = -1,
         messages_max: int = limits.PAGE_ITEMS_DEFAULT,
         state: MessageState | None = None,
+        selects: SelectsMessage | None = None,
     ) -> tuple[list[BrowsedMessage], int | None]:
         """Browse messages without receiving them, in the order in which they were sent.
 
         Also returns the offset to continue after, None at the end. A page may have fewer messages than requested, or none, and
         yet not be the last: a call looks at BROWSE_SCANNED_MAX messages at most, and ends where BROWSE_BYTES_MAX is reached.
         """
-        page, now = BrowsePage(after_offset, messages_max), self._clock.script_time()
-        return await self._executor.run(
+        scanned_max = limits.BROWSE_SCANNED_MAX if selects else messages_max
+        page, now = BrowsePage(after_offset, scanned_max), self._clock.script_time()
+        scanned = await self._executor.run(
             name, lambda queue: self._hot.browse(queue, page, state, now)
         )
+        return matching(scanned, selects, messages_max) if selects else scanned
 
     async def show(self, name: QueueName, reference: str) -> BrowsedMessage:
         """Return one message by its id or offset, unless it is a dead letter or deleted.

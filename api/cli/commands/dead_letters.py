@@ -8,6 +8,15 @@ import typer
 
 from api.cli.errors import CliError
 from api.cli.io.browsed_rows import BODY, with_text
+from api.cli.io.message_filter import (
+    BodyFilter,
+    GroupFilter,
+    HeaderFilter,
+    SentSince,
+    SentUntil,
+    TextFilter,
+    filter_query,
+)
 from api.cli.shell.options import Limit, QueueName, fields, option
 from api.cli.shell.output import table, to_row
 from api.cli.shell.progress import progress
@@ -37,20 +46,31 @@ Rate = Annotated[int | None, typer.Option("--rate", min=1, help="Messages per se
     examples=[
         "millstream queue dead-letters orders",
         "millstream queue dead-letters orders --reasons",
+        "millstream queue dead-letters orders --reason timeout --where /customer=7",
     ],
 )
 def dead_letters(
     cli: Terminal,
     name: QueueName,
     reasons: Annotated[bool, option("--reasons", "Count them by reason.")] = False,
+    reason: Annotated[str | None, option("--reason", "Only dead letters with this reason.")] = None,
+    group: GroupFilter = None,
+    header: HeaderFilter = None,
+    where: BodyFilter = None,
+    text: TextFilter = None,
+    since: SentSince = None,
+    until: SentUntil = None,
     limit: Limit = 20,
 ) -> None:
     """List dead letters of a queue, oldest first."""
-    source = cli.client.queue(name)
     if reasons:
-        cli.out.rows(map(to_row, source.death_reasons()), REASONS)
-    else:
-        cli.out.rows(with_text(cli, islice(source.dead_letters(), limit)), LETTERS)
+        cli.out.rows(map(to_row, cli.client.queue(name).death_reasons()), REASONS)
+        return
+    conditions = filter_query(
+        group=group, header=header, body=where, text=text, from_=since, to=until
+    )
+    letters = cli.pages("queues.list_dead_letters", name, reason=reason, **conditions)
+    cli.out.rows(with_text(cli, islice(letters, limit)), LETTERS)
 
 
 @verb(

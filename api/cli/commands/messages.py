@@ -8,6 +8,15 @@ import typer
 
 from api.cli.errors import CliError, ExitCode
 from api.cli.io.browsed_rows import BODY, with_text
+from api.cli.io.message_filter import (
+    BodyFilter,
+    GroupFilter,
+    HeaderFilter,
+    SentSince,
+    SentUntil,
+    TextFilter,
+    filter_query,
+)
 from api.cli.shell.options import ContentType, Headers, Limit, QueueName, duration, option
 from api.cli.shell.output import Row, table
 from api.cli.shell.terminal import FOR_EVER_S, Terminal, noun, verb
@@ -238,9 +247,24 @@ def _result(handle: str, result: Any) -> Row:
     examples=[
         "millstream queue peek orders",
         "millstream queue peek mails --state delayed -o ndjson",
+        "millstream queue peek orders --header source:web --where /total=12.5 --since 1h",
     ],
 )
-def peek(cli: Terminal, name: QueueName, state: StateFilter = None, limit: Limit = 20) -> None:
+def peek(
+    cli: Terminal,
+    name: QueueName,
+    state: StateFilter = None,
+    group: GroupFilter = None,
+    header: HeaderFilter = None,
+    where: BodyFilter = None,
+    text: TextFilter = None,
+    since: SentSince = None,
+    until: SentUntil = None,
+    limit: Limit = 20,
+) -> None:
     """Browse messages without receiving them."""
-    browsed = cli.client.queue(name).browse(state)
+    conditions = filter_query(
+        group=group, header=header, body=where, text=text, from_=since, to=until
+    )
+    browsed = cli.pages("queues.browse_messages", name, state=state, **conditions)
     cli.out.rows(with_text(cli, islice(browsed, limit)), MESSAGES)

@@ -43,14 +43,15 @@ from api.rest.schemas.browsed_message import (
     BrowsedMessages,
     BrowseQuery,
     DeadLetterOut,
+    DeadLetterQuery,
     DeadLetters,
-    PageQuery,
 )
 from storage.domain import limits
 from storage.domain.access.permissions import Action
 from storage.domain.queues.consumer import ConsumerProtocol
 from storage.domain.queues.message import NewMessage, ReceivedMessage, Settlement
 from storage.domain.trace_context import context_of
+from storage.queues.message_filter import selects_message
 
 fast_routes = FastRouter()
 
@@ -173,13 +174,21 @@ async def settle_messages(call: Call[Items[Settlement]]) -> SettleResults:
 
 @fast_routes.get("/v1/queues/{queue}/messages", action=Action.QUEUE_PEEK)
 async def browse_messages(call: Call[BrowseQuery]) -> BrowsedMessages:
-    """Browse the messages of a queue without receiving them."""
+    """Browse messages without receiving them: all, or those that match a filter.
+
+    A filtered page may be short or empty and yet not be the last: it ends after 1000 messages were examined.
+    """
     query = call.query
     queue = await call.storage.catalog.queue(call.queue)
-    about = ("messages", queue.log_id, query.state or "")
+    message_filter = query.to_filter()
+    about = ("messages", queue.log_id, query.state or "", *message_filter.terms)
     after = decode_cursor(query.cursor, about, int) if query.cursor else -1
     messages, last = await call.storage.inspector.browse(
-        call.queue, after_offset=after, messages_max=query.limit, state=query.state
+        call.queue,
+        after_offset=after,
+        messages_max=query.limit,
+        state=query.state,
+        selects=selects_message(message_filter),
     )
     binary = answer_type(call.headers) == MSGPACK
     consumers = await call.storage.queue_consumers.receivers_of(call.queue, messages)
@@ -190,14 +199,21 @@ async def browse_messages(call: Call[BrowseQuery]) -> BrowsedMessages:
 
 
 @fast_routes.get("/v1/queues/{queue}/dead-letters", action=Action.QUEUE_PEEK)
-async def list_dead_letters(call: Call[PageQuery]) -> DeadLetters:
-    """List the dead letters of a queue, oldest first."""
+async def list_dead_letters(call: Call[DeadLetterQuery]) -> DeadLetters:
+    """List the dead letters of a queue, oldest first: all, or those that match a filter.
+
+    A filtered page may be short or empty and yet not be the last: it ends after 1000 dead letters were examined.
+    """
     query = call.query
     queue = await call.storage.catalog.queue(call.queue)
-    about = ("dead-letters", queue.log_id)
+    message_filter = query.to_filter(query.reason)
+    about = ("dead-letters", queue.log_id, *message_filter.terms)
     after = decode_cursor(query.cursor, about, int) if query.cursor else -1
     letters, last = await call.storage.dead_letters.browse(
-        call.queue, after_offset=after, messages_max=query.limit
+        call.queue,
+        after_offset=after,
+        messages_max=query.limit,
+        selects=selects_message(message_filter),
     )
     binary = answer_type(call.headers) == MSGPACK
     consumers = await call.storage.queue_consumers.receivers_of(call.queue, letters)

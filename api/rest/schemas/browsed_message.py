@@ -6,7 +6,8 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from api.native.fields import rfc3339, show_body, show_headers
+from api.http.query import BODY_TERM, BodyTerm, HeaderTerm
+from api.native.fields import moment_ms, rfc3339, show_body, show_headers
 from api.native.former_names import former_member
 from api.native.messages import (
     AnyBody,
@@ -16,9 +17,14 @@ from api.native.messages import (
     Time,
     show_origin,
 )
+from api.native.records import Moment
 from storage.domain import limits
 from storage.domain.queues.consumer import QueueConsumer
 from storage.domain.queues.message import BrowsedMessage, DeadLetter, MessageState
+from storage.domain.streams.record_filter import Filter
+from storage.queues.message_filter import MessageFilter
+
+_RENAMED = {"start": "from", "end": "to"}
 
 
 def _content(message: BrowsedMessage | DeadLetter, binary: bool) -> dict[str, Any]:
@@ -126,12 +132,45 @@ class BrowsedMessages(msgspec.Struct):
     next_cursor: str | None = None
 
 
-class BrowseQuery(msgspec.Struct, forbid_unknown_fields=True):
+class _FilterQuery(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, rename=_RENAMED):
+    """Filter and page of a list of messages."""
+
+    group: Annotated[
+        tuple[str, ...],
+        Meta(description="Only messages of this message group; can be repeated for more groups."),
+    ] = ()
+    header: Annotated[
+        tuple[HeaderTerm, ...],
+        Meta(description="Only messages with this header, as `name:value`; can be repeated."),
+    ] = ()
+    body: Annotated[tuple[BodyTerm, ...], Meta(description=f"Only messages {BODY_TERM}")] = ()
+    text: Annotated[
+        str,
+        Meta(
+            max_length=200,
+            description="Only messages with this text in the body or a header, or as id or group.",
+        ),
+    ] = ""
+    start: Annotated[Moment, Meta(description="Sent at or after this time.")] | None = None
+    end: Annotated[Moment, Meta(description="Sent before this time.")] | None = None
+    limit: Annotated[int, Meta(ge=1, le=limits.PAGE_ITEMS_MAX)] = limits.PAGE_ITEMS_DEFAULT
+    cursor: Annotated[str, Meta(description="`next_cursor` of the previous page.")] = ""
+
+    def to_filter(self, reason: str = "") -> MessageFilter:
+        """Return the filter. Raises ValidationFailed."""
+        return MessageFilter(
+            record=Filter.of_terms(self.group, self.header, self.body),
+            text=self.text,
+            reason=reason,
+            from_ms=None if self.start is None else moment_ms(self.start),
+            to_ms=None if self.end is None else moment_ms(self.end),
+        )
+
+
+class BrowseQuery(_FilterQuery, kw_only=True, rename=_RENAMED):
     """Filter and page of the messages to list."""
 
     state: MessageState | None = None
-    limit: Annotated[int, Meta(ge=1, le=limits.PAGE_ITEMS_MAX)] = limits.PAGE_ITEMS_DEFAULT
-    cursor: Annotated[str, Meta(description="`next_cursor` of the previous page.")] = ""
 
 
 class DeadLetterOut(MessageContentOut, kw_only=True, omit_defaults=True, gc=False):
@@ -184,8 +223,13 @@ class DeadLetters(msgspec.Struct):
     next_cursor: str | None
 
 
-class PageQuery(msgspec.Struct, forbid_unknown_fields=True):
-    """Page of a list."""
+class DeadLetterQuery(_FilterQuery, kw_only=True, rename=_RENAMED):
+    """Filter and page of the dead letters to list."""
 
-    limit: Annotated[int, Meta(ge=1, le=limits.PAGE_ITEMS_MAX)] = limits.PAGE_ITEMS_DEFAULT
-    cursor: str = ""
+    reason: Annotated[
+        str,
+        Meta(
+            max_length=limits.REASON_CHARACTERS_MAX,
+            description="Only dead letters with this reason.",
+        ),
+    ] = ""

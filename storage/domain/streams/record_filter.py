@@ -19,7 +19,7 @@ from typing import Any
 import msgspec
 
 from storage.domain import limits
-from storage.domain.errors import FieldFault
+from storage.domain.errors import FieldFault, ValidationFailed
 from storage.domain.streams.stream import LogRecord
 
 _SAMPLES = 2**64
@@ -66,6 +66,20 @@ class Condition(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
         return field_faults
 
 
+def parse_condition(term: str) -> Condition:
+    """Parse `/pointer=value`, or `/pointer` for a location that exists.
+
+    A value that is valid JSON is that JSON value; any other is text.
+    """
+    path, equals, value = term.partition("=")
+    if not equals:
+        return Condition(path=path, exists=True)
+    try:
+        return Condition(path=path, equals=msgspec.json.decode(value))
+    except (msgspec.DecodeError, UnicodeEncodeError):
+        return Condition(path=path, equals=value)
+
+
 class Filter(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Filter of records: selects those that match every field that is set."""
 
@@ -73,6 +87,22 @@ class Filter(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     headers: dict[str, str] = {}
     body: tuple[Condition, ...] = ()
     sample: Sample | None = None
+
+    @classmethod
+    def of_terms(cls, keys: Sequence[str], headers: Sequence[str], body: Sequence[str]) -> "Filter":
+        """Return the filter of a query: `name:value` headers and `/pointer=value` conditions.
+
+        Raises ValidationFailed.
+        """
+        pairs = {name: value for name, _, value in (term.partition(":") for term in headers)}
+        if len(pairs) < len(headers):
+            raise ValidationFailed.at("/header", "A header can have only one value", "conflict")
+        record_filter = cls(
+            keys=tuple(keys), headers=pairs, body=tuple(parse_condition(term) for term in body)
+        )
+        if faults := record_filter.faults():
+            raise ValidationFailed("The filter is invalid.", *faults)
+        return record_filter
 
     @property
     def takes_all(self) -> bool:
@@ -136,40 +166,45 @@ def _has_headers(entry: LogRecord, required: Mapping[str, bytes]) -> bool:
     return all(header in present for header in required.items())
 
 
-class _Nothing:
+class AbsentValue:
     """Marker for a location that does not exist in a body."""
 
 
-_NOTHING = _Nothing()
+NOTHING = AbsentValue()
 
 
 def _matches_body(body: bytes, conditions: Sequence[Condition]) -> bool:
-    try:
-        value = msgspec.json.decode(body)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        value = _NOTHING
+    value = json_of(body)
     return all(_holds(value, condition) for condition in conditions)
+
+
+def json_of(body: bytes) -> Any:
+    """Return the value of a JSON body; NOTHING if it is not JSON."""
+    try:
+        return msgspec.json.decode(body)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return NOTHING
 
 
 def _holds(value: Any, condition: Condition) -> bool:
     actual = at_pointer(value, condition.path)
     if condition.exists is not msgspec.UNSET:
-        return (actual is not _NOTHING) is condition.exists
+        return (actual is not NOTHING) is condition.exists
     return _same(actual, condition.equals)
 
 
 def at_pointer(value: Any, pointer: str) -> Any:
-    """Return the value that a JSON Pointer refers to."""
-    if value is _NOTHING or not pointer:
+    """Return the value that a JSON Pointer refers to; NOTHING if there is none."""
+    if value is NOTHING or not pointer:
         return value
     for token in pointer[1:].split("/"):
         name = token.replace("~1", "/").replace("~0", "~")
         if isinstance(value, dict):
-            value = value.get(name, _NOTHING)
+            value = value.get(name, NOTHING)
         elif isinstance(value, list) and _is_index(name) and int(name) < len(value):
             value = value[int(name)]
         else:
-            return _NOTHING
+            return NOTHING
     return value
 
 

@@ -113,6 +113,20 @@ def test_kept_message_is_settled_by_its_handle(orders):
     assert "1 of 2 were rejected" in both.err
 
 
+def test_messages_are_filtered_by_field_header_and_time(orders):
+    millstream("queue", "send", orders, '{"n": 1}', "--json", "--header", "source=web")
+    millstream("queue", "send", orders, '{"n": 2}', "--json")
+
+    def offsets(*options: str) -> list[int]:
+        return [one["offset"] for one in millstream(*options, "-o", "json").json]
+
+    peek = ("queue", "peek", orders)
+    assert offsets(*peek, "--where", "/n=2") == [1]
+    assert offsets(*peek, "--header", "source:web", "--since", "1h") == [0]
+    assert offsets(*peek, "--until", "1h") == []
+    assert offsets("queue", "dead-letters", orders, "--reason", "no", "--where", "/n=2") == []
+
+
 def test_rejected_message_is_listed_and_redriven(orders):
     millstream("queue", "send", orders, "bad")
     [kept] = millstream("queue", "receive", orders, "--keep", "-o", "json").json

@@ -239,6 +239,88 @@ def test_messages_are_browsed_by_state(client, name):
     assert client.get(f"{queue}/messages?state=gone").status_code == 422
 
 
+FILTERED = [
+    ({"header": "source:web"}, ["ann", "bob"]),
+    ({"header": ["source:web", "zone:eu"]}, ["bob"]),
+    ({"body": "/customer/id=7"}, ["ann"]),
+    ({"body": '/customer/id="7"'}, ["bob"]),
+    ({"body": "/name=eve"}, ["eve"]),
+    ({"body": "/customer"}, ["ann", "bob"]),
+    ({"body": ["/customer", "/name=bob"]}, ["bob"]),
+    ({"text": "ev"}, ["eve"]),
+    ({"text": "web", "state": "ready"}, ["ann", "bob"]),
+    ({"state": "delayed"}, []),
+    ({"from": "2001-01-01T00:00:00Z"}, ["ann", "bob", "eve"]),
+    ({"to": "2001-01-01T00:00:00Z"}, []),
+    ({"group": ["vip", "none"]}, []),
+]
+"""Filters, and the names in the messages that each selects."""
+
+
+@pytest.fixture
+def people(client, name) -> str:
+    queue = f"/v1/queues/{name}"
+    client.put(queue)
+    messages = [
+        {"body": {"name": "ann", "customer": {"id": 7}}, "headers": {"source": "web"}},
+        {
+            "body": {"name": "bob", "customer": {"id": "7"}},
+            "headers": {"source": "web", "zone": "eu"},
+        },
+        {"body": {"name": "eve"}},
+    ]
+    client.post(f"{queue}/messages", json={"messages": messages})
+    return queue
+
+
+@pytest.mark.parametrize(("conditions", "names"), FILTERED)
+def test_messages_and_dead_letters_are_filtered_alike(client, people, conditions, names):
+    browsed = client.get(f"{people}/messages", params=conditions).json()["items"]
+    received = receive(client, people, messages_max=10)
+    rejected = [
+        {"receipt_handle": one["receipt_handle"], "action": "reject", "reason": "late"}
+        for one in received
+    ]
+    client.post(f"{people}/settle", json={"settlements": rejected})
+    conditions = {name: value for name, value in conditions.items() if name != "state"}
+    letters = client.get(f"{people}/dead-letters", params={**conditions, "reason": "late"}).json()[
+        "items"
+    ]
+    others = client.get(f"{people}/dead-letters", params={"reason": "other"}).json()["items"]
+
+    assert [one["body"]["name"] for one in browsed] == names
+    assert not conditions or [one["body"]["name"] for one in letters] == names
+    assert others == []
+
+
+@pytest.mark.parametrize(
+    ("query", "pointer"),
+    [
+        ("header=source", "/header/0"),
+        ("header=a:1&header=a:2", "/header"),
+        ("body=customer=7", "/body/0"),
+        ("body=/a~2", "/filter/body/0/path"),
+        ("from=yesterday", "/from"),
+        ("headers=a:1", "/headers"),
+    ],
+)
+def test_malformed_filter_is_rejected(client, people, query, pointer):
+    answer = client.get(f"{people}/messages?{query}")
+
+    assert answer.status_code == 422
+    assert [fault["pointer"] for fault in answer.json()["errors"]] == [pointer]
+
+
+def test_cursor_of_another_filter_is_rejected(client, people):
+    page = client.get(f"{people}/messages?text=a&limit=1").json()
+
+    rest = client.get(f"{people}/messages?text=a&limit=1&cursor={page['next_cursor']}")
+    other = client.get(f"{people}/messages?text=b&limit=1&cursor={page['next_cursor']}")
+
+    assert [one["body"]["name"] for one in rest.json()["items"]] == ["bob"]
+    assert (other.status_code, other.json()["code"]) == (400, "invalid_cursor")
+
+
 def test_single_message_is_shown_and_dropped(client, name):
     queue = f"/v1/queues/{name}"
     client.put(queue)

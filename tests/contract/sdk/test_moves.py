@@ -1,8 +1,24 @@
 """Operations of queues through the Python SDK that only the service has."""
 
+from datetime import UTC, datetime, timedelta
+
 import pytest
 
 from millstream_client import Conflict, Queue
+
+
+def test_messages_are_browsed_by_header_body_and_time(orders):
+    before = datetime.now(UTC) - timedelta(minutes=1)
+    orders.send({"customer": 7}, headers={"source": "web"})
+    orders.send({"customer": "7"})
+    orders.send({"order": 1})
+
+    assert [one.offset for one in orders.browse(headers={"source": "web"})] == [0]
+    assert [one.offset for one in orders.browse(body={"/customer": 7})] == [0]
+    assert [one.offset for one in orders.browse(body={"/customer": ...})] == [0, 1]
+    assert [one.offset for one in orders.browse("ready", text="order", sent_from=before)] == [2]
+    assert list(orders.browse(sent_before=before)) == []
+    assert list(orders.dead_letters("late", body={"/customer": 7})) == []
 
 
 def test_group_is_paused_listed_and_resumed(millstream, name):

@@ -1,5 +1,6 @@
 """Queues through the Python SDK."""
 
+from datetime import UTC, datetime, timedelta
 from itertools import islice
 
 import pytest

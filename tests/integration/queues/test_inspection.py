@@ -17,7 +17,9 @@ from storage.domain.queues.message import (
     WhichDead,
 )
 from storage.domain.queues.queue import QueueSpec
+from storage.domain.streams.record_filter import Filter
 from storage.queues.engine import Queues
+from storage.queues.message_filter import MessageFilter, selects_message
 from tests.queue_operations import HOUR_MS, LINE, WORK, create_queue, receive, send, settle
 
 # ── Browsing and dropping messages ──
@@ -49,6 +51,25 @@ async def test_browse_examines_bounded_number_of_messages(engines):
 
     assert [message.body for message in [*first, *second]] == [b"ready", b"delayed"]
     assert (after, end) == (999, None)
+
+
+async def test_browse_continues_through_messages_that_do_not_match(engines):
+    queues = engines.queues
+    await create_queue(engines, WORK)
+    for first in (0, 600):
+        numbers = range(first, first + 600)
+        await send(queues, WORK, *[b'{"n": %d}' % (number % 3) for number in numbers])
+    selects = selects_message(MessageFilter(record=Filter.of_terms((), (), ["/n=2"])))
+    assert selects is not None
+    first, after = await engines.inspector.browse(WORK, messages_max=2, selects=selects)
+    second, scanned = await engines.inspector.browse(
+        WORK, messages_max=500, selects=selects, after_offset=after or 0
+    )
+    last, end = await engines.inspector.browse(WORK, selects=selects, after_offset=scanned or 0)
+
+    assert [message.offset for message in first] == [2, 5]
+    assert [message.offset for message in [*second, *last]] == list(range(8, 1_200, 3))
+    assert (after, end) == (5, None)
 
 
 async def test_browse_keeps_order_of_messages_moved_out_of_log(engines):

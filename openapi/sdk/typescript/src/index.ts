@@ -21,6 +21,7 @@ export {
   type SendOptions,
 } from './nouns/queue.js';
 export { type Appended, type AppendOptions, NewRecord, type RecordOptions, Stream } from './nouns/stream.js';
+export type { MessageFilter } from './nouns/filters.js';
 export type { ReadOptions, RecordPage, Start } from './nouns/stream-reads.js';
 export { Group, type Offsets } from './nouns/group.js';
 export { type BatchesOptions, type FetchOptions, type GroupRead, Member } from './nouns/member.js';

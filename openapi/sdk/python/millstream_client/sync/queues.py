@@ -41,6 +41,7 @@ from millstream_client.core.models.queue_patch import QueuePatch
 from millstream_client.core.models.queue_stored import QueueStored
 from millstream_client.core.types import UNSET
 from millstream_client.errors import ItemRefused, MillstreamError
+from millstream_client.filters import query_of
 from millstream_client.messages import NewMessage, Sent, Settled, Settlement, Verdict
 from millstream_client.starting import Plan
 from millstream_client.sync.definitions import create
@@ -65,6 +66,7 @@ if TYPE_CHECKING:
         QueuePatchParams,
         RedriveConfigParams,
     )
+    from millstream_client.filters import MessageFilter
 
 
 class Queue(Resource, Working):
@@ -253,12 +255,18 @@ class Queue(Resource, Working):
 
     # ── Looking ──
 
-    def browse(self, state: str | None = None) -> Iterator[BrowsedMessageOut]:
-        """List messages without receiving them: all, or those in a state."""
-        wanted = UNSET if state is None else MessageState(state)
+    def browse(
+        self, state: str | None = None, **conditions: Unpack[MessageFilter]
+    ) -> Iterator[BrowsedMessageOut]:
+        """List messages without receiving them: all, or those in a state that meet the conditions.
+
+        The conditions are `groups`, `headers`, `body`, `text`, `sent_from` and `sent_before`: see MessageFilter.
+        """
+        query = query_of(conditions)
+        query["state"] = UNSET if state is None else MessageState(state)
 
         def ask(cursor: str) -> Any:
-            return browse_messages(self.name, state=wanted, cursor=cursor or UNSET)
+            return browse_messages(self.name, cursor=cursor or UNSET, **query)
 
         for message in all_pages(self.transport, ask):
             yield message
@@ -280,11 +288,16 @@ class Queue(Resource, Working):
 
     # ── Dead letters ──
 
-    def dead_letters(self) -> Iterator[DeadLetterOut]:
-        """List the dead letters, oldest first."""
+    def dead_letters(
+        self, reason: str | None = None, **conditions: Unpack[MessageFilter]
+    ) -> Iterator[DeadLetterOut]:
+        """List the dead letters, oldest first: all, or those of a reason that meet conditions."""
+        query = query_of(conditions)
 
         def ask(cursor: str) -> Any:
-            return list_dead_letters(self.name, cursor=cursor or UNSET)
+            return list_dead_letters(
+                self.name, reason=reason or UNSET, cursor=cursor or UNSET, **query
+            )
 
         for letter in all_pages(self.transport, ask):
             yield letter

@@ -619,9 +619,9 @@ export const listQueueConsumers = <ThrowOnError extends boolean = true>(options:
 });
 
 /**
- * List the dead letters of a queue, oldest first.
+ * List the dead letters of a queue, oldest first: all, or those that match a filter.
  *
- * List the dead letters of a queue, oldest first.
+ * A filtered page may be short or empty and yet not be the last: it ends after 1000 dead letters were examined.
  */
 export const listDeadLetters = <ThrowOnError extends boolean = true>(options: Options<ListDeadLettersData, ThrowOnError>) => (options.client ?? client).get<ListDeadLettersResponses, ListDeadLettersErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -680,9 +680,9 @@ export const pauseGroup = <ThrowOnError extends boolean = true>(options: Options
 });
 
 /**
- * Browse the messages of a queue without receiving them.
+ * Browse messages without receiving them: all, or those that match a filter.
  *
- * Browse the messages of a queue without receiving them.
+ * A filtered page may be short or empty and yet not be the last: it ends after 1000 messages were examined.
  */
 export const browseMessages = <ThrowOnError extends boolean = true>(options: Options<BrowseMessagesData, ThrowOnError>) => (options.client ?? client).get<BrowseMessagesResponses, BrowseMessagesErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],

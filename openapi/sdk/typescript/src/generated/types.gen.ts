@@ -10020,8 +10020,39 @@ export type ListDeadLettersData = {
         queue: string;
     };
     query?: {
+        /**
+         * Only messages of this message group; can be repeated for more groups.
+         */
+        group?: Array<string>;
+        /**
+         * Only messages with this header, as `name:value`; can be repeated.
+         */
+        header?: Array<string>;
+        /**
+         * Only messages whose JSON body has this value at a JSON Pointer, as `/customer/id=7`, or any value, as `/customer/id`; can be repeated. A value that is valid JSON is compared as JSON, any other as text.
+         */
+        body?: Array<string>;
+        /**
+         * Only messages with this text in the body or a header, or as id or group.
+         */
+        text?: string;
+        /**
+         * Sent at or after this time.
+         */
+        from?: string;
+        /**
+         * Sent before this time.
+         */
+        to?: string;
         limit?: number;
+        /**
+         * `next_cursor` of the previous page.
+         */
         cursor?: string;
+        /**
+         * Only dead letters with this reason.
+         */
+        reason?: string;
     };
     url: '/v1/queues/{queue}/dead-letters';
 };
@@ -10188,12 +10219,36 @@ export type BrowseMessagesData = {
         queue: string;
     };
     query?: {
-        state?: MessageState;
+        /**
+         * Only messages of this message group; can be repeated for more groups.
+         */
+        group?: Array<string>;
+        /**
+         * Only messages with this header, as `name:value`; can be repeated.
+         */
+        header?: Array<string>;
+        /**
+         * Only messages whose JSON body has this value at a JSON Pointer, as `/customer/id=7`, or any value, as `/customer/id`; can be repeated. A value that is valid JSON is compared as JSON, any other as text.
+         */
+        body?: Array<string>;
+        /**
+         * Only messages with this text in the body or a header, or as id or group.
+         */
+        text?: string;
+        /**
+         * Sent at or after this time.
+         */
+        from?: string;
+        /**
+         * Sent before this time.
+         */
+        to?: string;
         limit?: number;
         /**
          * `next_cursor` of the previous page.
          */
         cursor?: string;
+        state?: MessageState;
     };
     url: '/v1/queues/{queue}/messages';
 };
@@ -11803,6 +11858,10 @@ export type ReadEventsData = {
          */
         header?: Array<string>;
         /**
+         * Only records whose JSON body has this value at a JSON Pointer, as `/customer/id=7`, or any value, as `/customer/id`; can be repeated. A value that is valid JSON is compared as JSON, any other as text.
+         */
+        body?: Array<string>;
+        /**
          * Number of records.
          */
         limit?: number;
@@ -12141,6 +12200,10 @@ export type ReadShardEventsData = {
          * Only records with this header, as `name:value`; can be repeated.
          */
         header?: Array<string>;
+        /**
+         * Only records whose JSON body has this value at a JSON Pointer, as `/customer/id=7`, or any value, as `/customer/id`; can be repeated. A value that is valid JSON is compared as JSON, any other as text.
+         */
+        body?: Array<string>;
         /**
          * Number of records.
          */

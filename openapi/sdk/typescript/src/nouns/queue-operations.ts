@@ -43,6 +43,7 @@ import type {
 } from '../generated/types.gen.js';
 import type { Transport } from '../transport/transport.js';
 import { type ApplyOptions, CREATE, type CreateOptions, created } from './definitions.js';
+import { type MessageFilter, queryOf } from './filters.js';
 import { allPages } from './pages.js';
 
 /** Operations of a queue other than sending and receiving. Throws MillstreamError. */
@@ -112,9 +113,9 @@ export class QueueOperations {
     return (await listQueueConsumers(this.at)).data.items;
   }
 
-  /** List messages without receiving them: all, or those in a state. */
-  browse(state?: MessageState): AsyncGenerator<BrowsedMessageOut, void, void> {
-    return allPages((cursor) => browseMessages({ ...this.at, query: { state, cursor } }));
+  /** List messages without receiving them: all, or those in a state that meet the conditions. */
+  browse(state?: MessageState, conditions: MessageFilter = {}): AsyncGenerator<BrowsedMessageOut, void, void> {
+    return allPages((cursor) => browseMessages({ ...this.at, query: { ...queryOf(conditions), state, cursor } }));
   }
 
   /** Return one message or dead letter by id or offset. */
@@ -134,9 +135,9 @@ export class QueueOperations {
 
   // ── Dead letters ──
 
-  /** List the dead letters, oldest first. */
-  deadLetters(): AsyncGenerator<DeadLetterOut, void, void> {
-    return allPages((cursor) => listDeadLetters({ ...this.at, query: { cursor } }));
+  /** List the dead letters, oldest first: all, or those with a reason that meet the conditions. */
+  deadLetters(reason?: string, conditions: MessageFilter = {}): AsyncGenerator<DeadLetterOut, void, void> {
+    return allPages((cursor) => listDeadLetters({ ...this.at, query: { ...queryOf(conditions), reason, cursor } }));
   }
 
   /** Count the dead letters by reason. */

@@ -21,6 +21,7 @@ def read_events(
     cursor: str | Unset = UNSET,
     key: list[str] | Unset = UNSET,
     header: list[str] | Unset = UNSET,
+    body: list[str] | Unset = UNSET,
     limit: int | Unset = UNSET,
     follow: bool | Unset = UNSET,
 ) -> Call[str]:
@@ -57,6 +58,12 @@ def read_events(
         json_header = header
 
     params["header"] = json_header
+
+    json_body: list[str] | Unset = UNSET
+    if not isinstance(body, Unset):
+        json_body = body
+
+    params["body"] = json_body
 
     params["limit"] = limit
 

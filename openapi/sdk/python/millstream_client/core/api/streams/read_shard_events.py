@@ -22,6 +22,7 @@ def read_shard_events(
     cursor: str | Unset = UNSET,
     key: list[str] | Unset = UNSET,
     header: list[str] | Unset = UNSET,
+    body: list[str] | Unset = UNSET,
     limit: int | Unset = UNSET,
     follow: bool | Unset = UNSET,
     offset: int | Unset = UNSET,
@@ -58,6 +59,12 @@ def read_shard_events(
         json_header = header
 
     params["header"] = json_header
+
+    json_body: list[str] | Unset = UNSET
+    if not isinstance(body, Unset):
+        json_body = body
+
+    params["body"] = json_body
 
     params["limit"] = limit
 
