@@ -61,7 +61,7 @@ NOUNS: tuple[NounDeclaration, ...] = (
         "queues",
         tag="Queues with at-least-once delivery.",
         routes=("queues", "messages", "queue_contents", "moves"),
-        pages=("queues", "queue", "queue_contents"),
+        pages=("queues", "queue", "queue_contents", "queue_message"),
         page=DashboardPage("Queues", "/ui/queues", "q", "queue:list"),
         icon="M3 5h14M3 10h14M3 15h8M14 13l3 2-3 2z",
         help="Queues.",

@@ -11,7 +11,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from api.admin import display_formats
 from api.admin.assets import accepts_gzip, address_of
-from api.admin.body_preview import escape_misleading, summary
+from api.admin.browsing.body_preview import escape_misleading, summary
 from api.admin.queue_snippets import ServiceAccess
 from api.admin.sparklines import sparkline
 from api.http.public_url import base_url_of
@@ -88,10 +88,10 @@ class Frame(NamedTuple):
 
     def link(self, path: str, **parameters: object) -> str:
         """Return a URL of the dashboard in the same namespace, without empty or None parameters."""
-        present = {name: value for name, value in parameters.items() if value not in (None, "")}
+        present = {name: value for name, value in parameters.items() if value not in (None, "", ())}
         if self.principal and self.principal.all_namespaces and self.namespace != DEFAULT_NAMESPACE:
             present.setdefault("ns", self.namespace)
-        return f"{path}?{urlencode(present)}" if present else path
+        return f"{path}?{urlencode(present, doseq=True)}" if present else path
 
     def may(self, action: str, name: str = "*") -> bool:
         """Return whether the caller may do this, so that a page offers only permitted actions."""

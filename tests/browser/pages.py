@@ -18,9 +18,16 @@ PAGES = [
     At("queues-none", "/ui/queues?q=nothing-is-called-so"),
     At("queue", "/ui/queues/orders"),
     At("queue-messages", "/ui/queues/emails/messages"),
-    At("queue-message", "/ui/queues/orders/messages/0"),
+    At(
+        "queue-messages-filtered", "/ui/queues/orders/messages?body=/order=7&columns=/order&from=1d"
+    ),
+    At("queue-message", "/ui/queues/orders/messages/7"),
     At("queue-message-hostile", "/ui/queues/invoices/messages/0"),
     At("queue-dead-letters", "/ui/queues/invoices/dead-letters"),
+    At(
+        "queue-dead-letters-filtered",
+        "/ui/queues/invoices/dead-letters?reason=card+declined&columns=/customer,/total",
+    ),
     At("queue-groups", "/ui/queues/payments/groups"),
     At("queue-consumers", "/ui/queues/emails/consumers"),
     At("queue-consumers-none", "/ui/queues/quiet/consumers"),
@@ -48,6 +55,7 @@ PAGES = [
     At("stream-browse-hostile", "/ui/streams/readings/browse?see=0:41"),
     At("stream-browse-hex", "/ui/streams/readings/browse?see=0:44&form=hex"),
     At("stream-browse-offset", "/ui/streams/clicks/browse?at=offset&shard=0&offset=10&see=0:12"),
+    At("stream-browse-fields", "/ui/streams/clicks/browse?columns=/n,/page&body=/n=3&at=earliest"),
     At("stream-browse-archive", "/ui/streams/ledger/browse?at=earliest&shard=0"),
     At("stream-browse-live", "/ui/streams/clicks/browse?at=live"),
     At("stream-browse-empty", "/ui/streams/silent/browse"),

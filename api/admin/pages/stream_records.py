@@ -6,21 +6,22 @@ from typing import Annotated, Any, NamedTuple
 import msgspec
 from fastapi import APIRouter, Depends, Query, Response
 
-from api.admin.body_preview import BodyPreview, escape_misleading, preview, summary
-from api.admin.error_pages import PageRoute
-from api.admin.lists import Words
-from api.admin.pages._shared import stream_page
-from api.admin.record_browser import (
+from api.admin.browsing.body_preview import BodyPreview, escape_misleading, preview, summary
+from api.admin.browsing.field_columns import field_columns
+from api.admin.browsing.message_query import Columns, Terms, parse_time_ms, present_terms
+from api.admin.browsing.record_browser import (
     ROWS,
     BrowsedPage,
     BrowsePosition,
     BrowseStart,
     ShardRecord,
-    parse_time_ms,
     position_of,
     predicate_of,
     scan_records,
 )
+from api.admin.error_pages import PageRoute
+from api.admin.lists import Words
+from api.admin.pages._shared import stream_page
 from api.admin.rendering import Context, as_file
 from api.native.cursors import decode_cursor, encode_cursor
 from api.native.dependencies import StorageDep, StreamPath, may
@@ -31,6 +32,7 @@ from storage.domain.access.permissions import Action
 from storage.domain.errors import MillstreamError, RecordNotFound, ValidationFailed
 from storage.domain.names import StreamName
 from storage.domain.replays.replay import own_headers
+from storage.domain.streams.record_filter import Filter
 from storage.domain.streams.stream import LogRecord, ReadFrom, Stream, Tier
 
 router = APIRouter(include_in_schema=False, route_class=PageRoute, prefix="/ui/streams/{stream}")
@@ -55,6 +57,9 @@ class RecordQuery(NamedTuple):
     time: str
     key: str
     text: str
+    headers: tuple[str, ...]
+    body: tuple[str, ...]
+    columns: str
     cursor: str
 
     @property
@@ -67,8 +72,21 @@ class RecordQuery(NamedTuple):
             "time": self.time,
             "key": self.key,
             "q": self.text,
+            "header": self.headers,
+            "body": self.body,
+            "columns": self.columns,
             "cursor": self.cursor,
         }
+
+    @property
+    def has_conditions(self) -> bool:
+        """True if the fields that are folded away restrict the records."""
+        return bool(self.headers or self.body)
+
+    @property
+    def is_search(self) -> bool:
+        """True if records are selected, not only the start."""
+        return bool(self.text or self.key or self.has_conditions)
 
 
 def parse_query(
@@ -78,10 +96,15 @@ def parse_query(
     time: Words = "",
     key: Annotated[str, Query(max_length=limits.KEY_CHARACTERS_MAX)] = "",
     q: Words = "",
+    header: Terms = [],  # noqa: B006
+    body: Terms = [],  # noqa: B006
+    columns: Columns = "",
     cursor: Annotated[str, Query(max_length=8_000)] = "",
 ) -> RecordQuery:
     """Parse the URL's parameters."""
-    return RecordQuery(begin, int(shard) if shard else None, offset, time, key, q, cursor)
+    index = int(shard) if shard else None
+    headers, conditions = present_terms(header), present_terms(body)
+    return RecordQuery(begin, index, offset, time, key, q, headers, conditions, columns, cursor)
 
 
 RecordQueryDep = Annotated[RecordQuery, Depends(parse_query)]
@@ -126,7 +149,10 @@ async def browse(
             page = await _read_page(storage, stored, query)
         except MillstreamError as error:
             trouble = str(error)
+            if isinstance(error, ValidationFailed):
+                trouble = "; ".join(fault.detail for fault in error.faults)
     newest_first = query.begin is BrowseStart.LATEST and not query.cursor
+    records = page.records[::-1] if newest_first else page.records
     return stream_page(
         context,
         "browse",
@@ -134,7 +160,8 @@ async def browse(
         live=False,
         query=query,
         link_parameters=query.link_parameters,
-        lines=[_line(one) for one in (page.records[::-1] if newest_first else page.records)],
+        lines=[_line(one) for one in records],
+        fields=field_columns(query.columns, [one.record.record.data for one in records]),
         newest_first=newest_first,
         page=page,
         after=_after(stored, query, page),
@@ -156,6 +183,13 @@ async def export(stream: StreamPath, storage: StorageDep, query: RecordQueryDep)
     ]
     body = b"".join(line + b"\n" for line in lines)
     return as_file(body, f"{stream.name}.ndjson")
+
+
+@router.get("/shards/{shard}/records/{offset}/preview", dependencies=[READ])
+async def show_preview(context: Context, stream: StreamPath, shard: int, offset: int) -> Response:
+    """Return a fragment with the body and the headers of a record."""
+    entry = await _record(context.storage, stream, shard, offset)
+    return context.render("stream/preview.html", seen=_detail(shard, entry))
 
 
 @router.get("/shards/{shard}/records/{offset}/body", dependencies=[READ])
@@ -180,7 +214,8 @@ async def _read_page(
         stream.shard(shard)
     if query.begin is BrowseStart.OFFSET and shard is None:
         raise ValidationFailed.at("/shard", "Select a shard for the offset", "required")
-    predicate = predicate_of(query.text, query.key)
+    keys = (query.key,) if query.key else ()
+    predicate = predicate_of(query.text, Filter.of_terms(keys, query.headers, query.body))
     if query.cursor:
         positions = decode_cursor(query.cursor, _about(stream), dict[int, int])
         start = BrowsePosition(positions, shard)
@@ -191,7 +226,7 @@ async def _read_page(
             query.begin,
             shard,
             offset=query.offset,
-            time_ms=parse_time_ms(query.time) if query.time else 0,
+            time_ms=parse_time_ms(query.time) or 0,
             back=rows if predicate is None else SEARCHED_BACK,
         )
     return await scan_records(storage, stream, start, predicate, rows)
@@ -210,7 +245,7 @@ def _after(stream: Stream, query: RecordQuery, page: BrowsedPage) -> dict[str, A
 
 def _older(query: RecordQuery, page: BrowsedPage) -> dict[str, Any] | None:
     """Return the parameters of the link to the previous page, in one shard without a search."""
-    if query.shard is None or not page.records or query.text or query.key:
+    if query.shard is None or not page.records or query.is_search:
         return None
     first = page.records[0].record.offset
     if not first:
@@ -219,6 +254,7 @@ def _older(query: RecordQuery, page: BrowsedPage) -> dict[str, Any] | None:
         "at": BrowseStart.OFFSET.value,
         "shard": query.shard,
         "offset": max(0, first - ROWS) or None,
+        "columns": query.columns,
     }
 
 
@@ -243,6 +279,10 @@ async def _record_detail(
         entry = await _record(storage, name, shard, offset)
     except MillstreamError:
         return None
+    return _detail(shard, entry, form)
+
+
+def _detail(shard: int, entry: LogRecord, form: str = "") -> RecordDetail:
     record = entry.record
     headers = [
         (escape_misleading(key), escape_misleading(_text(value)))

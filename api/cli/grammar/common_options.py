@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from api.cli.grammar.parsers import parse_duration
+from api.config.durations import parse_duration
 
 
 class OutputFormat(StrEnum):

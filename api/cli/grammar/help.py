@@ -5,7 +5,7 @@ from enum import Enum
 from typing import Any
 
 from api.cli.grammar.common_options import CONNECTION
-from api.cli.grammar.parsers import show_duration
+from api.config.durations import show_duration
 
 METAVARS = {"int": "N", "int range": "N", "float": "N", "float range": "N", "path": "PATH"}
 TEXT = "TEXT"

@@ -1,4 +1,4 @@
-"""Parsing of durations, times and positions: 10m, 2026-01-31T12:00:00Z, earliest, 4711.
+"""Parsing of times and positions: 10m, 2026-01-31T12:00:00Z, earliest, 4711.
 
 Everything here is pure; `now` is passed in. Raises ValueError with a sentence that states what would be right.
 """
@@ -7,38 +7,14 @@ import re
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3_600.0, "d": 86_400.0, "w": 604_800.0}
-_PART = re.compile(r"([0-9]+(?:\.[0-9]+)?)(ms|[smhdw])")
-_WHOLE = re.compile(r"(?:[0-9]+(?:\.[0-9]+)?(?:ms|[smhdw]))+")
-_SECONDS_ALONE = re.compile(r"[0-9]+(?:\.[0-9]+)?")
+from api.config.durations import has_units, parse_duration
+
 _OFFSET = re.compile(r"[0-9]+")
 _OFFSETS = re.compile(r"[0-9]+=[0-9]+(?:,[0-9]+=[0-9]+)*")
-_DISPLAY_UNITS = (("d", 86_400), ("h", 3_600), ("m", 60))
-_AGE_UNITS = (*_DISPLAY_UNITS, ("s", 1))
+_AGE_UNITS = (("d", 86_400), ("h", 3_600), ("m", 60), ("s", 1))
 
 EARLIEST = frozenset({"earliest", "oldest"})
 LATEST = frozenset({"latest", "newest"})
-
-
-def parse_duration(text: str) -> float:
-    """Parse a duration, such as 10m, 2h, 1d, 1h30m or 500ms, to seconds.
-
-    A number alone is seconds.
-    """
-    if _SECONDS_ALONE.fullmatch(text):
-        return float(text)
-    if not _WHOLE.fullmatch(text):
-        raise ValueError(f"{text!r} is not a duration: use 30s, 10m, 2h or 1d")
-    return sum(float(number) * SECONDS[unit] for number, unit in _PART.findall(text))
-
-
-def show_duration(seconds: float) -> str:
-    """Format a duration in the shortest form that is exact to the millisecond: 7d, 90m, 0.5s."""
-    for unit, size in _DISPLAY_UNITS:
-        if seconds and seconds % size == 0:
-            return f"{seconds // size:.0f}{unit}"
-    exact = f"{seconds:.3f}".rstrip("0").rstrip(".")
-    return f"{exact}s"
 
 
 def show_age(seconds: float) -> str:
@@ -56,7 +32,7 @@ def parse_time(text: str, now: datetime) -> datetime:
 
     A time without a zone is in this machine's zone.
     """
-    if _WHOLE.fullmatch(text):
+    if has_units(text):
         return now - timedelta(seconds=parse_duration(text))
     try:
         return datetime.fromisoformat(text).astimezone()

@@ -9,9 +9,10 @@ from typing import Annotated, Any, Literal
 import typer
 
 from api.cli.grammar.common_options import parsed_by
-from api.cli.grammar.parsers import parse_duration, parse_position, parse_time
+from api.cli.grammar.parsers import parse_position, parse_time
 from api.cli.shell.clock import now
 from api.cli.shell.completion import group_names, queue_names, stream_names
+from api.config.durations import parse_duration
 
 
 def option(name: str, help: str, metavar: str | None = None) -> Any:

@@ -17,8 +17,9 @@ from io import StringIO
 from typing import Any, BinaryIO
 
 from api.cli.grammar.common_options import OutputFormat
-from api.cli.grammar.parsers import show_age, show_duration
+from api.cli.grammar.parsers import show_age
 from api.cli.shell.clock import now
+from api.config.durations import show_duration
 
 Row = dict[str, Any]
 TIMES = ("_at", "_time", "_after", "_arrival", "_since")  # suffixes of the names of times

@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Protocol
 
-from api.cli.grammar.parsers import show_duration
 from api.cli.shell.terminal import Terminal
+from api.config.durations import show_duration
 
 EVERY_S = 5.0
 

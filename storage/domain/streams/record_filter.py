@@ -94,7 +94,10 @@ class Filter(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
         Raises ValidationFailed.
         """
-        pairs = {name: value for name, _, value in (term.partition(":") for term in headers)}
+        parts = [term.partition(":") for term in headers]
+        if not all(name and colon for name, colon, _ in parts):
+            raise ValidationFailed.at("/header", "A header must be written as name:value")
+        pairs = {name: value for name, _, value in parts}
         if len(pairs) < len(headers):
             raise ValidationFailed.at("/header", "A header can have only one value", "conflict")
         record_filter = cls(

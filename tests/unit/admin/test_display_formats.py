@@ -7,7 +7,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from api.admin import display_formats
-from api.admin.body_preview import PREVIEW_BYTES_MAX, BodyForm, escape_misleading, preview, summary
+from api.admin.browsing.body_preview import (
+    PREVIEW_BYTES_MAX,
+    BodyForm,
+    escape_misleading,
+    preview,
+    summary,
+)
 from api.admin.lists import PAGE_ROWS, parse_search, slice_of, sorted_names
 from api.admin.sparklines import sparkline
 

@@ -8,13 +8,12 @@ from hypothesis import strategies as st
 
 from api.cli.grammar.parsers import (
     StreamPosition,
-    parse_duration,
     parse_offsets,
     parse_position,
     parse_time,
     show_age,
-    show_duration,
 )
+from api.config.durations import parse_duration, show_duration
 
 NOW = datetime(2026, 1, 31, 12, tzinfo=UTC)
 

@@ -1,6 +1,7 @@
 // What every page has: refreshing, times, charts, actions, keys.
 import { installActions } from "./actions.js";
 import { installCharts } from "./charts.js";
+import { installExpansions } from "./expansions.js";
 import { installKeys } from "./keys.js";
 import { installLogin } from "./login.js";
 import { installPreferences } from "./preferences.js";
@@ -12,6 +13,7 @@ installPreferences();
 installTimes();
 installActions();
 installTables();
+installExpansions();
 installKeys();
 installLogin();
 if (document.body.dataset.namespace) {

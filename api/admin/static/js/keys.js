@@ -1,4 +1,5 @@
 // The keyboard: go-to, search, rows, palette. Nothing happens while someone types.
+import { toggleRow } from "./expansions.js";
 import { moveRow, openRow, tickRow } from "./tables.js";
 import { nextTimes } from "./times.js";
 
@@ -8,11 +9,16 @@ let goUntil = 0;
 const isTyping = (target) => target.matches?.("input:not([type=checkbox]), textarea, select, [contenteditable]");
 const show = (id) => document.getElementById(id)?.showModal();
 
+const follow = (selector) => document.querySelector(selector)?.click();
+
 const PLAIN = {
   "/": () => document.querySelector("[data-search]")?.focus(),
   "?": () => show("help"),
-  j: () => moveRow(1),
-  k: () => moveRow(-1),
+  j: () => moveRow(1) || follow("[data-next]"),
+  k: () => moveRow(-1) || follow("[data-previous]"),
+  "]": () => follow("[data-next]"),
+  "[": () => follow("[data-previous]"),
+  o: toggleRow,
   x: tickRow,
   p: () => document.querySelector("[data-pause]")?.click(),
   t: nextTimes,

@@ -75,6 +75,7 @@ function follow(body) {
   const read = async () => {
     const query = new URLSearchParams(last ? {} : { from: "latest" });
     if (body.dataset.key) query.append("key", body.dataset.key);
+    for (const [name, term] of new URLSearchParams(body.dataset.query)) if (name !== "ns") query.append(name, term);
     const headers = { accept: "text/event-stream", "millstream-namespace": document.body.dataset.namespace };
     if (last) headers["last-event-id"] = last;
     const answer = await fetch(`${body.dataset.tail}?${query}`, { headers, credentials: "same-origin" });
@@ -121,7 +122,7 @@ function follow(body) {
   go();
 }
 
-// As `spelled_out` of api/admin/body_preview.py: what would change how the rest of a line reads is told by its number.
+// As `spelled_out` of api/admin/browsing/body_preview.py: what would change how the rest of a line reads is told by its number.
 const MISLEADING = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff]/g;
 const spelled = (words) => words.replace(MISLEADING, (one) => `\u27e8U+${one.charCodeAt(0).toString(16).toUpperCase().padStart(4, "0")}\u27e9`);
 

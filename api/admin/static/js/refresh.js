@@ -11,11 +11,12 @@ const ask = (selector) => {
 };
 export const refreshNow = () => ask("#live");
 const refreshLive = () => ask("#live[data-live]");
+export const announceRefresh = () => events.dispatchEvent(new Event("refreshed"));
 export const onRefreshAsked = (listener) => events.addEventListener("asked", listener);
 
 const isBusy = () => {
   if (document.hidden || document.documentElement.dataset.paused) return true;
-  if (document.querySelector("dialog[open]")) return true;
+  if (document.querySelector('dialog[open], details.menu[open], [data-expand][aria-expanded="true"]')) return true;
   const at = document.activeElement;
   if (at?.closest("#live form") || at?.matches("#live input:not([type=checkbox]), #live textarea, #live select")) return true;
   const selection = document.getSelection();
@@ -40,7 +41,7 @@ export const installRefresh = () => {
   installPause();
   setInterval(() => isBusy() || refreshLive(), EVERY_MS);
   document.addEventListener("visibilitychange", () => isBusy() || refreshLive());
-  document.addEventListener("htmx:after:swap", () => events.dispatchEvent(new Event("refreshed")));
+  document.addEventListener("htmx:after:swap", announceRefresh);
   // A session that ended is answered with the login page: go there, and come back.
   document.addEventListener("htmx:after:request", (event) => {
     if (event.detail.ctx?.response?.raw?.redirected) location.reload();

@@ -6,12 +6,13 @@ const boxes = (table) => [...table.querySelectorAll("tbody input[type=checkbox][
 
 export const moveRow = (step) => {
   const all = rows();
-  if (!all.length) return;
+  if (!all.length) return false;
   const at = all.indexOf(document.activeElement?.closest("tr[data-row]"));
   const next = all[Math.max(0, Math.min(all.length - 1, at < 0 ? 0 : at + step))];
   next.tabIndex = -1;
   next.focus();
   next.scrollIntoView({ block: "nearest" });
+  return true;
 };
 export const openRow = () => document.activeElement?.closest("tr[data-row]")?.querySelector("a")?.click();
 export const tickRow = () => document.activeElement?.closest("tr[data-row]")?.querySelector("input[type=checkbox]")?.click();

@@ -5,16 +5,14 @@ A position is an offset in each of some shards, as every reader of a stream has 
 that no page reads a stream to its end.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from datetime import UTC, datetime
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from typing import Any, NamedTuple
 
-from api.native.fields import moment_ms
 from storage.bootstrap import Storage
 from storage.domain import limits
-from storage.domain.errors import ValidationFailed
 from storage.domain.streams.lineage import FULLY_READ
+from storage.domain.streams.record_filter import Filter, Selects, selects
 from storage.domain.streams.stream import (
     Gap,
     LogRecord,
@@ -34,7 +32,6 @@ _READ_BYTES_MAX = 4 * limits.MIB
 _SCANNED_BYTES_MAX = 4 * _READ_BYTES_MAX
 _READ_RECORDS = 1_000
 
-RecordPredicate = Callable[[LogRecord], bool]
 Positions = Mapping[int, int]
 
 
@@ -84,7 +81,7 @@ async def scan_records(
     storage: Storage,
     stream: Stream,
     start: BrowsePosition,
-    predicate: RecordPredicate | None,
+    predicate: Selects | None,
     rows: int = ROWS,
 ) -> BrowsedPage:
     """Return the first records from a position on that match."""
@@ -98,7 +95,7 @@ async def scan_records(
         tier = Tier.ARCHIVE if slowest(reads) is Tier.ARCHIVE else tier
         if not arrived and after.positions == position.positions:
             return BrowsedPage(_by_arrival(records), None, scanned, gaps, tier)
-        matching = [one for one in arrived if predicate is None or predicate(one.record)]
+        matching = [one for one in arrived if predicate is None or predicate(one.shard, one.record)]
         selected, position = _cut(matching, after, rows - len(records))
         records += selected
         scanned += len(arrived)
@@ -185,22 +182,22 @@ def _within(state: ShardState, offset: int) -> int:
     return min(max(offset, state.start), state.next)
 
 
-def predicate_of(text: str, key: str = "") -> RecordPredicate | None:
+def predicate_of(text: str, record_filter: Filter) -> Selects | None:
     """Return a predicate for records, or None if all match.
 
-    It matches records of that key that have `text` in the body, key or a header, ignoring case.
+    It matches records of the filter that have `text` in the body, key or a header, ignoring case.
     """
-    if not text and not key:
-        return None
+    selected = selects(record_filter)
+    if not text:
+        return selected
     sought = text.lower().encode()
 
-    def matches(log_record: LogRecord) -> bool:
-        record = log_record.record
-        if key and record.key != key:
+    def matches(shard: int, log_record: LogRecord) -> bool:
+        if selected and not selected(shard, log_record):
             return False
+        record = log_record.record
         return (
-            not sought
-            or sought in record.data.lower()
+            sought in record.data.lower()
             or sought in record.key.lower().encode()
             or any(
                 sought in value.lower() or sought in name.lower().encode()
@@ -209,14 +206,3 @@ def predicate_of(text: str, key: str = "") -> RecordPredicate | None:
         )
 
     return matches
-
-
-def parse_time_ms(text: str) -> int:
-    """Parse a typed time, UTC by default, to milliseconds since 1970. Raises ValidationFailed."""
-    try:
-        parsed = datetime.fromisoformat(text.strip())
-    except ValueError:
-        raise ValidationFailed.at(
-            "/time", "Expected a time such as 2026-01-31 12:00:00", "invalid"
-        ) from None
-    return moment_ms(parsed if parsed.tzinfo else parsed.replace(tzinfo=UTC))

@@ -1,0 +1,1 @@
+"""Content on pages: filters, columns and previews of messages and records."""
