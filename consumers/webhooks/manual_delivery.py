@@ -3,9 +3,11 @@
 Sent by the process that receives the request, immediately and once.
 """
 
+import asyncio
 import secrets
-from collections.abc import AsyncGenerator, Iterable
+from collections.abc import AsyncGenerator, Iterable, Sequence
 from contextlib import asynccontextmanager, suppress
+from typing import NamedTuple
 
 import httpx
 import msgspec
@@ -16,10 +18,17 @@ from storage.bootstrap import Storage
 from storage.domain import limits
 from storage.domain.access.egress import Egress
 from storage.domain.clock import Clock, SystemClock
-from storage.domain.errors import MillstreamError, ValidationFailed, WebhookBusy
+from storage.domain.errors import (
+    DeliveryNotFound,
+    MillstreamError,
+    PayloadGone,
+    ValidationFailed,
+    WebhookBusy,
+)
 from storage.domain.names import QueueName, WebhookName
 from storage.domain.webhooks import (
     Attempt,
+    DeliveryFilter,
     DeliveryLogEntry,
     DeliveryStatus,
     Event,
@@ -28,9 +37,22 @@ from storage.domain.webhooks import (
     SourceKind,
     Webhook,
     WebhookDelivery,
+    WebhookSpec,
 )
 
 _CLOCK = SystemClock()
+Seen = tuple[int, str]
+"""Position in the log: the first attempt of a delivery, and its event's id."""
+
+
+class Resends(NamedTuple):
+    """Attempts of a round of resends, None where the payload is gone.
+
+    `after`: the last delivery of the round, after which the next round begins; None if there are no more.
+    """
+
+    attempts: list[Attempt | None]
+    after: Seen | None
 
 
 class Requested:
@@ -77,14 +99,69 @@ class Requested:
         Raises WebhookNotFound, DeliveryNotFound, PayloadGone, WebhookBusy.
         """
         served = await self._storage.webhooks.opened(name)
-        webhook = served.webhook
-        delivery, event = await self._storage.deliveries.event(webhook, event_id)
+        logged = await self._storage.deliveries.event(served.webhook, event_id)
         async with self._sender(served) as sender:
-            attempt = await sender.post(event, delivery.attempts + 1, resent=True)
+            return await self._post(sender, served.webhook, *logged)
+
+    async def _post(
+        self, sender: Sender, webhook: Webhook, delivery: WebhookDelivery, event: Event
+    ) -> Attempt:
+        attempt = await sender.post(event, delivery.attempts + 1, resent=True)
         await self._log(webhook, delivery, attempt)
         if attempt.succeeded and delivery.status is DeliveryStatus.RETRYING:
             await self._end_retries(webhook, delivery)
         return attempt
+
+    async def resend_matching(
+        self, name: WebhookName, delivery_filter: DeliveryFilter, *, after: Seen | None, limit: int
+    ) -> Resends:
+        """Resend deliveries, the newest first: a round of at most `limit`, for a bounded time.
+
+        Some are sent at the same time, as many as the webhook allows, at most at its rate. One that cannot be sent does not stop
+        the others. Raises WebhookNotFound, WebhookBusy.
+        """
+        served = await self._storage.webhooks.opened(name)
+        webhook = served.webhook
+        deliveries = await self._storage.deliveries.page(
+            webhook, delivery_filter, after=after, limit=limit
+        )
+        concurrency = _concurrency_of(webhook.spec)
+        deadline_ms = self._clock.now_ms() + limits.WEBHOOK_RESEND_MS_MAX
+        attempts: list[Attempt | None] = []
+        async with self._sender(served) as sender:
+            for first in range(0, len(deliveries), concurrency):
+                if first and self._clock.now_ms() >= deadline_ms:
+                    break
+                together = deliveries[first : first + concurrency]
+                attempts += await self._resend_paced(sender, webhook, together)
+        sent = deliveries[: len(attempts)]
+        is_last = len(sent) == len(deliveries) < limit
+        return Resends(attempts, None if is_last else (sent[-1].first_at_ms, sent[-1].event_id))
+
+    async def _resend_paced(
+        self, sender: Sender, webhook: Webhook, deliveries: Sequence[WebhookDelivery]
+    ) -> list[Attempt | None]:
+        """Resend deliveries at the same time, in no less time than the webhook's rate allows.
+
+        A round has at least one, however low the rate is.
+        """
+        pause_s = len(deliveries) / webhook.spec.rate if webhook.spec.rate else 0.0
+        pause_s = min(pause_s, limits.WEBHOOK_RESEND_MS_MAX / limits.SECOND_MS)
+        attempts, _ = await asyncio.gather(
+            asyncio.gather(*(self._resend_one(sender, webhook, one) for one in deliveries)),
+            asyncio.sleep(pause_s),
+        )
+        return list(attempts)
+
+    async def _resend_one(
+        self, sender: Sender, webhook: Webhook, delivery: WebhookDelivery
+    ) -> Attempt | None:
+        """Resend a delivery; None if its payload is gone."""
+        try:
+            logged = await self._storage.deliveries.event(webhook, delivery.event_id)
+        except (DeliveryNotFound, PayloadGone):
+            return None
+        return await self._post(sender, webhook, *logged)
 
     async def _log(self, webhook: Webhook, delivery: WebhookDelivery, attempt: Attempt) -> None:
         entry = DeliveryLogEntry(
@@ -132,3 +209,9 @@ class Requested:
         except (httpx.InvalidURL, UnicodeError) as error:
             detail = f"The webhook's URL is not valid: {error}"
             raise ValidationFailed.at("/url", detail, "invalid") from None
+
+
+def _concurrency_of(spec: WebhookSpec) -> int:
+    """Return how many deliveries are resent at the same time: at most those of one second."""
+    most = min(spec.in_flight_max, limits.WEBHOOK_RESEND_CONCURRENCY_MAX)
+    return most if spec.rate is None else max(1, min(most, int(spec.rate)))

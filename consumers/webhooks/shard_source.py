@@ -26,6 +26,7 @@ from storage.domain.webhooks import (
     Event,
     OnFailure,
     PayloadLocation,
+    record_event_id,
 )
 from storage.streams.record_source import RecordSource
 from storage.webhooks.deliveries import without_own
@@ -264,7 +265,7 @@ class ShardSource:
     def _event(self, record: LogRecord) -> Event:
         headers, content_type = without_own(record.record.headers)
         return Event(
-            event_id=f"{self._stream.stream_id}-{self._shard}-{record.offset}",
+            event_id=record_event_id(self._stream.stream_id, self._shard, record.offset),
             kind=KIND,
             source=str(self._endpoint.spec.source),
             payload=record.record.data,

@@ -20,7 +20,7 @@ from storage.domain import limits
 from storage.domain.definitions import check_seconds
 from storage.domain.errors import FieldFault, ValidationFailed
 from storage.domain.log.record_batch import Headers
-from storage.domain.names import WebhookName, check_name
+from storage.domain.names import LogId, WebhookName, check_name
 
 HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,128}")
 _HEADER_VALUE = re.compile(r"[\x21-\x7e]([\x20-\x7e]*[\x21-\x7e])?")
@@ -314,6 +314,11 @@ class Event(msgspec.Struct, frozen=True, kw_only=True):
     stream: str = ""
 
 
+def record_event_id(stream_id: LogId, shard: int, offset: int) -> str:
+    """Return the event id of a stream's record; that of a message is its message id."""
+    return f"{stream_id}-{shard}-{offset}"
+
+
 class AttemptOutcome(StrEnum):
     """Outcome of an attempt: delivered, or the reason for its failure."""
 
@@ -379,6 +384,20 @@ class DeliveryStatus(StrEnum):
     RETRYING = "retrying"
     FAILED = "failed"
     GAP = "gap"
+
+
+class DeliveryFilter(msgspec.Struct, frozen=True, kw_only=True):
+    """Filter of the delivery log: selects deliveries that match every field that is set.
+
+    `response_status` and `outcome` are those of the last attempt; the first attempt was in [from_ms, to_ms).
+    """
+
+    status: DeliveryStatus | None = None
+    event_id: str | None = None
+    response_status: int | None = None
+    outcome: AttemptOutcome | None = None
+    from_ms: int | None = None
+    to_ms: int | None = None
 
 
 class Payload(msgspec.Struct, frozen=True):

@@ -23,8 +23,9 @@ from storage.domain.errors import (
 )
 from storage.domain.log.record_batch import CONTENT_TYPE, Headers
 from storage.domain.names import GroupName, LogId, QueueName, StreamName
-from storage.domain.streams.stream import ReadFrom
+from storage.domain.streams.stream import ReadFrom, Stream
 from storage.domain.webhooks import (
+    DeliveryFilter,
     DeliveryHealth,
     DeliveryStatus,
     DisabledReason,
@@ -32,10 +33,12 @@ from storage.domain.webhooks import (
     LeasedWebhook,
     LoggedDelivery,
     Payload,
+    Source,
     SourceKind,
     Webhook,
     WebhookDelivery,
     WebhookLease,
+    record_event_id,
 )
 from storage.groups.engine import Groups
 from storage.postgres.repositories.webhook_deliveries import (
@@ -52,6 +55,8 @@ from storage.webhooks.changes import WebhookChanges
 from storage.webhooks.secrets import WebhookSecrets
 
 logger = logging.getLogger(__name__)
+
+_ALL = DeliveryFilter()
 
 KINDS = {SourceKind.QUEUE: "queue.message", SourceKind.GROUP: "stream.record"}
 """Event types by source."""
@@ -149,11 +154,8 @@ class WebhookDeliveries:
     async def page(
         self,
         webhook: Webhook,
+        delivery_filter: DeliveryFilter = _ALL,
         *,
-        status: DeliveryStatus | None = None,
-        event_id: str | None = None,
-        from_ms: int | None = None,
-        to_ms: int | None = None,
         after: Seen | None = None,
         limit: int = limits.PAGE_ITEMS_DEFAULT,
     ) -> list[WebhookDelivery]:
@@ -161,14 +163,32 @@ class WebhookDeliveries:
 
         `after` is (first_at_ms, event id) of the last one seen.
         """
-        return await self._rows.page(
-            webhook.webhook_id,
-            status=status,
-            event_id=event_id,
-            from_ms=from_ms,
-            to_ms=to_ms,
-            after=after,
-            limit=limit,
+        return await self._rows.page(webhook.webhook_id, delivery_filter, after=after, limit=limit)
+
+    async def count(self, webhook: Webhook, delivery_filter: DeliveryFilter) -> int:
+        """Count deliveries, at most WEBHOOK_DELIVERIES_COUNTED_MAX."""
+        return await self._rows.count(
+            webhook.webhook_id, delivery_filter, limits.WEBHOOK_DELIVERIES_COUNTED_MAX
+        )
+
+    async def of_message(
+        self, queue: QueueName, message_id: str
+    ) -> list[tuple[str, WebhookDelivery]]:
+        """Return the deliveries of a queue's message, with the names of their webhooks."""
+        sources = [str(Source(SourceKind.QUEUE, queue.name))]
+        return await self._rows.of_event(
+            queue.namespace, sources, message_id, limits.PAGE_ITEMS_DEFAULT
+        )
+
+    async def of_record(
+        self, stream: Stream, shard: int, offset: int
+    ) -> list[tuple[str, WebhookDelivery]]:
+        """Return the deliveries of a record, with the names of their webhooks."""
+        groups = await self._groups.of_stream(stream)
+        sources = [str(Source(SourceKind.GROUP, group.name.name)) for group in groups]
+        event_id = record_event_id(stream.stream_id, shard, offset)
+        return await self._rows.of_event(
+            stream.name.namespace, sources, event_id, limits.PAGE_ITEMS_DEFAULT
         )
 
     async def delete_old(self) -> int:
@@ -183,7 +203,7 @@ class WebhookDeliveries:
         delivery = await self.find(webhook, event_id)
         if delivery is None or delivery.status is DeliveryStatus.GAP:
             raise DeliveryNotFound(f"The log has no delivery '{event_id}' to resend.")
-        stream = await self._stream_of(webhook)
+        stream = await self.stream_of(webhook)
         payload = delivery.payload or await self._payload(webhook, delivery, stream)
         if payload is None:
             raise PayloadGone
@@ -202,7 +222,8 @@ class WebhookDeliveries:
             stream=stream,
         )
 
-    async def _stream_of(self, webhook: Webhook) -> str:
+    async def stream_of(self, webhook: Webhook) -> str:
+        """Return the stream of a webhook of a group; empty for that of a queue, or if it is gone."""
         if webhook.spec.source.kind is SourceKind.QUEUE:
             return ""
         try:

@@ -105,7 +105,7 @@ async def service(
         await make_crowd(settings.database_url)
         async with (
             open_storage(settings) as storage,
-            running_server(storage, Limits()) as anyone,
+            running_server(storage, Limits(), Settings(webhook_allow="127.0.0.1")) as anyone,
             running_server(storage, Limits(), Settings(auth="keys")) as server,
         ):
             yield Service(anyone.url, server.url, storage, settings)

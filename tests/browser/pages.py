@@ -36,6 +36,8 @@ PAGES = [
     At("queue-empty", "/ui/queues/quiet"),
     At("webhooks", "/ui/webhooks"),
     At("webhook", "/ui/webhooks/crm"),
+    At("webhook-delivery", "/ui/webhooks/crm/deliveries/event-01"),
+    At("webhook-filtered", "/ui/webhooks/crm?status=failed&outcome=connection&since=1d"),
     At("sources", "/ui/sources"),
     At("source", "/ui/sources/github"),
     At("sockets", "/ui/sockets"),

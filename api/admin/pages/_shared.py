@@ -13,6 +13,7 @@ from storage.domain.groups.group import Group
 from storage.domain.queues.queue import Queue, QueueStats, QueueType
 from storage.domain.streams.stream import Stream
 from storage.domain.timeseries.samples import GroupSample
+from storage.domain.webhooks import WebhookDelivery
 
 D = TypeVar("D")
 
@@ -92,6 +93,15 @@ async def groups_of(
         (group, samples.get(group.name.name))
         for group in groups
         if principal.policy.allows(Action.GROUP_LIST, group.name.name)
+    ]
+
+
+def visible_deliveries(
+    context: PageContext, deliveries: Sequence[tuple[str, WebhookDelivery]]
+) -> list[tuple[str, WebhookDelivery]]:
+    """Return the deliveries by webhooks that the caller may see, with their names."""
+    return [
+        (name, delivery) for name, delivery in deliveries if context.may(Action.WEBHOOK_LIST, name)
     ]
 
 

@@ -12,7 +12,7 @@ from api.admin.browsing.message_query import MessageQuery, MessageQueryDep
 from api.admin.browsing.neighbours import Neighbours, neighbours_in, neighbours_of
 from api.admin.error_pages import PageRoute
 from api.admin.lists import Words
-from api.admin.pages._shared import queue_page
+from api.admin.pages._shared import queue_page, visible_deliveries
 from api.admin.rendering import Context, as_file
 from api.native.dependencies import QueuePath, StorageDep, may
 from storage.bootstrap import Storage
@@ -45,9 +45,10 @@ async def show_message(
     entry = await _message_or_none(storage, queue, message)
     dead = isinstance(entry, DeadLetter)
     received = [*history.attempts, *([] if entry is None else [entry])]
-    receivers, beside = await asyncio.gather(
+    receivers, beside, deliveries = await asyncio.gather(
         storage.queue_consumers.receivers_of(queue, received),
         _neighbours(storage, queue, query, history.offset, dead),
+        storage.deliveries.of_message(queue, message if entry is None else entry.message_id),
     )
     return queue_page(
         context,
@@ -63,6 +64,7 @@ async def show_message(
         body=None if entry is None else preview(entry.body, form),
         receivers=receivers,
         beside=beside,
+        deliveries=visible_deliveries(context, deliveries),
         query=query,
     )
 

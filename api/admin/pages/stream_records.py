@@ -21,7 +21,7 @@ from api.admin.browsing.record_browser import (
 )
 from api.admin.error_pages import PageRoute
 from api.admin.lists import Words
-from api.admin.pages._shared import stream_page
+from api.admin.pages._shared import stream_page, visible_deliveries
 from api.admin.rendering import Context, as_file
 from api.native.cursors import decode_cursor, encode_cursor
 from api.native.dependencies import StorageDep, StreamPath, may
@@ -34,6 +34,7 @@ from storage.domain.names import StreamName
 from storage.domain.replays.replay import own_headers
 from storage.domain.streams.record_filter import Filter
 from storage.domain.streams.stream import LogRecord, ReadFrom, Stream, Tier
+from storage.domain.webhooks import WebhookDelivery
 
 router = APIRouter(include_in_schema=False, route_class=PageRoute, prefix="/ui/streams/{stream}")
 
@@ -169,7 +170,16 @@ async def browse(
         trouble=trouble,
         see=see,
         seen=await _record_detail(storage, stream, see, form) if see else None,
+        deliveries=await _deliveries(context, stored, see) if see else [],
     )
+
+
+async def _deliveries(
+    context: Context, stream: Stream, see: str
+) -> list[tuple[str, WebhookDelivery]]:
+    shard, offset = map(int, see.split(":"))
+    deliveries = await context.storage.deliveries.of_record(stream, shard, offset)
+    return visible_deliveries(context, deliveries)
 
 
 @router.get("/records.ndjson", dependencies=[READ])

@@ -1,6 +1,7 @@
 """`millstream webhook`: webhooks for queues and groups."""
 
 from collections.abc import Iterator
+from datetime import datetime
 from enum import StrEnum
 from itertools import islice
 from typing import Annotated, Any
@@ -15,11 +16,22 @@ from api.cli.descriptions.sections import (
     settings_section,
     without_empty,
 )
-from api.cli.errors import CliError
+from api.cli.errors import CliError, ExitCode
 from api.cli.manifests.edit_verb import edit_verb
 from api.cli.shell.definitions import Definition, delete_verb, pause_verbs, put_verbs
-from api.cli.shell.options import Headers, Limit, Prefix, Settings, fields, option
+from api.cli.shell.operations import JsonBody
+from api.cli.shell.options import (
+    Headers,
+    Limit,
+    Prefix,
+    Settings,
+    Yes,
+    fields,
+    moment,
+    option,
+)
 from api.cli.shell.output import Row, table
+from api.cli.shell.prompts import confirm
 from api.cli.shell.terminal import Terminal, noun, verb
 
 webhook = noun()
@@ -31,7 +43,6 @@ RECENT = 5  # deliveries in a description
 
 Name = Annotated[str, typer.Argument(help="Webhook.")]
 Names = Annotated[list[str], typer.Argument(help="Webhooks.")]
-Delivery = Annotated[str, typer.Argument(help="Delivery id.")]
 
 
 class DeliveryStatusOption(StrEnum):
@@ -130,11 +141,83 @@ def deliveries(cli: Terminal, name: Name, status: StatusFilter = None, limit: Li
     cli.out.rows(islice(_deliveries(cli, name, status), limit), DELIVERIES)
 
 
-@verb(webhook, "resend")
-def resend(cli: Terminal, name: Name, delivery: Delivery) -> None:
-    """Resend a delivery now. Fails if the receiver does not accept it."""
+@verb(
+    webhook,
+    "resend",
+    examples=[
+        "millstream webhook resend billing --response-status 503 --since 1h --dry-run",
+        "millstream webhook resend billing --response-status 503 --since 1h --yes",
+    ],
+)
+def resend(
+    cli: Terminal,
+    name: Name,
+    delivery: Annotated[str | None, typer.Argument(help="Delivery id.")] = None,
+    status: Annotated[
+        DeliveryStatusOption | None, option("--status", "Status of deliveries; default: failed.")
+    ] = None,
+    response_status: Annotated[
+        int | None, option("--response-status", "Only with this HTTP status last.", "N")
+    ] = None,
+    outcome: Annotated[
+        str | None, option("--outcome", "Only with this outcome last, such as timeout.", "OUTCOME")
+    ] = None,
+    since: Annotated[Any, moment("--since", help="Only first attempted at or after this.")] = None,
+    until: Annotated[Any, moment("--until", help="Only first attempted before this.")] = None,
+    dry_run: Annotated[bool, option("--dry-run", "Count them without sending.")] = False,
+    yes: Yes = False,
+) -> None:
+    """Resend one delivery, or all that match.
 
-    _attempt(cli, name, cli.call("webhooks.resend_delivery", name, delivery))
+    Without an id, failed deliveries are counted, and after a confirmation sent, newest first. Fails if the receiver does not accept one.
+    """
+    chosen = fields(
+        None,
+        status=status,
+        response_status=response_status,
+        outcome=outcome,
+        from_=since,
+        to=until,
+    )
+    if delivery is not None:
+        if chosen or dry_run:
+            raise CliError("give a delivery id, or options that select several", ExitCode.USAGE)
+        _attempt(cli, name, cli.call("webhooks.resend_delivery", name, delivery))
+        return
+    _resend_matching(cli, name, _resend_body(chosen), dry_run=dry_run, yes=yes)
+
+
+def _resend_body(chosen: dict[str, Any]) -> dict[str, Any]:
+    renamed = {"from_": "from"}
+    return {
+        renamed.get(key, key): value.isoformat() if isinstance(value, datetime) else value
+        for key, value in chosen.items()
+    }
+
+
+def _resend_matching(
+    cli: Terminal, name: str, body: dict[str, Any], *, dry_run: bool, yes: bool
+) -> None:
+    matched = _resend_round(cli, name, {**body, "dry_run": True})["matched"]
+    counted = f"{matched} deliver{'y' if matched == 1 else 'ies'} of {name}"
+    if dry_run:
+        cli.out.done(f"{counted} would be resent.", {"matched": matched})
+        return
+    confirm(cli, f"{counted} will be resent.", name, yes=yes)
+    sums = {"delivered": 0, "failed": 0, "skipped": 0}
+    cursor: str | None = ""
+    while cursor is not None:
+        result = _resend_round(cli, name, {**body, "cursor": cursor})
+        sums = {key: total + result[key] for key, total in sums.items()}
+        cursor = result["next_cursor"]
+    text = f"Delivered {sums['delivered']}, failed {sums['failed']}, skipped {sums['skipped']}."
+    if sums["failed"] or sums["skipped"]:
+        raise CliError(text, ExitCode.PARTIAL if sums["delivered"] else ExitCode.ERROR)
+    cli.out.done(text, sums)
+
+
+def _resend_round(cli: Terminal, name: str, body: dict[str, Any]) -> Row:
+    return cli.call("webhooks.resend_deliveries", name, body=JsonBody(body))
 
 
 @verb(webhook, "test")

@@ -3,19 +3,26 @@
 from datetime import datetime
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Path, Query, Request
+import msgspec
+from fastapi import APIRouter, Body, Depends, Path, Query, Request
 from pydantic import AwareDatetime
 
 from api.native.audited_route import AuditedRoute
-from api.native.cursors import decode_cursor, page_of
-from api.native.dependencies import Cursor, Limit, StorageDep, WebhookPath, may
+from api.native.cursors import decode_cursor, encode_cursor, page_of
+from api.native.dependencies import Cursor, Limit, StorageDep, WebhookPath, may, require_json
 from api.native.examples import AT, LATER, MESSAGE_ID, Example
 from api.native.fields import moment_ms
-from api.rest.schemas.webhook import AttemptOut, DeliveryOut, DeliveryPage
+from api.rest.schemas.webhook import (
+    AttemptOut,
+    DeliveryOut,
+    DeliveryPage,
+    ResendConfig,
+    ResendsOut,
+)
 from consumers.webhooks.manual_delivery import Requested
 from storage.domain import limits
 from storage.domain.access.permissions import Action
-from storage.domain.webhooks import DeliveryStatus
+from storage.domain.webhooks import AttemptOutcome, DeliveryFilter, DeliveryStatus
 
 router = APIRouter(prefix="/v1/webhooks/{webhook}", tags=["webhooks"], route_class=AuditedRoute)
 
@@ -50,6 +57,12 @@ async def list_deliveries(
     to: Annotated[
         AwareDatetime | None, Query(description="First attempt before this time.")
     ] = None,
+    response_status: Annotated[
+        int | None, Query(ge=100, le=599, description="HTTP status of the last attempt.")
+    ] = None,
+    outcome: Annotated[
+        AttemptOutcome | None, Query(description="Outcome of the last attempt.")
+    ] = None,
     limit: Limit = limits.PAGE_ITEMS_DEFAULT,
     cursor: Cursor = "",
 ) -> DeliveryPage:
@@ -59,10 +72,14 @@ async def list_deliveries(
     after = decode_cursor(cursor, about, tuple[int, str]) if cursor else None
     deliveries = await storage.deliveries.page(
         stored,
-        status=status,
-        event_id=message,
-        from_ms=_optional_ms(from_),
-        to_ms=_optional_ms(to),
+        DeliveryFilter(
+            status=status,
+            event_id=message,
+            response_status=response_status,
+            outcome=outcome,
+            from_ms=_optional_ms(from_),
+            to_ms=_optional_ms(to),
+        ),
         after=after,
         limit=limit + 1,
     )
@@ -77,6 +94,32 @@ async def list_deliveries(
 
 def _optional_ms(moment: datetime | None) -> int | None:
     return None if moment is None else moment_ms(moment)
+
+
+@router.post("/deliveries/resends", dependencies=[MANAGE, Depends(require_json)])
+async def resend_deliveries(
+    webhook: WebhookPath,
+    storage: StorageDep,
+    requested: RequestedDep,
+    config: Annotated[ResendConfig, Body(default_factory=ResendConfig)],
+) -> ResendsOut:
+    """Resend deliveries that match, newest first, or count them with `dry_run`.
+
+    A call takes 15 seconds at most, apart from its last deliveries: continue with `next_cursor` until it is null. Deliveries keep
+    their `webhook-id`, by which receivers recognize what they have.
+    """
+    stored = await storage.webhooks.get(webhook)
+    delivery_filter = config.to_domain()
+    if config.dry_run:
+        matched = await storage.deliveries.count(stored, delivery_filter)
+        return ResendsOut.of([], None).model_copy(update={"matched": matched})
+    about = ("resends", stored.webhook_id, msgspec.json.encode(delivery_filter).decode())
+    after = decode_cursor(config.cursor, about, tuple[int, str]) if config.cursor else None
+    resends = await requested.resend_matching(
+        webhook, delivery_filter, after=after, limit=config.deliveries_max
+    )
+    next_cursor = None if resends.after is None else encode_cursor(about, resends.after)
+    return ResendsOut.of(resends.attempts, next_cursor)
 
 
 @router.post("/deliveries/{delivery}/resends", dependencies=[MANAGE])
@@ -135,6 +178,11 @@ EXAMPLES = {
     "list_deliveries": Example(
         "/v1/webhooks/shop/deliveries?status=retrying",
         answer={"items": [_DELIVERY], "next_cursor": None},
+    ),
+    "resend_deliveries": Example(
+        "/v1/webhooks/shop/deliveries/resends",
+        {"status": "failed", "response_status": 503, "dry_run": True},
+        answer={"matched": 12, "delivered": 0, "failed": 0, "skipped": 0, "next_cursor": None},
     ),
     "resend_delivery": Example(
         f"/v1/webhooks/shop/deliveries/{MESSAGE_ID}/resends",

@@ -1,10 +1,11 @@
 """Webhook schemas: configuration, health, secrets, and the delivery log."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, ClassVar, Self
 
-from pydantic import BaseModel, Field
+from pydantic import AwareDatetime, BaseModel, Field
 
+from api.native.fields import moment_ms
 from api.native.former_names import PAUSE_INSTEAD, deprecated_member, former_name
 from api.rest.definition_changes import PutOutcome
 from api.rest.field_map import (
@@ -17,8 +18,10 @@ from api.rest.schema_base import Config, ListPage, Seconds, Time, in_seconds
 from storage.domain import limits
 from storage.domain.definitions import HIDDEN_VALUE
 from storage.domain.webhooks import (
+    Attempt,
     AttemptOutcome,
     BodyFormat,
+    DeliveryFilter,
     DeliveryHealth,
     DeliveryStatus,
     DisabledReason,
@@ -30,6 +33,7 @@ from storage.domain.webhooks import (
 )
 
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9_.-]{1,80}$")]
+Moment = Annotated[AwareDatetime, Field(strict=False)]
 _RETRIES = [in_seconds(delay) for delay in limits.WEBHOOK_RETRY_DELAYS_MS]
 
 
@@ -296,6 +300,74 @@ class DeliveryOut(Mapped):
             shard=None if place is None else place.shard,
             offset=None if place is None else place.offset,
             **others,
+        )
+
+
+class ResendConfig(Config):
+    """Deliveries to resend: those that match all given conditions."""
+
+    status: Annotated[DeliveryStatus, Field(strict=False)] = DeliveryStatus.FAILED
+    response_status: Annotated[
+        int | None, Field(ge=100, le=599, description="HTTP status of the last attempt.")
+    ] = None
+    outcome: Annotated[
+        AttemptOutcome | None, Field(strict=False, description="Outcome of the last attempt.")
+    ] = None
+    from_: Annotated[
+        Moment | None, Field(alias="from", description="First attempt at or after this time.")
+    ] = None
+    to: Annotated[Moment | None, Field(description="First attempt before this time.")] = None
+    deliveries_max: Annotated[
+        int,
+        Field(
+            ge=1,
+            le=limits.WEBHOOK_RESENDS_MAX,
+            description="Maximum number of deliveries to resend in this call.",
+        ),
+    ] = limits.WEBHOOK_RESENDS_MAX
+    cursor: Annotated[str, Field(description="`next_cursor` of the previous call.")] = ""
+    dry_run: Annotated[
+        bool, Field(description="Count the deliveries without sending anything.")
+    ] = False
+
+    def to_domain(self) -> DeliveryFilter:
+        """Return the filter."""
+        return DeliveryFilter(
+            status=self.status,
+            response_status=self.response_status,
+            outcome=self.outcome,
+            from_ms=None if self.from_ is None else moment_ms(self.from_),
+            to_ms=None if self.to is None else moment_ms(self.to),
+        )
+
+
+class ResendsOut(BaseModel):
+    """Result of a bulk resend. Deliveries whose payload is gone are skipped."""
+
+    matched: Annotated[
+        int | None,
+        Field(
+            description=f"In a dry run: number of deliveries, at most {limits.WEBHOOK_DELIVERIES_COUNTED_MAX}."
+        ),
+    ]
+    delivered: int
+    failed: int
+    skipped: int
+    next_cursor: Annotated[
+        str | None, Field(description="Continue here; null if no more deliveries match.")
+    ]
+
+    @classmethod
+    def of(cls, attempts: Sequence[Attempt | None], next_cursor: str | None) -> Self:
+        """Return the result of a round."""
+        sent = [attempt for attempt in attempts if attempt is not None]
+        delivered = sum(attempt.succeeded for attempt in sent)
+        return cls(
+            matched=None,
+            delivered=delivered,
+            failed=len(sent) - delivered,
+            skipped=len(attempts) - len(sent),
+            next_cursor=next_cursor,
         )
 
 

@@ -7,13 +7,14 @@ from collections.abc import Sequence
 from typing import Any
 
 import msgspec
-from sqlalchemy import Row, tuple_
+from sqlalchemy import Row, func, select, tuple_
 from sqlmodel import col
 
 from storage.domain import limits
 from storage.domain.errors import StorageUnavailable
 from storage.domain.webhooks import (
     Attempt,
+    DeliveryFilter,
     DeliveryHealth,
     DeliveryLogEntry,
     DeliveryStatus,
@@ -33,7 +34,7 @@ from storage.postgres.repositories.webhooks import (
 )
 from storage.postgres.repository import Repository
 from storage.postgres.rows import rows_of, struct_of
-from storage.postgres.tables import WebhookDeliveryRow
+from storage.postgres.tables import WebhookDeliveryRow, WebhookRow
 
 Seen = tuple[int, str]
 """End of a page of deliveries: the first attempt of its last delivery, and that event's id."""
@@ -178,28 +179,48 @@ class DeliveryRows(Repository):
     async def page(
         self,
         webhook_id: str,
+        delivery_filter: DeliveryFilter,
         *,
-        status: DeliveryStatus | None,
-        event_id: str | None,
-        from_ms: int | None,
-        to_ms: int | None,
         after: Seen | None,
         limit: int,
     ) -> list[WebhookDelivery]:
-        """Return deliveries, the newest first, strictly after `after`; None disables a filter."""
-        row = WebhookDeliveryRow
-        conditions = [col(row.webhook_id) == webhook_id]
-        if status is not None:
-            conditions.append(col(row.status) == status.value)
-        if event_id is not None:
-            conditions.append(col(row.event_id) == event_id)
-        if from_ms is not None:
-            conditions.append(col(row.first_at_ms) >= from_ms)
-        if to_ms is not None:
-            conditions.append(col(row.first_at_ms) < to_ms)
+        """Return deliveries, the newest first, strictly after `after`."""
+        conditions = _conditions(webhook_id, delivery_filter)
         if after is not None:
+            row = WebhookDeliveryRow
             conditions.append(tuple_(col(row.first_at_ms), col(row.event_id)) < after)
         return await self._select(*conditions, limit=limit)
+
+    async def count(self, webhook_id: str, delivery_filter: DeliveryFilter, limit: int) -> int:
+        """Count deliveries, at most `limit`."""
+        matching = select(col(WebhookDeliveryRow.event_id)).where(
+            *_conditions(webhook_id, delivery_filter)
+        )
+        statement = select(func.count()).select_from(matching.limit(limit).subquery())
+        async with self._database.reading() as session:
+            return int((await session.execute(statement)).scalar_one())
+
+    async def of_event(
+        self, namespace: str, sources: Sequence[str], event_id: str, limit: int
+    ) -> list[tuple[str, WebhookDelivery]]:
+        """Return the deliveries of an event by the webhooks of its sources, with their names."""
+        webhook, delivery = WebhookRow, WebhookDeliveryRow
+        same = col(delivery.webhook_id) == col(webhook.webhook_id)
+        statement = (
+            rows_of(delivery)
+            .add_columns(col(webhook.name).label("webhook"))
+            .join(webhook, same)
+            .where(
+                col(webhook.namespace) == namespace,
+                col(webhook.spec)["source"].astext.in_(sources),
+                col(delivery.event_id) == event_id,
+            )
+            .order_by(col(webhook.name))
+            .limit(limit)
+        )
+        async with self._database.reading() as session:
+            rows = await session.execute(statement)
+            return [(row.webhook, _delivery(row)) for row in rows]
 
     async def delete_expired(self, now_ms: int, limit: int) -> int:
         """Delete deliveries whose retention has passed, at most `limit`; return how many."""
@@ -215,6 +236,24 @@ class DeliveryRows(Repository):
         statement = rows_of(row).where(*conditions).order_by(*newest_first).limit(limit)
         async with self._database.reading() as session:
             return [_delivery(record) for record in await session.execute(statement)]
+
+
+def _conditions(webhook_id: str, delivery_filter: DeliveryFilter) -> list[Any]:
+    row, last_attempt = WebhookDeliveryRow, col(WebhookDeliveryRow.kept)[-1]
+    status, outcome = delivery_filter.status, delivery_filter.outcome
+    conditions = {
+        col(row.status): None if status is None else status.value,
+        col(row.event_id): delivery_filter.event_id,
+        last_attempt["status"].as_integer(): delivery_filter.response_status,
+        last_attempt["outcome"].astext: None if outcome is None else outcome.value,
+    }
+    first_at_ms = col(row.first_at_ms)
+    return [
+        col(row.webhook_id) == webhook_id,
+        *(column == value for column, value in conditions.items() if value is not None),
+        *([] if delivery_filter.from_ms is None else [first_at_ms >= delivery_filter.from_ms]),
+        *([] if delivery_filter.to_ms is None else [first_at_ms < delivery_filter.to_ms]),
+    ]
 
 
 def _encode_attempt(entry: DeliveryLogEntry) -> str:

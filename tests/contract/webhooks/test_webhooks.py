@@ -233,6 +233,33 @@ def test_test_and_resent_delivery_verify_with_shown_secret(
     assert client.get(f"{path}/deliveries").json()["items"][0]["attempts"] == 2
 
 
+def test_deliveries_are_counted_and_resent_in_bulk(client, source, name, receiver, log_delivery):
+    path = f"/v1/webhooks/{name}"
+    url = f"http://127.0.0.1:{receiver.server_port}/"
+    client.put(path, json={"source": source, "url": url, "enabled": False})
+    for number in range(3):
+        log_delivery(name, f"event-{number}")
+    conditions = {"status": "delivered", "to": "2001-01-01T00:00:00Z"}
+    resends = f"{path}/deliveries/resends"
+
+    counted = client.post(resends, json={**conditions, "dry_run": True}).json()
+    none = client.post(resends, json={"dry_run": True}).json()
+    first = client.post(resends, json={**conditions, "deliveries_max": 2}).json()
+    body = {**conditions, "cursor": first["next_cursor"]}
+    rest = client.post(resends, json=body).json()
+    other = client.post(resends, json={"cursor": first["next_cursor"]})
+
+    assert (counted["matched"], counted["delivered"], none["matched"]) == (3, 0, 0)
+    assert (first["delivered"], first["matched"]) == (2, None)
+    assert (rest["delivered"], rest["next_cursor"]) == (1, None)
+    assert sorted(headers["webhook-id"] for headers, _ in receiver.requests) == [
+        "event-0",
+        "event-1",
+        "event-2",
+    ]
+    assert (other.status_code, other.json()["code"]) == (400, "invalid_cursor")
+
+
 def _signature_of(signer: standardwebhooks.Webhook, headers: dict[str, str], body: bytes) -> str:
     moment = datetime.fromtimestamp(int(headers["webhook-timestamp"]), UTC)
     return signer.sign(headers["webhook-id"], moment, body.decode())

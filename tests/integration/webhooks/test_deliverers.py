@@ -33,9 +33,14 @@ from storage.domain.names import QueueName, WebhookName
 from storage.domain.queues.message import NewMessage
 from storage.domain.queues.queue import QueueSpec
 from storage.domain.webhooks import (
+    Attempt,
     AttemptOutcome,
+    DeliveryFilter,
+    DeliveryLogEntry,
     DeliveryStatus,
     DisabledReason,
+    LoggedDelivery,
+    Payload,
     Source,
     WebhookSpec,
 )
@@ -186,11 +191,13 @@ async def test_log_has_row_per_message_with_its_attempts(bench, storage, receive
     assert {one.event_id for one in everything} == {first, second, third}
     assert everything[0].event_id == third
     assert [one.event_id for one in after_one] == [one.event_id for one in everything[1:]]
-    assert [one.event_id for one in await page(webhook, event_id=second)] == [second]
-    assert len(await page(webhook, to_ms=begun_ms + 1)) == 2
-    assert len(await page(webhook, from_ms=begun_ms + 1)) == 1
-    assert len(await page(webhook, status=DeliveryStatus.DELIVERED)) == 3
-    [delivery] = await page(webhook, event_id=first)
+    assert [one.event_id for one in await page(webhook, DeliveryFilter(event_id=second))] == [
+        second
+    ]
+    assert len(await page(webhook, DeliveryFilter(to_ms=begun_ms + 1))) == 2
+    assert len(await page(webhook, DeliveryFilter(from_ms=begun_ms + 1))) == 1
+    assert len(await page(webhook, DeliveryFilter(status=DeliveryStatus.DELIVERED))) == 3
+    [delivery] = await page(webhook, DeliveryFilter(event_id=first))
     assert [attempt.status for attempt in delivery.last_attempts] == [500, 204]
     assert delivery.last_attempts[0].response == "no room"
 
@@ -458,6 +465,107 @@ async def test_concurrent_requested_deliveries_are_limited(bench, storage, recei
     await end(*deliveries)
 
     assert len(unanswered) == 16
+
+
+async def log_failures(storage, webhook, *statuses: int) -> None:
+    """Log one failed delivery for each response status, a second apart."""
+    entries = [
+        DeliveryLogEntry(
+            event_id=f"event-{n}",
+            status=DeliveryStatus.FAILED,
+            attempts=1,
+            attempt=Attempt(
+                outcome=AttemptOutcome.SERVER_ERROR, at_ms=n, duration_ms=1, status=status
+            ),
+            at_ms=n * SECOND_MS,
+            payload=Payload(b"%d" % n, "", ()) if status != 507 else None,
+        )
+        for n, status in enumerate(statuses)
+    ]
+    logged = [LoggedDelivery(webhook.webhook_id, webhook.spec.log_ms, one) for one in entries]
+    await storage.deliveries.log(logged)
+
+
+async def test_matching_deliveries_are_resent_in_rounds(bench, storage, receiver, requested):
+    webhook = await bench.queue_hook(in_flight_max=1)
+    await log_failures(storage, webhook, 500, 503, 500, 500)
+    chosen = DeliveryFilter(status=DeliveryStatus.FAILED, response_status=500)
+    receiver.behaviours = [respond_with(500)]
+
+    first = await requested.resend_matching(HOOK, chosen, after=None, limit=1)
+    second = await requested.resend_matching(HOOK, chosen, after=first.after, limit=2)
+    third = await requested.resend_matching(HOOK, chosen, after=second.after, limit=2)
+
+    assert [got.event_id for got in receiver.requests] == ["event-3", "event-2", "event-0"]
+    assert [len(one.attempts) for one in (first, second, third)] == [1, 2, 0]
+    assert third.after is None
+    statuses = {one.event_id: (one.status, one.attempts) for one in await bench.deliveries()}
+    assert statuses == {
+        "event-0": (DeliveryStatus.DELIVERED, 2),
+        "event-1": (DeliveryStatus.FAILED, 1),
+        "event-2": (DeliveryStatus.DELIVERED, 2),
+        "event-3": (DeliveryStatus.FAILED, 2),
+    }
+
+
+@pytest.mark.parametrize(
+    ("conditions", "matched"),
+    [
+        ({}, 4),
+        ({"response_status": 500}, 2),
+        ({"outcome": AttemptOutcome.SERVER_ERROR}, 4),
+        ({"outcome": AttemptOutcome.TIMEOUT}, 0),
+        ({"status": DeliveryStatus.DELIVERED}, 0),
+        ({"from_ms": SECOND_MS, "to_ms": 3 * SECOND_MS}, 2),
+    ],
+)
+async def test_matching_deliveries_are_counted(bench, storage, conditions, matched):
+    webhook = await bench.queue_hook()
+    await log_failures(storage, webhook, 500, 503, 507, 500)
+    chosen = DeliveryFilter(**conditions)
+
+    assert await storage.deliveries.count(webhook, chosen) == matched
+    assert len(await storage.deliveries.page(webhook, chosen)) == matched
+
+
+async def test_missing_payload_stops_no_other_resend(bench, storage, requested):
+    webhook = await bench.queue_hook()
+    await log_failures(storage, webhook, 500, 507, 500)
+
+    resends = await requested.resend_matching(HOOK, DeliveryFilter(), after=None, limit=9)
+
+    assert [attempt and attempt.succeeded for attempt in resends.attempts] == [True, None, True]
+    assert resends.after is None
+
+
+async def test_resends_keep_the_rate_of_the_webhook(bench, storage, requested, monkeypatch):
+    webhook = await bench.queue_hook(rate=0.001)
+    await log_failures(storage, webhook, 500, 500)
+    pauses: list[float] = []
+
+    async def sleep(seconds: float) -> None:
+        pauses.append(seconds)
+        bench.clock.advance(ms=round(seconds * SECOND_MS))
+
+    monkeypatch.setattr("consumers.webhooks.manual_delivery.asyncio.sleep", sleep)
+    resends = await requested.resend_matching(HOOK, DeliveryFilter(), after=None, limit=9)
+
+    assert pauses == [15.0]
+    assert len(resends.attempts) == 1
+    assert resends.after is not None
+
+
+async def test_deliveries_of_a_message_are_those_of_its_queue(bench, storage):
+    webhook = await bench.queue_hook()
+    [message_id] = await send(storage, b"hello")
+    await (await bench.queue_source()).round()
+    await bench.delivery_log.flush()
+
+    found = await storage.deliveries.of_message(ORDERS, message_id)
+    elsewhere = await storage.deliveries.of_message(QueueName("other"), message_id)
+
+    assert [(name, one.event_id) for name, one in found] == [(webhook.name.name, message_id)]
+    assert elsewhere == []
 
 
 async def test_unknown_webhook_or_delivery_is_not_found(bench, requested):

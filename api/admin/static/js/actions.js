@@ -124,7 +124,8 @@ const call = async (form) => {
     const wanted = form.dataset.body === "none" ? undefined : form.dataset.body === "changed" ? changesOf(form) : bodyOf(form);
     const said = Object.fromEntries(new FormData(form));
     const headers = form.dataset.ifMatch ? { "if-match": form.dataset.ifMatch } : "create" in form.dataset ? { "if-none-match": "*" } : {};
-    const { told: answer } = await callApi(form.dataset.method, told(form.getAttribute("action"), said, encodeURIComponent), { body: wanted, headers });
+    const path = told(form.getAttribute("action"), said, encodeURIComponent);
+    const answer = "pages" in form.dataset ? await callPages(form, path, wanted) : (await callApi(form.dataset.method, path, { body: wanted, headers })).told;
     form.closest("dialog")?.close();
     form.dispatchEvent(new CustomEvent("ms:done", { bubbles: true, detail: answer }));
     const reveal = form.querySelector("[data-reveal]");
@@ -139,6 +140,19 @@ const call = async (form) => {
     for (const button of buttons) button.disabled = false;
     for (const input of form.querySelectorAll("[data-must]")) checkWord(input);
   }
+};
+
+// A call that does a part, and says where the next one continues: until there are no more. Numbers are summed.
+const callPages = async (form, path, body) => {
+  const sums = {};
+  for (let cursor = ""; cursor !== null; ) {
+    const { told: part } = await callApi(form.dataset.method, path, { body: { ...body, cursor } });
+    for (const [name, value] of Object.entries(part)) if (typeof value === "number") sums[name] = (sums[name] ?? 0) + value;
+    cursor = part.next_cursor;
+    const place = form.querySelector("[data-preview-of]");
+    if (place && cursor) place.textContent = `${told(form.dataset.done, sums)} …`;
+  }
+  return sums;
 };
 
 // A call of its own for each of the selected; what is done stays done where one fails.

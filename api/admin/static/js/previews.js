@@ -52,6 +52,7 @@ const SHOW = {
       table([["Shard", true], ["From", true], ["To", true], ["That is", false]], rows),
     ];
   },
+  resend: (told) => [make("p", `${told.matched === 1 ? "1 delivery" : `${count(told.matched)} deliveries`} would be sent again.`)],
   replay: (told) => {
     const about = told.records.exact ? "" : "about ";
     const line = `It would send ${about}${plural(told.records.count, "record")} of ${told.bytes.exact ? "" : "about "}${size(told.bytes.count)}, and take ${told.seconds < 1 ? "less than a second" : plural(told.seconds, "second")} at the least.`;

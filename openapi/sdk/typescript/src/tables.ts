@@ -126,6 +126,7 @@ export const REPEATS: readonly (readonly [string, string, string, readonly strin
   ["GET", "/v1/webhooks/{webhook}", "safe", []],
   ["DELETE", "/v1/webhooks/{webhook}", "safe", []],
   ["GET", "/v1/webhooks/{webhook}/deliveries", "safe", []],
+  ["POST", "/v1/webhooks/{webhook}/deliveries/resends", "unsafe", []],
   ["POST", "/v1/webhooks/{webhook}/deliveries/{delivery}/resends", "unsafe", []],
   ["POST", "/v1/webhooks/{webhook}/enable", "safe", []],
   ["PUT", "/v1/webhooks/{webhook}/pause", "safe", []],

@@ -105,6 +105,7 @@ REPEATS: dict[str, str] = {
     "read_table": "safe",
     "receive_messages": "guarded",
     "redrive_queue": "unsafe",
+    "resend_deliveries": "unsafe",
     "resend_delivery": "unsafe",
     "reset_group": "unsafe",
     "reshard_stream": "safe",

@@ -4920,6 +4920,87 @@ export type ReplayShardOut = {
 export type RequestedState = 'none' | 'pause' | 'cancel';
 
 /**
+ * ResendConfig
+ *
+ * Deliveries to resend: those that match all given conditions.
+ */
+export type ResendConfig = {
+    status?: DeliveryStatus;
+    /**
+     * Response Status
+     *
+     * HTTP status of the last attempt.
+     */
+    response_status?: number | null;
+    /**
+     * Outcome of the last attempt.
+     */
+    outcome?: AttemptOutcome | null;
+    /**
+     * From
+     *
+     * First attempt at or after this time.
+     */
+    from?: string | null;
+    /**
+     * To
+     *
+     * First attempt before this time.
+     */
+    to?: string | null;
+    /**
+     * Deliveries Max
+     *
+     * Maximum number of deliveries to resend in this call.
+     */
+    deliveries_max?: number;
+    /**
+     * Cursor
+     *
+     * `next_cursor` of the previous call.
+     */
+    cursor?: string;
+    /**
+     * Dry Run
+     *
+     * Count the deliveries without sending anything.
+     */
+    dry_run?: boolean;
+};
+
+/**
+ * ResendsOut
+ *
+ * Result of a bulk resend. Deliveries whose payload is gone are skipped.
+ */
+export type ResendsOut = {
+    /**
+     * Matched
+     *
+     * In a dry run: number of deliveries, at most 100000.
+     */
+    matched: number | null;
+    /**
+     * Delivered
+     */
+    delivered: number;
+    /**
+     * Failed
+     */
+    failed: number;
+    /**
+     * Skipped
+     */
+    skipped: number;
+    /**
+     * Next Cursor
+     *
+     * Continue here; null if no more deliveries match.
+     */
+    next_cursor: string | null;
+};
+
+/**
  * ResetIn
  *
  * The target of a reset.
@@ -12702,6 +12783,14 @@ export type ListDeliveriesData = {
          * First attempt before this time.
          */
         to?: string;
+        /**
+         * HTTP status of the last attempt.
+         */
+        response_status?: number;
+        /**
+         * Outcome of the last attempt.
+         */
+        outcome?: AttemptOutcome;
         limit?: number;
         /**
          * `next_cursor` of the previous page.
@@ -12728,6 +12817,36 @@ export type ListDeliveriesResponses = {
 };
 
 export type ListDeliveriesResponse = ListDeliveriesResponses[keyof ListDeliveriesResponses];
+
+export type ResendDeliveriesData = {
+    body?: ResendConfig;
+    path: {
+        /**
+         * 1 to 80 of A-Z a-z 0-9 _ . -
+         */
+        webhook: string;
+    };
+    query?: never;
+    url: '/v1/webhooks/{webhook}/deliveries/resends';
+};
+
+export type ResendDeliveriesErrors = {
+    /**
+     * A problem
+     */
+    default: Problem;
+};
+
+export type ResendDeliveriesError = ResendDeliveriesErrors[keyof ResendDeliveriesErrors];
+
+export type ResendDeliveriesResponses = {
+    /**
+     * Successful Response
+     */
+    200: ResendsOut;
+};
+
+export type ResendDeliveriesResponse = ResendDeliveriesResponses[keyof ResendDeliveriesResponses];
 
 export type ResendDeliveryData = {
     body?: never;

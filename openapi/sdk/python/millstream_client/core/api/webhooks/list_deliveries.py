@@ -10,6 +10,7 @@ from ....calls import Call
 from ...types import UNSET, Unset
 
 if TYPE_CHECKING:
+    from ...models.attempt_outcome import AttemptOutcome
     from ...models.delivery_page import DeliveryPage
     from ...models.delivery_status import DeliveryStatus
 
@@ -21,6 +22,8 @@ def list_deliveries(
     message: str | Unset = UNSET,
     from_: datetime.datetime | Unset = UNSET,
     to: datetime.datetime | Unset = UNSET,
+    response_status: int | Unset = UNSET,
+    outcome: AttemptOutcome | Unset = UNSET,
     limit: int | Unset = 100,
     cursor: str | Unset = "",
 ) -> Call[DeliveryPage]:
@@ -45,6 +48,14 @@ def list_deliveries(
     if not isinstance(to, Unset):
         json_to = to.isoformat()
     params["to"] = json_to
+
+    params["response_status"] = response_status
+
+    json_outcome: str | Unset = UNSET
+    if not isinstance(outcome, Unset):
+        json_outcome = outcome.value
+
+    params["outcome"] = json_outcome
 
     params["limit"] = limit
 
