@@ -1,5 +1,6 @@
 """Formatting of numbers, sizes and times for pages. Nothing here knows HTML."""
 
+from api.config.durations import show_duration
 from storage.domain import limits
 
 NOTHING = "\u2013"
@@ -62,10 +63,9 @@ def format_duration(value_ms: float | None) -> str:
     return " ".join(part for part in parts if not part.startswith("0 ")) or NOTHING
 
 
-def seconds(value_ms: int) -> str:
-    """Milliseconds as the seconds that a field takes: 30, 0.25."""
-    whole, rest = divmod(value_ms, limits.SECOND_MS)
-    return f"{whole}.{rest:03d}".rstrip("0") if rest else str(whole)
+def typed_duration(value_ms: int) -> str:
+    """Format a duration as a field takes it: 4d, 90s, 0.25s."""
+    return show_duration(value_ms / limits.SECOND_MS)
 
 
 def percent(part: float | None, whole: float | None) -> str:

@@ -14,6 +14,7 @@ from api.admin.assets import accepts_gzip, address_of
 from api.admin.browsing.body_preview import escape_misleading, summary
 from api.admin.queue_snippets import ServiceAccess
 from api.admin.sparklines import sparkline
+from api.config.durations import DURATION_PATTERN
 from api.http.public_url import base_url_of
 from api.native.dependencies import PRINCIPAL_KEY, PrincipalDep, StorageDep, principal_of
 from api.native.fields import rfc3339
@@ -131,7 +132,7 @@ def environment() -> Environment:
         size=display_formats.size,
         duration=display_formats.format_duration,
         plural=display_formats.plural,
-        seconds=display_formats.seconds,
+        typed_duration=display_formats.typed_duration,
         rfc3339=rfc3339,
         spark=sparkline,
         headertext=summary,
@@ -141,6 +142,7 @@ def environment() -> Environment:
         asset=address_of,
         percent=display_formats.percent,
         nothing=display_formats.NOTHING,
+        duration_pattern=DURATION_PATTERN,
         icon_of={noun.name: noun.icon for noun in NOUNS},
     )
     return made

@@ -3,9 +3,14 @@
 import re
 
 _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3_600.0, "d": 86_400.0, "w": 604_800.0}
-_PART = re.compile(r"([0-9]+(?:\.[0-9]+)?)(ms|[smhdw])")
-_WITH_UNITS = re.compile(r"(?:[0-9]+(?:\.[0-9]+)?(?:ms|[smhdw]))+")
-_SECONDS_ALONE = re.compile(r"[0-9]+(?:\.[0-9]+)?")
+_NUMBER = r"[0-9]+(?:\.[0-9]+)?"
+_PART = re.compile(rf"({_NUMBER})(ms|[smhdw])")
+_WITH_UNITS = re.compile(rf"(?:{_NUMBER}(?:ms|[smhdw]))+")
+_SECONDS_ALONE = re.compile(_NUMBER)
+
+DURATION_PATTERN = f"{_WITH_UNITS.pattern}|{_NUMBER}"
+"""Regular expression of a duration, for fields of a form."""
+
 _DISPLAY_UNITS = (("d", 86_400), ("h", 3_600), ("m", 60))
 
 

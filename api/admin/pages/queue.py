@@ -13,7 +13,7 @@ from api.admin.queue_snippets import queue_snippets
 from api.admin.rendering import Context
 from api.native.dependencies import QueuePath, may
 from storage.domain.access.permissions import Action
-from storage.domain.queues.queue import QueueType
+from storage.domain.queues.queue import QueueSpec, QueueType
 
 router = APIRouter(prefix="/ui/queues/{queue}", include_in_schema=False, route_class=PageRoute)
 
@@ -75,6 +75,7 @@ async def show_settings(context: Context, queue: QueuePath) -> Response:
         stats,
         live=False,
         spec=stored.spec,
+        default=QueueSpec(type=stored.spec.type),
     )
 
 

@@ -8,6 +8,7 @@ from api.admin.rendering import Context
 from api.admin.stream_snippets import stream_snippets
 from api.native.dependencies import StreamPath, may
 from storage.domain.access.permissions import Action
+from storage.domain.streams.stream import StreamSpec
 from storage.domain.timeseries.samples import StreamSample
 
 router = APIRouter(include_in_schema=False, route_class=PageRoute, prefix="/ui/streams/{stream}")
@@ -45,6 +46,7 @@ async def show_settings(context: Context, stream: StreamPath) -> Response:
         stored,
         live=False,
         spec=stored.spec,
+        default=StreamSpec(),
         held=sum(state.next - state.start for state in states),
         groups=len(await storage.groups.of_stream(stored)),
     )

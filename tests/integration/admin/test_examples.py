@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator
 import httpx
 import pytest
 
+from api.config.durations import parse_duration
 from api.config.settings import Settings
 from api.rest.schemas.queue import QueueConfig
 from api.rest.schemas.stream import StreamConfig
@@ -115,8 +116,8 @@ async def test_placeholders_are_the_defaults_of_the_api(storage):
             ("/ui/queues", QueueConfig(), {"visibility_timeout_seconds", "attempts_max"}),
         ):
             page = (await client.get(path)).text
-            fields = re.findall(r'<input name="(\w+)"[^>]*placeholder="([0-9.]+)"', page)
+            fields = re.findall(r'<input name="(\w+)"[^>]*placeholder="([0-9.]+[smhd]*)"', page)
             defaults = config.model_dump(mode="json")
 
             assert {name for name, _ in fields} == names
-            assert all(float(shown) == defaults[name] for name, shown in fields)
+            assert all(parse_duration(shown) == defaults[name] for name, shown in fields)

@@ -6,6 +6,7 @@
 //     <input type="checkbox" name="messages" value="…">     the values that are ticked, as a list, with data-type="list"
 //   <form data-action data-each="message" action="/v1/…/{message}">  a call for each value of that name
 import { callApi } from "./api.js";
+import { secondsOf } from "./durations.js";
 import { refreshNow } from "./refresh.js";
 import { clearSelection } from "./tables.js";
 
@@ -21,7 +22,15 @@ export const toast = (text, bad = false) => {
 
 const linesOf = (field) => field.value.split("\n").map((line) => line.trim()).filter(Boolean);
 
+const durationOf = (text) => {
+  const seconds = secondsOf(text);
+  if (Number.isNaN(seconds)) throw new Error(`“${text}” is not a duration: use 30s, 10m, 2h or 1d`);
+  return seconds;
+};
+
 const READ = {
+  duration: (field) => (field.value.trim() === "" ? undefined : durationOf(field.value.trim())),
+  durations: (field) => field.value.split(/[\s,]+/).filter(Boolean).map(durationOf),
   number: (field) => (field.value.trim() === "" ? undefined : Number(field.value)),
   bool: (field) => (field.type === "checkbox" ? field.checked : field.value === "true"),
   json: (field) => (field.value.trim() === "" ? undefined : JSON.parse(field.value)),

@@ -10,7 +10,7 @@ const changed = (form) => [...form.elements].filter((field) => field.name && !fi
 const line = (field) => {
   const item = document.createElement("li");
   const [label, before, after] = ["b", "del", "ins"].map((tag) => document.createElement(tag));
-  label.textContent = field.labels[0].querySelector("span").textContent;
+  label.textContent = field.labels[0].querySelector("span").firstChild.textContent.trim();
   before.textContent = wasOf(field);
   after.textContent = textOf(field);
   item.append(label, before, "→", after);
@@ -20,6 +20,7 @@ const line = (field) => {
 const show = (form) => {
   const list = form.querySelector("[data-diff]");
   const fields = changed(form);
+  form.querySelector(".changes").classList.toggle("pending", fields.length > 0);
   for (const button of form.querySelectorAll("[data-save]")) button.disabled = fields.length === 0;
   if (fields.length) return list.replaceChildren(...fields.map(line));
   const none = document.createElement("li");
