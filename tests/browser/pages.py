@@ -14,7 +14,7 @@ class At(NamedTuple):
 
 PAGES = [
     At("overview", "/ui"),
-    At("queues", "/ui/queues"),
+    At("queues", "/ui/queues", 120),  # two calls for each of at most fifty rows
     At("queues-none", "/ui/queues?q=nothing-is-called-so"),
     At("queue", "/ui/queues/orders"),
     At("queue-messages", "/ui/queues/emails/messages"),

@@ -86,6 +86,7 @@ async def list_queues(
         page=page,
         states=STATES,
         defaults=QueueSpec(),
+        rate_max=limits.MOVE_RATE_MAX,
         filters={"q": q, "state": state, "sort": sort},
     )
 

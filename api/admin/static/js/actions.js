@@ -185,7 +185,7 @@ const callEach = async (form) => {
   refreshNow();
 };
 
-const checkWord = (input) => {
+export const checkWord = (input) => {
   const button = input.form.querySelector(".buttons button:not([data-close])");
   button.disabled = input.value !== input.dataset.must;
 };
