@@ -141,6 +141,27 @@ async def test_namespace_is_created_and_deleted(page: Page, service: Service):
     assert made.quotas.queues_max == 7
 
 
+async def test_audit_log_is_queried_by_operation_and_expanded(page: Page, service: Service):
+    await a_queue(service.storage, "audit-expanded")
+    await page.goto("/ui/queues/audit-expanded")
+    await press(page, "Pause delivery")
+    await press(page, "Resume delivery")
+    await expect(page.get_by_role("button", name="Pause delivery")).to_be_visible()
+
+    await page.goto("/ui/audit?about=queues/audit-expanded")
+    changes = page.locator("td details ul")
+    await press(page, "Expand all")
+    await expect(changes).to_have_count(2)
+    await expect(changes.first).to_be_visible()
+    await expect(changes.last).to_be_visible()
+    await press(page, "Expand all")
+    await expect(changes.first).to_be_hidden()
+    await page.get_by_role("link", name="resume_queue").click()
+
+    operations = page.locator("tr[data-row] td:nth-child(4)")
+    assert set(await operations.all_inner_texts()) == {"resume_queue"}
+
+
 async def test_audit_log_is_exported_as_ndjson(page: Page, service: Service, tmp_path: Path):
     await a_queue(service.storage, "audited")
     await page.goto("/ui/queues/audited")

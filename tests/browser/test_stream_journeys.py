@@ -142,6 +142,41 @@ async def test_replay_is_previewed_started_paused_and_cancelled(page, service):
     assert (await storage.replays.get("default", replay_id)).job.state is JobState.CANCELLED
 
 
+async def test_replay_takes_names_filters_and_offsets(page, service):
+    storage = service.storage
+    stream = await a_stream(storage, "picked-orders", 9)
+    await a_stream(storage, "picked-copies", 0)
+    await page.goto("/ui/replays")
+    await page.get_by_role("button", name="New replay").click()
+    dialog = page.get_by_role("dialog")
+
+    await dialog.get_by_label("Source stream").press_sequentially("picked-o")
+    await expect(dialog.locator("datalist option")).to_have_text(["picked-orders"])
+    await dialog.get_by_label("Source stream").fill("picked-orders")
+    await dialog.get_by_label("Target stream").fill("picked-copies")
+    await dialog.get_by_text("Filter by header and field, offsets").click()
+    await dialog.get_by_label("Headers").fill("source=web")
+    await dialog.get_by_label("Body fields").fill("/n=2\n/note")
+    await dialog.get_by_label("From offsets").fill("0:1")
+    await dialog.get_by_role("button", name="Preview").click()
+    await expect(dialog.locator(".trouble")).to_contain_text("are not offsets: use 0=120")
+    await dialog.get_by_label("From offsets").fill("0=1")
+    await dialog.get_by_role("button", name="Preview").click()
+    await expect(dialog.get_by_text("It would send")).to_be_visible()
+    await look(page, "journey-replay-filter")
+    await dialog.get_by_role("button", name="Start").click()
+    await page.wait_for_url("**/ui/replays/*")
+
+    replay = await storage.replays.get("default", page.url.rpartition("/")[2])
+    request = replay.spec.request
+    await expect(page.get_by_text("/n=2, /note")).to_be_visible()
+    assert request.filter.headers == {"source": "web"}
+    assert [one.term for one in request.filter.body] == ["/n=2", "/note"]
+    assert request.start is not None
+    assert request.start.offsets == ((0, 1),)
+    assert request.stream == stream.name
+
+
 async def test_tail_shows_new_records_and_buffers_while_paused(page, service):
     storage = service.storage
     complaints = Complaints(page)

@@ -116,6 +116,7 @@ async def show_replay(context: Context, replay: str) -> Response:
         job=job,
         waits_for=(await wait_reasons(context.storage.presence, job)).get(job.job_id),
         spec=stored.spec.request,
+        conditions=[one.term for one in stored.spec.request.filter.body],
         counts=counts,
         progress=ReplayProgress.of(stored, counts, _CLOCK.now_ms()),
         can_pause=not settled

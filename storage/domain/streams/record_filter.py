@@ -53,6 +53,13 @@ class Condition(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     equals: Any = msgspec.UNSET
     exists: bool | msgspec.UnsetType = msgspec.UNSET
 
+    @property
+    def term(self) -> str:
+        """The condition as text, as `parse_condition` takes it."""
+        if self.equals is not msgspec.UNSET:
+            return f"{self.path}={msgspec.json.encode(self.equals).decode()}"
+        return self.path if self.exists else f"no {self.path}"
+
     def faults(self, pointer: str) -> list[FieldFault]:
         """Return the condition's validation faults."""
         field_faults = []

@@ -28,7 +28,29 @@ const durationOf = (text) => {
   return seconds;
 };
 
+// `/customer=7`: that JSON value, or else text, at a JSON Pointer; `/customer`: any value.
+const conditionOf = (line) => {
+  const [path, ...rest] = line.split("=");
+  if (rest.length === 0) return { path, exists: true };
+  const value = rest.join("=");
+  try {
+    return { path, equal_to: JSON.parse(value) };
+  } catch {
+    return { path, equal_to: value };
+  }
+};
+
+const offsetsOf = (text) => {
+  if (!/^\d+\s*=\s*\d+(\s*,\s*\d+\s*=\s*\d+)*$/.test(text)) throw new Error(`“${text}” are not offsets: use 0=120, 1=98 for shards 0 and 1`);
+  return Object.fromEntries([...text.matchAll(/(\d+)\s*=\s*(\d+)/g)].map(([, shard, offset]) => [shard, Number(offset)]));
+};
+
 const READ = {
+  conditions: (field) => {
+    const lines = linesOf(field);
+    return lines.length > 0 ? lines.map(conditionOf) : undefined;
+  },
+  offsets: (field) => (field.value.trim() === "" ? undefined : offsetsOf(field.value.trim())),
   duration: (field) => (field.value.trim() === "" ? undefined : durationOf(field.value.trim())),
   durations: (field) => field.value.split(/[\s,]+/).filter(Boolean).map(durationOf),
   number: (field) => (field.value.trim() === "" ? undefined : Number(field.value)),

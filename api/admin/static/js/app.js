@@ -6,6 +6,7 @@ import { installKeys } from "./keys.js";
 import { installLogin } from "./login.js";
 import { installPreferences } from "./preferences.js";
 import { installRefresh } from "./refresh.js";
+import { installSuggestions } from "./suggestions.js";
 import { installTables } from "./tables.js";
 import { installTimes } from "./times.js";
 
@@ -19,4 +20,5 @@ installLogin();
 if (document.body.dataset.namespace) {
   installRefresh();
   installCharts();
+  installSuggestions();
 }

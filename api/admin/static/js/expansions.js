@@ -39,9 +39,18 @@ export const toggleRow = () => {
   if (button) toggle(button);
 };
 
+// Opens all of a page's details; closes them if all are open.
+const toggleAll = (selector) => {
+  const details = [...document.querySelectorAll(selector)];
+  const open = details.some((one) => !one.open);
+  for (const one of details) one.open = open;
+};
+
 export const installExpansions = () => {
   document.addEventListener("click", (event) => {
     const button = event.target.closest("[data-expand]");
     if (button) toggle(button);
+    const all = event.target.closest("[data-expand-all]");
+    if (all) toggleAll(all.dataset.expandAll);
   });
 };

@@ -1,5 +1,5 @@
 // What a call would do, before it is made: the form's call with "dry_run": true, told as a table, and only then the call itself.
-import { bodyOf } from "./actions.js";
+import { bodyOf, fail } from "./actions.js";
 import { callApi } from "./api.js";
 
 const count = (value) => Math.round(value).toLocaleString("en");
@@ -83,8 +83,7 @@ const preview = async (form) => {
     place.replaceChildren(...SHOW[place.dataset.previewOf](told));
     seen(form, true);
   } catch (error) {
-    trouble.textContent = error.message;
-    trouble.hidden = false;
+    fail(form, error);
     seen(form, false);
   }
 };
