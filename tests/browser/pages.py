@@ -9,7 +9,7 @@ class At(NamedTuple):
     name: str
     path: str
     calls_max: int = 60
-    bytes_max: int = 150_000
+    bytes_max: int = 100_000
 
 
 PAGES = [

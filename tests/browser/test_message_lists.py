@@ -12,7 +12,7 @@ from storage.domain.queues.message import NewMessage, SettleAction, Settlement
 from storage.domain.queues.queue import DeadLetterTarget, QueueSpec
 from storage.domain.streams.stream import StreamSpec
 from tests.browser.conftest import Service, press
-from tests.browser.observations import Complaints, look
+from tests.browser.observations import PHONE, Complaints, axe, look
 from tests.conditions import eventually
 
 pytestmark = pytest.mark.one_store
@@ -88,6 +88,7 @@ async def test_row_opens_in_place_by_keyboard(page: Page, service: Service, comp
     await expect(opened).to_contain_text("source")
     await expect(opened).to_contain_text("late")
     await look(page, "journey-row-opened")
+    assert await axe(page) == []
     await page.keyboard.press("o")
 
     await expect(opened).to_have_count(0)
@@ -168,3 +169,21 @@ async def test_records_are_filtered_opened_and_followed_by_field(
     await storage.streams.append(stream, [Record(b'{"n": 1}'), Record(b'{"n": 2}')])
     await expect(page.locator("#tail tr")).to_have_count(1)
     assert complaints == []
+
+
+async def test_rows_are_cards_on_a_phone(page: Page, service: Service):
+    await a_queue_of_orders(service)
+    await page.set_viewport_size({"width": PHONE, "height": 844})
+    await page.goto(f"{PATH}?columns=/total")
+    row = page.locator("#m-3")
+
+    labels = await row.locator("td[data-label]:not([data-label=''])").evaluate_all(
+        "cells => cells.map(cell => [cell.dataset.label, getComputedStyle(cell).display])"
+    )
+    await row.get_by_role("button", name="Preview message 3").click()
+    opened = page.locator("tr.expansion pre.body")
+    await expect(opened).to_contain_text('"total": 3')
+
+    assert ["/total", "flex"] in labels
+    assert await opened.evaluate("pre => pre.getBoundingClientRect().right <= innerWidth")
+    await look(page, "journey-cards")

@@ -1,7 +1,13 @@
 """Properties of every page of the dashboard."""
 
-import pytest
+from urllib.parse import urlsplit
 
+import pytest
+from fastapi.routing import APIRoute
+from playwright.async_api import expect
+
+from api.admin.routes import ROUTERS
+from tests.browser.conftest import log_in
 from tests.browser.observations import (
     DESK,
     LOOKS_ONLY,
@@ -34,6 +40,14 @@ NEWS_MAX = 5
 """Maximum number of refreshes with new alerts, as on a busy machine."""
 
 LOADS_MAX = 3
+
+SCROLLED_TABLES = """() => [...document.querySelectorAll(".table-wrap")]
+  .filter(wrap => wrap.offsetParent && wrap.scrollWidth > wrap.clientWidth + 1)
+  .map(wrap => wrap.querySelector("caption")?.textContent ?? wrap.className)"""
+"""Captions of the tables that are wider than their place."""
+
+UNLISTED = ("/body", "/preview", ".ndjson", "/ui/search", "/ui/login", "/ui/keys/{key}", "/docs")
+"""Ends of paths that are no pages, or need a session."""
 
 SLOW_BYTES_PER_S = 15_000
 
@@ -68,6 +82,7 @@ async def test_page_is_accessible_small_and_stable(page, at: At):
     for width in (TABLET, PHONE):
         await page.set_viewport_size({"width": width, "height": 900})
         too_wide += [width] * await is_too_wide(page)
+    scrolled = await page.evaluate(SCROLLED_TABLES)
     await page.emulate_media(color_scheme="dark")
     await page.evaluate(
         "() => new Promise(requestAnimationFrame)"
@@ -83,6 +98,7 @@ async def test_page_is_accessible_small_and_stable(page, at: At):
     assert await page.evaluate("window.pwned") is None
     assert faults == []
     assert too_wide == []
+    assert scrolled == []
     assert moved[0] < SHIFT_MAX, moved[1]
     assert refreshed < REFRESH_SHIFT_MAX, await shifted(page)
     assert weighed.total < at.bytes_max, weighed.of
@@ -98,6 +114,46 @@ async def test_page_makes_few_store_calls(page, at: At):
         loads.append(calls)
 
     assert min(load.total for load in loads) < at.calls_max, loads
+
+
+def test_every_page_is_listed():
+    paths = [urlsplit(at.path).path for at in PAGES]
+    pages = [
+        route
+        for router in ROUTERS
+        for route in router.routes
+        if isinstance(route, APIRoute) and not route.path.endswith((*UNLISTED, "{path:path}"))
+    ]
+
+    missing = [one.path for one in pages if not any(map(one.path_regex.match, paths))]
+
+    assert len(pages) > 30
+    assert missing == []
+
+
+async def test_pages_of_a_session_are_accessible(secured_service, service):
+    key = await service.key()
+    await secured_service.goto("/ui/login")
+    faults = await faults_of(secured_service)
+    await log_in(secured_service, key.token)
+    await expect(secured_service.locator(".nav")).to_be_visible()
+    for path in (f"/ui/keys/{key.id}", "/ui/no-such-page"):
+        await secured_service.goto(path)
+        faults += await faults_of(secured_service)
+
+    assert faults == []
+
+
+async def faults_of(page) -> list[str]:
+    """Accessibility faults in both themes, wide and narrow."""
+    faults = await axe(page)
+    await page.set_viewport_size({"width": PHONE, "height": 900})
+    await page.emulate_media(color_scheme="dark")
+    await page.evaluate("() => new Promise(requestAnimationFrame)")
+    faults += await axe(page, LOOKS_ONLY)
+    await page.emulate_media(color_scheme="light")
+    await page.set_viewport_size({"width": DESK, "height": 900})
+    return faults
 
 
 async def test_slowly_loaded_page_does_not_shift(page):

@@ -1,4 +1,5 @@
 // A stream's records: which fields a way to look needs, and the live tail, which reads the same events as any program.
+import { labelCells } from "./tables.js";
 import { spellTime } from "./times.js";
 
 const ROWS_MAX = 300;
@@ -60,6 +61,7 @@ function follow(body) {
   const put = (records) => {
     document.querySelector("[data-tail-empty]")?.remove();
     for (const record of records) body.prepend(rowOf(record, body.dataset.open));
+    labelCells();
     shown += records.length;
     while (body.rows.length > ROWS_MAX) body.deleteRow(-1);
     sayHow();

@@ -47,7 +47,22 @@ const reach = () => {
   for (const wrap of document.querySelectorAll(".table-wrap:not([tabindex])")) if (wrap.scrollWidth > wrap.clientWidth) wrap.tabIndex = 0;
 };
 
+// On a narrow screen a row is a card, in which each cell has its column's head beside it; none of which is only for readers.
+const labelOf = (head) => (head.querySelector(".sr, input") ? "" : (head.querySelector("a") ?? head).textContent.trim().replace(/^[↑↓]|[↑↓]$/g, ""));
+
+export const labelCells = () => {
+  for (const table of document.querySelectorAll(".table-wrap > table")) {
+    const labels = [...(table.tHead?.rows[0]?.cells ?? [])].map(labelOf);
+    for (const row of table.tBodies[0]?.rows ?? []) {
+      if (row.cells.length !== labels.length) continue;
+      for (const [index, cell] of [...row.cells].entries()) if (cell.dataset.label !== labels[index]) cell.dataset.label = labels[index];
+    }
+  }
+};
+
 export const installTables = () => {
+  labelCells();
+  onRefreshed(labelCells);
   reach();
   addEventListener("resize", reach);
   onRefreshed(reach);
