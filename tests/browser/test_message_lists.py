@@ -5,6 +5,7 @@ import re
 import pytest
 from playwright.async_api import Page, expect
 
+from api.admin.display_formats import NOTHING
 from storage.bootstrap import Storage
 from storage.domain.log.record_batch import Record
 from storage.domain.names import QueueName, StreamName
@@ -164,10 +165,13 @@ async def test_records_are_filtered_opened_and_followed_by_field(
     await page.get_by_role("link", name="Next record").click()
     await expect(page.get_by_role("heading", name="Shard 0, offset 6")).to_be_visible()
 
-    await page.goto("/ui/streams/fields/browse?at=live&body=/n=2")
+    await page.goto("/ui/streams/fields/browse?at=live&body=/n=2&columns=/n,/none")
     await expect(page.locator("[data-tail-state]")).to_contain_text("Live")
     await storage.streams.append(stream, [Record(b'{"n": 1}'), Record(b'{"n": 2}')])
     await expect(page.locator("#tail tr")).to_have_count(1)
+    await expect(page.locator("#tail td.mono.clip:not(.wide)")).to_have_text(
+        [NOTHING, "2", NOTHING]
+    )
     assert complaints == []
 
 

@@ -241,16 +241,16 @@ class DeliveryRows(Repository):
 def _conditions(webhook_id: str, delivery_filter: DeliveryFilter) -> list[Any]:
     row, last_attempt = WebhookDeliveryRow, col(WebhookDeliveryRow.kept)[-1]
     status, outcome = delivery_filter.status, delivery_filter.outcome
-    conditions = {
-        col(row.status): None if status is None else status.value,
-        col(row.event_id): delivery_filter.event_id,
-        last_attempt["status"].as_integer(): delivery_filter.response_status,
-        last_attempt["outcome"].astext: None if outcome is None else outcome.value,
-    }
+    conditions = [
+        (col(row.status), None if status is None else status.value),
+        (col(row.event_id), delivery_filter.event_id),
+        (last_attempt["status"].as_integer(), delivery_filter.response_status),
+        (last_attempt["outcome"].astext, None if outcome is None else outcome.value),
+    ]
     first_at_ms = col(row.first_at_ms)
     return [
         col(row.webhook_id) == webhook_id,
-        *(column == value for column, value in conditions.items() if value is not None),
+        *(column == value for column, value in conditions if value is not None),
         *([] if delivery_filter.from_ms is None else [first_at_ms >= delivery_filter.from_ms]),
         *([] if delivery_filter.to_ms is None else [first_at_ms < delivery_filter.to_ms]),
     ]

@@ -278,6 +278,20 @@ def test_all_shards_start_as_requested(client, stream):
     assert len(lines(client, f"{stream}/events", **{"from": "latest"})) == 1
 
 
+def test_events_are_filtered_by_field_of_body(client, stream):
+    records = [{"data": {"n": n, "user": {"id": n % 2}}} for n in range(4)]
+    client.post(f"{stream}/records", json={"records": records}).raise_for_status()
+    path = f"{stream}/events"
+
+    odd = lines(client, path, body="/user/id=1")[:-1]
+    last = lines(client, path, body=["/user/id=1", "/n=3"])[:-1]
+    none = lines(client, path, body="/user/name")[:-1]
+
+    assert [one["data"]["n"] for one in odd] == [1, 3]
+    assert [one["data"]["n"] for one in last] == [3]
+    assert none == []
+
+
 def test_events_are_filtered_by_key_and_header(client, stream):
     append(client, stream, 0, 40)
     path = f"{stream}/events"
@@ -320,6 +334,7 @@ def test_filtered_read_with_limit_can_be_continued(client, stream):
         ("limit=0", 422, "validation_failed"),
         ("header=nothing", 422, "validation_failed"),
         ("header=a:b&header=a:c", 422, "validation_failed"),
+        ("body=user", 422, "validation_failed"),
         ("limit=1&limit=2", 422, "validation_failed"),
         ("what=1", 422, "validation_failed"),
         ("follow=perhaps", 422, "validation_failed"),

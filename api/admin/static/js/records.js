@@ -60,7 +60,7 @@ function follow(body) {
 
   const put = (records) => {
     document.querySelector("[data-tail-empty]")?.remove();
-    for (const record of records) body.prepend(rowOf(record, body.dataset.open));
+    for (const record of records) body.prepend(rowOf(record, body.dataset));
     labelCells();
     shown += records.length;
     while (body.rows.length > ROWS_MAX) body.deleteRow(-1);
@@ -138,7 +138,21 @@ const sizeOf = (record) => {
   return new TextEncoder().encode(typeof record.data === "string" ? record.data : JSON.stringify(record.data)).length;
 };
 
-function rowOf(record, base) {
+// The value at a JSON Pointer, as `field_columns` of api/admin/browsing shows it.
+const fieldOf = (record, pointer) => {
+  let value = record.data;
+  try {
+    if (typeof value === "string") value = JSON.parse(value);
+  } catch {
+    return "–";
+  }
+  for (const token of pointer.split("/").slice(1)) value = Object(value)[token.replaceAll("~1", "/").replaceAll("~0", "~")];
+  if (value === undefined) return "–";
+  const words = typeof value === "string" ? value : JSON.stringify(value);
+  return words.length > 80 ? `${words.slice(0, 80)}…` : words;
+};
+
+function rowOf(record, { open: base, columns }) {
   const row = document.createElement("tr");
   row.dataset.row = "";
   const cell = (words, className = "") => {
@@ -161,5 +175,6 @@ function rowOf(record, base) {
   const bdi = document.createElement("bdi");
   bdi.textContent = spelled(summaryOf(record));
   cell("", "mono clip wide").append(bdi);
+  for (const pointer of columns.split(",").filter(Boolean)) cell(spelled(fieldOf(record, pointer)), "mono clip");
   return row;
 }
