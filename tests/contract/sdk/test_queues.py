@@ -1,6 +1,5 @@
 """Queues through the Python SDK."""
 
-from datetime import UTC, datetime, timedelta
 from itertools import islice
 
 import pytest

@@ -155,13 +155,24 @@ def test_generated_calls_have_bodies_in_json(client, orders):
     "call",
     [
         lambda client: client.queue("orders").consumers(),
+        lambda client: list(client.queue("orders").browse(text="late")),
+        lambda client: list(client.queue("orders").dead_letters("late")),
         lambda client: client.queue("orders").move("letters"),
         lambda client: client.queue("orders").redrive(per_second=1),
         lambda client: client.queue("other").create(on_poison="park_group"),
         lambda client: client.source("github").config(),
         lambda client: client.replay("again").status(),
     ],
-    ids=["consumers", "move", "slow redrive", "parked groups", "source", "replay"],
+    ids=[
+        "consumers",
+        "filter",
+        "reason",
+        "move",
+        "slow redrive",
+        "parked groups",
+        "source",
+        "replay",
+    ],
 )
 def test_rest_of_the_service_is_not_in_memory(client, orders, call):
     with pytest.raises(ServerFailed) as refused:

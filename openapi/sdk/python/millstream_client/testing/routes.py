@@ -180,8 +180,15 @@ def _consumers(service: MemoryService, request: Request, name: str) -> Result:
     raise unsupported("list of consumers")
 
 
+def _refuse_filters(request: Request, *known: str) -> None:
+    """Refuse a list with conditions: ignoring them would return what was not asked for."""
+    if conditions := request.query.keys() - {"limit", "cursor", *known}:
+        raise unsupported(f"list of messages by {', '.join(sorted(conditions))}")
+
+
 @_on("GET", "queues/{queue}/messages")
 def _browse(service: MemoryService, request: Request, name: str) -> Result:
+    _refuse_filters(request, "state")
     state = request.query.get("state")
     messages = [m for m in service.queue(name).messages if state in {None, m.state}]
     return Result({"items": [message.browsed() for message in messages], "next_cursor": None})
@@ -206,6 +213,7 @@ def _purge(service: MemoryService, request: Request, name: str) -> Result:
 
 @_on("GET", "queues/{queue}/dead-letters")
 def _dead_letters(service: MemoryService, request: Request, name: str) -> Result:
+    _refuse_filters(request)
     letters = service.queue(name).dead_letters
     return Result({"items": [letter.died() for letter in letters], "next_cursor": None})
 

@@ -68,6 +68,12 @@ function once(service: MemoryService, request: MemoryRequest, answer: () => Memo
   return { ...earlier.result, body };
 }
 
+/** Refuse a list with conditions: ignoring them would return what was not asked for. */
+function refuseFilters(query: URLSearchParams, ...known: string[]): void {
+  const conditions = [...query.keys()].filter((name) => !['limit', 'cursor', ...known].includes(name));
+  if (conditions.length > 0) throw unsupported(`list of messages by ${conditions.join(', ')}`);
+}
+
 /** Return a page; if it is empty, the caller waits for another. */
 function waiting({ query }: MemoryRequest, body: Fields): MemoryResult {
   const isEmpty = [body.records, body.gaps].every((list) => !Array.isArray(list) || list.length === 0) && !body.gap;
@@ -141,6 +147,7 @@ const ROUTES: [string, Handler][] = [
   [
     'GET queues/*/messages',
     (service, { query }, name = '') => {
+      refuseFilters(query, 'state');
       const state = query.get('state');
       const messages = service.queue(name).messages.filter((message) => state === null || message.state === state);
       return { items: messages.map((message) => message.browsed()), next_cursor: null };
@@ -163,10 +170,10 @@ const ROUTES: [string, Handler][] = [
   ['POST queues/*/purges', (service, _, name = '') => ({ purged: service.queue(name).purge() })],
   [
     'GET queues/*/dead-letters',
-    (service, _, name = '') => ({
-      items: service.queue(name).deadLetters.map((message) => message.died()),
-      next_cursor: null,
-    }),
+    (service, { query }, name = '') => {
+      refuseFilters(query);
+      return { items: service.queue(name).deadLetters.map((message) => message.died()), next_cursor: null };
+    },
   ],
   ['GET queues/*/dead-letters/reasons', (service, _, name = '') => ({ items: service.queue(name).reasons() })],
   [
