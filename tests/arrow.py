@@ -6,6 +6,7 @@ from typing import Any
 import pyarrow as pa
 
 ARROW = "application/vnd.apache.arrow.stream"
+OCTETS = "application/octet-stream"
 
 
 def arrow_stream(data: Sequence[bytes | None], **columns: Any) -> bytes:

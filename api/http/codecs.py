@@ -22,6 +22,7 @@ JSON = "application/json"
 MSGPACK = "application/msgpack"
 NDJSON = "application/x-ndjson"
 ARROW = "application/vnd.apache.arrow.stream"
+BYTES = "application/octet-stream"
 UNNAMED = ""
 """Media type of a body without a Content-Type."""
 

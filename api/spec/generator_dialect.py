@@ -3,6 +3,7 @@
 as it is written                                 as generators want it
 anyOf: [X, null], X plain                        type: [X, null]
 anyOf: [integer, number]                         type: number
+anyOf: [integer, number, null]                   type: [number, null]
 type: integer                                    format: int64, since offsets and bytes need it
 $ref, default: {…}                               no default: some cannot write an object, and its fields have theirs
 required: []                                     nothing
@@ -63,16 +64,15 @@ def _is_noise(name: str, value: Any) -> bool:
 
 def _without_choice(schema: dict[str, Any]) -> dict[str, Any]:
     choices = schema.get("anyOf")
-    if not isinstance(choices, list) or len(choices) != 2:
+    if not isinstance(choices, list):
         return schema
     rest = {name: value for name, value in schema.items() if name != "anyOf"}
-    if choices == _NUMBERS:
-        return {"type": "number", **rest}
-    if NULL in choices:
-        [plain] = [choice for choice in choices if choice != NULL]
-        if isinstance(plain.get("type"), str):
-            return {**plain, **rest, "type": [plain["type"], "null"]}
-    return schema
+    plain = [choice for choice in choices if choice != NULL]
+    [merged, *others] = [{"type": "number"}] if plain == _NUMBERS else plain
+    if others or not isinstance(merged.get("type"), str):
+        return schema
+    kind = merged["type"] if NULL not in choices else [merged["type"], "null"]
+    return {**merged, **rest, "type": kind}
 
 
 def _with_width(schema: dict[str, Any]) -> dict[str, Any]:

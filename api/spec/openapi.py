@@ -9,7 +9,7 @@ import msgspec
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
 
-from api.http.codecs import JSON
+from api.http.codecs import BYTES, JSON
 from api.http.routing import Route
 from api.native.problems import PROBLEM_JSON
 from api.spec.components import (
@@ -159,7 +159,7 @@ def _without_null(schema: Document) -> Document:
 def _request_body(kind: type[msgspec.Struct] | None) -> Document:
     if kind is None:
         schema = {"type": "string", "format": "binary"}
-        return {"required": True, "content": {"application/octet-stream": {"schema": schema}}}
+        return {"required": True, "content": {BYTES: {"schema": schema}}}
     required = any(field.required for field in msgspec.structs.fields(kind))
     return {"required": required, "content": {JSON: {"schema": _ref(kind.__name__)}}}
 

@@ -142,13 +142,51 @@ def enumerations(node: Any) -> Iterator[dict[str, Any]]:
             yield from enumerations(of)
 
 
-def test_no_member_has_the_name_of_a_method_of_every_object(document):
-    """Java has `equals`, `hashCode` and others in every class."""
-    methods = {"equals", "hash_code", "to_string", "get_class", "notify", "wait", "clone"}
-    members = {
-        name
-        for schema in document["components"]["schemas"].values()
-        for name in schema.get("properties", {})
-    }
+def members_of(document: dict[str, Any]) -> Iterator[tuple[str, str, dict[str, Any]]]:
+    for name, schema in document["components"]["schemas"].items():
+        for member, of in schema.get("properties", {}).items():
+            yield name, member, of
 
-    assert not members & methods
+
+def test_no_member_has_the_name_of_a_method_of_every_object(document):
+    """Java has `equals`, `hashCode` and others in every class, C# `GetType`."""
+    methods = {"equals", "hash_code", "to_string", "get_class", "notify", "wait", "clone"}
+    methods |= {"get_type", "get_hash_code", "finalize", "memberwise_clone"}
+
+    assert not {member for _, member, _ in members_of(document)} & methods
+
+
+def test_names_differ_in_more_than_case_and_underscores(document):
+    """Generators write `a_b` as `aB`, and a class to a file of its name."""
+    schemas = document["components"]["schemas"]
+    names = [(name, _joined(member)) for name, member, _ in members_of(document)]
+    operation_ids = [_joined(operation["operationId"]) for _, _, operation in operations(document)]
+
+    for group in (names, [name.lower() for name in schemas], operation_ids):
+        assert len(set(group)) == len(group)
+
+
+def _joined(name: str) -> str:
+    return name.replace("_", "").lower()
+
+
+def test_members_have_one_type_or_schema(document):
+    """Typed languages have no union of an integer and a number."""
+    for name, member, schema in members_of(document):
+        choices = [choice for choice in schema.get("anyOf", []) if choice != {"type": "null"}]
+        assert len(choices) <= 1, (name, member)
+        assert "oneOf" not in schema
+
+
+def test_first_media_types_are_of_generators(document):
+    """Clients of openapi-python-client had no operation for an Arrow body."""
+    supported = {"application/json", "application/problem+json", "application/octet-stream"}
+    supported |= {"application/merge-patch+json", "text/event-stream"}
+    bodies = [
+        body["content"]
+        for _, _, operation in operations(document)
+        for body in (operation.get("requestBody"), *operation["responses"].values())
+        if body and "content" in body
+    ]
+
+    assert {next(iter(content)) for content in bodies} <= supported

@@ -4,7 +4,7 @@ from typing import Annotated, Any, cast
 
 from fastapi import APIRouter, Depends, Query, Request, Response
 
-from api.http.codecs import ARROW
+from api.http.codecs import ARROW, BYTES
 from api.native.dependencies import ShardPath, StorageDep, StreamPath, may
 from api.native.examples import Example
 from api.native.native_route import NativeRoute
@@ -44,10 +44,11 @@ def _header(description: str, kind: str = "integer") -> dict[str, Any]:
     return {"description": description, "schema": {"type": kind}}
 
 
+_BINARY = {"type": "string", "format": "binary"}
 _RESPONSE: dict[int | str, dict[str, Any]] = {
     200: {
         "description": "An Arrow IPC stream with the columns `offset`, `ts`, `event_ts`, `key`, `data` and `headers`.",
-        "content": {ARROW: {"schema": {"type": "string", "format": "binary"}}},
+        "content": {kind: {"schema": _BINARY} for kind in (BYTES, ARROW)},  # generators know BYTES
         "headers": {
             "Millstream-Next-Offset": _header("Offset to continue at."),
             "Millstream-Start": _header("The oldest readable offset."),
@@ -83,13 +84,19 @@ async def read_table(
     """Read records of a shard in order, as an Arrow stream.
 
     For bulk reads. Response headers contain the offset to continue at and the extent of the shard. Records in the hot
-    store and in the archive are read as one log.
+    store and in the archive are read as one log. The content type is `application/octet-stream` if `Accept` names it and
+    not `application/vnd.apache.arrow.stream`.
     """
     table = await storage.arrow_reader.read(
         stream, shard, offset=offset, end=end, bytes_max=bytes_max, stream_id=stream_id
     )
     cast(ProtocolMetrics, request.app.state.stream_metrics).read(table.records)
-    return Response(table.encoded, media_type=ARROW, headers=_headers(table))
+    kind = _content_type(request.headers.get("accept", ""))
+    return Response(table.encoded, media_type=kind, headers=_headers(table))
+
+
+def _content_type(accept: str) -> str:
+    return BYTES if BYTES in accept and ARROW not in accept else ARROW
 
 
 def _headers(table: ArrowPage) -> dict[str, str]:

@@ -6,7 +6,7 @@ from fastapi import APIRouter, Body, Depends, Path, Request
 from pydantic import BaseModel, Field
 
 from api.http.body import read_body
-from api.http.codecs import ARROW, media_type, unsupported
+from api.http.codecs import ARROW, BYTES, media_type, unsupported
 from api.native.dependencies import PrincipalDep, StorageDep, StreamPath, may, require_json
 from api.native.examples import Example, Repeat
 from api.native.native_route import NativeRoute
@@ -22,7 +22,9 @@ StagedId = Annotated[str, Path(description="As returned when it was staged.")]
 _ARROW_BODY = {
     "requestBody": {
         "required": True,
-        "content": {ARROW: {"schema": {"type": "string", "format": "binary"}}},
+        "content": {
+            BYTES: {"schema": {"type": "string", "format": "binary"}}
+        },  # generators know it
     }
 }
 
@@ -55,11 +57,11 @@ async def stage_records(
 ) -> StagedOut:
     """Stage records for a commit within one day.
 
-    The body is an Arrow stream with the column `data` and optionally `key`, `event_ts` and `headers`. Staged records are
-    not readable until they are committed.
+    The body is an Arrow stream with the column `data` and optionally `key`, `event_ts` and `headers`. Its content type can
+    also be `application/vnd.apache.arrow.stream`. Staged records are not readable until they are committed.
     """
     headers = dict(request.scope["headers"])
-    if media_type(headers) != ARROW:
+    if media_type(headers) not in (ARROW, BYTES):
         raise unsupported(media_type(headers), ARROW)
     encoded = await read_body(request.receive, headers)
     resource = f"stream/{stream.name}"

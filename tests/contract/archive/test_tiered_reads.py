@@ -19,7 +19,7 @@ from storage.domain.names import StreamName
 from storage.redis.keys import log_keys
 from storage.settings import StorageSettings
 from tests.archive_steps import archive_stream
-from tests.arrow import ARROW
+from tests.arrow import ARROW, OCTETS
 from tests.contract.conftest import deployment
 from tests.contract.kinesis.conftest import client_of
 
@@ -217,6 +217,20 @@ def test_table_headers_describe_position(http, name):
     ]
     assert archived.headers["content-type"] == ARROW
     assert "millstream-gap" not in archived.headers
+
+
+def test_table_is_octet_stream_when_only_that_is_accepted(http, name):
+    """Generators for some languages do not know the media type of Arrow."""
+    path = f"/v1/streams/{name}/shards/0/table?offset=20"
+
+    answers = [
+        http.get(path, headers={"accept": accept})
+        for accept in (OCTETS, f"{OCTETS}, {ARROW}", "*/*")
+    ]
+
+    kinds = [answer.headers["content-type"] for answer in answers]
+    assert kinds == [OCTETS, ARROW, ARROW]
+    assert len({answer.content for answer in answers}) == 1
 
 
 def test_table_records_are_counted_as_delivered(http, name):

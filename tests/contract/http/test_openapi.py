@@ -13,7 +13,7 @@ import msgspec
 import pytest
 
 from api.app import create_app
-from tests.arrow import ARROW
+from tests.arrow import ARROW, OCTETS
 from tests.contract.example_walk import STAGED, Walk
 from tests.former_names import FORMER_NAMES, current_names, pairs_of_names
 
@@ -68,6 +68,16 @@ def test_every_example_runs(client, document, name, make_job, fail_job, log_deli
             assert current_names(answer.json()) == example.answer.keys(), operation
             former |= set(pairs_of_names(answer.json()))
     assert former == {(name, True) for name in FORMER_NAMES if name != "what"}  # no history here
+
+
+@pytest.mark.parametrize("content_type", [ARROW, OCTETS])
+def test_records_are_staged_by_content_type(client, name, content_type):
+    client.put(f"/v1/streams/{name}", json={})
+    kind = {"content-type": content_type}
+
+    answer = client.post(f"/v1/streams/{name}/staged", content=STAGED, headers=kind)
+
+    assert answer.status_code == 201
 
 
 def test_client_generators_accept_document(document, tmp_path):

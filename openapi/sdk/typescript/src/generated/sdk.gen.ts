@@ -1503,7 +1503,8 @@ export const appendRecordsToShard = <ThrowOnError extends boolean = true>(option
  * Read records of a shard in order, as an Arrow stream.
  *
  * For bulk reads. Response headers contain the offset to continue at and the extent of the shard. Records in the hot
- * store and in the archive are read as one log.
+ * store and in the archive are read as one log. The content type is `application/octet-stream` if `Accept` names it and
+ * not `application/vnd.apache.arrow.stream`.
  */
 export const readTable = <ThrowOnError extends boolean = true>(options: Options<ReadTableData, ThrowOnError>) => (options.client ?? client).get<ReadTableResponses, ReadTableErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -1531,8 +1532,8 @@ export const truncateShard = <ThrowOnError extends boolean = true>(options: Opti
  *
  * Stage records for a commit within one day.
  *
- * The body is an Arrow stream with the column `data` and optionally `key`, `event_ts` and `headers`. Staged records are
- * not readable until they are committed.
+ * The body is an Arrow stream with the column `data` and optionally `key`, `event_ts` and `headers`. Its content type can
+ * also be `application/vnd.apache.arrow.stream`. Staged records are not readable until they are committed.
  */
 export const stageRecords = <ThrowOnError extends boolean = true>(options: Options<StageRecordsData, ThrowOnError>) => (options.client ?? client).post<StageRecordsResponses, StageRecordsErrors, ThrowOnError>({
     bodySerializer: null,
@@ -1540,7 +1541,7 @@ export const stageRecords = <ThrowOnError extends boolean = true>(options: Optio
     url: '/v1/streams/{stream}/staged',
     ...options,
     headers: {
-        'Content-Type': 'application/vnd.apache.arrow.stream',
+        'Content-Type': 'application/octet-stream',
         ...options.headers
     }
 });

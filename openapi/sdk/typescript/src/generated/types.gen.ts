@@ -2330,7 +2330,7 @@ export type ListedQueue = {
     /**
      * Ttl Seconds
      */
-    ttl_seconds: number | number | null;
+    ttl_seconds: number | null;
     /**
      * Retention Seconds
      */
@@ -2445,7 +2445,7 @@ export type ListedStream = {
     /**
      * Retention Seconds
      */
-    retention_seconds: number | number | null;
+    retention_seconds: number | null;
     /**
      * Retention Bytes
      */
@@ -2466,7 +2466,7 @@ export type ListedStream = {
     /**
      * Event Time Skew Seconds Max
      */
-    event_time_skew_seconds_max: number | number | null;
+    event_time_skew_seconds_max: number | null;
     /**
      * Key Index
      */
@@ -2482,7 +2482,7 @@ export type ListedStream = {
     /**
      * Hot Retention Seconds
      */
-    hot_retention_seconds: number | number | null;
+    hot_retention_seconds: number | null;
     /**
      * Hot Bytes Max
      */
@@ -3892,7 +3892,7 @@ export type QueueOut = {
     /**
      * Ttl Seconds
      */
-    ttl_seconds: number | number | null;
+    ttl_seconds: number | null;
     /**
      * Retention Seconds
      */
@@ -4214,7 +4214,7 @@ export type QueueStored = {
     /**
      * Ttl Seconds
      */
-    ttl_seconds: number | number | null;
+    ttl_seconds: number | null;
     /**
      * Retention Seconds
      */
@@ -6325,7 +6325,7 @@ export type StreamOut = {
     /**
      * Retention Seconds
      */
-    retention_seconds: number | number | null;
+    retention_seconds: number | null;
     /**
      * Retention Bytes
      */
@@ -6346,7 +6346,7 @@ export type StreamOut = {
     /**
      * Event Time Skew Seconds Max
      */
-    event_time_skew_seconds_max: number | number | null;
+    event_time_skew_seconds_max: number | null;
     /**
      * Key Index
      */
@@ -6362,7 +6362,7 @@ export type StreamOut = {
     /**
      * Hot Retention Seconds
      */
-    hot_retention_seconds: number | number | null;
+    hot_retention_seconds: number | null;
     /**
      * Hot Bytes Max
      */
@@ -6506,7 +6506,7 @@ export type StreamStored = {
     /**
      * Retention Seconds
      */
-    retention_seconds: number | number | null;
+    retention_seconds: number | null;
     /**
      * Retention Bytes
      */
@@ -6527,7 +6527,7 @@ export type StreamStored = {
     /**
      * Event Time Skew Seconds Max
      */
-    event_time_skew_seconds_max: number | number | null;
+    event_time_skew_seconds_max: number | null;
     /**
      * Key Index
      */
@@ -6543,7 +6543,7 @@ export type StreamStored = {
     /**
      * Hot Retention Seconds
      */
-    hot_retention_seconds: number | number | null;
+    hot_retention_seconds: number | null;
     /**
      * Hot Bytes Max
      */

@@ -34,7 +34,7 @@ class QueueOut:
             standard: any order, no limit. fifo: in order within a group, one message of a group at a time.
         visibility_timeout_seconds (float):
         delay_seconds (float):
-        ttl_seconds (float | int | None):
+        ttl_seconds (float | None):
         retention_seconds (float):
         dead_letter_retention_seconds (float):
         message_bytes_max (int):
@@ -74,7 +74,7 @@ class QueueOut:
     type_: QueueType
     visibility_timeout_seconds: float
     delay_seconds: float
-    ttl_seconds: float | int | None
+    ttl_seconds: float | None
     retention_seconds: float
     dead_letter_retention_seconds: float
     message_bytes_max: int
@@ -113,7 +113,7 @@ class QueueOut:
 
         delay_seconds = self.delay_seconds
 
-        ttl_seconds: float | int | None
+        ttl_seconds: float | None
         ttl_seconds = self.ttl_seconds
 
         retention_seconds = self.retention_seconds
@@ -233,10 +233,10 @@ class QueueOut:
 
         delay_seconds = d.pop("delay_seconds")
 
-        def _parse_ttl_seconds(data: object) -> float | int | None:
+        def _parse_ttl_seconds(data: object) -> float | None:
             if data is None:
                 return data
-            return cast(float | int | None, data)
+            return cast(float | None, data)
 
         ttl_seconds = _parse_ttl_seconds(d.pop("ttl_seconds"))
 

@@ -35,7 +35,7 @@ class QueueStored:
             standard: any order, no limit. fifo: in order within a group, one message of a group at a time.
         visibility_timeout_seconds (float):
         delay_seconds (float):
-        ttl_seconds (float | int | None):
+        ttl_seconds (float | None):
         retention_seconds (float):
         dead_letter_retention_seconds (float):
         message_bytes_max (int):
@@ -78,7 +78,7 @@ class QueueStored:
     type_: QueueType
     visibility_timeout_seconds: float
     delay_seconds: float
-    ttl_seconds: float | int | None
+    ttl_seconds: float | None
     retention_seconds: float
     dead_letter_retention_seconds: float
     message_bytes_max: int
@@ -120,7 +120,7 @@ class QueueStored:
 
         delay_seconds = self.delay_seconds
 
-        ttl_seconds: float | int | None
+        ttl_seconds: float | None
         ttl_seconds = self.ttl_seconds
 
         retention_seconds = self.retention_seconds
@@ -253,10 +253,10 @@ class QueueStored:
 
         delay_seconds = d.pop("delay_seconds")
 
-        def _parse_ttl_seconds(data: object) -> float | int | None:
+        def _parse_ttl_seconds(data: object) -> float | None:
             if data is None:
                 return data
-            return cast(float | int | None, data)
+            return cast(float | None, data)
 
         ttl_seconds = _parse_ttl_seconds(d.pop("ttl_seconds"))
 

@@ -26,17 +26,17 @@ class StreamOut:
         shards (int): Number of shards at creation.
         open_shards (int): Now.
         mode (StreamMode): Capacity mode: how the number of shards is determined.
-        retention_seconds (float | int | None):
+        retention_seconds (float | None):
         retention_bytes (int | None):
         retention_records (int | None):
         drop_when_read (bool):
         record_bytes_max (int):
         event_times (EventTimes): Handling of the event times that producers give.
-        event_time_skew_seconds_max (float | int | None):
+        event_time_skew_seconds_max (float | None):
         key_index (bool):
         archive (bool):
         archive_lag_seconds (float):
-        hot_retention_seconds (float | int | None):
+        hot_retention_seconds (float | None):
         hot_bytes_max (int | None):
         tags (StreamOutTags):
         version (int):
@@ -48,17 +48,17 @@ class StreamOut:
     shards: int
     open_shards: int
     mode: StreamMode
-    retention_seconds: float | int | None
+    retention_seconds: float | None
     retention_bytes: int | None
     retention_records: int | None
     drop_when_read: bool
     record_bytes_max: int
     event_times: EventTimes
-    event_time_skew_seconds_max: float | int | None
+    event_time_skew_seconds_max: float | None
     key_index: bool
     archive: bool
     archive_lag_seconds: float
-    hot_retention_seconds: float | int | None
+    hot_retention_seconds: float | None
     hot_bytes_max: int | None
     tags: StreamOutTags
     version: int
@@ -75,7 +75,7 @@ class StreamOut:
 
         mode = self.mode.value
 
-        retention_seconds: float | int | None
+        retention_seconds: float | None
         retention_seconds = self.retention_seconds
 
         retention_bytes: int | None
@@ -90,7 +90,7 @@ class StreamOut:
 
         event_times = self.event_times.value
 
-        event_time_skew_seconds_max: float | int | None
+        event_time_skew_seconds_max: float | None
         event_time_skew_seconds_max = self.event_time_skew_seconds_max
 
         key_index = self.key_index
@@ -99,7 +99,7 @@ class StreamOut:
 
         archive_lag_seconds = self.archive_lag_seconds
 
-        hot_retention_seconds: float | int | None
+        hot_retention_seconds: float | None
         hot_retention_seconds = self.hot_retention_seconds
 
         hot_bytes_max: int | None
@@ -155,10 +155,10 @@ class StreamOut:
 
         mode = StreamMode(d.pop("mode"))
 
-        def _parse_retention_seconds(data: object) -> float | int | None:
+        def _parse_retention_seconds(data: object) -> float | None:
             if data is None:
                 return data
-            return cast(float | int | None, data)
+            return cast(float | None, data)
 
         retention_seconds = _parse_retention_seconds(d.pop("retention_seconds"))
 
@@ -182,10 +182,10 @@ class StreamOut:
 
         event_times = EventTimes(d.pop("event_times"))
 
-        def _parse_event_time_skew_seconds_max(data: object) -> float | int | None:
+        def _parse_event_time_skew_seconds_max(data: object) -> float | None:
             if data is None:
                 return data
-            return cast(float | int | None, data)
+            return cast(float | None, data)
 
         event_time_skew_seconds_max = _parse_event_time_skew_seconds_max(
             d.pop("event_time_skew_seconds_max")
@@ -197,10 +197,10 @@ class StreamOut:
 
         archive_lag_seconds = d.pop("archive_lag_seconds")
 
-        def _parse_hot_retention_seconds(data: object) -> float | int | None:
+        def _parse_hot_retention_seconds(data: object) -> float | None:
             if data is None:
                 return data
-            return cast(float | int | None, data)
+            return cast(float | None, data)
 
         hot_retention_seconds = _parse_hot_retention_seconds(d.pop("hot_retention_seconds"))
 

@@ -22,7 +22,8 @@ def read_table(
     """Read records of a shard in order, as an Arrow stream.
 
     For bulk reads. Response headers contain the offset to continue at and the extent of the shard. Records in the hot
-    store and in the archive are read as one log.
+    store and in the archive are read as one log. The content type is `application/octet-stream` if `Accept` names it and
+    not `application/vnd.apache.arrow.stream`.
     """
 
     params: dict[str, Any] = {}

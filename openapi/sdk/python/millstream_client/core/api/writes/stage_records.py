@@ -19,8 +19,8 @@ def stage_records(
 ) -> Call[StagedOut]:
     """Stage records for a commit within one day.
 
-    The body is an Arrow stream with the column `data` and optionally `key`, `event_ts` and `headers`. Staged records are
-    not readable until they are committed.
+    The body is an Arrow stream with the column `data` and optionally `key`, `event_ts` and `headers`. Its content type can
+    also be `application/vnd.apache.arrow.stream`. Staged records are not readable until they are committed.
     """
     headers: dict[str, Any] = {}
 
@@ -28,7 +28,7 @@ def stage_records(
 
     _kwargs["content"] = body.payload
 
-    headers["Content-Type"] = "application/vnd.apache.arrow.stream"
+    headers["Content-Type"] = "application/octet-stream"
     return Call(
         "stage_records",
         "POST",
