@@ -34,7 +34,7 @@ help:
 	@echo "make openapi  regenerate openapi/openapi.json and openapi/asyncapi.json"
 	@echo "make reference  write the pages of docs/reference that are made of the code"
 	@echo "make helm     lint the Helm chart, and render it for the tests"
-	@echo "make sdk      regenerate the SDKs from openapi/openapi.json (sdk-go, sdk-java: clients for those)"
+	@echo "make sdk      regenerate the SDKs from openapi/openapi.json (sdk-go, sdk-java: the cores of those, compiled)"
 
 # What requirements.lock names, and what requirements-dev.lock names, which is more: the tools, and Spark.
 install: .venv/.runtime

@@ -2,8 +2,8 @@
 
 python openapi/generate.py python [folder]       the core, tables and the synchronous half of the Python SDK
 python openapi/generate.py typescript [folder]   the calls and tables of the TypeScript SDK; needs its node_modules
-python openapi/generate.py go [folder]           a Go module, compiled; needs go
-python openapi/generate.py java [folder]         a Java library, compiled; needs mvn and a JDK
+python openapi/generate.py go [folder]           the core of the Go SDK, compiled; needs go
+python openapi/generate.py java [folder]         the core of the Java SDK, compiled; needs mvn and a JDK
 """
 
 import json
@@ -308,13 +308,17 @@ def typescript(source: Path = TYPESCRIPT / "src") -> None:
     (source / "tables.ts").write_text(_typescript_tables(json.loads(DOCUMENT.read_text())))
 
 
-def _typescript_tables(document: dict[str, Any]) -> str:
-    rows = [
+def _repeats(document: dict[str, Any]) -> list[list[Any]]:
+    """Return the method, path, effect of a repeat and guards of each operation."""
+    return [
         [method.upper(), path, one["x-millstream-repeat"], one.get("x-millstream-guards", [])]
         for path, methods in document["paths"].items()
         for method, one in methods.items()
     ]
-    lines = "".join(f"  {json.dumps(row)},\n" for row in rows)
+
+
+def _typescript_tables(document: dict[str, Any]) -> str:
+    lines = "".join(f"  {json.dumps(row)},\n" for row in _repeats(document))
     return (
         "// Generated from openapi.json by `make sdk`; changes are lost.\n\n"
         "/** Effect of a repeated call: method, path, repeat, and the fields of which one guards it. */\n"
@@ -323,23 +327,41 @@ def _typescript_tables(document: dict[str, Any]) -> str:
     )
 
 
-# ── Go and Java: made and compiled where they are wanted, and not kept ──
+# ── Go and Java: the cores are generated when they are built, and not committed ──
 
 
-def go(folder: Path = GO) -> None:
-    """A Go module, which builds with the standard library alone."""
-    _openapi_generator("go", folder)
-    module = folder / "go.mod"
-    module.write_text(
-        module.read_text().replace("github.com/GIT_USER_ID/GIT_REPO_ID", "millstream")
+def go(sdk: Path = GO) -> None:
+    """The core of the Go SDK, compiled with what is written by hand; it needs the standard library alone."""
+    core = sdk / "core"
+    _openapi_generator("go", core)
+    (core / "tables.go").write_text(_go_tables(json.loads(DOCUMENT.read_text())))
+    subprocess.run(["gofmt", "-w", core], check=True)
+    subprocess.run(["go", "build", "./..."], cwd=sdk, check=True)
+
+
+def _go_tables(document: dict[str, Any]) -> str:
+    rows = "".join(
+        "\t{"
+        + ", ".join(map(json.dumps, (method, path, repeat)))
+        + ", []string{"
+        + ", ".join(map(json.dumps, guards))
+        + "}},\n"
+        for method, path, repeat, guards in _repeats(document)
     )
-    subprocess.run(["go", "build", "./..."], cwd=folder, check=True)
+    return (
+        "// Generated from openapi.json by `make sdk-go`; changes are lost.\n\npackage core\n\n"
+        "// DocumentVersion is the version of the OpenAPI document.\n"
+        f"const DocumentVersion = {json.dumps(document['info']['version'])}\n\n"
+        "// Repeat is the effect of a repeated call, and the fields of which one guards it.\n"
+        "type Repeat struct {\n\tMethod, Path, Kind string\n\tGuards []string\n}\n\n"
+        f"// Repeats has a row for each operation.\nvar Repeats = []Repeat{{\n{rows}}}\n"
+    )
 
 
-def java(folder: Path = JAVA) -> None:
-    """A Maven project, whose dependencies Maven gets."""
-    _openapi_generator("java", folder)
-    subprocess.run(["mvn", "--quiet", "--batch-mode", "compile"], cwd=folder, check=True)
+def java(sdk: Path = JAVA) -> None:
+    """The core of the Java SDK, compiled with what is written by hand; Maven gets the dependencies."""
+    _openapi_generator("java", sdk / "core")
+    subprocess.run(["mvn", "--quiet", "--batch-mode", "compile"], cwd=sdk, check=True)
 
 
 def _openapi_generator(language: str, folder: Path) -> None:
