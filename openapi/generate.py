@@ -361,7 +361,25 @@ def _go_tables(document: dict[str, Any]) -> str:
 def java(sdk: Path = JAVA) -> None:
     """The core of the Java SDK, compiled with what is written by hand; Maven gets the dependencies."""
     _openapi_generator("java", sdk / "core")
+    table = sdk / "core" / "src" / "main" / "java" / "millstream" / "core" / "Repeats.java"
+    table.write_text(_java_tables(json.loads(DOCUMENT.read_text())))
     subprocess.run(["mvn", "--quiet", "--batch-mode", "compile"], cwd=sdk, check=True)
+
+
+def _java_tables(document: dict[str, Any]) -> str:
+    rows = ",\n".join(
+        f"      new Repeat({', '.join(map(json.dumps, row))}, List.of({', '.join(map(json.dumps, guards))}))"
+        for *row, guards in _repeats(document)
+    )
+    return (
+        "// Generated from openapi.json by `make sdk-java`; changes are lost.\n\npackage millstream.core;\n\n"
+        "import java.util.List;\n\n"
+        "/** Effect of a repeated call of each operation. */\npublic final class Repeats {\n"
+        "  /** A row: `guards` are the fields of which one guards a repeat. */\n"
+        "  public record Repeat(String method, String path, String kind, List<String> guards) {}\n\n"
+        f"  /** All operations. */\n  public static final List<Repeat> ALL = List.of(\n{rows});\n\n"
+        "  private Repeats() {}\n}\n"
+    )
 
 
 def _openapi_generator(language: str, folder: Path) -> None:

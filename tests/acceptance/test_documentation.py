@@ -31,7 +31,7 @@ TYPESCRIPT = ROOT / "openapi" / "sdk" / "typescript"
 JQ = ROOT / "tests" / "jq.py"
 SESSION_S = 240  # a busy machine takes a minute to start Spark
 
-READ = {"text", "json", "toml", "yaml", "ini", "nginx", "haproxy", "java"}
+READ = {"text", "json", "toml", "yaml", "ini", "nginx", "haproxy", "java", "go"}
 """Languages that are not run; tests/unit/test_documentation.py parses what can be parsed."""
 
 PROGRAMS = {"python": ("python3", "py"), "js": ("node --experimental-websocket", "mjs")}
