@@ -31,7 +31,7 @@ TYPESCRIPT = ROOT / "openapi" / "sdk" / "typescript"
 JQ = ROOT / "tests" / "jq.py"
 SESSION_S = 240  # a busy machine takes a minute to start Spark
 
-READ = {"text", "json", "toml", "yaml", "ini", "nginx", "haproxy", "java", "go"}
+READ = {"text", "json", "toml", "yaml", "ini", "nginx", "haproxy", "java", "go", "hcl"}
 """Languages that are not run; tests/unit/test_documentation.py parses what can be parsed."""
 
 PROGRAMS = {"python": ("python3", "py"), "js": ("node --experimental-websocket", "mjs")}
@@ -179,6 +179,25 @@ SAID = {
     ),
     "docs/tutorials/from-sqs.md": ("done: resize 9.png", "resize 10.png", "resize 11.png"),
     "docs/tutorials/from-kinesis.md": ("page 5", '"OpenShardCount": 2', '"member"'),
+    "docs/tutorials/from-rabbitmq.md": (
+        "delivered to ann@example.com",
+        '"reason":"not an address","count":1',
+        "news-index [{'headline': 'moved'}]",
+    ),
+    "docs/tutorials/from-kafka.md": ("bea -50", "lag: 0", '"dry_run":false'),
+    "docs/tutorials/from-nats.md": (
+        "resized 1.png on attempt 1\n",
+        "resized broken.png on attempt 2",
+        '"acknowledged":2',
+        '"key":"plant.3.temperature"',
+    ),
+    "docs/explanation/delivery.md": ("received 2 times", "booked 500"),
+    "docs/explanation/queue-or-stream.md": (
+        "0 left in the queue",
+        "audit: 1 {'order': 2}",
+        "2 receipts to send",
+    ),
+    "docs/explanation/event-sourcing.md": ("done refused {'ann': 200}", "[('ann', 200)]"),
     "docs/how-to/backup-and-upgrade.md": ("archive files: ", "Restored "),
     "docs/how-to/replay.md": (
         '"count":2,"exact":true',
