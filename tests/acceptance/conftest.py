@@ -1,4 +1,4 @@
-"""A separate deployment for each module that breaks one."""
+"""A separate deployment for each module that breaks one, and one deployment for all pages."""
 
 from collections.abc import Iterator
 
@@ -23,4 +23,17 @@ def millstream(
     spark = "auto" if request.module.__name__.rpartition(".")[2] in WITH_SPARK else "off"
     environment = {**NO_LOCALE, "MILLSTREAM_SPARK": spark}
     with deployed(place / "log", "--data", data, environment=environment) as deployment:
+        yield deployment
+
+
+@pytest.fixture(scope="session")
+def documented(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
+    """The deployment of a reader of all pages, with two API processes: calls of one session meet both.
+
+    Its tests are in the group `documentation`, so one process has it. It may deliver webhooks to this machine.
+    """
+    place = tmp_path_factory.mktemp("documentation")
+    options = ("--data", str(place / "data"), "--workers", "2")
+    allow = {"MILLSTREAM_WEBHOOK_ALLOW": "127.0.0.1"}
+    with deployed(place / "log", *options, environment=allow) as deployment:
         yield deployment

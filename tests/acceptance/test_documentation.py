@@ -2,19 +2,21 @@
 
 The pages run in the order in which they are read, and keep what they create: a reader has one deployment. The blocks of a
 page are one session, in order, in a folder of their own: a block that names a file
-in its first line is saved as that file, and `sh` blocks are run. Pages that need more specific
-checks have tests of their own: ELSEWHERE.
+in its first line is saved as that file, and `sh` blocks are run. Pages that need another deployment, such as
+one with keys, have tests of their own: ELSEWHERE.
 """
 
 import os
+import socket
 import subprocess
 import sys
-from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
 
-from tests.acceptance.deployment import Deployment, deployed
+from tests.acceptance.page_checks import CHECKS
+from tests.acceptance.sdk_page import TYPESCRIPT, run_page
 from tests.documentation import (
     DOCS,
     EXAMPLE_URL,
@@ -27,25 +29,25 @@ from tests.documentation import (
 )
 from tests.javascript import compile_typescript
 
-TYPESCRIPT = ROOT / "openapi" / "sdk" / "typescript"
 JQ = ROOT / "tests" / "jq.py"
 SESSION_S = 240  # a busy machine takes a minute to start Spark
 
 READ = {"text", "json", "toml", "yaml", "ini", "nginx", "haproxy", "java", "go", "hcl"}
 """Languages that are not run; tests/unit/test_documentation.py parses what can be parsed."""
 
+with socket.create_server(("127.0.0.1", 0)) as _free:
+    RECEIVER_PORT = str(_free.getsockname()[1])
+"""Replaces port 9000, at which the receivers of the pages listen."""
+
 PROGRAMS = {"python": ("python3", "py"), "js": ("node --experimental-websocket", "mjs")}
 """Runners and suffixes of blocks that are not saved as files."""
 
 ELSEWHERE = {
     "docs/how-to/frameworks.md": "contract/sdk/test_frameworks.py",
-    "docs/how-to/groups.md": "acceptance/test_groups.py",
     "docs/how-to/keys.md": "contract/cli/test_keys.py",
     "docs/how-to/quotas.md": "contract/quotas/test_quotas.py",
-    "docs/how-to/sdks.md": "acceptance/test_sdks.py",
     "docs/how-to/spark.md": "spark/source/test_examples.py",
     "docs/how-to/test-programs.md": "unit/sdk/test_memory_service_page.py",
-    "docs/how-to/webhooks.md": "acceptance/test_webhooks.py",
     "docs/reference/cli.md": "contract/cli/test_cli.py",
     "docs/reference/push.md": "contract/websocket/test_reference_page.py",
 }
@@ -62,7 +64,6 @@ curl() {
     echo
 }
 millstream() { "$PYTHON" -m api.cli "$@"; }
-python3() { "$PYTHON" "$@"; }
 command -v jq > /dev/null || jq() { "$PYTHON" "$JQ" "$@"; }
 """
 
@@ -75,25 +76,17 @@ GIVEN = {
 }
 """Prerequisites of a page."""
 
-HERE_TOO = {"docs/how-to/groups.md"}
-"""Pages with tests of their own whose blocks are also run here."""
+OWN_RUNNERS = {"docs/how-to/sdks.md": run_page}
+"""Pages whose blocks are not one session."""
 
 SESSIONS = [
     page
     for page in reading_order()
-    if name_of(page) not in {*ELSEWHERE, *WORKING} - HERE_TOO
+    if name_of(page) not in {*ELSEWHERE, *WORKING}
     and any(block.language not in READ and not block.why for block in blocks(page))
 ]
 
 pytestmark = pytest.mark.xdist_group("documentation")
-
-
-@pytest.fixture(scope="module")
-def millstream(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
-    """A complete deployment with two API processes, so that calls of one session meet both."""
-    place = tmp_path_factory.mktemp("documentation")
-    with deployed(place / "log", "--data", str(place / "data"), "--workers", "2") as deployment:
-        yield deployment
 
 
 def session(page: Path, folder: Path, url: str) -> str:
@@ -126,7 +119,7 @@ def session(page: Path, folder: Path, url: str) -> str:
 
 def _own(block: Block, url: str) -> str:
     """Adapt a block to this deployment."""
-    text = block.text.replace(EXAMPLE_URL, url)
+    text = block.text.replace(EXAMPLE_URL, url).replace("9000", RECEIVER_PORT)
     return text.replace("'millstream-client'", f"'{TYPESCRIPT}/dist/index.js'")
 
 
@@ -149,15 +142,19 @@ def _environment(folder: Path, url: str) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("page", SESSIONS, ids=map(name_of, SESSIONS))
-def test_session_of_page_runs(page, millstream, tmp_path):
-    (tmp_path / "data").symlink_to(millstream.log.with_name("data"))
+def test_session_of_page_runs(page, documented, tmp_path):
+    (tmp_path / "data").symlink_to(documented.log.with_name("data"))
+    (tmp_path / "docs").symlink_to(DOCS)
     if any(block.language == "js" for block in blocks(page)):
         compile_typescript(TYPESCRIPT)
 
-    printed_session = session(page, tmp_path, millstream.url)
+    printed_session = OWN_RUNNERS.get(name_of(page), partial(session, page))(
+        tmp_path, documented.url
+    )
 
     for sentence in SAID.get(name_of(page), ()):
         assert sentence in printed_session
+    CHECKS.get(name_of(page), str)(printed_session)
 
 
 SAID = {
@@ -199,6 +196,21 @@ SAID = {
     ),
     "docs/explanation/event-sourcing.md": ("done refused {'ann': 200}", "[('ann', 200)]"),
     "docs/how-to/backup-and-upgrade.md": ("archive files: ", "Restored "),
+    "docs/how-to/sdks.md": (
+        """application/json b'{"id":1,"total":12.5}' 1""",
+        "['/', '/cart', '/paid']",
+        "queue_not_found 404",
+        '{"page":"/paid"}',
+        "shipped 1\n['a negative total']",
+        "sdk-parcels true",
+        "[ '/', '/cart', '/paid' ]",
+        "sent 7",
+    ),
+    "docs/how-to/webhooks.md": (
+        '"outcome":"delivered"',
+        '{"invoice":7}',
+        '"status":"delivered"',
+    ),
     "docs/how-to/replay.md": (
         '"count":2,"exact":true',
         '"sent":2',

@@ -1,48 +1,17 @@
-"""The session of docs/how-to/webhooks.md, run as shown, and its example receiver."""
+"""The example receiver of docs/how-to/webhooks.md, whose session test_documentation.py runs."""
 
 import importlib.util
 import re
-import socket
 from datetime import UTC, datetime
 from pathlib import Path
 
-import httpx
 import pytest
 import standardwebhooks
-
-from tests.acceptance.deployment import deployed
-from tests.acceptance.test_up import README_URL, curl_session, shell
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGE = DOCS / "how-to" / "webhooks.md"
 SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 NOW = 1_700_000_000
-
-
-@pytest.fixture(scope="module")
-def url(tmp_path_factory):
-    """A deployment that may deliver to this machine."""
-    log = tmp_path_factory.mktemp("webhooks") / "log"
-    allow = {"MILLSTREAM_WEBHOOK_ALLOW": "127.0.0.1", "MILLSTREAM_SPARK": "off"}
-    with deployed(log, "--ephemeral", environment=allow) as deployment:
-        yield deployment.url
-
-
-def test_session_of_page_runs(url):
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = str(free.getsockname()[1])
-    session = curl_session(PAGE.read_text()).replace(README_URL, url).replace("9000", port)
-
-    output = shell(session)
-
-    assert '"outcome":"delivered"' in output
-    assert '{"invoice":7}' in output
-    assert '"status":"delivered"' in output
-    counted = httpx.get(f"{url}/metrics").text
-    assert re.search(
-        r'^millstream_webhook_attempts_total\{outcome="delivered"\} [1-9]', counted, re.MULTILINE
-    )
-    assert "\nmillstream_webhook_endpoints_disabled 0.0\n" in counted
 
 
 def test_page_shows_the_tested_program():
