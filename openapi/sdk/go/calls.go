@@ -83,12 +83,16 @@ func withoutURL(err error) error {
 	return err
 }
 
-// create sends a PUT that only creates; it returns an existing object if its settings are the same.
+// create sends a PUT that only creates; it returns an existing object if its settings are the same: an attempt
+// without a response may have created it.
 func create[T any](ctx context.Context, c *Client, config any, path ...string) (T, error) {
 	header := http.Header{"If-None-Match": {"*"}}
 	stored, err := send[T](ctx, c, call{http.MethodPut, path, nil, header, config})
 	var failure *Error
-	if !errors.As(err, &failure) || failure.kind != ErrAlreadyExists || len(failure.Changes) > 0 {
+	if errors.As(err, &failure) && failure.OutcomeUnknown {
+		_ = errors.As(failure.cause, &failure)
+	}
+	if failure == nil || failure.kind != ErrAlreadyExists || len(failure.Changes) > 0 {
 		return stored, err
 	}
 	existing := failure.current

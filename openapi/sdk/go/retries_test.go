@@ -6,11 +6,13 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"millstream"
+	"millstream/core"
 )
 
 var quick = millstream.Retries{
@@ -89,6 +91,46 @@ func TestRepeatedDeleteOfNothingIsSuccess(t *testing.T) {
 
 	if err := client.Queue("orders").Delete(context.Background()); err != nil {
 		t.Fatal(err)
+	}
+}
+
+func TestCreateAfterALostResponseReturnsTheObject(t *testing.T) {
+	current := `{"name":"billing","stream":"clicks","kind":"ordered","start":"earliest","start_time":null,` +
+		`"session_timeout_seconds":30,"static_timeout_seconds":300,"revoke_timeout_seconds":60,"paused":false,` +
+		`"version":1,"created_at":"2026-01-01T00:00:00Z","changed_at":"2026-01-01T00:00:00Z"}`
+	exists := `{"code":"precondition_failed","current":` + current + `,"changes":[]}`
+	client, _ := scripted(t, silence, answer(412, exists))
+
+	stored, err := client.Group("billing").Create(context.Background(), core.GroupConfig{Stream: "clicks"})
+
+	if err != nil || stored.Stream != "clicks" || stored.Created {
+		t.Fatal(stored, err)
+	}
+}
+
+func TestFollowingFromLatestIsPlacedBeforeItWaits(t *testing.T) {
+	var queries []string
+	remember := func(next http.HandlerFunc) http.HandlerFunc {
+		return func(w http.ResponseWriter, r *http.Request) {
+			queries = append(queries, r.URL.RawQuery)
+			next(w, r)
+		}
+	}
+	record := `{"shard":0,"offset":1,"data":"x","arrival_time":"2026-01-01T00:00:00Z"}`
+	client, _ := scripted(t,
+		remember(answer(200, `{"records":[],"next_cursor":"c1","gaps":[]}`)),
+		remember(answer(200, `{"records":[`+record+`],"next_cursor":"c2","gaps":[]}`)))
+
+	for record, err := range client.Stream("clicks").Follow(context.Background(), millstream.Latest) {
+		if err != nil || record.Text() != "x" {
+			t.Fatal(record, err)
+		}
+		break
+	}
+
+	expected := []string{"from=latest&limit=1000", "cursor=c1&limit=1000&wait_seconds=20"}
+	if !slices.Equal(queries, expected) {
+		t.Fatal(queries)
 	}
 }
 

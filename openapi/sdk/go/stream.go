@@ -227,7 +227,8 @@ func (c *Client) warnOf(gaps []Gap, onGap func(Gap)) {
 func (s *Stream) Pages(ctx context.Context, from Position, follow bool) iter.Seq2[*Page, error] {
 	return func(yield func(*Page, error) bool) {
 		for {
-			page, err := s.readPage(ctx, from, follow)
+			isPlaced := from.query.Get("from") != "latest" // a repeat of this one would begin later
+			page, err := s.readPage(ctx, from, follow && isPlaced)
 			if err != nil {
 				yield(nil, err)
 				return

@@ -251,6 +251,24 @@ tell('lost', { outcomes, requestId: invalid.requestId });
   tell('hooks', { rows, tenants, limited, silent });
 }
 
+// ── Lost responses of calls whose repeat sees more ──
+
+{
+  const exists = problem(412, 'precondition_failed', { current: { shards: 2 }, changes: [] });
+  const created = await scripted('cut', exists);
+  const stream = await client(created.url).stream('clicks').create({ shards: 2 });
+  await created.end();
+
+  const page = (records, cursor) => [200, { records, next_cursor: cursor, behind_seconds: 0, tier: 'hot', gaps: [] }];
+  const record = { shard: 0, offset: 1, data: 'x', arrival_time: '2026-01-01T00:00:00.000Z' };
+  const followed = await scripted('cut', page([], 'c1'), page([record], 'c2'));
+  for await (const { text } of client(followed.url).stream('clicks').follow()) {
+    tell('repeats', { stream, text, urls: followed.requests.map(({ url }) => url.split('?')[1]) });
+    break;
+  }
+  await followed.end();
+}
+
 // ── Settings ──
 
 {

@@ -1,6 +1,8 @@
 """Lost responses: the client retries what is idempotent, and reports the rest as unknown."""
 
+import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -57,6 +59,33 @@ def test_records_with_lost_response_are_added_once(proxy, lossy, clicks):
 
     assert [one.offset for one in put] == [0, 1, 2]
     assert [record.text for record in clicks.read()] == ["a", "b", "c"]
+
+
+def test_create_with_lost_response_returns_object(proxy, lossy, name):
+    """The repeat met the queue that the first attempt had created: OutcomeUnknown."""
+    proxy.lose = 1
+
+    stored = lossy.queue(name).create(attempts_max=3)
+
+    assert (stored.attempts_max, stored.created) == (3, False)
+    proxy.lose = 1
+    with pytest.raises(OutcomeUnknown):
+        lossy.queue(f"{name}-new").create(only_new=True)
+
+
+def test_following_from_latest_with_lost_response_skips_nothing(proxy, lossy, clicks):
+    """A record that arrived during the first call was skipped if its response was lost."""
+    following = lossy.stream(clicks.name).read("latest", follow=True)
+    proxy.lose = 1
+
+    with ThreadPoolExecutor(1) as reader:
+        record = reader.submit(next, following)
+        time.sleep(0.5)  # the first call has been answered, or waits for a record
+        clicks.put("first", key="one")
+        time.sleep(0.5)
+        clicks.put("second", key="one")
+
+        assert record.result().text == "first"
 
 
 def test_non_idempotent_call_is_not_retried(proxy, lossy, clicks, orders):

@@ -137,3 +137,23 @@ def test_settings_come_from_environment_but_in_browsers(steps):
 def test_sending_needs_no_secure_context(steps):
     """Pages that are served by http have no `crypto.randomUUID`."""
     assert steps["insecure"] == {"keys": ["07" * 16]}
+
+
+def test_create_with_lost_response_returns_object(steps):
+    """The repeat met the stream that the first attempt had created: OutcomeUnknown."""
+    assert steps["repeats"]["stream"] == {
+        "shards": 2,
+        "created": False,
+        "dry_run": False,
+        "changes": [],
+    }
+
+
+def test_following_from_latest_is_placed_before_it_waits(steps):
+    """A record that arrived during the first call was skipped if its response was lost."""
+    assert steps["repeats"]["text"] == "x"
+    assert steps["repeats"]["urls"] == [
+        "from=latest&limit=1",
+        "from=latest&limit=1",
+        "cursor=c1&wait_seconds=20&limit=1000",
+    ]

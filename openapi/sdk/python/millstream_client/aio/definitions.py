@@ -5,7 +5,7 @@ from typing import Any, TypeVar
 
 from millstream_client.aio.transport import AsyncTransport
 from millstream_client.calls import Call
-from millstream_client.errors import AlreadyExists
+from millstream_client.errors import AlreadyExists, OutcomeUnknown
 
 T = TypeVar("T")
 
@@ -19,11 +19,13 @@ async def create(
 ) -> T:
     """Send a PUT that only creates; return an existing object if its settings are the same.
 
-    `read` decodes the existing object. Raises AlreadyExists if settings differ, or, with `only_new`, in any case.
+    `read` decodes the existing object, which an attempt without a response may have created. Raises AlreadyExists if
+    settings differ, or, with `only_new`, in any case.
     """
     try:
         return await transport.call(call)
-    except AlreadyExists as error:
-        if error.changes or only_new:
+    except (AlreadyExists, OutcomeUnknown) as error:
+        existing = error.__cause__ if isinstance(error, OutcomeUnknown) else error
+        if not isinstance(existing, AlreadyExists) or existing.changes or only_new:
             raise
-        return read({**error.current, "created": False, "dry_run": False, "changes": []})
+        return read({**existing.current, "created": False, "dry_run": False, "changes": []})

@@ -70,7 +70,8 @@ class AsyncFollowing:
     ) -> AsyncIterator[StreamRead]:
         query = _all_from(start, cursor)
         while True:
-            page = await self._read_stream(query, follow, limit)
+            is_placed = query.get("from") != "latest"  # a repeat of this one would begin later
+            page = await self._read_stream(query, follow and is_placed, limit)
             if page.records or page.gaps:
                 yield page
             elif not follow and page.next_cursor == query.get("cursor"):

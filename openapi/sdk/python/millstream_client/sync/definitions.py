@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from millstream_client.calls import Call
-from millstream_client.errors import AlreadyExists
+from millstream_client.errors import AlreadyExists, OutcomeUnknown
 from millstream_client.sync.transport import Transport
 
 T = TypeVar("T")
@@ -20,11 +20,13 @@ def create(
 ) -> T:
     """Send a PUT that only creates; return an existing object if its settings are the same.
 
-    `read` decodes the existing object. Raises AlreadyExists if settings differ, or, with `only_new`, in any case.
+    `read` decodes the existing object, which an attempt without a response may have created. Raises AlreadyExists if
+    settings differ, or, with `only_new`, in any case.
     """
     try:
         return transport.call(call)
-    except AlreadyExists as error:
-        if error.changes or only_new:
+    except (AlreadyExists, OutcomeUnknown) as error:
+        existing = error.__cause__ if isinstance(error, OutcomeUnknown) else error
+        if not isinstance(existing, AlreadyExists) or existing.changes or only_new:
             raise
-        return read({**error.current, "created": False, "dry_run": False, "changes": []})
+        return read({**existing.current, "created": False, "dry_run": False, "changes": []})

@@ -1,6 +1,6 @@
 /** Creation that never overwrites, shared by queues, streams, groups and sources. */
 
-import { AlreadyExists } from '../errors.js';
+import { AlreadyExists, OutcomeUnknown } from '../errors.js';
 
 /** Headers of a PUT that only creates. */
 export const CREATE = { 'if-none-match': '*' } as const;
@@ -15,7 +15,10 @@ export interface ApplyOptions {
   dryRun?: boolean;
 }
 
-/** Return what a PUT that only creates has stored, or an existing object if its settings are the same. */
+/**
+ * Return what a PUT that only creates has stored, or an existing object if its settings are the same: an attempt without
+ * a response may have created it.
+ */
 export async function created<Stored>(
   call: Promise<{ data: Stored }>,
   { onlyNew = false }: CreateOptions,
@@ -24,7 +27,8 @@ export async function created<Stored>(
   try {
     return (await call).data;
   } catch (error) {
-    if (!(error instanceof AlreadyExists) || error.changes.length > 0 || onlyNew) throw error;
-    return { ...(error.current as Stored), created: false, dry_run: false, changes: [], ...more };
+    const existing = error instanceof OutcomeUnknown ? error.cause : error;
+    if (!(existing instanceof AlreadyExists) || existing.changes.length > 0 || onlyNew) throw error;
+    return { ...(existing.current as Stored), created: false, dry_run: false, changes: [], ...more };
   }
 }

@@ -107,7 +107,7 @@ export class StreamReads {
   async *#allShards(options: ReadOptions, follow: boolean): AsyncGenerator<RecordPage, void, void> {
     const { limit = LIMIT, signal } = options;
     const waiting = follow ? { wait_seconds: WAIT_S } : {};
-    let position = positionOf(options);
+    let position = positionOf(await this.located(options)); // a repeat of a call from 'latest' would begin later
     for (;;) {
       const { data } = await readStream({ ...this.at, signal, query: { ...position, ...waiting, limit } });
       const { records, gaps, next_cursor: nextCursor, behind_seconds: behindSeconds } = data;

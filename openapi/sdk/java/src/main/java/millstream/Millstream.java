@@ -1,6 +1,7 @@
 package millstream;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import com.fasterxml.jackson.databind.node.MissingNode;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.net.URI;
 import java.net.URLEncoder;
@@ -20,6 +21,7 @@ import java.util.function.Supplier;
 import java.util.stream.Collectors;
 import millstream.MillstreamException.AlreadyExists;
 import millstream.MillstreamException.Interrupted;
+import millstream.MillstreamException.OutcomeUnknown;
 import millstream.core.ApiClient;
 
 /**
@@ -233,14 +235,23 @@ public final class Millstream implements AutoCloseable {
     return URLEncoder.encode(word, StandardCharsets.UTF_8).replace("+", "%20");
   }
 
-  /** Send a PUT that only creates; return an existing object if its settings are the same. */
+  /**
+   * Send a PUT that only creates; return an existing object if its settings are the same: an attempt without a response
+   * may have created it.
+   */
   Stored create(List<String> path, Map<String, ?> settings) {
     try {
       return Stored.of(send("PUT", path, Map.of(), Map.of("If-None-Match", "*"), settings));
-    } catch (AlreadyExists error) {
-      if (!error.changes().isEmpty()) throw error;
-      return Stored.of(((ObjectNode) error.members().path("current")).put("created", false));
+    } catch (AlreadyExists | OutcomeUnknown error) {
+      JsonNode members = error instanceof OutcomeUnknown ? membersOf(error.getCause()) : error.members();
+      boolean exists = members.has("current") && members.path("changes").isEmpty();
+      if (!exists) throw error;
+      return Stored.of(((ObjectNode) members.path("current")).put("created", false));
     }
+  }
+
+  private static JsonNode membersOf(Throwable cause) {
+    return cause instanceof MillstreamException failure ? failure.members() : MissingNode.getInstance();
   }
 
   Stored apply(List<String> path, Map<String, ?> settings) {

@@ -190,7 +190,8 @@ public final class Stream {
     @Override
     public boolean hasNext() {
       while (buffer.isEmpty() && !isAtEnd) {
-        Page page = readPage(from, isFollowing ? WAIT_SECONDS : 0);
+        boolean isPlaced = !from.equals(Position.LATEST); // a repeat of this one would begin later
+        Page page = readPage(from, isFollowing && isPlaced ? WAIT_SECONDS : 0);
         buffer.addAll(page.records());
         boolean isSame = page.nextCursor().equals(from.value());
         isAtEnd = !isFollowing && buffer.isEmpty() && !page.hasGaps() && isSame;

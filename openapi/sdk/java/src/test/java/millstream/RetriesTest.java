@@ -14,6 +14,7 @@ import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.concurrent.CopyOnWriteArrayList;
 import millstream.MillstreamException.BadRequest;
 import millstream.MillstreamException.NeverConnected;
@@ -119,6 +120,14 @@ class RetriesTest {
       client.queue("orders").delete();
 
       assertEquals(2, script.keys.size());
+    }
+  }
+
+  @Test
+  void createAfterALostResponseReturnsTheObject() throws Exception {
+    String exists = answer(412, "{\"code\":\"precondition_failed\",\"current\":{\"shards\":2},\"changes\":[]}");
+    try (Script script = new Script("", exists); Millstream client = script.client()) {
+      assertEquals(2, client.stream("clicks").create(Map.of("shards", 2)).settings().path("shards").asInt());
     }
   }
 
