@@ -148,6 +148,7 @@ async def test_webhook_is_paused_edited_and_resumed(page: Page, service: Service
 
     await page.goto("/ui/webhooks/retimed")
     await press(page, "Pause deliveries")
+    await expect(page.get_by_role("button", name="Resume deliveries")).to_be_visible()
     await press(page, "Edit…")
     await page.locator("dialog[open] [name=timeout_seconds]").fill("7")
     await page.locator("dialog[open] button.primary").click()
