@@ -1,9 +1,8 @@
 """Receipt handles: identities of deliveries, as consumers hold them.
 
-    log id │ offset │ arrival ms │ received ms │ delivery      36 bytes: 48 characters of URL-safe base64
-       8   │   8    │     8      │      8      │    4
-
-The width is a multiple of three bytes, so the handles of a whole call are encoded and decoded as one text.
+A handle is MessagePack in URL-safe base64: [log id, offset, arrival ms, delivery, received ms]. It is written with numbers of
+fixed width, 54 bytes and 72 characters, so the handles of a whole call are encoded and decoded as one text; versions that
+wrote shorter numbers read it, and their handles are read.
 """
 
 from binascii import a2b_base64, b2a_base64
@@ -14,10 +13,13 @@ import msgspec
 
 from storage.domain.names import LogId
 
-_ROW = Struct(">QQQQI")
+_ROW = Struct(">19sQcQcQcQ")
+_HEAD = b"\x95\xb0%b\xcf"  # an array of five, a string of 16 characters, and a number of 64 bits
+_NUMBER = b"\xcf"
 _WIDTH = _ROW.size * 4 // 3
 _URL_SAFE = bytes.maketrans(b"+/", b"-_")
 _FROM_URL_SAFE = str.maketrans("-_", "+/")
+_decoder = msgspec.msgpack.Decoder(tuple[LogId, int, int, int, int])
 
 
 class ReceiptHandle(msgspec.Struct, frozen=True, gc=False):
@@ -29,8 +31,8 @@ class ReceiptHandle(msgspec.Struct, frozen=True, gc=False):
 
     offset: int
     arrival_ms: int
-    received_ms: int
     delivery: int
+    received_ms: int
 
 
 Delivery = tuple[int, int, int, int]
@@ -39,8 +41,13 @@ Delivery = tuple[int, int, int, int]
 
 def encode_handles(log_id: LogId, deliveries: Iterable[Delivery]) -> list[str]:
     """Encode the handles of deliveries of one log for clients."""
-    log_number = int(log_id, 16)
-    packed = b"".join([_ROW.pack(log_number, *delivery) for delivery in deliveries])
+    head = _HEAD % log_id.encode()
+    packed = b"".join(
+        [
+            _ROW.pack(head, offset, _NUMBER, arrival_ms, _NUMBER, delivery, _NUMBER, received_ms)
+            for offset, arrival_ms, delivery, received_ms in deliveries
+        ]
+    )
     text = b2a_base64(packed, newline=False).translate(_URL_SAFE).decode()
     return [text[start : start + _WIDTH] for start in range(0, len(text), _WIDTH)]
 
@@ -50,41 +57,29 @@ def decode_handles(log_id: LogId, handles: Sequence[str]) -> list[ReceiptHandle 
     if set(map(len, handles)) == {_WIDTH}:
         try:
             return _decoded(log_id, "".join(handles))
-        except ValueError:  # one of them is not base64
+        except ValueError:  # one of them is not one of ours
             pass
     return [_decoded_alone(log_id, handle) for handle in handles]
 
 
 def _decoded(log_id: LogId, text: str) -> list[ReceiptHandle | None]:
-    log_number = int(log_id, 16)
+    """Decode handles of the fixed width. Raises ValueError if one is none, or of another log."""
     packed = a2b_base64(text.translate(_FROM_URL_SAFE), strict_mode=True)
-    return [
-        ReceiptHandle(*delivery) if issuer == log_number else None
-        for issuer, *delivery in _ROW.iter_unpack(packed)
-    ]
+    expected = (_HEAD % log_id.encode(), _NUMBER, _NUMBER, _NUMBER)
+    handles: list[ReceiptHandle | None] = []
+    for head, offset, first, arrival_ms, second, delivery, third, received_ms in _ROW.iter_unpack(
+        packed
+    ):
+        if (head, first, second, third) != expected:
+            raise ValueError
+        handles.append(ReceiptHandle(offset, arrival_ms, delivery, received_ms))
+    return handles
 
 
 def _decoded_alone(log_id: LogId, handle: str) -> ReceiptHandle | None:
+    padded = handle.translate(_FROM_URL_SAFE) + "=" * (-len(handle) % 4)
     try:
-        if len(handle) == _WIDTH:
-            [decoded] = _decoded(log_id, handle)
-            return decoded
-        return _decode_former(log_id, handle)
+        issuer, *delivery = _decoder.decode(a2b_base64(padded, strict_mode=True))
     except (ValueError, msgspec.DecodeError):
         return None
-
-
-# Handles of the version before, for messages that were in flight during the upgrade
-
-_FormerHandle = tuple[LogId, int, int, int, int]
-_former_decoder = msgspec.msgpack.Decoder(_FormerHandle)
-
-
-def _decode_former(log_id: LogId, handle: str) -> ReceiptHandle | None:
-    """Decode (log id, offset, arrival, delivery, received) as MessagePack in base64."""
-    padded = handle + "=" * (-len(handle) % 4)
-    issuer, offset, arrival_ms, delivery, received_ms = _former_decoder.decode(
-        a2b_base64(padded.translate(_FROM_URL_SAFE))
-    )
-    handle_of_log = ReceiptHandle(offset, arrival_ms, received_ms, delivery)
-    return handle_of_log if issuer == log_id else None
+    return ReceiptHandle(*delivery) if issuer == log_id else None

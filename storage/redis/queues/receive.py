@@ -126,7 +126,7 @@ def _first_received(
     """Build first deliveries of messages without headers, the common case, all at once."""
     places = [entry_id.split(b"-") for entry_id, _ in rows]
     entries = [(int(offset), int(arrival_ms)) for offset, arrival_ms in places]
-    deliveries = [(offset, arrival_ms, now_ms, 1) for offset, arrival_ms in entries]
+    deliveries = [(offset, arrival_ms, 1, now_ms) for offset, arrival_ms in entries]
     return [
         ReceivedMessage(
             id_,
@@ -160,7 +160,7 @@ def _received(log_id: LogId, now_ms: int, visible_at_ms: int, row: Reply) -> Rec
         row = (*map(int, entry_id.split(b"-")), batch, 1, 0, 0, now_ms, 1, now_ms)
     offset, arrival_ms, batch, receives, failures, crashes, first_ms, delivery, received_ms = row
     parsed = parse_headers(record := decode_one(batch))
-    [handle] = encode_handles(log_id, [(offset, arrival_ms, received_ms, delivery)])
+    [handle] = encode_handles(log_id, [(offset, arrival_ms, delivery, received_ms)])
     return ReceivedMessage(
         parsed.message_id or message_id(log_id, offset),
         offset,
