@@ -6,13 +6,13 @@ from typing import Annotated
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from api.native.fields import rfc3339, to_ms
+from api.native.fields import optional_ms, rfc3339
 from api.native.messages import NackDelaySeconds, Time, VisibilitySeconds
 from api.native.problems import ItemError, item_error
 from api.observability.metric_buffers import ProtocolMetrics, count_rejected
 from storage.domain import limits
 from storage.domain.errors import ValidationFailed
-from storage.domain.queues.message import SETTLED, SettleAction, Settled, Settlement
+from storage.domain.queues.message import SettleAction, Settled, Settlement
 
 Reason = Annotated[str, Meta(max_length=limits.REASON_CHARACTERS_MAX)]
 """Reason of a nack or reject."""
@@ -50,10 +50,8 @@ class SettlementIn(msgspec.Struct, gc=False, forbid_unknown_fields=True):
         return Settlement(
             self.receipt_handle,
             self.action,
-            None if self.delay_seconds is None else to_ms(self.delay_seconds),
-            0
-            if self.visibility_timeout_seconds is None
-            else to_ms(self.visibility_timeout_seconds),
+            optional_ms(self.delay_seconds),
+            optional_ms(self.visibility_timeout_seconds) or 0,
             self.reason,
             self.details,
         )
@@ -95,11 +93,6 @@ class SettleResults(msgspec.Struct):
 
 
 _OK = SettledOut(status="ok")
-
-
-def settled_all(settled: Sequence[Settled]) -> list[SettledOut]:
-    """Convert the results of a call."""
-    return [_OK if one is SETTLED else settled_out(one) for one in settled]
 
 
 def settled_out(settled: Settled) -> SettledOut:

@@ -7,13 +7,13 @@ import msgspec
 
 from storage.domain.clock import ScriptTime
 from storage.domain.queues.message import (
+    ReceiptHandle,
     ReceivedMessage,
     SentMessage,
     Settled,
     Settlement,
 )
 from storage.domain.queues.queue import Queue, QueueStats
-from storage.domain.queues.receipt_handle import ReceiptHandle
 from storage.domain.streams.idempotence import SequenceRange
 
 

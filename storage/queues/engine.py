@@ -23,6 +23,7 @@ from storage.domain.errors import (
     ErrorCode,
     MillstreamError,
     QueueNotFound,
+    ReceiptHandleInvalid,
     ValidationFailed,
 )
 from storage.domain.limits import Limits
@@ -30,15 +31,15 @@ from storage.domain.names import QueueName
 from storage.domain.queues.consumer import QueueConsumer
 from storage.domain.queues.message import (
     NewMessage,
+    ReceiptHandle,
     ReceivedMessage,
     SentMessage,
     SettleAction,
     Settled,
     Settlement,
-    check_settlements,
+    check_settlement,
 )
 from storage.domain.queues.queue import DedupScope, Queue, QueueSpec, QueueStats, QueueType
-from storage.domain.queues.receipt_handle import decode_handles
 from storage.domain.streams.idempotence import (
     AppendCounts,
     PartialDuplicate,
@@ -351,26 +352,29 @@ class Queues:
         """
         if not 1 <= len(settlements) <= limits.SETTLEMENTS_MAX:
             raise BatchTooLarge(f"A call must settle 1 to {limits.SETTLEMENTS_MAX} deliveries.")
-        check_settlements(settlements)
+        for settlement in settlements:
+            check_settlement(settlement)
         return self._executor.run(name, partial(self._settle, settlements, any_delivery))
 
     async def _settle(
         self, settlements: Sequence[Settlement], any_delivery: bool, queue: Queue
     ) -> list[Settled]:
-        handles = decode_handles(queue.log_id, [one.receipt_handle for one in settlements])
-        verdicts: list[Verdict] = [
-            (settlement, handle)
-            for settlement, handle in zip(settlements, handles, strict=True)
-            if handle is not None
-        ]
+        verdicts: list[Verdict] = []
+        invalid: list[int] = []
+        for index, settlement in enumerate(settlements):
+            try:
+                handle = ReceiptHandle.decode(settlement.receipt_handle, queue.log_id)
+            except ReceiptHandleInvalid:
+                invalid.append(index)
+            else:
+                verdicts.append((settlement, handle))
         if not verdicts:
             return [_INVALID] * len(settlements)
         settled = await self._hot.settle(queue, verdicts, any_delivery, self._clock.script_time())
         self._acknowledge_times.count(queue, verdicts, settled)
-        if len(verdicts) == len(settlements):
-            return settled
-        results = iter(settled)
-        return [_INVALID if handle is None else next(results) for handle in handles]
+        for index in invalid:  # in order from the first, so each returns to its old position
+            settled.insert(index, _INVALID)
+        return settled
 
     async def stats(self, name: QueueName) -> QueueStats:
         """Return exact counts by state, as of now."""

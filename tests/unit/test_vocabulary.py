@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from storage.domain import limits
-from storage.domain.errors import ErrorCode, MillstreamError, ValidationFailed
+from storage.domain.errors import ErrorCode, MillstreamError, ReceiptHandleInvalid, ValidationFailed
 from storage.domain.names import QueueName, StreamName, new_log_id
-from storage.domain.queues.message import NewMessage, message_id
+from storage.domain.queues.message import NewMessage, ReceiptHandle, message_id
 from storage.domain.queues.queue import DeadLetterTarget, Queue, QueueSpec, QueueType
 from storage.domain.streams.stream import (
     RING_SIZE,
@@ -46,6 +46,26 @@ def test_message_ids_are_uuids_unique_per_offset(one, other):
 
 def test_message_ids_of_two_logs_differ():
     assert message_id(new_log_id(), 7) != message_id(new_log_id(), 7)
+
+
+@given(OFFSETS, OFFSETS, st.integers(1, 10**6), OFFSETS)
+def test_receipt_handle_round_trips(offset, arrival_ms, receives, received_ms):
+    handle = ReceiptHandle(LOG, offset, arrival_ms, receives, received_ms)
+
+    assert ReceiptHandle.decode(handle.encode(), LOG) == handle
+
+
+@given(st.text(max_size=60))
+def test_arbitrary_text_is_not_a_receipt_handle(garbage):
+    with pytest.raises(ReceiptHandleInvalid):
+        ReceiptHandle.decode(garbage, LOG)
+
+
+def test_receipt_handle_of_other_queue_is_rejected():
+    handle = ReceiptHandle(new_log_id(), 0, 0, 1, 0)
+
+    with pytest.raises(ReceiptHandleInvalid):
+        ReceiptHandle.decode(handle.encode(), LOG)
 
 
 @given(st.integers(1, limits.SHARDS_MAX))

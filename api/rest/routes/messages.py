@@ -35,7 +35,7 @@ from api.native.settlements import (
     SettlementOrBatch,
     SettleResults,
     count_settled,
-    settled_all,
+    settled_out,
 )
 from api.observability.tracing import contexts_of
 from api.rest.schemas.browsed_message import (
@@ -169,7 +169,7 @@ async def settle_messages(call: Call[Items[Settlement]]) -> SettleResults:
     settlements = call.body.values
     settled = await call.storage.queues.settle(call.queue, settlements)
     count_settled(call.metrics, settlements, settled)
-    return SettleResults(settled_all(settled))
+    return SettleResults([settled_out(one) for one in settled])
 
 
 @fast_routes.get("/v1/queues/{queue}/messages", action=Action.QUEUE_PEEK)

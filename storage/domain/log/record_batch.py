@@ -122,20 +122,10 @@ def decode_columns(encoded: bytes) -> BatchColumns:
 
     Raises ValueError when the bytes are not a batch this version reads.
     """
-    [batch] = decode_columns_of((encoded,))
+    batch = _decoder.decode(encoded)
+    if batch.version != VERSION:
+        raise ValueError(f"unsupported batch version {batch.version}")
     return batch
-
-
-def decode_columns_of(encoded: Iterable[bytes]) -> list[BatchColumns]:
-    """Decode the columns of batches.
-
-    Raises ValueError when one is not a batch this version reads.
-    """
-    batches = [_decoder.decode(batch) for batch in encoded]
-    for batch in batches:
-        if batch.version != VERSION:
-            raise ValueError(f"unsupported batch version {batch.version}")
-    return batches
 
 
 def decode_batch(encoded: bytes) -> list[Record]:

@@ -13,7 +13,8 @@ Ready, delayed and in-flight messages expire when the queue's retention has pass
 sent; dead-lettered ones when the dead-letter retention has passed since they were dead-lettered.
 """
 
-from collections.abc import Iterable
+import binascii
+from binascii import a2b_base64, b2a_base64
 from enum import StrEnum
 from functools import lru_cache
 from uuid import UUID
@@ -21,7 +22,7 @@ from uuid import UUID
 import msgspec
 
 from storage.domain import limits
-from storage.domain.errors import ErrorCode, FieldFault, ValidationFailed
+from storage.domain.errors import ErrorCode, FieldFault, ReceiptHandleInvalid, ValidationFailed
 from storage.domain.log.record_batch import SOURCE_STREAM, Headers, headers_size_bytes
 from storage.domain.names import LogId
 from storage.domain.queues.dead_letter_origin import DeadLetterOrigin
@@ -70,6 +71,44 @@ class SentMessage(msgspec.Struct, frozen=True, gc=False):
     message_id: str
     offset: int
     duplicate: bool = False
+
+
+class ReceiptHandle(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """Identity of one delivery of one message (Q2).
+
+    `arrival_ms` and `offset` are the entry's id; `delivery`, counted over all stays of the message in its
+    queue, and `received_ms` distinguish this delivery from every other one.
+    """
+
+    log_id: LogId
+    offset: int
+    arrival_ms: int
+    delivery: int
+    received_ms: int
+
+    def encode(self) -> str:
+        """Encode the handle for clients: about 50 characters of URL-safe base64."""
+        packed = _handle_encoder.encode(self)
+        return b2a_base64(packed, newline=False).translate(_URL_SAFE, b"=").decode()
+
+    @classmethod
+    def decode(cls, handle: str, log_id: LogId) -> "ReceiptHandle":
+        """Decode a handle. Raises ReceiptHandleInvalid unless it was issued by the log `log_id`."""
+        try:
+            encoded = handle.encode("ascii").translate(_FROM_URL_SAFE)
+            decoded = _handle_decoder.decode(a2b_base64(encoded + _PADDING[len(encoded) % 4]))
+        except (binascii.Error, ValueError, msgspec.DecodeError):
+            raise ReceiptHandleInvalid from None
+        if decoded.log_id != log_id:
+            raise ReceiptHandleInvalid
+        return decoded
+
+
+_URL_SAFE = bytes.maketrans(b"+/", b"-_")
+_FROM_URL_SAFE = bytes.maketrans(b"-_", b"+/")
+_PADDING = (b"", b"===", b"==", b"=")
+_handle_encoder = msgspec.msgpack.Encoder()
+_handle_decoder = msgspec.msgpack.Decoder(ReceiptHandle)
 
 
 class MessageContent(msgspec.Struct, frozen=True, gc=False):
@@ -213,13 +252,6 @@ SETTLED = Settled()
 """Result of a settlement without more to say, which most are."""
 
 
-def message_ids(log_id: LogId, offsets: Iterable[int]) -> list[str]:
-    """Return the ids of the messages first accepted at these offsets: see `message_id`."""
-    return [
-        f"{_id_prefix(log_id, offset >> _LOW_BITS)}{offset & _LOW_MASK:012x}" for offset in offsets
-    ]
-
-
 def message_id(log_id: LogId, offset: int) -> str:
     """Return the id of the message first accepted at `offset`: a UUID (RFC 9562 version 8).
 
@@ -267,19 +299,6 @@ def _id_prefix(log_id: LogId, high: int) -> str:
     high_digits = f"{bits >> 21:012x}"
     middle, low = (bits >> 9) & 0xFFF, bits & 0x1FF
     return f"{high_digits[:8]}-{high_digits[8:]}-8{middle:03x}-{0x8000 | low:04x}-"
-
-
-def check_settlements(settlements: Iterable[Settlement]) -> None:
-    """Raise ValidationFailed when the times or the reason of one of them exceed the limits."""
-    for settlement in settlements:
-        has_options = (
-            settlement.delay_ms
-            or settlement.visibility_timeout_ms
-            or settlement.reason
-            or settlement.details
-        )
-        if has_options or settlement.action is not SettleAction.ACK:
-            check_settlement(settlement)
 
 
 def check_settlement(settlement: Settlement) -> None:

@@ -7,11 +7,10 @@ from storage.domain import limits
 from storage.domain.clock import ScriptTime
 from storage.domain.errors import InFlightLimitReached, ValidationFailed
 from storage.domain.limits import Limits
-from storage.domain.log.record_batch import BatchColumns, decode_columns_of, decode_one
+from storage.domain.log.record_batch import decode_columns, decode_one
 from storage.domain.names import LogId
-from storage.domain.queues.message import ReceivedMessage, message_id, message_ids
+from storage.domain.queues.message import ReceiptHandle, ReceivedMessage, message_id
 from storage.domain.queues.queue import Queue
-from storage.domain.queues.receipt_handle import encode_handles
 from storage.hot_store.queue_store import HotReceive, ReceivePart
 from storage.redis.queues.script_args import (
     QueueCoalescingKey,
@@ -109,58 +108,49 @@ def _received_all(
     log_id: LogId, now_ms: int, visibility_timeout_ms: int, rows: Sequence[Reply]
 ) -> list[ReceivedMessage]:
     visible_at_ms = now_ms + visibility_timeout_ms
-    if set(map(len, rows)) == {_FIRST_DELIVERY}:
-        columns = decode_columns_of([batch for _, batch in rows])
-        if not any([one.headers for one in columns]):
-            return _first_received(log_id, now_ms, visible_at_ms, rows, columns)
-    return [_received(log_id, now_ms, visible_at_ms, row) for row in rows]
-
-
-def _first_received(
-    log_id: LogId,
-    now_ms: int,
-    visible_at_ms: int,
-    rows: Sequence[Reply],
-    columns: Sequence[BatchColumns],
-) -> list[ReceivedMessage]:
-    """Build first deliveries of messages without headers, the common case, all at once."""
-    places = [entry_id.split(b"-") for entry_id, _ in rows]
-    entries = [(int(offset), int(arrival_ms)) for offset, arrival_ms in places]
-    deliveries = [(offset, arrival_ms, 1, now_ms) for offset, arrival_ms in entries]
     return [
-        ReceivedMessage(
-            id_,
-            offset,
-            batch.data,
-            (),
-            "",
-            "",
-            "",
-            handle,
-            arrival_ms,
-            now_ms,
-            visible_at_ms,
-            1,
-            0,
-            0,
-        )
-        for (offset, arrival_ms), batch, id_, handle in zip(
-            entries,
-            columns,
-            message_ids(log_id, [offset for offset, _ in entries]),
-            encode_handles(log_id, deliveries),
-            strict=True,
-        )
+        _first_received(log_id, now_ms, visible_at_ms, *row)
+        if len(row) == _FIRST_DELIVERY
+        else _received(log_id, visible_at_ms, row)
+        for row in rows
     ]
 
 
-def _received(log_id: LogId, now_ms: int, visible_at_ms: int, row: Reply) -> ReceivedMessage:
-    if len(row) == _FIRST_DELIVERY:
-        entry_id, batch = row
-        row = (*map(int, entry_id.split(b"-")), batch, 1, 0, 0, now_ms, 1, now_ms)
+def _first_received(
+    log_id: LogId, now_ms: int, visible_at_ms: int, entry_id: bytes, batch: bytes
+) -> ReceivedMessage:
+    """Build a message's first delivery, the common case.
+
+    Its counts are known, and mostly it has no headers.
+    """
+    place, _, arrival = entry_id.partition(b"-")
+    offset, arrival_ms = int(place), int(arrival)
+    columns = decode_columns(batch)
+    if columns.headers:
+        row = (offset, arrival_ms, batch, 1, 0, 0, now_ms, 1, now_ms)
+        return _received(log_id, visible_at_ms, row)
+    return ReceivedMessage(
+        message_id(log_id, offset),
+        offset,
+        columns.data,
+        (),
+        "",
+        "",
+        "",
+        ReceiptHandle(log_id, offset, arrival_ms, 1, now_ms).encode(),
+        arrival_ms,
+        now_ms,
+        visible_at_ms,
+        1,
+        0,
+        0,
+    )
+
+
+def _received(log_id: LogId, visible_at_ms: int, row: Reply) -> ReceivedMessage:
     offset, arrival_ms, batch, receives, failures, crashes, first_ms, delivery, received_ms = row
-    parsed = parse_headers(record := decode_one(batch))
-    [handle] = encode_handles(log_id, [(offset, arrival_ms, delivery, received_ms)])
+    record = decode_one(batch)
+    parsed = parse_headers(record)
     return ReceivedMessage(
         parsed.message_id or message_id(log_id, offset),
         offset,
@@ -169,7 +159,7 @@ def _received(log_id: LogId, now_ms: int, visible_at_ms: int, row: Reply) -> Rec
         parsed.content_type,
         parsed.group,
         parsed.dedup_id,
-        handle,
+        ReceiptHandle(log_id, offset, arrival_ms, delivery, received_ms).encode(),
         arrival_ms,
         first_ms,
         visible_at_ms,

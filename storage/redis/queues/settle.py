@@ -11,9 +11,14 @@ from storage.domain import limits
 from storage.domain.clock import ScriptTime
 from storage.domain.errors import ErrorCode
 from storage.domain.queues.backoff import Backoff
-from storage.domain.queues.message import SETTLED, SettleAction, Settled, Settlement
+from storage.domain.queues.message import (
+    SETTLED,
+    ReceiptHandle,
+    SettleAction,
+    Settled,
+    Settlement,
+)
 from storage.domain.queues.queue import Queue
-from storage.domain.queues.receipt_handle import ReceiptHandle
 from storage.hot_store.queue_store import Verdict
 from storage.redis.queues.script_args import (
     QueueCoalescingKey,
@@ -48,7 +53,7 @@ class SettlePart(msgspec.Struct, frozen=True, gc=False):
         for nth, (settlement, _) in enumerate(verdicts):
             (acks if settlement.action is SettleAction.ACK else others).append(nth)
         return cls(
-            _encode_acks([verdicts[nth][1] for nth in acks]),
+            [_encode_ack(verdicts[nth][1]) for nth in acks],
             [_encode_verdict(*verdicts[nth]) for nth in others],
             [*acks, *others] if others else (),
         )
@@ -98,7 +103,7 @@ class Settles(QueueCoalescingKey):
         if refusal is not None:
             return [refusal] * len(parts)
         results = iter(reply[2:])
-        acks = [_acknowledged(list(islice(results, len(part.acks)))) for part in parts]
+        acks = [list(map(_acknowledged, islice(results, len(part.acks)))) for part in parts]
         others = [[_settled(*next(results)) for _ in part.others] for part in parts]
         return [
             _in_order(part.positions, [*first, *rest])
@@ -135,19 +140,16 @@ def _encode_backoff(policy: Backoff | None) -> bytes:
     return _encoder.encode((*shape, policy.jitter, random.getrandbits(53)))
 
 
-def _encode_acks(handles: Sequence[ReceiptHandle]) -> list[bytes]:
-    """Encode acknowledgements.
+def _encode_ack(handle: ReceiptHandle) -> bytes:
+    """Encode an acknowledgement.
 
-    Each is the offset, the first items of the record that it must match, and its entry's id, as MessagePack's str 8: the
+    The offset, the first items of the record that it must match, and its entry's id, each as MessagePack's str 8: the
     store's Lua does not support bin.
     """
-    acks = []
-    for handle in handles:
-        record = _encoder.encode((handle.delivery, handle.received_ms, handle.arrival_ms))[1:]
-        offset = b"%d" % handle.offset
-        entry = b"%b-%d" % (offset, handle.arrival_ms)
-        acks.append(_ACK % (len(offset), offset, len(record), record, len(entry), entry))
-    return acks
+    record = _encoder.encode((handle.delivery, handle.received_ms, handle.arrival_ms))[1:]
+    offset = b"%d" % handle.offset
+    entry = b"%b-%d" % (offset, handle.arrival_ms)
+    return _ACK % (len(offset), offset, len(record), record, len(entry), entry)
 
 
 _ACK_ITEMS = 3
@@ -155,10 +157,8 @@ _ACK = b"\xd9%c%b" * _ACK_ITEMS
 _ARRAY_32 = b"\xdd"
 
 
-def _acknowledged(results: list[int]) -> list[Settled]:
-    if not any(results):
-        return [SETTLED] * len(results)
-    return [_settled(result, -1) for result in results]
+def _acknowledged(result: int) -> Settled:
+    return SETTLED if result == 0 else _settled(result, -1)
 
 
 def _settled(result: int, visible_at_ms: int) -> Settled:
