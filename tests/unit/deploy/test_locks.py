@@ -1,5 +1,6 @@
 """The locks: complete, hashed, and of one mind."""
 
+import json
 import re
 import tomllib
 from pathlib import Path
@@ -44,6 +45,22 @@ def test_lock_has_only_pinned_and_hashed_packages(lock):
     named = [line for line in lines if line and line[0] not in " #"]
     assert len(entries(lock)) == len(named) > 50
     assert not any("://" in line for line in lines)
+
+
+NODE_LOCKS = sorted(
+    path.relative_to(ROOT).as_posix()
+    for path in ROOT.glob("[!.]*/**/package-lock.json")
+    if "node_modules" not in path.parts
+)
+
+
+@pytest.mark.parametrize("lock", NODE_LOCKS)
+def test_node_lock_has_hashes_and_no_addresses(lock):
+    text = (ROOT / lock).read_text()
+    packages = {name: entry for name, entry in json.loads(text)["packages"].items() if name}
+
+    assert "://" not in text
+    assert all(entry["integrity"].startswith("sha512-") for entry in packages.values())
 
 
 @pytest.mark.parametrize("lock", LOCKS[:2])
