@@ -8,7 +8,7 @@ from functools import partial
 
 import attrs
 
-from storage.concurrency.tasks import in_batches
+from storage.concurrency.tasks import gather_all, in_batches
 from storage.concurrency.ttl_cache import TtlCache
 from storage.domain import limits
 from storage.domain.clock import Clock
@@ -43,10 +43,10 @@ class ShardLoads:
 
         Keys are sampled in the busiest SHARD_LOAD_SAMPLED_MAX shards. Raises StreamNotFound.
         """
-        stream = await self._executor.current(name)
-        return await self._cache.get(stream.stream_id, partial(self._measure, stream))
+        return await self._cache.get(name, partial(self._measure, name))
 
-    async def _measure(self, stream: Stream) -> list[ShardLoad]:
+    async def _measure(self, name: StreamName) -> list[ShardLoad]:
+        stream = await self._executor.current(name)
         recent = await in_batches(
             stream.open_shards, partial(self._recent, stream), limits.SHARD_LOAD_CONCURRENCY_MAX
         )
@@ -87,9 +87,8 @@ class ShardLoads:
             limits.SHARD_LOAD_READ_RECORDS,
             (recent.next - recent.first) // limits.SHARD_LOAD_READS,
         )
-        sample: list[LogRecord] = []
-        for offset in range(recent.first, recent.next, step)[: limits.SHARD_LOAD_READS]:
-            read = await self._reader.read_shard(
+        reads = await gather_all(
+            self._reader.read_shard(
                 stream.name,
                 recent.shard.index,
                 ReadFrom(offset=offset),
@@ -98,5 +97,6 @@ class ShardLoads:
                 stream_id=stream.stream_id,
                 skip_expired=True,
             )
-            sample += read.records
-        return sample
+            for offset in range(recent.first, recent.next, step)[: limits.SHARD_LOAD_READS]
+        )
+        return [record for read in reads for record in read.records]
