@@ -1,13 +1,13 @@
 """Filter for messages and dead letters: that of records, text, reason and time sent."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import TypeVar
 
 import msgspec
 
 from storage.domain.log.record_batch import Record
 from storage.domain.queues.message import BrowsedMessage, DeadLetter
-from storage.domain.streams.record_filter import Filter, selects
+from storage.domain.streams.record_filter import Filter, has_text, selects
 from storage.domain.streams.stream import LogRecord
 
 M = TypeVar("M", BrowsedMessage, DeadLetter)
@@ -19,8 +19,8 @@ SelectsMessage = Callable[[BrowsedMessage | DeadLetter], bool]
 class MessageFilter(msgspec.Struct, frozen=True, kw_only=True):
     """Filter of messages: selects those that match every field that is set.
 
-    A message's group is the key of its record. `text` is in the body or a header, or is the id or the group. The time sent is
-    in [from_ms, to_ms). `reason`: of a dead letter; no other message has one.
+    A message's group is the key of its record. `text` is in the body, a header or the group, ignoring case, or is the id. The
+    time sent is in [from_ms, to_ms). `reason`: of a dead letter; no other message has one.
     """
 
     record: Filter = Filter()
@@ -52,7 +52,9 @@ def selects_message(message_filter: MessageFilter) -> SelectsMessage | None:
         )
     if message_filter.text:
         text = message_filter.text
-        tests.append(lambda message: _contains(message, text, text.encode()))
+        tests.append(
+            lambda message: message.message_id == text or has_text(_as_record(message).record, text)
+        )
     if selects_record := selects(message_filter.record):
         tests.append(lambda message: selects_record(0, _as_record(message)))
     if not tests:
@@ -73,18 +75,6 @@ def matching(
 
 def _reason_of(message: BrowsedMessage | DeadLetter) -> str:
     return message.reason if isinstance(message, DeadLetter) else ""
-
-
-def _contains(message: BrowsedMessage | DeadLetter, text: str, encoded: bytes) -> bool:
-    return (
-        encoded in message.body
-        or text in (message.message_id, message.group)
-        or _in_headers(message.headers, text, encoded)
-    )
-
-
-def _in_headers(headers: Sequence[tuple[str, str, bytes]], text: str, encoded: bytes) -> bool:
-    return any(text in name or encoded in value for name, _, value in headers)
 
 
 def _as_record(message: BrowsedMessage | DeadLetter) -> LogRecord:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from storage.bootstrap import Storage
 from storage.domain import limits
 from storage.domain.streams.lineage import FULLY_READ
-from storage.domain.streams.record_filter import Filter, Selects, selects
+from storage.domain.streams.record_filter import Filter, Selects, has_text, selects
 from storage.domain.streams.stream import (
     Gap,
     LogRecord,
@@ -190,19 +190,8 @@ def predicate_of(text: str, record_filter: Filter) -> Selects | None:
     selected = selects(record_filter)
     if not text:
         return selected
-    sought = text.lower().encode()
 
     def matches(shard: int, log_record: LogRecord) -> bool:
-        if selected and not selected(shard, log_record):
-            return False
-        record = log_record.record
-        return (
-            sought in record.data.lower()
-            or sought in record.key.lower().encode()
-            or any(
-                sought in value.lower() or sought in name.lower().encode()
-                for name, _, value in record.headers
-            )
-        )
+        return (not selected or selected(shard, log_record)) and has_text(log_record.record, text)
 
     return matches

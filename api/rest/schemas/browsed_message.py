@@ -148,7 +148,7 @@ class _FilterQuery(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, ren
         str,
         Meta(
             max_length=200,
-            description="Only messages with this text in the body or a header, or as id or group.",
+            description="Only messages with this text in the body, a header or the group, ignoring case, or as id.",
         ),
     ] = ""
     start: Annotated[Moment, Meta(description="Sent at or after this time.")] | None = None

@@ -20,6 +20,7 @@ import msgspec
 
 from storage.domain import limits
 from storage.domain.errors import FieldFault, ValidationFailed
+from storage.domain.log.record_batch import Record
 from storage.domain.streams.stream import LogRecord
 
 _SAMPLES = 2**64
@@ -174,6 +175,19 @@ def _sampler(sample: Sample) -> Selects:
 def _has_headers(entry: LogRecord, required: Mapping[str, bytes]) -> bool:
     present = {(name, value) for name, _, value in entry.record.headers}
     return all(header in present for header in required.items())
+
+
+def has_text(record: Record, text: str) -> bool:
+    """Return whether the body, the key or a header has this text, ignoring case."""
+    encoded = text.lower().encode()
+    return (
+        encoded in record.data.lower()
+        or encoded in record.key.lower().encode()
+        or any(
+            encoded in value.lower() or encoded in name.lower().encode()
+            for name, _, value in record.headers
+        )
+    )
 
 
 class AbsentValue:

@@ -72,6 +72,21 @@ async def test_browse_continues_through_messages_that_do_not_match(engines):
     assert (after, end) == (5, None)
 
 
+@pytest.mark.parametrize(
+    ("text", "offsets"), [("NEEDLE", [0]), ("tRACE", [1]), ("Ann", [2]), ("gone", [])]
+)
+async def test_text_is_sought_as_in_records(engines, text, offsets):
+    await create_queue(engines, LINE)
+    await send(engines.queues, LINE, b"a needle", group="bob")
+    await send(engines.queues, LINE, b"b", group="bob", headers=(("trace", "", b"1"),))
+    await send(engines.queues, LINE, b"c", group="hannah")
+    selects = selects_message(MessageFilter(text=text))
+
+    messages, _ = await engines.inspector.browse(LINE, selects=selects)
+
+    assert [message.offset for message in messages] == offsets
+
+
 async def test_browse_keeps_order_of_messages_moved_out_of_log(engines):
     queues = engines.queues
     await create_queue(engines, WORK)
