@@ -63,7 +63,10 @@ class GroupConfig(MappedDefinitionConfig):
         Seconds, Field(description="Members without a heartbeat for this long are removed.")
     ] = in_seconds(limits.SESSION_TIMEOUT_MS_DEFAULT)
     static_timeout_seconds: Annotated[
-        Seconds, Field(description="The same for members with an `instance_id`.")
+        Seconds,
+        Field(
+            description="Time without a heartbeat after which a member with an `instance_id` is removed."
+        ),
     ] = in_seconds(limits.STATIC_TIMEOUT_MS_DEFAULT)
     revoke_timeout_seconds: Annotated[
         Seconds,

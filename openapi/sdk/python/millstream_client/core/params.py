@@ -80,7 +80,7 @@ class GroupConfigParams(TypedDict, total=False):
     session_timeout_seconds: float
     """Members without a heartbeat for this long are removed."""
     static_timeout_seconds: float
-    """The same for members with an `instance_id`."""
+    """Time without a heartbeat after which a member with an `instance_id` is removed."""
     revoke_timeout_seconds: float
     """A revoked shard that is not released within this time is reassigned."""
 

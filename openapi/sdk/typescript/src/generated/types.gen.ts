@@ -1277,7 +1277,7 @@ export type GroupConfig = {
     /**
      * Static Timeout Seconds
      *
-     * The same for members with an `instance_id`.
+     * Time without a heartbeat after which a member with an `instance_id` is removed.
      */
     static_timeout_seconds?: number;
     /**
@@ -10114,7 +10114,7 @@ export type ListDeadLettersData = {
          */
         body?: Array<string>;
         /**
-         * Only messages with this text in the body or a header, or as id or group.
+         * Only messages with this text in the body, a header or the group, ignoring case, or as id.
          */
         text?: string;
         /**
@@ -10313,7 +10313,7 @@ export type BrowseMessagesData = {
          */
         body?: Array<string>;
         /**
-         * Only messages with this text in the body or a header, or as id or group.
+         * Only messages with this text in the body, a header or the group, ignoring case, or as id.
          */
         text?: string;
         /**

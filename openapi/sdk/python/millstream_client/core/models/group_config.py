@@ -26,7 +26,8 @@ class GroupConfig:
         start_time (datetime.datetime | None | Unset): With `time`: start with the first record that arrived at or after
             this time.
         session_timeout_seconds (float | Unset): Members without a heartbeat for this long are removed. Default: 30.0.
-        static_timeout_seconds (float | Unset): The same for members with an `instance_id`. Default: 300.0.
+        static_timeout_seconds (float | Unset): Time without a heartbeat after which a member with an `instance_id` is
+            removed. Default: 300.0.
         revoke_timeout_seconds (float | Unset): A revoked shard that is not released within this time is reassigned.
             Default: 60.0.
     """
