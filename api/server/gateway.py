@@ -47,6 +47,7 @@ from api.rest.route_modules import ROUTE_MODULES
 from api.rest.routes import health
 from api.server.asgi_messages import NO_STORE, ResponseObserver, bounded, coded_answer
 from api.server.cors import with_cors
+from api.server.head_cache import HeadCache
 from api.server.slow_requests import SlowRequestMonitor
 from api.spec.openapi import build_document
 from api.types import RequestHeaders
@@ -112,6 +113,8 @@ class Gateway:
         self._durability_header = durability_header(services.durability)
         self.match_route: FindRoute = lru_cache(maxsize=4096)(self._match_route)
         """Cached resolver of a method and a raw path, whose route never changes."""
+        self.heads = HeadCache()
+        """Parsed heads of hot requests."""
 
     def openapi(self) -> dict[str, Any]:
         """Return the OpenAPI document of all REST routes."""

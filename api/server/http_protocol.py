@@ -1,12 +1,14 @@
 """uvicorn's HTTP protocol with a fast path for hot requests.
 
     bytes ─▶ httptools ─▶ a hot route, in the usual form? ─ yes ─▶ its answer ─▶ one write
-                                    └ no ─▶ uvicorn's own cycle: ASGI
+       │                            └ no ─▶ uvicorn's own cycle: ASGI           ▲
+       └─▶ a complete request with a head of the cache ─────────────────────────┘
 
 ASGI costs a request its scope, an event, a message for each part, and two writes; for a small answer that is more than
 the work itself. So a request for a hot route that arrives as nearly all do (HTTP/1.1, with a declared length, no other
 request in progress on its connection) is collected here and passed to the same code that ASGI leads to. Any other request
-takes uvicorn's path.
+takes uvicorn's path. A request that arrives in one piece with a head that was parsed before is not parsed again
+(`api.server.head_cache`).
 
 Limits apply before a request is parsed. A request beyond a limit gets a response, and the connection ends: its remaining
 bytes cannot be distinguished from a next request.
@@ -41,6 +43,7 @@ from api.http.request import FastRequest
 from api.http.responses import FindRoute, Response, RouteMatch
 from api.server.close_delimited import end_with_close
 from api.server.gateway import Gateway
+from api.server.head_cache import HeadCache, ParsedHead, head_of
 from api.server.response_encoder import encode_head, encode_refusal
 from api.server.slow_requests import SlowRequestMonitor, deadline_s
 from api.types import RequestHeaders
@@ -129,6 +132,8 @@ class FastPathProtocol(HttpToolsProtocol):
         "_drains",
         "_find",
         "_has_cors",
+        "_head",
+        "_heads",
         "_hot",
         "_is_monitored",
         "_lasting",
@@ -155,12 +160,15 @@ class FastPathProtocol(HttpToolsProtocol):
         self._lasting: asyncio.Task[None] | None = None  # the task that writes a streaming response
         self._drains = False  # whether that task ends by itself at shutdown
         self._find: FindRoute | None = None
+        self._heads: HeadCache | None = None
+        self._head = b""  # that of the request being received, if it may be cached
         self._has_cors = False
         gateway = self.app if isinstance(self.app, Gateway) else None
         self._unfinished = SlowRequestMonitor() if gateway is None else gateway.unfinished
         plain = self.limit_concurrency is None and not self.access_log and not self.root_path
         if plain and gateway is not None:
             self._find = gateway.match_route
+            self._heads = gateway.heads
             self._has_cors = gateway.cors is not None
 
     # Events of the connection
@@ -201,6 +209,8 @@ class FastPathProtocol(HttpToolsProtocol):
     def data_received(self, data: bytes) -> None:
         """Parse the data, and monitor the connection while the request is incomplete."""
         if self._stage == _NOTHING:
+            if self._heads is not None and self._take_parsed(data, self._heads):
+                return
             self._received = 0
         self._received += len(data)
         super().data_received(data)
@@ -211,6 +221,30 @@ class FastPathProtocol(HttpToolsProtocol):
             self._refuse(_HEAD_TOO_LARGE)
         elif not self._is_monitored and not self.transport.is_closing():
             self._monitor()
+
+    def _take_parsed(self, data: bytes, heads: HeadCache) -> bool:
+        """Process a complete request with a head of the cache; return whether it is one."""
+        self._head = head_of(data)
+        parsed = heads.find(self._head)
+        if parsed is None or len(self._head) + parsed.body_bytes != len(data):
+            return False
+        if self._is_answering():
+            return False
+        self._busy_at = self.loop.time()
+        if self._is_monitored:
+            self._stop_monitoring()
+        self.url = parsed.url
+        self._hot = self.cycle = FastCycle(  # type: ignore[assignment]
+            parsed.match,
+            parsed.headers,
+            parsed.query,
+            parsed.keep_alive,
+            self.client,
+            is_chunked=parsed.is_chunked,
+        )
+        self._hot.chunks.append(data[len(self._head) :])
+        self._start_serving(self._hot)
+        return True
 
     def handle_websocket_upgrade(self) -> None:
         """Stop monitoring and serving: another protocol takes over the connection."""
@@ -267,12 +301,15 @@ class FastPathProtocol(HttpToolsProtocol):
         self._stage = _NOTHING
         if self._hot is None:
             super().on_message_complete()
-            return
+        else:
+            self._start_serving(self._hot)
+
+    def _start_serving(self, hot: FastCycle) -> None:
         if self._next is None or self._next.done():
-            self._server = self.loop.create_task(self._serve(self._hot))
+            self._server = self.loop.create_task(self._serve(hot))
             self._server.add_done_callback(self.tasks.discard)
         else:
-            self._next.set_result(self._hot)
+            self._next.set_result(hot)
         self.tasks.add(self._server)
 
     def _hot_request(self, find: FindRoute) -> FastCycle | None:
@@ -291,17 +328,20 @@ class FastPathProtocol(HttpToolsProtocol):
             return None
         headers = dict(self.headers)
         if b"host" not in headers:
+            self._head = b""
             headers[b"host"] = self._own_host()
         if not _is_bounded(headers, match) or (self._has_cors and b"origin" in headers):
             return None
-        return FastCycle(
-            match,
-            headers,
-            query,
-            parser.should_keep_alive(),
-            self.client,
-            is_chunked=version != "1.0",
-        )
+        keep_alive, is_chunked = parser.should_keep_alive(), version != "1.0"
+        if self._head and self._heads is not None:
+            body_bytes = int(headers.get(b"content-length", 0))
+            if len(self._head) + body_bytes == self._received:  # one whole request
+                self._heads.add(
+                    self._head,
+                    ParsedHead(match, self.url, headers, query, keep_alive, is_chunked, body_bytes),
+                )
+            self._head = b""
+        return FastCycle(match, headers, query, keep_alive, self.client, is_chunked=is_chunked)
 
     def _own_host(self) -> bytes:
         """Return the address that the client reached, for a request without Host (HTTP/1.0)."""
@@ -310,7 +350,7 @@ class FastPathProtocol(HttpToolsProtocol):
         return (name if port is None else f"{name}:{port}").encode()
 
     def _is_answering(self) -> bool:
-        before = cast(Any, self.cycle)
+        before: Any = self.cycle
         return before is not None and not before.response_complete
 
     def _is_streaming(self) -> bool:
@@ -470,7 +510,8 @@ class FastPathProtocol(HttpToolsProtocol):
         if self.transport.is_closing():
             return
         self._busy_at = self.loop.time()
-        self.flow.resume_reading()
+        if self.flow.read_paused:
+            self.flow.resume_reading()
         if self.pipeline:
             self._start_asgi_task(*self.pipeline.pop())
         elif self.timeout_keep_alive_task is None:

@@ -6,6 +6,8 @@ from storage.domain.limits._shared import KIB, MIB, SECOND_MS
 HEAD_BYTES_MAX = 64 * KIB  # request line and headers; some tokens are long
 HEAD_HEADERS_MAX = 100
 URL_BYTES_MAX = 16 * KIB  # path and query; fits a presigned call or a token
+HEADS_CACHED_MAX = 512  # parsed heads of one process, see api.server.head_cache
+HEAD_CACHED_BYTES_MAX = 2 * KIB  # a longer head is parsed each time
 QUERY_PARAMETERS_MAX = 100  # of the native API
 CONTROL_BYTES_MAX = MIB  # configuration as JSON: decoded, it needs about thirty times that
 PUBLIC_BODY_BYTES_MAX = (
