@@ -165,7 +165,11 @@ class ItemsBody(Generic[Item]):
         if kind in (JSON, NDJSON):
             check_json_items(payload)
         if kind == JSON:
-            return self._one_or_many(self._from_json(payload))
+            try:
+                body = decoding(self._json.decode, payload, HttpErrorCode.MALFORMED_JSON)
+            except ValidationFailed as error:
+                raise self._naming_raw_endpoint(error) from None
+            return self._one_or_many(body)
         if kind == MSGPACK:
             check_msgpack_items(payload)
             code = HttpErrorCode.MALFORMED_MSGPACK
@@ -177,14 +181,11 @@ class ItemsBody(Generic[Item]):
             raise unsupported(kind)
         return Items([self._raw(payload, headers)], single=True)
 
-    def _from_json(self, payload: bytes) -> WireItem[Item]:
-        try:
-            return decoding(self._json.decode, payload, HttpErrorCode.MALFORMED_JSON)
-        except ValidationFailed as error:
-            if not self._has_raw_endpoint:
-                raise
-            hint = f" To add this JSON itself, POST it to …/{self._field}/raw."
-            raise ValidationFailed(error.detail + hint, *error.faults) from None
+    def _naming_raw_endpoint(self, error: ValidationFailed) -> ValidationFailed:
+        if not self._has_raw_endpoint:
+            return error
+        hint = f" To add this JSON itself, POST it to …/{self._field}/raw."
+        return ValidationFailed(error.detail + hint, *error.faults)
 
     def _one_or_many(self, body: WireItem[Item]) -> Items[Item]:
         many = getattr(body, self._field)

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Callable, Sequence
-from typing import Generic, NamedTuple, TypeVar, cast
+from typing import Generic, NamedTuple, TypeVar
 
 import msgspec
 
@@ -49,48 +49,24 @@ class AppContext(NamedTuple):
     feeds: Feeds
 
 
-class Call(Generic[In]):
+class Call(msgspec.Struct, Generic[In], frozen=True, eq=False, gc=False):
     """One request, as a handler receives it. `body` is its input; for a GET, its query.
 
     No task watches an idle long poll; it calls `is_client_connected` when it wakes, before it takes anything.
     """
 
-    __slots__ = (
-        "body",
-        "client",
-        "feeds",
-        "headers",
-        "is_client_connected",
-        "metrics",
-        "name",
-        "principal",
-        "request_id",
-        "segments",
-        "storage",
-        "trace",
-    )
-
-    def __init__(
-        self,
-        context: "AppContext",
-        principal: Principal,
-        name: Name,
-        body: In,
-        request: FastRequest,
-        metrics: ProtocolMetrics,
-    ) -> None:
-        self.storage = context.storage
-        self.feeds = context.feeds
-        self.principal = principal
-        self.name = name
-        self.body = body
-        self.segments = request.segments
-        self.headers = request.headers
-        self.client = request.client
-        self.is_client_connected = request.is_connected
-        self.request_id = request.request_id
-        self.trace = request.trace
-        self.metrics = metrics
+    storage: Storage
+    feeds: Feeds
+    principal: Principal
+    name: Name
+    body: In
+    segments: Sequence[str]
+    headers: RequestHeaders
+    client: tuple[str, int] | None
+    is_client_connected: Callable[[], bool]
+    request_id: bytes
+    trace: TraceSpan | None
+    metrics: ProtocolMetrics
 
     @property
     def query(self) -> In:
@@ -100,17 +76,17 @@ class Call(Generic[In]):
     @property
     def queue(self) -> QueueName:
         """Return the queue that the path names."""
-        return cast(QueueName, self.name)
+        return self.name  # type: ignore[return-value]
 
     @property
     def stream(self) -> StreamName:
         """Return the stream that the path names."""
-        return cast(StreamName, self.name)
+        return self.name  # type: ignore[return-value]
 
     @property
     def group(self) -> GroupName:
         """Return the consumer group that the path names."""
-        return cast(GroupName, self.name)
+        return self.name  # type: ignore[return-value]
 
     @property
     def member(self) -> str:

@@ -5,6 +5,7 @@ import time
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from typing import NamedTuple
 
+import msgspec
 from starlette.types import Receive
 
 from api.http.request import FastRequest
@@ -24,7 +25,7 @@ ExtraHeaders = tuple[tuple[bytes, bytes], ...]
 _log = get_logger("api")
 
 
-class Response(NamedTuple):
+class Response(msgspec.Struct, frozen=True, gc=False):
     """Complete response to a client. `extra_headers`: headers in addition to the usual ones.
 
     A response with `pieces` streams until they end; it has no `body`. They are closed when the client disconnects, and
@@ -64,7 +65,7 @@ def durability_header(durability: Durability) -> ExtraHeaders:
     return () if durability == "always" else ((DURABILITY, durability.encode()),)
 
 
-class RequestContext(NamedTuple):
+class RequestContext(msgspec.Struct, frozen=True, gc=False):
     """Context of a request's log line: principal, span, and start by `time.perf_counter`."""
 
     principal: Principal | None = None

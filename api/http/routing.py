@@ -15,7 +15,7 @@ arrived completely, whichever way it came: through ASGI, or straight from `api.s
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from functools import lru_cache
-from typing import Any, NamedTuple, Protocol, TypeVar, cast, get_args
+from typing import Any, Protocol, TypeVar, cast, get_args
 
 import msgspec
 
@@ -35,7 +35,6 @@ from api.types import RequestHeaders
 from storage.domain.access.permissions import Action, Principal
 from storage.domain.errors import ValidationFailed
 from storage.domain.names import GroupName, QueueName, StreamName
-from storage.quotas.enforcer import QuotaEnforcer
 from storage.settings import Durability
 
 Result = TypeVar("Result")
@@ -68,7 +67,7 @@ class StreamingResponse(msgspec.Struct, frozen=True):
     status: int = 200
 
 
-class HandlerResult(NamedTuple):
+class HandlerResult(msgspec.Struct, frozen=True, gc=False):
     """Response to one request: a body, or `pieces` of a streaming response."""
 
     status: int
@@ -97,6 +96,8 @@ class Route(msgspec.Struct, frozen=True, kw_only=True):
     method: str
     path: str
     handler: Handler
+    operation: str
+    """The operationId: the handler's name."""
     action: Action
     answers: Mapping[type[msgspec.Struct], int]
     body: Codec[Any] | None = None
@@ -106,11 +107,6 @@ class Route(msgspec.Struct, frozen=True, kw_only=True):
     """Returns the number of messages or records in its input, if it adds some."""
     lasting: Mapping[str, str] = {}
     """For a streaming response: the description of each media type's items."""
-
-    @property
-    def operation(self) -> str:
-        """The operationId: the handler's name."""
-        return self.handler.__name__
 
     @property
     def noun(self) -> str:
@@ -177,7 +173,7 @@ class FastRouter:
         )
 
     def _add(self, *, handler: HandlerOf[Any], **declaration: Any) -> HandlerOf[Any]:
-        self.routes.append(Route(handler=handler, **declaration))
+        self.routes.append(Route(handler=handler, operation=handler.__name__, **declaration))
         return handler
 
 
@@ -229,44 +225,54 @@ class Dispatcher:
         self, route: Route, context: AppContext, principal: Principal, request: FastRequest
     ) -> HandlerResult:
         """Serve a request. Raises whatever the handler raises, ClientDisconnected."""
-        noun, word = request.segments[2:4]
-        name = _name(noun, word, principal.namespace)
-        context.storage.authorizer.authorise(principal, route.action, str(name))
-        value = await _read_and_spend(route, context.storage.quotas, principal, request)
-        call = Call(context, principal, name, value, request, self._metrics[noun])
+        storage, (_, _, noun, word, *_) = context.storage, request.segments
+        quotas, resource = storage.quotas, resource_of(noun, word)
+        name, qualified_name = _name(noun, word, principal.namespace)
+        storage.authorizer.authorise(principal, route.action, qualified_name)
+        messages = size_bytes = 0
+        try:
+            value = _read_input(route, request)
+            if route.sends is not None:
+                messages, size_bytes = route.sends(value), len(request.body)
+        finally:  # a call with an invalid input counts, too
+            waiting = quotas.acquire(principal, resource, messages=messages, size_bytes=size_bytes)
+            if waiting is not None:
+                await waiting
+        call: Call[Any] = Call(
+            storage,
+            context.feeds,
+            principal,
+            name,
+            value,
+            request.segments,
+            request.headers,
+            request.client,
+            request.is_connected,
+            request.request_id,
+            request.trace,
+            self._metrics[noun],
+        )
         answer = await route.handler(call)
         if isinstance(answer, StreamingResponse):
             return HandlerResult(answer.status, answer.kind, b"", answer.headers, answer.pieces)
         media_type, encoded = encode_answer(answer, answer_type(request.headers))
-        low = context.storage.quotas.near_limit(principal, resource_of(noun, word))
+        low = quotas.near_limit(principal, resource)
         rate_headers = rate_limit_headers(low) if low else ()
         return HandlerResult(route.answers[type(answer)], media_type, encoded, rate_headers)
 
 
-async def _read_and_spend(
-    route: Route, quotas: QuotaEnforcer, principal: Principal, request: FastRequest
-) -> Any:
-    """Decode the input and charge the call; a call with an invalid input counts, too."""
-    messages = size_bytes = 0
-    try:
-        if route.body is None:
-            refuse_field_headers(request.headers)
-            if request.body.strip():
-                raise ValidationFailed("The operation takes no request body.")
-            return read_query(request.query_string, route.query)
-        headers = request.headers
-        if request.query_string:
-            query = read_query(request.query_string, route.query)
-            headers = query.applied_to(headers)
-        value = route.body.decode(request.body, headers)
-        if route.sends is not None:
-            messages, size_bytes = route.sends(value), len(request.body)
-        return value
-    finally:
-        resource = resource_of(*request.segments[2:4])
-        waiting = quotas.acquire(principal, resource, messages=messages, size_bytes=size_bytes)
-        if waiting is not None:
-            await waiting
+def _read_input(route: Route, request: FastRequest) -> Any:
+    """Decode the input of a call. Raises ValidationFailed, HttpError."""
+    if route.body is None:
+        refuse_field_headers(request.headers)
+        if request.body.strip():
+            raise ValidationFailed("The operation takes no request body.")
+        return read_query(request.query_string, route.query)
+    headers = request.headers
+    if request.query_string:
+        query = read_query(request.query_string, route.query)
+        headers = query.applied_to(headers)
+    return route.body.decode(request.body, headers)
 
 
 @lru_cache(maxsize=4096)
@@ -276,9 +282,10 @@ def resource_of(noun: str, word: str) -> str:
 
 
 @lru_cache(maxsize=4096)
-def _name(noun: str, word: str, namespace: str) -> Name:
-    """Return a checked name, cached because it stays valid. Raises ValidationFailed."""
-    return _NAMES[noun](word, namespace)
+def _name(noun: str, word: str, namespace: str) -> tuple[Name, str]:
+    """Return a checked name, also as text; it stays valid. Raises ValidationFailed."""
+    name = _NAMES[noun](word, namespace)
+    return name, str(name)
 
 
 def _literals(segments: Sequence[str]) -> str:

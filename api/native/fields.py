@@ -91,7 +91,10 @@ def body_from_json(
         )
     raw = bytes(value)
     if raw[0] == 0x22:  # a quotation mark
-        return _decode_text(raw, field), ""
+        try:
+            return _text.decode(raw).encode(), ""
+        except ValueError:
+            raise _not_utf8(field) from None
     return _compacted(raw, field), JSON
 
 
@@ -100,13 +103,6 @@ def _check_alone(value: Any, field: str) -> None:
         raise ValidationFailed.at(
             f"/{field}_base64", f"Specify only one of '{field}' and '{field}_base64'", "conflict"
         )
-
-
-def _decode_text(raw: bytes, field: str) -> bytes:
-    try:
-        return _text.decode(raw).encode()
-    except ValueError:
-        raise _not_utf8(field) from None
 
 
 def _compacted(raw: bytes, field: str) -> bytes:

@@ -99,7 +99,7 @@ class _MessageFields(msgspec.Struct, kw_only=True, gc=False, forbid_unknown_fiel
             self.content_type or own_content_type,
             self.group,
             self.dedup_id,
-            optional_ms(self.delay_seconds),
+            None if self.delay_seconds is None else to_ms(self.delay_seconds),
             ttl_ms=to_ms(self.ttl_seconds) if self.ttl_seconds else 0,
             priority=self.priority,
         )

@@ -6,13 +6,13 @@ from typing import Annotated
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from api.native.fields import optional_ms, rfc3339
+from api.native.fields import rfc3339, to_ms
 from api.native.messages import NackDelaySeconds, Time, VisibilitySeconds
 from api.native.problems import ItemError, item_error
 from api.observability.metric_buffers import ProtocolMetrics, count_rejected
 from storage.domain import limits
 from storage.domain.errors import ValidationFailed
-from storage.domain.queues.message import SettleAction, Settled, Settlement
+from storage.domain.queues.message import SETTLED, SettleAction, Settled, Settlement
 
 Reason = Annotated[str, Meta(max_length=limits.REASON_CHARACTERS_MAX)]
 """Reason of a nack or reject."""
@@ -43,15 +43,16 @@ class SettlementIn(msgspec.Struct, gc=False, forbid_unknown_fields=True):
 
     def to_domain(self) -> Settlement:
         """Convert the settlement. Raises ValidationFailed for an extension without a duration."""
-        if self.visibility_timeout_seconds is None and self.action is SettleAction.EXTEND:
+        delay_s, timeout_s = self.delay_seconds, self.visibility_timeout_seconds
+        if timeout_s is None and self.action is SettleAction.EXTEND:
             raise ValidationFailed.at(
                 "/visibility_timeout_seconds", "Required to extend", "required"
             )
         return Settlement(
             self.receipt_handle,
             self.action,
-            optional_ms(self.delay_seconds),
-            optional_ms(self.visibility_timeout_seconds) or 0,
+            None if delay_s is None else to_ms(delay_s),
+            0 if timeout_s is None else to_ms(timeout_s),
             self.reason,
             self.details,
         )
@@ -95,8 +96,12 @@ class SettleResults(msgspec.Struct):
 _OK = SettledOut(status="ok")
 
 
-def settled_out(settled: Settled) -> SettledOut:
-    """Convert the result of one settlement."""
+def settle_results(settled: Sequence[Settled]) -> list[SettledOut]:
+    """Convert the results of a call."""
+    return [_OK if one is SETTLED else _settled_out(one) for one in settled]
+
+
+def _settled_out(settled: Settled) -> SettledOut:
     if settled.error is not None:
         return SettledOut(status="error", error=item_error(settled.error))
     if settled.visible_at_ms is not None:

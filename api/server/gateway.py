@@ -13,6 +13,7 @@ from collections.abc import AsyncGenerator, Sequence
 from functools import lru_cache, partial
 from typing import Any
 
+import msgspec
 from fastapi import FastAPI
 from starlette.types import ASGIApp, Receive, Scope, Send
 
@@ -197,7 +198,7 @@ class Gateway:
             )
             if served.pieces is not None:
                 watched = self._revalidator.guarded(principal, served.pieces)
-                served = served._replace(pieces=watched)
+                served = msgspec.structs.replace(served, pieces=watched)
         except ClientDisconnected:
             context = RequestContext(principal, trace, started)
             self._recorder.note(route.operation, CLIENT_CLOSED_REQUEST_STATUS, request_id, context)

@@ -12,6 +12,7 @@ from api.types import RequestHeaders
 
 Headers = list[tuple[bytes, bytes]]
 
+_NO_CONTENT = HTTPStatus.NO_CONTENT.value
 _STATUS_LINES = {
     status.value: f"HTTP/1.1 {status.value} {status.phrase}\r\n".encode() for status in HTTPStatus
 }
@@ -23,7 +24,7 @@ def encode_head(
     """Encode the status line and the headers; a streaming response has no length."""
     if answer.pieces is not None:
         length = b"transfer-encoding: chunked\r\n" if is_chunked else b""
-    elif answer.status == HTTPStatus.NO_CONTENT:
+    elif answer.status == _NO_CONTENT:
         length = b""
     else:
         length = b"content-length: %d\r\n" % len(answer.body)

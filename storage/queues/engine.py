@@ -353,7 +353,8 @@ class Queues:
         if not 1 <= len(settlements) <= limits.SETTLEMENTS_MAX:
             raise BatchTooLarge(f"A call must settle 1 to {limits.SETTLEMENTS_MAX} deliveries.")
         for settlement in settlements:
-            check_settlement(settlement)
+            if settlement.action is not _ACK:
+                check_settlement(settlement)
         return self._executor.run(name, partial(self._settle, settlements, any_delivery))
 
     async def _settle(
@@ -417,6 +418,7 @@ class Queues:
         return result
 
 
+_ACK = SettleAction.ACK  # has no times and no reason
 _NOTHING = HotReceive([], 0, -1, 0)
 _NEVER_USED = SweepResult(0, 0, False)
 _INVALID = Settled(ErrorCode.RECEIPT_HANDLE_INVALID)

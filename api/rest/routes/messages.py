@@ -15,7 +15,6 @@ from api.native.fields import (
     idempotency_key,
     optional_ms,
     stated_content_type,
-    total_bytes,
     trace_headers,
 )
 from api.native.messages import (
@@ -35,7 +34,7 @@ from api.native.settlements import (
     SettlementOrBatch,
     SettleResults,
     count_settled,
-    settled_out,
+    settle_results,
 )
 from api.observability.tracing import contexts_of
 from api.rest.schemas.browsed_message import (
@@ -88,12 +87,14 @@ async def send_messages(call: Call[Items[NewMessage]]) -> SentMessages | SentMes
     is then one object.
     """
     callers = trace_headers(call.headers)
-    messages = with_callers_trace(call.body.values, callers)
+    messages = call.body.values
+    if callers:
+        messages = with_callers_trace(messages, callers)
     if call.trace is not None:
         own = (context_of(message.headers) for message in call.body.values)
         call.trace.add_links(own, len(messages))
         messages = messages if callers else with_span_context(messages, call.trace)
-    call.metrics.received(len(messages), total_bytes([message.body for message in messages]))
+    call.metrics.received(len(messages), sum([len(message.body) for message in messages]))
     sent = await call.storage.queues.send(
         call.queue, messages, idempotency_key=idempotency_key(call.headers)
     )
@@ -169,7 +170,7 @@ async def settle_messages(call: Call[Items[Settlement]]) -> SettleResults:
     settlements = call.body.values
     settled = await call.storage.queues.settle(call.queue, settlements)
     count_settled(call.metrics, settlements, settled)
-    return SettleResults([settled_out(one) for one in settled])
+    return SettleResults(settle_results(settled))
 
 
 @fast_routes.get("/v1/queues/{queue}/messages", action=Action.QUEUE_PEEK)

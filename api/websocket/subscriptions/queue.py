@@ -10,7 +10,7 @@ import msgspec
 from api.native.fields import optional_ms, to_ms
 from api.native.messages import ReceivedMessageOut
 from api.native.problems import error_of
-from api.native.settlements import count_settled, settled_out
+from api.native.settlements import count_settled, settle_results
 from api.observability.metric_buffers import ProtocolMetrics
 from api.observability.tracing import RECEIVE, Tracing, contexts_of
 from api.websocket.connection import SocketClosed
@@ -267,7 +267,7 @@ class QueueSubscription:
     async def _answer(self, frame: Settling, settled: Sequence[Settled]) -> None:
         try:
             if frame.id is not None:
-                results = [settled_out(one) for one in settled]
+                results = settle_results(settled)
                 failed = sum(one.error is not None for one in settled)
                 await self._session.send(ServerOk(frame.id, list(results), failed))
                 return

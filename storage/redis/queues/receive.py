@@ -39,7 +39,8 @@ class Receives(QueueCoalescingKey):
 
     def commands(self, parts: Sequence[ReceivePart]) -> list[tuple[Command, int]]:
         """Return one script call for about every RECEIVE_MESSAGES_MAX messages."""
-        runs = runs_of(parts, lambda part: part.messages_max, limits.RECEIVE_MESSAGES_MAX)
+        counts = [part.messages_max for part in parts]
+        runs = runs_of(parts, counts, limits.RECEIVE_MESSAGES_MAX)
         return [(self._command(run), len(run)) for run in runs]
 
     def _command(self, parts: Sequence[ReceivePart]) -> Command:

@@ -75,7 +75,7 @@ class Settles(QueueCoalescingKey):
 
     def commands(self, parts: Sequence[SettlePart]) -> list[tuple[Command, int]]:
         """Return one script call for about every SETTLEMENTS_MAX settlements."""
-        runs = runs_of(parts, lambda part: part.count, limits.SETTLEMENTS_MAX)
+        runs = runs_of(parts, [part.count for part in parts], limits.SETTLEMENTS_MAX)
         return [(self._command(run), len(run)) for run in runs]
 
     def _command(self, parts: Sequence[SettlePart]) -> Command:

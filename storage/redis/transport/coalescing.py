@@ -8,7 +8,7 @@ callers.
 """
 
 import asyncio
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Hashable, Sequence
 from typing import Any, Protocol, TypeVar
 
 from storage.concurrency.tasks import give
@@ -137,8 +137,9 @@ class CoalescedBatch:
         else:
             answers = self.gatherer.answers([part for part, _ in waiting], reply)
         for (part, done), answer in zip(waiting, answers, strict=True):
-            give(done, answer)
-            if done.cancelled() and not isinstance(answer, Exception):
+            if not done.done():
+                give(done, answer)
+            elif done.cancelled() and not isinstance(answer, Exception):
                 self.gatherer.abandoned(part, answer)
 
     def fail(self, error: Exception) -> None:
@@ -268,17 +269,19 @@ class FlushQueue:
             work.fail(error)
 
 
-def runs_of(parts: Sequence[P], weight: Callable[[P], int], weight_max: int) -> list[list[P]]:
+def runs_of(parts: Sequence[P], weights: Sequence[int], weight_max: int) -> list[list[P]]:
     """Divide the parts, in order, into runs that weigh at most `weight_max`.
 
     A part that is heavier by itself is a run of its own.
     """
+    if sum(weights) <= weight_max:
+        return [list(parts)]
     runs: list[list[P]] = [[]]
     total = 0
-    for part in parts:
-        total += weight(part)
+    for part, own in zip(parts, weights, strict=True):
+        total += own
         if runs[-1] and total > weight_max:
             runs.append([])
-            total = weight(part)
+            total = own
         runs[-1].append(part)
     return runs

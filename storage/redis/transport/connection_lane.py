@@ -115,7 +115,8 @@ class Lane:
     ) -> "asyncio.Future[Any]":
         """Queue a part to be coalesced with those of equal gatherers. Raises StorageBusy."""
         done = self._queue.gather(gatherer, part, size_bytes, weight, self.link.store)
-        self._wake_worker()
+        if self._idle:
+            self._wake_worker()
         return done
 
     def _wake_worker(self) -> None:

@@ -87,9 +87,6 @@ class Pipeline:
     def _route_of(self, key: bytes) -> _Route:
         return self._route(self.nodes.url_of(key)) if self.nodes.is_cluster else self._seed
 
-    def _writes_for(self, gatherer: Coalescer) -> Lane:
-        return (self._route_of(gatherer.key) if self.nodes.is_cluster else self._seed).writes
-
     async def close(self) -> None:
         """Fail the waiting calls, and disconnect."""
         for route in list(self._routes.values()):
@@ -115,14 +112,16 @@ class Pipeline:
     def gather(self, gatherer: Coalescer, part: Any, size_bytes: int) -> "asyncio.Future[Any]":
         """Queue `part`, of about that size, to be coalesced with parts of equal gatherers."""
         weight = PART_WEIGHT if size_bytes < PART_BYTES_SMALL else COMMAND_WEIGHT
-        return self._writes_for(gatherer).gather(gatherer, part, size_bytes, weight)
+        route = self._route_of(gatherer.key) if self.nodes.is_cluster else self._seed
+        return route.writes.gather(gatherer, part, size_bytes, weight)
 
     async def gathered(self, gatherer: Coalescer, part: Any, size_bytes: int) -> Any:
         """Run a part that costs as much as a single call, and return its answer.
 
         The answer must not get lost on its way to its caller: see `Coalescer.abandoned`.
         """
-        done = self._writes_for(gatherer).gather(gatherer, part, size_bytes, COMMAND_WEIGHT)
+        route = self._route_of(gatherer.key) if self.nodes.is_cluster else self._seed
+        done = route.writes.gather(gatherer, part, size_bytes, COMMAND_WEIGHT)
         try:
             return await done
         except asyncio.CancelledError:
