@@ -8,7 +8,7 @@ from api.types import RequestHeaders
 
 HEADER = b"x-request-id"
 
-_process = secrets.token_hex(6)
+_process = secrets.token_hex(6).encode()
 _numbers = count(secrets.randbelow(2**24))
 _SAFE = re.compile(rb"[A-Za-z0-9_.:/+=-]{1,128}")
 
@@ -21,4 +21,4 @@ def request_id_of(headers: RequestHeaders) -> bytes:
     given = headers.get(HEADER)
     if given is not None and _SAFE.fullmatch(given):
         return given
-    return f"{_process}{next(_numbers):08x}".encode()
+    return b"%b%08x" % (_process, next(_numbers))

@@ -8,6 +8,7 @@ the message's arrival by the clock of the store.
 
 import asyncio
 from collections.abc import Iterable
+from functools import lru_cache
 from operator import add
 
 import attrs
@@ -43,11 +44,7 @@ class AcknowledgeTimes:
         buckets = counts.buckets
         for (settlement, handle), result in zip(verdicts, settled, strict=True):
             if result is SETTLED and settlement.action is SettleAction.ACK:
-                elapsed_ms = now_ms - handle.arrival_ms
-                if 0 <= elapsed_ms < _SHORT_MS:
-                    buckets[_SHORT[elapsed_ms]] += 1
-                else:
-                    buckets[_bucket_of(elapsed_ms)] += 1
+                buckets[_bucket_of(now_ms - handle.arrival_ms)] += 1
 
     def _add(self, queue: Queue) -> "_Counts | None":
         """Begin to count for a queue; None if as many are counted as may be."""
@@ -94,11 +91,10 @@ class _Counts:
         return {bucket: count for bucket, count in enumerate(self.buckets) if count}
 
 
+@lru_cache(2**13)
 def _bucket_of(elapsed_ms: int) -> int:
+    """Return the bucket of a time; times repeat, and a look-up costs a third of computing it."""
     return bucket_of(min(max(0, elapsed_ms), _LONGEST_MS), limits.ACKNOWLEDGE_TIMES_SUB_BITS)
 
 
 _LONGEST_MS = 2**40
-_SHORT_MS = 2**13
-_SHORT = [_bucket_of(ms) for ms in range(_SHORT_MS)]
-"""Buckets of common times: a look-up costs a third of computing it."""
