@@ -47,15 +47,20 @@ class Sends(QueueCoalescingKey):
 
     def commands(self, parts: Sequence[SendPart]) -> list[tuple[Command, int]]:
         """Return one script call for about every BATCH_MESSAGES_MAX messages."""
-        runs = runs_of(parts, lambda part: len(part.encoded), limits.BATCH_MESSAGES_MAX)
+        counts = [len(part.encoded) for part in parts]
+        runs = runs_of(parts, counts, limits.BATCH_MESSAGES_MAX)
         return [(self._command(run), len(run)) for run in runs]
 
     def _command(self, parts: Sequence[SendPart]) -> Command:
         spec = self.queue.spec
         arguments: list[Argument] = []
         for part in parts:
-            claims = _encoder.encode(part.claims) if part.claims else b""
-            arguments += (len(part.encoded), part.idempotency_key, part.fingerprint, claims)
+            count = len(part.encoded)
+            if part.idempotency_key or part.claims:
+                claims = _encoder.encode(part.claims) if part.claims else b""
+                arguments += (-count, part.idempotency_key, part.fingerprint, claims)
+            else:
+                arguments.append(count)
             for pair in part.encoded:
                 arguments += pair
         return command_of(

@@ -5,9 +5,10 @@
 --          7 messages the queue may hold, 0 for no limit  8 bytes it may hold, 0 for no limit  9 what happens when
 --          a part would be too much: 'reject', 'drop_oldest' or 'dead_letter'  10 '1': shown as a stream
 --          11 events of its history at most, 0 for no history  12 monotonic producers at most
---          then for each part: the number of its messages, its key or empty, the fingerprint of its content, empty or
---          MessagePack claims of monotonic producers (lib/writer_watermarks.lua), and two for each message: a batch v1 and its options: empty, or
---          MessagePack { delay ms, group, deduplication key, time to live ms or 0, priority }
+--          then for each part: the number of its messages, negative if three follow it: its key or empty, the fingerprint
+--          of its content, empty or MessagePack claims of monotonic producers (lib/writer_watermarks.lua); and two for
+--          each message: a batch v1 and its options: empty, or MessagePack { delay ms, group, deduplication key,
+--          time to live ms or 0, priority }
 -- Returns  { OK, now_ms, offsets left below the ceiling, { KEY_REUSED } or { SENT, first offset } when a
 --          part's offsets follow one another, or { MIXED, offset... } with -1 - offset for a duplicate, or
 --          { QUEUE_FULL } when nothing of the part was added; of a part with claims also { RISEN_BEFORE } when all of
@@ -30,7 +31,7 @@
 -- @include writer_watermarks
 local SENT, MIXED, KEY_REUSED, QUEUE_FULL = 0, 1, 2, 3
 local RISEN_BEFORE, STRADDLES, PRODUCER_OVER, PRODUCERS_FULL = 4, 5, 6, 7
-local FIRST_PART, PART_ARGS = 13, 4
+local FIRST_PART = 13
 local LONG = 900000  -- ms; SQS knows no longer delay
 
 fifo = ARGV[3] == '1'
@@ -39,8 +40,11 @@ local held = redis.call('HMGET', K.meta, 'next', 'ceiling', 'store_epoch', 'dele
 local wanted, index = 0, FIRST_PART
 while index <= #ARGV do
   local messages = tonumber(ARGV[index])
+  if messages < 0 then
+    messages, index = -messages, index + 3
+  end
   wanted = wanted + messages
-  index = index + PART_ARGS + 2 * messages
+  index = index + 1 + 2 * messages
 end
 local refused = refusal(held[1], held[2], held[3], held[4], ARGV[2], wanted)
 if refused then
@@ -244,18 +248,22 @@ end
 local answer = { OK, now, 0 }
 index = FIRST_PART
 while index <= #ARGV do
-  local messages, key, fingerprint, claims = tonumber(ARGV[index]), ARGV[index + 1], ARGV[index + 2], ARGV[index + 3]
+  local messages, key, fingerprint, claims = tonumber(ARGV[index]), '', '', ''
+  if messages < 0 then
+    messages, key, fingerprint, claims = -messages, ARGV[index + 1], ARGV[index + 2], ARGV[index + 3]
+    index = index + 3
+  end
   local verdict = key ~= '' and answered_before(key, fingerprint)
   if claims ~= '' then
-    verdict = send_sequenced(index + PART_ARGS, messages, cmsgpack.unpack(claims))
+    verdict = send_sequenced(index + 1, messages, cmsgpack.unpack(claims))
   elseif not verdict then
-    verdict = send_part(index + PART_ARGS, messages)
+    verdict = send_part(index + 1, messages)
     if key ~= '' and verdict[1] ~= QUEUE_FULL then
       remember_answer(key, fingerprint, verdict, messages)
     end
   end
   table.insert(answer, verdict)
-  index = index + PART_ARGS + 2 * messages
+  index = index + 1 + 2 * messages
 end
 
 write_together()
