@@ -12,9 +12,11 @@ In open mode signatures are not checked: only local callers are admitted, and ea
 
 import re
 import time
+from collections.abc import Awaitable
 from functools import partial
 from typing import Any
 
+import msgspec
 from starlette.types import Receive
 
 from api.auth.audit import Caller, address_of, failure_outcome
@@ -32,7 +34,6 @@ from api.aws.protocol.service import AwsCall, Operation, OperationResult, Servic
 from api.aws.protocol.sigv4 import SignedRequest
 from api.errors import ClientDisconnected, HttpError
 from api.http.body import read_body
-from api.http.public_url import base_url_of
 from api.http.request import FastRequest
 from api.http.request_spans import start_span
 from api.http.responses import (
@@ -118,11 +119,13 @@ class AwsEndpoint:
             return RouteMatch(self._answer_get, False, segments)
         return None
 
-    async def _answer_post(self, request: FastRequest, receive: Receive | None) -> Response | None:
+    def _answer_post(
+        self, request: FastRequest, receive: Receive | None
+    ) -> Awaitable[Response | None]:
         target = request.headers.get(b"x-amz-target")
         if target is None or self._is_foreign_form(request, target):
-            return await self.answer_form("POST", request, receive)
-        return await self.answer(JsonProtocol(self._service, request, target), request, receive)
+            return self.answer_form("POST", request, receive)
+        return self.answer(JsonProtocol(self._service, request, target), request, receive)
 
     def _is_foreign_form(self, request: FastRequest, target: bytes) -> bool:
         """Return whether this is a Query call despite a foreign target.
@@ -132,15 +135,17 @@ class AwsEndpoint:
         kind = request.headers.get(b"content-type", b"")
         return kind.startswith(_FORM) and not target.startswith(self._prefix)
 
-    async def _answer_get(self, request: FastRequest, receive: Receive | None) -> Response | None:
-        return await self.answer_form("GET", request, receive)
+    def _answer_get(
+        self, request: FastRequest, receive: Receive | None
+    ) -> Awaitable[Response | None]:
+        return self.answer_form("GET", request, receive)
 
-    async def answer_form(
+    def answer_form(
         self, method: str, request: FastRequest, receive: Receive | None
-    ) -> Response | None:
+    ) -> Awaitable[Response | None]:
         """Answer a request of the Query protocol."""
         wire = QueryProtocol(self._service, request, method)
-        return await self.answer(wire, request, receive, method)
+        return self.answer(wire, request, receive, method)
 
     async def answer(
         self,
@@ -180,8 +185,6 @@ class AwsEndpoint:
                 storage,
                 principal,
                 operation.action,
-                self._context.public_url
-                or base_url_of(request.headers, secure=self._context.secure),
                 request.is_connected,
                 self._context,
                 account,
@@ -195,9 +198,8 @@ class AwsEndpoint:
                 answer = await operation.handler(call)
             encoded = wire.answer(operation, answer, request_id)
             if encoded.pieces is not None:
-                encoded = encoded._replace(
-                    pieces=self._revalidator.guarded(principal, encoded.pieces)
-                )
+                watched = self._revalidator.guarded(principal, encoded.pieces)
+                encoded = msgspec.structs.replace(encoded, pieces=watched)
         except ClientDisconnected:
             context = RequestContext(principal, trace, started)
             self._recorder.note(name, CLIENT_CLOSED_REQUEST_STATUS, request_id, context)

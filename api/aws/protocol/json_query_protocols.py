@@ -7,7 +7,7 @@ Query     Action=<n>                   parameters (`codecs.query`)   XML (`codec
 """
 
 from collections.abc import AsyncGenerator
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 import msgspec
 
@@ -35,7 +35,7 @@ _UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 _json = msgspec.json.Encoder()
 
 
-class EncodedResponse(NamedTuple):
+class EncodedResponse(msgspec.Struct, frozen=True, gc=False):
     """An encoded answer before its final headers. A streaming one has `pieces` and no body."""
 
     kind: str

@@ -7,6 +7,7 @@ import msgspec
 
 from api.aws.protocol.codecs.event_stream import EventStream
 from api.aws.protocol.errors import AwsError
+from api.http.public_url import base_url_of
 from api.observability.metric_buffers import ProtocolMetrics
 from api.observability.tracing import TraceSpan
 from api.types import RequestHeaders
@@ -38,15 +39,14 @@ class ServiceContext(msgspec.Struct, frozen=True):
 class AwsCall(msgspec.Struct, Generic[In], eq=False):
     """One call of an operation.
 
-    `address`: the service's, as in the client's request or in the settings. `account`: the only account that its addresses may
-    name; "" in open mode, where any is accepted. `trace`: its span, if tracing is enabled. `headers`, `client`: the request's.
+    `account`: the only account that its addresses may name; "" in open mode, where any is accepted. `trace`: its span, if
+    tracing is enabled. `headers`, `client`: the request's.
     """
 
     request: In
     storage: Storage
     principal: Principal
     required_action: Action | None
-    address: str
     is_client_connected: Callable[[], bool]
     context: ServiceContext
     account: str = ""
@@ -63,6 +63,12 @@ class AwsCall(msgspec.Struct, Generic[In], eq=False):
         if self.required_action is None:
             raise TypeError("an operation that everybody may do has nothing to be authorised")
         return self.required_action
+
+    @property
+    def address(self) -> str:
+        """The address of the service, as in the settings or in the client's request."""
+        context = self.context
+        return context.public_url or base_url_of(self.headers, secure=context.secure)
 
     @property
     def region(self) -> str:

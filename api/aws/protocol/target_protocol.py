@@ -8,7 +8,7 @@ The answer is in the request's own type.
 """
 
 import base64
-from collections.abc import Sequence
+from collections.abc import Awaitable, Sequence
 from typing import Any
 
 import msgspec
@@ -142,10 +142,12 @@ def _headers(request_id: bytes) -> tuple[tuple[bytes, bytes], ...]:
 class TargetEndpoint(AwsEndpoint):
     """Endpoint of one such service, with one route for every path."""
 
-    async def answer_target(self, request: FastRequest, receive: Receive | None) -> Response | None:
+    def answer_target(
+        self, request: FastRequest, receive: Receive | None
+    ) -> Awaitable[Response | None]:
         """Answer a request whose target names an operation."""
         target = request.headers.get(b"x-amz-target", b"")
-        return await self.answer(TargetProtocol(self._service, request, target), request, receive)
+        return self.answer(TargetProtocol(self._service, request, target), request, receive)
 
 
 class ServiceRouter:
@@ -171,16 +173,16 @@ class ServiceRouter:
             return match
         answer_otherwise = match.answer
 
-        async def answer(request: FastRequest, receive: Receive | None) -> Response | None:
+        def answer(request: FastRequest, receive: Receive | None) -> Awaitable[Response | None]:
             target = request.headers.get(b"x-amz-target")
             if target is None:
                 form = self._forms.get(service_of(request))
                 if form is not None:
-                    return await form.answer_form(method, request, receive)
-                return await answer_otherwise(request, receive)
+                    return form.answer_form(method, request, receive)
+                return answer_otherwise(request, receive)
             endpoint = self._targets.get(target.partition(b".")[0])
             if endpoint is None or method != "POST":
-                return await answer_otherwise(request, receive)
-            return await endpoint.answer_target(request, receive)
+                return answer_otherwise(request, receive)
+            return endpoint.answer_target(request, receive)
 
         return RouteMatch(answer, match.takes_body, match.segments)

@@ -22,7 +22,7 @@ from api.aws.sqs.shapes import (
 )
 from storage.domain.access.permissions import Action
 from storage.domain.errors import ErrorCode
-from storage.domain.queues.message import SettleAction, Settled, Settlement
+from storage.domain.queues.message import SETTLED, SettleAction, Settled, Settlement
 from storage.domain.queues.queue import Queue
 
 operations = Operations()
@@ -54,7 +54,10 @@ async def delete_message_batch(call: AwsCall[DeleteMessageBatch]) -> DeleteMessa
     settled = await _delete(call, queue, list(handles.values()))
     pairs = zip(handles.items(), settled, strict=True)
     successful, refused = results_of(
-        {name: refusal(verdict, handle) for (name, handle), verdict in pairs}
+        {
+            name: None if verdict is SETTLED else refusal(verdict, handle)
+            for (name, handle), verdict in pairs
+        }
     )
     return DeleteMessageBatchResult(successful or None, refused or None)
 

@@ -39,8 +39,9 @@ _ENTRY = "SendMessageBatchRequestEntry"
 async def send_message(call: AwsCall[SendMessage]) -> SendMessageResult:
     """Add a message to a queue."""
     request = call.request
-    required(request.queue_url, "QueueUrl")
-    required(request.message_body, "MessageBody")
+    if not (request.queue_url and request.message_body):
+        required(request.queue_url, "QueueUrl")
+        required(request.message_body, "MessageBody")
     queue = await queue_at(call, request.queue_url)
     message = new_message(request, queue, call.headers, call.trace)
     [sent] = await _send(call, queue, [message])

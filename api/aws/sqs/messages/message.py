@@ -98,8 +98,12 @@ def new_message(
         _check_delay(delay_seconds, queue)
         if queue.spec.type is QueueType.FIFO:  # 0 means the queue's own delay
             delay_seconds = None
-    headers = attributes_to_headers(request.message_attributes)
-    system = system_attributes_to_headers(request.message_system_attributes)
+    headers: Headers = ()
+    system: Headers = ()
+    if request.message_attributes:
+        headers = attributes_to_headers(request.message_attributes)
+    if request.message_system_attributes:
+        system = system_attributes_to_headers(request.message_system_attributes)
     message = NewMessage(
         text.encode(),
         headers,
@@ -150,14 +154,15 @@ def digests_of(message: NewMessage, request: MessageFields) -> Digests:
 
     System attributes count only if the sender gave them as such.
     """
+    body = body_digest(message.body)
+    if not (message.headers or message.system):
+        return Digests(body, None, None)
     system = [
         (TRACE_HEADER, kind, value)
         for name, kind, value in message.system
         if name == TRACE_NAME and request.message_system_attributes
     ]
-    return Digests(
-        body_digest(message.body), attributes_digest(message.headers), attributes_digest(system)
-    )
+    return Digests(body, attributes_digest(message.headers), attributes_digest(system))
 
 
 def sequence_number(sent: SentMessage | ReceivedMessage, queue: Queue) -> str | None:
@@ -191,8 +196,8 @@ def received_message(
         md5_of_body=body_digest(returned_body),
         body=body,
         attributes=_system_attributes(message, queue, system_names, arns) if arns else None,
-        md5_of_message_attributes=attributes_digest(headers),
-        message_attributes=attribute_values(headers),
+        md5_of_message_attributes=attributes_digest(headers) if headers else None,
+        message_attributes=attribute_values(headers) if headers else None,
     )
 
 
