@@ -10,7 +10,7 @@ from storage.domain.log.record_batch import (
     GROUP,
     Header,
     Record,
-    encode_batch,
+    encode_one,
 )
 from storage.domain.queues.message import NewMessage
 from storage.domain.queues.queue import DedupScope, QueueSpec, QueueType
@@ -30,7 +30,7 @@ def encode_message(message: NewMessage, spec: QueueSpec) -> tuple[bytes, bytes]:
         reserved.append((GROUP, "", message.group.encode()))
     if dedup_id:
         reserved.append((DEDUP_ID, "", dedup_id.encode()))
-    batch = encode_batch((Record(message.body, "", (*message.headers, *reserved)),))
+    batch = encode_one(Record(message.body, "", (*message.headers, *reserved)))
     delay_ms = spec.delay_ms if message.delay_ms is None else message.delay_ms
     ttl_ms = message.ttl_ms or spec.ttl_ms
     if spec.type is QueueType.FIFO:

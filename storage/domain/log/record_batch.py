@@ -83,7 +83,7 @@ def headers_size_bytes(headers: Headers) -> int:
 def encode_batch(records: Sequence[Record]) -> bytes:
     """Encode one or more records as a batch v1."""
     if len(records) == 1:
-        return _encode_one(records[0])
+        return encode_one(records[0])
     return _encoder.encode(
         BatchColumns(
             VERSION,
@@ -96,7 +96,8 @@ def encode_batch(records: Sequence[Record]) -> bytes:
     )
 
 
-def _encode_one(record: Record) -> bytes:
+def encode_one(record: Record) -> bytes:
+    """Encode a record as a batch of one, the form of every queue message."""
     return _encoder.encode(
         BatchColumns(
             VERSION,

@@ -191,7 +191,8 @@ class Queue(msgspec.Struct, frozen=True, kw_only=True):
     def check_message(self, message: NewMessage) -> None:
         """Raise ValidationFailed or MessageTooLarge unless the queue accepts the message."""
         size_bytes = message.size_bytes
-        if size_bytes or not message.is_copy:
+        is_fitting = 0 < size_bytes <= self.spec.message_bytes_max
+        if not is_fitting and (size_bytes or not message.is_copy):
             self.check_size(size_bytes)
         if message.headers:
             check_header_names(message.headers)

@@ -1,6 +1,6 @@
 """Sending messages: coalesces the sends of one flush to one queue."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -96,15 +96,18 @@ class Sends(QueueCoalescingKey):
         """Do nothing: sent messages stay."""
 
     def _answer(self, part: SendPart, verdict: Reply, left: int) -> PartSent | Exception:
+        log_id = self.queue.log_id
+        if verdict[0] == _SENT:
+            first = verdict[1]
+            offsets = range(first, first + len(part.encoded))
+            return PartSent([SentMessage(message_id(log_id, one), one) for one in offsets], left)
         match verdict:
-            case [0, first]:
-                offsets: Iterable[int] = range(first, first + len(part.encoded))
             case [1, *stored_offsets]:
-                offsets = stored_offsets
+                return PartSent([_sent(log_id, offset) for offset in stored_offsets], left)
             case [2]:
                 return IdempotencyKeyReused()
             case [4]:
-                offsets = ()
+                return PartSent([], left)
             case [5, lasts]:
                 return PartialDuplicate(lasts)
             case [6]:
@@ -113,7 +116,9 @@ class Sends(QueueCoalescingKey):
                 return TooManyProducers()
             case _:
                 return QueueFull()
-        return PartSent([_sent(self.queue.log_id, offset) for offset in offsets], left)
+
+
+_SENT = 0  # added, at offsets that follow one another: most verdicts
 
 
 def _sent(log_id: LogId, offset: int) -> SentMessage:

@@ -206,21 +206,21 @@ class FlushQueue:
 
     def call(self, command: Command, store: Store) -> "asyncio.Future[Reply]":
         """Add one command. Raises StorageBusy."""
-        done = self._admit(COMMAND_WEIGHT)
-        self._works.append(CoalescedCall(command, done, store))
-        return done
+        return self._add(CoalescedCall(command, self._loop.create_future(), store))
 
     def redirect(self, command: Command, store: Store) -> "asyncio.Future[Reply]":
         """Add a redirected command. Raises StorageBusy."""
-        done = self._admit(COMMAND_WEIGHT)
-        self._works.append(Redirected(command, done, store))
-        return done
+        return self._add(Redirected(command, self._loop.create_future(), store))
 
     def gather(
         self, gatherer: Coalescer, part: Any, size_bytes: int, weight: int, store: Store
     ) -> "asyncio.Future[Any]":
         """Add a part to those of equal gatherers. Raises StorageBusy."""
-        done = self._admit(weight)
+        if self._callers >= self._callers_max:
+            raise StorageBusy
+        self._callers += 1
+        self.weight += weight
+        done: asyncio.Future[Any] = self._loop.create_future()
         alike = gatherer.alike
         batch = self._batches.get(alike)
         if batch is None:
@@ -234,12 +234,13 @@ class FlushQueue:
             del self._batches[alike]  # full: the next part starts another batch
         return done
 
-    def _admit(self, weight: int) -> "asyncio.Future[Any]":
+    def _add(self, call: CoalescedCall) -> "asyncio.Future[Reply]":
         if self._callers >= self._callers_max:
             raise StorageBusy
         self._callers += 1
-        self.weight += weight
-        return self._loop.create_future()
+        self.weight += COMMAND_WEIGHT
+        self._works.append(call)
+        return call.done
 
     def take(self) -> Flush:
         """Remove the first work, and return it as a flush.
