@@ -56,6 +56,44 @@ local function new_record(arrival, group, size)
   return { 0, 0, arrival, size, 0, group, 0, 0, 0, 0, 0, 0 }
 end
 
+-- What lies behind the group of a record as it was sent: receives before to priority.
+local NO_PAST = '\0\0\0\0\0\0'
+
+-- Pack the record of a message of a group as it is sent: new_record, without the table.
+local function packed_as_sent(arrival, size, group)
+  return '\156\0\0' .. cmsgpack.pack(arrival, size, 0, group) .. NO_PAST
+end
+
+-- The whole number that MessagePack has at a place of a string, and the place behind it.
+local function number_at(packed, place)
+  local kind, a, b, c, d, e, f, g, h = string.byte(packed, place, place + 8)
+  if kind < 128 then
+    return kind, place + 1
+  elseif kind == 204 then
+    return a, place + 2
+  elseif kind == 205 then
+    return a * 256 + b, place + 3
+  end
+  local high = ((a * 256 + b) * 256 + c) * 256 + d
+  if kind == 206 then
+    return high, place + 5
+  end
+  return high * 4294967296 + ((e * 256 + f) * 256 + g) * 256 + h, place + 9
+end
+
+-- The group in a packed record whose size is at a place, without unpacking the rest.
+local function group_at(packed, size_place)
+  local _, renewed_place = number_at(packed, size_place)
+  local _, place = number_at(packed, renewed_place)
+  local kind, a, b = string.byte(packed, place, place + 2)
+  if kind < 192 then
+    return string.sub(packed, place + 1, place + kind - 160)
+  elseif kind == 217 then
+    return string.sub(packed, place + 2, place + 1 + a)
+  end
+  return string.sub(packed, place + 3, place + 2 + a * 256 + b)
+end
+
 local function record_of(offset)
   local packed = redis.call('HGET', K.records, offset)
   return packed and cmsgpack.unpack(packed)
@@ -101,13 +139,16 @@ local function keep_no_more(offset)
 end
 
 -- The batch of a message: it is in the log, or was kept when the log was trimmed past it.
-local function batch_of(offset, record)
-  local id = entry_id(offset, record)
+local function batch_at(offset, id)
   local found = redis.call('XRANGE', K.log, id, id)[1]
   if found then
     return found[2][2]
   end
   return kept_batch(offset)
+end
+
+local function batch_of(offset, record)
+  return batch_at(offset, entry_id(offset, record))
 end
 
 -- Remove a message's body and record, wherever the body is.

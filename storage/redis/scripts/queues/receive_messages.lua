@@ -121,6 +121,33 @@ end
 -- offset. Each is popped already.
 local heads, records_ahead, batches_ahead = {}, {}, {}
 
+-- The same of a message of a group: its record is as it was sent, so what changes is told without unpacking it. Gives
+-- false when it is not, or when its time is over.
+local packed_now = cmsgpack.pack(now)
+
+local function hand_out_as_sent(offset, packed, group)
+  if string.sub(packed, 1, 4) ~= '\156\0\0\207' then
+    return false
+  end
+  local arrival, size_place = number_at(packed, 4)
+  local _, renewed_place = number_at(packed, size_place)
+  if arrival + retention_ms <= now
+    or string.sub(packed, renewed_place) ~= '\0' .. cmsgpack.pack(group) .. NO_PAST then
+    return false
+  end
+  local id, out = offset .. '-' .. word(arrival), #leased
+  local batch = batches_ahead[offset] or batch_at(offset, id)
+  leased[out + 1], leased[out + 2] = deadline, offset
+  recorded[out + 1] = offset
+  recorded[out + 2] = before_arrival .. string.sub(packed, 4, -4) .. packed_now .. '\0' .. after_expiry
+  bytes = bytes + #batch
+  if noted_max then
+    note(offset, 'delivered', visible_at, 1, consumer)
+  end
+  answer[#answer + 1] = { id, batch }
+  return true
+end
+
 -- Gives true when the message went out, false when its time was over or it left for another queue.
 local function take(offset, record)
   if expired(record, now, retention_ms) then
@@ -136,6 +163,10 @@ local function take(offset, record)
   end
   hand_out(offset, record, batches_ahead[offset] or batch_of(offset, record))
   return true
+end
+
+local function take_of(group, offset, packed)
+  return hand_out_as_sent(offset, packed, group) or take(offset, cmsgpack.unpack(packed))
 end
 
 local function take_returned()
@@ -189,22 +220,40 @@ local function take_new()
   more_is_due = more_is_due or (walk_left <= 0 and tonumber(cursor) < next_offset)
 end
 
+-- Messages of a group that were popped, from the nth on, wait in their places again.
+local function unpop(waiting, offsets, nth)
+  local left = {}
+  for index = #offsets, nth, -1 do
+    left[#left + 1] = offsets[index]
+  end
+  redis.call('LPUSH', waiting, unpack(left))
+end
+
 -- As many as may be, in order, and none that lies behind one that is out.
 local function take_of_group(group)
   local waiting, out, taken = waiting_of(group), out_of(group), 0
   local barrier = barrier_of(out)
   while wants_more() and passes_left > 0 do
-    local offset = redis.call('LPOP', waiting)
-    if not offset then
+    local most = math.min(messages_max - (#answer - HEAD), passes_left, 100)
+    local offsets = redis.call('LPOP', waiting, most)
+    if not offsets then
       break
-    elseif tonumber(offset) >= barrier then
-      redis.call('LPUSH', waiting, offset)
+    end
+    local records, nth = redis.call('HMGET', K.records, unpack(offsets)), 1
+    while nth <= #offsets and tonumber(offsets[nth]) < barrier and wants_more() do
+      if take_of(group, offsets[nth], records[nth]) then
+        taken = taken + 1
+        table.insert(out, offsets[nth])
+      else
+        passes_left = passes_left - 1
+      end
+      nth = nth + 1
+    end
+    if nth <= #offsets then
+      unpop(waiting, offsets, nth)
       break
-    elseif take(offset, record_of(offset)) then
-      taken = taken + 1
-      table.insert(out, offset)
-    else
-      passes_left = passes_left - 1
+    elseif #offsets < most then
+      break
     end
   end
   if taken > 0 then
@@ -277,14 +326,9 @@ local function read_ahead(groups)
 end
 
 local function next_of(group)
-  local offset = heads[group]
-  if not offset then
-    offset = redis.call('LPOP', waiting_of(group))
-    return offset, offset and record_of(offset)
-  end
+  local offset = heads[group] or redis.call('LPOP', waiting_of(group))
   heads[group] = nil
-  local packed = records_ahead[offset]
-  return offset, packed and cmsgpack.unpack(packed) or record_of(offset)
+  return offset, offset and (records_ahead[offset] or redis.call('HGET', K.records, offset))
 end
 
 local function return_head(group)
@@ -298,10 +342,10 @@ end
 local function take_turn(group)
   local share = share_of(group)
   while share > 0 and wants_more() and passes_left > 0 do
-    local offset, record = next_of(group)
+    local offset, packed = next_of(group)
     if not offset then
       return 0, false
-    elseif take(offset, record) then
+    elseif take_of(group, offset, packed) then
       share = share - 1
     else
       passes_left = passes_left - 1

@@ -92,13 +92,20 @@ end
 -- Keep a message that does not simply wait in the log. In a fifo queue none is due before those sent before it.
 -- Retention counts from the sending, or from the due time of one that waits longer than LONG.
 local function keep_apart(offset, size, delay_ms, group, ttl_ms, priority)
-  local record = new_record(now, group, size)
-  record[PRIORITY] = priority
   local due = now + delay_ms
   if fifo then
     due = math.max(due, last_due)
     last_due = due
   end
+  if due <= now and group ~= '' and ttl_ms == 0 and priority == 0 then
+    if join_group(offset, group) then
+      turns[#turns + 1] = group
+    end
+    records[#records + 1], records[#records + 2] = offset, packed_as_sent(now, size, group)
+    return 0
+  end
+  local record = new_record(now, group, size)
+  record[PRIORITY] = priority
   if due > now then
     due_at = due
     if delay_ms > LONG then

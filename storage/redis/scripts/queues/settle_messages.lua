@@ -179,19 +179,6 @@ local function acknowledge_apart(offset, items)
   return (settle('ack', offset, known[1], known[2], 0, ''))
 end
 
--- The whole number that MessagePack has at a place of a string: a record's size, without unpacking the rest.
-local function number_at(packed, place)
-  local kind, a, b, c, d = string.byte(packed, place, place + 4)
-  if kind < 128 then
-    return kind
-  elseif kind == 204 then
-    return a
-  elseif kind == 205 then
-    return a * 256 + b
-  end
-  return ((a * 256 + b) * 256 + c) * 256 + d
-end
-
 -- Most calls acknowledge running leases: those leave together, in one command for each structure, and are
 -- told by the first bytes of their records. Adds a result for each to `answer`.
 local function acknowledge_together(answer, acks)
@@ -208,12 +195,12 @@ local function acknowledge_together(answer, acks)
       and deadline and tonumber(deadline) > now then
       taken[offset], results[nth] = true, DONE
       done[#done + 1], entries[#entries + 1] = offset, acks[nth * ACK_ITEMS]
-      bytes = bytes + number_at(record, #expected + 2)
+      bytes = bytes + number_at(record, #expected + 2)  -- its size follows what the handle knows
       if noted_max then
         note(offset, 'acknowledged')
       end
       if fifo then
-        local group = cmsgpack.unpack(record)[GROUP]
+        local group = group_at(record, #expected + 2)
         freed[group] = freed[group] or {}
         table.insert(freed[group], offset)
       end
