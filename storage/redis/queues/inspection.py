@@ -180,7 +180,7 @@ def _content(
 ) -> tuple[tuple[str, int, bytes, Headers, str, str], ParsedHeaders]:
     """Return the fields of a `MessageContent`, and the reserved headers."""
     record = decode_one(batch)
-    parsed = parse_headers(record)
+    parsed = parse_headers(record.headers)
     id_ = parsed.message_id or message_id(log_id, offset)
     headers = with_noted(parsed.headers, parsed.system)
     return (id_, offset, record.data, headers, parsed.content_type, parsed.group), parsed

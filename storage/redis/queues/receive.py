@@ -7,7 +7,7 @@ from storage.domain import limits
 from storage.domain.clock import ScriptTime
 from storage.domain.errors import InFlightLimitReached, ValidationFailed
 from storage.domain.limits import Limits
-from storage.domain.log.record_batch import decode_columns, decode_one
+from storage.domain.log.record_batch import Record, decode_columns, decode_one
 from storage.domain.names import LogId
 from storage.domain.queues.message import ReceiptHandle, ReceivedMessage, message_id
 from storage.domain.queues.queue import Queue
@@ -103,6 +103,7 @@ class Receives(QueueCoalescingKey):
 _FULL, _NOT_SERVED, _REFUSED = -2, -3, -4
 _ATTEMPT_CHANGED = "The messages of this attempt were settled or extended"
 _FIRST_DELIVERY = 2  # number of items of its row
+_BATCH = 2  # place of the batch in the row of any other delivery
 
 
 def _received_all(
@@ -112,7 +113,7 @@ def _received_all(
     return [
         _first_received(log_id, now_ms, visible_at_ms, *row)
         if len(row) == _FIRST_DELIVERY
-        else _received(log_id, visible_at_ms, row)
+        else _received(log_id, visible_at_ms, decode_one(row[_BATCH]), row)
         for row in rows
     ]
 
@@ -128,8 +129,9 @@ def _first_received(
     offset, arrival_ms = int(place), int(arrival)
     columns = decode_columns(batch)
     if columns.headers:
+        record = Record(columns.data, "", columns.headers[0])
         row = (offset, arrival_ms, batch, 1, 0, 0, now_ms, 1, now_ms)
-        return _received(log_id, visible_at_ms, row)
+        return _received(log_id, visible_at_ms, record, row)
     return ReceivedMessage(
         message_id(log_id, offset),
         offset,
@@ -148,10 +150,9 @@ def _first_received(
     )
 
 
-def _received(log_id: LogId, visible_at_ms: int, row: Reply) -> ReceivedMessage:
-    offset, arrival_ms, batch, receives, failures, crashes, first_ms, delivery, received_ms = row
-    record = decode_one(batch)
-    parsed = parse_headers(record)
+def _received(log_id: LogId, visible_at_ms: int, record: Record, row: Reply) -> ReceivedMessage:
+    offset, arrival_ms, _, receives, failures, crashes, first_ms, delivery, received_ms = row
+    parsed = parse_headers(record.headers)
     return ReceivedMessage(
         parsed.message_id or message_id(log_id, offset),
         offset,

@@ -15,6 +15,7 @@ from storage.domain.log.record_batch import (
     MESSAGE_ID,
     RESERVED,
     Header,
+    Headers,
     Record,
 )
 from storage.domain.names import LogId
@@ -102,14 +103,16 @@ class ParsedHeaders(msgspec.Struct, gc=False):
     system: tuple[Header, ...] = ()
 
 
-def parse_headers(record: Record) -> ParsedHeaders:
+def parse_headers(headers: Headers) -> ParsedHeaders:
     """Separate a message's reserved headers from its own ones."""
-    if not record.headers:
+    if not headers:
         return _NO_HEADERS
-    own = tuple(header for header in record.headers if not header[0].startswith(RESERVED))
-    if len(own) == len(record.headers):
+    if len(headers) == 1 and headers[0][0] == GROUP:  # most messages of a group
+        return ParsedHeaders((), group=headers[0][2].decode())
+    own = tuple([header for header in headers if not header[0].startswith(RESERVED)])
+    if len(own) == len(headers):
         return ParsedHeaders(own)
-    reserved = [header for header in record.headers if header[0].startswith(RESERVED)]
+    reserved = [header for header in headers if header[0].startswith(RESERVED)]
     values = {name: value.decode() for name, _, value in reserved if name in _OURS}
     return ParsedHeaders(
         own,
@@ -127,7 +130,7 @@ def as_stream_record(log_id: LogId, message: LogRecord) -> LogRecord:
 
     The record's key is the message's group, or its id without one.
     """
-    parsed = parse_headers(message.record)
+    parsed = parse_headers(message.record.headers)
     headers = with_noted(parsed.headers, parsed.system)
     if parsed.content_type:
         headers = (*headers, (CONTENT_TYPE, "", parsed.content_type.encode()))
