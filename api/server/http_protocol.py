@@ -19,9 +19,9 @@ bytes cannot be distinguished from a next request.
 uvicorn promises nothing about these parts of its protocol, on which the class relies; `tests/unit/http/test_http_protocol.py`
 names each of them:
 
-    read or replaced        access_log app client cycle expect_100_continue flow headers limit_concurrency loop parser pipeline
-                            root_path scheme scope server server_state tasks timeout_keep_alive timeout_keep_alive_task
-                            transport url
+    read or replaced        access_log app client connections cycle expect_100_continue flow headers limit_concurrency loop
+                            parser pipeline root_path scheme scope server server_state tasks timeout_keep_alive
+                            timeout_keep_alive_task transport url
     called                  _start_asgi_task
     called by uvicorn       _unset_keepalive_if_required handle_websocket_upgrade on_response_complete send_400_response
                             shutdown timeout_keep_alive_handler
@@ -44,6 +44,7 @@ from api.http.responses import FindRoute, Response, RouteMatch
 from api.server.close_delimited import end_with_close
 from api.server.gateway import Gateway
 from api.server.head_cache import HeadCache, ParsedHead, head_of
+from api.server.refusals import HEAD_TOO_LARGE, MALFORMED, TOO_SLOW, URL_TOO_LONG
 from api.server.response_encoder import encode_head, encode_refusal
 from api.server.slow_requests import SlowRequestMonitor, deadline_s
 from api.types import RequestHeaders
@@ -53,17 +54,6 @@ _NOTHING, _HEAD, _BODY = range(3)  # part of a request that has begun to arrive,
 
 _PATH_BYTES_MAX = 512  # longer ones take the slow path, so that the route cache stays small
 
-_HEAD_TOO_LARGE = HttpError(
-    HttpErrorCode.HEADERS_TOO_LARGE,
-    f"The request line and headers can have at most {limits.HEAD_BYTES_MAX} bytes and {limits.HEAD_HEADERS_MAX} headers.",
-)
-_URL_TOO_LONG = HttpError(
-    HttpErrorCode.URL_TOO_LONG, f"The path and query can have at most {limits.URL_BYTES_MAX} bytes."
-)
-_TOO_SLOW = HttpError(
-    HttpErrorCode.REQUEST_TOO_SLOW, "The request was not complete within the time limit."
-)
-_MALFORMED = HttpError(HttpErrorCode.BAD_REQUEST, "Invalid HTTP request.")
 _HALF_CLOSED = HttpError(
     HttpErrorCode.BAD_REQUEST,
     "Nothing was received: keep the connection open for sending until the response has arrived.",
@@ -151,7 +141,7 @@ class FastPathProtocol(HttpToolsProtocol):
         self._stage = _NOTHING
         self._received = 0  # at least the bytes since the request began
         self._busy_at = self._begun_at = 0.0
-        self._refusal = _MALFORMED
+        self._refusal = MALFORMED
         self._hot: FastCycle | None = None  # the request being received or answered
         self._server: asyncio.Task[None]  # the task that answers hot requests, once there was one
         self._next: asyncio.Future[FastCycle] | None = (
@@ -218,7 +208,7 @@ class FastPathProtocol(HttpToolsProtocol):
             if self._is_monitored:
                 self._stop_monitoring()
         elif self._stage == _HEAD and self._received > limits.HEAD_BYTES_MAX:
-            self._refuse(_HEAD_TOO_LARGE)
+            self._refuse(HEAD_TOO_LARGE)
         elif not self._is_monitored and not self.transport.is_closing():
             self._monitor()
 
@@ -245,6 +235,11 @@ class FastPathProtocol(HttpToolsProtocol):
         self._hot.chunks.append(data[len(self._head) :])
         self._start_serving(self._hot)
         return True
+
+    def release(self) -> None:
+        """Give up the connection, on which nothing has arrived: another protocol takes over."""
+        self._stop_monitoring()
+        self.connections.discard(self)
 
     def handle_websocket_upgrade(self) -> None:
         """Stop monitoring and serving: another protocol takes over the connection."""
@@ -361,10 +356,10 @@ class FastPathProtocol(HttpToolsProtocol):
     def _check_head(self) -> None:
         """Check the complete headers. Raises HttpError."""
         if len(self.url) > limits.URL_BYTES_MAX:
-            raise self._refused(_URL_TOO_LONG)
+            raise self._refused(URL_TOO_LONG)
         too_many = len(self.headers) > limits.HEAD_HEADERS_MAX
         if too_many or (self._received > limits.HEAD_BYTES_MAX and self._is_head_large()):
-            raise self._refused(_HEAD_TOO_LARGE)
+            raise self._refused(HEAD_TOO_LARGE)
 
     def _is_head_large(self) -> bool:
         size = len(self.url) + sum(len(name) + len(value) for name, value in self.headers)
@@ -390,7 +385,7 @@ class FastPathProtocol(HttpToolsProtocol):
         if now_s - self._begun_at <= deadline_s(self._received, has_head=has_head):
             return
         if self._stage == _HEAD and not self._is_answering():
-            self._refuse(_TOO_SLOW)
+            self._refuse(TOO_SLOW)
         else:
             self._stop_monitoring()
             self.transport.close()

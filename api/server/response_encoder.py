@@ -46,22 +46,27 @@ def encode_refusal(
 
     `url` and `headers`: what has arrived of the request's, by which AWS clients are recognised.
     """
-    request_id = secrets.token_hex(10).encode()
-    details = refusal_of(refusal, url, headers)
-    if details is None:
-        native = problem(refusal, instance="", request_id=request_id.decode())
-        details = AwsRefusal(native.status, PROBLEM_JSON, native.body, ())
+    details = refusal_details(refusal, url, headers)
     lines = _lines(
         [
             *server_headers,
             (b"content-type", details.kind.encode()),
             (b"content-length", b"%d" % len(details.body)),
-            (b"x-request-id", request_id),
             *details.headers,
             (b"connection", b"close"),
         ]
     )
     return _STATUS_LINES[details.status] + lines + b"\r\n" + details.body
+
+
+def refusal_details(refusal: HttpError, url: bytes, headers: RequestHeaders) -> AwsRefusal:
+    """Return an error response with its request id, in the protocol of the client."""
+    request_id = secrets.token_hex(10).encode()
+    details = refusal_of(refusal, url, headers)
+    if details is None:
+        native = problem(refusal, instance="", request_id=request_id.decode())
+        details = AwsRefusal(native.status, PROBLEM_JSON, native.body, ())
+    return details._replace(headers=((b"x-request-id", request_id), *details.headers))
 
 
 def _lines(headers: Iterable[tuple[bytes, bytes]]) -> bytes:

@@ -27,6 +27,7 @@ RELIED_ON = {
         "access_log",
         "app",
         "client",
+        "connections",
         "cycle",
         "expect_100_continue",
         "flow",
