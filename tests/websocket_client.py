@@ -156,7 +156,7 @@ async def running_server(
     config = uvicorn.Config(
         create_app(settings or Settings(), storage, limits),
         port=0,
-        http="api.server.http_protocol:FastPathProtocol",
+        http="api.server.protocol_negotiator:ProtocolNegotiator",
         ws="api.websocket.uvicorn_protocol:PushProtocol",
         ws_per_message_deflate=False,
         lifespan="on",

@@ -190,6 +190,11 @@ class Settings(BaseSettings):
         "balancers must be shorter; otherwise a call can meet a connection "
         "that is being closed.",
     )
+    http2: bool = Field(
+        default=True,
+        description="Serve HTTP/2 as well as HTTP/1.1: by ALPN with TLS, otherwise to clients that "
+        "begin with it (prior knowledge).",
+    )
     otlp_endpoint: str | None = Field(
         default=None,
         validation_alias=AliasChoices(

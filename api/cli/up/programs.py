@@ -25,7 +25,7 @@ DRAIN_S = (
 APPLICATION = "api.entrypoint:create_app"
 PROTOCOLS = (
     "--loop=uvloop",
-    "--http=api.server.http_protocol:FastPathProtocol",
+    "--http=api.server.protocol_negotiator:ProtocolNegotiator",
     "--ws=api.websocket.uvicorn_protocol:PushProtocol",
     f"--ws-max-size={limits.FRAME_BYTES_MAX}",
     "--ws-per-message-deflate=false",  # costs a seventh of the processor time for messages that are mostly small
@@ -107,7 +107,8 @@ def _uvicorn(listener: int) -> list[str]:
 
 def uvicorn_protocol_options(settings: Settings) -> list[str]:
     """Return uvicorn's protocol options, and its keep-alive timeout."""
-    return [*PROTOCOLS, f"--timeout-keep-alive={settings.keep_alive_seconds}"]
+    only_http1 = [] if settings.http2 else ["--http=api.server.http_protocol:FastPathProtocol"]
+    return [*PROTOCOLS, *only_http1, f"--timeout-keep-alive={settings.keep_alive_seconds}"]
 
 
 def _remove_gauges(pid: int, metrics: Path) -> None:

@@ -3,8 +3,18 @@
 import socket
 from pathlib import Path
 
-from api.cli.up.programs import api_programs
+from api.cli.up.programs import api_programs, uvicorn_protocol_options
 from api.config.settings import Settings
+
+
+def test_http2_follows_setting() -> None:
+    both, only_http1 = (
+        [word for word in uvicorn_protocol_options(settings) if word.startswith("--http=")][-1]
+        for settings in (Settings(), Settings(http2=False))
+    )
+
+    assert both == "--http=api.server.protocol_negotiator:ProtocolNegotiator"
+    assert only_http1 == "--http=api.server.http_protocol:FastPathProtocol"
 
 
 def test_keep_alive_follows_setting(tmp_path: Path) -> None:

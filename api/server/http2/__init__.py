@@ -1,0 +1,1 @@
+"""HTTP/2 connections and their streams."""
