@@ -143,7 +143,7 @@ def test_http2_only_clients_work_through_proxy(proxy: Proxy, name: str):
     steps = steps_of(
         JAVASCRIPT,
         *("env", f"NODE_EXTRA_CA_CERTS={proxy.ca}"),
-        *("node", "exercise.mjs", proxy.url, name, "http2"),
+        *("node", "exercise.mjs", proxy.url, name),
     )
 
     assert ' HTTP/2.0"' in proxy.log()

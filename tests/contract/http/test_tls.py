@@ -1,5 +1,6 @@
 """A service over https, whose stores use TLS too."""
 
+import asyncio
 import os
 import signal
 import ssl
@@ -12,14 +13,18 @@ from urllib.parse import urlsplit
 import httpx
 import pytest
 from pydantic import SecretStr
+from websockets.asyncio.client import connect
+from websockets.typing import Subprotocol
 
 from api.cli.errors import CliError
 from api.cli.up.tls import check_tls
 from api.config.settings import Settings
+from api.websocket.frames import JSON_PROTOCOL
 from millstream_client import Millstream
 from storage.embedded.processes import child_setup
 from tests.cli_commands import millstream
 from tests.tls import PASSWORD, Certificates, make_certificates, tls_in_front
+from tests.websocket_client import Socket
 
 pytestmark = pytest.mark.one_store
 
@@ -70,6 +75,16 @@ def served(settings: dict[str, str]) -> Iterator[str]:
         process.stdout.close()
 
 
+async def hello(url: str, trust: ssl.SSLContext) -> None:
+    """Open a WebSocket, which HTTP/2 does not offer: its client asks for HTTP/1.1."""
+    async with connect(
+        f"{url.replace('https', 'wss')}/v1/ws",
+        ssl=trust,
+        subprotocols=[Subprotocol(JSON_PROTOCOL)],
+    ) as connection:
+        await Socket(connection).hello()
+
+
 def settings_of(certificates, **more):
     request = {"ssl_certfile": certificates.server, "ssl_keyfile": certificates.server_key, **more}
     return {f"MILLSTREAM_{name.upper()}": str(value) for name, value in request.items()}
@@ -95,6 +110,13 @@ def test_everything_works_over_tls(stores, certificates, monkeypatch, tmp_path):
         answer = httpx.get(f"{url}/v1/queues", verify=trust)
         assert answer.headers["strict-transport-security"] == "max-age=31536000"
 
+        asyncio.run(hello(url, trust))
+        with httpx.Client(base_url=url, verify=trust, http2=True) as both:
+            sent = both.post("/v1/queues/orders/messages", content=LARGE.encode())
+            [received] = both.post("/v1/queues/orders/receive").json()["messages"]
+        assert (answer.http_version, sent.http_version) == ("HTTP/1.1", "HTTP/2")
+        assert received["body"] == LARGE
+
         monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
         ran = millstream("queue", "ls", "--url", url, "--ca-file", str(certificates.ca), "-q")
         assert (ran.code, ran.out) == (0, "orders\n")
@@ -110,6 +132,18 @@ def test_client_certificates_can_be_required(stores, certificates):
         trust.load_cert_chain(certificates.client)
 
         assert httpx.get(f"{url}/livez", verify=trust).status_code == 200
+        with httpx.Client(verify=trust, http2=True) as client:
+            answer = client.get(f"{url}/livez")
+        assert (answer.status_code, answer.http_version) == (200, "HTTP/2")
+
+
+def test_http2_can_be_switched_off(stores, certificates):
+    with served({**stores, **settings_of(certificates, http2="false")}) as url:
+        trust = ssl.create_default_context(cafile=str(certificates.ca))
+        with httpx.Client(verify=trust, http2=True) as client:
+            answer = client.get(f"{url}/livez")
+
+    assert (answer.status_code, answer.http_version) == (200, "HTTP/1.1")
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""The AWS SDK for JavaScript over HTTP/1.1, unmodified except for the endpoint.
+"""The AWS SDK for JavaScript, unmodified except for the endpoint: it speaks HTTP/2.
 
 `javascript/exercise.mjs` has the steps.
 """
@@ -24,6 +24,7 @@ def test_stream_is_created_and_described(steps):
     summary = steps["created"]["summary"]
 
     assert steps["created"]["waited"] == "SUCCESS"
+    assert steps["created"]["protocol"] == "h2"
     assert (summary["StreamStatus"], summary["OpenShardCount"]) == ("ACTIVE", 1)
     assert summary["StreamCreationTimestamp"].startswith("20")  # a Date
 

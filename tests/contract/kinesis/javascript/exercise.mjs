@@ -1,4 +1,4 @@
-// Goes through the Kinesis door with Amazon's SDK: node exercise.mjs <endpoint> <name of the stream> [http2]
+// Goes through the Kinesis-compatible API with Amazon's SDK: node exercise.mjs <endpoint> <name of the stream>
 //
 // Prints one line of JSON per step, { step, ... }. It judges nothing: test_javascript.py does.
 
@@ -18,9 +18,8 @@ import {
   SubscribeToShardCommand,
   waitUntilStreamExists,
 } from "@aws-sdk/client-kinesis";
-import { NodeHttpHandler } from "@smithy/node-http-handler";
 
-const [endpoint, StreamName, version] = process.argv.slice(2);
+const [endpoint, StreamName] = process.argv.slice(2);
 const ShardId = "shardId-000000000000";
 
 const kinesis = new KinesisClient({
@@ -28,13 +27,13 @@ const kinesis = new KinesisClient({
   region: "us-east-1",
   credentials: { accessKeyId: "test", secretAccessKey: "test" },
   maxAttempts: 1,
-  ...(version === "http2" ? {} : { requestHandler: new NodeHttpHandler() }), // by itself it speaks HTTP/2
 });
 
 await kinesis.send(new CreateStreamCommand({ StreamName, ShardCount: 1 }));
 const waited = await waitUntilStreamExists({ client: kinesis, maxWaitTime: 11 }, { StreamName });
 const { StreamDescriptionSummary } = await kinesis.send(new DescribeStreamSummaryCommand({ StreamName }));
-tell("created", { waited: waited.state, summary: StreamDescriptionSummary });
+const { handlerProtocol } = kinesis.config.requestHandler.metadata;
+tell("created", { waited: waited.state, summary: StreamDescriptionSummary, protocol: handlerProtocol });
 
 const put = await kinesis.send(
   new PutRecordCommand({ StreamName, PartitionKey: "blüe", Data: new Uint8Array([0, 127, 128, 255]) }),
