@@ -1,7 +1,8 @@
-"""The load generators, both from Debian: wrk for HTTP, redis-benchmark for R."""
+"""The load generators, from Debian: wrk for HTTP, h2load for HTTP/2, redis-benchmark for R."""
 
 import csv
 import json
+import re
 import shutil
 import subprocess
 from collections.abc import Mapping, Sequence
@@ -12,7 +13,7 @@ from tests.bench.ratios import Unmeasurable
 
 HERE = Path(__file__).parent
 CONNECTIONS = 64
-PACKAGES = {"wrk": "wrk", "redis-benchmark": "redis-tools"}
+PACKAGES = {"wrk": "wrk", "h2load": "nghttp2-client", "redis-benchmark": "redis-tools"}
 BEYOND_S_MAX = 60.0  # allowed time beyond the requested duration
 
 _NO_HEADERS: Mapping[str, str] = {}
@@ -84,6 +85,17 @@ def wrk(
             f"{load.broken} broke, {load.timed_out} timed out; {load.refused} answers held errors"
         )
     return load
+
+
+def h2load(url: str, kind: str, body: Path, *words: str, seconds: int) -> float:
+    """Return calls per second that send a body; raises Unmeasurable if any call failed."""
+    how = (f"--duration={seconds}", "-H", f"content-type: {kind}", "-d", str(body))
+    output = output_of(["h2load", *how, *words, url], seconds + BEYOND_S_MAX)
+    rate = re.search(r"finished in [^,]*, ([0-9.]+) req/s", output)
+    statuses = re.search(r"status codes: ([0-9]+) 2xx, 0 3xx, 0 4xx, 0 5xx", output)
+    if rate is None or statuses is None or not int(statuses[1]):
+        raise Unmeasurable(f"h2load said: {output.strip()[-400:]}")
+    return float(rate[1])
 
 
 def redis_benchmark(socket: Path, entries: int, body_bytes: int) -> float:

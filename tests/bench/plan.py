@@ -61,6 +61,12 @@ SEND_RAW = Row(
     reference="echo",
     bar=Bar(0.5),
 )
+SEND_HTTP2 = Row(
+    name="send-http2",
+    what="REST: send one message of 256 B, as a raw body, over HTTP/2",
+    unit="calls/s",
+    reference="the same over HTTP/1.1",
+)
 RECEIVE_SETTLE = Row(
     name="receive-settle",
     what="REST: receive 10 messages, acknowledge 10 in one call",
@@ -311,6 +317,7 @@ SIGV4_BATCH = Row(
 ROWS = (
     SEND_JSON,
     SEND_RAW,
+    SEND_HTTP2,
     RECEIVE_SETTLE,
     SQS_SEND,
     SQS_WORK,

@@ -1,10 +1,11 @@
 """Rows against the echo server: the share of its calls that remains with real work."""
 
 from collections.abc import Collection
+from pathlib import Path
 
 from tests.bench import payloads
-from tests.bench.load import wrk
-from tests.bench.plan import RECEIVE_SETTLE, SEND_JSON, SEND_RAW, Plan
+from tests.bench.load import CONNECTIONS, h2load, wrk
+from tests.bench.plan import RECEIVE_SETTLE, SEND_HTTP2, SEND_JSON, SEND_RAW, Plan
 from tests.bench.ratios import Measured, Row, Unmeasurable
 from tests.bench.rounds import Contestant, interleave
 from tests.bench.servers import House, Served
@@ -12,6 +13,7 @@ from tests.bench.wire import JSON, MSGPACK, call, post_all
 
 RAW = "application/octet-stream"
 BATCH = 1_000
+STREAMS = 8  # requests in progress on a connection of HTTP/2
 FIRST_GUESS = 50_000  # messages per second that the first round of receive-settle may take
 SPARE = 1.6  # headroom over the last round
 
@@ -29,6 +31,27 @@ def measure(house: House, plan: Plan, wanted: Collection[Row]) -> list[Measured]
     if RECEIVE_SETTLE in wanted:
         works.measure_client()
     return interleave(plan.rounds, sends.echo, chosen)
+
+
+def measure_http2(house: House, plan: Plan) -> list[Measured]:
+    """Send over HTTP/2, with as many requests in progress as over HTTP/1.1, on an eighth of the connections."""
+    call(house.api.port, "PUT", "/v1/queues/bench-http2", {})
+    body = Path(house.file("message", payloads.BODY))
+    url = f"http://127.0.0.1:{house.api.port}/v1/queues/bench-http2"
+
+    def send(*words: str) -> float:
+        rate = h2load(f"{url}/messages", RAW, body, *words, seconds=plan.seconds)
+        call(house.api.port, "POST", "/v1/queues/bench-http2/purges")
+        house.wait_for_freeing()
+        return rate
+
+    many = str(CONNECTIONS)
+    few = str(CONNECTIONS // STREAMS)
+    return interleave(
+        plan.rounds,
+        lambda: send("--h1", "-c", many),
+        [Contestant(SEND_HTTP2, lambda: send("-c", few, "-m", str(STREAMS)))],
+    )
 
 
 class Sends:
