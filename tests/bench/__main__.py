@@ -8,7 +8,7 @@ import argparse
 import json
 import sys
 import tempfile
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import asdict, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -22,6 +22,7 @@ from tests.bench import (
     rows_idle,
     rows_keys,
     rows_kinesis,
+    rows_latency,
     rows_push,
     rows_records,
     rows_source,
@@ -41,6 +42,7 @@ from tests.bench.plan import (
     FAIR,
     FAN_OUT,
     FIFO,
+    IDLE_CONNECTIONS,
     IDLE_CPU,
     IDLE_MEMORY,
     IDLE_POLLS,
@@ -52,6 +54,7 @@ from tests.bench.plan import (
     KINESIS_GET,
     KINESIS_PUT_1,
     KINESIS_PUT_16,
+    LATENCIES,
     PRODUCE_1,
     PRODUCE_16,
     PUSH_WAKE_UP,
@@ -71,7 +74,9 @@ from tests.bench.plan import (
     SOURCE_HOT,
     SQS_SEND,
     SQS_WORK,
+    STALL,
     START,
+    WAITING_MESSAGES,
     WAKE_UP,
     WEBHOOKS,
     Plan,
@@ -82,7 +87,7 @@ from tests.bench.servers import House, house
 NOT_MEASURED, UNAVAILABLE = 1, 4
 RESULTS = Path("bench-results.json")
 
-Part = Callable[[House, Plan, Collection[Row]], list[Measured]]
+Part = Callable[[House, Plan, Collection[Row]], Iterable[Measured]]
 """Measure rows that share a reference; called with the wanted rows."""
 
 
@@ -96,10 +101,11 @@ PARTS: tuple[tuple[tuple[Row, ...], Part], ...] = (
     ((START,), _alone(rows_start.measure_start)),
     ((CLI_HELP, CLI_CALL), _alone(rows_start.measure_commands)),
     ((IDLE_CPU, IDLE_MEMORY), _alone(rows_deployment.measure_idle_deployment)),
-    ((IDLE_POLLS,), _alone(rows_idle.measure_long_polls)),
+    ((IDLE_CONNECTIONS, IDLE_POLLS), rows_idle.measure_connections),
     ((IDLE_SOCKETS,), _alone(rows_push.measure_idle_sockets)),
     ((WAKE_UP,), _alone(rows_idle.measure_wake_up)),
     ((PUSH_WAKE_UP,), _alone(rows_push.measure_wake_up)),
+    ((WAITING_MESSAGES,), _alone(rows_idle.measure_waiting_messages)),
     ((IDLE_QUEUES,), _alone(rows_idle.measure_idle_queues)),
     ((IDLE_SHARDS,), _alone(rows_idle.measure_idle_shards)),
     ((SEND_JSON, SEND_RAW, RECEIVE_SETTLE), rows_http.measure),
@@ -113,6 +119,8 @@ PARTS: tuple[tuple[tuple[Row, ...], Part], ...] = (
     ((ARCHIVE, READ_TIERED, REPLAY), rows_archive.measure),
     ((SOURCE_HOT, SOURCE_ARCHIVE), rows_source.measure),
     ((WEBHOOKS,), rows_webhooks.measure),
+    ((*LATENCIES.values(),), rows_latency.measure_latency),
+    ((STALL,), _alone(rows_latency.measure_stall)),
     ((DEEP_BACKLOG_ROW,), _alone(rows_state.measure_depth)),
 )
 

@@ -14,6 +14,9 @@ class Plan:
     backlog: int = 1_000_000
     in_flight: int = 100_000
     latency_samples: int = 400
+    latency_seconds: float = 6.0
+    stall_seconds: float = 6.0
+    rewritten: int = 500_000
     long_polls: int = 2_000
     idle_sockets: int = 1_000
     fanned_out: int = 10_000
@@ -33,6 +36,9 @@ QUICK = Plan(
     backlog=50_000,
     in_flight=2_000,
     latency_samples=50,
+    latency_seconds=1.0,
+    stall_seconds=3.0,
+    rewritten=50_000,
     long_polls=300,
     idle_sockets=100,
     fanned_out=1_000,
@@ -169,6 +175,23 @@ WAKE_UP = Row(
     reference="echo + 2 scripts",
     bar=Bar(2, at_most=True),
 )
+LATENCIES = {
+    load: Row(
+        name=f"latency-{100 * load:.0f}",
+        what=f"p99 from the time that a send is due to its receipt, at {load:.0%} of the highest rate",
+        unit="ms",
+        reference="echo",
+    )
+    for load in (0.1, 0.5, 0.8)
+}
+STALL = Row(
+    name="stall",
+    what="longest time without an answer at half load, while the append-only file is rewritten, "
+    "maintenance runs, and long polls connect, whose objects make garbage be collected",
+    unit="ms",
+    reference="echo + 20 ms",
+    bar=Bar(1, at_most=True),
+)
 START = Row(
     name="start",
     what="a new deployment without Spark, until it is ready: processor time of all its processes",
@@ -194,14 +217,28 @@ IDLE_POLLS = Row(
     name="idle-polls",
     what="memory of the API process for each idle long poll, beyond its connection's",
     unit="B",
-    reference="5 KB",
+    reference="3.5 KB",
+    bar=Bar(1, at_most=True),
+)
+IDLE_CONNECTIONS = Row(
+    name="idle-connections",
+    what="memory of the API process for each idle HTTP connection that has made a call",
+    unit="B",
+    reference="bare server",
+    bar=Bar(1, at_most=True),
+)
+WAITING_MESSAGES = Row(
+    name="waiting-messages",
+    what="memory of the store for each waiting message of 256 B, sent one by one",
+    unit="B",
+    reference="320 B",
     bar=Bar(1, at_most=True),
 )
 IDLE_SOCKETS = Row(
     name="idle-sockets",
     what="memory of the API process for each socket that waits, beyond what one takes of a bare server",
     unit="B",
-    reference="5 KB",
+    reference="3 KB",
     bar=Bar(1, at_most=True),
 )
 PUSH_WAKE_UP = Row(
@@ -236,14 +273,14 @@ IDLE_QUEUES = Row(
     name="idle-queues",
     what="memory of the store for each idle queue",
     unit="B",
-    reference="10 KB",
+    reference="1.25 KB",
     bar=Bar(1, at_most=True),
 )
 IDLE_SHARDS = Row(
     name="idle-shards",
     what="memory of the store for each idle shard that has one record of 256 B",
     unit="B",
-    reference="10 KB",
+    reference="5 KB",
     bar=Bar(1, at_most=True),
 )
 ARCHIVE = Row(
@@ -335,13 +372,17 @@ ROWS = (
     FAN_OUT,
     WAKE_UP,
     PUSH_WAKE_UP,
+    *LATENCIES.values(),
+    STALL,
     START,
     CLI_HELP,
     CLI_CALL,
     IDLE_CPU,
     IDLE_MEMORY,
+    IDLE_CONNECTIONS,
     IDLE_POLLS,
     IDLE_SOCKETS,
+    WAITING_MESSAGES,
     IDLE_QUEUES,
     IDLE_SHARDS,
     ARCHIVE,

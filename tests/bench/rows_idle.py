@@ -2,22 +2,35 @@
 
 import json
 import resource
+from collections.abc import Collection
 from contextlib import ExitStack
 from dataclasses import dataclass
 from time import perf_counter, sleep
+from typing import NamedTuple
 
 from tests.bench import payloads
-from tests.bench.plan import IDLE_POLLS, IDLE_QUEUES, IDLE_SHARDS, WAKE_UP, Plan
-from tests.bench.ratios import Measured, Round, Unmeasurable
+from tests.bench.load import wrk
+from tests.bench.plan import (
+    IDLE_CONNECTIONS,
+    IDLE_POLLS,
+    IDLE_QUEUES,
+    IDLE_SHARDS,
+    WAITING_MESSAGES,
+    WAKE_UP,
+    Plan,
+)
+from tests.bench.ratios import Measured, Round, Row, Unmeasurable
 from tests.bench.servers import House, Served
-from tests.bench.wire import HttpConnection, ScriptConnection, call, good
+from tests.bench.wire import JSON, MSGPACK, HttpConnection, ScriptConnection, call, good, post_all
 
 RAW = "application/octet-stream"
 PAUSE_S = 0.01  # the server is idle before each sample
 POLL_S = 20
 SETTLE_S = 1.0
-POLL_BYTES_MAX, QUEUE_BYTES_MAX, SHARD_BYTES_MAX = 5 * 1024, 10 * 1024, 10 * 1024
+POLL_BYTES_MAX, SOCKET_BYTES_MAX = 3_584, 3 * 1024
+QUEUE_BYTES_MAX, SHARD_BYTES_MAX, MESSAGE_BYTES_MAX = 1_280, 5 * 1024, 320
 RING_SIZE = 2**128
+BATCH, BATCHES = 1_000, 50
 FILES_BESIDE = 200  # descriptors besides the connections
 
 
@@ -106,20 +119,31 @@ class Waiting:
 # ── Cost of waiting ──
 
 
-def measure_long_polls(house: House, plan: Plan) -> list[Measured]:
-    """Memory of a long poll in the API process, against a waiting request of the echo server."""
+def measure_connections(house: House, plan: Plan, wanted: Collection[Row]) -> list[Measured]:
+    """Memory of idle connections and long polls in the API process, against the echo server's."""
     allow_files(plan.long_polls + FILES_BESIDE)
     path = "/v1/queues/bench-poll"
     call(house.api.port, "PUT", path, {})
-    polls = Polls(plan.long_polls, f"{path}/receive", f"{path}/receive")
     with house.fresh_api() as served:
-        each = polls.bytes_each(served)
-    bare = Polls(plan.long_polls, "/", "/wait").bytes_each(house.echo)
+        own = Polls(plan.long_polls, f"{path}/receive", f"{path}/receive").bytes_each(served)
+    with house.fresh_echo() as served:
+        bare = Polls(plan.long_polls, "/", "/wait").bytes_each(served)
+    note = f"{plan.long_polls} of them, each of which has made a call"
+    idle = Measured(row=IDLE_CONNECTIONS, rounds=[Round(own.idle, bare.idle)], notes=[note])
     note = (
-        f"{plan.long_polls} polls; each takes {each:,.0f} B with its connection, of which the server's own are "
-        f"the {bare:,.0f} B that a connection and a waiting request take of a bare application"
+        f"{plan.long_polls} polls; each takes {own.waiting:,.0f} B with its connection, of which the server's own are "
+        f"the {bare.waiting:,.0f} B that a connection and a waiting request take of a bare application"
     )
-    return [Measured(row=IDLE_POLLS, rounds=[Round(each - bare, POLL_BYTES_MAX)], notes=[note])]
+    rounds = [Round(own.waiting - bare.waiting, POLL_BYTES_MAX)]
+    polls = Measured(row=IDLE_POLLS, rounds=rounds, notes=[note])
+    return [measured for measured in (idle, polls) if measured.row in wanted]
+
+
+class ConnectionBytes(NamedTuple):
+    """Memory of a connection that has made a call, and of one that waits in the next one."""
+
+    idle: float
+    waiting: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,8 +154,8 @@ class Polls:
     path: str
     waiting_path: str
 
-    def bytes_each(self, served: Served) -> float:
-        """Memory of a connection that has made a call and waits in the next one."""
+    def bytes_each(self, served: Served) -> ConnectionBytes:
+        """Measure them after their first call, and in their second."""
         with ExitStack() as stack:
             first = stack.enter_context(HttpConnection(served.port))
             first.call("POST", self.path, b"{}")  # first-use allocations do not count
@@ -141,12 +165,13 @@ class Polls:
             ]
             for connection in connections:
                 connection.call("POST", self.path, b"{}")
+            idle = settled_bytes(served)
             for connection in connections:
                 connection.send("POST", self.waiting_path, b'{"wait_seconds":%d}' % POLL_S)
             waiting = settled_bytes(served)
             if any(connection.has_news() for connection in connections):
                 raise Unmeasurable("a poll did not wait, or its connection was closed before it")
-        return (waiting - before) / self.count
+        return ConnectionBytes((idle - before) / self.count, (waiting - before) / self.count)
 
 
 def settled_bytes(served: Served) -> int:
@@ -162,6 +187,26 @@ def allow_files(count: int) -> None:
         if hard != resource.RLIM_INFINITY and hard < count:
             raise Unmeasurable(f"{count} open files are needed, and {hard} are allowed")
         resource.setrlimit(resource.RLIMIT_NOFILE, (count, hard))
+
+
+def measure_waiting_messages(house: House, plan: Plan) -> list[Measured]:
+    """Send messages one by one, which share the entries of a flush, and in batches."""
+    path = "/v1/queues/bench-waiting"
+    call(house.api.port, "PUT", path, {})
+    call(house.api.port, "POST", f"{path}/messages", {"body": "x"})  # the keys do not count
+    before = house.used_memory()
+    file = house.file("waiting-message.json", payloads.message_as_json())
+    words = ("POST", JSON, JSON, file, f"{path}/messages", "1", "0")
+    wrk(house.api.port, "fixed.lua", *words, seconds=plan.seconds)
+    sent = call(house.api.port, "GET", f"{path}/stats")["ready"] - 1
+    between = house.used_memory()
+    batch = (f"{path}/messages", payloads.messages(BATCH), MSGPACK)
+    post_all(house.api.port, [batch] * BATCHES)
+    batched = (house.used_memory() - between) / (BATCH * BATCHES)
+    call(house.api.port, "DELETE", path)
+    note = f"{sent:,} messages; in batches of {BATCH:,} each takes {batched:.0f} B"
+    rounds = [Round((between - before) / sent, MESSAGE_BYTES_MAX)]
+    return [Measured(row=WAITING_MESSAGES, rounds=rounds, notes=[note])]
 
 
 def measure_idle_queues(house: House, plan: Plan) -> list[Measured]:

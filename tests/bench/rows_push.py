@@ -14,7 +14,7 @@ from tests.bench.ratios import Measured, Round, Row, Unmeasurable
 from tests.bench.rounds import Contestant, interleave
 from tests.bench.rows_idle import (
     PAUSE_S,
-    POLL_BYTES_MAX,
+    SOCKET_BYTES_MAX,
     Waiting,
     allow_files,
     percentile_99,
@@ -177,7 +177,7 @@ def measure_idle_sockets(house: House, plan: Plan) -> list[Measured]:
         f"{bare:,.0f} B are those of a socket of a bare application"
     )
     each = max(queue, stream) - bare
-    return [Measured(row=IDLE_SOCKETS, rounds=[Round(each, POLL_BYTES_MAX)], notes=[note])]
+    return [Measured(row=IDLE_SOCKETS, rounds=[Round(each, SOCKET_BYTES_MAX)], notes=[note])]
 
 
 def _bytes_each(served: Served, number: int, source: str) -> float:

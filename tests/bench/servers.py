@@ -15,7 +15,7 @@ from time import monotonic, sleep
 import redis
 
 from api.cli.up.listener import listening
-from api.cli.up.programs import APPLICATION, api_programs
+from api.cli.up.programs import APPLICATION, api_programs, background_program
 from api.cli.up.readiness import readiness
 from api.cli.up.supervisor import ProcessSpec
 from api.config.settings import Settings, read_settings
@@ -31,6 +31,7 @@ _NOTHING: Mapping[str, str] = {}
 START_S_MAX = 30.0
 STOP_S_MAX = 10.0
 REWRITE_S_MAX = 60.0
+LATENCY_EVENT_MS = 5  # shorter ones are not listed
 ECHO = "tests.bench.echo:create_app"
 PLAIN_PROTOCOLS = {"--http=": "--http=httptools", "--ws=": "--ws=websockets-sansio"}
 
@@ -84,6 +85,16 @@ class House:
             yield served
 
     @contextmanager
+    def background(self) -> Generator[None]:
+        """Start the process of the sweeper, which maintains the stores, and the deliverer."""
+        program = background_program(self.settings, self.data / "metrics")
+        process = _start(program, list(program.command), self.data / "logs" / "background.log")
+        try:
+            yield
+        finally:
+            _stop(process)
+
+    @contextmanager
     def guarded_api(self, secret_keys: str) -> Generator[Served]:
         """Start another API process that requires credentials."""
         fields = {"auth": "keys", "secret_keys": secret_keys}
@@ -101,6 +112,10 @@ class House:
     def settle_store(self) -> None:
         """Rewrite the append-only file now, rather than during a round."""
         self.store.bgrewriteaof()
+        self.wait_for_rewrite()
+
+    def wait_for_rewrite(self) -> None:
+        """Wait until the append-only file is not being rewritten."""
         give_up_at = monotonic() + REWRITE_S_MAX
         while self._is_rewriting() and monotonic() < give_up_at:
             sleep(0.1)
@@ -138,6 +153,7 @@ def house(data: Path) -> Generator[House]:
         redis.Redis(unix_socket_path=str(valkey.socket)) as store,
     ):
         store.config_set("auto-aof-rewrite-percentage", 0)  # see settle_store
+        store.config_set("latency-monitor-threshold", LATENCY_EVENT_MS)
         migrate(_settings(data, redis_url, database_url).storage())
         with (
             _serving(APPLICATION, data, redis_url, database_url) as api,

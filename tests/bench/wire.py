@@ -38,6 +38,10 @@ class HttpConnection:
     def __exit__(self, *_: object) -> None:
         self._socket.close()
 
+    def fileno(self) -> int:
+        """The descriptor, for select."""
+        return self._socket.fileno()
+
     def send(
         self, method: str, path: str, body: bytes = b"", kind: str = JSON, accept: str = JSON
     ) -> None:
