@@ -32,8 +32,8 @@ class Load:
     """Results of wrk.
 
     `delivered`, `empty` and `refused` are counted by scripts that read responses: messages
-    received, receives without messages, failed items. `p99_ms`: the 99th percentile of call
-    latencies.
+    received, receives without messages, failed items. `p50_ms`, `p99_ms`: percentiles
+    of call latencies.
     """
 
     calls: int
@@ -45,6 +45,7 @@ class Load:
     delivered: int
     empty: int
     refused: int
+    p50_ms: float
     p99_ms: float
 
     @property

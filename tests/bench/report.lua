@@ -18,9 +18,9 @@ function done(summary, latency)
   local errors = summary.errors
   io.write(string.format(
     'RESULT {"calls":%d,"seconds":%.6f,"bytes":%.0f,"bad_status":%d,"broken":%d,"timed_out":%d,' ..
-    '"delivered":%d,"empty":%d,"refused":%d,"p99_ms":%.3f}\n',
+    '"delivered":%d,"empty":%d,"refused":%d,"p50_ms":%.3f,"p99_ms":%.3f}\n',
     summary.requests, summary.duration / 1e6, summary.bytes, errors.status,
     errors.connect + errors.read + errors.write, errors.timeout,
     thread:get('delivered') or 0, thread:get('empty') or 0, thread:get('refused') or 0,
-    latency:percentile(99) / 1e3))
+    latency:percentile(50) / 1e3, latency:percentile(99) / 1e3))
 end

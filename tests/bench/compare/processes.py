@@ -4,17 +4,22 @@ import os
 import signal
 import socket
 import subprocess
-import sys
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
 from time import monotonic, sleep
 
+from storage.embedded.postgres import PostgresServer
 from storage.embedded.processes import child_setup, open_log
+from storage.embedded.servers import running
+from storage.embedded.valkey import ValkeyServer
+from storage.settings import Durability
 from tests.bench.compare import programs
 from tests.bench.ratios import Unmeasurable
 
 START_S_MAX, STOP_S_MAX = 90.0, 15.0
+KAFKA_CLUSTER = "MkU3OEVBNTcwNTJENDM2Qk"
 _NOTHING: Mapping[str, str] = {}
 
 
@@ -23,24 +28,6 @@ def free_port() -> int:
     with socket.socket() as each_socket:
         each_socket.bind(("127.0.0.1", 0))
         return int(each_socket.getsockname()[1])
-
-
-@contextmanager
-def moto(data: Path) -> Generator[int]:
-    """moto's server, from the development dependencies; keeps everything in memory."""
-    port = free_port()
-    command = [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(port)]
-    with _running(command, data, port):
-        yield port
-
-
-@contextmanager
-def kinesalite(data: Path) -> Generator[int]:
-    """Run with LevelDB, which does not sync writes."""
-    port = free_port()
-    words = ["--port", str(port), "--path", str(data / "kinesalite"), "--createStreamMs", "10"]
-    with _running([*programs.kinesalite(), *words], data, port):
-        yield port
 
 
 @contextmanager
@@ -60,30 +47,91 @@ def elasticmq(data: Path) -> Generator[int]:
         yield port
 
 
+@dataclass(frozen=True, slots=True)
+class RabbitUrls:
+    """Addresses of one node, by protocol."""
+
+    amqp: str
+    stream: str
+
+
 @contextmanager
-def rabbitmq(data: Path) -> Generator[str]:
-    """Run one node, and yield its URL."""
-    port, epmd = free_port(), free_port()
-    config = data / "rabbitmq.conf"
-    config.write_text(f"listeners.tcp.1 = 127.0.0.1:{port}\n")
+def rabbitmq(data: Path) -> Generator[RabbitUrls]:
+    """Run one node with streams."""
+    port, stream_port, epmd = free_port(), free_port(), free_port()
+    config, plugins = data / "rabbitmq.conf", data / "plugins"
+    config.write_text(
+        f"listeners.tcp.1 = 127.0.0.1:{port}\n"
+        f"stream.listeners.tcp.1 = 127.0.0.1:{stream_port}\n"
+        f"stream.advertised_host = 127.0.0.1\nstream.advertised_port = {stream_port}\n"
+    )
+    plugins.write_text("[rabbitmq_stream].\n")
     fields = {
         "HOME": str(data),
         "RABBITMQ_NODENAME": "compare@localhost",
         "RABBITMQ_CONFIG_FILE": str(config),
         "RABBITMQ_MNESIA_BASE": str(data / "mnesia"),
         "RABBITMQ_LOG_BASE": str(data / "rabbitmq-logs"),
-        "RABBITMQ_ENABLED_PLUGINS_FILE": str(data / "plugins"),
+        "RABBITMQ_ENABLED_PLUGINS_FILE": str(plugins),
         "RABBITMQ_DIST_PORT": str(free_port()),
         "ERL_EPMD_PORT": str(epmd),
     }
     try:
-        with _running([str(programs.rabbitmq())], data, port, fields):
+        with _running([str(programs.rabbitmq())], data, stream_port, fields):
             sleep(2.0)  # it listens for a while before it accepts clients
-            yield f"amqp://guest:guest@127.0.0.1:{port}/"
+            yield RabbitUrls(
+                f"amqp://guest:guest@127.0.0.1:{port}/",
+                f"rabbitmq-stream://guest:guest@127.0.0.1:{stream_port}/",
+            )
     finally:
         with suppress(OSError, subprocess.SubprocessError):
             command = ["epmd", "-port", str(epmd), "-kill"]
             subprocess.run(command, capture_output=True, timeout=10, check=False)
+
+
+@contextmanager
+def kafka(data: Path, flush_messages: int = 0) -> Generator[str]:
+    """Run one node in KRaft mode; `flush_messages`: messages for each fsync, or the default."""
+    port, controller = free_port(), free_port()
+    config = data / "kafka.properties"
+    config.write_text(
+        "process.roles=broker,controller\nnode.id=1\n"
+        f"controller.quorum.voters=1@127.0.0.1:{controller}\ncontroller.listener.names=CONTROLLER\n"
+        f"listeners=PLAINTEXT://127.0.0.1:{port},CONTROLLER://127.0.0.1:{controller}\n"
+        f"log.dirs={data}/kafka\noffsets.topic.replication.factor=1\n"
+        "transaction.state.log.replication.factor=1\ntransaction.state.log.min.isr=1\n"
+        + (f"log.flush.interval.messages={flush_messages}\n" if flush_messages else "")
+    )
+    java = [*programs.kafka()[:1], "-Xms1g", "-Xmx1g", *programs.kafka()[1:]]
+    words = ["format", "--cluster-id", KAFKA_CLUSTER, "--config", str(config)]
+    formatting = [*java, "kafka.tools.StorageTool", *words]
+    done = subprocess.run(formatting, cwd=data, capture_output=True, timeout=60, check=False)
+    if done.returncode:
+        raise Unmeasurable(f"Kafka's storage was not formatted: {done.stderr[-200:]!r}")
+    with _running([*java, "kafka.Kafka", str(config)], data, port):
+        sleep(2.0)  # it listens before it is registered with its controller
+        yield f"127.0.0.1:{port}"
+
+
+@contextmanager
+def redis_streams(data: Path, fsync: Durability) -> Generator[str]:
+    """Run Millstream's Valkey alone."""
+    with running(ValkeyServer(data, durability=fsync)) as url:
+        yield url
+
+
+class QueuePostgres(PostgresServer):
+    """The Postgres that Millstream starts, with memory for tables that are used much."""
+
+    def command(self) -> list[str]:
+        return [*super().command(), "-c", "shared_buffers=512MB", "-c", "max_wal_size=4GB"]
+
+
+@contextmanager
+def postgres(data: Path) -> Generator[str]:
+    """Run Postgres with its defaults of durability."""
+    with running(QueuePostgres(data)) as url:
+        yield url
 
 
 @contextmanager

@@ -13,19 +13,22 @@ from tests.bench.ratios import Unmeasurable
 
 HERE = Path(__file__).parent
 FOLDER = Path(__file__).parents[3] / ".venv" / ".compare"
-NATS = "github.com/nats-io/nats-server/v2@v2.11.10"  # Debian's version has no synchronous writes
+NATS = "github.com/nats-io/nats-server/v2@v2.15.3"  # Debian's version has no synchronous writes
 RABBITMQ = Path("/usr/lib/rabbitmq/lib")
 _INSTALL_S_MAX = 600.0
 
-_ELASTICMQ = """\
+_PROJECT = """\
 <project xmlns="http://maven.apache.org/POM/4.0.0">
   <modelVersion>4.0.0</modelVersion>
   <groupId>compare</groupId><artifactId>compare</artifactId><version>1</version>
-  <dependencies>
-    <dependency><groupId>org.elasticmq</groupId><artifactId>elasticmq-server_2.13</artifactId><version>1.7.1</version></dependency>
-  </dependencies>
+  <dependencies>%s</dependencies>
 </project>
 """
+ELASTICMQ = ("org.elasticmq:elasticmq-server_2.13:1.7.1",)
+KAFKA = (
+    "org.apache.kafka:kafka_2.13:4.1.0",
+    "org.apache.logging.log4j:log4j-slf4j-impl:2.24.3",
+)
 
 
 def rabbitmq() -> Path:
@@ -36,46 +39,50 @@ def rabbitmq() -> Path:
 
 
 def nats() -> Path:
-    """Debian's nats-server."""
-    if shutil.which("nats-server") is None:
-        _apt("nats-server")
-    return Path(shutil.which("nats-server") or "nats-server")
-
-
-def nats_of_today() -> Path:
-    """A later nats-server, as a Go module."""
-    path = FOLDER / "go" / "nats-server"
+    """The current nats-server, as a Go module."""
+    path = FOLDER / "go" / f"nats-server-{NATS.rpartition('@')[2]}"
     if not path.exists():
         _run(["go", "install", NATS], FOLDER, GOBIN=str(path.parent))
+        (path.parent / "nats-server").rename(path)
     return path
 
 
 def native_client() -> Path:
-    """Our small client of RabbitMQ and NATS, built on their Go libraries."""
+    """Our small client, built on the Go libraries of the brokers."""
     path = FOLDER / "go" / "compare"
     _run(["go", "build", "-o", str(path), "."], HERE / "native")
     return path
 
 
-def kinesalite() -> list[str]:
-    """The command line."""
-    folder = FOLDER / "kinesalite"
-    program = folder / "node_modules" / ".bin" / "kinesalite"
-    if not program.exists():
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / "package.json").write_text('{"private": true}\n')
-        _run(["npm", "install", "--no-audit", "--no-fund", "--silent", "kinesalite@3.3.3"], folder)
-    return [str(program)]
-
-
 def elasticmq() -> list[str]:
     """Java with its class path; requires a main class."""
-    folder = FOLDER / "elasticmq"
-    if not (folder / "lib").exists():
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / "pom.xml").write_text(_ELASTICMQ)
+    return _java("elasticmq", ELASTICMQ)
+
+
+def kafka() -> list[str]:
+    """Java with its class path; requires a main class."""
+    return _java("kafka", KAFKA)
+
+
+def _java(name: str, artifacts: Sequence[str]) -> list[str]:
+    """Java with these artifacts of Maven, and all that they need."""
+    folder = FOLDER / name
+    pom = _PROJECT % "".join(map(_dependency, artifacts))
+    present = folder / "pom.xml"
+    if not (folder / "lib").exists() or present.read_text() != pom:
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir(parents=True)
+        present.write_text(pom)
         _run(["mvn", "-q", "-B", "dependency:copy-dependencies", "-DoutputDirectory=lib"], folder)
     return ["java", "-cp", f"{folder}/lib/*"]
+
+
+def _dependency(artifact: str) -> str:
+    group, name, version = artifact.split(":")
+    return (
+        f"<dependency><groupId>{group}</groupId><artifactId>{name}</artifactId>"
+        f"<version>{version}</version></dependency>"
+    )
 
 
 def _apt(package: str) -> None:

@@ -1,35 +1,53 @@
-"""Results of contenders: messages per second, and 99th percentiles of calls."""
+"""Results of contenders: rates, latencies of calls, and processor time for each message."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from enum import StrEnum
 from statistics import median
-from typing import Any
+from typing import Any, NamedTuple
 
 from tests.bench.ratios import shown
 
 OPERATIONS = {
-    "send": "send one message",
-    "work": "receive and acknowledge, 10 at a time",
-    "produce": "append 500 records",
-    "read": "read 500 records",
+    "send": "send 1",
+    "work": "receive and acknowledge 10",
+    "produce": "append 500",
+    "read": "read 500",
 }
 
 
-@dataclass(frozen=True, slots=True)
-class Did:
-    """One round of an operation."""
+CAPTION = (
+    "Messages per second; the 50th / 99th percentile of a call's latency; processor time of a message, of all "
+    "processes together."
+)
+LEFT_OUT = "What these numbers leave out:"
+
+
+class Durability(StrEnum):
+    """Place of a message when it is acknowledged."""
+
+    DISK = "on disk"
+    WRITTEN = "written, fsync later"
+    MEMORY = "in memory"
+
+
+class Did(NamedTuple):
+    """One round of an operation: latencies are those of a call, the processor time of all processes."""
 
     messages_s: float
+    p50_ms: float
     p99_ms: float
+    processor_us: float
 
 
 @dataclass(frozen=True, slots=True)
 class Contender:
-    """A contender, and the durability of its acknowledged messages."""
+    """A contender, its client, and what its numbers leave out, in a sentence."""
 
     name: str
     client: str
-    durability: str
+    durability: Durability
+    leaves_out: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,53 +59,62 @@ class Standing:
     trouble: str = ""
 
 
-def described(standings: Sequence[Standing]) -> str:
-    """The table, and reasons for missing contenders."""
-    troubles = [
-        f"* {standing.contender.name}: {standing.trouble}"
+def described(standings: Sequence[Standing], absent: Iterable[str] = ()) -> str:
+    """The table, what its numbers leave out, and who is missing for which reason."""
+    remarks = [
+        f"* **{standing.contender.name}** ({standing.contender.client}): {standing.contender.leaves_out}"
         for standing in standings
-        if standing.trouble
     ]
-    return "\n".join([table(standings), *([""] if troubles else []), *troubles, ""])
+    missing = [
+        *(
+            f"* **{standing.contender.name}**, not measured: {standing.trouble}"
+            for standing in standings
+            if standing.trouble
+        ),
+        *(f"* {line}" for line in absent),
+    ]
+    return "\n".join([CAPTION, "", table(standings), "", LEFT_OUT, "", *remarks, *missing, ""])
 
 
 def table(standings: Iterable[Standing]) -> str:
-    """One line per contender: messages per second and 99th percentile by operation."""
-    head = ["", "client", "an acknowledged message is", *OPERATIONS.values()]
-    lines = [head, ["---", "---", "---", *["--:"] * len(OPERATIONS)]]
+    """One line per contender, and one cell per operation."""
+    head = ["", "acknowledged is", *OPERATIONS.values()]
+    lines = [head, ["---", "---", *["--:"] * len(OPERATIONS)]]
     for standing in standings:
-        who = [standing.contender.name, standing.contender.client, standing.contender.durability]
+        who = [standing.contender.name, standing.contender.durability.value]
         cells = [_cell(standing.did.get(name, ())) for name in OPERATIONS]
         lines.append([*who, *cells])
     return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
 
 
 def _cell(rounds: Sequence[Did]) -> str:
+    """Medians: messages per second, percentiles of a call, and processor time of a message."""
     if not rounds:
         return ""
-    rate, p99 = (
-        median(getattr(each_round, name) for each_round in rounds)
-        for name in ("messages_s", "p99_ms")
+    medians = Did(*(median(values) for values in zip(*rounds, strict=True)))
+    latencies = f"{shown(medians.p50_ms)} / {shown(medians.p99_ms)} ms"
+    return (
+        f"**{_rounded(medians.messages_s)}**/s<br>{latencies}<br>{shown(medians.processor_us)} µs"
     )
-    return f"{shown(rate)}/s · {shown(p99)} ms"
+
+
+def _rounded(rate: float) -> str:
+    """Three significant digits: a fourth differs with every run."""
+    return f"{float(f'{rate:.3g}'):,.0f}"
 
 
 def as_json(one: Standing) -> dict[str, Any]:
     """Encode as JSON values."""
-    return {
-        "name": one.contender.name,
-        "client": one.contender.client,
-        "durability": one.contender.durability,
+    return asdict(one.contender) | {
         "trouble": one.trouble,
-        "did": {
-            name: [[each.messages_s, each.p99_ms] for each in rounds]
-            for name, rounds in one.did.items()
-        },
+        "did": {name: [*map(list, rounds)] for name, rounds in one.did.items()},
     }
 
 
 def from_json(told: Mapping[str, Any]) -> Standing:
     """Decode what `as_json` returned."""
-    contender = Contender(told["name"], told["client"], told["durability"])
+    contender = Contender(
+        told["name"], told["client"], Durability(told["durability"]), told["leaves_out"]
+    )
     did = {name: [Did(*each) for each in rounds] for name, rounds in told["did"].items()}
     return Standing(contender, {**did}, told["trouble"])

@@ -6,8 +6,6 @@ from itertools import pairwise
 
 import pytest
 
-from tests.bench.compare.results import Contender, Did, Standing
-from tests.bench.compare.results import table as standings_table
 from tests.bench.scale.__main__ import PARTS
 from tests.bench.scale.curves import Curve, Growing, Series, as_json, described, from_json, table
 from tests.bench.scale.plots import HEIGHT, WIDTH, _Axes, svg
@@ -122,12 +120,3 @@ def test_documentation_links_every_plot():
     assert sorted(linked) == sorted(files)
     for path in files.values():
         assert ET.parse(path).getroot().tag == f"{SVG}svg"
-
-
-def test_standings_show_median_round_and_leave_gaps():
-    who = Contender("them", "theirs", "in memory")
-    did = {"send": [Did(10, 1.0), Did(30, 3.0), Did(20, 2.0)]}
-
-    line = standings_table([Standing(who, {**did})]).splitlines()[-1]
-
-    assert line == "| them | theirs | in memory | 20/s · 2 ms |  |  |  |"

@@ -1,24 +1,24 @@
-// Command compare loads RabbitMQ or NATS JetStream through its own client, and prints what it did as one line of JSON.
+// Command compare loads a broker through its own client, and prints what it did as one line of JSON.
 //
-//	compare rabbitmq|nats URL OPERATION SECONDS BYTES CALLERS WORD
+// Operations, each by so many callers at once:
 //
-// Operations, each by CALLERS callers at once, a connection for each eight of them:
-//
-//	send    one message, and wait until it is confirmed
-//	work    receive and acknowledge; there must be enough to receive
-//	produce 500 messages, and wait until all are confirmed
-//	read    messages in order, from the first on, nothing acknowledged (NATS)
-//
-// WORD: the kind of a RabbitMQ queue, classic or quorum; nothing for NATS.
+//	create  make the queue or log of this name
+//	drop    delete it
+//	fill    append messages in batches until there are -limit of them, or the time is over
+//	send    one message, and wait until it is acknowledged
+//	work    receive and acknowledge ten, until -limit are received or the time is over
+//	produce 500 messages, and wait until all are acknowledged
+//	read    500 messages in order, of the -limit that there are; from the first again at the end
 package main
 
 import (
 	"encoding/json"
+	"flag"
 	"fmt"
 	"os"
-	"sort"
-	"strconv"
+	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -26,68 +26,115 @@ import (
 type caller func() (int, error)
 
 type broker interface {
-	// prepare makes what is needed, with so many messages in it.
-	prepare(messages int) error
+	create() error
+	drop() error
 	caller(operation string, nth int) (caller, error)
+}
+
+type target struct {
+	url, name string
+	body      []byte
+	// callers at once, and messages that there are.
+	callers, limit int
 }
 
 type result struct {
 	Messages int     `json:"messages"`
 	Calls    int     `json:"calls"`
 	Seconds  float64 `json:"seconds"`
-	P99      float64 `json:"p99_ms"`
 	P50      float64 `json:"p50_ms"`
+	P99      float64 `json:"p99_ms"`
 }
 
-const batch = 500
+const (
+	few       = 10  // messages of a call of work
+	batch     = 500 // messages of a call of produce and read
+	perSocket = 8   // callers that share a connection, where clients do not decide that
+)
+
+var brokers = map[string]func(target) (broker, error){
+	"rabbitmq":        newQuorumQueue,
+	"rabbitmq-stream": newRabbitStream,
+	"nats":            newJetStream,
+	"kafka":           newKafkaTopic,
+	"redis":           newRedisStream,
+	"postgres":        newTable,
+}
 
 func main() {
-	if err := run(os.Args[1:]); err != nil {
+	if err := run(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
 }
 
-func run(args []string) error {
-	if len(args) < 6 {
-		return fmt.Errorf("rabbitmq|nats URL OPERATION SECONDS BYTES CALLERS [WORD]")
+func run() error {
+	var to target
+	kind := flag.String("broker", "", "kind of broker")
+	operation := flag.String("operation", "", "what to do")
+	seconds := flag.Float64("seconds", 1, "time of it")
+	size := flag.Int("size", 256, "bytes of a message")
+	flag.StringVar(&to.url, "url", "", "address")
+	flag.StringVar(&to.name, "name", "compare", "queue or log")
+	flag.IntVar(&to.callers, "callers", 1, "calls at once")
+	flag.IntVar(&to.limit, "limit", 0, "messages at most, or that there are")
+	flag.Parse()
+	to.body = make([]byte, *size)
+	for nth := range to.body {
+		to.body[nth] = 'm'
 	}
-	operation := args[2]
-	seconds, _ := strconv.ParseFloat(args[3], 64)
-	size, _ := strconv.Atoi(args[4])
-	callers, _ := strconv.Atoi(args[5])
-	body := make([]byte, size)
-	for nth := range body {
-		body[nth] = 'm'
+	open, known := brokers[*kind]
+	if !known {
+		return fmt.Errorf("no such broker: %q", *kind)
 	}
-	var broker broker
-	if args[0] == "rabbitmq" {
-		broker = &rabbit{url: args[1], body: body, kind: args[6]}
-	} else {
-		broker = &stream{url: args[1], body: body}
-	}
-	filled := 0
-	if operation == "work" || operation == "read" {
-		filled = int(seconds * 120_000)
-	}
-	if err := broker.prepare(filled); err != nil {
+	one, err := open(to)
+	if err != nil {
 		return err
 	}
-	found, err := load(broker, operation, callers, time.Duration(seconds*float64(time.Second)))
+	switch *operation {
+	case "create":
+		return print(result{}, one.create())
+	case "drop":
+		return print(result{}, one.drop())
+	}
+	found, err := load(one, *operation, to, time.Duration(*seconds*float64(time.Second)))
+	return print(found, err)
+}
+
+func print(found result, err error) error {
 	if err != nil {
 		return err
 	}
 	return json.NewEncoder(os.Stdout).Encode(found)
 }
 
-func load(broker broker, operation string, callers int, length time.Duration) (result, error) {
-	ready := make([]caller, callers)
+// claims are the messages that callers may still send or receive.
+type claims struct {
+	left    atomic.Int64
+	bounded bool
+}
+
+func (c *claims) take(count int) bool {
+	return !c.bounded || c.left.Add(int64(-count)) >= 0
+}
+
+func load(one broker, operation string, to target, length time.Duration) (result, error) {
+	step := map[string]int{"send": 1, "work": few, "produce": batch, "fill": batch, "read": batch}[operation]
+	if step == 0 {
+		return result{}, fmt.Errorf("no such operation: %q", operation)
+	}
+	left := claims{bounded: operation == "work" || operation == "fill"}
+	left.left.Store(int64(to.limit))
+	if operation == "fill" {
+		operation = "produce"
+	}
+	ready := make([]caller, to.callers)
 	for nth := range ready {
-		one, err := broker.caller(operation, nth)
+		call, err := one.caller(operation, nth)
 		if err != nil {
 			return result{}, err
 		}
-		ready[nth] = one
+		ready[nth] = call
 	}
 	var wait sync.WaitGroup
 	var lock sync.Mutex
@@ -97,10 +144,8 @@ func load(broker broker, operation string, callers int, length time.Duration) (r
 	began := time.Now()
 	until := began.Add(length)
 	for _, call := range ready {
-		wait.Add(1)
-		go func() {
-			defer wait.Done()
-			count, own, err := repeat(call, until)
+		wait.Go(func() {
+			count, own, err := repeat(call, until, func() bool { return left.take(step) })
 			lock.Lock()
 			defer lock.Unlock()
 			messages += count
@@ -108,20 +153,20 @@ func load(broker broker, operation string, callers int, length time.Duration) (r
 			if err != nil {
 				failed = err
 			}
-		}()
+		})
 	}
 	wait.Wait()
 	took := time.Since(began).Seconds()
-	if len(times) == 0 {
-		return result{}, fmt.Errorf("nothing was done: %v", failed)
+	if failed != nil || len(times) == 0 {
+		return result{}, fmt.Errorf("%d calls were done: %v", len(times), failed)
 	}
-	sort.Float64s(times)
-	return result{messages, len(times), took, times[len(times)*99/100], times[len(times)/2]}, failed
+	slices.Sort(times)
+	return result{messages, len(times), took, times[len(times)/2], times[len(times)*99/100]}, nil
 }
 
-func repeat(call caller, until time.Time) (int, []float64, error) {
+func repeat(call caller, until time.Time, mayCall func() bool) (int, []float64, error) {
 	messages, times := 0, []float64{}
-	for began := time.Now(); began.Before(until); {
+	for began := time.Now(); began.Before(until) && mayCall(); {
 		count, err := call()
 		if err != nil {
 			return messages, times, err
@@ -132,4 +177,9 @@ func repeat(call caller, until time.Time) (int, []float64, error) {
 		began = now
 	}
 	return messages, times, nil
+}
+
+// unsupported is said of what a broker has no call for.
+func unsupported(operation string) error {
+	return fmt.Errorf("there is no call to %s", operation)
 }

@@ -8,15 +8,15 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// stream is a JetStream in files, of one replica.
-type stream struct {
-	url     string
-	body    []byte
+// jetStream is a stream in files, of one replica.
+type jetStream struct {
+	target
 	sockets []*nats.Conn
-	log     jetstream.Stream
 }
 
-func (s *stream) socket(nth int) (jetstream.JetStream, error) {
+func newJetStream(to target) (broker, error) { return &jetStream{target: to}, nil }
+
+func (s *jetStream) client(nth int) (jetstream.JetStream, error) {
 	if nth/perSocket >= len(s.sockets) {
 		socket, err := nats.Connect(s.url)
 		if err != nil {
@@ -27,30 +27,48 @@ func (s *stream) socket(nth int) (jetstream.JetStream, error) {
 	return jetstream.New(s.sockets[nth/perSocket])
 }
 
-func (s *stream) prepare(messages int) error {
-	js, err := s.socket(0)
+func (s *jetStream) create() error {
+	client, err := s.client(0)
 	if err != nil {
 		return err
 	}
-	ctx := context.Background()
-	_ = js.DeleteStream(ctx, queue)
-	s.log, err = js.CreateStream(ctx, jetstream.StreamConfig{
-		Name: queue, Subjects: []string{queue}, Storage: jetstream.FileStorage,
+	_, err = client.CreateStream(context.Background(), jetstream.StreamConfig{
+		Name: s.name, Subjects: []string{s.name}, Storage: jetstream.FileStorage,
 	})
-	for sent := 0; err == nil && sent < messages; sent += batch {
-		err = s.publish(js, batch)
-	}
 	return err
 }
 
-func (s *stream) publish(js jetstream.JetStream, count int) error {
-	if count == 1 {
-		_, err := js.Publish(context.Background(), queue, s.body)
+func (s *jetStream) drop() error {
+	client, err := s.client(0)
+	if err != nil {
 		return err
 	}
-	promised := make([]jetstream.PubAckFuture, count)
+	return client.DeleteStream(context.Background(), s.name)
+}
+
+func (s *jetStream) caller(operation string, nth int) (caller, error) {
+	client, err := s.client(nth)
+	if err != nil {
+		return nil, err
+	}
+	switch operation {
+	case "send":
+		return func() (int, error) {
+			_, err := client.Publish(context.Background(), s.name, s.body)
+			return 1, err
+		}, nil
+	case "produce":
+		return func() (int, error) { return batch, s.publish(client) }, nil
+	case "work":
+		return s.worker(client)
+	}
+	return s.reader(client)
+}
+
+func (s *jetStream) publish(client jetstream.JetStream) error {
+	promised := make([]jetstream.PubAckFuture, batch)
 	for nth := range promised {
-		one, err := js.PublishAsync(queue, s.body)
+		one, err := client.PublishAsync(s.name, s.body)
 		if err != nil {
 			return err
 		}
@@ -66,34 +84,15 @@ func (s *stream) publish(js jetstream.JetStream, count int) error {
 	return nil
 }
 
-func (s *stream) caller(operation string, nth int) (caller, error) {
-	js, err := s.socket(nth)
-	if err != nil {
-		return nil, err
-	}
-	switch operation {
-	case "work":
-		return s.worker(js)
-	case "read":
-		return s.reader(js)
-	}
-	count := 1
-	if operation == "produce" {
-		count = batch
-	}
-	return func() (int, error) { return count, s.publish(js, count) }, nil
-}
-
-func (s *stream) worker(js jetstream.JetStream) (caller, error) {
-	ctx := context.Background()
-	consumer, err := js.CreateOrUpdateConsumer(ctx, queue, jetstream.ConsumerConfig{
+func (s *jetStream) worker(client jetstream.JetStream) (caller, error) {
+	consumer, err := client.CreateOrUpdateConsumer(context.Background(), s.name, jetstream.ConsumerConfig{
 		Durable: "work", AckPolicy: jetstream.AckExplicitPolicy, MaxAckPending: 100_000,
 	})
 	if err != nil {
 		return nil, err
 	}
 	return func() (int, error) {
-		some, err := consumer.Fetch(10, jetstream.FetchMaxWait(5*time.Second))
+		some, err := consumer.Fetch(few, jetstream.FetchMaxWait(5*time.Second))
 		if err != nil {
 			return 0, err
 		}
@@ -108,21 +107,31 @@ func (s *stream) worker(js jetstream.JetStream) (caller, error) {
 	}, nil
 }
 
-func (s *stream) reader(js jetstream.JetStream) (caller, error) {
-	consumer, err := js.OrderedConsumer(context.Background(), queue, jetstream.OrderedConsumerConfig{})
-	if err != nil {
-		return nil, err
-	}
-	messages, err := consumer.Messages(jetstream.PullMaxMessages(5_000))
-	if err != nil {
-		return nil, err
+func (s *jetStream) reader(client jetstream.JetStream) (caller, error) {
+	var messages jetstream.MessagesContext
+	left := s.limit / batch
+	restart := func() error {
+		if messages != nil {
+			messages.Stop()
+		}
+		consumer, err := client.OrderedConsumer(context.Background(), s.name, jetstream.OrderedConsumerConfig{})
+		if err == nil {
+			messages, err = consumer.Messages(jetstream.PullMaxMessages(5_000))
+		}
+		return err
 	}
 	return func() (int, error) {
+		if left--; left < 0 {
+			if err := restart(); err != nil {
+				return 0, err
+			}
+			left = s.limit/batch - 1
+		}
 		for range batch {
 			if _, err := messages.Next(); err != nil {
 				return 0, err
 			}
 		}
 		return batch, nil
-	}, nil
+	}, restart()
 }

@@ -1,0 +1,115 @@
+package main
+
+import (
+	"context"
+
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+// kafkaTopic has one partition; producers are idempotent, and wait for all replicas, which is one.
+type kafkaTopic struct {
+	target
+	clients []*kgo.Client
+}
+
+func newKafkaTopic(to target) (broker, error) { return &kafkaTopic{target: to}, nil }
+
+func (t *kafkaTopic) client(nth int) (*kgo.Client, error) {
+	if nth/perSocket >= len(t.clients) {
+		one, err := kgo.NewClient(
+			kgo.SeedBrokers(t.url), kgo.DefaultProduceTopic(t.name), kgo.ProducerLinger(0),
+			kgo.ProducerBatchCompression(kgo.NoCompression()),
+		)
+		if err != nil {
+			return nil, err
+		}
+		t.clients = append(t.clients, one)
+	}
+	return t.clients[nth/perSocket], nil
+}
+
+func (t *kafkaTopic) create() error {
+	client, err := t.client(0)
+	if err != nil {
+		return err
+	}
+	topic := kmsg.NewCreateTopicsRequestTopic()
+	topic.Topic, topic.NumPartitions, topic.ReplicationFactor = t.name, 1, 1
+	request := kmsg.NewPtrCreateTopicsRequest()
+	request.Topics = append(request.Topics, topic)
+	response, err := request.RequestWith(context.Background(), client)
+	if err != nil {
+		return err
+	}
+	return kerr.ErrorForCode(response.Topics[0].ErrorCode)
+}
+
+func (t *kafkaTopic) drop() error {
+	client, err := t.client(0)
+	if err != nil {
+		return err
+	}
+	topic := kmsg.NewDeleteTopicsRequestTopic()
+	topic.Topic = &t.name
+	request := kmsg.NewPtrDeleteTopicsRequest()
+	request.TopicNames, request.Topics = []string{t.name}, append(request.Topics, topic)
+	response, err := request.RequestWith(context.Background(), client)
+	if err != nil {
+		return err
+	}
+	return kerr.ErrorForCode(response.Topics[0].ErrorCode)
+}
+
+func (t *kafkaTopic) caller(operation string, nth int) (caller, error) {
+	switch operation {
+	case "send":
+		return t.producer(nth, 1)
+	case "produce":
+		return t.producer(nth, batch)
+	case "read":
+		return t.reader()
+	}
+	return nil, unsupported(operation)
+}
+
+func (t *kafkaTopic) producer(nth, count int) (caller, error) {
+	client, err := t.client(nth)
+	return func() (int, error) {
+		records := make([]*kgo.Record, count)
+		for nth := range records {
+			records[nth] = &kgo.Record{Value: t.body}
+		}
+		return count, client.ProduceSync(context.Background(), records...).FirstErr()
+	}, err
+}
+
+func (t *kafkaTopic) reader() (caller, error) {
+	var client *kgo.Client
+	left := t.limit / batch
+	restart := func() (err error) {
+		if client != nil {
+			client.Close()
+		}
+		from := map[string]map[int32]kgo.Offset{t.name: {0: kgo.NewOffset().AtStart()}}
+		client, err = kgo.NewClient(kgo.SeedBrokers(t.url), kgo.ConsumePartitions(from))
+		return err
+	}
+	return func() (int, error) {
+		if left--; left < 0 {
+			if err := restart(); err != nil {
+				return 0, err
+			}
+			left = t.limit/batch - 1
+		}
+		for read := 0; read < batch; {
+			some := client.PollRecords(context.Background(), batch-read)
+			if err := some.Err(); err != nil {
+				return read, err
+			}
+			read += some.NumRecords()
+		}
+		return batch, nil
+	}, restart()
+}
