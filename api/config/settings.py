@@ -58,11 +58,13 @@ class Settings(BaseSettings):
         default=Path(".millstream"),
         description="Data directory of `millstream up`, also used by other commands.",
     )
-    workers: int = Field(
-        default=1,
+    workers: int | None = Field(
+        default=None,
         ge=1,
         le=64,
-        description="Number of API processes on this machine; they share one listening socket.",
+        description="Number of API processes on this machine; they share one listening socket. Default: 1 on one "
+        "or two cores, otherwise two fewer than there are cores (affinity- and cgroup-aware); at most 8, and at most "
+        "one for each GiB of memory.",
     )
     ephemeral: bool = Field(
         default=False, description="`millstream up` deletes all data when it exits."

@@ -53,6 +53,7 @@ def measure_idle_deployment(house: House, plan: Plan) -> list[Measured]:
 def deployment(data: Path) -> Generator[tuple[int, int]]:
     """Run `millstream up`; yield its process id and its port."""
     command = [sys.executable, "-m", "api.cli", "up", "--port", "0", "--data", str(data)]
+    command += ["--workers", "1"]  # on any machine
     environment = {**os.environ, "MILLSTREAM_ARCHIVE_URL": "off"}
     for name in ("REDIS_URL", "DATABASE_URL"):
         environment.pop(name, None)

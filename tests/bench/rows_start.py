@@ -37,7 +37,7 @@ def _start() -> tuple[float, float]:
     with tempfile.TemporaryDirectory(prefix="ms-") as folder:
         began = monotonic()
         process = subprocess.Popen(
-            [*COMMAND, "up", "--port", "0", "--data", f"{folder}/data"],
+            [*COMMAND, "up", "--port", "0", "--workers", "1", "--data", f"{folder}/data"],
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             env={**os.environ, "MILLSTREAM_SPARK": "off"},

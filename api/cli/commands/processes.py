@@ -17,7 +17,9 @@ processes = noun()
 
 Host = Annotated[str | None, option("--host", "Address to listen on.", "ADDRESS")]
 Port = Annotated[int | None, option("--port", "Port to listen on; 0 selects a free port.", "PORT")]
-Workers = Annotated[int | None, option("--workers", "Number of API processes.")]
+Workers = Annotated[
+    int | None, option("--workers", "Number of API processes. Default: by the number of cores.")
+]
 Ephemeral = Annotated[bool | None, option("--ephemeral", "Delete all data on exit.")]
 Durability = Annotated[
     Literal["always", "everysec"] | None,

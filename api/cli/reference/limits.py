@@ -26,6 +26,7 @@ from storage.domain.limits import (
     names,
     postgres,
     presence,
+    processes,
     queues,
     quotas,
     replays,
@@ -74,6 +75,7 @@ MODULES = (  # in the order of the page
     maintenance,
     backups,
     presence,
+    processes,
     tracing,
 )
 

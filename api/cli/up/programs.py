@@ -16,6 +16,7 @@ from api.cli.up.tls import uvicorn_environment, uvicorn_options
 from api.config.settings import Settings
 from api.config.startup_settings import START_BARRIER
 from storage.domain import limits
+from storage.embedded.control_groups import granted_bytes, granted_cores
 
 PACKAGES = Path(api.__file__).parents[1]
 PYTHON = (sys.executable, "-P")  # -P: ignores a folder named `api` in the user's current directory
@@ -40,6 +41,18 @@ API_GRACE_S = 10.0
 WORKER_GRACE_S = 15.0  # its handlers stop, its jobs are released, its JVM ends
 
 
+def api_process_count(settings: Settings) -> int:
+    """Return the number of API processes: as set, otherwise by processors and memory.
+
+    On one or two cores a second process takes from Valkey what it gains: 0.85 times the receives, 1.1 times the sends.
+    """
+    if settings.workers is not None:
+        return settings.workers
+    spare = granted_cores() - limits.CORES_OF_STORES
+    affordable = granted_bytes() // limits.API_PROCESS_MEMORY_BYTES
+    return max(1, min(spare, affordable, limits.API_PROCESSES_DEFAULT_MAX))
+
+
 def api_programs(
     settings: Settings,
     listener: socket.socket,
@@ -47,7 +60,7 @@ def api_programs(
     keep_open: tuple[int, ...] = (),
     barrier: int | None = None,
 ) -> list[ProcessSpec]:
-    """Return `settings.workers` API processes, all serving `listener` once `barrier` is open."""
+    """Return the API processes, all serving `listener` once `barrier` is open."""
     extra = {METRICS_DIRECTORY: str(metrics), **uvicorn_environment(settings)}
     if barrier is not None:
         extra[START_BARRIER] = str(barrier)
@@ -67,7 +80,7 @@ def api_programs(
             metrics=metrics,
             keep_open=keep_open,
         )
-        for number in range(1, settings.workers + 1)
+        for number in range(1, api_process_count(settings) + 1)
     ]
 
 

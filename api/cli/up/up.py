@@ -28,15 +28,15 @@ from api.cli.up.data_directory import (
 )
 from api.cli.up.deployment import LocalDeployment, await_api
 from api.cli.up.listener import check_host, listening, raise_open_files_limit, url_of
-from api.cli.up.programs import api_programs
+from api.cli.up.programs import api_process_count, api_programs
 from api.cli.up.signals import run_until_stopped
 from api.cli.up.supervisor import Supervisor
 from api.cli.up.tls import check_tls
 from api.config.settings import Settings
 from api.observability.logging import configure_logs, get_logger
 from storage.domain import limits
+from storage.embedded.control_groups import granted_bytes, granted_cores
 from storage.embedded.errors import EmbeddedServerError
-from storage.embedded.memory import granted_bytes
 from storage.embedded.postgres import PostgresServer
 from storage.embedded.servers import EmbeddedServer
 from storage.embedded.valkey import ValkeyServer
@@ -79,6 +79,7 @@ def serve(settings: Settings) -> None:
     raise_open_files_limit()
     check_host(settings)
     check_tls(settings)
+    settings = settings.model_copy(update={"workers": api_process_count(settings)})
     with (
         tempfile.TemporaryDirectory(prefix="millstream-") as scratch,
         listening(settings.host, settings.port) as listener,
@@ -137,6 +138,7 @@ def _child_settings(
             "data": data,
             "port": listener.getsockname()[1],
             "ephemeral": False,
+            "workers": api_process_count(settings),
             "archive_url": archiving.url,
             "secret_keys_file": keys,
             **urls,
@@ -153,9 +155,15 @@ def _run(
 ) -> None:
     """Start the service, announce it, and keep it running."""
     configure_logs(settings.log_level)
+    typer.echo(_api_processes(api_process_count(settings), granted_cores()), err=True)
     key = WITH_KEY if settings.wants_credentials else ""
     steps = FIRST_STEPS.format(url=url_of(listener, settings.scheme), key=key)
     asyncio.run(_supervise(start, steps + notice, afterwards))
+
+
+def _api_processes(count: int, cores: int) -> str:
+    """Return the number of API processes in words."""
+    return f"{count} API process{'' if count == 1 else 'es'} on {cores} core{'' if cores == 1 else 's'}"
 
 
 async def _supervise(start: Step, announcement: str, afterwards: Step | None) -> None:

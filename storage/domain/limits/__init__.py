@@ -24,6 +24,7 @@ from storage.domain.limits.messages import *
 from storage.domain.limits.names import *
 from storage.domain.limits.postgres import *
 from storage.domain.limits.presence import *
+from storage.domain.limits.processes import *
 from storage.domain.limits.queues import *
 from storage.domain.limits.quotas import *
 from storage.domain.limits.replays import *
