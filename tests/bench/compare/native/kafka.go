@@ -8,38 +8,27 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// kafkaTopic has one partition; producers are idempotent, and wait for all replicas, which is one.
+// kafkaTopic has one partition; the producer is idempotent, and waits for all replicas, which is one.
 type kafkaTopic struct {
 	target
-	clients []*kgo.Client
+	// client of all callers: it batches what they send meanwhile.
+	client *kgo.Client
 }
 
-func newKafkaTopic(to target) (broker, error) { return &kafkaTopic{target: to}, nil }
-
-func (t *kafkaTopic) client(nth int) (*kgo.Client, error) {
-	if nth/perSocket >= len(t.clients) {
-		one, err := kgo.NewClient(
-			kgo.SeedBrokers(t.url), kgo.DefaultProduceTopic(t.name), kgo.ProducerLinger(0),
-			kgo.ProducerBatchCompression(kgo.NoCompression()),
-		)
-		if err != nil {
-			return nil, err
-		}
-		t.clients = append(t.clients, one)
-	}
-	return t.clients[nth/perSocket], nil
+func newKafkaTopic(to target) (broker, error) {
+	client, err := kgo.NewClient(
+		kgo.SeedBrokers(to.url), kgo.DefaultProduceTopic(to.name), kgo.ProducerLinger(0),
+		kgo.ProducerBatchCompression(kgo.NoCompression()),
+	)
+	return &kafkaTopic{to, client}, err
 }
 
 func (t *kafkaTopic) create() error {
-	client, err := t.client(0)
-	if err != nil {
-		return err
-	}
 	topic := kmsg.NewCreateTopicsRequestTopic()
 	topic.Topic, topic.NumPartitions, topic.ReplicationFactor = t.name, 1, 1
 	request := kmsg.NewPtrCreateTopicsRequest()
 	request.Topics = append(request.Topics, topic)
-	response, err := request.RequestWith(context.Background(), client)
+	response, err := request.RequestWith(context.Background(), t.client)
 	if err != nil {
 		return err
 	}
@@ -47,42 +36,37 @@ func (t *kafkaTopic) create() error {
 }
 
 func (t *kafkaTopic) drop() error {
-	client, err := t.client(0)
-	if err != nil {
-		return err
-	}
 	topic := kmsg.NewDeleteTopicsRequestTopic()
 	topic.Topic = &t.name
 	request := kmsg.NewPtrDeleteTopicsRequest()
 	request.TopicNames, request.Topics = []string{t.name}, append(request.Topics, topic)
-	response, err := request.RequestWith(context.Background(), client)
+	response, err := request.RequestWith(context.Background(), t.client)
 	if err != nil {
 		return err
 	}
 	return kerr.ErrorForCode(response.Topics[0].ErrorCode)
 }
 
-func (t *kafkaTopic) caller(operation string, nth int) (caller, error) {
+func (t *kafkaTopic) caller(operation string, _ int) (caller, error) {
 	switch operation {
 	case "send":
-		return t.producer(nth, 1)
+		return t.producer(1), nil
 	case "produce":
-		return t.producer(nth, batch)
+		return t.producer(batch), nil
 	case "read":
 		return t.reader()
 	}
 	return nil, unsupported(operation)
 }
 
-func (t *kafkaTopic) producer(nth, count int) (caller, error) {
-	client, err := t.client(nth)
+func (t *kafkaTopic) producer(count int) caller {
 	return func() (int, error) {
 		records := make([]*kgo.Record, count)
 		for nth := range records {
 			records[nth] = &kgo.Record{Value: t.body}
 		}
-		return count, client.ProduceSync(context.Background(), records...).FirstErr()
-	}, err
+		return count, t.client.ProduceSync(context.Background(), records...).FirstErr()
+	}
 }
 
 func (t *kafkaTopic) reader() (caller, error) {
