@@ -231,7 +231,7 @@ WAITING_MESSAGES = Row(
     name="waiting-messages",
     what="memory of the store for each waiting message of 256 B, sent one by one",
     unit="B",
-    reference="320 B",
+    reference="340 B",
     bar=Bar(1, at_most=True),
 )
 IDLE_SOCKETS = Row(
