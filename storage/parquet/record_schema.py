@@ -19,7 +19,7 @@ import hashlib
 import struct
 from array import array
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from itertools import pairwise
 from typing import Any
@@ -27,7 +27,9 @@ from typing import Any
 import pyarrow as pa
 
 from storage.domain.log.entry import LogEntry
-from storage.domain.log.record_batch import BatchColumns, Headers, Record, decode_columns
+from storage.domain.log.record_batch import BatchColumns, Headers, decode_columns
+from storage.domain.streams.columnar_batch import Columns
+from storage.domain.streams.record_columns import RecordColumns
 from storage.domain.streams.stream import LogRecord
 
 _TIME = pa.timestamp("us", tz="UTC")
@@ -215,15 +217,22 @@ def records_of(batch: pa.RecordBatch) -> list[LogRecord]:
 
     Keys may be dictionary-encoded.
     """
-    records = map(
-        Record,
+    return columns_of_batch(batch).records()
+
+
+def columns_of_batch(batch: pa.RecordBatch) -> RecordColumns:
+    """Convert a batch with the fields of RECORD_FIELDS to columns.
+
+    Keys may be dictionary-encoded.
+    """
+    content = Columns(
         _bytes_in(batch.column("data")),
         _keys_in(batch.column("key")),
         _headers_in(batch.column("headers")),
         _event_times_in(batch.column("event_ts")),
     )
     arrivals = [us // US_PER_MS for us in _numbers_in(batch.column("ts"))]
-    return [*map(LogRecord, _numbers_in(batch.column("offset")), arrivals, records)]
+    return RecordColumns(_numbers_in(batch.column("offset")), arrivals, content)
 
 
 def _numbers_in(column: pa.Array) -> list[int]:
@@ -248,9 +257,9 @@ def _bytes_in(column: pa.Array) -> list[bytes]:
     return [content[low - base : high - base] for low, high in pairwise(edges)]
 
 
-def _keys_in(column: pa.Array) -> Iterable[str]:
+def _keys_in(column: pa.Array) -> Sequence[str]:
     if column.null_count == len(column):
-        return [""] * len(column)
+        return ()
     if not isinstance(column, pa.DictionaryArray):
         column = column.dictionary_encode()
     if len(column.dictionary) > len(column):
@@ -260,18 +269,18 @@ def _keys_in(column: pa.Array) -> Iterable[str]:
     return ["" if nth is None else dictionary[nth] for nth in column.indices.to_pylist()]
 
 
-def _headers_in(column: pa.Array) -> Iterable[Headers]:
+def _headers_in(column: pa.Array) -> Sequence[Headers]:
     if column.null_count == len(column):
-        return [()] * len(column)
-    return map(_headers_from, column.to_pylist())
+        return ()
+    return [*map(_headers_from, column.to_pylist())]
 
 
 def _headers_from(headers: list[dict[str, Any]] | None) -> Headers:
     return tuple((header["k"], header["t"], header["v"]) for header in headers or ())
 
 
-def _event_times_in(column: pa.Array) -> Iterator[int | None] | list[None]:
+def _event_times_in(column: pa.Array) -> Sequence[int | None]:
     if column.null_count == len(column):
-        return [None] * len(column)
+        return ()
     times_us = column.cast(pa.int64()).to_pylist()
-    return (None if us is None else us // US_PER_MS for us in times_us)
+    return [None if us is None else us // US_PER_MS for us in times_us]

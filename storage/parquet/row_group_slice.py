@@ -5,8 +5,9 @@ from bisect import bisect_left, bisect_right
 import msgspec
 import pyarrow as pa
 
+from storage.domain.streams.record_columns import RecordColumns
 from storage.domain.streams.stream import LogRecord
-from storage.parquet.record_schema import US_PER_MS, records_of
+from storage.parquet.record_schema import US_PER_MS, columns_of_batch, records_of
 
 
 class RowGroup(msgspec.Struct, frozen=True):
@@ -54,6 +55,10 @@ class RowGroupSlice(msgspec.Struct, frozen=True):
     def records(self) -> list[LogRecord]:
         """Return the part as records."""
         return records_of(self.batch)
+
+    def columns(self) -> RecordColumns:
+        """Return the part as columns."""
+        return columns_of_batch(self.batch)
 
     def before(self, end: int) -> "RowGroupSlice":
         """Return the records below an offset; at least one exists."""

@@ -9,6 +9,7 @@ from storage.domain import limits
 from storage.domain.errors import BatchTooLarge, MessageTooLarge, ValidationFailed
 from storage.domain.log.record_batch import CONTENT_TYPE, Record, headers_size_bytes
 from storage.domain.queues.message import check_header_names
+from storage.domain.streams.columnar_batch import Columns
 from storage.domain.streams.stream import RING_SIZE, EventTimes, Stream, StreamSpec
 from storage.domain.trace_context import without_context
 
@@ -48,6 +49,28 @@ def check_records(
     return sizes
 
 
+def check_columns(stream: Stream, columns: Columns) -> None:
+    """Raise for columns of an idempotent append that this stream does not accept."""
+    columns.check_keys()
+    check_sizes(stream, columns)
+    for headers in columns.headers:
+        if headers:
+            check_header_names(headers, OWN_HEADERS)
+
+
+def check_sizes(stream: Stream, columns: Columns) -> None:
+    """Raise MessageTooLarge for a record that is larger than the stream allows."""
+    most = stream.spec.record_bytes_max
+    place = columns.larger_than(most)
+    if place is not None:
+        size = columns.sizes()[place]
+        headers = " and headers" if columns.headers else ""
+        raise MessageTooLarge(
+            f"Record {place} has {size} bytes, including its key{headers}; the stream allows {most}.",
+            record_bytes_max=most,
+        )
+
+
 def check_unrouted(records: Sequence[Record]) -> None:
     """Raise ValidationFailed for a record with a hash key.
 
@@ -66,19 +89,36 @@ def timed(
 
     Raises ValidationFailed for an event time that the stream does not accept.
     """
-    if spec.event_times is EventTimes.CLIENT_PREFER and spec.event_time_skew_ms_max is None:
+    if _keeps_times(spec):
         return records
     if spec.event_times is EventTimes.ARRIVAL:
         return [
             record if record.event_time_ms is None else replace(record, event_time_ms=None)
             for record in records
         ]
-    now = now_ms()
-    for place, record in enumerate(records):
-        fault = _event_time_fault(spec, record.event_time_ms, now)
+    _check_times(spec, [record.event_time_ms for record in records], now_ms())
+    return records
+
+
+def timed_columns(spec: StreamSpec, columns: Columns, now_ms: Callable[[], int]) -> Columns:
+    """Return the columns with the event times that the stream keeps, like `timed`."""
+    if _keeps_times(spec):
+        return columns
+    if spec.event_times is EventTimes.ARRIVAL:
+        return replace(columns, event_times_ms=())
+    _check_times(spec, columns.event_times_ms or [None] * len(columns), now_ms())
+    return columns
+
+
+def _keeps_times(spec: StreamSpec) -> bool:
+    return spec.event_times is EventTimes.CLIENT_PREFER and spec.event_time_skew_ms_max is None
+
+
+def _check_times(spec: StreamSpec, times_ms: Sequence[int | None], now_ms: int) -> None:
+    for place, time_ms in enumerate(times_ms):
+        fault = _event_time_fault(spec, time_ms, now_ms)
         if fault:
             raise ValidationFailed.at(f"/records/{place}/event_time", *fault)
-    return records
 
 
 def _event_time_fault(

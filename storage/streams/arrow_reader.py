@@ -1,11 +1,12 @@
-"""Columnar reads of a shard: many records at a time as one Arrow stream.
+"""Columnar reads of a shard: many records at a time as one Arrow stream, or as columns.
 
 Offsets, gaps and errors are those of `RecordReader.read_shard`. A read ends at a tier boundary, at a gap, or when it is large
-enough. No record becomes a Python object on the way.
+enough. No record becomes a Python object on the way. Only Arrow streams and archived records load pyarrow.
 """
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -23,6 +24,12 @@ from storage.domain.errors import (
 from storage.domain.log.address import LogAddress
 from storage.domain.log.entry import LogEntry
 from storage.domain.names import LogId, StreamName
+from storage.domain.streams.record_columns import (
+    NO_RECORDS,
+    ColumnRead,
+    RecordColumns,
+    columns_of,
+)
 from storage.domain.streams.stream import Gap, Shard, Stream, Tier
 from storage.hot_store.log_store import EntryRange, LogRangeReader, ReadRequest
 from storage.log.stream_executor import StreamExecutor
@@ -47,6 +54,43 @@ class ArrowPage(msgspec.Struct, frozen=True):
     tier: Tier
     ended: bool
     gap: Gap | None
+
+
+class _Located(msgspec.Struct, frozen=True):
+    """A shard's records from an offset on, in the tier that has them.
+
+    `archived`: the archive's records in place of the entries of `hot_range`.
+    """
+
+    shard: Shard
+    start: int
+    hot_range: EntryRange
+    archived: Archived | None
+
+    @property
+    def tip(self) -> int:
+        """Offset after the last record of both tiers."""
+        next_ = self.hot_range.next
+        return next_ if self.archived is None else max(next_, self.archived.end)
+
+    @property
+    def tier(self) -> Tier:
+        return Tier.HOT if self.archived is None else Tier.ARCHIVE
+
+    def archived_before(self, end: int) -> "list[RowGroupSlice]":
+        """Return the archive's records below an offset."""
+        parts = () if self.archived is None else self.archived.parts
+        return [part.before(end) for part in parts if part.first < end]
+
+    def bounds(self, end: int, read: tuple[int, int] | None) -> tuple[int, int]:
+        """Return the first and the next offset of a read; `read`: those of its records, if any."""
+        edge = self.hot_range.next if self.archived is None else self.archived.end
+        return read or (min(end, edge), min(end, edge))
+
+    def gap(self, offset: int, first: int) -> Gap | None:
+        """Return the gap between the requested offset and the first record."""
+        reason = "hole" if self.archived is None else self.archived.reason
+        return Gap(offset, first, reason) if first > offset else None
 
 
 class ArrowReader:
@@ -79,18 +123,56 @@ class ArrowReader:
         """
         end = limits.OFFSET_MAX if end is None else end
         _check(offset, end, bytes_max)
-        stream = await self._executor.stream(name, stream_id)
         if self._waiting >= limits.TABLES_WAITING_MAX:
             raise StorageBusy("Too many concurrent table reads; nothing happened.")
         self._waiting += 1
         try:
             async with self._turns:
-                read = partial(self._read, shard, offset, end, bytes_max, stream_id)
-                return await self._executor.run(stream, read, stream_id)
+                located = await self._locate(
+                    name, shard, offset=offset, end=end, bytes_max=bytes_max, stream_id=stream_id
+                )
+                return await self._page(located, offset, end, bytes_max)
         finally:
             self._waiting -= 1
 
-    async def _read(  # noqa: PLR0917 - the last one is added by `run`
+    async def read_columns(
+        self,
+        name: StreamName,
+        shard: int,
+        *,
+        offset: int,
+        end: int,
+        bytes_max: int,
+        stream_id: LogId | None = None,
+    ) -> ColumnRead:
+        """Read records as `read` does, as columns; the last entry may exceed `bytes_max`."""
+        located = await self._locate(
+            name, shard, offset=offset, end=end, bytes_max=bytes_max, stream_id=stream_id
+        )
+        if located.archived is None:
+            columns = _hot_columns(located.hot_range.entries, offset, end)
+        else:
+            parts = located.archived_before(end)
+            columns = await asyncio.to_thread(_archived_columns, parts)
+        read = (columns.offsets[0], columns.offsets[-1] + 1) if columns.offsets else None
+        first, next_offset = located.bounds(end, read)
+        return ColumnRead(columns, next_offset, located.gap(offset, first))
+
+    async def _locate(
+        self,
+        name: StreamName,
+        shard: int,
+        *,
+        offset: int,
+        end: int,
+        bytes_max: int,
+        stream_id: LogId | None,
+    ) -> _Located:
+        stream = await self._executor.stream(name, stream_id)
+        locate = partial(self._locate_in, shard, offset, end, bytes_max, stream_id)
+        return await self._executor.run(stream, locate, stream_id)
+
+    async def _locate_in(  # noqa: PLR0917 - the last one is added by `run`
         self,
         index: int,
         offset: int,
@@ -98,7 +180,7 @@ class ArrowReader:
         bytes_max: int,
         stream_id: LogId | None,
         stream: Stream,
-    ) -> ArrowPage:
+    ) -> _Located:
         stream = await self._executor.refresh_for_shard(stream, index, stream_id)
         shard = stream.shard(index)
         log = LogAddress(stream.name.namespace, shard.log_id, stream.is_view)
@@ -108,24 +190,26 @@ class ArrowReader:
         start, archived = await self._in_archive(
             stream, shard=shard, offset=offset, end=end, bytes_max=bytes_max, hot_range=hot_range
         )
-        if archived is not None:
-            parts = [part.before(end) for part in archived.parts if part.first < end]
-            tip = max(hot_range.next, archived.end)
-            edge, tier, reason = archived.end, Tier.ARCHIVE, archived.reason
-        else:
+        if archived is None:
             _check_within(offset, start, hot_range.next)
-            parts = await self._parts(hot_range, offset, end, bytes_max)
-            tip, edge, tier, reason = hot_range.next, hot_range.next, Tier.HOT, "hole"
-        first, next_offset = (parts[0].first, parts[-1].next) if parts else 2 * (min(end, edge),)
+        return _Located(shard, start, hot_range, archived)
+
+    async def _page(self, located: _Located, offset: int, end: int, bytes_max: int) -> ArrowPage:
+        if located.archived is None:
+            parts = await self._parts(located.hot_range, offset, end, bytes_max)
+        else:
+            parts = located.archived_before(end)
+        read = (parts[0].first, parts[-1].next) if parts else None
+        first, next_offset = located.bounds(end, read)
         return ArrowPage(
             encoded=await asyncio.to_thread(_encode, parts),
             records=sum(map(len, parts)),
             next_offset=next_offset,
-            start=start,
-            tip=tip,
-            tier=tier,
-            ended=not shard.is_open and next_offset == tip,
-            gap=Gap(offset, first, reason) if first > offset else None,
+            start=located.start,
+            tip=located.tip,
+            tier=located.tier,
+            ended=not located.shard.is_open and next_offset == located.tip,
+            gap=located.gap(offset, first),
         )
 
     async def _entries(self, log: LogAddress, offset: int, end: int, bytes_max: int) -> EntryRange:
@@ -168,11 +252,26 @@ class ArrowReader:
     async def _parts(
         self, hot_range: EntryRange, offset: int, end: int, bytes_max: int
     ) -> "list[RowGroupSlice]":
-        try:
+        with _reporting_damage():
             part = await asyncio.to_thread(_part, hot_range.entries, offset, end, bytes_max)
-        except ValueError as error:
-            raise StorageUnavailable(f"The log contains an unreadable entry: {error}.") from None
         return [part] if part else []
+
+
+@contextmanager
+def _reporting_damage() -> Iterator[None]:
+    try:
+        yield
+    except ValueError as error:
+        raise StorageUnavailable(f"The log contains an unreadable entry: {error}.") from None
+
+
+def _hot_columns(entries: Sequence[LogEntry], first: int, end: int) -> RecordColumns:
+    with _reporting_damage():
+        return columns_of(entries, first, end)
+
+
+def _archived_columns(parts: "Sequence[RowGroupSlice]") -> RecordColumns:
+    return RecordColumns.joined([part.columns() for part in parts]) if parts else NO_RECORDS
 
 
 def _part(

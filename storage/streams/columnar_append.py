@@ -14,7 +14,7 @@ import attrs
 import msgspec
 from msgspec.structs import replace
 
-from storage.domain.errors import MessageTooLarge, MillstreamError, ValidationFailed
+from storage.domain.errors import MillstreamError, ValidationFailed
 from storage.domain.log.address import LogAddress
 from storage.domain.log.record_batch import Record
 from storage.domain.names import StreamName
@@ -25,6 +25,7 @@ from storage.hot_store.errors import LogNotReady
 from storage.hot_store.log_store import AppendPart, PartAppended
 from storage.log.stream_executor import StreamExecutor
 from storage.streams.append import Appender
+from storage.streams.append_rules import check_sizes
 
 Ranges = list[AppendedRange]
 Answer = asyncio.Future[PartAppended]
@@ -160,14 +161,7 @@ def _check(stream: Stream, columns: Columns) -> None:
     if stream.spec.event_times is EventTimes.CLIENT_REQUIRE:
         detail = "The stream requires an event time for each record; columnar batches have none"
         raise ValidationFailed.at("", detail, "missing")
-    most = stream.spec.record_bytes_max
-    place = columns.larger_than(most)
-    if place is not None:
-        size = columns.sizes()[place]
-        raise MessageTooLarge(
-            f"Record {place} has {size} bytes, including its key; the stream allows {most}.",
-            record_bytes_max=most,
-        )
+    check_sizes(stream, columns)
 
 
 def _by_shard(stream: Stream, columns: Columns) -> list[tuple[Shard, Sequence[int]]]:

@@ -14,7 +14,7 @@ from storage.domain import limits
 from storage.domain.clock import Clock
 from storage.domain.errors import MillstreamError, OffsetOutOfRange, ValidationFailed
 from storage.domain.log.address import LogAddress
-from storage.domain.log.record_batch import Record
+from storage.domain.log.record_batch import Headers, Record
 from storage.domain.names import LogId, StreamName
 from storage.domain.streams.columnar_batch import Columns
 from storage.domain.streams.idempotence import AppendCounts, SequencedBatch
@@ -117,6 +117,24 @@ class Streams:
         Otherwise like `append_idempotent`.
         """
         return await self._idempotent_appender.append(name, batch, records, own)
+
+    async def append_idempotent_columns(
+        self,
+        name: StreamName,
+        batch: SequencedBatch,
+        columns: Columns,
+        *,
+        origin: Sequence[Headers] = (),
+        hash_keys: Sequence[int | None] = (),
+    ) -> AppendCounts:
+        """Append records as `append_idempotent_batch` does, given as columns.
+
+        Up to IDEMPOTENT_COLUMNS_MAX of them. `origin` are headers of Millstream's own for each record, behind its others; they
+        do not count towards its size. `hash_keys` replace those of the keys.
+        """
+        return await self._idempotent_appender.append_columns(
+            name, batch, columns, origin=origin, hash_keys=hash_keys
+        )
 
     async def retire_writers(self, name: StreamName, producer_ids: Sequence[str]) -> None:
         """Retire monotonic producers that have nothing more to send.

@@ -40,6 +40,7 @@ code below ensures:
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
+from itertools import repeat
 from typing import TypeVar
 
 import attrs
@@ -51,8 +52,9 @@ from storage.domain import limits
 from storage.domain.clock import Clock
 from storage.domain.errors import ProducerFenced, StorageUnavailable, StreamNotFound
 from storage.domain.log.address import LogAddress
-from storage.domain.log.record_batch import Record
+from storage.domain.log.record_batch import Headers, Record
 from storage.domain.names import LogId, StreamName
+from storage.domain.streams.columnar_batch import Columns, with_headers
 from storage.domain.streams.idempotence import (
     NO_WATERMARK,
     WRITER_RETIRED,
@@ -70,26 +72,39 @@ from storage.hot_store.log_store import AppendPart, WatermarkStore, WriterWaterm
 from storage.log.provisioner import LogDeleted
 from storage.log.stream_executor import StreamExecutor
 from storage.streams.append import Appender
-from storage.streams.append_rules import OWN_HEADERS, check_records, timed
+from storage.streams.append_rules import (
+    OWN_HEADERS,
+    check_columns,
+    check_records,
+    timed,
+    timed_columns,
+)
 from storage.streams.reshard import Resharder
 
 T = TypeVar("T")
 
 
 class _Batch(msgspec.Struct):
-    """The records of one call, with the producer and the hash key of each."""
+    """The records of one call, with the producer and the hash key of each.
+
+    `sizes` are not needed for columns.
+    """
 
     sequenced: SequencedBatch
-    records: Sequence[Record]
+    records: Sequence[Record] | Columns
     sizes: Sequence[int]
     hash_keys: Sequence[int]
 
     def part(self, numbers: Sequence[int]) -> AppendPart:
         """Return the records with these numbers as one part."""
+        claims, records = self.sequenced.claims(numbers), self.records
+        if isinstance(records, Columns):
+            packed = records.chosen(numbers).packed()
+            return AppendPart(packed, size_bytes=packed.size_bytes, claims=claims)
         return AppendPart(
-            [self.records[number] for number in numbers],
+            [records[number] for number in numbers],
             size_bytes=sum([self.sizes[number] for number in numbers]),
-            claims=self.sequenced.claims(numbers),
+            claims=claims,
         )
 
     def producers(self) -> list[str]:
@@ -133,8 +148,32 @@ class IdempotentAppender:
         sizes = check_records(stream, records, own)
         records = timed(stream.spec, records, self._clock.now_ms)
         batch = _Batch(sequenced, records, sizes, _hash_keys(sequenced, records))
+        return await self._run(stream, batch)
+
+    async def append_columns(
+        self,
+        name: StreamName,
+        sequenced: SequencedBatch,
+        columns: Columns,
+        *,
+        origin: Sequence[Headers],
+        hash_keys: Sequence[int | None],
+    ) -> AppendCounts:
+        sequenced.check(len(columns), limits.IDEMPOTENT_COLUMNS_MAX)
+        stream = await self._appending.stream(name)
+        check_columns(stream, columns)
+        columns = timed_columns(stream.spec, columns, self._clock.now_ms)
+        batch = _Batch(
+            sequenced,
+            with_headers(columns, origin),
+            (),
+            _hash_keys_of(sequenced, columns.keys, hash_keys),
+        )
+        return await self._run(stream, batch)
+
+    async def _run(self, stream: Stream, batch: _Batch) -> AppendCounts:
         added = await self._executor.run(stream, partial(self._append, batch))
-        return AppendCounts(added, len(records) - added)
+        return AppendCounts(added, len(batch.hash_keys) - added)
 
     async def _append(self, batch: _Batch, stream: Stream) -> int:
         groups: dict[Shard, list[int]] = by_shard(stream.open_shards, batch.hash_keys)
@@ -164,20 +203,27 @@ class IdempotentAppender:
     async def _to_shard(
         self, stream: Stream, shard: Shard, batch: _Batch, numbers: Sequence[int]
     ) -> _ShardResult:
-        """Add the records that neither the shard nor its ancestors have taken yet."""
+        """Add the records that neither the shard nor its ancestors have taken yet.
+
+        In turn, as many as an entry holds: the next ones leave when those before them are added.
+        """
         floors = await self._floors_of(stream, shard, batch.producers())
         left = [number for number in numbers if _is_above(floors, batch, number)]
+        added = 0
         while left:
-            part = batch.part(left)
+            now, later = left[: limits.ENTRY_RECORDS_MAX], left[limits.ENTRY_RECORDS_MAX :]
+            part = batch.part(now)
             try:
                 done = await self._appending.put(stream, shard, part)
             except ShardClosedTo as closed:
-                return _ShardResult(0, left, closed.children)
+                return _ShardResult(added, left, closed.children)
             except PartialDuplicate as partial_duplicate:
-                left = batch.sequenced.above(left, lasts_of(part.claims, partial_duplicate.lasts))
+                lasts = lasts_of(part.claims, partial_duplicate.lasts)
+                left = [*batch.sequenced.above(now, lasts), *later]
             else:
-                return _ShardResult(0 if done.duplicate else len(left))
-        return _ShardResult(0)
+                added += 0 if done.duplicate else len(now)
+                left = later
+        return _ShardResult(added)
 
     # High-water marks of closed ancestors
 
@@ -258,23 +304,38 @@ class IdempotentAppender:
 
 
 def _hash_keys(sequenced: SequencedBatch, records: Sequence[Record]) -> list[int]:
+    return _hash_keys_of(
+        sequenced,
+        [record.key for record in records],
+        [record.hash_key for record in records],
+    )
+
+
+def _hash_keys_of(
+    sequenced: SequencedBatch, keys: Sequence[str], hash_keys: Sequence[int | None]
+) -> list[int]:
+    """Return the records' hash keys; `keys` and `hash_keys` are empty where no record has one.
+
+    A record without a key gets one of its own, the same whenever it is sent.
+    """
+    count = len(sequenced.sequences)
     return [
-        _hash_key_of(record, producer_id, sequence)
-        for record, producer_id, sequence in zip(
-            records, sequenced.producer_ids, sequenced.sequences, strict=True
+        given
+        if given is not None
+        else hash_key(key)
+        if key
+        else _hash_key_for(producer_id, sequence)
+        for given, key, producer_id, sequence in zip(
+            hash_keys or repeat(None, count),
+            keys or repeat("", count),
+            sequenced.producer_ids,
+            sequenced.sequences,
+            strict=True,
         )
     ]
 
 
-def _hash_key_of(record: Record, producer_id: str, sequence: int) -> int:
-    """Return a record's hash key.
-
-    A record without a key gets one of its own, the same whenever it is sent.
-    """
-    if record.hash_key is not None:
-        return record.hash_key
-    if record.key:
-        return hash_key(record.key)
+def _hash_key_for(producer_id: str, sequence: int) -> int:
     identity = f"{producer_id}\0{sequence}".encode()
     return int.from_bytes(hashlib.md5(identity, usedforsecurity=False).digest(), "big")
 

@@ -25,6 +25,7 @@ from storage.domain.errors import MillstreamError, OutcomeUnknown, ProducerFence
 from storage.domain.limits import DAY_MS
 from storage.domain.log.record_batch import Record
 from storage.domain.names import StreamName
+from storage.domain.streams.columnar_batch import Columns
 from storage.domain.streams.idempotence import PartialDuplicate, SequencedBatch
 from storage.domain.streams.lineage import ShardClosedTo
 from storage.domain.streams.reshard_plan import merge_of
@@ -119,9 +120,10 @@ class IdempotentAppendMachine(RuleBasedStateMachine):
             self.sequenced.producer_ids[some], self.sequenced.sequences[some]
         )
         records = self.records[some]
+        columns = Columns([one.data for one in records], [one.key for one in records])
         return _Batch(
             sequenced,
-            records,
+            columns if count % 2 else records,
             [record.size_bytes for record in records],
             _hash_keys(sequenced, records),
         )
@@ -268,5 +270,6 @@ class IdempotentAppendMachine(RuleBasedStateMachine):
 
 
 @ON_BOTH_STORES
-def test_append_is_idempotent_across_faults_and_reshards(bench):
+def test_append_is_idempotent_across_faults_and_reshards(bench, monkeypatch):
+    monkeypatch.setattr("storage.domain.limits.ENTRY_RECORDS_MAX", 4)
     run_state_machine_as_test(lambda: IdempotentAppendMachine(bench), settings=bench.half)  # type: ignore[arg-type]  # a factory will do

@@ -16,6 +16,7 @@ DETAILS_CHARACTERS_MAX = 4_096  # of a failure, such as a stack trace or a recei
 # Calls
 BATCH_MESSAGES_MAX = 1_000
 BATCH_RECORDS_MAX = 1_000
+IDEMPOTENT_COLUMNS_MAX = 4_000  # that a replay appends in one call, in several entries
 REQUEST_BYTES_MAX = 16 * MIB
 PAGE_ITEMS_MAX = 1_000
 LISTED_NAMES_MAX = 20_000  # names that one search returns: 100 B each, 30 ms to read

@@ -7,6 +7,7 @@ reshard, adds each record once.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from operator import lt
 
 import msgspec
 
@@ -76,39 +77,57 @@ class SequencedBatch(msgspec.Struct, frozen=True, gc=False):
         """Make a batch of a single producer."""
         return cls([producer_id] * len(sequences), sequences)
 
-    def check(self, items: int) -> None:
+    def check(self, items: int, items_max: int = limits.BATCH_RECORDS_MAX) -> None:
         """Raise unless each item has a producer and a sequence above its producer's previous one.
 
-        `items`: the number of items.
+        `items`: the number of items, of which a call may have up to `items_max`.
         """
         if not items:
             raise ValidationFailed.at(
                 "/sequences", "A batch must have at least one item", "too_few"
             )
-        if items > limits.BATCH_RECORDS_MAX:
-            raise BatchTooLarge(f"A call can have at most {limits.BATCH_RECORDS_MAX} items.")
+        if items > items_max:
+            raise BatchTooLarge(f"A call can have at most {items_max} items.")
         if len(self.producer_ids) != items or len(self.sequences) != items:
             raise ValidationFailed.at("/sequences", "Must have one entry per item", "mismatch")
-        lasts: dict[str, int] = {}
-        for producer_id, sequence in zip(self.producer_ids, self.sequences, strict=True):
+        for producer_id in set(self.producer_ids):
             if not 1 <= len(producer_id) <= limits.PRODUCER_ID_CHARACTERS_MAX:
                 detail = (
                     f"A producer id must be 1 to {limits.PRODUCER_ID_CHARACTERS_MAX} characters"
                 )
                 raise ValidationFailed.at("/producer_id", detail, "out_of_range")
-            if not lasts.get(producer_id, NO_WATERMARK) < sequence <= limits.OFFSET_MAX:
-                raise ValidationFailed.at(
-                    "/sequences",
-                    "Sequences must be at least 0 and strictly increasing",
-                    "out_of_order",
-                )
-            lasts[producer_id] = sequence
+        if not self._is_increasing():
+            raise ValidationFailed.at(
+                "/sequences",
+                "Sequences must be at least 0 and strictly increasing",
+                "out_of_order",
+            )
 
-    def claims(self, numbers: Iterable[int]) -> tuple[SequenceRange, ...]:
+    def _is_increasing(self) -> bool:
+        """Return whether each producer's sequences increase within [0, OFFSET_MAX]."""
+        sequences = self.sequences
+        if self._has_one_producer:
+            within = sequences[0] >= 0 and sequences[-1] <= limits.OFFSET_MAX
+            return within and all(map(lt, sequences, sequences[1:]))
+        lasts: dict[str, int] = {}
+        for producer_id, sequence in zip(self.producer_ids, sequences, strict=True):
+            if not lasts.get(producer_id, NO_WATERMARK) < sequence <= limits.OFFSET_MAX:
+                return False
+            lasts[producer_id] = sequence
+        return True
+
+    @property
+    def _has_one_producer(self) -> bool:
+        return self.producer_ids.count(self.producer_ids[0]) == len(self.producer_ids)
+
+    def claims(self, numbers: Sequence[int]) -> tuple[SequenceRange, ...]:
         """Return the sequence ranges of these items: one claim for each producer.
 
         `numbers` are the items' numbers in ascending order.
         """
+        if self._has_one_producer:
+            first, last = self.sequences[numbers[0]], self.sequences[numbers[-1]]
+            return (SequenceRange(self.producer_ids[0], first, last),)
         ends: dict[str, tuple[int, int]] = {}
         for number in numbers:
             producer_id, sequence = self.producer_ids[number], self.sequences[number]

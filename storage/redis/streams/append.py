@@ -73,11 +73,11 @@ class Appends:
                 self._condition_of(AppendPart(records)),
             ]
         elif plain:
-            arguments = [*_encode_plain(plain), b""]
+            arguments = [*_encode(plain), b""]
         for part in parts:
             if not part.is_plain:
-                batch = _as_records(part.records)
-                arguments += [encode_batch(batch), len(batch), self._condition_of(part)]
+                batch, count = _encode([part.records])
+                arguments += [batch, count, self._condition_of(part)]
         return command_of(
             script("append_records"),
             log_keys(self.address.namespace, self.address.log_id),
@@ -137,7 +137,7 @@ class Appends:
         return answers
 
 
-def _encode_plain(parts: Sequence[Sequence[Record] | PackedColumns]) -> tuple[bytes, int]:
+def _encode(parts: Sequence[Sequence[Record] | PackedColumns]) -> tuple[bytes, int]:
     """Encode all records as one batch; return it and their number.
 
     Columns stay columns unless records are among them.

@@ -244,6 +244,22 @@ def test_columns_are_encoded_like_their_records():
     assert [part.records() for part in packed] == [part.records() for part in parts]
 
 
+def test_columns_with_headers_and_times_are_encoded_like_their_records():
+    header = ("h", "", b"1")
+    parts = [
+        Columns([b"1", b"2"], (), [(header,), ()], [None, 7]),
+        columns(3),
+        Columns([b"3"], ["k"], [(header, header)]),
+    ]
+    whole = Columns.joined(parts)
+
+    encoded = encode_columns([part.packed() for part in parts])
+
+    records = [record for part in parts for record in part.records()]
+    assert decode_batch(encoded) == records == whole.records() == whole.packed().records()
+    assert whole.sizes() == [record.size_bytes for record in records]
+
+
 def test_columns_without_keys_are_encoded_like_their_records():
     parts = [Columns([b"1", b"2"]), Columns([b""])]
 
