@@ -356,11 +356,13 @@ async def open_storage(
         )
         stack.push_async_callback(source_transfer.close)
         windows = WindowResolver(record_reader, groups, catalog)
+        arrow_reader = ArrowReader(RedisRangeReader(pipeline), stream_executor, tiered)
         replays = Replays(
             windows=windows,
             planning=ReplayPlanner(record_reader, windows, rows),
             streams=streams,
             reader=record_reader,
+            column_reader=arrow_reader,
             queues=queues,
             groups=groups,
             jobs=jobs,
@@ -377,7 +379,7 @@ async def open_storage(
             streams=streams,
             record_reader=record_reader,
             shard_loads=ShardLoads(record_reader, stream_executor, clock),
-            arrow_reader=ArrowReader(RedisRangeReader(pipeline), stream_executor, tiered),
+            arrow_reader=arrow_reader,
             moves=moves,
             groups=groups,
             webhooks=webhooks,

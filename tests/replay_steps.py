@@ -79,7 +79,8 @@ async def replay(
     asked = await storage.replays.submit("default", request, replay_id)
     job, spec, _ = await start_replay(storage)
     assert job.job_id == asked.job.job_id
-    assert await send_parts_in_waves(storage, job, spec) == TaskEnd()
+    task_end = await send_parts_in_waves(storage, job, spec)
+    assert task_end == TaskEnd(), task_end.failure
     await storage.replays.retire_producers(job, spec)
     await storage.jobs.finish(job.claim)
     return await storage.replays.parts(job.job_id)

@@ -8,12 +8,12 @@ the store returns the owner's request.
 """
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
 from spark_worker.jobs.replay_reader import OrderedReader, SendBatch
-from spark_worker.jobs.replay_targets import QueueTarget, StreamTarget
+from spark_worker.jobs.replay_targets import Append, QueueTarget, StreamTarget
 from spark_worker.jobs.replay_throttle import ReplayHalted, ReplayThrottle
 from spark_worker.runtime.fault_points import fault
 from storage.bootstrap import Storage
@@ -110,7 +110,7 @@ class _ReplaySender:
         self._throttle = ReplayThrottle(task.rhythm, clock)
         self._unsaved: dict[str, PartProgress] = {}
         self._latest: dict[str, PartProgress] = {}
-        self._source = storage.replays.source(job.namespace, spec)
+        self._source = storage.replays.column_source(job.namespace, spec)
 
     async def run(self, parts: Sequence[PartProgress]) -> TaskEnd:
         """Send all lanes."""
@@ -172,48 +172,63 @@ class _ReplaySender:
         """Send one lane; return how many records were selected."""
         if not parts:
             return 0
-        selected, pacing = 0, self._spec.request.pacing
-        lane = OrderedReader(
-            self._source,
-            parts,
-            records_max=left,
-        )
+        selected = 0
+        lane = OrderedReader(self._source, parts, records_max=left)
+        ahead = asyncio.create_task(self._next(lane))
+        try:
+            while (prepared := await ahead) is not None:
+                ahead = asyncio.create_task(self._next(lane))
+                selected += len(prepared.batch)
+                self._note(await self._send(prepared))
+        finally:
+            await end(ahead)
+        return selected
+
+    async def _next(self, lane: OrderedReader) -> "_Prepared | None":
+        """Return the lane's next batch once it is due, or progress without records.
+
+        None at the lane's end. Reads and encodes while the batch before it is sent.
+        """
+        pacing = self._spec.request.pacing
         while await self._throttle.retry(lane.prefetch):
             await self._throttle.wait_for_readers()
             batch = lane.take(
-                pacing.batch_records_max, pacing.batch_bytes_max, self._throttle.is_due
+                min(pacing.batch_records_max, self._target.records_max),
+                pacing.batch_bytes_max,
+                self._throttle.is_due,
             )
-            if batch.records:
-                after = await self._send(batch)
-                selected += len(batch.records)
-            else:
-                after = batch.after
-            if not after:
-                await self._throttle.wait_until_due(lane.peek())
-            lane.done(after)
-            self._unsaved |= {part.part: part for part in after}
-            self._latest |= {part.part: part for part in after}
-        return selected
+            if batch.after:
+                return _Prepared(batch, self._target.prepare(batch.runs))
+            await self._throttle.wait_until_due(lane.next_arrival_ms())
+        return None
 
-    async def _send(self, batch: SendBatch) -> Sequence[PartProgress]:
+    def _note(self, parts: Sequence[PartProgress]) -> None:
+        """Keep the progress of parts until it is stored."""
+        moved = {part.part: part for part in parts}
+        self._unsaved |= moved
+        self._latest |= moved
+
+    async def _send(self, prepared: "_Prepared") -> Sequence[PartProgress]:
         """Send a batch, retrying until it is answered; return the progress of its parts."""
-        pacing = self._spec.request.pacing
+        batch, pacing = prepared.batch, self._spec.request.pacing
+        if not batch.runs:
+            return _counted(batch, AppendCounts(0, 0), self._latest)
         if pacing.records_per_second is not None or pacing.bytes_per_second is not None:
             wait_ms = await self._throttle.retry(
                 lambda: self._storage.replays.reserve(
-                    self._job, self._spec, len(batch.records), batch.size_bytes
+                    self._job, self._spec, len(batch), batch.size_bytes
                 )
             )
             await self._throttle.wait(wait_ms)
         fault("replay.before_send")
-        counts = await self._throttle.retry(lambda: self._append(batch))
+        counts = await self._throttle.retry(lambda: self._append(prepared.append))
         fault("replay.after_send")
         await self._throttle.pause()
-        return _counted(batch, counts)
+        return _counted(batch, counts, self._latest)
 
-    async def _append(self, batch: SendBatch) -> AppendCounts:
+    async def _append(self, append: Append) -> AppendCounts:
         await self._storage.replays.check_target(self._job.namespace, self._spec)
-        return await self._throttle.measure(self._target(batch.records))
+        return await self._throttle.measure(append())
 
     # Progress, and whether to continue
 
@@ -262,22 +277,36 @@ class _ReplaySender:
         )
 
 
-def _counted(batch: SendBatch, counts: AppendCounts) -> list[PartProgress]:
-    """Return the parts with the counts of a sent batch added.
+class _Prepared(msgspec.Struct, frozen=True):
+    """A batch, and the call that appends it."""
 
-    The duplicates of a batch are taken to be its beginning.
+    batch: SendBatch
+    append: Append
+
+
+def _counted(
+    batch: SendBatch, counts: AppendCounts, before: Mapping[str, PartProgress]
+) -> list[PartProgress]:
+    """Return the progress of parts after a batch, with the counts of what was sent.
+
+    `before`: their progress before it. The duplicates of a batch are taken to be its beginning.
     """
-    sent: dict[str, list[int]] = {part.part: [0, 0, 0] for part in batch.after}
-    for nth, item in enumerate(batch.records):
-        tally = sent[item.part]
-        tally[nth < counts.duplicates] += 1
-        tally[2] += item.log_record.record.size_bytes
-    return [
-        msgspec.structs.replace(
-            part,
-            sent=part.sent + sent[part.part][0],
-            duplicates=part.duplicates + sent[part.part][1],
-            bytes=part.bytes + sent[part.part][2],
+    after = {
+        part.part: msgspec.structs.replace(
+            part, sent=was.sent, duplicates=was.duplicates, bytes=was.bytes
         )
         for part in batch.after
-    ]
+        for was in (before[part.part],)
+    }
+    duplicates_left = counts.duplicates
+    for run in batch.runs:
+        part, count = after[run.part], len(run.columns)
+        duplicates = min(duplicates_left, count)
+        duplicates_left -= duplicates
+        after[run.part] = msgspec.structs.replace(
+            part,
+            sent=part.sent + count - duplicates,
+            duplicates=part.duplicates + duplicates,
+            bytes=part.bytes + sum(run.columns.content.sizes()),
+        )
+    return [*after.values()]

@@ -1,22 +1,30 @@
 """Targets of a replay: a stream or a queue, which adds each record once."""
 
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 
-from spark_worker.jobs.replay_reader import SelectedRecord
+from msgspec.structs import replace
+
+from spark_worker.jobs.replay_reader import Run
 from storage.bootstrap import Storage
+from storage.domain import limits
 from storage.domain.jobs import Job
-from storage.domain.log.record_batch import CONTENT_TYPE, Headers, Record
+from storage.domain.log.record_batch import Headers, Record
 from storage.domain.names import QueueName, StreamName
 from storage.domain.queues.message import NewMessage
 from storage.domain.replays.replay import (
-    OWN_OF_REPLAYS,
     ReplaySpec,
     group_for,
-    origin,
+    origins,
     own_headers,
     producer_of,
+    replayed_headers,
 )
+from storage.domain.streams.columnar_batch import Columns
 from storage.domain.streams.idempotence import AppendCounts, SequencedBatch
+
+Append = Callable[[], Awaitable[AppendCounts]]
+"""A call that adds records to a target, and may be repeated."""
 
 
 class _Target:
@@ -26,16 +34,19 @@ class _Target:
         self._job_id = job.job_id
         self._spec = spec
 
-    def _origin_of(self, item: SelectedRecord) -> Headers:
+    def _origins_of(self, run: Run) -> list[Headers]:
+        columns = run.columns
         replay_id, stream = self._spec.replay_id, self._spec.request.stream
-        return origin(replay_id, stream, item.shard, item.log_record)
+        return origins(replay_id, stream, run.shard, columns.offsets, columns.arrivals_ms)
 
 
 class StreamTarget(_Target):
-    """Target stream of a replay.
+    """Target stream of a replay, to which records are sent as columns.
 
     `hash_keys`: the first hash key of each source shard, for a target that keeps shards.
     """
+
+    records_max = limits.IDEMPOTENT_COLUMNS_MAX
 
     def __init__(
         self, storage: Storage, job: Job, spec: ReplaySpec, hash_keys: dict[int, int]
@@ -46,29 +57,30 @@ class StreamTarget(_Target):
         self._name = StreamName(spec.request.target.stream, job.namespace)
         self._hash_keys = hash_keys
 
-    async def __call__(self, records: Sequence[SelectedRecord]) -> AppendCounts:
-        batch = _batch_of(self._job_id, records)
-        sent = [self._record(one) for one in records]
-        return await self._streams.append_idempotent_batch(
-            self._name, batch, sent, own=OWN_OF_REPLAYS
+    def prepare(self, runs: Sequence[Run]) -> Append:
+        """Return a call that appends these records."""
+        return partial(
+            self._streams.append_idempotent_columns,
+            self._name,
+            _batch_of(self._job_id, runs),
+            _replayed(Columns.joined([run.columns.content for run in runs])),
+            origin=[headers for run in runs for headers in self._origins_of(run)],
+            hash_keys=self._hash_keys_of(runs),
         )
 
-    def _record(self, item: SelectedRecord) -> Record:
-        record = item.log_record.record
-        own, content_type = own_headers(record.headers)
-        if content_type:
-            own.append((CONTENT_TYPE, "", content_type.encode()))
-        return Record(
-            record.data,
-            record.key,
-            (*own, *self._origin_of(item)),
-            record.event_time_ms,
-            self._hash_keys.get(item.shard),
-        )
+    def _hash_keys_of(self, runs: Sequence[Run]) -> list[int]:
+        if not self._hash_keys:
+            return []
+        return [hash_key for run in runs for hash_key in self._repeated_hash_key(run)]
+
+    def _repeated_hash_key(self, run: Run) -> list[int]:
+        return [self._hash_keys[run.shard]] * len(run.columns)
 
 
 class QueueTarget(_Target):
     """Target queue of a replay."""
+
+    records_max = limits.REPLAY_BATCH_MESSAGES
 
     def __init__(self, storage: Storage, job: Job, spec: ReplaySpec, is_fifo: bool) -> None:
         super().__init__(job, spec)
@@ -77,27 +89,42 @@ class QueueTarget(_Target):
         self._name = QueueName(spec.request.target.queue, job.namespace)
         self._is_fifo = is_fifo
 
-    async def __call__(self, records: Sequence[SelectedRecord]) -> AppendCounts:
-        batch = _batch_of(self._job_id, records)
-        return await self._queues.send_idempotent_batch(
-            self._name, batch, [self._message(one) for one in records]
-        )
+    def prepare(self, runs: Sequence[Run]) -> Append:
+        """Return a call that sends these records."""
+        batch = _batch_of(self._job_id, runs)
+        messages = [message for run in runs for message in self._messages(run)]
+        return partial(self._queues.send_idempotent_batch, self._name, batch, messages)
 
-    def _message(self, item: SelectedRecord) -> NewMessage:
-        record, producer = item.log_record.record, producer_of(self._job_id, item.part)
+    def _messages(self, run: Run) -> list[NewMessage]:
+        producer = producer_of(self._job_id, run.part)
+        return [
+            self._message(run.shard, producer, record.offset, record.record, system)
+            for record, system in zip(run.columns.records(), self._origins_of(run), strict=True)
+        ]
+
+    def _message(
+        self, shard: int, producer: str, offset: int, record: Record, system: Headers
+    ) -> NewMessage:
         own, content_type = own_headers(record.headers)
         return NewMessage(
             record.data,
             tuple(own),
             content_type,
-            group_for(record.key, item.shard, fifo=self._is_fifo),
-            f"{producer}:{item.log_record.offset}" if self._is_fifo else "",
-            system=self._origin_of(item),
+            group_for(record.key, shard, fifo=self._is_fifo),
+            f"{producer}:{offset}" if self._is_fifo else "",
+            system=system,
         )
 
 
-def _batch_of(job_id: str, records: Sequence[SelectedRecord]) -> SequencedBatch:
-    names = {part: producer_of(job_id, part) for part in {one.part for one in records}}
-    return SequencedBatch(
-        [names[one.part] for one in records], [one.log_record.offset for one in records]
-    )
+def _replayed(columns: Columns) -> Columns:
+    """Return the columns without reserved headers but the content type."""
+    if not columns.headers:
+        return columns
+    return replace(columns, headers=[*map(replayed_headers, columns.headers)])
+
+
+def _batch_of(job_id: str, runs: Sequence[Run]) -> SequencedBatch:
+    producer_ids: list[str] = []
+    for run in runs:
+        producer_ids += [producer_of(job_id, run.part)] * len(run.columns)
+    return SequencedBatch(producer_ids, [offset for run in runs for offset in run.columns.offsets])

@@ -9,7 +9,6 @@ from storage.domain import limits
 from storage.domain.clock import Clock
 from storage.domain.errors import ErrorCode, MillstreamError
 from storage.domain.replays.pacing import AdaptiveThrottle, ReplaySpeed
-from storage.domain.streams.stream import LogRecord
 
 T = TypeVar("T")
 
@@ -42,15 +41,19 @@ class ReplayThrottle:
         """Request the task to stop."""
         self._halt.set()
 
-    def is_due(self, record: LogRecord) -> bool:
-        """Return whether a record may be sent now, at the replay's speed."""
+    @property
+    def is_due(self) -> Callable[[int], bool] | None:
+        """Predicate on an arrival in ms: the record may be sent now. None: all may."""
         speed = self._speed
-        return speed is None or speed.due_ms(record.arrival_ms) <= self._clock.now_ms()
+        if speed is None:
+            return None
+        now_ms = self._clock.now_ms()
+        return lambda arrival_ms: speed.due_ms(arrival_ms) <= now_ms
 
-    async def wait_until_due(self, record: LogRecord | None) -> None:
-        """Wait until a record may be sent. Raises ReplayHalted."""
-        if record is not None and self._speed is not None:
-            wait_ms = self._speed.due_ms(record.arrival_ms) - self._clock.now_ms()
+    async def wait_until_due(self, arrival_ms: int | None) -> None:
+        """Wait until a record that arrived then may be sent. Raises ReplayHalted."""
+        if arrival_ms is not None and self._speed is not None:
+            wait_ms = self._speed.due_ms(arrival_ms) - self._clock.now_ms()
             with self._counted():
                 await self.wait(max(1, wait_ms))
 

@@ -38,6 +38,8 @@ from storage.jobs import Jobs
 from storage.queues.engine import Queues
 from storage.replays.planner import Plan, ReplayPlanner
 from storage.replays.window import WindowResolver
+from storage.streams.arrow_reader import ArrowReader
+from storage.streams.column_source import ColumnSource
 from storage.streams.engine import Streams
 from storage.streams.read import RecordReader
 from storage.streams.record_source import RecordSource
@@ -66,6 +68,7 @@ class Replays:
     _planning: ReplayPlanner
     _streams: Streams
     _reader: RecordReader
+    _column_reader: ArrowReader
     _queues: Queues
     _groups: Groups
     _jobs: Jobs
@@ -231,6 +234,11 @@ class Replays:
         """Return the records that a replay reads."""
         name = StreamName(spec.request.stream, namespace)
         return RecordSource(self._reader, name, spec.stream_id, spec.request.filter)
+
+    def column_source(self, namespace: str, spec: ReplaySpec) -> ColumnSource:
+        """Return the records that a replay sends, in columns."""
+        name = StreamName(spec.request.stream, namespace)
+        return ColumnSource(self._column_reader, name, spec.stream_id, spec.request.filter)
 
     async def oldest_arrival(
         self, namespace: str, spec: ReplaySpec, parts: Sequence[PartProgress]

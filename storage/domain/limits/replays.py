@@ -3,10 +3,11 @@
 from storage.domain.limits._shared import DAY_MS, KIB, MIB, SECOND_MS
 
 # Replays
-REPLAY_BATCH_RECORDS = 500  # of one part, in flight at the same time
+REPLAY_BATCH_RECORDS = 4_000  # of one writer, in flight at the same time
+REPLAY_BATCH_MESSAGES = 500  # the same, where the target is a queue: one script adds them
 REPLAY_BATCH_BYTES = MIB
 REPLAY_BATCH_SECONDS = 0.1  # of the rate: a slow replay does not send in bursts
-REPLAY_READ_RECORDS = 2_000  # of one part, held in memory
+REPLAY_READ_RECORDS = 8_000  # of one part, held in memory: two batches
 REPLAY_READ_BYTES = 2 * MIB
 REPLAY_READ_BYTES_MIN = 64 * KIB
 REPLAY_MERGE_BYTES = 32 * MIB  # of all parts that one writer merges

@@ -35,7 +35,7 @@ from storage.domain.log.record_batch import (
 from storage.domain.names import LogId, check_name
 from storage.domain.replays.pacing import Pacing
 from storage.domain.streams.record_filter import Filter
-from storage.domain.streams.stream import LogRecord, Shard
+from storage.domain.streams.stream import Shard
 
 REPLAY_ID = ":replay_id"
 SOURCE_SHARD = ":source_shard"
@@ -43,8 +43,6 @@ SOURCE_OFFSET = ":source_offset"
 SOURCE_TIME = ":source_time"
 ORIGIN_HEADERS = frozenset((REPLAY_ID, SOURCE_STREAM, SOURCE_SHARD, SOURCE_OFFSET, SOURCE_TIME))
 """Names of the headers that state a replayed record's origin. A replay of a replay states the last one."""
-
-OWN_OF_REPLAYS = ORIGIN_HEADERS | {CONTENT_TYPE}
 
 
 class Order(StrEnum):
@@ -305,16 +303,27 @@ def _depths(shards: Iterable[Shard]) -> dict[int, int]:
     return depths
 
 
-def origin(replay_id: str, stream: str, shard: int, entry: LogRecord) -> Headers:
-    """Return the headers that state a record's origin."""
-    values = (
-        (REPLAY_ID, replay_id),
-        (SOURCE_STREAM, stream),
-        (SOURCE_SHARD, str(shard)),
-        (SOURCE_OFFSET, str(entry.offset)),
-        (SOURCE_TIME, str(entry.arrival_ms)),
+def origins(
+    replay_id: str,
+    stream: str,
+    shard: int,
+    offsets: Sequence[int],
+    arrivals_ms: Sequence[int],
+) -> list[Headers]:
+    """Return the headers that state the origin of each of a shard's records."""
+    place = tuple(
+        (name, "", value.encode())
+        for name, value in (
+            (REPLAY_ID, replay_id),
+            (SOURCE_STREAM, stream),
+            (SOURCE_SHARD, str(shard)),
+        )
     )
-    return tuple((name, "", word.encode()) for name, word in values)
+    times = {at_ms: (SOURCE_TIME, "", b"%d" % at_ms) for at_ms in set(arrivals_ms)}
+    return [
+        (*place, (SOURCE_OFFSET, "", b"%d" % offset), times[arrival_ms])
+        for offset, arrival_ms in zip(offsets, arrivals_ms, strict=True)
+    ]
 
 
 def own_headers(headers: Headers) -> tuple[list[Header], str]:
@@ -322,6 +331,14 @@ def own_headers(headers: Headers) -> tuple[list[Header], str]:
     own = [header for header in headers if not header[0].startswith(RESERVED)]
     content_type = next((value.decode() for name, _, value in headers if name == CONTENT_TYPE), "")
     return own, content_type
+
+
+def replayed_headers(headers: Headers) -> Headers:
+    """Return a record's headers without reserved ones but its content type, which is last."""
+    if not headers:
+        return headers
+    own, content_type = own_headers(headers)
+    return (*own, (CONTENT_TYPE, "", content_type.encode())) if content_type else tuple(own)
 
 
 def group_for(key: str, shard: int, *, fifo: bool) -> str:

@@ -6,7 +6,6 @@ from collections import Counter
 import pytest
 
 from spark_worker.jobs.replay_sender import TaskEnd
-from spark_worker.jobs.replay_targets import StreamTarget
 from storage.domain.clock import SystemClock
 from storage.domain.errors import (
     OutcomeUnknown,
@@ -54,7 +53,7 @@ async def test_restarted_attempt_adds_nothing_twice(storage, order, monkeypatch)
     records = await fill(storage, 300)
     await storage.replays.submit("default", replay_request(order=order), "r")
     job, spec, _ = await start_replay(storage)
-    append = storage.streams.append_idempotent_batch
+    append = storage.streams.append_idempotent_columns
     calls = 0
 
     async def dies(*args, **kwargs):
@@ -65,7 +64,7 @@ async def test_restarted_attempt_adds_nothing_twice(storage, order, monkeypatch)
             raise StreamNotFound("the worker is gone")
         return await append(*args, **kwargs)
 
-    monkeypatch.setattr(storage.streams, "append_idempotent_batch", dies)
+    monkeypatch.setattr(storage.streams, "append_idempotent_columns", dies)
     for _ in range(200):
         ended = await send_parts_in_waves(storage, job, spec)
         if ended == TaskEnd():
@@ -157,15 +156,16 @@ async def test_sends_in_progress_count_when_another_part_halts(storage, monkeypa
         "default", replay_request(pacing=Pacing(records_per_second=1)), "slow"
     )
     job, spec, _ = await start_replay(storage)
-    append, is_there, event = StreamTarget.__call__, asyncio.Event(), asyncio.Event()
+    append = storage.streams.append_idempotent_columns
+    is_there, event = asyncio.Event(), asyncio.Event()
 
-    async def answered_late(self, records) -> AppendCounts:
-        counts = await append(self, records)
+    async def answered_late(*args, **kwargs) -> AppendCounts:
+        counts: AppendCounts = await append(*args, **kwargs)
         is_there.set()
         await event.wait()
         return counts
 
-    monkeypatch.setattr(StreamTarget, "__call__", answered_late)
+    monkeypatch.setattr(storage.streams, "append_idempotent_columns", answered_late)
     sending = asyncio.create_task(send_parts_in_waves(storage, job, spec))
     await asyncio.wait_for(is_there.wait(), 5)
     await storage.replays.cancel("default", "slow")
@@ -181,22 +181,23 @@ async def test_sends_in_progress_count_when_another_part_fails(storage, monkeypa
     await fill(storage, 20)
     asked = await storage.replays.submit("default", replay_request(), "short")
     job, spec, _ = await start_replay(storage)
-    append, is_there, has_failed = StreamTarget.__call__, asyncio.Event(), asyncio.Event()
+    append = storage.streams.append_idempotent_columns
+    is_there, has_failed = asyncio.Event(), asyncio.Event()
     calls: list[int] = []
 
-    async def one_of_two(self, records) -> AppendCounts:
-        calls.append(len(records))
+    async def one_of_two(name, batch, columns, **kwargs) -> AppendCounts:
+        calls.append(len(columns))
         if len(calls) > 1:
             await is_there.wait()
             has_failed.set()
             raise StreamNotFound("Stream 'target' does not exist.")
-        counts = await append(self, records)
+        counts: AppendCounts = await append(name, batch, columns, **kwargs)
         is_there.set()
         await has_failed.wait()
         await asyncio.sleep(0.1)
         return counts
 
-    monkeypatch.setattr(StreamTarget, "__call__", one_of_two)
+    monkeypatch.setattr(storage.streams, "append_idempotent_columns", one_of_two)
     ended = await asyncio.wait_for(send_parts_in_waves(storage, job, spec), 5)
 
     assert "does not exist" in ended.failure
@@ -276,7 +277,7 @@ async def test_target_recreated_during_replay_gets_nothing_more(storage):
 
 async def test_unanswered_append_is_retried(storage, monkeypatch):
     await fill(storage, 100)
-    append = storage.streams.append_idempotent_batch
+    append = storage.streams.append_idempotent_columns
     lost = iter([True, False, True] + [False] * 100)
 
     async def loses(*args, **kwargs) -> AppendCounts:
@@ -285,7 +286,7 @@ async def test_unanswered_append_is_retried(storage, monkeypatch):
             raise OutcomeUnknown
         return counts
 
-    monkeypatch.setattr(storage.streams, "append_idempotent_batch", loses)
+    monkeypatch.setattr(storage.streams, "append_idempotent_columns", loses)
     parts = await replay(storage, replay_request())
 
     assert len(await everything(storage)) == 100

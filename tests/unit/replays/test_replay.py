@@ -21,7 +21,7 @@ from storage.domain.replays.replay import (
     ReplayRequest,
     Target,
     group_for,
-    origin,
+    origins,
     own_headers,
     parts_of,
     producer_of,
@@ -29,7 +29,7 @@ from storage.domain.replays.replay import (
     waves,
 )
 from storage.domain.streams.record_filter import Condition, Filter
-from storage.domain.streams.stream import LogRecord, Shard
+from storage.domain.streams.stream import Shard
 
 REACHES = st.lists(
     st.tuples(st.integers(0, 10**9), st.integers(1, 10**9)), min_size=1, max_size=50
@@ -105,9 +105,7 @@ def test_request_round_trips_through_job_storage():
 
 
 def test_origin_headers_of_earlier_replay_are_dropped():
-    once = Record(
-        b"x", "k", (("own", "", b"1"), *origin("first", "a", 0, LogRecord(7, 70, Record(b""))))
-    )
+    once = Record(b"x", "k", (("own", "", b"1"), *origins("first", "a", 0, [7], [70])[0]))
 
     own, content_type = own_headers(once.headers)
 

@@ -13,15 +13,17 @@ from storage.domain.errors import StorageUnavailable
 from storage.domain.log.record_batch import Record
 from storage.domain.names import StreamName
 from storage.domain.replays.replay import OffsetRange, PartProgress
+from storage.domain.streams.columnar_batch import Columns
+from storage.domain.streams.record_columns import NO_RECORDS, ColumnRead, RecordColumns
 from storage.domain.streams.record_filter import Filter
-from storage.domain.streams.stream import Gap, LogRecord, ShardRead
-from storage.streams.record_source import RecordSource
+from storage.domain.streams.stream import Gap, LogRecord
+from storage.streams.column_source import ColumnSource
 
 SOURCE = StreamName("source")
 
 
 class Logs:
-    """Shards with the given records; a read returns some of them."""
+    """Shards with the given records; a read returns some of them, without a hole."""
 
     def __init__(
         self, shards: Mapping[int, list[LogRecord]], chance: random.Random, fails: float = 0.2
@@ -30,23 +32,33 @@ class Logs:
         self.chance = chance
         self.fails = fails
 
-    async def read_shard(self, name, shard, where, *, records_max, **others):
-        offset = where.offset
+    async def read_columns(self, name, shard, *, offset, end, **others):
         for _ in range(self.chance.choice((0, 0, 20))):
             await asyncio.sleep(0)
         if self.chance.random() < self.fails:
             raise StorageUnavailable
-        records = [one for one in self.shards[shard] if one.offset >= offset]
-        chosen_records = records[: self.chance.randint(1, min(5, records_max))]
-        gap = None
-        if chosen_records and chosen_records[0].offset > offset:
-            gap = Gap(offset, chosen_records[0].offset, "expired")
-        following = chosen_records[-1].offset + 1 if chosen_records else 1_000
-        return ShardRead(shard, chosen_records, following, 0, 1_000, 0, gap)
+        records = [one for one in self.shards[shard] if offset <= one.offset < end]
+        most = self.chance.randint(1, 5)
+        chosen = [
+            one for nth, one in enumerate(records[:most]) if one.offset == records[0].offset + nth
+        ]
+        if not chosen:
+            return ColumnRead(NO_RECORDS, end, Gap(offset, end, "expired"))
+        first = chosen[0].offset
+        gap = Gap(offset, first, "expired") if first > offset else None
+        return ColumnRead(columns_of(chosen), chosen[-1].offset + 1, gap)
 
-    def source(self, keys: tuple[str, ...] = ()) -> RecordSource:
+    def source(self, keys: tuple[str, ...] = ()) -> ColumnSource:
         """Return the records with these keys; all of them for none."""
-        return RecordSource(self, SOURCE, None, Filter(keys=keys))  # type: ignore[arg-type]  # it reads
+        return ColumnSource(self, SOURCE, "id", Filter(keys=keys))  # type: ignore[arg-type]  # it reads
+
+
+def columns_of(records: list[LogRecord]) -> RecordColumns:
+    return RecordColumns(
+        [one.offset for one in records],
+        [one.arrival_ms for one in records],
+        Columns([one.record.data for one in records], [one.record.key for one in records]),
+    )
 
 
 def drawn(seed: int, shards: int) -> dict[int, list[LogRecord]]:
@@ -77,10 +89,10 @@ async def taken(lane: OrderedReader, chance: random.Random, batches: int = 1_000
     while batches and await filled(lane):
         batch = lane.take(chance.randint(1, 6), chance.randint(1, 30))
         found += [
-            (record.log_record.arrival_ms, record.shard, record.log_record.offset)
-            for record in batch.records
+            (record.arrival_ms, run.shard, record.offset)
+            for run in batch.runs
+            for record in run.columns.records()
         ]
-        lane.done(batch.after)
         after |= {part.part: part for part in batch.after}
         batches -= 1
     return found, after
@@ -135,15 +147,13 @@ def test_records_not_yet_due_stay_in_the_lane():
     logs = {0: [LogRecord(n, n * 10, Record(b"x")) for n in range(5)]}
 
     async def run():
-        lane = OrderedReader(Logs(logs, random.Random(1), 0).source(), parts(1))
+        lane = OrderedReader(Logs(logs, random.Random(2), 0).source(), parts(1))
         await lane.prefetch()
-        batch = lane.take(10, 1_000, lambda at: at.arrival_ms < 10)
-        lane.done(batch.after)
+        batch = lane.take(10, 1_000, lambda arrival_ms: arrival_ms < 10)
         await lane.prefetch()
-        return len(batch.records), lane.take(10, 1_000, lambda _: False), lane.peek()
+        return len(batch), lane.take(10, 1_000, lambda _: False), lane.next_arrival_ms()
 
     count, nothing, following = asyncio.run(run())
 
-    assert (count, nothing.records, nothing.after) == (1, [], [])
-    assert following is not None
-    assert following.offset == 1
+    assert (count, nothing.runs, nothing.after) == (1, [], [])
+    assert following == 10
