@@ -13,6 +13,7 @@ from typing import Any
 from spark_worker.runtime import fault_points
 from spark_worker.runtime.java import find_java
 from spark_worker.runtime.job_context import Handler, JobContext
+from spark_worker.runtime.requirements import SparkRequirement
 from spark_worker.runtime.runner import OnEnd, Runner
 from spark_worker.runtime.session_pool import SessionPool
 from spark_worker.runtime.spark_session import open_session, sweep_scratch
@@ -65,10 +66,11 @@ async def work(
 ) -> None:
     """Run jobs until cancelled; while Postgres is unreachable, wait for it.
 
-    Raises JavaMissing immediately.
+    Raises JavaMissing immediately, unless Spark is awaited.
     """
     fault_points.fault("worker.start")
-    find_java()
+    if not settings.awaits_spark:
+        find_java()
     sweep_scratch(settings.scratch)
     sparks = SessionPool(partial(open_session, settings), settings.jobs_per_session)
     async with open_storage(settings.storage, limits=limits) as storage:
@@ -80,6 +82,7 @@ async def work(
             session_pool=sparks,
             limits=limits,
             on_end=on_end,
+            spark=SparkRequirement(awaited=settings.awaits_spark),
         )
         async with registered(storage.presence, ProcessRole.WORKER):
             await runner.run()

@@ -27,7 +27,8 @@ class WorkerSettings(BaseModel):
     """The stores, and Spark: its master, and the resources it may use.
 
     `scratch` is the directory for its temporary files, below a folder for each session; `log` is the file that the JVM
-    writes to, or this process's standard error. `jobs_at_once`: of replays, and as many of all other jobs.
+    writes to, or this process's standard error. `jobs_at_once`: of long replays, and as many of all other jobs. With
+    `awaits_spark` a worker starts before Spark is installed, and runs small replays until then.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -38,6 +39,7 @@ class WorkerSettings(BaseModel):
     scratch: Path | None = None
     log: Path | None = None
     jobs_at_once: int = 2
+    awaits_spark: bool = False
     jobs_per_session: int = 500
 
     def environment_of_spark(

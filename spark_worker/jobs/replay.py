@@ -1,18 +1,22 @@
-"""Replay job: fixes the window, sends the parts on Spark, and retires the producers.
+"""Replay job: fixes the window, sends the parts, and retires the producers.
 
-    prepare ──▶ wave after wave of parts, each a Spark job ──▶ retire ──▶ done
+    prepare ──▶ wave after wave of parts ──▶ retire ──▶ done
                   │ halted: wait for the request to stop
                   │ no progress: give the place back, and continue later
                   └ failed: the attempt fails, and another continues where the parts are
 
 The producers are retired only when every part is done and that is stored: another attempt then finds nothing to send.
 The process that ends a cancelled replay retires them as well.
+
+The parts of a wave are sent by tasks: of one Spark job, or of a small replay by one task in the worker's process, which
+neither starts nor waits for Spark. Replays that may last, the large ones and those with pacing, share the worker's slots for
+long jobs; small ones run beside them.
 """
 
 import asyncio
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from typing import Any
+from typing import Any, Protocol
 
 import msgspec
 
@@ -33,7 +37,14 @@ from storage.domain.errors import MillstreamError
 from storage.domain.jobs import RequestedState, WaitReason
 from storage.domain.names import StreamName
 from storage.domain.replays.pacing import ReplaySpeed
-from storage.domain.replays.replay import Order, PartProgress, ReplaySpec, progress_of, waves
+from storage.domain.replays.replay import (
+    Order,
+    PartProgress,
+    ReplaySpec,
+    progress_of,
+    records_to_read,
+    waves,
+)
 
 _TASK_CONNECTIONS = 2  # to Postgres: one saves, one looks
 _WAIT_S = 0.2
@@ -47,8 +58,14 @@ def run(work: JobContext) -> Mapping[str, Any]:
         fault("replay.prepared")
         work.call(_wait_for_readers(work, spec))
         work.check()
+        is_small = records_to_read(parts, spec.request) < work.limits.replay_small_records
+        if not is_small:
+            work.require_spark()
+        if not is_small or not spec.request.pacing.is_unlimited:
+            work.acquire_long_slot()
+        run_tasks = _in_process if is_small else _on_spark
         for wave in _waves(work, spec, parts):
-            _send_all(work, spec, wave)
+            _send_all(work, spec, wave, run_tasks)
     except JobStopped:
         if work.stop_reason is StopReason.CANCEL:
             work.call(work.storage.replays.retire_producers(work.job, spec))
@@ -69,15 +86,17 @@ def _parts(work: JobContext) -> list[PartProgress]:
     return work.call(work.storage.replays.parts(work.job.job_id))
 
 
-def _send_all(work: JobContext, spec: ReplaySpec, wave: Sequence[str]) -> None:
+def _send_all(
+    work: JobContext, spec: ReplaySpec, wave: Sequence[str], run_tasks: "RunTasks"
+) -> None:
     """Send the parts of a wave until all are done.
 
     Raises JobStopped.
     """
     while left := [part for part in _parts(work) if part.part in wave and not part.done]:
-        tasks = _tasks(work, spec, left)
-        with work.background(_yield_when_idle(work, spec, tasks[0].rhythm)):
-            ends = _on_spark(work, tasks)
+        task = _task_of(work, spec, left)
+        with work.background(_yield_when_idle(work, spec, task.rhythm)):
+            ends = run_tasks(work, task, has_one_writer=_has_one_writer(spec))
         work.check()
         for task_end in ends:
             if task_end.failure:
@@ -137,16 +156,17 @@ async def _reason(
     return (WaitReason.PACE, due_in_ms) if due_in_ms > work.limits.job_wait_ms else None
 
 
-def _tasks(work: JobContext, spec: ReplaySpec, left: Sequence[PartProgress]) -> list[SendParts]:
-    """Return one task for one writer, and otherwise as many as Spark runs in parallel."""
-    names = [part.part for part in left]
-    most, rhythm = spec.request.max_records, _rhythm(work, spec, left)
+def _task_of(work: JobContext, spec: ReplaySpec, left: Sequence[PartProgress]) -> SendParts:
+    """Return the task of sending what is left."""
+    most = spec.request.max_records
     if most is not None:
         most -= sum(part.selected for part in _parts(work))
-    if most is not None or spec.request.order is Order.TIME:
-        return [SendParts(work.claim, tuple(names), rhythm, most)]
-    hands = min(len(names), work.spark.sparkContext.defaultParallelism)
-    return [SendParts(work.claim, tuple(names[nth::hands]), rhythm) for nth in range(hands)]
+    return SendParts(work.claim, tuple(part.part for part in left), _rhythm(work, spec, left), most)
+
+
+def _has_one_writer(spec: ReplaySpec) -> bool:
+    """Return whether all parts are sent by one task, in one order."""
+    return spec.request.max_records is not None or spec.request.order is Order.TIME
 
 
 def _rhythm(work: JobContext, spec: ReplaySpec, left: Sequence[PartProgress]) -> ReplaySpeed | None:
@@ -158,10 +178,27 @@ def _rhythm(work: JobContext, spec: ReplaySpec, left: Sequence[PartProgress]) ->
     return None if arrived is None else ReplaySpeed(arrived, SystemClock().now_ms(), speed)
 
 
-def _on_spark(work: JobContext, tasks: Sequence[SendParts]) -> list[TaskEnd]:
-    encoded = [msgspec.json.encode(task) for task in tasks]
+class RunTasks(Protocol):
+    """Run the task of a wave to its end, in one piece or several."""
+
+    def __call__(
+        self, work: JobContext, task: SendParts, *, has_one_writer: bool
+    ) -> Sequence[TaskEnd]: ...
+
+
+def _in_process(work: JobContext, task: SendParts, *, has_one_writer: bool) -> Sequence[TaskEnd]:
+    """Send in the worker's event loop, with its clients."""
+    return [work.call(send_parts(work.storage, task, stop=work.wait_for_stop))]
+
+
+def _on_spark(work: JobContext, task: SendParts, *, has_one_writer: bool) -> Sequence[TaskEnd]:
+    """Send in Spark tasks, as many as Spark runs in parallel."""
+    context, parts = work.spark.sparkContext, task.parts
+    hands = 1 if has_one_writer else min(len(parts), context.defaultParallelism)
+    tasks = [msgspec.structs.replace(task, parts=tuple(parts[nth::hands])) for nth in range(hands)]
+    encoded = [msgspec.json.encode(one) for one in tasks]
     try:
-        ended = work.spark.sparkContext.parallelize(encoded, len(encoded)).map(_task).collect()
+        ended = context.parallelize(encoded, len(encoded)).map(_task).collect()
     except Exception:
         work.check()  # raises Stopped if the tasks failed because they were stopped
         raise

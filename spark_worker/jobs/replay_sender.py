@@ -1,4 +1,4 @@
-"""Sender of a replay's parts: the work of one Spark task, or of a test without Spark.
+"""Sender of a replay's parts: the work of one task, on Spark or in the worker's process.
 
     read ──▶ select ──▶ wait: pace, live traffic, lag ──▶ send, again until answered ──▶ position
 
@@ -8,7 +8,8 @@ the store returns the owner's request.
 """
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from typing import Any
 
 import msgspec
 
@@ -18,7 +19,7 @@ from spark_worker.jobs.replay_throttle import ReplayHalted, ReplayThrottle
 from spark_worker.runtime.fault_points import fault
 from storage.bootstrap import Storage
 from storage.concurrency.periodic import periodic
-from storage.concurrency.tasks import end
+from storage.concurrency.tasks import end, in_background
 from storage.domain import limits
 from storage.domain.clock import Clock, SystemClock
 from storage.domain.errors import MillstreamError
@@ -61,8 +62,21 @@ class TaskEnd(msgspec.Struct, frozen=True):
     retry: bool = True
 
 
-async def send_parts(storage: Storage, task: SendParts, clock: Clock = _CLOCK) -> TaskEnd:
-    """Send the remaining records of some parts of a replay."""
+async def _never() -> None:
+    await asyncio.Event().wait()
+
+
+async def send_parts(
+    storage: Storage,
+    task: SendParts,
+    clock: Clock = _CLOCK,
+    *,
+    stop: Callable[[], Coroutine[Any, Any, None]] = _never,
+) -> TaskEnd:
+    """Send the remaining records of some parts of a replay.
+
+    The task halts when `stop` returns.
+    """
     try:
         job = await storage.jobs.get(task.claim.job_id)
         parts = await storage.replays.parts(job.job_id)
@@ -74,7 +88,8 @@ async def send_parts(storage: Storage, task: SendParts, clock: Clock = _CLOCK) -
     sender = _ReplaySender(
         storage=storage, job=job, spec=spec, task=task, target=target, clock=clock
     )
-    return await sender.run(mine)
+    async with in_background(sender.halt_after(stop()), "replay stop"):
+        return await sender.run(mine)
 
 
 async def _target_for(storage: Storage, job: Job, spec: ReplaySpec) -> QueueTarget | StreamTarget:
@@ -111,6 +126,11 @@ class _ReplaySender:
         self._unsaved: dict[str, PartProgress] = {}
         self._latest: dict[str, PartProgress] = {}
         self._source = storage.replays.column_source(job.namespace, spec)
+
+    async def halt_after(self, stop: Coroutine[Any, Any, None]) -> None:
+        """Halt once a coroutine has ended."""
+        await stop
+        self._throttle.halt()
 
     async def run(self, parts: Sequence[PartProgress]) -> TaskEnd:
         """Send all lanes."""
@@ -182,6 +202,8 @@ class _ReplaySender:
                 self._note(await self._send(prepared))
         finally:
             await end(ahead)
+            if not ahead.cancelled():
+                ahead.exception()  # retrieved: what ended the lane is raised already
         return selected
 
     async def _next(self, lane: OrderedReader) -> "_Prepared | None":

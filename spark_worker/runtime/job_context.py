@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import msgspec
 
+from spark_worker.runtime.requirements import SparkRequirement
 from spark_worker.settings import WorkerSettings
 from storage.domain.errors import MillstreamError
 from storage.domain.jobs import WAITING_FOR, Job, JobLease, LeaseLost, RequestedState, WaitReason
@@ -99,6 +100,9 @@ class JobContext:
         settings: WorkerSettings,
         sparks: SessionProvider,
         limits: Limits,
+        *,
+        long_slots: threading.Semaphore | None = None,
+        spark: SparkRequirement | None = None,
     ) -> None:
         self.job = job
         self.storage = storage
@@ -113,6 +117,10 @@ class JobContext:
         self._sparks = sparks
         self._loop = asyncio.get_running_loop()
         self._stop = threading.Event()
+        self._stopped = asyncio.Event()
+        self._long_slots = long_slots or threading.Semaphore(settings.jobs_at_once)
+        self._has_long_slot = False
+        self._spark = spark or SparkRequirement()
 
     @property
     def claim(self) -> JobLease:
@@ -149,6 +157,33 @@ class JobContext:
         self.check()  # a job that is cancelled before it has begun would run
         return spark
 
+    def require_spark(self) -> None:
+        """Requeue the job for a while unless Spark can run here.
+
+        Raises JobStopped.
+        """
+        if not self._spark.is_met:
+            self._requeue(WaitReason.SPARK)
+
+    def acquire_long_slot(self) -> None:
+        """Acquire one of the worker's slots for long jobs, or requeue the job for a while.
+
+        Raises JobStopped.
+        """
+        self._has_long_slot = self._has_long_slot or self._long_slots.acquire(blocking=False)
+        if not self._has_long_slot:
+            self._requeue(WaitReason.CAPACITY)
+
+    def release_long_slot(self) -> None:
+        """Release the slot at the attempt's end."""
+        if self._has_long_slot:
+            self._has_long_slot = False
+            self._long_slots.release()
+
+    def _requeue(self, reason: WaitReason) -> None:
+        self.call(self.yield_slot(reason, self.limits.job_wait_ms))
+        self.check()
+
     @contextmanager
     def _waiting_for_spark(self) -> Iterator[None]:
         """Show in the job that Spark starts, which takes up to a minute or two."""
@@ -173,6 +208,10 @@ class JobContext:
     def call(self, answer: Coroutine[Any, Any, Answer]) -> Answer:
         """Wait for an engine's coroutine, which runs in the worker's event loop."""
         return asyncio.run_coroutine_threadsafe(answer, self._loop).result()
+
+    async def wait_for_stop(self) -> None:
+        """Wait, in the worker's event loop, until the handler should stop."""
+        await self._stopped.wait()
 
     @contextmanager
     def background(self, work: Coroutine[Any, Any, None]) -> Iterator[None]:
@@ -216,10 +255,14 @@ class JobContext:
             await self._sparks.cancel(self.group)
 
     def stop(self, reason: StopReason) -> None:
-        """Request the handler to stop; the first reason stands, unless the lease is lost."""
+        """Request the handler to stop, from the worker's event loop.
+
+        The first reason stands, unless the lease is lost.
+        """
         if self.stop_reason in (None, StopReason.WAITING) or reason is StopReason.LEASE_LOST:
             self.stop_reason = reason
         self._stop.set()
+        self._stopped.set()
 
 
 Handler = Callable[[JobContext], Mapping[str, Any] | None]

@@ -27,13 +27,14 @@ from spark_worker.runtime.job_context import (
     StopReason,
     TransientFailure,
 )
+from spark_worker.runtime.requirements import SparkRequirement
 from spark_worker.runtime.session_pool import SessionPool
 from spark_worker.settings import WorkerSettings
 from storage.bootstrap import Storage
 from storage.concurrency.tasks import end
 from storage.domain.errors import MillstreamError
 from storage.domain.jobs import Job, JobKind, JobState, LeaseLost
-from storage.domain.limits import SECOND_MS, Limits
+from storage.domain.limits import REPLAYS_SMALL_AT_ONCE, SECOND_MS, Limits
 
 logger = logging.getLogger(__name__)
 
@@ -68,8 +69,13 @@ class Runner:
     _session_pool: SessionPool
     _limits: Limits
     _on_end: OnEnd = _ignore_end
+    _spark: SparkRequirement = attrs.field(factory=SparkRequirement)
+    _long_slots: threading.Semaphore = attrs.field(init=False)
     _contexts: dict[asyncio.Task[None], JobContext] = attrs.field(factory=dict, init=False)
     _is_unavailable: bool = attrs.field(default=False, init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self._long_slots = threading.Semaphore(self._settings.jobs_at_once)
 
     async def run(self) -> None:
         """Run jobs until cancelled; then return unfinished ones, and end Spark."""
@@ -84,6 +90,7 @@ class Runner:
         """Start a job if there is capacity and one is due; return whether to try again at once."""
         if self._session_pool.needs_recycling and not self._contexts:
             await self._session_pool.close()
+        await self._spark.check()
         kinds = self._kinds_with_capacity()
         if not kinds or self._session_pool.needs_recycling:
             return False
@@ -101,12 +108,16 @@ class Runner:
     def _kinds_with_capacity(self) -> list[JobKind]:
         """Return the kinds of which another job may start.
 
-        Replays, which may last for days, have places of their own: what is not archived in time is lost to retention.
+        Replays, which may last for days, have slots of their own: what is not archived in time is lost to retention. More
+        replays are claimed than there are slots: small ones need none (`JobContext.acquire_long_slot`).
         """
         replays = sum(work.job.kind is JobKind.REPLAY for work in self._contexts.values())
-        running = {True: replays, False: len(self._contexts) - replays}
         most = self._settings.jobs_at_once
-        return [kind for kind in self._handlers if running[kind is JobKind.REPLAY] < most]
+        has_room = {
+            True: replays < most + REPLAYS_SMALL_AT_ONCE,
+            False: self._spark.is_met and len(self._contexts) - replays < most,
+        }
+        return [kind for kind in self._handlers if has_room[kind is JobKind.REPLAY]]
 
     def _note_outage(self, error: MillstreamError) -> None:
         """Log an outage once."""
@@ -123,7 +134,15 @@ class Runner:
             await asyncio.sleep(pause_s)
 
     def _begin(self, job: Job) -> None:
-        work = JobContext(job, self._storage, self._settings, self._session_pool, self._limits)
+        work = JobContext(
+            job,
+            self._storage,
+            self._settings,
+            self._session_pool,
+            self._limits,
+            long_slots=self._long_slots,
+            spark=self._spark,
+        )
         task = asyncio.create_task(self._do(work), name=job.job_id)
         self._contexts[task] = work
         task.add_done_callback(self._contexts.pop)
@@ -135,6 +154,7 @@ class Runner:
             ended = await _in_thread(self._handlers[work.job.kind], work)
         finally:
             await end(beats)
+            work.release_long_slot()
         if work.used_spark:
             self._session_pool.count_job()
         state = await self._report_outcome(work, ended)

@@ -23,6 +23,7 @@ from tests.acceptance.deployment import (
     descendants,
     refused,
 )
+from tests.conditions import wait_until
 
 README_URL = "http://127.0.0.1:8080"
 GONE_S = 30.0
@@ -126,7 +127,7 @@ def test_parts_are_reported_as_they_become_ready(millstream):
     assert ready[2:] == ["Database schema", "API"]
 
 
-def test_worker_starts_when_spark_is_installed(tmp_path):
+def test_small_replay_runs_before_spark_is_installed(tmp_path):
     """`make up` installs Spark beside the running service."""
     metadata = tmp_path / "path" / "pyspark-4.3.0.dist-info"
     metadata.mkdir(parents=True)
@@ -136,19 +137,19 @@ def test_worker_starts_when_spark_is_installed(tmp_path):
     with deployed(tmp_path / "log", "--ephemeral", environment=awaiting) as deployment:
         append(deployment.url, "clicks", ["a"])
         append(deployment.url, "copies", ["b"])
-        replay = httpx.post(
-            f"{deployment.url}/v1/replays",
-            json={"id": "again", "stream": "clicks", "target": {"stream": "copies"}},
-        )
-        assert (replay.status_code, replay.json()["waiting_for"]) == (202, "worker")
-        assert "worker" not in deployment.children()
+        request = {"id": "again", "stream": "clicks", "target": {"stream": "copies"}}
+        httpx.post(f"{deployment.url}/v1/replays", json=request).raise_for_status()
 
+        wait_until(lambda: state_of(deployment.url, "again") == "done")
+
+        assert "spark_unavailable" in deployment.log.read_text()
         (metadata / "INSTALLER").write_text("uv\n")
+        wait_until(lambda: "spark_available" in deployment.log.read_text())
 
-        give_up_at = time.monotonic() + GONE_S
-        while "worker" not in deployment.children() and time.monotonic() < give_up_at:
-            time.sleep(0.1)
-        assert "worker" in deployment.children()
+
+def state_of(url: str, replay: str) -> str:
+    response: dict[str, str] = httpx.get(f"{url}/v1/replays/{replay}").json()
+    return response["state"]
 
 
 def test_port_in_use_is_reported_in_one_line(tmp_path):

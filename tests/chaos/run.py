@@ -13,7 +13,7 @@ from random import SystemRandom
 
 import msgspec
 
-from api.cli.up.archive_mode import missing_requirement
+from spark_worker.runtime.requirements import missing_requirement
 from tests.chaos.checker import ARCHIVE_INVARIANTS, check
 from tests.chaos.checking.findings import Finding
 from tests.chaos.damage import flip_bytes

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import msgspec
 
-from api.cli.up.archive_mode import missing_requirement
+from spark_worker.runtime.requirements import missing_requirement
 from tests.chaos.bounds import Judged, judge
 from tests.chaos.history import Outcome
 from tests.chaos.run import complaints_in

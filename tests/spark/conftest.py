@@ -14,6 +14,7 @@ from spark_worker.runtime.runner import Runner
 from spark_worker.runtime.session_pool import SessionPool
 from storage.bootstrap import open_storage
 from storage.domain.jobs import JobKind, JobState
+from storage.domain.limits import Limits
 from storage.postgres.database import conninfo
 from storage.settings import StorageSettings
 from tests.contract.conftest import deployment
@@ -82,7 +83,9 @@ def working(storage, stores, sparks, heard):
     """A worker in this process, for the length of a block: `async with working(handlers): …`."""
 
     @asynccontextmanager
-    async def run(handlers: Mapping[JobKind, Handler], name: str = "w") -> AsyncIterator[Runner]:
+    async def run(
+        handlers: Mapping[JobKind, Handler], name: str = "w", limits: Limits = QUICK
+    ) -> AsyncIterator[Runner]:
         settings = worker_settings(stores)
         runner = Runner(
             worker=name,
@@ -90,7 +93,7 @@ def working(storage, stores, sparks, heard):
             settings=settings,
             handlers=handlers,
             session_pool=sparks,
-            limits=QUICK,
+            limits=limits,
             on_end=lambda *end: heard.append(end),
         )
         task = asyncio.create_task(runner.run())

@@ -22,7 +22,7 @@ from storage.domain.streams.record_filter import Filter
 from storage.domain.streams.stream import RING_SIZE, StreamSpec
 from tests.conditions import eventually
 from tests.replay_steps import SOURCE, TARGET, everything, replay_request
-from tests.spark.workers import worker_process
+from tests.spark.workers import ON_SPARK, worker_process
 
 pytestmark = pytest.mark.parametrize("redis_url", ["plain"], indirect=True)
 
@@ -61,7 +61,7 @@ def check(found, records) -> None:
 async def test_every_record_is_sent_once(storage, working, ended, records, order):
     replay = await storage.replays.submit("default", replay_request(order=order))
 
-    async with working(HANDLERS):
+    async with working(HANDLERS, limits=ON_SPARK):
         over = await ended(replay.job.job_id)
 
     assert over.state is JobState.DONE, over.failure
@@ -82,7 +82,7 @@ async def test_replay_to_queue_sends_filtered_records(storage, working, ended, r
     )
     replay = await storage.replays.submit("default", request)
 
-    async with working(HANDLERS):
+    async with working(HANDLERS, limits=ON_SPARK):
         over = await ended(replay.job.job_id)
 
     assert over.state is JobState.DONE, over.failure
@@ -95,7 +95,7 @@ async def test_replay_is_paused_resumed_and_cancelled(storage, working, ended, r
     )
     job_id = "replay:default:slow"
 
-    async with working(HANDLERS):
+    async with working(HANDLERS, limits=ON_SPARK):
         await some_are_sent(storage, job_id)
         await storage.replays.pause("default", "slow")
         await ended(job_id, JobState.PAUSED)
@@ -120,7 +120,7 @@ async def test_replay_to_deleted_target_fails_with_reason(storage, working, ende
     replay = await storage.replays.submit("default", replay_request())
     await storage.catalog.delete_stream(TARGET)
 
-    async with working(HANDLERS):
+    async with working(HANDLERS, limits=ON_SPARK):
         over = await ended(replay.job.job_id)
 
     assert over.state is JobState.FAILED
@@ -139,7 +139,7 @@ async def test_waiting_replays_give_their_places_back(storage, working, ended, r
         for _ in range(2)
     ]
 
-    async with working(HANDLERS):
+    async with working(HANDLERS, limits=ON_SPARK):
         await ended((await storage.archive_admin.flush(SOURCE)).job_id)
         replay = await storage.replays.submit("default", replay_request())
         over = await ended(replay.job.job_id)
@@ -159,7 +159,7 @@ async def test_replay_into_full_queue_gives_its_place_back(storage, working, end
     await storage.catalog.put_queue(QueueName("full"), QueueSpec(messages_max=100))
     replay = await storage.replays.submit("default", replay_request(target=Target(queue="full")))
 
-    async with working(HANDLERS):
+    async with working(HANDLERS, limits=ON_SPARK):
         await eventually(lambda: states_of(storage, [replay]), ["queued target"])
         await storage.catalog.change_queue(
             QueueName("full"), lambda spec: msgspec.structs.replace(spec, messages_max=None)
@@ -179,7 +179,7 @@ async def test_replay_survives_repeated_jvm_kills(
     replay = await storage.replays.submit("default", request)
     job_id = replay.job.job_id
 
-    async with working(HANDLERS):
+    async with working(HANDLERS, limits=ON_SPARK):
         for kill in range(3):
             await more_are_sent(storage, kill * 500)
             await asyncio.sleep(chance.random())
@@ -203,14 +203,14 @@ async def test_replay_survives_repeated_worker_kills(
     )
 
     for kill in range(3):
-        with worker_process(stores, tmp_path / "log", "real") as worker:
+        with worker_process(stores, tmp_path / "log", "real", ON_SPARK) as worker:
             await attempt_begins(storage, replay.job.job_id, kill + 1)
             await more_are_sent(storage, kill * 400)
             await asyncio.sleep(chance.random() * 1.5)
             worker.kill()
         if kill == 0:
             await storage.streams.resharder.split(TARGET, 1, RING_SIZE // 2)
-    async with working(HANDLERS):
+    async with working(HANDLERS, limits=ON_SPARK):
         over = await ended(replay.job.job_id, within_s=240)
 
     assert over.state is JobState.DONE, over.failure
@@ -232,9 +232,11 @@ async def test_next_attempt_completes_after_fault(
 ):
     replay = await storage.replays.submit("default", replay_request())
 
-    with worker_process(stores, tmp_path / "log", "real", MILLSTREAM_FAULT=fault) as worker:
+    with worker_process(
+        stores, tmp_path / "log", "real", ON_SPARK, MILLSTREAM_FAULT=fault
+    ) as worker:
         await has_failed(storage, worker, replay.job.job_id)
-    async with working(HANDLERS):
+    async with working(HANDLERS, limits=ON_SPARK):
         over = await ended(replay.job.job_id)
 
     assert over.state is JobState.DONE, over.failure

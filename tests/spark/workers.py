@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import msgspec
+from msgspec.structs import replace
 
 from api.cli.up.signals import run_until_stopped
 from api.observability.logging import configure_logs
@@ -28,14 +29,20 @@ QUICK = Limits(
     job_idle_ms=1_500,
     job_wait_ms=300,
 )
+ON_SPARK = replace(QUICK, replay_small_records=0)
+"""Limits with which no replay is small."""
 
 
 @contextmanager
 def worker_process(
-    stores: StorageSettings, log: Path, handlers: str = "toys", **environment: str
+    stores: StorageSettings,
+    log: Path,
+    handlers: str = "toys",
+    limits: Limits = QUICK,
+    **environment: str,
 ) -> "Iterator[subprocess.Popen[bytes]]":
     """Run a worker for the length of the block, and kill it at the end."""
-    words = [handlers, stores.model_dump_json(), json.dumps(msgspec.to_builtins(QUICK))]
+    words = [handlers, stores.model_dump_json(), json.dumps(msgspec.to_builtins(limits))]
     with log.open("ab") as stderr:
         process = subprocess.Popen(
             [sys.executable, "-m", "tests.spark.workers", *words],

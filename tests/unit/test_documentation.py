@@ -203,7 +203,7 @@ def test_troubleshooting_quotes_existing_messages():
     matches = [word for row in rows for word in re.findall(r"`([^`]+)`", row.split(" | ")[0])]
     text = " ".join(
         re.sub(r'"\s*\n\s*f?"', "", path.read_text())
-        for room in ("api", "storage")
+        for room in ("api", "spark_worker", "storage")
         for path in (ROOT / room).rglob("*.py")
     )
 

@@ -17,13 +17,14 @@ from api.cli.errors import CliError
 from api.cli.ops.service_checks import examine_service
 from api.cli.shell.output import Column, Output, Row, table, to_row
 from api.cli.shell.terminal import Terminal
-from api.cli.up.archive_mode import NO_SPARK, OFF, has_pyspark, own_archive
+from api.cli.up.archive_mode import OFF, own_archive
 from api.cli.up.data_directory import LAYOUT_VERSION
 from api.cli.up.listener import listening, open_files_max
 from api.cli.up.readiness import readiness
 from api.cli.up.running_stores import with_running_stores
 from api.config.settings import Settings
 from spark_worker.runtime.java import JavaMissing, find_java
+from spark_worker.runtime.requirements import NO_SPARK, has_pyspark
 from storage.bootstrap import Storage, open_storage
 from storage.domain import limits
 from storage.domain.access.permissions import LOCAL_ADMINISTRATOR

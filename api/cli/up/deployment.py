@@ -17,7 +17,7 @@ from contextlib import contextmanager
 import typer
 
 from api.cli.errors import CliError, ExitCode
-from api.cli.up.archive_mode import ArchiveMode, wait_until_installed
+from api.cli.up.archive_mode import ArchiveMode
 from api.cli.up.data_directory import wiped_metrics_directory
 from api.cli.up.listener import url_of
 from api.cli.up.programs import (
@@ -29,7 +29,6 @@ from api.cli.up.programs import (
 from api.cli.up.readiness import wait_until_ready
 from api.cli.up.supervisor import ProcessMonitor, Supervisor, server_process
 from api.config.settings import Settings
-from api.observability.logging import get_logger
 from storage.embedded.errors import EmbeddedServerError
 from storage.embedded.servers import EmbeddedServer
 
@@ -61,15 +60,10 @@ class LocalDeployment:
         await supervisor.start(background_program(self._settings, self._metrics, self._keep_open))
 
     async def start_worker(self, supervisor: Supervisor) -> None:
-        """Start the worker, if one is to run here: now, or when PySpark is installed."""
-        if self._archiving.worker == "never":
-            return
-        if self._archiving.worker == "when installed":
-            if (reason := await wait_until_installed()) is not None:
-                get_logger("millstream.supervisor").warning(f"no worker runs: {reason}")
-                return
-            self._report("Spark")
-        await supervisor.start(worker_program(self._settings, self._metrics, self._keep_open))
+        """Start the worker, if one is to run here; it may wait for Spark itself."""
+        if self._archiving.has_worker:
+            program = worker_program(self._settings, self._metrics, self._keep_open)
+            await supervisor.start(program)
 
     async def _start_stores_and_api(self, supervisor: Supervisor) -> list[ProcessMonitor]:
         """Let the API load its modules while the stores start and the database is migrated."""

@@ -5,7 +5,6 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from api.cli.errors import CliError, ExitCode
-from api.cli.up.archive_mode import missing_requirement
 from api.cli.up.signals import run_until_stopped
 from api.config.settings import Settings
 from api.observability.logging import configure_logs
@@ -17,15 +16,19 @@ from api.observability.metric_definitions import (
     REPLAY_RECORDS,
 )
 from spark_worker.main import work
+from spark_worker.runtime.requirements import missing_requirement
 from spark_worker.settings import WorkerSettings
 from storage.domain.errors import StorageUnavailable
 from storage.domain.jobs import JobKind, JobState
 
 
 def run(settings: Settings) -> None:
-    """Work until SIGINT or SIGTERM. Raises CliError without Spark or Java."""
+    """Work until SIGINT or SIGTERM.
+
+    Raises CliError where Spark can neither run nor is awaited.
+    """
     configure_logs(settings.log_level)
-    if (reason := missing_requirement()) is not None:
+    if settings.spark != "wait" and (reason := missing_requirement()) is not None:
         raise CliError(reason, ExitCode.UNAVAILABLE)
     try:
         asyncio.run(run_until_stopped(work(_worker_settings(settings), on_end=_count)))
@@ -46,6 +49,7 @@ def _worker_settings(settings: Settings) -> WorkerSettings:
         spark_memory_mb=settings.spark_memory_mb,
         scratch=run_directory / "spark" if beside_up else None,
         log=_log(settings.data.resolve()) if beside_up else None,
+        awaits_spark=settings.spark == "wait",
     )
 
 

@@ -68,3 +68,4 @@ class Limits(msgspec.Struct, frozen=True):
     job_poll_ms: int = JOB_POLL_MS
     job_idle_ms: int = JOB_IDLE_MS
     job_wait_ms: int = JOB_WAIT_MS
+    replay_small_records: int = REPLAY_SMALL_RECORDS

@@ -44,6 +44,11 @@ class Pacing(msgspec.Struct, frozen=True, kw_only=True):
         return field_faults
 
     @property
+    def is_unlimited(self) -> bool:
+        """Return whether a replay is as fast as it can be."""
+        return self == Pacing()
+
+    @property
     def batch_records_max(self) -> int:
         """Batch size in records.
 

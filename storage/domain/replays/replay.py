@@ -274,6 +274,14 @@ def _cut(reach: OffsetRange, step: int) -> list[OffsetRange]:
     return [OffsetRange(reach.shard, first, min(first + step, reach.end)) for first in firsts]
 
 
+def records_to_read(parts: Iterable[PartProgress], request: ReplayRequest) -> int:
+    """Return how many records a replay has yet to read, at most."""
+    left = sum(part.reach.end - part.position for part in parts if not part.done)
+    if request.max_records is None or not request.filter.takes_all:
+        return left
+    return min(left, request.max_records)
+
+
 def producer_of(job_id: str, part: str) -> str:
     """Return the id of the part's monotonic producer."""
     digest = hashlib.blake2b(job_id.encode(), digest_size=12).hexdigest()

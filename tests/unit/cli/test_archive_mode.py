@@ -1,19 +1,16 @@
 """Archive selection by `millstream up`, and the message when it is off."""
 
-import asyncio
-
 import pytest
 
 from api.cli.up import archive_mode
 from api.cli.up.archive_mode import (
     AWAITED,
-    NO_SPARK,
     SWITCHED_OFF,
-    has_pyspark,
     resolve_archive_mode,
-    wait_until_installed,
 )
 from api.config.settings import Settings
+from spark_worker.runtime import requirements
+from spark_worker.runtime.requirements import NO_SPARK
 
 
 def settings(archive_url=None, spark="auto") -> Settings:
@@ -21,17 +18,9 @@ def settings(archive_url=None, spark="auto") -> Settings:
 
 
 @pytest.fixture
-def unpacking(tmp_path, monkeypatch):
-    """A PySpark that is found first on the path and whose installation has not finished."""
-    metadata = tmp_path / "path" / "pyspark-4.3.0.dist-info"
-    metadata.mkdir(parents=True)
-    monkeypatch.syspath_prepend(str(metadata.parent))
-    return metadata
-
-
-@pytest.fixture
 def without_spark(monkeypatch):
-    monkeypatch.setattr(archive_mode, "has_pyspark", lambda: False)
+    for module in (archive_mode, requirements):
+        monkeypatch.setattr(module, "has_pyspark", lambda: False)
 
 
 @pytest.fixture
@@ -43,21 +32,21 @@ def test_archive_defaults_to_data_directory(tmp_path, with_spark):
     own = resolve_archive_mode(settings(), tmp_path)
     elsewhere = resolve_archive_mode(settings("s3://bucket/prefix"), tmp_path)
 
-    assert (own.url, own.worker, own.notice) == (f"file://{tmp_path}/archive", "now", "")
-    assert (elsewhere.url, elsewhere.worker) == ("s3://bucket/prefix", "now")
+    assert (own.url, own.has_worker, own.notice) == (f"file://{tmp_path}/archive", True, "")
+    assert (elsewhere.url, elsewhere.has_worker) == ("s3://bucket/prefix", True)
 
 
 def test_archive_off_is_reported(tmp_path, with_spark):
     decided = resolve_archive_mode(settings("off"), tmp_path)
 
-    assert (decided.url, decided.worker) == ("off", "never")
+    assert (decided.url, decided.has_worker) == ("off", False)
     assert decided.notice.startswith("The archive is disabled")
 
 
 def test_archive_is_off_without_spark_and_says_why(tmp_path, without_spark):
     decided = resolve_archive_mode(settings(), tmp_path)
 
-    assert (decided.url, decided.worker) == ("off", "never")
+    assert (decided.url, decided.has_worker) == ("off", False)
     assert decided.notice == f"The archive is disabled: {NO_SPARK}.\n"
 
 
@@ -68,7 +57,7 @@ def test_missing_java_is_not_waited_for(tmp_path, monkeypatch):
 
     decided = resolve_archive_mode(settings(spark="wait"), tmp_path)
 
-    assert (decided.url, decided.worker) == ("off", "never")
+    assert (decided.url, decided.has_worker) == ("off", False)
     assert "Java 17 is missing" in decided.notice
 
 
@@ -78,41 +67,22 @@ def test_existing_archive_stays_readable_without_spark(tmp_path, without_spark, 
 
     decided = resolve_archive_mode(settings(url), tmp_path)
 
-    assert (decided.url, decided.worker) == (url or f"file://{tmp_path}/archive", "never")
+    assert (decided.url, decided.has_worker) == (url or f"file://{tmp_path}/archive", False)
     assert NO_SPARK in decided.notice
 
 
 def test_worker_is_left_out_when_spark_is_off(tmp_path, with_spark):
     decided = resolve_archive_mode(settings(spark="off"), tmp_path)
 
-    assert (decided.url, decided.worker) == ("off", "never")
+    assert (decided.url, decided.has_worker) == ("off", False)
     assert SWITCHED_OFF in decided.notice
 
 
 def test_archive_is_on_while_spark_is_awaited(tmp_path, without_spark):
     decided = resolve_archive_mode(settings(spark="wait"), tmp_path)
 
-    assert (decided.url, decided.worker, decided.notice) == (
+    assert (decided.url, decided.has_worker, decided.notice) == (
         f"file://{tmp_path}/archive",
-        "when installed",
+        True,
         AWAITED,
     )
-
-
-def test_pyspark_is_missing_while_it_is_unpacked(unpacking):
-    assert not has_pyspark()
-
-    (unpacking / "INSTALLER").write_text("uv\n")
-
-    assert has_pyspark()
-
-
-async def test_waiting_ends_when_pyspark_is_complete(unpacking, monkeypatch):
-    monkeypatch.setattr(archive_mode, "INSTALLED_POLL_S", 0)
-    waiting = asyncio.create_task(wait_until_installed())
-    await asyncio.sleep(0)
-    assert not waiting.done()
-
-    (unpacking / "INSTALLER").write_text("uv\n")
-
-    assert await waiting is None
