@@ -25,7 +25,7 @@ class Plan:
     idle_seconds: float = 60.0
     idle_shards: int = 1_000
     archived: int = 10_000_000
-    replayed: int = 200_000
+    replayed: int = 1_000_000
     scanned: int = 1_000_000
     delivered: int = 10_000
 
@@ -47,7 +47,7 @@ QUICK = Plan(
     idle_seconds=10.0,
     idle_shards=50,
     archived=200_000,
-    replayed=20_000,
+    replayed=150_000,
     scanned=100_000,
     delivered=2_000,
 )
@@ -296,6 +296,13 @@ REPLAY = Row(
     unit="records/s",
     reference="R",
 )
+REPLAY_SMALL = Row(
+    name="replay-small",
+    what="from the call that starts a replay of 1000 records to the first one in its target, without Spark",
+    unit="ms",
+    reference="2 s",
+    bar=Bar(1, at_most=True),
+)
 READ_TIERED = Row(
     name="read-tiered",
     what="read 500 records of 256 B of one shard from the archive, one call behind the other, in MessagePack",
@@ -388,6 +395,7 @@ ROWS = (
     ARCHIVE,
     READ_TIERED,
     REPLAY,
+    REPLAY_SMALL,
     SOURCE_HOT,
     SOURCE_ARCHIVE,
     WEBHOOKS,

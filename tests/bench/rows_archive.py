@@ -44,7 +44,7 @@ def measure(house: House, plan: Plan, wanted: Collection[Row]) -> list[Measured]
     """Archive once, because a round is long; then read from the archive in rounds."""
     archive = Archive(house, plan)
     archive.fill(COLD, plan.archived)
-    with _worker(house) as worker:
+    with running_worker(house) as worker:
         archived = archive.copy(worker)
         archive.let_go()
         measured = [archived] if ARCHIVE in wanted else []
@@ -182,7 +182,8 @@ def columns_of(records: int) -> Iterator[bytes]:
 
 
 @contextmanager
-def _worker(house: House) -> "Generator[subprocess.Popen[bytes]]":
+def running_worker(house: House) -> "Generator[subprocess.Popen[bytes]]":
+    """Run a worker with one task slot of Spark, and end it."""
     settings = house.settings.model_copy(update={"spark_master": "local[1]"})
     program = worker_program(settings, house.data / "metrics")
     with open_log(house.data / "logs" / "worker.log") as output:

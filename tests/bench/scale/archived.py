@@ -15,7 +15,7 @@ from storage.bootstrap import open_storage
 from storage.domain.clock import SystemClock
 from storage.domain.names import StreamName
 from tests.bench.ratios import Unmeasurable
-from tests.bench.rows_archive import _worker, cpu_seconds
+from tests.bench.rows_archive import cpu_seconds, running_worker
 from tests.bench.scale.caller import Caller, CallRequest, get, put
 from tests.bench.scale.curves import Curve, Growing
 from tests.bench.scale.meters import MICRO, Meter
@@ -36,7 +36,7 @@ _TRIM = 1_000_000
 
 def measure(house: House, sizes: Sizes) -> Iterator[Curve]:
     """Curves over the number of archived records."""
-    with _worker(house) as worker, Caller(house.api.port) as caller:
+    with running_worker(house) as worker, Caller(house.api.port) as caller:
         caller.request([put(PATH, {"archive": True, "hot_bytes_max": None, "shards": SHARDS})])
         stream = Archived(house, caller, worker)
         stream.grow(SHARDS * RECORDS)  # starts Spark and loads its Python modules
