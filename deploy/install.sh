@@ -82,7 +82,7 @@ build_pyspark() {
 beside_companion() {
     setsid deploy/install.sh spark &
     while kill -0 $! 2>/dev/null && kill -0 "$companion" 2>/dev/null; do sleep 1; done
-    kill -- -$! 2>/dev/null || wait $! || say "Spark could not be installed (see above): the archive and replays wait for it"
+    kill -- -$! 2>/dev/null || wait $! || say "Spark could not be installed (see above): the archive and large replays wait for it"
 }
 
 prepare() {
