@@ -37,7 +37,7 @@ REPLAY_PROBES_PER_SHARD = 4  # positions of a shard that an estimate is based on
 REPLAY_PROBE_RECORDS = 50
 REPLAY_PROBES_MAX = 200  # per plan: with more shards, they are probed in rotation
 REPLAY_SAMPLE_MAX = 20
-REPLAY_RECORDS_PER_SECOND = 20_000  # what a plan assumes for a replay without a rate limit
+REPLAY_RECORDS_PER_SECOND = 100_000  # what a plan assumes for a replay without a rate limit
 REPLAY_RETRY_MARGIN_MS = (
     DAY_MS  # a failed replay can be retried until this long before it is deleted
 )
