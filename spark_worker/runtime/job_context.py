@@ -82,6 +82,9 @@ class SessionProvider(Protocol):
     @property
     def running(self) -> bool: ...
 
+    @property
+    def needs_recycling(self) -> bool: ...
+
     async def get(self) -> "SparkSession": ...
 
     async def cancel(self, group: str) -> None: ...
@@ -158,12 +161,14 @@ class JobContext:
         return spark
 
     def require_spark(self) -> None:
-        """Requeue the job for a while unless Spark can run here.
+        """Requeue the job for a while unless Spark can run here, with a session that is not worn.
 
         Raises JobStopped.
         """
         if not self._spark.is_met:
             self._requeue(WaitReason.SPARK)
+        if self._sparks.needs_recycling:
+            self._requeue(WaitReason.CAPACITY)
 
     def acquire_long_slot(self) -> None:
         """Acquire one of the worker's slots for long jobs, or requeue the job for a while.

@@ -88,11 +88,12 @@ class Runner:
 
     async def _take_one(self) -> bool:
         """Start a job if there is capacity and one is due; return whether to try again at once."""
-        if self._session_pool.needs_recycling and not self._contexts:
+        uses_spark = any(work.used_spark for work in self._contexts.values())
+        if self._session_pool.needs_recycling and not uses_spark:
             await self._session_pool.close()
         await self._spark.check()
         kinds = self._kinds_with_capacity()
-        if not kinds or self._session_pool.needs_recycling:
+        if not kinds:
             return False
         try:
             job = await self._storage.jobs.claim(self._worker, kinds)
@@ -115,9 +116,14 @@ class Runner:
         most = self._settings.jobs_at_once
         has_room = {
             True: replays < most + REPLAYS_SMALL_AT_ONCE,
-            False: self._spark.is_met and len(self._contexts) - replays < most,
+            False: self._can_use_spark and len(self._contexts) - replays < most,
         }
         return [kind for kind in self._handlers if has_room[kind is JobKind.REPLAY]]
+
+    @property
+    def _can_use_spark(self) -> bool:
+        """Return whether a job may use Spark now: a worn session is left to those that have it."""
+        return self._spark.is_met and not self._session_pool.needs_recycling
 
     def _note_outage(self, error: MillstreamError) -> None:
         """Log an outage once."""

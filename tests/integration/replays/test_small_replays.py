@@ -6,18 +6,20 @@ from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from msgspec.structs import replace
 
 from spark_worker.main import HANDLERS
+from spark_worker.runtime.job_context import JobContext
 from spark_worker.runtime.requirements import SparkRequirement
 from spark_worker.runtime.runner import Runner
 from spark_worker.runtime.session_pool import SessionPool
 from spark_worker.settings import WorkerSettings
 from storage.bootstrap import open_storage
-from storage.domain.jobs import WAITING_FOR, JobState
+from storage.domain.jobs import WAITING_FOR, JobKind, JobState
 from storage.domain.log.address import LogAddress
 from storage.domain.replays.pacing import Pacing
 from storage.domain.replays.replay import Order, Target
@@ -66,13 +68,18 @@ def working(storage, stores):
         raise AssertionError("Spark was started")
 
     @asynccontextmanager
-    async def run(limits=QUICK, spark: SparkRequirement | None = None) -> AsyncIterator[None]:
+    async def run(
+        limits=QUICK,
+        spark: SparkRequirement | None = None,
+        handlers=HANDLERS,
+        sparks: SessionPool | None = None,
+    ) -> AsyncIterator[None]:
         runner = Runner(
             worker="w",
             storage=storage,
             settings=WorkerSettings(storage=stores),
-            handlers=HANDLERS,
-            session_pool=SessionPool(refuse, jobs_max=1_000),
+            handlers=handlers,
+            session_pool=sparks or SessionPool(refuse, jobs_max=1_000),
             limits=limits,
             spark=spark or SparkRequirement(),
         )
@@ -144,9 +151,9 @@ async def test_small_replay_to_queue_is_sent_without_spark(storage, working):
 async def test_small_replay_runs_beside_long_ones(storage, working):
     """Two slow replays had both places, and everything else stayed queued for hours."""
     records = await fill(storage, COUNT)
-    for name in ("slow", "slow-too", "next"):
-        target = Target(queue="work")
-        await storage.replays.submit("default", replay_request(target=target, pacing=SLOW), name)
+    slow = replay_request(target=Target(queue="work"), pacing=SLOW)
+    for name in ("slow", "slow-too"):
+        await storage.replays.submit("default", slow, name)
 
     async def waiting() -> Any:
         found = [(await storage.replays.get("default", name)).job for name in ("slow", "next")]
@@ -155,6 +162,7 @@ async def test_small_replay_runs_beside_long_ones(storage, working):
     async with working():
         await begins(storage, "slow")
         await begins(storage, "slow-too")
+        await storage.replays.submit("default", slow, "next")
         await eventually(waiting, [None, "capacity"])
         await storage.replays.submit("default", replay_request(), "r")
         await is_done(storage, "r")
@@ -180,6 +188,32 @@ async def test_large_replay_waits_until_spark_can_run(storage, working):
         await eventually(waiting, "spark")
         await storage.replays.submit("default", replay_request(shards=(0,)), "small")
         await is_done(storage, "small")
+
+
+async def test_small_replay_runs_while_worn_session_is_in_use(storage, working):
+    """A job that ran for days kept everything from starting once the session was worn."""
+    session = SimpleNamespace(alive=True, jvm_pid=0, close=lambda: None, cancel=lambda _: None)
+    sparks = SessionPool(pytest.fail, jobs_max=1)
+    sparks._session = session  # type: ignore[assignment]  # of which nothing is used
+
+    def use_spark(work: JobContext) -> None:
+        work.used_spark = True
+        work.sleep(60)
+
+    await fill(storage, COUNT)
+    job = await storage.jobs.submit("default", JobKind.ARCHIVE, "logs", {})
+    handlers = {JobKind.ARCHIVE: use_spark, JobKind.REPLAY: HANDLERS[JobKind.REPLAY]}
+    async with working(handlers=handlers, sparks=sparks):
+        await eventually(lambda: is_running(storage, job.job_id), True)
+        sparks.count_job()
+        await storage.replays.submit("default", replay_request(), "r")
+        await is_done(storage, "r")
+        assert sparks.needs_recycling
+
+
+async def is_running(storage, job_id: str) -> bool:
+    state: JobState = (await storage.jobs.get(job_id)).state
+    return state is JobState.RUNNING
 
 
 @pytest.mark.parametrize(
