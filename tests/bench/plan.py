@@ -99,7 +99,7 @@ PRODUCE_1 = Row(
     what="append 500 records of 256 B, as columns in MessagePack, to a stream of 1 shard",
     unit="records/s",
     reference="R",
-    bar=Bar(1.6),
+    bar=Bar(3),
 )
 PRODUCE_16 = Row(
     name="produce-16",
@@ -152,7 +152,7 @@ DEEP_BACKLOG_ROW = Row(
     what="receive 10 from a queue with a deep backlog and many in flight",
     unit="calls/s",
     reference="1000 waiting",
-    bar=Bar(0.8),
+    bar=Bar(0.9),
 )
 FIFO = Row(
     name="fifo",
@@ -173,7 +173,7 @@ WAKE_UP = Row(
     what="p99 from a send to the answer of a waiting receive, on an idle server",
     unit="ms",
     reference="echo + 2 scripts",
-    bar=Bar(2, at_most=True),
+    bar=Bar(1.5, at_most=True),
 )
 LATENCIES = {
     load: Row(
@@ -308,7 +308,7 @@ READ_TIERED = Row(
     what="read 500 records of 256 B of one shard from the archive, one call behind the other, in MessagePack",
     unit="records/s",
     reference="hot read",
-    bar=Bar(0.5),
+    bar=Bar(0.8),
 )
 SOURCE_HOT = Row(
     name="source-hot",
