@@ -113,6 +113,12 @@ proxies: install-dev
 	touch .unpacked; } 2>/dev/null || \
 	echo "nginx and HAProxy could not be fetched" >&2
 
+# One after the other, because apt-get does not wait for another one.
+.PHONY: debian-tools
+debian-tools: install-dev
+	@$(MAKE) --no-print-directory chromium
+	@$(MAKE) --no-print-directory proxies
+
 # Dozens of JVMs start during the tests, each in half the time with this.
 CLASSES := .venv/share/millstream/spark-classes.jsa
 $(CLASSES): .venv/.dev
@@ -127,7 +133,7 @@ test: install-dev
 	$(BIN)/pytest --store=plain -n 2 --dist loadgroup $(NOUN_TESTS)
 else
 test: install-dev
-	@$(MAKE) --no-print-directory -j3 chromium proxies $(CLASSES)
+	@$(MAKE) --no-print-directory -j2 debian-tools $(CLASSES)
 	$(BIN)/pytest --store=$(strip $(STORE)) -m 'not chaos' -n $(strip $(SPLIT)) --dist loadgroup --ignore=tests/bench tests
 endif
 
