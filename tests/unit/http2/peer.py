@@ -1,8 +1,10 @@
 """An HTTP/2 connection in memory: the server's protocol, a client by h2, and a clock by hand."""
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any
+from unittest.mock import patch
 
 from h2.events import (
     ConnectionTerminated,
@@ -17,11 +19,34 @@ from hyperframe.frame import Frame
 from uvicorn import Config
 from uvicorn.server import ServerState
 
+from api.http import responses
 from api.server.http2.protocol import Http2Protocol
 from tests.http2_client import Answer, ClientState
 
 KEEP_ALIVE_S = 5
 Application = Callable[[Any, Any, Any], Any]
+
+
+class _EventList:
+    """Logger that keeps its events."""
+
+    def __init__(self) -> None:
+        self.events: list[dict[str, Any]] = []
+
+    def log(self, _: int, event: str, **fields: Any) -> None:
+        """Keep an event."""
+        self.events.append({"event": event, **fields})
+
+
+@contextmanager
+def captured_failures() -> Iterator[list[dict[str, Any]]]:
+    """Capture the logged failures of responses.
+
+    structlog's own capture misses a logger that was used before, as by another test of the process.
+    """
+    log = _EventList()
+    with patch.object(responses, "_log", log):
+        yield log.events
 
 
 class Clock:

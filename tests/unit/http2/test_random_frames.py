@@ -20,10 +20,9 @@ from hyperframe.frame import (
 )
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from structlog.testing import capture_logs
 
 from tests.http2_client import PREFACE
-from tests.unit.http2.peer import App, Peer, turns
+from tests.unit.http2.peer import App, Peer, captured_failures, turns
 
 PATHS = (b"/echo", b"/wait", b"/big?200000", b"/watch", b"/refuse", b"/nothing", b"/", b"/a#b")
 STREAMS = st.integers(0, 9)
@@ -136,7 +135,7 @@ async def play(pieces: list[bytes], seconds: list[float], reads: list[bool]) -> 
     peer, raised = Peer(app), list[Any]()
     loop = asyncio.get_running_loop()
     loop.set_exception_handler(lambda _, context: raised.append(context))
-    with capture_logs() as logs:
+    with captured_failures() as logs:
         peer.protocol.data_received(PREFACE)
         for number, piece in enumerate(pieces):
             peer.transport.reads = reads[number % len(reads)]

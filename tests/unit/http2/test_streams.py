@@ -7,11 +7,10 @@ from typing import Any
 import pytest
 from h2.errors import ErrorCodes
 from hyperframe.frame import DataFrame, GoAwayFrame, WindowUpdateFrame
-from structlog.testing import capture_logs
 
 from storage.domain import limits
 from tests.http2_client import Answer
-from tests.unit.http2.peer import respond, turns
+from tests.unit.http2.peer import captured_failures, respond, turns
 
 
 async def test_scope_is_of_http_2(peer, app):
@@ -63,7 +62,7 @@ async def test_connection_fields_are_not_sent(peer):
 
 
 async def test_failing_application_fails_its_stream_alone(peer):
-    with capture_logs() as logs:
+    with captured_failures() as logs:
         whole, late, short = [await peer.ask(path) for path in (b"/fail", b"/fail_late", b"/short")]
 
     assert (whole.status, whole.body) == (500, b"Internal Server Error")
@@ -291,7 +290,7 @@ async def test_nothing_is_sent_on_a_connection_that_is_being_closed(peer, app):
     peer.transport.reads = False
     peer.send(DataFrame(99, b""))
     closed, written = peer.transport.closed, bytes(peer.transport.buffer)
-    with capture_logs() as logs:
+    with captured_failures() as logs:
         app.more.set()
         await turns()
 
