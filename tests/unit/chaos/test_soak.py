@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from api.cli.up.up import _api_processes
 from tests.chaos.bounds import MIB, judge
 from tests.chaos.history import Kind, Operation, Outcome
 from tests.chaos.run import complaints_in
@@ -59,6 +60,14 @@ def test_latencies_are_reset_when_read():
     assert tally.latencies() == {"p50 of sends": 0.05, "p99 of sends": 0.099}
     assert tally.latencies() == {}
     assert tally.counts()["send"]["ok"] == 100
+
+
+def test_reports_of_the_start_are_no_complaints(tmp_path):
+    """A run of faults did not hold because the start said how many API processes there are."""
+    lines = [_api_processes(1, 1), _api_processes(8, 16), "valkey is ready after 0.1 s"]
+    (tmp_path / "log").write_text("\n".join(lines))
+
+    assert complaints_in(tmp_path / "log") == []
 
 
 def test_unhandled_exceptions_in_log_are_complaints(tmp_path):
