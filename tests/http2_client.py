@@ -43,6 +43,16 @@ class ClientState(H2Connection):
         return answer
 
 
+STREAM_EVENTS = (
+    InformationalResponseReceived,
+    ResponseReceived,
+    DataReceived,
+    StreamEnded,
+    StreamReset,
+)
+"""Events that belong to the answer of a stream."""
+
+
 class Answer:
     """The part of a response that has arrived."""
 
@@ -60,6 +70,22 @@ class Answer:
     @property
     def is_over(self) -> bool:
         return self.has_ended or self.reset is not None
+
+    def note(self, event: Any) -> None:
+        """Add what an event of STREAM_EVENTS says."""
+        match event:
+            case InformationalResponseReceived():
+                self.informational.append(int(dict(event.headers)[b":status"]))
+            case ResponseReceived():
+                self.headers = dict(event.headers)
+            case DataReceived():
+                self.body += event.data
+            case StreamEnded():
+                self.has_ended = True
+            case StreamReset():
+                self.reset = event.error_code
+            case _:
+                raise TypeError(event)
 
 
 class Http2Client:
@@ -150,27 +176,12 @@ class Http2Client:
         return events
 
     def _note(self, event: Any) -> None:
-        match event:
-            case InformationalResponseReceived():
-                self.answers[event.stream_id].informational.append(
-                    int(dict(event.headers)[b":status"])
-                )
-            case ResponseReceived():
-                self.answers[event.stream_id].headers = dict(event.headers)
-            case DataReceived():
-                self.answers[event.stream_id].body += event.data
-                if self.reads:
-                    self.state.acknowledge_received_data(
-                        event.flow_controlled_length, event.stream_id
-                    )
-            case StreamEnded():
-                self.answers[event.stream_id].has_ended = True
-            case StreamReset():
-                self.answers[event.stream_id].reset = event.error_code
-            case ConnectionTerminated():
-                self.goaway = event
-            case _:
-                pass
+        if isinstance(event, ConnectionTerminated):
+            self.goaway = event
+        elif isinstance(event, STREAM_EVENTS):
+            self.answers[event.stream_id].note(event)
+            if isinstance(event, DataReceived) and self.reads:
+                self.state.acknowledge_received_data(event.flow_controlled_length, event.stream_id)
 
     def answer(self, stream_id: int) -> Answer:
         """Return the complete answer of a stream."""

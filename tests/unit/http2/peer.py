@@ -10,10 +10,6 @@ from h2.events import (
     ConnectionTerminated,
     DataReceived,
     Event,
-    InformationalResponseReceived,
-    ResponseReceived,
-    StreamEnded,
-    StreamReset,
 )
 from hyperframe.frame import Frame
 from uvicorn import Config
@@ -21,7 +17,7 @@ from uvicorn.server import ServerState
 
 from api.http import responses
 from api.server.http2.protocol import Http2Protocol
-from tests.http2_client import Answer, ClientState
+from tests.http2_client import STREAM_EVENTS, Answer, ClientState
 
 KEEP_ALIVE_S = 5
 Application = Callable[[Any, Any, Any], Any]
@@ -212,27 +208,12 @@ class Peer:
         return self.answers[stream_id]
 
     def _note(self, event: Any) -> None:
-        match event:
-            case InformationalResponseReceived():
-                self.answers[event.stream_id].informational.append(
-                    int(dict(event.headers)[b":status"])
-                )
-            case ResponseReceived():
-                self.answers[event.stream_id].headers = dict(event.headers)
-            case DataReceived():
-                self.answers[event.stream_id].body += event.data
-                if self.opens_windows:
-                    self.client.acknowledge_received_data(
-                        event.flow_controlled_length, event.stream_id
-                    )
-            case StreamEnded():
-                self.answers[event.stream_id].has_ended = True
-            case StreamReset():
-                self.answers[event.stream_id].reset = event.error_code
-            case ConnectionTerminated():
-                self.goaway = event
-            case _:
-                pass
+        if isinstance(event, ConnectionTerminated):
+            self.goaway = event
+        elif isinstance(event, STREAM_EVENTS):
+            self.answers[event.stream_id].note(event)
+            if isinstance(event, DataReceived) and self.opens_windows:
+                self.client.acknowledge_received_data(event.flow_controlled_length, event.stream_id)
 
     @property
     def error(self) -> int | None:
