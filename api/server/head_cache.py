@@ -55,7 +55,7 @@ def head_of(data: bytes) -> bytes:
     The parser skips line breaks before a request; a head that begins with one would end elsewhere for it.
     """
     end = data.find(HEAD_END, 0, limits.HEAD_CACHED_BYTES_MAX)
-    return data[: end + len(HEAD_END)] if end > 0 and data[0] > _LINE_BREAKS_MAX else b""
+    return data[: end + len(HEAD_END)] if end > 0 and data[0] > _SPACE else b""
 
 
-_LINE_BREAKS_MAX = 0x20
+_SPACE = 0x20

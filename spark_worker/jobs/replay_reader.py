@@ -174,7 +174,7 @@ class OrderedReader:
 
     async def prefetch(self) -> bool:
         """Read once in every part without records; return whether there is anything to take."""
-        wanting = [line for line in self._cursors.values() if line.needs_read]
+        wanting = [cursor for cursor in self._cursors.values() if cursor.needs_read]
         for nth in range(0, len(wanting), _READ_CONCURRENCY_MAX):
             batch = wanting[nth : nth + _READ_CONCURRENCY_MAX]
             read = await asyncio.gather(*map(self._read, batch), return_exceptions=True)
@@ -183,17 +183,17 @@ class OrderedReader:
                     raise error
         return bool(self._cursors)
 
-    async def _read(self, line: _PartCursor) -> None:
-        shard, end = line.part.reach.shard, line.part.reach.end
-        end = min(end, line.next + limits.REPLAY_READ_RECORDS)
+    async def _read(self, cursor: _PartCursor) -> None:
+        shard, end = cursor.part.reach.shard, cursor.part.reach.end
+        end = min(end, cursor.next + limits.REPLAY_READ_RECORDS)
         try:
-            read = await self._source.read(shard, line.next, end=end, bytes_max=self._bytes_max)
+            read = await self._source.read(shard, cursor.next, end=end, bytes_max=self._bytes_max)
         except ShardNotFound:
-            line.end()
+            cursor.end()
             return
-        if read.next_offset <= line.next:
+        if read.next_offset <= cursor.next:
             raise StorageUnavailable(f"Shard {shard} ends before the end of the replay's range.")
-        line.add(read, self._source.selected(shard, read.columns))
+        cursor.add(read, self._source.selected(shard, read.columns))
 
     def take(
         self, records_max: int, bytes_max: int, is_due: Callable[[int], bool] | None = None
@@ -207,36 +207,36 @@ class OrderedReader:
         records = size = 0
         order = self._order()
         while order and records < records_max and self._left != 0:
-            line = self._cursors[order[0][-1]]
-            fitting = line.fitting(bytes_max - size)
+            cursor = self._cursors[order[0][-1]]
+            fitting = cursor.fitting(bytes_max - size)
             most = min(records_max - records, fitting if runs else max(1, fitting))
             most = most if self._left is None else min(most, self._left)
-            count = line.leading(most, min(order[1:3], default=None), is_due)
+            count = cursor.leading(most, min(order[1:3], default=None), is_due)
             if not count:
                 break
-            size += line.size_bytes(count)
+            size += cursor.size_bytes(count)
             records += count
             self._left = None if self._left is None else self._left - count
-            runs.append(line.pop(count))
-            if line.is_buffered:
-                heapq.heapreplace(order, line.rank(0))
-            elif line.needs_read:
+            runs.append(cursor.pop(count))
+            if cursor.is_buffered:
+                heapq.heapreplace(order, cursor.rank(0))
+            elif cursor.needs_read:
                 break  # the part's next records may have arrived before the others'
             else:
                 heapq.heappop(order)
         if self._left == 0:
-            for line in self._cursors.values():
-                line.stop()
+            for cursor in self._cursors.values():
+                cursor.stop()
         return SendBatch(runs, size, self._progress())
 
     def _progress(self) -> list[PartProgress]:
         """Return the parts that have moved since the last batch; forget those that are done."""
         moved: list[PartProgress] = []
-        for line in [*self._cursors.values()]:
-            state = line.state()
-            if state != line.part:
+        for cursor in [*self._cursors.values()]:
+            state = cursor.state()
+            if state != cursor.part:
                 moved.append(state)
-                line.part = state
+                cursor.part = state
             if state.done:
                 del self._cursors[state.part]
         return moved
@@ -244,13 +244,13 @@ class OrderedReader:
     def _order(self) -> list[_Rank]:
         """Return a heap of the next record of each part; empty while a part must be read."""
         cursors = self._cursors.values()
-        if any(line.needs_read for line in cursors):
+        if any(cursor.needs_read for cursor in cursors):
             return []
-        order = [line.rank(0) for line in cursors if line.is_buffered]
+        order = [cursor.rank(0) for cursor in cursors if cursor.is_buffered]
         heapq.heapify(order)
         return order
 
     def next_arrival_ms(self) -> int | None:
         """Return when the next record to look at arrived, of those that were read."""
-        ranks = [line.rank(0) for line in self._cursors.values() if line.is_buffered]
+        ranks = [cursor.rank(0) for cursor in self._cursors.values() if cursor.is_buffered]
         return min(ranks)[0] if ranks else None

@@ -2,14 +2,14 @@
 
 A handler is an ordinary function in its own thread:
 
-    def run(work: Work) -> Mapping[str, Any] | None:
+    def run(work: JobContext) -> Mapping[str, Any] | None:
         spec = work.spec(ArchiveSpec)
         files = work.spark.createDataFrame(spec.ranges).mapInArrow(copy, SCHEMA).collect()
         work.check()
         return work.call(work.storage.archive_committer.commit(work.claim, files))
 
 Its return value is the job's progress at its end. It raises PermanentFailure where another attempt would not succeed either.
-When it must stop, its Spark jobs are cancelled and `check` raises Stopped; whatever it raises then, the job is
+When it must stop, its Spark jobs are cancelled and `check` raises JobStopped; whatever it raises then, the job is
 returned, to continue where its parts are. A thread of the handler's own that uses Spark is a
 `pyspark.InheritableThread`.
 """

@@ -78,10 +78,7 @@ class DefinitionCache(Generic[N, D]):
     def get_cached(self, name: N) -> D | None:
         """Return the definition if it is cached and young enough."""
         entry = self._entries.get(name)
-        if entry is None:
-            return None
-        now_ms = self._clock.now_ms()
-        return entry.value if entry.read_at_ms <= now_ms < entry.until_ms else None
+        return None if entry is None else entry.value_at(self._clock.now_ms())
 
     def entry(self, name: N) -> CachedValue[D] | None:
         """Return the cache entry, which has its own expiry."""
