@@ -38,10 +38,20 @@ LOOKS_ONLY = ("color-contrast", "link-in-text-block", "scrollable-region-focusab
 """The axe-core rules that depend on theme or width; they take a quarter of the time of all."""
 
 
+ANIMATIONS_END = """async () => {
+  await new Promise(requestAnimationFrame);  // scripts follow a changed theme with the next frame
+  const running = document.getAnimations();
+  const ending = running.filter(one => one.effect.getComputedTiming().endTime !== Infinity);
+  await Promise.allSettled(ending.map(one => one.finished));
+}"""
+"""Wait until no colour or size is on its way to another: a theme changes with transitions."""
+
+
 async def axe(page: Page, rules: Sequence[str] = ()) -> list[str]:
     """Serious and critical accessibility violations, by these axe-core rules or by all."""
     if not await page.evaluate("typeof window.axe === 'object'"):
         await page.evaluate(_axe)
+    await page.evaluate(ANIMATIONS_END)
     value = await page.evaluate(
         """async rules => (await axe.run(document, {
           resultTypes: ["violations"], preload: false,

@@ -9,6 +9,7 @@ from playwright.async_api import expect
 from api.admin.routes import ROUTERS
 from tests.browser.conftest import log_in
 from tests.browser.observations import (
+    ANIMATIONS_END,
     DESK,
     LOOKS_ONLY,
     PHONE,
@@ -84,9 +85,7 @@ async def test_page_is_accessible_small_and_stable(page, at: At):
         too_wide += [width] * await is_too_wide(page)
     scrolled = await page.evaluate(SCROLLED_TABLES)
     await page.emulate_media(color_scheme="dark")
-    await page.evaluate(
-        "() => new Promise(requestAnimationFrame)"
-    )  # scripts follow it with the next frame
+    await page.evaluate(ANIMATIONS_END)
     await look(page, f"{at.name}-dark-{PHONE}")
     faults += await axe(page, LOOKS_ONLY)
 
