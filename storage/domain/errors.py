@@ -121,6 +121,8 @@ class ErrorCode(StrEnum):
     STORAGE_UNAVAILABLE = "storage_unavailable", ErrorCategory.UNAVAILABLE
     STORAGE_FULL = "storage_full", ErrorCategory.UNAVAILABLE
     STORAGE_BUSY = "storage_busy", ErrorCategory.UNAVAILABLE
+    NOT_ENOUGH_REPLICAS = "not_enough_replicas", ErrorCategory.UNAVAILABLE
+    REPLICA_SET_REFUSED = "replica_set_refused", ErrorCategory.CONFLICT
     STORAGE_TIMEOUT = "storage_timeout", ErrorCategory.UNKNOWN_OUTCOME
 
     @property
@@ -574,6 +576,18 @@ class StorageBusy(MillstreamError):
     """Too many calls are waiting for the store; nothing happened."""
 
     code = ErrorCode.STORAGE_BUSY
+
+
+class NotEnoughReplicas(StorageUnavailable):
+    """Fewer stores than `min_insync_replicas` are in sync; nothing happened."""
+
+    code = ErrorCode.NOT_ENOUGH_REPLICAS
+
+
+class ReplicaSetRefused(MillstreamError):
+    """The replica set cannot be changed in this way now; nothing happened."""
+
+    code = ErrorCode.REPLICA_SET_REFUSED
 
 
 class OutcomeUnknown(MillstreamError):

@@ -81,6 +81,8 @@ secret_unreadable        500  final      500:InternalFailure            500:Inte
 storage_unavailable      503  retryable  503:ServiceUnavailable         503:ServiceUnavailableException             503:ServiceUnavailable  failed
 storage_full             503  retryable  503:ServiceUnavailable         503:ServiceUnavailableException             503:ServiceUnavailable  failed
 storage_busy             503  retryable  503:ServiceUnavailable         400:ProvisionedThroughputExceededException  503:ServiceUnavailable  failed
+not_enough_replicas      503  retryable  503:ServiceUnavailable         503:ServiceUnavailableException             503:ServiceUnavailable  failed
+replica_set_refused      409  final      400:UnsupportedOperation       400:ResourceInUseException                  400:ValidationError     refused
 storage_timeout          504  retryable  500:InternalFailure            500:InternalFailureException                500:InternalFailure     unknown
 """
 ROWS = {row.split()[0]: tuple(row.split()[1:]) for row in ANSWERS.strip().splitlines()}

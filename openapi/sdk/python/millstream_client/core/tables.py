@@ -220,5 +220,7 @@ STATUSES: dict[str, int] = {
     "storage_unavailable": 503,
     "storage_full": 503,
     "storage_busy": 503,
+    "not_enough_replicas": 503,
+    "replica_set_refused": 409,
     "storage_timeout": 504,
 }
