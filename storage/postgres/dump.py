@@ -87,6 +87,7 @@ def fill(
                 _fill(connection, table, file)
         _go_on_above(connection)
         command.upgrade(config_of(connection), head())
+        _leave_replica_set(connection)
 
 
 def check_empty(url: str) -> None:
@@ -116,6 +117,12 @@ def _go_on_above(connection: Connection) -> None:
         text("update deployment set store_epoch = store_epoch + 1, replid = :restoring"),
         {"restoring": RESTORING},
     )
+
+
+def _leave_replica_set(connection: Connection) -> None:
+    """Delete the members, which are the stores of the lost deployment; its terms stay used."""
+    connection.execute(text("update deployment set primary_id = null, store_phase = 'normal'"))
+    connection.execute(text("delete from store_members"))
 
 
 def _tables(connection: Connection) -> list[tuple[str, tuple[str, ...]]]:

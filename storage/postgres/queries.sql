@@ -105,6 +105,66 @@ update deployment
 returning store_epoch;
 
 
+-- name: replica_set
+-- One statement, so that members, primary and term are of one moment.
+select d.store_term, d.store_epoch, d.store_phase, d.min_insync_replicas, d.replid, p.address as primary_address,
+       array(select m.address from store_members m order by m.id) as members
+  from deployment d left join store_members p on p.id = d.primary_id;
+
+
+-- name: lock_deployment
+-- Two controllers that start with an empty table would both fill it.
+select greatest(store_term, store_epoch) as last_term, primary_id, replid from deployment for update;
+
+
+-- name: create_replica_set
+-- Under the lock above, once the members have their rows.
+with changed as (
+    update deployment
+       set store_term = :term, store_epoch = :term, store_phase = 'normal', replid = :replid,
+           min_insync_replicas = :min_insync, primary_id = (select id from store_members where address = :primary)
+    returning id)
+select pg_notify(:channel, '') from changed;
+
+
+-- name: begin_term
+-- Of several controllers that begin with the same term, the one whose update is first has it: the others see no row.
+with changed as (
+    update deployment
+       set store_term = :term, store_phase = :phase
+     where store_term = :after and primary_id is not null
+    returning id)
+select pg_notify(:channel, '') from changed;
+
+
+-- name: promote_member
+-- Only in the term that fenced the others: a controller that stalled since then changes nothing.
+with changed as (
+    update deployment d
+       set primary_id = m.id, store_epoch = d.store_term, store_phase = 'promote', replid = :replid,
+           min_insync_replicas = coalesce(cast(:min_insync as integer), d.min_insync_replicas)
+      from store_members m
+     where d.store_term = :term and d.store_phase in ('fence', 'switch') and m.address = :primary
+    returning d.id)
+select pg_notify(:channel, '') from changed;
+
+
+-- name: end_term
+-- A term that ended, or was followed by another one, stays as it is.
+with changed as (
+    update deployment set store_phase = 'normal'
+     where store_term = :term and store_phase <> 'normal'
+    returning id)
+select pg_notify(:channel, '') from changed;
+
+
+-- name: advance_term
+-- Locks the row until the change of members that follows is committed: nobody fences a set that is being changed.
+update deployment set store_term = store_term + 1
+ where store_term = :term and store_phase = 'normal' and primary_id is not null
+returning store_term;
+
+
 -- name: count_namespaces
 -- Two that are made at one moment may both see the last place: the limit is for memory, not for a tenant.
 select count(*) from namespaces;

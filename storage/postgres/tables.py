@@ -16,7 +16,7 @@
     moves       one row for each move of messages out of a queue, or out of its dead letters
     registered_consumers   of streams, by name; account_settings, alert_mutes   of namespaces
     audit       append-only: a trigger refuses anything else; audit_pending   calls that are not in it yet
-    deployment  one row
+    deployment  one row, with the state of the replica set; store_members   its members
     attendance  one row
 
 A deleted queue or stream keeps its row, with `deleted_at_ms`, until its logs are swept from the hot
@@ -107,7 +107,8 @@ class DeploymentRow(SQLModel, table=True):
     """State of the deployment as a whole; one row.
 
     `store_epoch`, `replid` and `beacon` are `storage.domain.log.store_epoch.StoreIdentity`; `secret` is 32 random
-    bytes that every process shares.
+    bytes that every process shares. `store_term` and the columns below are a `storage.domain.replica_set.ReplicaSet`, whose
+    epoch is `store_epoch`; `primary_id` is null while there is none.
     """
 
     __tablename__ = "deployment"
@@ -118,6 +119,19 @@ class DeploymentRow(SQLModel, table=True):
     replid: str = Field(sa_type=Text)
     beacon: int = Field(sa_type=BigInteger)
     secret: bytes
+    store_term: int = Field(sa_type=BigInteger)
+    store_phase: str = Field(sa_type=Text)
+    primary_id: int | None = Field(default=None, foreign_key="store_members.id", sa_type=Integer)
+    min_insync_replicas: int = Field(sa_type=Integer)
+
+
+class StoreMemberRow(SQLModel, table=True):
+    """A member of the replica set, `host:port`; ids rise in the order of addition."""
+
+    __tablename__ = "store_members"
+
+    id: int | None = Field(default=None, primary_key=True, sa_type=Integer)
+    address: str = Field(unique=True, sa_type=NAME)
 
 
 class QueueRow(DefinitionColumns, table=True):

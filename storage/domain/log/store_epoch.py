@@ -7,6 +7,9 @@ an offset identifies the same value forever (S1). A clean restart with its own d
 
 import msgspec
 
+REPLICATED = "replicated"
+"""Replication id of a replica set: a store that is used alone after it may be a copy that was behind."""
+
 
 class StoreIdentity(msgspec.Struct, frozen=True):
     """Identity of the store that Postgres last agreed with.
@@ -40,6 +43,8 @@ def needs_new_epoch(remembered: StoreIdentity, facts: StoreFacts) -> bool:
     """Return whether the store may have lost writes since `remembered` was recorded."""
     if facts.epoch == 0 or facts.epoch != remembered.epoch:
         return True  # empty, or the store of another deployment
+    if remembered.replid == REPLICATED:
+        return True  # one member of a replica set, perhaps not its primary
     if facts.beacon < remembered.beacon:
         return True  # restored from an older copy
     if facts.promoted and facts.replid != remembered.replid:
