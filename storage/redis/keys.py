@@ -1,7 +1,8 @@
 """Key layout of the hot store, defined here and nowhere else.
 
     ms:version                        the layout: 3 (2 had no parked groups, and no sizes of messages)
-    ms:store                          hash: epoch, beacon (storage.domain.log.store_epoch)
+    ms:store                          hash: epoch, beacon (storage.domain.log.store_epoch), position (in a replica set)
+    ms:fence                          the term that a member of a replica set has promised itself to; not replicated
     ms:<namespace>:{<log id>}:<part>  a log; the braces put it into one slot of a cluster
     ms:<namespace>:{<name>}:pace      a rate that processes share; it expires by itself
     ms:<namespace>:{<policy>}:rate    the bucket of a policy, such as key/<id> or queue/<name>; it expires by itself
@@ -22,6 +23,7 @@ from storage.domain.names import LogId
 LAYOUT = "3"
 VERSION_KEY = "ms:version"
 STORE_KEY = "ms:store"
+FENCE_KEY = "ms:fence"
 WAKE_CHANNEL = "ms:wake"
 
 _WRITER_WATERMARK_PARTS = ("rising", "rising_over", "rising_over_old")

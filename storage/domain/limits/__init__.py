@@ -28,6 +28,7 @@ from storage.domain.limits.processes import *
 from storage.domain.limits.queues import *
 from storage.domain.limits.quotas import *
 from storage.domain.limits.replays import *
+from storage.domain.limits.replication import *
 from storage.domain.limits.sources import *
 from storage.domain.limits.streams import *
 from storage.domain.limits.timeseries import *

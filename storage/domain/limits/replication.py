@@ -1,0 +1,26 @@
+"""Limits of a replica set and its controller."""
+
+from storage.domain.limits._shared import MIB, SECOND_MS
+
+# Replica set
+MEMBERS_MAX = 5  # five survive the loss of two; each more costs a copy and survives nothing more
+MIN_INSYNC_REPLICAS_MIN = 2  # one would be acknowledged by a fenced primary alone
+MEMBER_REPLY_MS_MAX = SECOND_MS  # of one member: others are asked beside it
+MEMBER_LAG_BYTES_MAX = 16 * MIB  # a member that lags by more is behind
+MEMBER_SILENT_MS_MAX = 2 * SECOND_MS  # the primary pings each second: two are missed then
+
+# Controller
+PROBE_PERIOD_MS = 150
+PROBE_WAIT_MS = 500  # of a confirmed write for its replicas
+PRIMARY_FAILED_MS = SECOND_MS  # of failed probes, before a replica is asked about the primary
+PRIMARY_ALONE_MS = (
+    6 * SECOND_MS
+)  # of a primary that only lacks replicas: after its promotion they need a second or two
+TERM_UNFINISHED_MS = 2 * SECOND_MS  # of a phase, before another controller begins anew
+REPLICA_SET_READ_MS = SECOND_MS  # between reads of the row, which is announced besides
+CONTROLLER_LOCK_MS = SECOND_MS  # between attempts to get the lock
+CONTROLLER_ALONE_MS = 2 * SECOND_MS  # without a majority of members, before the lock is released
+
+# Operations on the replica set
+SWITCH_OVER_WAIT_MS = 3 * SECOND_MS  # for the target to be at the primary's position
+CONFIRM_WAIT_MS = 2 * SECOND_MS  # of the write that precedes the removal of a member

@@ -1,0 +1,108 @@
+"""Verbs of the members of a replica set, each a store that may be away, hang or be fenced.
+
+A method is called for several members at once and returns those that answered in time, so that one that hangs delays no
+other. Every change of what a member follows names a term, and is refused by a member that has promised a later one.
+"""
+
+from collections.abc import Iterable, Mapping
+from enum import StrEnum
+from typing import Protocol
+
+import msgspec
+
+from storage.domain.replica_set import StorePosition
+
+
+class ReplicaLink(msgspec.Struct, frozen=True, kw_only=True):
+    """A replica as its primary sees it. `address` has the numeric host of its connection.
+
+    `lag_bytes`: sent and not acknowledged. `silent_ms`: since its last acknowledgement.
+    """
+
+    address: str
+    is_online: bool
+    lag_bytes: int
+    silent_ms: int
+
+
+class MemberFacts(msgspec.Struct, frozen=True, kw_only=True):
+    """State that a member reports.
+
+    `follows`: address of its primary; None for one that follows nobody, and for a primary. `silent_ms`: since it heard
+    from its primary. `promise`: the term it has promised itself to. `has_data`: it has keys of its own or of others.
+    """
+
+    is_primary: bool
+    follows: str | None
+    is_linked: bool
+    silent_ms: int
+    promise: int
+    position: StorePosition
+    has_data: bool
+    replicas: tuple[ReplicaLink, ...]
+    version: str
+    run_id: str
+    memory_used_bytes: int
+    memory_max_bytes: int
+
+
+class Promise(msgspec.Struct, frozen=True):
+    """Answer to a promise. `highest`: the highest term or epoch that the member knew before.
+
+    Of an accepted one, `position` was read after the member had ceased to follow anybody.
+    """
+
+    is_accepted: bool
+    highest: int
+    position: StorePosition
+
+
+class WriteOutcome(StrEnum):
+    """Outcome of a write to the primary that is to be confirmed by replicas."""
+
+    CONFIRMED = "confirmed"
+    UNCONFIRMED = "unconfirmed"
+    NOT_PRIMARY = "not_primary"
+    UNREACHABLE = "unreachable"
+
+
+class MemberSteps(Protocol):
+    """Steps of a change of the primary at the members, by their addresses."""
+
+    async def promise(self, addresses: Iterable[str], term: int) -> Mapping[str, Promise]:
+        """Have members promise a term, follow nobody and drop their clients; return the answers.
+
+        A member that knows the term or a later one refuses.
+        """
+        ...
+
+    async def attach(self, addresses: Iterable[str], primary: str, term: int) -> frozenset[str]:
+        """Have members follow a primary, unless they have promised a term after `term`.
+
+        Returns those that do. Members that follow it already are not touched.
+        """
+        ...
+
+    async def promote(self, address: str, term: int) -> bool:
+        """Make the member a primary of the epoch `term`, if that is its promise."""
+        ...
+
+
+class StoreMembers(MemberSteps, Protocol):
+    """The members of a replica set, by their addresses."""
+
+    def normalize(self, address: str) -> str:
+        """Return an address as `host:port`. Raises ValueError."""
+        ...
+
+    async def observe(self, addresses: Iterable[str]) -> Mapping[str, MemberFacts]:
+        """Return the state of those that answer."""
+        ...
+
+    async def numeric_addresses(self, addresses: Iterable[str]) -> Mapping[str, str]:
+        """Return the members by the numeric addresses that their hosts resolve to."""
+        ...
+
+    async def confirm(self, address: str, epoch: int, replicas: int, wait_ms: int) -> WriteOutcome:
+        """Write to the primary of an epoch, and wait until replicas have it on disk."""
+        ...

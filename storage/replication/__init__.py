@@ -1,0 +1,1 @@
+"""Replica set: its controller, which fails over, and operations on its members."""

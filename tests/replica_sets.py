@@ -1,0 +1,126 @@
+"""Stores of a replica set on free loopback ports, each with a directory of its own."""
+
+import secrets
+import signal
+import socket
+import subprocess
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import redis
+
+from storage.embedded.processes import stop
+from storage.embedded.servers import start
+from storage.embedded.valkey import ValkeyServer
+
+PASSWORD = secrets.token_urlsafe(12)
+
+
+def free_ports(count: int) -> list[int]:
+    """Return ports that are free now."""
+    sockets = [socket.socket() for _ in range(count)]
+    for candidate in sockets:
+        candidate.bind(("127.0.0.1", 0))
+    ports = [candidate.getsockname()[1] for candidate in sockets]
+    for candidate in sockets:
+        candidate.close()
+    return ports
+
+
+class StoreServer(ValkeyServer):
+    """A store that follows nobody when it starts."""
+
+    def __init__(self, data: Path, port: int) -> None:
+        super().__init__(data)
+        self.port = port
+
+    def command(self) -> list[str]:
+        return [*super().command(), "--replicaof", "127.0.0.1", "1"]
+
+    def _settings(self) -> dict[str, str]:
+        return super()._settings() | {
+            "port": str(self.port),
+            "bind": "127.0.0.1",
+            "requirepass": PASSWORD,
+            "masterauth": PASSWORD,
+            "repl-ping-replica-period": "1",
+            "repl-timeout": "5",
+            "repl-backlog-size": "16mb",
+            "client-output-buffer-limit": "replica 0 0 0",
+        }
+
+    def _is_ready(self, client: "redis.Redis") -> bool:
+        try:
+            return bool(client.ping())
+        except (redis.AuthenticationError, redis.ConnectionError, redis.BusyLoadingError):
+            return False
+
+
+class Store:
+    """One store, which may be killed, paused, started again and emptied."""
+
+    def __init__(self, data: Path, port: int) -> None:
+        data.mkdir()
+        self.address = f"127.0.0.1:{port}"
+        self._server = StoreServer(data, port)
+        self._server._password = PASSWORD
+        self._server.prepare()
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        """Start it, and wait until it answers."""
+        process = self._process = start(self._server)
+        self._server.wait_ready(alive=lambda: process.poll() is None)
+
+    def kill(self) -> None:
+        """End it at once, as a power cut does."""
+        self.signal(signal.SIGKILL)
+        assert self._process is not None
+        self._process.wait()
+
+    def signal(self, number: signal.Signals) -> None:
+        """Send a signal to its process."""
+        assert self._process is not None
+        self._process.send_signal(number)
+
+    def stop(self) -> None:
+        """End it, whatever its state."""
+        if self._process is not None:
+            if self._process.poll() is None:
+                self._process.send_signal(signal.SIGCONT)
+            stop(self._process, signal.SIGKILL)
+
+    def wipe(self) -> None:
+        """Delete the data of a store that does not run."""
+        for path in sorted(self._server.directory.rglob("*"), reverse=True):
+            if path.name != "valkey.conf":
+                path.rmdir() if path.is_dir() else path.unlink()
+
+    def client(self) -> "redis.Redis":
+        """Return a client of its own."""
+        return redis.Redis(host="127.0.0.1", port=self._server.port, password=PASSWORD)
+
+    def run(self, *command: Any) -> Any:
+        """Run one command."""
+        with self.client() as client:
+            return client.execute_command(*command)
+
+
+@contextmanager
+def running_stores(data: Path, count: int) -> Iterator[list[Store]]:
+    """Run stores while the block runs."""
+    stores = [Store(data / str(nth), port) for nth, port in enumerate(free_ports(count))]
+    try:
+        for store in stores:
+            store.start()
+        yield stores
+    finally:
+        for store in stores:
+            store.stop()
+
+
+def url_of(stores: Sequence[Store]) -> str:
+    """Return the URL of a replica set of these stores."""
+    return f"redis://:{PASSWORD}@{','.join(store.address for store in stores)}/0"

@@ -1,0 +1,106 @@
+"""When a primary has failed, and which member follows it."""
+
+import msgspec
+import pytest
+
+from storage.domain import limits
+from storage.domain.replica_set import Phase, ReplicaSet, StorePosition
+from storage.hot_store.members import Promise, WriteOutcome
+from storage.replication.decisions import (
+    FailureDetector,
+    choose_primary,
+    highest_term,
+    next_term,
+)
+
+ROW = ReplicaSet(
+    members=("a", "b", "c"),
+    primary="a",
+    term=4,
+    epoch=3,
+    phase=Phase.NORMAL,
+    min_insync_replicas=2,
+)
+FIVE = msgspec.structs.replace(ROW, members=("a", "b", "c", "d", "e"), min_insync_replicas=3)
+MISSED, HEARD = {"b": True, "c": False}, {"b": False, "c": False}
+
+
+def at(position, epoch=3):
+    return StorePosition(epoch, position)
+
+
+@pytest.mark.parametrize(
+    ("row", "votes", "choice"),
+    [
+        (ROW, {"b": at(1), "c": at(2)}, "c"),
+        (ROW, {"b": at(2), "c": at(2)}, "b"),
+        (ROW, {"b": at(9, epoch=2), "c": at(1)}, "c"),
+        (ROW, {"b": at(1)}, None),
+        (ROW, {"a": at(1)}, "a"),
+        (ROW, {"a": at(1), "b": at(2)}, "b"),
+        (ROW, {"b": at(1), "c": at(0, epoch=0)}, None),
+        (ROW, {"a": at(0, epoch=0), "b": at(1)}, None),
+        (ROW, {}, None),
+        (FIVE, {"b": at(1), "c": at(1), "d": at(1)}, "b"),
+        (FIVE, {"b": at(1), "c": at(1)}, None),
+        (FIVE, {"b": at(1, 2), "c": at(1, 2), "d": at(1, 2)}, None),
+        (FIVE, {"b": at(1, 2), "c": at(1, 2), "d": at(1, 2), "e": at(3, 2)}, "e"),
+    ],
+)
+def test_furthest_of_a_quorum_is_chosen(row, votes, choice):
+    assert choose_primary(row, votes) == choice
+
+
+def test_target_is_chosen_only_if_it_is_furthest():
+    assert choose_primary(ROW, {"a": at(2), "b": at(2), "c": at(1)}, "b") == "b"
+    assert choose_primary(ROW, {"a": at(2), "b": at(2), "c": at(1)}, "c") == "a"
+
+
+def test_next_term_is_above_every_term_known():
+    assert next_term(ROW) == 5
+    assert next_term(ROW, highest=9) == 10
+    assert next_term(msgspec.structs.replace(ROW, epoch=12)) == 13
+
+
+def test_highest_term_is_of_all_answers():
+    promises = {"a": Promise(False, 7, at(1)), "b": Promise(True, 3, at(1))}
+
+    assert highest_term(promises) == 7
+    assert highest_term({}) == 0
+
+
+@pytest.mark.parametrize(
+    ("outcome", "others", "after_ms"),
+    [
+        (WriteOutcome.UNREACHABLE, MISSED, limits.PRIMARY_FAILED_MS),
+        (WriteOutcome.NOT_PRIMARY, HEARD, limits.PRIMARY_FAILED_MS),
+        (WriteOutcome.UNCONFIRMED, MISSED, limits.PRIMARY_ALONE_MS),
+        (WriteOutcome.UNREACHABLE, HEARD, None),
+        (WriteOutcome.UNCONFIRMED, HEARD, None),
+        (WriteOutcome.UNREACHABLE, {}, None),
+    ],
+)
+def test_primary_has_failed_after_its_time(outcome, others, after_ms):
+    detector = FailureDetector()
+
+    assert not detector.note(4, outcome, others, 0)
+    if after_ms is None:
+        assert not detector.note(4, outcome, others, 10**6)
+    else:
+        assert not detector.note(4, outcome, others, after_ms - 1)
+        assert detector.note(4, outcome, others, after_ms)
+
+
+def test_confirmed_write_ends_the_failure():
+    detector = FailureDetector()
+    detector.note(4, WriteOutcome.UNREACHABLE, MISSED, 0)
+    detector.note(4, WriteOutcome.CONFIRMED, HEARD, 500)
+
+    assert not detector.note(4, WriteOutcome.UNREACHABLE, MISSED, 1_400)
+
+
+def test_new_term_starts_the_clock_anew():
+    detector = FailureDetector()
+    detector.note(4, WriteOutcome.UNREACHABLE, MISSED, 0)
+
+    assert not detector.note(5, WriteOutcome.UNREACHABLE, MISSED, 5_000)

@@ -1,0 +1,97 @@
+"""Random walks over the model of a replica set: the product keeps D1, and each rule is needed."""
+
+import msgspec
+import pytest
+
+from storage.replication import decisions, primary_change
+from tests.replica_set_model import Rules, Violation, World
+
+WALKS = 3_000
+WALKS_AT_NIGHT = 60_000
+
+SETTINGS = {
+    "two_of_three": {},
+    "all_of_three": {"min_insync": 3},
+    "a_disk_is_lost": {"loses_disk": True},
+    "min_insync_is_raised": {"raises_min_insync": True},
+    "three_of_five": {"addresses": "ABCDE", "min_insync": 3},
+}
+
+
+def _choose(replica_set, votes, needed):
+    furthest = max(votes.values(), default=None)
+    if furthest is None or (replica_set.primary not in votes and len(votes) < needed):
+        return None
+    return next(member for member in replica_set.members if votes.get(member) == furthest)
+
+
+def _voters(votes):
+    return {address: position for address, position in votes.items() if position.epoch > 0}
+
+
+def choose_without_quorum(replica_set, votes, target=None):
+    """Choose the furthest of whoever answers."""
+    return _choose(replica_set, _voters(votes), 0)
+
+
+def choose_with_empty_voters(replica_set, votes, target=None):
+    """Count members without an epoch too."""
+    return _choose(replica_set, votes, replica_set.fence_quorum)
+
+
+def choose_whatever_the_epoch(replica_set, votes, target=None):
+    """Rely on today's count for writes of an earlier epoch."""
+    return _choose(replica_set, _voters(votes), replica_set.fence_quorum)
+
+
+RULES = {
+    "promise": ({}, Rules(promises=False), None),
+    "conditional_replicaof": ({}, Rules(conditional=False), None),
+    "fence_before_read": ({}, Rules(fence_first=False), None),
+    "epoch_behind_confirmation": ({}, Rules(epoch_check=False), None),
+    "quorum": ({}, Rules(), choose_without_quorum),
+    "empty_has_no_vote": ({"loses_disk": True}, Rules(), choose_with_empty_voters),
+    "present_epoch_in_quorum": (
+        {"raises_min_insync": True},
+        Rules(),
+        choose_whatever_the_epoch,
+    ),
+}
+
+
+def _walk(seeds, rules=Rules(), **settings):  # noqa: B008  a frozen struct
+    acknowledged = 0
+    for seed in seeds:
+        world = World(seed, rules, **settings)
+        world.walk()
+        acknowledged += len(world.acknowledged)
+    return acknowledged
+
+
+@pytest.mark.parametrize("settings", SETTINGS.values(), ids=SETTINGS)
+def test_no_acknowledged_write_is_lost(settings):
+    assert _walk(range(WALKS), **settings) > WALKS // 4
+
+
+@pytest.mark.parametrize(("settings", "rules", "choose"), RULES.values(), ids=RULES)
+def test_loss_is_found_without_rule(settings, rules, choose, monkeypatch):
+    monkeypatch.setattr(primary_change, "choose_primary", choose or decisions.choose_primary)
+
+    with pytest.raises(Violation):
+        _walk(range(WALKS), rules, **settings)
+
+
+@pytest.mark.chaos
+@pytest.mark.parametrize("settings", SETTINGS.values(), ids=SETTINGS)
+def test_no_acknowledged_write_is_lost_in_many_walks(settings):
+    assert _walk(range(WALKS_AT_NIGHT), **settings) > WALKS_AT_NIGHT // 4
+
+
+def test_walk_is_the_same_for_the_same_seed():
+    worlds = [World(7, Rules()) for _ in range(2)]
+    for world in worlds:
+        world.walk()
+
+    [first, second] = worlds
+    assert first.acknowledged == second.acknowledged
+    assert msgspec.structs.asdict(first.row) == msgspec.structs.asdict(second.row)
