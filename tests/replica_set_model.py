@@ -27,6 +27,10 @@ class Rules(msgspec.Struct, frozen=True):
     promises: bool = True  # else: REPLICAOF is conditional on the epoch alone
     conditional: bool = True  # REPLICAOF looks at all
     fence_first: bool = True  # positions are read after the fence
+    row_unchanged: bool = (
+        True  # a term begins from the row with its primary, not from its term alone
+    )
+    row_read: bool = True  # the row is read again between a promise and an attachment
     epoch_check: bool = True  # of a write, after its acknowledgements; and clients are dropped
 
 
@@ -217,7 +221,7 @@ class World:
                 member.follows == row.primary
                 and self.can_reach(address, row.primary)
                 and member.is_up
-                and len(member.log) >= length
+                and member.log[length - 1 : length] == (write,)
                 for address, member in self.members.items()
             )
             if received >= row.acknowledging_replicas and primary.serves():
@@ -244,16 +248,19 @@ class World:
         seen = self.row
         await step()
         if seen.phase is Phase.NORMAL and self.random.random() < 0.4:
-            await attach_members(members, seen, await members.observe(seen.members))
+            facts = await members.observe(seen.members)
+            await attach_members(_Rows(self, seen), members, seen, facts)
         elif self.may_raise and seen.phase is Phase.NORMAL and self.random.random() < 0.5:
             self.may_raise = False
             count = seen.min_insync_replicas + 1
-            await switch_over(_Rows(self), members, seen, seen.primary, min_insync_replicas=count)
+            await switch_over(
+                _Rows(self, seen), members, seen, seen.primary, min_insync_replicas=count
+            )
         else:
             self.changes += 1
-            result = await fail_over(_Rows(self), members, seen)
+            result = await fail_over(_Rows(self, seen), members, seen)
             if result.highest >= result.term and self.row.term == result.term:
-                await fail_over(_Rows(self), members, self.row, result.highest)
+                await fail_over(_Rows(self, seen), members, self.row, result.highest)
 
     def promoted(self, member: Member) -> None:
         """Check D1 for a new primary."""
@@ -267,14 +274,21 @@ class World:
 class _Rows:
     """The row; a step that is lost on its way has not happened."""
 
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: World, last: ReplicaSet) -> None:
         self._world = world
+        self._last = last
 
-    async def begin(self, term: int, *, after: int, phase: Phase) -> bool:
+    async def read(self) -> ReplicaSet:
         await step()
-        if self._world.row.term != after:
+        return self._world.row if self._world.rules.row_read else self._last
+
+    async def begin(self, term: int, *, after: ReplicaSet, phase: Phase) -> bool:
+        await step()
+        row = self._world.row
+        is_same = row.epoch == after.epoch or not self._world.rules.row_unchanged
+        if row.term != after.term or not is_same:
             return False
-        self._world.row = msgspec.structs.replace(self._world.row, term=term, phase=phase)
+        self._world.row = msgspec.structs.replace(row, term=term, phase=phase)
         return True
 
     async def promote(
@@ -321,7 +335,9 @@ class _Members:
             if self._can_reach(address)
         }
 
-    async def promise(self, addresses: Iterable[str], term: int) -> dict[str, Promise]:
+    async def promise(
+        self, addresses: Iterable[str], term: int, *, again: bool = False
+    ) -> dict[str, Promise]:
         world, promises = self._world, {}
         early = {}
         if not world.rules.fence_first:
@@ -334,7 +350,10 @@ class _Members:
                 continue
             member = world.members[address]
             highest = max(member.promise, member.epoch)
-            if world.rules.promises and highest >= term:
+            if again and member.promise == term >= member.epoch:
+                promises[address] = Promise(True, highest, member.furthest())
+                continue
+            if world.rules.promises and highest >= term + again:
                 promises[address] = Promise(False, highest, member.furthest())
                 continue
             if world.rules.promises:
@@ -353,14 +372,18 @@ class _Members:
             if not self._can_reach(address):
                 continue
             member = world.members[address]
-            known = member.promise if world.rules.promises else member.epoch
-            if world.rules.conditional and known > term:
+            if world.rules.conditional and not self._may_follow(member, term):
                 continue
             if member.follows != primary:
                 member.detach()
                 member.follows = primary
             attached.add(address)
         return frozenset(attached)
+
+    def _may_follow(self, member: Member, term: int) -> bool:
+        if self._world.rules.promises:
+            return member.promise == term
+        return member.epoch <= term
 
     async def promote(self, address: str, term: int) -> bool:
         world = self._world

@@ -49,12 +49,14 @@ class MemberFacts(msgspec.Struct, frozen=True, kw_only=True):
 class Promise(msgspec.Struct, frozen=True):
     """Answer to a promise. `highest`: the highest term or epoch that the member knew before.
 
-    Of an accepted one, `position` was read after the member had ceased to follow anybody.
+    Of an accepted one, `position` was read after the member had ceased to follow anybody. `offset`: of its replication, by
+    which members at one position differ, as the primary's pings count too.
     """
 
     is_accepted: bool
     highest: int
     position: StorePosition
+    offset: int = 0
 
 
 class WriteOutcome(StrEnum):
@@ -69,17 +71,20 @@ class WriteOutcome(StrEnum):
 class MemberSteps(Protocol):
     """Steps of a change of the primary at the members, by their addresses."""
 
-    async def promise(self, addresses: Iterable[str], term: int) -> Mapping[str, Promise]:
+    async def promise(
+        self, addresses: Iterable[str], term: int, *, again: bool = False
+    ) -> Mapping[str, Promise]:
         """Have members promise a term, follow nobody and drop their clients; return the answers.
 
-        A member that knows the term or a later one refuses.
+        A member that knows the term or a later one refuses. With `again` it refuses only a later one, and one that has
+        promised this term already is not touched.
         """
         ...
 
     async def attach(self, addresses: Iterable[str], primary: str, term: int) -> frozenset[str]:
-        """Have members follow a primary, unless they have promised a term after `term`.
+        """Have members follow a primary, if `term` is their promise; return those that do.
 
-        Returns those that do. Members that follow it already are not touched.
+        Members that follow it already are not touched.
         """
         ...
 

@@ -128,11 +128,12 @@ select pg_notify(:channel, '') from changed;
 
 
 -- name: begin_term
--- Of several controllers that begin with the same term, the one whose update is first has it: the others see no row.
+-- Of several controllers that begin with the same term, the one whose update is first has it: the others see no row. In one
+-- term the primary changes once, with the epoch: who read the row before that has the wrong primary, and does not begin.
 with changed as (
     update deployment
        set store_term = :term, store_phase = :phase
-     where store_term = :after and primary_id is not null
+     where store_term = :after and store_epoch = :epoch and primary_id is not null
     returning id)
 select pg_notify(:channel, '') from changed;
 

@@ -70,8 +70,10 @@ class RedisMembers:
         resolved = await _of_each(addresses, _resolve)
         return {numeric: address for address, all_ in resolved.items() for numeric in all_}
 
-    async def promise(self, addresses: Iterable[str], term: int) -> Mapping[str, Promise]:
-        return await _of_each(addresses, lambda address: self._promise(address, term))
+    async def promise(
+        self, addresses: Iterable[str], term: int, *, again: bool = False
+    ) -> Mapping[str, Promise]:
+        return await _of_each(addresses, lambda address: self._promise(address, term, again))
 
     async def attach(self, addresses: Iterable[str], primary: str, term: int) -> frozenset[str]:
         results = await _of_each(addresses, lambda address: self._attach(address, primary, term))
@@ -82,7 +84,7 @@ class RedisMembers:
         return results.get(address, False)
 
     async def confirm(self, address: str, epoch: int, replicas: int, wait_ms: int) -> WriteOutcome:
-        limit_ms = limits.MEMBER_REPLY_MS_MAX + wait_ms
+        limit_ms = 2 * wait_ms + limits.CONFIRM_REPLY_MS
         results = await _of_each(
             [address], lambda address: self._confirm(address, epoch, replicas, wait_ms), limit_ms
         )
@@ -118,11 +120,13 @@ class RedisMembers:
             memory_max_bytes=int(facts.get("maxmemory", 0)),
         )
 
-    async def _promise(self, address: str, term: int) -> Promise:
+    async def _promise(self, address: str, term: int, again: bool) -> Promise:
         async with self._connection(address) as connection:
             promise, before = await self._watch(connection)
             highest = max(promise, before.epoch)
-            if highest >= term:
+            if again and promise == term >= before.epoch:
+                return Promise(True, highest, before)
+            if highest >= term + again:
                 return Promise(False, highest, before)
             *_, executed, _ = await _run(
                 connection,
@@ -137,13 +141,16 @@ class RedisMembers:
             )
             _check_executed(executed)
             await self._drop_idle(address)
-            [position] = await _run(connection, ("HMGET", STORE_KEY, "epoch", "position"))
-            return Promise(True, highest, _position(position))
+            position, replication = await _run(
+                connection, ("HMGET", STORE_KEY, "epoch", "position"), ("INFO", "replication")
+            )
+            offset = int(_fields(replication)["master_repl_offset"])
+            return Promise(True, highest, _position(position), offset)
 
     async def _attach(self, address: str, primary: str, term: int) -> bool:
         async with self._connection(address) as connection:
             promise, _ = await self._watch(connection)
-            if promise > term:
+            if promise != term:
                 return False
             [replication] = await _run(connection, ("INFO", "replication"))
             facts = _fields(replication)
@@ -209,7 +216,7 @@ class RedisMembers:
         except BaseException:
             await _disconnect(connection)
             raise
-        if purpose is None:
+        if purpose is None or (address, purpose) in self._idle:
             await _disconnect(connection)
         else:
             self._idle[address, purpose] = connection

@@ -10,29 +10,32 @@ from collections.abc import Mapping
 import msgspec
 
 from storage.domain import limits
-from storage.domain.replica_set import ReplicaSet, StorePosition
+from storage.domain.replica_set import ReplicaSet
 from storage.hot_store.members import MemberFacts, Promise, WriteOutcome
 
 
 def choose_primary(
-    replica_set: ReplicaSet, votes: Mapping[str, StorePosition], target: str | None = None
+    replica_set: ReplicaSet, votes: Mapping[str, Promise], target: str | None = None
 ) -> str | None:
     """Return the fenced member that is furthest, `target` if it is; None without a quorum.
 
     A member without an epoch is empty and has no vote. If none has the present epoch, writes of it were acknowledged by
     none of them, and earlier ones under a count that may have been lower than today's: then every other member is needed.
+    Of several the one with the highest offset is chosen: the others can continue from it without a full resync.
     """
-    positions = {address: position for address, position in votes.items() if position.epoch > 0}
-    if not positions:
+    voters = {address: vote for address, vote in votes.items() if vote.position.epoch > 0}
+    if not voters:
         return None
-    furthest = max(positions.values())
-    if replica_set.primary not in positions:
+    furthest = max(vote.position for vote in voters.values())
+    if replica_set.primary not in voters:
         others = len(replica_set.members) - 1
         has_epoch = furthest.epoch >= replica_set.epoch
-        if len(positions) < (replica_set.fence_quorum if has_epoch else others):
+        if len(voters) < (replica_set.fence_quorum if has_epoch else others):
             return None
-    candidates = [member for member in replica_set.members if positions.get(member) == furthest]
-    return target if target in candidates else candidates[0]
+    candidates = {
+        address: vote.offset for address, vote in voters.items() if vote.position == furthest
+    }
+    return target if target in candidates else max(candidates, key=candidates.__getitem__)
 
 
 def next_term(replica_set: ReplicaSet, highest: int = 0) -> int:
@@ -69,20 +72,26 @@ class FailureDetector:
         self._failure: _Failure | None = None
 
     def note(
-        self, term: int, outcome: WriteOutcome, others: Mapping[str, bool], now_ms: int
+        self,
+        term: int,
+        outcome: WriteOutcome,
+        *,
+        is_missed: bool,
+        began_ms: int,
+        now_ms: int,
     ) -> bool:
-        """Note a probe; return whether to fail over now.
+        """Note a probe that began at `began_ms`; return whether to fail over now.
 
-        `others`: whether each other member that answers misses the primary.
+        `is_missed`: another member misses the primary.
         """
         if outcome is WriteOutcome.CONFIRMED:
             self._failure = None
             return False
         if self._failure is None or self._failure.term != term:
-            self._failure = _Failure(term, now_ms)
+            self._failure = _Failure(term, began_ms)
         failed_ms = now_ms - self._failure.since_ms
         if outcome is WriteOutcome.NOT_PRIMARY:
             return failed_ms >= limits.PRIMARY_FAILED_MS
         is_alive = outcome is WriteOutcome.UNCONFIRMED
         patience_ms = limits.PRIMARY_ALONE_MS if is_alive else limits.PRIMARY_FAILED_MS
-        return failed_ms >= patience_ms and any(others.values())
+        return failed_ms >= patience_ms and is_missed

@@ -13,16 +13,20 @@ from typing import Protocol
 
 import msgspec
 
-from storage.domain.replica_set import Phase, ReplicaSet, StorePosition
+from storage.domain.replica_set import Phase, ReplicaSet
 from storage.hot_store.members import MemberFacts, MemberSteps, Promise
 from storage.replication.decisions import choose_primary, highest_term, next_term
 
 
 class ReplicaSetSteps(Protocol):
-    """Steps in Postgres; each returns False once another term has begun."""
+    """Steps in Postgres; each returns False if the row has changed."""
 
-    async def begin(self, term: int, *, after: int, phase: Phase) -> bool:
-        """Begin a term in place of `after`."""
+    async def read(self) -> ReplicaSet | None:
+        """Return the replica set."""
+        ...
+
+    async def begin(self, term: int, *, after: ReplicaSet, phase: Phase) -> bool:
+        """Begin a term, if the row is still as `after` was read."""
         ...
 
     async def promote(
@@ -52,11 +56,11 @@ async def fail_over(
     Raises StorageUnavailable; the term is then unfinished, if it began.
     """
     term = next_term(replica_set, highest)
-    if not await rows.begin(term, after=replica_set.term, phase=Phase.FENCE):
+    if not await rows.begin(term, after=replica_set, phase=Phase.FENCE):
         return TermResult(term)
     others = [member for member in replica_set.members if member != replica_set.primary]
     promises = dict(await members.promise(others, term))
-    if _are_accepted(promises) and choose_primary(replica_set, _votes(promises)) is None:
+    if _are_accepted(promises) and choose_primary(replica_set, promises) is None:
         promises |= await members.promise([replica_set.primary], term)
     return await promote_furthest(rows, members, replica_set, term, promises)
 
@@ -67,21 +71,23 @@ async def switch_over(
     replica_set: ReplicaSet,
     target: str,
     *,
+    highest: int = 0,
     min_insync_replicas: int | None = None,
     when_held: Callable[[], Awaitable[bool]] | None = None,
 ) -> TermResult:
     """Promote `target` if it is furthest once all members are fenced, the present primary too.
 
-    `when_held` is awaited in the phase `switch`, in which processes hold their writes back; if it returns False the term
+    The primary is fenced first, so that the others have all that it has sent, and can continue from one another. `when_held` is awaited in the phase `switch`, in which processes hold their writes back; if it returns False the term
     ends without a change.
     """
-    term = next_term(replica_set)
-    if not await rows.begin(term, after=replica_set.term, phase=Phase.SWITCH):
+    term = next_term(replica_set, highest)
+    if not await rows.begin(term, after=replica_set, phase=Phase.SWITCH):
         return TermResult(term)
     if when_held is not None and not await when_held():
         await rows.end(term)
         return TermResult(term)
-    promises = await members.promise(replica_set.members, term)
+    promises = dict(await members.promise([replica_set.primary], term))
+    promises |= await members.promise(_without(replica_set.members, replica_set.primary), term)
     return await promote_furthest(
         rows,
         members,
@@ -94,16 +100,27 @@ async def switch_over(
 
 
 async def attach_members(
-    members: MemberSteps, replica_set: ReplicaSet, facts: Mapping[str, MemberFacts]
+    rows: ReplicaSetSteps,
+    members: MemberSteps,
+    replica_set: ReplicaSet,
+    facts: Mapping[str, MemberFacts],
 ) -> None:
-    """Attach the members that answer and do not follow the primary."""
+    """Attach the members that answer and do not follow the primary.
+
+    They promise the term first, and the row is read again after that: a member that lost its disk has forgotten its promise,
+    and a controller that stalled would attach it to an earlier primary.
+    """
     detached = [
         address
         for address, state in facts.items()
         if address != replica_set.primary and state.follows != replica_set.primary
     ]
-    if detached:
-        await members.attach(detached, replica_set.primary, replica_set.term)
+    if not detached:
+        return
+    promises = await members.promise(detached, replica_set.term, again=True)
+    if await rows.read() == replica_set:
+        accepted = [address for address, promise in promises.items() if promise.is_accepted]
+        await members.attach(accepted, replica_set.primary, replica_set.term)
 
 
 async def promote_furthest(
@@ -120,7 +137,7 @@ async def promote_furthest(
     highest = highest_term(promises)
     if not _are_accepted(promises):
         return TermResult(term, highest=highest)
-    choice = choose_primary(replica_set, _votes(promises), target)
+    choice = choose_primary(replica_set, promises, target)
     if choice is None:
         if await rows.end(term):
             await members.attach(_without(promises, replica_set.primary), replica_set.primary, term)
@@ -140,10 +157,6 @@ async def settle(
     if not await rows.end(term):
         return TermResult(term)
     return TermResult(term, primary)
-
-
-def _votes(promises: Mapping[str, Promise]) -> dict[str, StorePosition]:
-    return {address: promise.position for address, promise in promises.items()}
 
 
 def _are_accepted(promises: Mapping[str, Promise]) -> bool:

@@ -74,10 +74,11 @@ class ReplicaSetRows(Repository):
                 min_insync=min_insync_replicas,
             )
 
-    async def begin(self, term: int, *, after: int, phase: Phase) -> bool:
-        """Begin a term in place of `after`; False if another one has begun."""
+    async def begin(self, term: int, *, after: ReplicaSet, phase: Phase) -> bool:
+        """Begin a term, with `after` as the row is now; False if it has changed since it was read."""
+        values = {"term": term, "after": after.term, "epoch": after.epoch, "phase": phase.value}
         async with self._database.autocommitting() as session:
-            return await _change(session, "begin_term", term=term, after=after, phase=phase.value)
+            return await _change(session, "begin_term", **values)
 
     async def promote(
         self, term: int, primary: str, *, min_insync_replicas: int | None = None

@@ -8,27 +8,13 @@ import pytest
 from storage.domain.backup_manifest import RESTORING, RestoreUnfinished
 from storage.domain.log.store_epoch import StoreFacts, needs_new_epoch
 from storage.domain.replica_set import Phase, ReplicaSet
-from storage.postgres.database import open_database
 from storage.postgres.repositories.offset_reservations import StoreIdentities
-from storage.postgres.repositories.replica_set import REPLICA_SET_CHANNEL, ReplicaSetRows
-from storage.settings import StorageSettings
+from storage.postgres.repositories.replica_set import REPLICA_SET_CHANNEL
 
 A, B, C, D = (f"127.0.0.1:{port}" for port in range(7001, 7005))
 FIRST = ReplicaSet(
     members=(A, B, C), primary=A, term=5, epoch=5, phase=Phase.NORMAL, min_insync_replicas=2
 )
-
-
-@pytest.fixture
-async def database(database_url):
-    settings = StorageSettings(redis_url="redis://127.0.0.1", database_url=database_url)
-    async with open_database(settings) as database:
-        yield database
-
-
-@pytest.fixture
-def rows(database):
-    return ReplicaSetRows(database)
 
 
 @pytest.fixture
@@ -38,7 +24,7 @@ async def replica_set(rows):
 
 async def test_replica_set_is_absent_before_it_is_initialized(rows):
     assert await rows.read() is None
-    assert not await rows.begin(1, after=0, phase=Phase.FENCE)
+    assert not await rows.begin(6, after=FIRST, phase=Phase.FENCE)
 
 
 async def test_replica_set_is_initialized_once(rows):
@@ -58,13 +44,15 @@ async def test_first_epoch_is_above_the_remembered_one(rows, database):
 
 
 async def test_one_of_two_controllers_begins_a_term(rows, replica_set):
-    outcomes = await asyncio.gather(*(rows.begin(6, after=5, phase=Phase.FENCE) for _ in range(2)))
+    outcomes = await asyncio.gather(
+        *(rows.begin(6, after=FIRST, phase=Phase.FENCE) for _ in range(2))
+    )
 
     assert sorted(outcomes) == [False, True]
 
 
 async def test_fail_over_passes_through_its_phases(rows, replica_set):
-    assert await rows.begin(6, after=5, phase=Phase.FENCE)
+    assert await rows.begin(6, after=FIRST, phase=Phase.FENCE)
     assert await rows.promote(6, B)
     assert await rows.end(6)
 
@@ -74,15 +62,25 @@ async def test_fail_over_passes_through_its_phases(rows, replica_set):
 
 
 async def test_steps_of_an_earlier_term_change_nothing(rows, replica_set):
-    await rows.begin(6, after=5, phase=Phase.FENCE)
-    await rows.begin(7, after=6, phase=Phase.FENCE)
+    await rows.begin(6, after=FIRST, phase=Phase.FENCE)
+    await rows.begin(7, after=await rows.read(), phase=Phase.FENCE)
     before = await rows.read()
 
     assert not await rows.promote(6, B)
     assert not await rows.end(6)
     assert not await rows.recover(6, B, [B])
-    assert not await rows.begin(7, after=5, phase=Phase.FENCE)
+    assert not await rows.begin(7, after=FIRST, phase=Phase.FENCE)
     assert await rows.read() == before
+
+
+async def test_term_does_not_begin_from_an_earlier_primary(rows, replica_set):
+    """A controller read the primary, and stalled while the same term promoted another one."""
+    await rows.begin(6, after=FIRST, phase=Phase.FENCE)
+    stale = await rows.read()
+    await rows.promote(6, B)
+
+    assert not await rows.begin(7, after=stale, phase=Phase.FENCE)
+    assert await rows.begin(7, after=await rows.read(), phase=Phase.FENCE)
 
 
 async def test_primary_is_promoted_only_while_others_are_fenced(rows, replica_set):
@@ -103,14 +101,14 @@ async def test_members_change_in_a_term_of_their_own(rows, replica_set):
 
 async def test_members_do_not_change_in_another_term_or_phase(rows, replica_set):
     assert not await rows.replace(4, B, D)
-    await rows.begin(6, after=5, phase=Phase.FENCE)
+    await rows.begin(6, after=FIRST, phase=Phase.FENCE)
 
     assert not await rows.add(6, D)
     assert (await rows.read()).members == (A, B, C)
 
 
 async def test_recovery_keeps_the_given_members_only(rows, replica_set):
-    await rows.begin(6, after=5, phase=Phase.FENCE)
+    await rows.begin(6, after=FIRST, phase=Phase.FENCE)
 
     assert await rows.recover(6, C, [C])
 
@@ -121,7 +119,7 @@ async def test_every_step_is_announced(rows, replica_set, database_url):
     async with await psycopg.AsyncConnection.connect(database_url, autocommit=True) as connection:
         await connection.execute(f"LISTEN {REPLICA_SET_CHANNEL}".encode())
         steps = (
-            rows.begin(6, after=5, phase=Phase.FENCE),
+            rows.begin(6, after=FIRST, phase=Phase.FENCE),
             rows.promote(6, B),
             rows.end(6),
             rows.replace(6, C, D),

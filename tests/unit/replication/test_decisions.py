@@ -22,11 +22,10 @@ ROW = ReplicaSet(
     min_insync_replicas=2,
 )
 FIVE = msgspec.structs.replace(ROW, members=("a", "b", "c", "d", "e"), min_insync_replicas=3)
-MISSED, HEARD = {"b": True, "c": False}, {"b": False, "c": False}
 
 
-def at(position, epoch=3):
-    return StorePosition(epoch, position)
+def at(position, epoch=3, offset=0):
+    return Promise(True, 3, StorePosition(epoch, position), offset)
 
 
 @pytest.mark.parametrize(
@@ -34,6 +33,8 @@ def at(position, epoch=3):
     [
         (ROW, {"b": at(1), "c": at(2)}, "c"),
         (ROW, {"b": at(2), "c": at(2)}, "b"),
+        (ROW, {"b": at(2), "c": at(2, offset=1)}, "c"),
+        (ROW, {"b": at(2), "c": at(1, offset=1)}, "b"),
         (ROW, {"b": at(9, epoch=2), "c": at(1)}, "c"),
         (ROW, {"b": at(1)}, None),
         (ROW, {"a": at(1)}, "a"),
@@ -63,44 +64,54 @@ def test_next_term_is_above_every_term_known():
 
 
 def test_highest_term_is_of_all_answers():
-    promises = {"a": Promise(False, 7, at(1)), "b": Promise(True, 3, at(1))}
+    promises = {"a": Promise(False, 7, StorePosition(3, 1)), "b": at(1)}
 
     assert highest_term(promises) == 7
     assert highest_term({}) == 0
 
 
+def note(detector, outcome, now_ms, *, is_missed=True, term=4):
+    return detector.note(term, outcome, is_missed=is_missed, began_ms=now_ms, now_ms=now_ms)
+
+
 @pytest.mark.parametrize(
-    ("outcome", "others", "after_ms"),
+    ("outcome", "is_missed", "after_ms"),
     [
-        (WriteOutcome.UNREACHABLE, MISSED, limits.PRIMARY_FAILED_MS),
-        (WriteOutcome.NOT_PRIMARY, HEARD, limits.PRIMARY_FAILED_MS),
-        (WriteOutcome.UNCONFIRMED, MISSED, limits.PRIMARY_ALONE_MS),
-        (WriteOutcome.UNREACHABLE, HEARD, None),
-        (WriteOutcome.UNCONFIRMED, HEARD, None),
-        (WriteOutcome.UNREACHABLE, {}, None),
+        (WriteOutcome.UNREACHABLE, True, limits.PRIMARY_FAILED_MS),
+        (WriteOutcome.NOT_PRIMARY, False, limits.PRIMARY_FAILED_MS),
+        (WriteOutcome.UNCONFIRMED, True, limits.PRIMARY_ALONE_MS),
+        (WriteOutcome.UNREACHABLE, False, None),
+        (WriteOutcome.UNCONFIRMED, False, None),
     ],
 )
-def test_primary_has_failed_after_its_time(outcome, others, after_ms):
+def test_primary_has_failed_after_its_time(outcome, is_missed, after_ms):
     detector = FailureDetector()
 
-    assert not detector.note(4, outcome, others, 0)
+    assert not note(detector, outcome, 0, is_missed=is_missed)
     if after_ms is None:
-        assert not detector.note(4, outcome, others, 10**6)
+        assert not note(detector, outcome, 10**6, is_missed=is_missed)
     else:
-        assert not detector.note(4, outcome, others, after_ms - 1)
-        assert detector.note(4, outcome, others, after_ms)
+        assert not note(detector, outcome, after_ms - 1, is_missed=is_missed)
+        assert note(detector, outcome, after_ms, is_missed=is_missed)
+
+
+def test_failure_counts_from_the_start_of_a_probe():
+    detector = FailureDetector()
+    outcome = WriteOutcome.UNREACHABLE
+
+    assert detector.note(4, outcome, is_missed=True, began_ms=0, now_ms=limits.PRIMARY_FAILED_MS)
 
 
 def test_confirmed_write_ends_the_failure():
     detector = FailureDetector()
-    detector.note(4, WriteOutcome.UNREACHABLE, MISSED, 0)
-    detector.note(4, WriteOutcome.CONFIRMED, HEARD, 500)
+    note(detector, WriteOutcome.UNREACHABLE, 0)
+    note(detector, WriteOutcome.CONFIRMED, 500)
 
-    assert not detector.note(4, WriteOutcome.UNREACHABLE, MISSED, 1_400)
+    assert not note(detector, WriteOutcome.UNREACHABLE, 1_400)
 
 
 def test_new_term_starts_the_clock_anew():
     detector = FailureDetector()
-    detector.note(4, WriteOutcome.UNREACHABLE, MISSED, 0)
+    note(detector, WriteOutcome.UNREACHABLE, 0)
 
-    assert not detector.note(5, WriteOutcome.UNREACHABLE, MISSED, 5_000)
+    assert not note(detector, WriteOutcome.UNREACHABLE, 5_000, term=5)

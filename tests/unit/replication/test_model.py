@@ -19,14 +19,15 @@ SETTINGS = {
 
 
 def _choose(replica_set, votes, needed):
-    furthest = max(votes.values(), default=None)
+    positions = {address: vote.position for address, vote in votes.items()}
+    furthest = max(positions.values(), default=None)
     if furthest is None or (replica_set.primary not in votes and len(votes) < needed):
         return None
-    return next(member for member in replica_set.members if votes.get(member) == furthest)
+    return next(member for member in replica_set.members if positions.get(member) == furthest)
 
 
 def _voters(votes):
-    return {address: position for address, position in votes.items() if position.epoch > 0}
+    return {address: vote for address, vote in votes.items() if vote.position.epoch > 0}
 
 
 def choose_without_quorum(replica_set, votes, target=None):
@@ -45,8 +46,6 @@ def choose_whatever_the_epoch(replica_set, votes, target=None):
 
 
 RULES = {
-    "promise": ({}, Rules(promises=False), None),
-    "conditional_replicaof": ({}, Rules(conditional=False), None),
     "fence_before_read": ({}, Rules(fence_first=False), None),
     "epoch_behind_confirmation": ({}, Rules(epoch_check=False), None),
     "quorum": ({}, Rules(), choose_without_quorum),
@@ -56,7 +55,15 @@ RULES = {
         Rules(),
         choose_whatever_the_epoch,
     ),
+    "promise_or_row_read_again": ({}, Rules(promises=False, row_read=False), None),
 }
+
+RARE_RULES = {
+    "conditional_replicaof": Rules(conditional=False),
+    "row_unchanged": Rules(row_unchanged=False),
+    "row_read_again": Rules(row_read=False),
+}
+"""Rules whose absence takes a disk that is lost and more than `WALKS` walks to be found."""
 
 
 def _walk(seeds, rules=Rules(), **settings):  # noqa: B008  a frozen struct
@@ -85,6 +92,13 @@ def test_loss_is_found_without_rule(settings, rules, choose, monkeypatch):
 @pytest.mark.parametrize("settings", SETTINGS.values(), ids=SETTINGS)
 def test_no_acknowledged_write_is_lost_in_many_walks(settings):
     assert _walk(range(WALKS_AT_NIGHT), **settings) > WALKS_AT_NIGHT // 4
+
+
+@pytest.mark.chaos
+@pytest.mark.parametrize("rules", RARE_RULES.values(), ids=RARE_RULES)
+def test_rare_loss_is_found_without_rule(rules):
+    with pytest.raises(Violation):
+        _walk(range(WALKS_AT_NIGHT), rules, loses_disk=True)
 
 
 def test_walk_is_the_same_for_the_same_seed():
