@@ -35,9 +35,10 @@ class StoreServer(ValkeyServer):
     def __init__(self, data: Path, port: int) -> None:
         super().__init__(data)
         self.port = port
+        self.options: tuple[str, ...] = ()
 
     def command(self) -> list[str]:
-        return [*super().command(), "--replicaof", "127.0.0.1", "1"]
+        return [*super().command(), "--replicaof", "127.0.0.1", "1", *self.options]
 
     def _settings(self) -> dict[str, str]:
         return super()._settings() | {
@@ -69,10 +70,12 @@ class Store:
         self._server.prepare()
         self._process: subprocess.Popen[bytes] | None = None
 
-    def start(self) -> None:
-        """Start it, and wait until it answers."""
+    def start(self, *options: str, waits: bool = True) -> None:
+        """Start it with more options; wait until it answers."""
+        self._server.options = options
         process = self._process = start(self._server)
-        self._server.wait_ready(alive=lambda: process.poll() is None)
+        if waits:
+            self._server.wait_ready(alive=lambda: process.poll() is None)
 
     def kill(self) -> None:
         """End it at once, as a power cut does."""
@@ -91,6 +94,20 @@ class Store:
             if self._process.poll() is None:
                 self._process.send_signal(signal.SIGCONT)
             stop(self._process, signal.SIGKILL)
+
+    def revive(self) -> None:
+        """Have it run, with the memory limit of its start."""
+        assert self._process is not None
+        if self._process.poll() is not None:
+            self.start()
+        self.signal(signal.SIGCONT)
+        self.run("CONFIG", "SET", "maxmemory", 0)
+
+    def empty(self) -> None:
+        """Delete its data and its promise; it follows nobody."""
+        self.run("REPLICAOF", "NO", "ONE")
+        self.run("FLUSHALL")
+        self.run("REPLICAOF", "127.0.0.1", 1)
 
     def wipe(self) -> None:
         """Delete the data of a store that does not run."""

@@ -11,16 +11,20 @@ MEMBER_SILENT_MS_MAX = 2 * SECOND_MS  # the primary pings each second: two are m
 
 # Controller
 PROBE_PERIOD_MS = 150
-PROBE_WAIT_MS = 500  # of a confirmed write for its replicas
+PROBE_WAIT_MS = 400  # of a confirmed write, for WAIT and for WAITAOF
+CONFIRM_REPLY_MS = 200  # of a confirmed write, besides what it waits
 PRIMARY_FAILED_MS = SECOND_MS  # of failed probes, before a replica is asked about the primary
 PRIMARY_ALONE_MS = (
     6 * SECOND_MS
 )  # of a primary that only lacks replicas: after its promotion they need a second or two
 TERM_UNFINISHED_MS = 2 * SECOND_MS  # of a phase, before another controller begins anew
-REPLICA_SET_READ_MS = SECOND_MS  # between reads of the row, which is announced besides
-CONTROLLER_LOCK_MS = SECOND_MS  # between attempts to get the lock
-CONTROLLER_ALONE_MS = 2 * SECOND_MS  # without a majority of members, before the lock is released
+REPLICA_SET_READ_MS = SECOND_MS  # between reads of the row, whose changes are announced besides
+CONTROLLER_LEASE_MS = 3 * SECOND_MS  # of the one that acts; two at once are safe, and slower
+CONTROLLER_RENEWAL_MS = SECOND_MS
+CONTROLLER_MARGIN_MS = SECOND_MS // 2
+CONTROLLER_ALONE_MS = 2 * SECOND_MS  # without a majority of members, before it lets another one act
 
 # Operations on the replica set
 SWITCH_OVER_WAIT_MS = 3 * SECOND_MS  # for the target to be at the primary's position
+SWITCH_OVER_POLL_MS = 10
 CONFIRM_WAIT_MS = 2 * SECOND_MS  # of the write that precedes the removal of a member

@@ -1,0 +1,225 @@
+"""Controller of a replica set: watches the primary, attaches members, and fails over.
+
+    every 150 ms   a confirmed write to the primary ┐
+                   the state of each member         ┴─▶ members that do not follow are attached
+                                                    └─▶ the primary has failed ─▶ `primary_change.fail_over`
+    a phase that is not `normal` for 2 s            ──▶ `fail_over`, in the next term
+
+Every process that serves or sweeps runs one; a lease picks the one that acts. Two that act at once are safe, since every
+step is conditional on its term, and slower. A lease rather than an advisory lock: it ends in seconds, also when the machine
+of its holder is lost with the primary, while the session of a lost machine would keep its lock until TCP gives it up.
+"""
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Never
+
+from storage.concurrency.leader_election import LeaderElection, LeaderLeases, LeaseTimes
+from storage.domain import limits
+from storage.domain.errors import MillstreamError, StorageUnavailable
+from storage.domain.replica_set import Phase, ReplicaSet
+from storage.hot_store.members import MemberFacts, StoreMembers, WriteOutcome
+from storage.postgres.listener import Listener
+from storage.postgres.repositories.replica_set import REPLICA_SET_CHANNEL, ReplicaSetRows
+from storage.replication.decisions import FailureDetector, misses_primary
+from storage.replication.initialization import initialize
+from storage.replication.primary_change import TermResult, attach_members, fail_over, switch_over
+
+logger = logging.getLogger(__name__)
+
+_LEASE = "replica_set"
+_TIMES = LeaseTimes(
+    limits.CONTROLLER_LEASE_MS, limits.CONTROLLER_RENEWAL_MS, limits.CONTROLLER_MARGIN_MS
+)
+
+
+def _monotonic_ms() -> int:
+    return time.monotonic_ns() // 1_000_000
+
+
+class MembersUnreachable(StorageUnavailable):
+    """This process reaches no majority of the members; another one may."""
+
+
+class _Stopwatch:
+    """Time since a state was first seen; another state starts it anew."""
+
+    def __init__(self, now_ms: Callable[[], int]) -> None:
+        self._now_ms = now_ms
+        self._state: object = None
+        self._since_ms = 0
+
+    def elapsed_ms(self, state: object) -> int:
+        """Return how long the state has lasted."""
+        if self._state != state:
+            self._state, self._since_ms = state, self._now_ms()
+        return self._now_ms() - self._since_ms
+
+
+class ReplicationController:
+    """One process's controller, which acts while it has the lease.
+
+    `addresses` and `min_insync_replicas` are those of a replica set that is created by its first start.
+    `primary_changes` counts the changes that it made, by kind.
+    """
+
+    def __init__(
+        self,
+        *,
+        rows: ReplicaSetRows,
+        members: StoreMembers,
+        leases: LeaderLeases,
+        holder: str,
+        addresses: Sequence[str],
+        min_insync_replicas: int,
+        listener: Listener | None = None,
+        now_ms: Callable[[], int] = _monotonic_ms,
+    ) -> None:
+        self._rows = rows
+        self._members = members
+        self._leases = leases
+        self._holder = holder
+        self._addresses = tuple(addresses)
+        self._min_insync_replicas = min_insync_replicas
+        self._now_ms = now_ms
+        self._replica_set: ReplicaSet | None = None
+        self._read_at_ms: int | None = None
+        self._highest = 0
+        self._reason = ""
+        self._detector = FailureDetector()
+        self._unfinished = _Stopwatch(now_ms)
+        self._unreached = _Stopwatch(now_ms)
+        self._ahead = _Stopwatch(now_ms)
+        self.primary_changes: dict[str, int] = {}
+        if listener is not None:
+            listener.subscribe(REPLICA_SET_CHANNEL, lambda _: self._invalidate(), self._invalidate)
+
+    async def run(self) -> Never:
+        """Act whenever this process has the lease, until cancelled."""
+        while True:
+            election = LeaderElection(self._leases, _LEASE, self._holder, _TIMES)
+            try:
+                await election.run(self._lead)
+            except MillstreamError as error:
+                if error.detail != self._reason:
+                    logger.warning("replication_controller_paused", extra={"reason": error.detail})
+                self._reason = error.detail
+            except Exception:
+                logger.exception("replication_controller_failed")
+            await asyncio.sleep(limits.CONTROLLER_ALONE_MS / limits.SECOND_MS)
+
+    async def _lead(self, _: int) -> Never:
+        self._invalidate()
+        logger.info("replication_controller_acts")
+        while True:
+            await self.step()
+            self._reason = ""
+            await asyncio.sleep(limits.PROBE_PERIOD_MS / limits.SECOND_MS)
+
+    def _invalidate(self) -> None:
+        self._read_at_ms = None
+
+    async def step(self) -> None:
+        """Look once, and do what is due. Raises StorageUnavailable, ReplicaSetRefused."""
+        replica_set = await self._read()
+        if replica_set is None:
+            await initialize(self._rows, self._members, self._addresses, self._min_insync_replicas)
+            self._invalidate()
+        elif replica_set.phase is not Phase.NORMAL:
+            await self._continue(replica_set)
+        else:
+            await self._watch(replica_set)
+
+    async def _read(self) -> ReplicaSet | None:
+        now_ms = self._now_ms()
+        is_fresh = (
+            self._read_at_ms is not None and now_ms - self._read_at_ms < limits.REPLICA_SET_READ_MS
+        )
+        if not is_fresh:
+            self._read_at_ms = now_ms
+            self._replica_set = await self._rows.read()
+        return self._replica_set
+
+    async def _continue(self, replica_set: ReplicaSet) -> None:
+        """Follow an unfinished phase; at once if it failed for a term that the row does not know."""
+        self._invalidate()
+        elapsed_ms = self._unfinished.elapsed_ms((replica_set.term, replica_set.phase))
+        if elapsed_ms >= limits.TERM_UNFINISHED_MS or self._highest >= replica_set.term:
+            await self._fail_over(replica_set)
+
+    async def _watch(self, replica_set: ReplicaSet) -> None:
+        began_ms = self._now_ms()
+        facts, outcome = await asyncio.gather(
+            self._members.observe(replica_set.members), self._probe(replica_set)
+        )
+        self._check_reach(replica_set, facts)
+        await attach_members(self._rows, self._members, replica_set, facts)
+        is_missed = any(
+            misses_primary(state, replica_set.primary)
+            for address, state in facts.items()
+            if address != replica_set.primary
+        )
+        has_failed = self._detector.note(
+            replica_set.term,
+            outcome,
+            is_missed=is_missed,
+            began_ms=began_ms,
+            now_ms=self._now_ms(),
+        )
+        if has_failed:
+            await self._fail_over(replica_set)
+        else:
+            await self._overtake(replica_set, facts)
+
+    async def _probe(self, replica_set: ReplicaSet) -> WriteOutcome:
+        return await self._members.confirm(
+            replica_set.primary,
+            replica_set.epoch,
+            replica_set.acknowledging_replicas,
+            limits.PROBE_WAIT_MS,
+        )
+
+    def _check_reach(self, replica_set: ReplicaSet, facts: Mapping[str, MemberFacts]) -> None:
+        is_majority = 2 * len(facts) > len(replica_set.members)
+        if (
+            self._unreached.elapsed_ms(is_majority) >= limits.CONTROLLER_ALONE_MS
+            and not is_majority
+        ):
+            self._unreached.elapsed_ms(None)
+            raise MembersUnreachable(
+                f"Only {len(facts)} of {len(replica_set.members)} members of the replica set answer."
+            )
+
+    async def _overtake(self, replica_set: ReplicaSet, facts: Mapping[str, MemberFacts]) -> None:
+        """Begin a term above a promise that the row does not know, so that its member can follow.
+
+        The promise is of an operation that ended midway, or of a term that Postgres has lost.
+        """
+        highest = max((state.promise for state in facts.values()), default=0)
+        is_ahead = highest > replica_set.term
+        elapsed_ms = self._ahead.elapsed_ms((is_ahead, replica_set.term))
+        if is_ahead and elapsed_ms >= limits.TERM_UNFINISHED_MS:
+            result = await switch_over(
+                self._rows, self._members, replica_set, replica_set.primary, highest=highest
+            )
+            self._note(result, "overtake")
+
+    async def _fail_over(self, replica_set: ReplicaSet) -> None:
+        logger.warning(
+            "fail_over_started",
+            extra={"primary": replica_set.primary, "term": replica_set.term},
+        )
+        result = await fail_over(self._rows, self._members, replica_set, self._highest)
+        self._note(result, "fail_over")
+
+    def _note(self, result: TermResult, kind: str) -> None:
+        self._invalidate()
+        self._highest = max(self._highest, result.highest)
+        if result.primary is None:
+            logger.warning("primary_not_changed", extra={"term": result.term})
+            return
+        self.primary_changes[kind] = self.primary_changes.get(kind, 0) + 1
+        facts = {"primary": result.primary, "epoch": result.term, "kind": kind}
+        logger.warning("primary_changed", extra=facts)
