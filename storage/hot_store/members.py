@@ -28,13 +28,14 @@ class ReplicaLink(msgspec.Struct, frozen=True, kw_only=True):
 class MemberFacts(msgspec.Struct, frozen=True, kw_only=True):
     """State that a member reports.
 
-    `follows`: address of its primary; None for one that follows nobody, and for a primary. `silent_ms`: since it heard
-    from its primary. `promise`: the term it has promised itself to. `has_data`: it has keys of its own or of others.
+    `follows`: address of its primary; None for one that follows nobody, and for a primary. `is_syncing`: it receives a full
+    copy. `silent_ms`: since it heard from its primary. `promise`: the term it has promised itself to. `has_data`: it has keys of its own or of others.
     """
 
     is_primary: bool
     follows: str | None
     is_linked: bool
+    is_syncing: bool
     silent_ms: int
     promise: int
     position: StorePosition

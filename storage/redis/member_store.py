@@ -104,11 +104,14 @@ class RedisMembers:
             )
         facts = _fields(replication) | _fields(server) | _fields(memory)
         is_primary = facts["role"] == "master"
-        silent_s = int(facts.get("master_last_io_seconds_ago", -1))
+        is_syncing = facts.get("master_sync_in_progress") == "1"
+        last_io = "master_sync_last_io_seconds_ago" if is_syncing else "master_last_io_seconds_ago"
+        silent_s = int(facts.get(last_io, -1))
         return MemberFacts(
             is_primary=is_primary,
             follows=None if is_primary else _followed(facts),
             is_linked=facts.get("master_link_status") == "up",
+            is_syncing=is_syncing,
             silent_ms=silent_s * limits.SECOND_MS,
             promise=int(promise or 0),
             position=_position(position),

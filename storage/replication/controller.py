@@ -155,7 +155,8 @@ class ReplicationController:
             self._members.observe(replica_set.members), self._probe(replica_set)
         )
         self._check_reach(replica_set, facts)
-        await attach_members(self._rows, self._members, replica_set, facts)
+        if outcome is not WriteOutcome.NOT_PRIMARY:
+            await attach_members(self._rows, self._members, replica_set, facts)
         is_missed = any(
             misses_primary(state, replica_set.primary)
             for address, state in facts.items()

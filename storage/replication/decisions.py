@@ -49,8 +49,11 @@ def highest_term(promises: Mapping[str, Promise]) -> int:
 
 
 def misses_primary(facts: MemberFacts, primary: str) -> bool:
-    """Return whether a replica has no working link to its primary."""
-    if facts.follows != primary or not facts.is_linked:
+    """Return whether a replica has no working link to its primary.
+
+    One that receives a full copy has: a fail-over would make it begin anew, and again while the copy takes its time.
+    """
+    if facts.follows != primary or not (facts.is_linked or facts.is_syncing):
         return True
     return facts.silent_ms >= limits.MEMBER_SILENT_MS_MAX
 

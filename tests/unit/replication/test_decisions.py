@@ -5,11 +5,12 @@ import pytest
 
 from storage.domain import limits
 from storage.domain.replica_set import Phase, ReplicaSet, StorePosition
-from storage.hot_store.members import Promise, WriteOutcome
+from storage.hot_store.members import MemberFacts, Promise, WriteOutcome
 from storage.replication.decisions import (
     FailureDetector,
     choose_primary,
     highest_term,
+    misses_primary,
     next_term,
 )
 
@@ -68,6 +69,38 @@ def test_highest_term_is_of_all_answers():
 
     assert highest_term(promises) == 7
     assert highest_term({}) == 0
+
+
+@pytest.mark.parametrize(
+    ("changes", "is_missed"),
+    [
+        ({}, False),
+        ({"silent_ms": limits.MEMBER_SILENT_MS_MAX}, True),
+        ({"follows": None}, True),
+        ({"follows": "b"}, True),
+        ({"is_linked": False}, True),
+        ({"is_linked": False, "is_syncing": True}, False),
+        ({"is_linked": False, "is_syncing": True, "silent_ms": 9_000}, True),
+    ],
+)
+def test_replica_misses_primary_without_a_working_link(changes, is_missed):
+    facts = MemberFacts(
+        is_primary=False,
+        follows="a",
+        is_linked=True,
+        is_syncing=False,
+        silent_ms=1_000,
+        promise=4,
+        position=StorePosition(3, 1),
+        has_data=True,
+        replicas=(),
+        version="9.1.2",
+        run_id="run",
+        memory_used_bytes=1,
+        memory_max_bytes=0,
+    )
+
+    assert misses_primary(msgspec.structs.replace(facts, **changes), "a") is is_missed
 
 
 def note(detector, outcome, now_ms, *, is_missed=True, term=4):
