@@ -87,6 +87,7 @@ def storage_of_task() -> StorageSettings:
         redis_url=os.environ["REDIS_URL"],
         database_url=os.environ["DATABASE_URL"],
         archive_url=os.environ.get("MILLSTREAM_ARCHIVE_URL"),
+        durability="replicated" if "," in os.environ["REDIS_URL"] else "always",
     )
 
 

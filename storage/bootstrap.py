@@ -36,6 +36,7 @@ from storage.hot_store.wakeups import Wakeups
 from storage.jobs import Jobs
 from storage.log.provisioner import LogProvisioner
 from storage.log.queue_executor import QueueExecutor
+from storage.log.replica_set_epoch import ReplicaSetEpoch
 from storage.log.store_epoch import StoreEpoch
 from storage.log.stream_executor import StreamExecutor
 from storage.operations.alert_mutes import AlertMutes
@@ -52,6 +53,7 @@ from storage.postgres.repositories.leases import LeaseRows
 from storage.postgres.repositories.manifest_reads import ManifestRows
 from storage.postgres.repositories.moves import MoveRows
 from storage.postgres.repositories.offset_reservations import Reservations, StoreIdentities
+from storage.postgres.repositories.replica_set import REPLICA_SET_CHANNEL, ReplicaSetRows
 from storage.postgres.repositories.sampled_resources import MeasuredRows
 from storage.postgres.repositories.staged_writes import WriteRows
 from storage.postgres.repositories.webhook_deliveries import DeliveryRows
@@ -83,6 +85,7 @@ from storage.redis.streams.idempotence import RedisWatermarkStore
 from storage.redis.streams.logs import RedisLogStore
 from storage.redis.streams.range_reader import RedisRangeReader
 from storage.redis.transport.pipeline import Pipeline
+from storage.redis.transport.primary import ReplicaSetNodes
 from storage.redis.transport.topology import Nodes
 from storage.redis.transport.wakeup_subscription import WakeupSubscription
 from storage.replays.engine import Replays
@@ -193,16 +196,15 @@ async def open_storage(
     async with _closing_in_time() as stack:
         database = await stack.enter_async_context(stores.database(settings))
         isolation = Isolation(clock)
-        nodes = stores.nodes(settings.redis_url)
-        store, identities = RedisServers(nodes), StoreIdentities(database)
-        epoch = StoreEpoch(store, identities)
+        listener, box = stores.listener(settings.database_url), SecretBox(settings.secret_keys)
+        identities = StoreIdentities(database)
+        nodes, store, epoch = _hot_store(settings, stores, database, listener, identities)
         pipeline = Pipeline(nodes, limits, epoch.check)
         stack.push_async_callback(pipeline.close)
         logs = RedisLogStore(pipeline, limits)
         provisioner = LogProvisioner(logs, epoch, Reservations(database), clock, limits)
         stack.push_async_callback(provisioner.close)
         write_tombstones = _tombstone_writer(logs)
-        listener, box = stores.listener(settings.database_url), SecretBox(settings.secret_keys)
         credentials = Credentials(database, listener, clock, box)
         webhook_changes = WebhookChanges(listener)
         catalog = await stack.enter_async_context(
@@ -531,6 +533,25 @@ async def _open_tiered(
     finally:
         await manifest.close()
         await cache.close()
+
+
+def _hot_store(
+    settings: StorageSettings,
+    stores: Stores,
+    database: Database,
+    listener: Listener,
+    identities: StoreIdentities,
+) -> tuple[Nodes, RedisServers, StoreEpoch | ReplicaSetEpoch]:
+    """Return the servers of the hot store, and what decides their epoch."""
+    if not settings.has_replica_set:
+        nodes = stores.nodes(settings.redis_url)
+        store = RedisServers(nodes)
+        return nodes, store, StoreEpoch(store, identities)
+    members = ReplicaSetNodes(settings.redis_url)
+    store = RedisServers(members)
+    epoch = ReplicaSetEpoch(members, store, ReplicaSetRows(database).read)
+    listener.subscribe(REPLICA_SET_CHANNEL, lambda _: epoch.changed(), epoch.changed)
+    return members, store, epoch
 
 
 def _tombstone_writer(logs: RedisLogStore) -> WriteTombstones:

@@ -6,7 +6,10 @@ from urllib.parse import parse_qsl, urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field
 
-Durability = Literal["always", "everysec"]
+from storage.domain.member_urls import member_addresses
+
+Durability = Literal["always", "everysec", "replicated"]
+ReplicatedBy = Literal["members", "engine"]
 
 S3_OPTIONS = ("region", "endpoint_override", "scheme")
 """Options of a bucket in the query of an archive's URL."""
@@ -16,7 +19,9 @@ class StorageSettings(BaseModel):
     """Addresses of the two stores, and how they are used.
 
     `durability` is a named property of the deployment: with `always` an acknowledged write is on disk,
-    with `everysec` a power cut may lose the last second or two. `archive_url` is the archive's root, a
+    with `everysec` a power cut may lose the last second or two, with `replicated` it is on the disks of
+    `min_insync_replicas` stores, by default of a majority of them; `replicated_by` tells whether the stores of
+    `redis_url` are a replica set of ours, or one engine that keeps this promise by itself. `archive_url` is the archive's root, a
     directory (`file:///…`) or a path in an object store (`s3://bucket/prefix`); without one nothing is
     archived, and streams keep everything hot. `secret_keys` encrypt secrets that must be used again
     (`storage.access.secret_box`); without any, no such secret can be stored. `webhook_allow` are the destinations of webhooks
@@ -28,10 +33,40 @@ class StorageSettings(BaseModel):
     redis_url: str
     database_url: str
     durability: Durability = "always"
+    min_insync_replicas: int | None = None
+    replicated_by: ReplicatedBy = "members"
     postgres_connections_max: int = 8
     archive_url: str | None = None
     secret_keys: tuple[str, ...] = Field(default=(), repr=False)
     webhook_allow: tuple[str, ...] = ()
+
+    @property
+    def fsync(self) -> str:
+        """Return the `appendfsync` that the durability requires of each store."""
+        return "everysec" if self.durability == "everysec" else "always"
+
+    @property
+    def has_replica_set(self) -> bool:
+        """Return whether the hot store is a replica set, whose primary Postgres names."""
+        return self.durability == "replicated" and self.replicated_by == "members"
+
+
+def check_durability(settings: StorageSettings) -> None:
+    """Raise ValueError when the hosts of the hot store cannot keep the durability."""
+    members = () if "," not in settings.redis_url else member_addresses(settings.redis_url)
+    if not settings.has_replica_set:
+        if members:
+            raise ValueError("redis_url names several hosts, which need durability=replicated")
+        if settings.min_insync_replicas is not None:
+            raise ValueError("min_insync_replicas needs durability=replicated, by members")
+        return
+    if not members:
+        raise ValueError(
+            "durability=replicated needs the hosts of two or more stores in redis_url, or replicated_by=engine"
+            " for an engine that replicates before it answers"
+        )
+    if settings.min_insync_replicas and settings.min_insync_replicas > len(members):
+        raise ValueError(f"min_insync_replicas is higher than the number of stores, {len(members)}")
 
 
 class InvalidUrl(ValueError):
@@ -43,7 +78,10 @@ def check_redis_url(url: str) -> None:
 
     The error does not repeat the address, which may contain a password.
     """
-    _check(url, ("redis", "rediss", "unix"), "redis://:password@host:6379/0")
+    if "," in url:
+        member_addresses(url)
+    else:
+        _check(url, ("redis", "rediss", "unix"), "redis://:password@host:6379/0")
 
 
 def check_database_url(url: str) -> None:

@@ -7,6 +7,7 @@ import subprocess
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from time import monotonic, sleep
 from typing import Any
 
 import redis
@@ -14,7 +15,9 @@ import redis
 from storage.embedded.processes import stop
 from storage.embedded.servers import start
 from storage.embedded.valkey import ValkeyServer
+from storage.redis.keys import STORE_KEY
 
+FOLLOW_S_MAX = 20.0
 PASSWORD = secrets.token_urlsafe(12)
 
 
@@ -141,3 +144,26 @@ def running_stores(data: Path, count: int) -> Iterator[list[Store]]:
 def url_of(stores: Sequence[Store]) -> str:
     """Return the URL of a replica set of these stores."""
     return f"redis://:{PASSWORD}@{','.join(store.address for store in stores)}/0"
+
+
+def follow(primary: Store, replicas: Sequence[Store], epoch: int) -> None:
+    """Make a store the primary of an epoch, and the others its replicas; wait until they are in sync."""
+    with primary.client() as client:
+        client.replicaof("NO", "ONE")
+        client.hset(STORE_KEY, mapping={"epoch": epoch})
+        client.hdel(STORE_KEY, "min_insync")
+        for replica in replicas:
+            with replica.client() as follower:
+                host, _, port = primary.address.rpartition(":")
+                if follower.info("replication").get("master_port") != int(port):
+                    follower.replicaof(host, port)
+        deadline = monotonic() + FOLLOW_S_MAX
+        while not _are_insync(client, len(replicas)) and monotonic() < deadline:
+            sleep(0.02)
+        assert _are_insync(client, len(replicas)), "the replicas do not follow"
+
+
+def _are_insync(client: Any, replicas: int) -> bool:
+    client.hincrby(STORE_KEY, "position", 1)
+    client.execute_command("WAIT", replicas, 100)
+    return bool(client.execute_command("WAITAOF", 1, replicas, 100)[1] == replicas)

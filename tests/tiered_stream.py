@@ -8,6 +8,7 @@ import redis
 from storage.bootstrap import Storage
 from storage.domain.log.record_batch import Record
 from storage.domain.names import StreamName
+from storage.log.store_epoch import StoreEpoch
 from storage.redis.keys import STORE_KEY, every_key
 from storage.settings import StorageSettings
 from tests.archive_steps import archive_stream
@@ -39,6 +40,7 @@ async def lose_hot_store(engines: Storage, redis_url: str) -> None:
         client.delete(*every_key("default", stream.shards[0].log_id))
         client.delete(STORE_KEY)
     epoch = engines.streams._provisioner._epoch
+    assert isinstance(epoch, StoreEpoch)
     epoch._run_id = ""
     await epoch.check()
 

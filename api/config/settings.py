@@ -20,11 +20,14 @@ from pydantic_settings import (
 from api.config.jwt_issuers import JwtIssuerSetting, read_issuers
 from storage.access.secret_box import SecretBox
 from storage.domain.access.egress import Egress
+from storage.domain.limits import REPLICA_SET_MEMBERS_MAX
 from storage.settings import (
     Durability,
+    ReplicatedBy,
     StorageSettings,
     check_archive_url,
     check_database_url,
+    check_durability,
     check_redis_url,
 )
 
@@ -82,8 +85,22 @@ class Settings(BaseSettings):
     durability: Durability = Field(
         default="always",
         description="always: acknowledged data is on disk. everysec: a power failure can "
-        "lose the last second or two. An external store must be configured "
+        "lose the last second or two. replicated: acknowledged data is on the disks of "
+        "enough stores to survive the loss of a machine. External stores must be configured "
         "accordingly.",
+    )
+    min_insync_replicas: int | None = Field(
+        default=None,
+        ge=2,
+        le=REPLICA_SET_MEMBERS_MAX,
+        description="With durability=replicated: number of stores, the primary counted, that must "
+        "have a write on disk before it is acknowledged. Default: a majority of them.",
+    )
+    replicated_by: ReplicatedBy = Field(
+        default="members",
+        description="With durability=replicated: members: the stores of redis_url, whose primary "
+        "Millstream chooses. engine: a managed store that replicates each write before it answers, "
+        "such as MemoryDB.",
     )
     server: Literal["bundled", "path"] = Field(
         default="bundled",
@@ -92,7 +109,8 @@ class Settings(BaseSettings):
     redis_url: SecretStr | None = Field(
         default=None,
         validation_alias=AliasChoices("MILLSTREAM_REDIS_URL", "REDIS_URL", "redis_url"),
-        description="External Valkey or Redis: redis://, rediss://, unix://. If unset, "
+        description="External Valkey or Redis: redis://, rediss://, unix://; several hosts, "
+        "redis://:password@a:6379,b:6379,c:6379/0, for durability=replicated. If unset, "
         "`millstream up` starts one.",
     )
     database_url: SecretStr | None = Field(
@@ -327,14 +345,18 @@ class Settings(BaseSettings):
         """
         if self.redis_url is None or self.database_url is None:
             raise ValueError("set REDIS_URL and DATABASE_URL, or use `millstream up`")
-        return StorageSettings(
+        settings = StorageSettings(
             redis_url=self.redis_url.get_secret_value(),
             database_url=self.database_url.get_secret_value(),
             durability=self.durability,
+            min_insync_replicas=self.min_insync_replicas,
+            replicated_by=self.replicated_by,
             archive_url=None if self.archive_url == "off" else self.archive_url,
             secret_keys=self._secret_keys(),
             webhook_allow=self.webhook_allow_list(),
         )
+        check_durability(settings)
+        return settings
 
     def _secret_keys(self) -> tuple[str, ...]:
         text = self.secret_keys.get_secret_value() if self.secret_keys else ""

@@ -18,7 +18,7 @@ from storage.settings import Durability
 
 CLIENT_CLOSED_REQUEST_STATUS = 499  # never sent: only for metrics
 DURABILITY = b"millstream-durability"
-"""Header of every hot response in a deployment with less durability than `always`; otherwise absent."""
+"""Header of every hot response in a deployment with another durability than `always`; otherwise absent."""
 
 ExtraHeaders = tuple[tuple[bytes, bytes], ...]
 

@@ -35,7 +35,11 @@ from storage.domain.queues.message import ReceivedMessage, SettleAction
 from storage.operations.store_metrics import StoreMetrics
 from storage.settings import Durability
 
-_CONFIRMED_BY: dict[Durability, str] = {"always": "fsync", "everysec": "memory"}
+_CONFIRMED_BY: dict[Durability, str] = {
+    "always": "fsync",
+    "everysec": "memory",
+    "replicated": "replicas",
+}
 
 
 class CounterBuffer:

@@ -43,6 +43,7 @@ from storage.domain.backup_manifest import (
 from storage.domain.clock import Clock
 from storage.parquet.local_store import sync_folder
 from storage.postgres.dump import DatabaseMoment, moment_of
+from storage.redis.discovery import primary_url
 from storage.redis.restore import backed_store
 from storage.redis.snapshot import snapshot_of
 from storage.settings import StorageSettings
@@ -70,12 +71,13 @@ def backup(
     with _named_at_the_end(target) as folder:
         parts: list[Part] = []
         part = partial(_part, folder, parts=parts)
-        with backed_store(settings.redis_url) as store:
+        redis_url = primary_url(settings.redis_url)
+        with backed_store(redis_url) as store:
             layout, server = store.layout(), store.server()
         with moment_of(settings.database_url) as before:
             jobs = _copied(before, folder, parts, _is_of_jobs)
             namespaces = before.names("namespaces_of_jobs")
-        parts.append(_written(folder, SNAPSHOT, snapshot_of(settings.redis_url)))
+        parts.append(_written(folder, SNAPSHOT, snapshot_of(redis_url)))
         staged = copy_staged(root, part) if root else set()
         with moment_of(settings.database_url) as after:
             if after.revision != before.revision or namespaces - after.names("every_namespace"):

@@ -70,6 +70,11 @@ def restore(settings: StorageSettings, source: Path, server: ServerChoice) -> Ma
     Until the restore is complete, both stores are marked as being restored, and no service starts on them. Raises BackupError,
     StoreInUse, StorageUnavailable, DatabaseTooNew; if nothing was restored yet, the stores are as they were.
     """
+    if "," in settings.redis_url:
+        raise BackupError(
+            "a backup is restored into one store: name only the first one in redis_url; the others are filled from it"
+            " when the service starts with all of them"
+        )
     manifest = read_backup(source)
     if manifest.layout != LAYOUT:
         raise BackupError(

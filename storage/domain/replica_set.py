@@ -45,6 +45,11 @@ class ReplicaSet(msgspec.Struct, frozen=True, kw_only=True):
         return len(self.members) - self.acknowledging_replicas
 
 
+def majority(members: int) -> int:
+    """Return the smallest number of members that is more than half of them."""
+    return members // 2 + 1
+
+
 class StorePosition(msgspec.Struct, frozen=True, order=True):
     """Progress of a copy of the data, comparable across restarts: its epoch, then its position.
 

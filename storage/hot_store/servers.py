@@ -3,7 +3,20 @@
 from typing import Protocol
 
 from storage.domain.log.store_epoch import StoreFacts, StoreIdentity
+from storage.domain.replica_set import ReplicaSet
 from storage.domain.store_status import HotConfiguration, HotFigures, SlowCommand
+
+
+class PrimaryConnections(Protocol):
+    """Connections to the primary of a replica set."""
+
+    def use(self, replica_set: ReplicaSet) -> None:
+        """Use the primary of this replica set from now on."""
+        ...
+
+    def discard(self) -> None:
+        """Use no present connection for another flush."""
+        ...
 
 
 class HotServers(Protocol):

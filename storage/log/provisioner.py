@@ -32,6 +32,7 @@ from storage.domain.names import LogId
 from storage.domain.streams.lineage import pack_children
 from storage.hot_store.errors import LogNotReady, LogProblem, StoreChanged
 from storage.hot_store.log_store import LogOpening, LogStore
+from storage.log.replica_set_epoch import ReplicaSetEpoch
 from storage.log.store_epoch import StoreEpoch
 from storage.postgres.repositories.offset_reservations import (
     CeilingRequest,
@@ -63,7 +64,7 @@ class LogProvisioner:
     def __init__(
         self,
         hot: LogStore,
-        epoch: StoreEpoch,
+        epoch: StoreEpoch | ReplicaSetEpoch,
         reservations: Reservations,
         clock: Clock,
         deployment_limits: Limits,

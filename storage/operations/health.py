@@ -143,7 +143,7 @@ class HealthChecks:
         ]
 
     def _fsync_finding(self, fsync: str | None) -> Diagnostic:
-        expected = self._settings.durability
+        expected = self._settings.fsync
         if fsync is None:
             return Diagnostic(
                 "fsync", None, "not reported by the server", "verify appendfsync yourself"
@@ -152,7 +152,7 @@ class HealthChecks:
             "fsync",
             fsync == expected,
             fsync,
-            f"set appendfsync {expected}, which durability={expected} requires",
+            f"set appendfsync {expected}, which durability={self._settings.durability} requires",
         )
 
     async def _latency_finding(self, pings: int) -> Diagnostic:

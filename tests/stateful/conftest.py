@@ -14,6 +14,7 @@ from hypothesis import settings
 from storage.bootstrap import Storage, Stores, open_storage
 from storage.domain.clock import ManualClock
 from storage.domain.limits import Limits
+from storage.log.store_epoch import StoreEpoch
 from storage.settings import StorageSettings
 from tests.simulator.database import Postgres, SimulatedDatabase, SimulatedListener
 from tests.simulator.hot_store.connection import SimulatedNodes
@@ -58,6 +59,7 @@ class Bench:
     def reconnect_to_another_server(self) -> None:
         """Reconnect as a process does when the store returns as another server process."""
         epoch = self.storage.streams._provisioner._epoch
+        assert isinstance(epoch, StoreEpoch)
         epoch._run_id = ""
         self.run(epoch.check())
 

@@ -281,7 +281,8 @@ class QueueStatsOut(Mapped):
         str,
         Field(
             description="'always': acknowledged data is on disk. 'everysec': it is"
-            " written shortly after."
+            " written shortly after. 'replicated': it is on the disks of enough stores to"
+            " survive the loss of one."
         ),
     ]
 

@@ -6,7 +6,7 @@ built without retries.
 
 import socket
 from importlib.metadata import version
-from typing import Any
+from typing import Any, Protocol, cast
 
 from redis.asyncio import ConnectionPool, Redis
 from redis.asyncio.connection import (
@@ -34,7 +34,7 @@ from redis.exceptions import (
 )
 
 from storage.domain import limits
-from storage.domain.errors import MillstreamError, StorageFull, StorageUnavailable
+from storage.domain.errors import MillstreamError, OutcomeUnknown, StorageFull, StorageUnavailable
 from storage.settings import InvalidUrl
 
 _REFUSALS = (
@@ -48,7 +48,21 @@ _REFUSALS = (
 _WHO = DriverInfo().add_upstream_driver("millstream", version("millstream"))
 """Client name and version in CLIENT LIST; redis-py would read its own version for each connection."""
 
-_REFUSAL_PREFIXES = ("MISCONF", "BUSY", "NOREPLICAS", "UNBLOCKED")
+_REFUSAL_PREFIXES = ("MISCONF", "BUSY", "NOREPLICAS")
+_DEMOTED = "UNBLOCKED"
+"""Prefix of the error to a call that was waiting when the server became a replica: it may have taken effect."""
+
+
+class Connections(Protocol):
+    """Factory of connections to one server, or to whichever is the primary."""
+
+    def make_connection(self) -> AbstractConnection:
+        """Make a connection owned by the caller."""
+        ...
+
+    async def aclose(self) -> None:
+        """Close the connections that it owns."""
+        ...
 
 
 class ScriptFailed(RuntimeError):
@@ -153,21 +167,20 @@ def _pool_at(url: str, **options: Any) -> ConnectionPool:
     return pool
 
 
-def make_connection(pool: ConnectionPool) -> AbstractConnection:
+def make_connection(pool: Connections | ConnectionPool) -> AbstractConnection:
     """Make a connection owned by the caller, not tracked by the pool."""
-    connection: AbstractConnection = pool.make_connection()  # type: ignore[no-untyped-call]
-    return connection
+    return cast(Connections, pool).make_connection()
 
 
 def refused(error: ResponseError) -> MillstreamError | ScriptFailed:
-    """Convert the server's refusal to our error. In all but the last case it did nothing."""
+    """Convert the server's refusal to our error. StorageFull and StorageUnavailable: it did nothing."""
     if isinstance(error, OutOfMemoryError) or "OOM" in str(error)[:80]:
         return StorageFull()
     if isinstance(error, ExecAbortError):
         return StorageUnavailable("The store rejected another command of the same batch.")
     if isinstance(error, _REFUSALS) or str(error).startswith(_REFUSAL_PREFIXES):
         return StorageUnavailable(f"The store rejects writes: {error}")
-    return ScriptFailed(str(error))
+    return OutcomeUnknown() if str(error).startswith(_DEMOTED) else ScriptFailed(str(error))
 
 
 def kind_of(error: ResponseError) -> str:

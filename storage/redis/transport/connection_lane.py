@@ -21,7 +21,6 @@ from time import perf_counter
 from typing import Any, cast
 
 from hiredis import pack_command
-from redis.asyncio import ConnectionPool
 from redis.asyncio.connection import AbstractConnection
 from redis.exceptions import MovedError, NoScriptError, RedisError, ResponseError
 
@@ -37,7 +36,14 @@ from storage.domain.limits import (
 )
 from storage.hot_store.errors import StoreChanged
 from storage.redis.scripts import script, script_names
-from storage.redis.transport.client import Reply, kind_of, make_connection, refused, unreachable
+from storage.redis.transport.client import (
+    Connections,
+    Reply,
+    kind_of,
+    make_connection,
+    refused,
+    unreachable,
+)
 from storage.redis.transport.coalescing import Coalescer, Flush, FlushQueue, Redirected, Store, Work
 from storage.redis.transport.command import Command
 from storage.redis.transport.topology import Nodes
@@ -46,8 +52,8 @@ logger = logging.getLogger(__name__)
 
 _UNREACHABLE, _TIMEOUT, _LOST = "unreachable", "timeout", "connection_lost"
 _MOVES = StorageUnavailable("The log is moving to another server of the store; try again.")
-_BEGIN: Command = (b"MULTI",)
-_COMMIT: Command = (b"EXEC",)
+BEGIN: Command = (b"MULTI",)
+COMMIT: Command = (b"EXEC",)
 
 
 class StoreLink:
@@ -72,18 +78,20 @@ class StoreLink:
 class Lane:
     """Waiting calls, and the workers that send them to one server.
 
-    `lane_at` returns the lane of this kind to another server of a cluster, by its URL.
+    `lane_at` returns the lane of this kind to another server of a cluster, by its URL. `worker` is the kind of its flush
+    workers, those of one server or a cluster by default.
     """
 
     def __init__(
         self,
         link: StoreLink,
-        pool: ConnectionPool,
+        pool: Connections,
         workers: int,
         timings: LatencyBuffer,
         lane_at: "Callable[[str], Lane]",
         *,
         writes: bool = False,
+        worker: "Callable[[Lane, int], FlushWorker] | None" = None,
     ) -> None:
         self.link = link
         self.pool = pool
@@ -94,9 +102,8 @@ class Lane:
         self._loop = asyncio.get_running_loop()
         self._idle: list[tuple[int, asyncio.Future[None]]] = []
         self._redirects: set[asyncio.Task[None]] = set()
-        self._workers = [
-            FlushWorker(self, 1 + nth * SECOND_WORKER_WEIGHT) for nth in range(workers)
-        ]
+        start = worker or FlushWorker
+        self._workers = [start(self, 1 + nth * SECOND_WORKER_WEIGHT) for nth in range(workers)]
 
     def call(self, command: Command) -> "asyncio.Future[Reply]":
         """Queue one command. Raises StorageBusy."""
@@ -265,17 +272,19 @@ class FlushWorker:
                 for _ in commands:
                     replies.append(await self._reply(connection))  # noqa: PERF401  needed if the next one fails
         except (RedisError, OSError, TimeoutError) as error:
-            self._link.count_error(_TIMEOUT if isinstance(error, TimeoutError) else _LOST)
-            self._link.nodes.schedule_refresh()
-            await self._disconnect()
+            await self._lose(error)
             replies += [OutcomeUnknown()] * (len(commands) - len(replies))
         return replies
 
+    async def _lose(self, error: Exception) -> None:
+        """Count a flush that was not answered, and disconnect."""
+        self._link.count_error(_TIMEOUT if isinstance(error, TimeoutError) else _LOST)
+        self._link.nodes.schedule_refresh()
+        await self._disconnect()
+
     async def _commit(self, connection: AbstractConnection, commands: list[Command]) -> list[Reply]:
         """Send all in one transaction, which waits for the disk once."""
-        await connection.send_packed_command(
-            packed([_BEGIN, *commands, _COMMIT]), check_health=False
-        )
+        await connection.send_packed_command(packed([BEGIN, *commands, COMMIT]), check_health=False)
         await self._reply(connection)
         queued = [await self._reply(connection) for _ in commands]
         result = await self._reply(connection)
@@ -300,15 +309,15 @@ class FlushWorker:
         return refused(reply)
 
     async def _connected(self) -> AbstractConnection:
-        if self._connection is not None and not await _is_dead(self._connection):
+        if self._connection is not None and not await is_dead(self._connection):
             return self._connection
         await self._disconnect()
         connection = make_connection(self._lane.pool)
         try:
             async with asyncio.timeout(self._link.limits.redis_reply_ms_max / SECOND_MS):
                 await connection.connect()  # type: ignore[no-untyped-call]
-                await _load_scripts(connection)
-                self._commits = self._lane.writes and not await _is_of_a_cluster(connection)
+                await load_scripts(connection)
+                self._commits = self._lane.writes and not await is_of_cluster(connection)
                 self._link.store = await self._link.on_connect()
         except BaseException:
             await connection.disconnect(nowait=True)
@@ -326,19 +335,21 @@ def _has_moved(reply: Reply) -> bool:
     return isinstance(reply, MovedError)
 
 
-async def _is_dead(connection: AbstractConnection) -> bool:
+async def is_dead(connection: AbstractConnection) -> bool:
     """Return whether the connection is closed, or has unrequested data: the end of the stream."""
     return not connection.is_connected or await connection.can_read()
 
 
-async def _load_scripts(connection: AbstractConnection) -> None:
+async def load_scripts(connection: AbstractConnection) -> None:
+    """Load all scripts into the connection's server."""
     loads = [("SCRIPT", "LOAD", script(name).text) for name in script_names()]
     await connection.send_packed_command(connection.pack_commands(loads), check_health=False)
     for _ in loads:
         await connection.read_response()
 
 
-async def _is_of_a_cluster(connection: AbstractConnection) -> bool:
+async def is_of_cluster(connection: AbstractConnection) -> bool:
+    """Return whether the connection's server is a node of a cluster."""
     await connection.send_command("INFO", "cluster", check_health=False)
     info = await connection.read_response(disable_decoding=True)
     return b"cluster_enabled:1" in cast(bytes, info)

@@ -14,17 +14,16 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, NamedTuple
 
-from redis.asyncio import ConnectionPool
-
 from storage.domain.errors import OutcomeUnknown, StorageUnavailable
 from storage.domain.histogram import LatencyBuffer
 from storage.domain.limits import COMMAND_WEIGHT, PART_BYTES_SMALL, PART_WEIGHT, Limits
 from storage.hot_store.errors import StoreChanged
 from storage.redis.scripts import script
-from storage.redis.transport.client import Reply
+from storage.redis.transport.client import Connections, Reply
 from storage.redis.transport.coalescing import Coalescer, Store
 from storage.redis.transport.command import Argument, command_of
-from storage.redis.transport.connection_lane import Lane, StoreLink
+from storage.redis.transport.connection_lane import FlushWorker, Lane, StoreLink
+from storage.redis.transport.replicated_flush import ReplicatedReader, ReplicatedWriter
 from storage.redis.transport.topology import Nodes
 
 
@@ -33,12 +32,19 @@ class _Route(NamedTuple):
 
     writes: Lane
     reads: Lane
-    pool: ConnectionPool
+    pool: Connections
 
     async def close(self) -> None:
         await self.writes.close()
         await self.reads.close()
         await self.pool.aclose()
+
+
+def _worker_types(nodes: Nodes) -> tuple[type[FlushWorker], type[FlushWorker]]:
+    """Return the kinds of workers that flush writes and reads."""
+    if not nodes.is_replicated:
+        return FlushWorker, FlushWorker
+    return ReplicatedWriter, ReplicatedReader
 
 
 class Pipeline:
@@ -73,8 +79,11 @@ class Pipeline:
         if route is None:
             pool, workers = self.nodes.pool(url), self.link.limits.write_workers
             written, read = self.timings["write"], self.timings["read"]
-            writes = Lane(self.link, pool, workers, written, self._writes_at, writes=True)
-            reads = Lane(self.link, pool, 1, read, self._reads_at)
+            writer, reader = _worker_types(self.nodes)
+            writes = Lane(
+                self.link, pool, workers, written, self._writes_at, writes=True, worker=writer
+            )
+            reads = Lane(self.link, pool, 1, read, self._reads_at, worker=reader)
             route = self._routes[url] = _Route(writes, reads, pool)
         return route
 

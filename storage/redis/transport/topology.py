@@ -11,15 +11,15 @@ from bisect import bisect_right
 from collections.abc import Sequence
 from contextlib import suppress
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 from urllib.parse import quote, urlsplit, urlunsplit
 
-from redis.asyncio import ConnectionPool, Redis
+from redis.asyncio import Redis
 from redis.crc import key_slot
 from redis.exceptions import RedisError, ResponseError
 
 from storage.domain.errors import StorageUnavailable
-from storage.redis.transport.client import open_client, open_pool, unreachable
+from storage.redis.transport.client import Connections, open_client, open_pool, unreachable
 
 _REFRESH_INTERVAL_S = 0.2
 
@@ -33,6 +33,9 @@ class Master(NamedTuple):
 
 class Nodes:
     """Assignment of slots to servers. One for a process; clients are created on demand."""
+
+    is_replicated = False
+    """True for a replica set (`storage.redis.transport.primary`)."""
 
     def __init__(self, url: str) -> None:
         self.seed = url
@@ -53,9 +56,9 @@ class Nodes:
         for client in (*self._clients.values(), *self._listening.values()):
             await client.aclose()
 
-    def pool(self, url: str) -> ConnectionPool:
+    def pool(self, url: str) -> Connections:
         """Open a pool of connections to one server, which the caller closes."""
-        return open_pool(url)
+        return cast(Connections, open_pool(url))
 
     def client(self, url: str) -> Redis:
         """Return the client of one server."""

@@ -14,7 +14,7 @@ WRITES_NOTHING = {"list_dead_letters", "measure_log"}
 def test_script_header_describes_purpose_keys_and_result(name):
     header = script(name).text.split("\n\n")[0]
 
-    assert re.match(r"-- [A-Z]", header)
+    assert re.match(r"(#!lua flags=[a-z-]+\n)?-- [A-Z]", header)
     for word in ("KEYS", "Returns"):
         assert re.search(rf"^-- {word}\s", header, re.MULTILINE), word
 
