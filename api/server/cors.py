@@ -12,6 +12,7 @@ _EXPOSED_HEADERS = (
     "retry-after",
     "ratelimit",
     "ratelimit-policy",
+    "millstream-acknowledge",
     "millstream-durability",
     "x-request-id",
 )

@@ -9,7 +9,7 @@ request ─▶ request id, authentication, count
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Coroutine, Sequence
 from functools import lru_cache, partial
 from typing import Any
 
@@ -29,6 +29,8 @@ from api.http.request_id import HEADER as REQUEST_ID
 from api.http.request_id import request_id_of
 from api.http.request_spans import name_by_route, start_fast_span
 from api.http.responses import (
+    ACKNOWLEDGE,
+    ACKNOWLEDGE_BY_PRIMARY,
     CLIENT_CLOSED_REQUEST_STATUS,
     ExtraHeaders,
     FindRoute,
@@ -56,9 +58,13 @@ from api.websocket.endpoint import WebSocketEndpoint
 from storage.domain import limits
 from storage.domain.access.audit import ApiProtocol
 from storage.domain.access.permissions import Principal
-from storage.domain.errors import Unauthenticated
+from storage.domain.acknowledgement import acknowledged_by_primary
+from storage.domain.errors import Unauthenticated, ValidationFailed
 
 _PUBLIC = [module.is_public for module in ROUTE_MODULES if hasattr(module, "is_public")]
+
+
+_BY_PRIMARY: ExtraHeaders = ((ACKNOWLEDGE, ACKNOWLEDGE_BY_PRIMARY),)
 
 
 def _is_public(method: str, path: str) -> bool:
@@ -112,6 +118,7 @@ class Gateway:
         self.unfinished = SlowRequestMonitor()
         """Connections of this process with an incomplete request."""
         self._durability_header = durability_header(services.durability)
+        self._is_replicated = services.durability == "replicated"
         self.match_route: FindRoute = lru_cache(maxsize=4096)(self._match_route)
         """Cached resolver of a method and a raw path, whose route never changes."""
         self.heads = HeadCache()
@@ -193,9 +200,13 @@ class Gateway:
                 request.body = await decoded(
                     request.body, request.headers, limits.REQUEST_BYTES_MAX
                 )
-            served = await self.dispatcher.serve(
+            serving = self.dispatcher.serve(
                 route, self.control.state["context"], principal, request
             )
+            if self._is_replicated and route.idempotent and ACKNOWLEDGE in request.headers:
+                served, extra_headers = await _served_by_primary(request, serving), _BY_PRIMARY
+            else:
+                served = await serving
             if served.pieces is not None:
                 watched = self._revalidator.guarded(principal, served.pieces)
                 served = msgspec.structs.replace(served, pieces=watched)
@@ -347,6 +358,17 @@ async def _start(send: Send, answer: Response) -> None:
         *answer.extra_headers,
     ]
     await send({"type": "http.response.start", "status": answer.status, "headers": headers})
+
+
+async def _served_by_primary(
+    request: FastRequest, serving: Coroutine[Any, Any, HandlerResult]
+) -> HandlerResult:
+    """Serve a call whose writes the primary alone acknowledges. Raises ValidationFailed."""
+    if request.headers[ACKNOWLEDGE] != ACKNOWLEDGE_BY_PRIMARY:
+        serving.close()
+        raise ValidationFailed.at("/Millstream-Acknowledge", "The only value is 'primary'.")
+    with acknowledged_by_primary():
+        return await serving
 
 
 async def _send(send: Send, answer: Response) -> None:

@@ -43,6 +43,14 @@ _IDEMPOTENCY_KEY = {
         "maxLength": limits.IDEMPOTENCY_KEY_CHARACTERS_MAX,
     },
 }
+_ACKNOWLEDGE = {
+    "name": "Millstream-Acknowledge",
+    "in": "header",
+    "required": False,
+    "description": "With durability=replicated: answer once the primary has the data on disk, before the"
+    " replicas have it. A fail-over may lose it. The answer has the same header.",
+    "schema": {"type": "string", "enum": ["primary"]},
+}
 
 
 def build_document(app: FastAPI, routes: Sequence[Route]) -> Document:
@@ -130,7 +138,7 @@ def _parameters(route: Route, schemas: Mapping[str, Document]) -> list[Document]
         {"name": word, "in": "path", "required": True, "schema": _PATH_SCHEMAS.get(word, _NAME)}
         for word in words
     ]
-    headers = [_IDEMPOTENCY_KEY] if route.idempotent else []
+    headers = [_IDEMPOTENCY_KEY, _ACKNOWLEDGE] if route.idempotent else []
     if route.query is None:
         return [*path, *headers]
     properties = schemas[route.query.__name__]["properties"]

@@ -22,8 +22,8 @@ from storage.redis.scripts import script
 from storage.redis.transport.client import Connections, Reply
 from storage.redis.transport.coalescing import Coalescer, Store
 from storage.redis.transport.command import Argument, command_of
-from storage.redis.transport.connection_lane import FlushWorker, Lane, StoreLink
-from storage.redis.transport.replicated_flush import ReplicatedReader, ReplicatedWriter
+from storage.redis.transport.connection_lane import Lane, StoreLink
+from storage.redis.transport.replicated_flush import ReplicatedReader, ReplicatedWriteLane
 from storage.redis.transport.topology import Nodes
 
 
@@ -38,13 +38,6 @@ class _Route(NamedTuple):
         await self.writes.close()
         await self.reads.close()
         await self.pool.aclose()
-
-
-def _worker_types(nodes: Nodes) -> tuple[type[FlushWorker], type[FlushWorker]]:
-    """Return the kinds of workers that flush writes and reads."""
-    if not nodes.is_replicated:
-        return FlushWorker, FlushWorker
-    return ReplicatedWriter, ReplicatedReader
 
 
 class Pipeline:
@@ -79,11 +72,14 @@ class Pipeline:
         if route is None:
             pool, workers = self.nodes.pool(url), self.link.limits.write_workers
             written, read = self.timings["write"], self.timings["read"]
-            writer, reader = _worker_types(self.nodes)
-            writes = Lane(
-                self.link, pool, workers, written, self._writes_at, writes=True, worker=writer
-            )
-            reads = Lane(self.link, pool, 1, read, self._reads_at, worker=reader)
+            if self.nodes.is_replicated:
+                writes: Lane = ReplicatedWriteLane(
+                    self.link, pool, workers, written, self._writes_at
+                )
+                reads = Lane(self.link, pool, 1, read, self._reads_at, worker=ReplicatedReader)
+            else:
+                writes = Lane(self.link, pool, workers, written, self._writes_at, writes=True)
+                reads = Lane(self.link, pool, 1, read, self._reads_at)
             route = self._routes[url] = _Route(writes, reads, pool)
         return route
 

@@ -15,13 +15,15 @@ that the server refused as a whole, because it is a replica by now, is sent agai
 """
 
 import asyncio
-from collections.abc import Sequence
-from typing import cast
+from collections.abc import Callable, Sequence
+from typing import Any, cast
 
 from redis.asyncio.connection import AbstractConnection
 from redis.exceptions import RedisError
 
+from storage.domain.acknowledgement import is_acknowledged_by_primary
 from storage.domain.errors import NotEnoughReplicas, OutcomeUnknown, StorageUnavailable
+from storage.domain.histogram import LatencyBuffer
 from storage.domain.limits import (
     HOLD_BACK_RETRY_MS,
     REPAIR_ATTEMPTS_MAX,
@@ -30,13 +32,15 @@ from storage.domain.limits import (
 )
 from storage.redis.keys import STORE_KEY
 from storage.redis.scripts import script
-from storage.redis.transport.client import Reply, make_connection
-from storage.redis.transport.coalescing import Store
+from storage.redis.transport.client import Connections, Reply, make_connection
+from storage.redis.transport.coalescing import Coalescer, Store
 from storage.redis.transport.command import Command, command_of
 from storage.redis.transport.connection_lane import (
     BEGIN,
     COMMIT,
     FlushWorker,
+    Lane,
+    StoreLink,
     is_dead,
     is_of_cluster,
     load_scripts,
@@ -48,7 +52,6 @@ _STORE = STORE_KEY.encode()
 _ADVANCE = command_of(script("advance_position"), [_STORE])
 _EPOCH: Command = (b"HMGET", _STORE, b"epoch", b"min_insync")
 _MARK: Command = (b"PUBLISH", b"ms:nobody", b"")
-_TAIL = 3
 _UNCONFIRMED = "unconfirmed"
 _CLUSTER = "A member is a node of a cluster; durability=replicated needs single stores."
 
@@ -149,9 +152,12 @@ class _ReplicatedWorker(FlushWorker):
 class ReplicatedWriter(_ReplicatedWorker):
     """Flush worker whose writes are answered once enough replicas have them on disk."""
 
+    _tail = 3
+    """Number of replies behind the one to EXEC."""
+
     async def _is_confirmed(self, connection: AbstractConnection) -> bool:
         replies = await self._send(connection, self._transaction([], REPLICAS_CONNECT_MS_MAX))
-        return self._holds(replies[-_TAIL:])
+        return self._holds(replies[-self._tail :])
 
     async def _replies(
         self, connection: AbstractConnection, commands: list[Command]
@@ -163,20 +169,31 @@ class ReplicatedWriter(_ReplicatedWorker):
         except (RedisError, OSError, TimeoutError) as error:
             await self._lose(error)
             return [OutcomeUnknown()] * len(commands)
-        committed = replies[-_TAIL - 1]
+        committed = replies[-self._tail - 1]
         if not isinstance(committed, list):
             await self._disconnect()
             return [PrimaryMoved()] * len(commands)
-        if not self._holds(replies[-_TAIL:]):
+        if not self._holds(replies[-self._tail :]):
             self._link.count_error(_UNCONFIRMED)
             await self._disconnect()
             return [OutcomeUnknown()] * len(commands)
         return [self._translate_reply(reply) for reply in committed[:-1]]
 
     def _transaction(self, commands: Sequence[Command], wait_ms: int) -> list[Command]:
+        return [BEGIN, *commands, _ADVANCE, COMMIT, *self._waits(wait_ms), _EPOCH]
+
+    def _waits(self, wait_ms: int) -> list[Command]:
         replicas = self._nodes.acknowledging_replicas
-        waits: list[Command] = [(b"WAIT", replicas, wait_ms), (b"WAITAOF", 1, replicas, wait_ms)]
-        return [BEGIN, *commands, _ADVANCE, COMMIT, *waits, _EPOCH]
+        return [(b"WAIT", replicas, wait_ms), (b"WAITAOF", 1, replicas, wait_ms)]
+
+
+class PrimaryWriter(ReplicatedWriter):
+    """Flush worker whose writes are answered once the primary has them on disk."""
+
+    _tail = 1
+
+    def _waits(self, wait_ms: int) -> list[Command]:
+        return []
 
 
 class ReplicatedReader(_ReplicatedWorker):
@@ -205,6 +222,37 @@ class ReplicatedReader(_ReplicatedWorker):
 
     def _barrier(self, commands: Sequence[Command], wait_ms: int) -> list[Command]:
         return [*commands, _MARK, (b"WAIT", self._nodes.acknowledging_replicas, wait_ms), _EPOCH]
+
+
+class ReplicatedWriteLane(Lane):
+    """Write lane of a replica set, with a lane for calls that the primary acknowledges alone."""
+
+    def __init__(
+        self,
+        link: StoreLink,
+        pool: Connections,
+        workers: int,
+        timings: LatencyBuffer,
+        lane_at: Callable[[str], Lane],
+    ) -> None:
+        super().__init__(link, pool, workers, timings, lane_at, worker=ReplicatedWriter)
+        self._by_primary = Lane(link, pool, 1, timings, lane_at, worker=PrimaryWriter)
+
+    def call(self, command: Command) -> "asyncio.Future[Reply]":
+        if is_acknowledged_by_primary():
+            return self._by_primary.call(command)
+        return super().call(command)
+
+    def gather(
+        self, gatherer: Coalescer, part: Any, size_bytes: int, weight: int
+    ) -> "asyncio.Future[Any]":
+        if is_acknowledged_by_primary():
+            return self._by_primary.gather(gatherer, part, size_bytes, weight)
+        return super().gather(gatherer, part, size_bytes, weight)
+
+    async def close(self) -> None:
+        await super().close()
+        await self._by_primary.close()
 
 
 def _reaches(count: Reply, replicas: int) -> bool:

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 import msgspec
 import pytest
 
+from storage.domain.acknowledgement import acknowledged_by_primary
 from storage.domain.clock import SERVER_TIME
 from storage.domain.errors import NotEnoughReplicas, OutcomeUnknown, StorageUnavailable
 from storage.domain.limits import Limits
@@ -209,3 +210,15 @@ async def test_primary_is_discovered_by_highest_epoch(deployment):
     assert (found.epoch, found.min_insync_replicas) == (2, 2)
     with old.client() as client:
         assert client.role()[0] == b"master"
+
+
+async def test_primary_acknowledges_alone_where_call_asks_for_it(deployment):
+    await deployment.append("one")
+    with stopped(deployment.members[1:]):
+        with acknowledged_by_primary():
+            assert await deployment.append("two") == 1
+            assert await deployment.pipeline.write("delete_series", [b"chunk"]) == 0
+        with pytest.raises(OutcomeUnknown):
+            await deployment.append("three")
+
+    assert await deployment.texts() == [b"one", b"two", b"three"]
