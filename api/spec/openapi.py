@@ -49,7 +49,7 @@ _ACKNOWLEDGE = {
     "required": False,
     "description": "With durability=replicated: answer once the primary has the data on disk, before the"
     " replicas have it. A fail-over may lose it. The answer has the same header.",
-    "schema": {"type": "string", "enum": ["primary"]},
+    "schema": {"type": "string", "pattern": "^primary$"},
 }
 
 

@@ -176,3 +176,15 @@ def test_failure_without_response_is_reported(recorder):
         client.with_options(retries=NONE).queue("orders").purge()
 
     assert [event.status for event in recorder.responses] == [None]
+
+
+def test_acknowledgement_of_a_single_call_is_sent(recorder):
+    seen: list[httpx.Request] = []
+    client = client_of(recorder, 200, 200, 200, seen=seen)
+
+    client.with_options(acknowledge="primary").queue("orders").purge()
+    client.queue("orders").with_options(acknowledge="primary").purge()
+    client.queue("orders").purge()
+
+    sent = [request.headers.get("millstream-acknowledge") for request in seen]
+    assert sent == ["primary", "primary", None]

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from importlib.metadata import PackageNotFoundError, version
-from typing import Any
+from typing import Any, Literal
 
 from millstream_client.hooks import Hooks
 from millstream_client.retries import Retries
@@ -19,13 +19,18 @@ ApiKey = str | Callable[[], str]
 """A key or a token, or what gives the one that is good now: it is asked before each call."""
 
 
+Acknowledge = Literal["primary"]
+"""Who acknowledges the sends and appends of a replicated deployment, in place of enough of its stores."""
+
+
 @dataclass(frozen=True)
 class Options:
     """Options of a client.
 
     `timeout_s` limits a response, beyond the wait that a call requests. `ca_file`: PEM file of the CA that signed the service's
     certificate; None: the CAs that the machine trusts. `transport`: transport of httpx, synchronous and asynchronous,
-    instead of connections.
+    instead of connections. `acknowledge`: 'primary' lets the primary of a replicated deployment acknowledge sends and appends
+    alone.
     """
 
     url: str
@@ -35,13 +40,17 @@ class Options:
     ca_file: str | None = None
     hooks: Hooks = NO_HOOKS
     transport: Any = None
+    acknowledge: Acknowledge | None = None
 
-    def replaced(self, timeout_s: float | None, retries: Retries | None) -> "Options":
-        """Return options with another time limit or other retries."""
+    def replaced(
+        self, timeout_s: float | None, retries: Retries | None, acknowledge: Acknowledge | None
+    ) -> "Options":
+        """Return options with another time limit, other retries or another acknowledgement."""
         return replace(
             self,
             timeout_s=self.timeout_s if timeout_s is None else timeout_s,
             retries=retries or self.retries,
+            acknowledge=acknowledge or self.acknowledge,
         )
 
     @property
@@ -65,6 +74,8 @@ class Options:
         key = self.api_key() if callable(self.api_key) else self.api_key
         if key:
             headers["authorization"] = f"Bearer {key}"
+        if self.acknowledge:
+            headers["millstream-acknowledge"] = self.acknowledge
         return headers
 
 

@@ -26,7 +26,7 @@ from millstream_client.core.models.job_state import JobState
 from millstream_client.core.types import UNSET
 from millstream_client.hooks import Hooks, OnRequest, OnResponse
 from millstream_client.retries import Retries
-from millstream_client.settings import DEFAULT, ApiKey, read_options
+from millstream_client.settings import DEFAULT, Acknowledge, ApiKey, read_options
 
 if TYPE_CHECKING:
     from millstream_client.aio.groups import AsyncGroup
@@ -93,14 +93,19 @@ class AsyncMillstream:
         await self.transport.aclose()
 
     def with_options(
-        self, *, timeout_seconds: float | None = None, retries: Retries | None = None
+        self,
+        *,
+        timeout_seconds: float | None = None,
+        retries: Retries | None = None,
+        acknowledge: Acknowledge | None = None,
     ) -> AsyncMillstream:
         """Return a client with another time limit or other retries.
 
-        It shares the connections of this client, which closes them.
+        It shares the connections of this client, which closes them. `acknowledge='primary'`: sends and appends of a replicated
+        deployment are acknowledged once its primary has them on disk; they are answered sooner, and a fail-over may lose them.
         """
         other = copy(self)
-        other.transport = self.transport.with_options(timeout_seconds, retries)
+        other.transport = self.transport.with_options(timeout_seconds, retries, acknowledge)
         other.options = other.transport.options
         return other
 

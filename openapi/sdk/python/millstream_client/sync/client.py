@@ -25,7 +25,7 @@ from millstream_client.core.models.job_state import JobState
 from millstream_client.core.types import UNSET
 from millstream_client.hooks import Hooks, OnRequest, OnResponse
 from millstream_client.retries import Retries
-from millstream_client.settings import DEFAULT, ApiKey, read_options
+from millstream_client.settings import DEFAULT, Acknowledge, ApiKey, read_options
 from millstream_client.sync.pages import all_pages
 from millstream_client.sync.transport import Transport
 
@@ -94,14 +94,19 @@ class Millstream:
         self.transport.close()
 
     def with_options(
-        self, *, timeout_seconds: float | None = None, retries: Retries | None = None
+        self,
+        *,
+        timeout_seconds: float | None = None,
+        retries: Retries | None = None,
+        acknowledge: Acknowledge | None = None,
     ) -> Millstream:
         """Return a client with another time limit or other retries.
 
-        It shares the connections of this client, which closes them.
+        It shares the connections of this client, which closes them. `acknowledge='primary'`: sends and appends of a replicated
+        deployment are acknowledged once its primary has them on disk; they are answered sooner, and a fail-over may lose them.
         """
         other = copy(self)
-        other.transport = self.transport.with_options(timeout_seconds, retries)
+        other.transport = self.transport.with_options(timeout_seconds, retries, acknowledge)
         other.options = other.transport.options
         return other
 

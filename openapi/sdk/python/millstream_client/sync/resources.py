@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Self
 if TYPE_CHECKING:
     from millstream_client.retries import Retries
     from millstream_client.sync.transport import Transport
+from millstream_client.settings import Acknowledge
 
 
 class Resource:
@@ -21,10 +22,15 @@ class Resource:
         return f"<{type(self).__name__} {self.name}>"
 
     def with_options(
-        self, *, timeout_seconds: float | None = None, retries: Retries | None = None
+        self,
+        *,
+        timeout_seconds: float | None = None,
+        retries: Retries | None = None,
+        acknowledge: Acknowledge | None = None,
     ) -> Self:
         """Return the same object whose calls have another time limit or other retries.
 
-        `orders.with_options(timeout_seconds=2).send(order)` is one such call.
+        `orders.with_options(timeout_seconds=2).send(order)` is one such call. `acknowledge`: see `AsyncMillstream.with_options`.
         """
-        return type(self)(self.transport.with_options(timeout_seconds, retries), self.name)
+        options = self.transport.with_options(timeout_seconds, retries, acknowledge)
+        return type(self)(options, self.name)

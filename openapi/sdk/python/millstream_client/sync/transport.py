@@ -21,7 +21,7 @@ from millstream_client.errors import (
 )
 from millstream_client.reachability import Reachability
 from millstream_client.retries import Attempts, Retries
-from millstream_client.settings import Options
+from millstream_client.settings import Acknowledge, Options
 from millstream_client.sync.waiting import Sleep, sleep
 from millstream_client.tracing import trace_headers
 
@@ -54,11 +54,14 @@ class Transport:
         self._now = now
 
     def with_options(
-        self, timeout_s: float | None = None, retries: Retries | None = None
+        self,
+        timeout_s: float | None = None,
+        retries: Retries | None = None,
+        acknowledge: Acknowledge | None = None,
     ) -> Transport:
         """Return a transport with other options that shares, and never closes, connections."""
         other = copy(self)
-        other.options = self.options.replaced(timeout_s, retries)
+        other.options = self.options.replaced(timeout_s, retries, acknowledge)
         other._is_ours = False
         return other
 

@@ -4179,7 +4179,7 @@ export type QueueStatsOut = {
     /**
      * Durability
      *
-     * 'always': acknowledged data is on disk. 'everysec': it is written shortly after.
+     * 'always': acknowledged data is on disk. 'everysec': it is written shortly after. 'replicated': it is on the disks of enough stores to survive the loss of one.
      */
     durability: string;
     /**
@@ -7990,7 +7990,7 @@ export type QueueStatsOutWritable = {
     /**
      * Durability
      *
-     * 'always': acknowledged data is on disk. 'everysec': it is written shortly after.
+     * 'always': acknowledged data is on disk. 'everysec': it is written shortly after. 'replicated': it is on the disks of enough stores to survive the loss of one.
      */
     durability: string;
 };
@@ -10359,6 +10359,10 @@ export type SendMessagesData = {
          * A retry with the same key within ten minutes adds nothing and returns the first response.
          */
         'Idempotency-Key'?: string;
+        /**
+         * With durability=replicated: answer once the primary has the data on disk, before the replicas have it. A fail-over may lose it. The answer has the same header.
+         */
+        'Millstream-Acknowledge'?: string;
     };
     path: {
         queue: string;
@@ -10392,6 +10396,10 @@ export type SendRawMessageData = {
          * A retry with the same key within ten minutes adds nothing and returns the first response.
          */
         'Idempotency-Key'?: string;
+        /**
+         * With durability=replicated: answer once the primary has the data on disk, before the replicas have it. A fail-over may lose it. The answer has the same header.
+         */
+        'Millstream-Acknowledge'?: string;
     };
     path: {
         queue: string;
@@ -11859,6 +11867,10 @@ export type AppendColumnsData = {
          * A retry with the same key within ten minutes adds nothing and returns the first response.
          */
         'Idempotency-Key'?: string;
+        /**
+         * With durability=replicated: answer once the primary has the data on disk, before the replicas have it. A fail-over may lose it. The answer has the same header.
+         */
+        'Millstream-Acknowledge'?: string;
     };
     path: {
         stream: string;
@@ -12086,6 +12098,10 @@ export type AppendRecordsData = {
          * A retry with the same key within ten minutes adds nothing and returns the first response.
          */
         'Idempotency-Key'?: string;
+        /**
+         * With durability=replicated: answer once the primary has the data on disk, before the replicas have it. A fail-over may lose it. The answer has the same header.
+         */
+        'Millstream-Acknowledge'?: string;
     };
     path: {
         stream: string;
@@ -12123,6 +12139,10 @@ export type AppendRawRecordData = {
          * A retry with the same key within ten minutes adds nothing and returns the first response.
          */
         'Idempotency-Key'?: string;
+        /**
+         * With durability=replicated: answer once the primary has the data on disk, before the replicas have it. A fail-over may lose it. The answer has the same header.
+         */
+        'Millstream-Acknowledge'?: string;
     };
     path: {
         stream: string;

@@ -34,7 +34,7 @@ export interface Retries {
 }
 
 /** Options of a single call, or of several: see `withOptions`. */
-export type CallOptions = Pick<Options, 'timeoutSeconds' | 'retries'>;
+export type CallOptions = Pick<Options, 'timeoutSeconds' | 'retries' | 'acknowledge'>;
 
 export interface Options extends Hooks {
   /** URL of the service; default: `MILLSTREAM_URL`, or this machine's port 8080; in a browser: the origin of the page. */
@@ -48,6 +48,11 @@ export interface Options extends Hooks {
   retries?: Retries;
   /** Time limit of each attempt, beyond the wait that a call requests; default: 30. */
   timeoutSeconds?: number;
+  /**
+   * `primary`: sends and appends of a replicated deployment are acknowledged once its primary has them on disk; they are
+   * answered sooner, and a fail-over may lose them.
+   */
+  acknowledge?: 'primary';
   fetch?: typeof fetch;
   /** Default: the platform's. Without one, or with `null`, subscriptions use long polls. */
   WebSocket?: WebSocketClass | null;
@@ -63,6 +68,7 @@ export interface Settings {
   namespace: string;
   retries: Retries;
   timeoutSeconds: number;
+  acknowledge: 'primary' | undefined;
   fetch: typeof fetch;
   WebSocket: WebSocketClass | undefined;
   logger: Logger;
@@ -83,6 +89,7 @@ export function settingsOf(options: Options): Settings {
     namespace: options.namespace ?? '',
     retries: options.retries ?? {},
     timeoutSeconds: options.timeoutSeconds ?? TIMEOUT_S,
+    acknowledge: options.acknowledge,
     fetch: options.fetch ?? ((input, init) => fetch(input, init)),
     WebSocket: options.WebSocket === undefined ? platform : (options.WebSocket ?? undefined),
     logger: options.logger ?? CONSOLE,

@@ -38,11 +38,12 @@ export class Transport {
   }
 
   /** Return a transport of the same service with other options. */
-  withOptions({ timeoutSeconds, retries }: CallOptions): Transport {
+  withOptions({ timeoutSeconds, retries, acknowledge }: CallOptions): Transport {
     const { settings } = this;
     const other = {
       timeoutSeconds: timeoutSeconds ?? settings.timeoutSeconds,
       retries: retries ?? settings.retries,
+      acknowledge: acknowledge ?? settings.acknowledge,
     };
     return new Transport({ ...settings, ...other }, this.service);
   }
@@ -60,8 +61,9 @@ export class Transport {
   }
 
   #headers(): Record<string, string> {
-    const { namespace } = this.settings;
+    const { namespace, acknowledge } = this.settings;
     return {
+      ...(acknowledge === undefined ? {} : { 'Millstream-Acknowledge': acknowledge }),
       ...(namespace === '' ? {} : { 'Millstream-Namespace': namespace }),
       ...(pageOrigin() === undefined ? { 'User-Agent': `millstream-client-js/${VERSION}` } : {}),
     };

@@ -38,7 +38,8 @@ class QueueStatsOut:
             dropped (int): Messages dropped for newer ones.
             bytes_held (int): Stored size of ready, delayed, in-flight and parked messages.
             oldest_ready_at (datetime.datetime | None):
-            durability (str): 'always': acknowledged data is on disk. 'everysec': it is written shortly after.
+            durability (str): 'always': acknowledged data is on disk. 'everysec': it is written shortly after. 'replicated':
+                it is on the disks of enough stores to survive the loss of one.
             receives (int | Unset): Former name of `receive_count`, which replaces it.
     """
 

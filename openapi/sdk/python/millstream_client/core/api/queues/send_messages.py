@@ -18,6 +18,7 @@ def send_messages(
     *,
     body: SendMessages,
     idempotency_key: str | Unset = UNSET,
+    millstream_acknowledge: str | Unset = UNSET,
 ) -> Call[SentMessages]:
     """Send messages to a queue: all of them or none.
 
@@ -27,6 +28,9 @@ def send_messages(
     headers: dict[str, Any] = {}
     if not isinstance(idempotency_key, Unset):
         headers["Idempotency-Key"] = idempotency_key
+
+    if not isinstance(millstream_acknowledge, Unset):
+        headers["Millstream-Acknowledge"] = millstream_acknowledge
 
     _kwargs: dict[str, Any] = {}
 

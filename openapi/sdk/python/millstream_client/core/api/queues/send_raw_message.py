@@ -19,6 +19,7 @@ def send_raw_message(
     group: str | Unset = UNSET,
     keep_headers: str | Unset = UNSET,
     idempotency_key: str | Unset = UNSET,
+    millstream_acknowledge: str | Unset = UNSET,
 ) -> Call[SentMessageOut]:
     """Send the request's body as a message, whatever its content type.
 
@@ -28,6 +29,9 @@ def send_raw_message(
     headers: dict[str, Any] = {}
     if not isinstance(idempotency_key, Unset):
         headers["Idempotency-Key"] = idempotency_key
+
+    if not isinstance(millstream_acknowledge, Unset):
+        headers["Millstream-Acknowledge"] = millstream_acknowledge
 
     params: dict[str, Any] = {}
 

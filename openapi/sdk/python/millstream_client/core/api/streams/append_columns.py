@@ -18,6 +18,7 @@ def append_columns(
     *,
     body: AppendColumns,
     idempotency_key: str | Unset = UNSET,
+    millstream_acknowledge: str | Unset = UNSET,
 ) -> Call[AppendedColumns]:
     """Append many records, column by column.
 
@@ -27,6 +28,9 @@ def append_columns(
     headers: dict[str, Any] = {}
     if not isinstance(idempotency_key, Unset):
         headers["Idempotency-Key"] = idempotency_key
+
+    if not isinstance(millstream_acknowledge, Unset):
+        headers["Millstream-Acknowledge"] = millstream_acknowledge
 
     _kwargs: dict[str, Any] = {}
 

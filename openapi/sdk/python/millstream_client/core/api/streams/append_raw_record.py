@@ -19,6 +19,7 @@ def append_raw_record(
     key: str | Unset = UNSET,
     keep_headers: str | Unset = UNSET,
     idempotency_key: str | Unset = UNSET,
+    millstream_acknowledge: str | Unset = UNSET,
 ) -> Call[AppendedRecordOut]:
     """Append the request's body as a record, whatever its content type.
 
@@ -28,6 +29,9 @@ def append_raw_record(
     headers: dict[str, Any] = {}
     if not isinstance(idempotency_key, Unset):
         headers["Idempotency-Key"] = idempotency_key
+
+    if not isinstance(millstream_acknowledge, Unset):
+        headers["Millstream-Acknowledge"] = millstream_acknowledge
 
     params: dict[str, Any] = {}
 

@@ -19,6 +19,7 @@ def append_records(
     *,
     body: AppendRecords,
     idempotency_key: str | Unset = UNSET,
+    millstream_acknowledge: str | Unset = UNSET,
 ) -> Call[AppendedRecords | AppendedRecordOut]:
     """Append records to a stream. The key of each record selects its shard.
 
@@ -28,6 +29,9 @@ def append_records(
     headers: dict[str, Any] = {}
     if not isinstance(idempotency_key, Unset):
         headers["Idempotency-Key"] = idempotency_key
+
+    if not isinstance(millstream_acknowledge, Unset):
+        headers["Millstream-Acknowledge"] = millstream_acknowledge
 
     _kwargs: dict[str, Any] = {}
 
