@@ -10,7 +10,7 @@ import redis
 from redis.cluster import ClusterNode, RedisCluster
 
 from storage.embedded.servers import Alive, always, running
-from storage.embedded.valkey import CLUSTER_SLOT_LAST, ValkeyServer
+from storage.embedded.valkey import CLUSTER_SLOT_LAST, Setting, ValkeyServer
 
 MASTERS = 3
 FORM_S_MAX = 30.0
@@ -32,7 +32,7 @@ class _Node(ValkeyServer):
     def port(self) -> int:
         return self._cluster_port
 
-    def _cluster_settings(self) -> dict[str, str]:
+    def _cluster_settings(self) -> dict[str, Setting]:
         return super()._cluster_settings() | {
             "masterauth": self._password,
             "cluster-node-timeout": str(NODE_TIMEOUT_MS),

@@ -3,10 +3,10 @@
 import secrets
 import signal
 import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import cast
+from typing import TypedDict, cast
 from urllib.parse import quote
 
 import redis
@@ -21,6 +21,17 @@ CLUSTER_SLOT_LAST = 16_383
 CLUSTER_BUS_PORT_STEP = 10_000  # Redis's own rule for the port of its cluster bus
 CLUSTER_PORTS = range(20_000, 50_000)
 _SNAPSHOT_NAME = "snapshot.rdb"
+
+Setting = str | tuple[str, ...]
+"""Value of a setting: one word, or several."""
+
+
+class ValkeyEndpoint(TypedDict, total=False):
+    """A unix socket, or a host and a port."""
+
+    unix_socket_path: str
+    host: str
+    port: int
 
 
 @contextmanager
@@ -98,8 +109,8 @@ class ValkeyServer:
         path.touch(mode=0o600)
         path.write_text(_configuration(self._settings()))
 
-    def _settings(self) -> dict[str, str]:
-        settings = {
+    def _settings(self) -> dict[str, Setting]:
+        settings: dict[str, Setting] = {
             "port": "0",
             "unixsocket": str(self.socket),
             "unixsocketperm": "700",
@@ -118,7 +129,7 @@ class ValkeyServer:
             settings |= self._cluster_settings()
         return settings
 
-    def _cluster_settings(self) -> dict[str, str]:
+    def _cluster_settings(self) -> dict[str, Setting]:
         return {
             "port": str(self._cluster_port),
             "bind": "127.0.0.1",
@@ -130,10 +141,13 @@ class ValkeyServer:
 
     def wait_ready(self, timeout_s: float = READY_S, alive: Alive = always) -> None:
         """Wait until it answers, its file is loaded and, in a cluster, every slot is served."""
-        with redis.Redis(
-            unix_socket_path=str(self.socket), password=self._password or None
-        ) as client:
+        with redis.Redis(**self._endpoint, password=self._password or None) as client:
             wait_until(lambda: self._is_ready(client), self, timeout_s, alive)
+
+    @property
+    def _endpoint(self) -> ValkeyEndpoint:
+        """ValkeyEndpoint of the server, as the client's arguments."""
+        return {"unix_socket_path": str(self.socket)}
 
     def _is_ready(self, client: "redis.Redis") -> bool:
         with suppress(redis.ConnectionError, redis.TimeoutError, redis.BusyLoadingError):
@@ -153,7 +167,7 @@ class SnapshotServer(ValkeyServer):
         super().prepare()
         (self.directory / _SNAPSHOT_NAME).symlink_to(self._snapshot)
 
-    def _settings(self) -> dict[str, str]:
+    def _settings(self) -> dict[str, Setting]:
         return super()._settings() | {"appendonly": "no", "dbfilename": _SNAPSHOT_NAME}
 
 
@@ -167,9 +181,13 @@ def _literally(path: str) -> str:
     return "".join(f"\\{letter}" if letter in "*?[\\" else letter for letter in path)
 
 
-def _configuration(settings: dict[str, str]) -> str:
-    lines = [f'{name} "{_escaped(value)}"\n' for name, value in settings.items()]
-    return "".join(lines)
+def _configuration(settings: Mapping[str, Setting]) -> str:
+    return "".join(f"{name} {_quoted(value)}\n" for name, value in settings.items())
+
+
+def _quoted(value: Setting) -> str:
+    words = (value,) if isinstance(value, str) else value
+    return " ".join(f'"{_escaped(word)}"' for word in words)
 
 
 def _escaped(value: str) -> str:
@@ -188,11 +206,12 @@ def _free_cluster_port() -> int:
     """Return a port that is free now, together with the one of its cluster bus."""
     while True:
         port = secrets.choice(CLUSTER_PORTS)
-        if _is_free(port) and _is_free(port + CLUSTER_BUS_PORT_STEP):
+        if is_free(port) and is_free(port + CLUSTER_BUS_PORT_STEP):
             return port
 
 
-def _is_free(port: int) -> bool:
+def is_free(port: int) -> bool:
+    """Return whether nothing listens on a loopback port."""
     with socket.socket() as candidate:
         try:
             candidate.bind(("127.0.0.1", port))

@@ -17,6 +17,9 @@ MEMORY_SHARE = (
     0.5  # of the memory granted to the store that `up` starts: rewriting its log needs memory too
 )
 MEMORY_BYTES_MIN = 256 * MIB
+REPLICATION_BACKLOG_BYTES = (
+    256 * MIB
+)  # of each replicated store that `up` starts: what a replica may miss without a full resync
 
 # Hot store connections, per process
 PIPELINE_BACKLOG_MAX = 20_000  # calls waiting for a flush; beyond it, calls get 503
