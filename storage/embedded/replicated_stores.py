@@ -60,7 +60,7 @@ def read_record(data: Path) -> StoreRecord | None:
 
 def create_record(data: Path, count: int) -> StoreRecord:
     """Choose ports and a password for `count` members, and remember them."""
-    record = StoreRecord(_free_ports(count), secrets.token_urlsafe(24))
+    record = StoreRecord(free_ports(count), secrets.token_urlsafe(24))
     path = data / _RECORD_NAME
     new = path.with_suffix(".new")
     new.unlink(missing_ok=True)
@@ -72,7 +72,8 @@ def create_record(data: Path, count: int) -> StoreRecord:
     return record
 
 
-def _free_ports(count: int) -> tuple[int, ...]:
+def free_ports(count: int) -> tuple[int, ...]:
+    """Return different ports on which nothing listens."""
     ports: set[int] = set()
     while len(ports) < count:
         port = secrets.choice(PORTS)

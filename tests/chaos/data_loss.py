@@ -24,7 +24,7 @@ from tests.chaos.checking.findings import Finding, Operations
 from tests.chaos.history import History, Kind
 from tests.chaos.proxy import Fault, Proxy
 from tests.chaos.run import RECOVERED_S, SEED_MAX, complaints_in
-from tests.chaos.site import Site, Store, running_site
+from tests.chaos.site import Site, Store, running_site, single_store
 from tests.chaos.stage import Stage
 from tests.chaos.tools import Tools
 from tests.chaos.workload import Workload
@@ -147,7 +147,9 @@ def _told(history: History) -> Operations:
 
 @asynccontextmanager
 async def _site(place: Path, seed: int, tools: Tools) -> AsyncIterator[Site]:
-    async with running_site(place, seed, tools, archives=False, durability="everysec") as site:
+    async with running_site(
+        place, seed, tools, archives=False, stores=single_store(place, seed, tools, "everysec")
+    ) as site:
         yield site
 
 

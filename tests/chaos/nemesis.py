@@ -10,6 +10,7 @@ import msgspec
 
 from tests.chaos.history import History, Kind, Operation, Outcome
 from tests.chaos.proxy import Fault, Proxy
+from tests.chaos.replica_set import REPLICA_SET_FAULTS, ReplicaSetFaults
 from tests.chaos.site import Site, signalled
 from tests.chaos.tools import failing_fsync
 
@@ -38,6 +39,7 @@ RESOURCES = {
     "fsync_error": "valkey",
     "clock_jump": "valkey",
     "kill_postgres": "postgres",
+    **dict.fromkeys(REPLICA_SET_FAULTS, "replica set"),
     "recreate_stream": "recreated stream",
     "pause_queue": "paused queue",
     "pause_group": "paused group",
@@ -49,6 +51,9 @@ RESOURCES = {
     },
 }
 """Each fault with its resource; faults of one resource do not overlap."""
+SINGLE_STORE_FAULTS = tuple(
+    name for name, resource in RESOURCES.items() if resource in ("valkey", "valkey link")
+)
 OF_THE_WORKER = ("kill_worker", "pause_worker")
 OF_THE_OPERATOR = ("recreate_stream", "pause_queue", "pause_group")
 """Faults that are requests, which the workload carries out; each takes the seconds that it should last."""
@@ -103,12 +108,19 @@ def _begin(fault: Planned, planned: list[Planned]) -> float:
 class Nemesis:
     """Carry out a schedule."""
 
-    def __init__(self, site: Site, history: History, requests: Requests) -> None:
+    def __init__(
+        self,
+        site: Site,
+        history: History,
+        requests: Requests,
+        replica_set: ReplicaSetFaults | None = None,
+    ) -> None:
         self.done: Counter[str] = Counter()
         self.told: list[str] = []
         self._site = site
         self._history = history
         self._requests = requests
+        self._replica_set = replica_set.named() if replica_set else {}
         self._held = {resource: asyncio.Lock() for resource in RESOURCES.values()}
 
     async def run(self, planned: list[Planned]) -> None:
@@ -140,6 +152,8 @@ class Nemesis:
         name, _, of = fault.name.rpartition("_")
         if fault.name in OF_THE_OPERATOR:
             await self._requests[fault.name](fault.lasts)
+        elif fault.name in self._replica_set:
+            await self._replica_set[fault.name](fault.lasts, fault.luck)
         elif fault.name in breaks:
             await breaks[fault.name](fault)
         elif name == "kill":

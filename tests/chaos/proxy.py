@@ -50,6 +50,8 @@ class _Link:
     def __init__(self, near: asyncio.StreamWriter, far: asyncio.StreamWriter) -> None:
         self.near = near
         self.far = far
+        peer = near.get_extra_info("peername")
+        self.source = peer[0] if peer else ""
         self.swallowed = False
 
     def reset(self) -> None:
@@ -72,6 +74,7 @@ class Proxy:
         self._chance = chance
         self._slowness = slowness or Slowness()
         self._fault = Fault.NONE
+        self._of_sources: dict[str, Fault] = {}
         self._flows = asyncio.Event()
         self._flows.set()
         self._links: set[_Link] = set()
@@ -104,16 +107,27 @@ class Proxy:
         """The current fault."""
         return self._fault
 
-    def be(self, fault: Fault) -> None:
-        """Apply this fault to every link; Fault.NONE ends it."""
+    def be(self, fault: Fault, source: str = "") -> None:
+        """Apply this fault to every link, or to those from one address; Fault.NONE ends it."""
+        if source:
+            self._of_sources[source] = fault
+        else:
+            self._be_to_all(fault)
+        for link in list(self._links):
+            now = self._fault_of(link)
+            if now is Fault.CUT or (link.swallowed and now is not Fault.HALF_OPEN):
+                self._reset(link)
+
+    def _fault_of(self, link: _Link) -> Fault:
+        own = self._of_sources.get(link.source, Fault.NONE)
+        return self._fault if own is Fault.NONE else own
+
+    def _be_to_all(self, fault: Fault) -> None:
         self._fault = fault
         if fault is Fault.STALLED:
             self._flows.clear()
         else:
             self._flows.set()
-        for link in list(self._links):
-            if fault is Fault.CUT or (link.swallowed and fault is not Fault.HALF_OPEN):
-                self._reset(link)
 
     def _reset(self, link: _Link) -> None:
         self.counted["links_reset"] += 1
@@ -173,15 +187,16 @@ class Proxy:
     async def _lets_pass(self, link: _Link, size: int, *, answers: bool) -> bool:
         """Return whether to forward these bytes, possibly after a delay."""
         await self._flows.wait()
-        if link.swallowed or self._fault is Fault.HALF_OPEN:
+        fault = self._fault_of(link)
+        if link.swallowed or fault is Fault.HALF_OPEN:
             link.swallowed = True
             self.counted["bytes_swallowed"] += size
             return False
-        if self._fault is Fault.LOST_REPLY and answers and self._loses():
+        if fault is Fault.LOST_REPLY and answers and self._loses():
             self.counted["replies_lost"] += 1
             self._reset(link)
             return False
-        if self._fault is Fault.SLOW:
+        if fault is Fault.SLOW:
             wait_s = self._slowness.latency_s + size / self._slowness.bytes_per_second
             await asyncio.sleep(wait_s)
         return True

@@ -18,7 +18,13 @@ from tests.chaos.checker import ARCHIVE_INVARIANTS, check
 from tests.chaos.checking.findings import Finding
 from tests.chaos.damage import flip_bytes
 from tests.chaos.history import History, Outcome
-from tests.chaos.nemesis import OF_THE_WORKER, Nemesis, schedule
+from tests.chaos.nemesis import OF_THE_WORKER, SINGLE_STORE_FAULTS, Nemesis, schedule
+from tests.chaos.replica_set import (
+    REPLICA_SET_FAULTS,
+    Member,
+    ReplicaSetFaults,
+    running_replica_set,
+)
 from tests.chaos.site import running_site
 from tests.chaos.stage import Stage
 from tests.chaos.tools import Tools, found_tools
@@ -100,22 +106,28 @@ class Verdict(msgspec.Struct, frozen=True):
         return "\n".join(lines)
 
 
-async def run(seed: int, seconds: float, place: Path, tools: Tools, *, archives: bool) -> Verdict:
+async def run(
+    seed: int, seconds: float, place: Path, tools: Tools, *, archives: bool, stores: int = 1
+) -> Verdict:
     """Run with faults for this duration; history and log stay in that directory.
 
-    `archives`: with a Spark worker, which takes time to start.
+    `archives`: with a Spark worker, which takes time to start. `stores`: those of a replica set, or one.
     """
     history = History()
+    hot = running_replica_set(place, seed, stores) if stores > 1 else None
     async with (
-        running_site(place, seed, tools, archives=archives) as site,
+        running_site(place, seed, tools, archives=archives, stores=hot) as site,
         Stage(site.url, history, seed) as stage,
         Workload(stage, archives=archives) as workload,
     ):
-        nemesis = Nemesis(site, history, await workload.start_recreation())
+        members = [member for member in site.hot.members if isinstance(member, Member)]
+        replica_set = ReplicaSetFaults(members, site.url) if members else None
+        nemesis = Nemesis(site, history, await workload.start_recreation(), replica_set)
         left_out = _left_out(tools, archives=archives)
+        of_others = SINGLE_STORE_FAULTS if members else REPLICA_SET_FAULTS
         stage.reshard_s = max(stage.reshard_s, seconds / RESHARDS_MAX)
         await workload.start()
-        await nemesis.run(schedule(seed, seconds, left_out.keys()))
+        await nemesis.run(schedule(seed, seconds, {*left_out, *of_others}))
         recovered_s = await workload.recovered(RECOVERED_S)
         missing = await site.missing(RECOVERED_S)
         try:
@@ -169,6 +181,7 @@ def main() -> int:
     )
     words.add_argument("--minutes", type=float, default=5.0)
     words.add_argument("--seed", type=int, default=None)
+    words.add_argument("--stores", type=int, default=1, help="of a replica set, or one")
     add_store(words)
     arguments = words.parse_args()
     store = store_of(arguments)
@@ -178,7 +191,15 @@ def main() -> int:
     sys.stdout.write(f"seed {seed}, in {place}\n")
     archives = missing_requirement() is None
     tools = found_tools(store)
-    verdict = asyncio.run(run(seed, arguments.minutes * 60, place, tools, archives=archives))
+    running = run(
+        seed,
+        arguments.minutes * 60,
+        place,
+        tools,
+        archives=archives,
+        stores=arguments.stores,
+    )
+    verdict = asyncio.run(running)
     sys.stdout.write("\n".join([*verdict.timeline, "", verdict.report(), ""]))
     return 0 if verdict.holds else 1
 

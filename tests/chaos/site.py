@@ -8,11 +8,18 @@ import os
 import signal
 import subprocess
 from collections import Counter
-from collections.abc import AsyncIterator
-from contextlib import ExitStack, asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Sequence
+from contextlib import (
+    AbstractAsyncContextManager,
+    AsyncExitStack,
+    ExitStack,
+    asynccontextmanager,
+    suppress,
+)
 from functools import partial
 from pathlib import Path
 from random import Random
+from typing import NamedTuple
 from urllib.parse import parse_qs, urlsplit
 
 from storage.embedded.postgres import POSTGRES_PORT, PostgresServer
@@ -107,37 +114,53 @@ class Store:
             stop(self._process, self._server.stop_signal)
 
 
+class HotStore(NamedTuple):
+    """A hot store, and how the service reaches it; `disk` and `clock` are the store's, if supported.
+
+    `only`: the server, or `members`: those of a replica set.
+    """
+
+    version: str
+    environment: dict[str, str]
+    proxies: dict[str, Proxy]
+    only: Store | None = None
+    members: Sequence[Store] = ()
+    disk: SmallDisk | None = None
+    clock: Clock | None = None
+
+
 class Site:
-    """The breakable parts of a deployment; `disk` and `clock` are the store's, if supported."""
+    """The breakable parts of a deployment."""
 
     def __init__(
         self,
         deployment: Deployment,
-        stores: tuple[Store, Store],
+        stores: tuple[HotStore, Store],
         proxies: dict[str, Proxy],
         tools: Tools,
         *,
         place: Path,
         environment: dict[str, str],
-        disk: SmallDisk | None,
-        clock: Clock | None,
         archives: bool,
-        version: str,
     ) -> None:
-        self.version = version
         self.url = f"http://127.0.0.1:{proxies['clients'].port}"
         self.log = deployment.log
-        self.valkey, self.postgres = stores
+        self.hot, self.postgres = stores
+        self.version, self.disk, self.clock = self.hot.version, self.hot.disk, self.hot.clock
         self.proxies = proxies
         self.tools = tools
-        self.disk = disk
-        self.clock = clock
         self.archives = archives
         self.deployment = deployment
         self.place = place
         self.environment = environment
         self.replica: Store | None = None
         self.replication: Proxy | None = None
+
+    @property
+    def valkey(self) -> Store:
+        """The only store of a deployment without a replica set."""
+        assert self.hot.only is not None
+        return self.hot.only
 
     def links(self) -> Counter[str]:
         """Counters of all proxies."""
@@ -172,57 +195,72 @@ def _postgres_socket(server: PostgresServer) -> Path:
 
 
 @asynccontextmanager
-async def running_site(
-    place: Path, seed: int, tools: Tools, *, archives: bool, durability: Durability = "always"
-) -> AsyncIterator[Site]:
-    """Run a deployment in that directory; `archives`: with an archive and a Spark worker."""
+async def single_store(
+    place: Path, seed: int, tools: Tools, durability: Durability = "always"
+) -> AsyncIterator[HotStore]:
+    """Run one Valkey behind a proxy."""
     with ExitStack() as ends:
         clock = Clock(tools.faketime, place) if tools.faketime else None
-        valkey_server = ClockedServer(place, tools.store, durability, clock)
-        postgres_server = PostgresServer(place)
-        disk = ends.enter_context(small_disk(valkey_server.directory)) if tools.disk else None
-        valkey = Store(valkey_server, valkey_server.socket)
-        postgres = Store(postgres_server, _postgres_socket(postgres_server))
-        ends.callback(postgres.stop)
+        server = ClockedServer(place, tools.store, durability, clock)
+        disk = ends.enter_context(small_disk(server.directory)) if tools.disk else None
+        valkey = Store(server, server.socket)
         ends.callback(valkey.stop)
-        await asyncio.gather(valkey.start(), postgres.start())
-        async with (
-            Proxy(valkey.connect, Random(f"{seed} valkey")) as valkey_proxy,
-            Proxy(postgres.connect, Random(f"{seed} postgres")) as postgres_proxy,
-        ):
-            stores = {"valkey": valkey_proxy, "postgres": postgres_proxy}
-            words = ["--workers", str(API_PROCESSES), "--data", str(place / "data")]
-            environment = _environment(stores, archives=archives)
-            running = deployed(place / "log", *words, environment=environment)
-            # In threads: it waits for responses that pass through proxies on this loop.
-            deployment = await asyncio.to_thread(running.__enter__)
-            try:
-                port = urlsplit(deployment.url).port
-                assert port is not None
-                async with Proxy(
-                    partial(asyncio.open_connection, "127.0.0.1", port), Random(f"{seed} clients")
-                ) as clients:
-                    yield Site(
-                        deployment,
-                        (valkey, postgres),
-                        {**stores, "clients": clients},
-                        tools,
-                        place=place,
-                        environment=environment,
-                        disk=disk,
-                        clock=clock,
-                        archives=archives,
-                        version=valkey_server.version(),
-                    )
-            finally:
-                await asyncio.to_thread(running.__exit__, None, None, None)
+        await valkey.start()
+        async with Proxy(valkey.connect, Random(f"{seed} valkey")) as proxy:
+            environment = {"REDIS_URL": f"redis://127.0.0.1:{proxy.port}/0"}
+            yield HotStore(
+                server.version(), environment, {"valkey": proxy}, valkey, (), disk, clock
+            )
 
 
-def _environment(stores: dict[str, Proxy], *, archives: bool) -> dict[str, str]:
-    valkey, postgres = stores["valkey"].port, stores["postgres"].port
+@asynccontextmanager
+async def running_site(
+    place: Path,
+    seed: int,
+    tools: Tools,
+    *,
+    archives: bool,
+    stores: AbstractAsyncContextManager[HotStore] | None = None,
+) -> AsyncIterator[Site]:
+    """Run a deployment in that directory, on one store by default.
+
+    `archives`: with an archive and a Spark worker.
+    """
+    async with AsyncExitStack() as ends:
+        server = PostgresServer(place)
+        postgres = Store(server, _postgres_socket(server))
+        ends.callback(postgres.stop)
+        await postgres.start()
+        hot = await ends.enter_async_context(stores or single_store(place, seed, tools))
+        proxy = Proxy(postgres.connect, Random(f"{seed} postgres"))
+        await ends.enter_async_context(proxy)
+        words = ["--workers", str(API_PROCESSES), "--data", str(place / "data")]
+        environment = _environment(proxy.port, archives=archives) | hot.environment
+        running = deployed(place / "log", *words, environment=environment)
+        # In threads: it waits for responses that pass through proxies on this loop.
+        deployment = await asyncio.to_thread(running.__enter__)
+        try:
+            port = urlsplit(deployment.url).port
+            assert port is not None
+            async with Proxy(
+                partial(asyncio.open_connection, "127.0.0.1", port), Random(f"{seed} clients")
+            ) as clients:
+                yield Site(
+                    deployment,
+                    (hot, postgres),
+                    {**hot.proxies, "postgres": proxy, "clients": clients},
+                    tools,
+                    place=place,
+                    environment=environment,
+                    archives=archives,
+                )
+        finally:
+            await asyncio.to_thread(running.__exit__, None, None, None)
+
+
+def _environment(postgres_port: int, *, archives: bool) -> dict[str, str]:
     return {
-        "REDIS_URL": f"redis://127.0.0.1:{valkey}/0",
-        "DATABASE_URL": f"postgresql://postgres@127.0.0.1:{postgres}/millstream?sslmode=disable",
+        "DATABASE_URL": f"postgresql://postgres@127.0.0.1:{postgres_port}/millstream?sslmode=disable",
         "MILLSTREAM_WEBHOOK_ALLOW": "127.0.0.1",
         **(ARCHIVING if archives else {"MILLSTREAM_ARCHIVE_URL": "off"}),
     }
