@@ -14,7 +14,7 @@ import redis
 
 from storage.embedded.processes import stop
 from storage.embedded.servers import start
-from storage.embedded.valkey import ValkeyServer
+from storage.embedded.valkey import Setting, ValkeyServer
 from storage.redis.keys import STORE_KEY
 
 FOLLOW_S_MAX = 20.0
@@ -43,7 +43,7 @@ class StoreServer(ValkeyServer):
     def command(self) -> list[str]:
         return [*super().command(), "--replicaof", "127.0.0.1", "1", *self.options]
 
-    def _settings(self) -> dict[str, str]:
+    def _settings(self) -> dict[str, Setting]:
         return super()._settings() | {
             "port": str(self.port),
             "bind": "127.0.0.1",
@@ -52,7 +52,7 @@ class StoreServer(ValkeyServer):
             "repl-ping-replica-period": "1",
             "repl-timeout": "5",
             "repl-backlog-size": "16mb",
-            "client-output-buffer-limit": "replica 0 0 0",
+            "client-output-buffer-limit": ("replica", "0", "0", "0"),
         }
 
     def _is_ready(self, client: "redis.Redis") -> bool:

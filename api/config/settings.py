@@ -20,7 +20,7 @@ from pydantic_settings import (
 from api.config.jwt_issuers import JwtIssuerSetting, read_issuers
 from storage.access.secret_box import SecretBox
 from storage.domain.access.egress import Egress
-from storage.domain.limits import REPLICA_SET_MEMBERS_MAX
+from storage.domain.limits import MEMBERS_MAX, MIN_INSYNC_REPLICAS_MIN
 from storage.settings import (
     Durability,
     ReplicatedBy,
@@ -91,8 +91,8 @@ class Settings(BaseSettings):
     )
     min_insync_replicas: int | None = Field(
         default=None,
-        ge=2,
-        le=REPLICA_SET_MEMBERS_MAX,
+        ge=MIN_INSYNC_REPLICAS_MIN,
+        le=MEMBERS_MAX,
         description="With durability=replicated: number of stores, the primary counted, that must "
         "have a write on disk before it is acknowledged. Default: a majority of them.",
     )

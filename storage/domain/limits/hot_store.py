@@ -40,19 +40,6 @@ COPIED_BYTES_MAX = (
 FLUSH_BYTES_MAX = 1 * MIB
 REDIS_REPLY_MS_MAX = 5 * SECOND_MS
 
-# Replica set
-REPLICA_SET_MEMBERS_MAX = 9
-REPLICAS_CONFIRM_MS_MAX = (
-    2 * SECOND_MS
-)  # for WAIT, and for WAITAOF: both are below REDIS_REPLY_MS_MAX
-REPLICAS_CONNECT_MS_MAX = (
-    SECOND_MS // 2
-)  # until a new connection knows that there are enough replicas
-HOLD_BACK_MS = (
-    5 * SECOND_MS
-)  # calls wait this long for a primary; a fail-over takes about three seconds
-HOLD_BACK_RETRY_MS = 50
-
 # Long polls
 WAITERS_MAX = 50_000
 WAITER_RECHECK_MS = 15 * SECOND_MS  # covers a lost wake-up

@@ -28,3 +28,11 @@ CONTROLLER_ALONE_MS = 2 * SECOND_MS  # without a majority of members, before it 
 SWITCH_OVER_WAIT_MS = 3 * SECOND_MS  # for the target to be at the primary's position
 SWITCH_OVER_POLL_MS = 10
 CONFIRM_WAIT_MS = 2 * SECOND_MS  # of the write that precedes the removal of a member
+
+# Flushes to the primary
+REPLICAS_CONFIRM_MS_MAX = (
+    2 * SECOND_MS
+)  # for WAIT, and as long for WAITAOF: both together below REDIS_REPLY_MS_MAX
+REPLICAS_CONNECT_MS_MAX = SECOND_MS // 2  # until a new connection knows that there are enough
+HOLD_BACK_MS = 5 * SECOND_MS  # of calls without a primary: a fail-over takes three seconds
+HOLD_BACK_RETRY_MS = 50
