@@ -131,6 +131,12 @@ class Settings(BaseSettings):
         "half of the available memory (cgroup-aware); 0: no limit. Writes are"
         " rejected from 85 % of it.",
     )
+    replicas: int | None = Field(
+        default=None,
+        description="Replicas of the Valkey that `millstream up` starts, on the same machine: 2 or 4, "
+        "which makes three or five stores with durability=replicated; 1 for two stores, where writes stop "
+        "while either is away. The data directory remembers it.",
+    )
     spark: Literal["auto", "wait", "off"] = Field(
         default="auto",
         description="Worker of `millstream up`. auto: runs if PySpark is installed. wait: runs, with "
@@ -290,6 +296,21 @@ class Settings(BaseSettings):
         if url is not None:
             check(url.get_secret_value())
         return url
+
+    @field_validator("replicas")
+    @classmethod
+    def _check_replicas(cls, count: int | None) -> int | None:
+        if count not in (None, 1, 2, 4):
+            raise ValueError(
+                f"{count} replicas are not supported: use 2 or 4. Three or five stores survive the loss of one or two;"
+                " an even number of stores survives no more than one store fewer"
+            )
+        return count
+
+    @property
+    def stores(self) -> int:
+        """Return the number of Valkeys that `millstream up` starts."""
+        return 1 + (self.replicas or 0)
 
     @field_validator("archive_url")
     @classmethod

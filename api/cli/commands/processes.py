@@ -36,6 +36,14 @@ MemoryMb = Annotated[
         "machine's or container's memory.",
     ),
 ]
+Replicas = Annotated[
+    int | None,
+    option(
+        "--replicas",
+        "Replicas of that Valkey, on this machine, for trying replicated durability: 2 or 4. Remembered.",
+        "COUNT",
+    ),
+]
 Insecure = Annotated[
     bool | None, option("--insecure", "Listen on non-loopback addresses without requiring keys.")
 ]
@@ -51,6 +59,7 @@ def up(
     durability: Durability = None,
     server: ServerOption = None,
     memory_mb: MemoryMb = None,
+    replicas: Replicas = None,
     insecure: Insecure = None,
 ) -> None:
     """Run all components on this machine.
@@ -69,6 +78,7 @@ def up(
         durability=durability,
         server=server,
         memory_mb=memory_mb,
+        replicas=replicas,
         insecure=insecure,
     )
     _warn_of_unknown_settings()

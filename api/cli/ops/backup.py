@@ -10,12 +10,11 @@ from contextlib import ExitStack, contextmanager
 from importlib import metadata
 from pathlib import Path
 
-from pydantic import SecretStr
-
 from api.cli.errors import CliError, ExitCode
 from api.cli.shell.interrupts import ended_by_sigterm
 from api.cli.up.archive_mode import own_archive
 from api.cli.up.data_directory import acquire_lock, check_version, data_directory, in_use
+from api.cli.up.local_stores import store_servers, store_settings
 from api.config.settings import Settings
 from storage.backup.backup import backup as write_backup
 from storage.backup.restore import read_backup
@@ -24,9 +23,8 @@ from storage.backup.tarball import unpack
 from storage.domain.backup_manifest import BackupError, Manifest
 from storage.domain.clock import SystemClock
 from storage.embedded.errors import EmbeddedServerError
-from storage.embedded.postgres import PostgresServer
-from storage.embedded.servers import EmbeddedServer, running
-from storage.embedded.valkey import ValkeyServer
+from storage.embedded.replicated_stores import read_record
+from storage.embedded.servers import running
 
 
 def backup(settings: Settings, target: Path, *, with_archive: bool = False) -> Manifest:
@@ -75,7 +73,7 @@ def _stores_of(settings: Settings, *, empty: bool) -> Iterator[Settings]:
                 f"a Millstream is running on {settings.data}: stop it and specify a new directory with --data"
             )
         data = settings.data.resolve()
-        yield _with_urls(settings, data, _servers(settings, data))
+        yield _with_urls(settings, data)
     else:
         with _started(settings, empty=empty) as started:
             yield started
@@ -99,25 +97,19 @@ def _started(settings: Settings, *, empty: bool) -> Iterator[Settings]:
         ExitStack() as stack,
     ):
         check_version(data)
-        servers = _servers(settings, data)
-        for server in servers.values():
+        if settings.redis_url is None and read_record(data) is not None:
+            raise CliError(
+                f"the stores of {data} are replicated, and which of them is the primary is decided while they run:"
+                " start `millstream up` first"
+            )
+        unlimited = settings.model_copy(update={"memory_mb": 0})  # a snapshot of any size is loaded
+        for server in store_servers(unlimited, data):
             stack.enter_context(running(server))
-        yield _with_urls(settings, data, servers)
+        yield _with_urls(settings, data)
 
 
-def _servers(settings: Settings, data: Path) -> dict[str, EmbeddedServer]:
-    """Return the stores without a URL, by their settings."""
-    servers: dict[str, EmbeddedServer] = {}
-    if settings.redis_url is None:
-        servers["redis_url"] = ValkeyServer(
-            data, durability=settings.durability, server=settings.server
-        )
-    if settings.database_url is None:
-        servers["database_url"] = PostgresServer(data)
-    return servers
-
-
-def _with_urls(settings: Settings, data: Path, servers: dict[str, EmbeddedServer]) -> Settings:
-    urls = {setting: SecretStr(server.url) for setting, server in servers.items()}
+def _with_urls(settings: Settings, data: Path) -> Settings:
     archive_url = settings.archive_url or own_archive(data)
-    return settings.model_copy(update={**urls, "archive_url": archive_url})
+    return settings.model_copy(
+        update={**store_settings(settings, data), "archive_url": archive_url}
+    )

@@ -4,6 +4,7 @@ DATA/version      the number of this layout
 DATA/lock         flock'ed by `millstream up`; its children inherit the lock, so that it is free
                   only when the last of them has ended. Contains the supervisor's process id.
 DATA/valkey  DATA/postgres  DATA/logs  DATA/run     see `storage.embedded`
+DATA/stores.json  DATA/valkey-2 …   of a directory with replicated stores
 DATA/secret.keys  keys that encrypt stored secrets: if it is lost, they cannot be read
 DATA/run/metrics  counters of the API processes, wiped at every start
 """

@@ -1,6 +1,6 @@
 """Processes of `millstream up`: their order, and what each waits for.
 
-    valkey ───────────────────┐
+    valkey, or each of several ┐
     initdb ▸ postgres ▸ migrate ┴▸ barrier ▸ /readyz ▸ background work ▸ (PySpark is installed) ▸ worker
     api x N load their modules ──┘
 
@@ -26,7 +26,7 @@ from api.cli.up.programs import (
     migrate_program,
     worker_program,
 )
-from api.cli.up.readiness import wait_until_ready
+from api.cli.up.readiness import READY_S, REPLICATED_READY_S, wait_until_ready
 from api.cli.up.supervisor import ProcessMonitor, Supervisor, server_process
 from api.config.settings import Settings
 from storage.embedded.errors import EmbeddedServerError
@@ -121,5 +121,8 @@ async def await_api(
     """Wait until the API is ready. Raises CliError."""
     url = url_of(listener, settings.scheme)
     await wait_until_ready(
-        url, monitors, wants_client_certificate=settings.ssl_cert_reqs == "required"
+        url,
+        monitors,
+        wants_client_certificate=settings.ssl_cert_reqs == "required",
+        within_s=REPLICATED_READY_S if settings.durability == "replicated" else READY_S,
     )

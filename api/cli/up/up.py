@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 import typer
-from pydantic import SecretStr
 
 from api.cli.config.process_settings import with_stores
 from api.cli.errors import CliError, ExitCode
@@ -28,18 +27,16 @@ from api.cli.up.data_directory import (
 )
 from api.cli.up.deployment import LocalDeployment, await_api
 from api.cli.up.listener import check_host, listening, raise_open_files_limit, url_of
+from api.cli.up.local_stores import apply_replicas, store_servers, store_settings
 from api.cli.up.programs import api_process_count, api_programs
 from api.cli.up.signals import run_until_stopped
 from api.cli.up.supervisor import Supervisor
 from api.cli.up.tls import check_tls
 from api.config.settings import Settings
 from api.observability.logging import configure_logs, get_logger
-from storage.domain import limits
-from storage.embedded.control_groups import granted_bytes, granted_cores
+from storage.embedded.control_groups import granted_cores
 from storage.embedded.errors import EmbeddedServerError
-from storage.embedded.postgres import PostgresServer
 from storage.embedded.servers import EmbeddedServer
-from storage.embedded.valkey import ValkeyServer
 
 FIRST_STEPS = """\
 Millstream is ready at {url}
@@ -67,11 +64,12 @@ def up(settings: Settings) -> None:
     ):
         check_version(data)
         with listening(settings.host, settings.port) as listener:
-            servers = _private_servers(settings, data)
+            notice, servers, urls = _private_stores(settings, data)
             archiving = resolve_archive_mode(settings, data)
-            resolved = with_stores(_child_settings(settings, data, listener, servers, archiving))
+            resolved = with_stores(_child_settings(settings, data, listener, urls, archiving))
             deployment = LocalDeployment(resolved, servers, listener, lock, archiving)
-            _run(resolved, listener, deployment.start, deployment.start_worker, archiving.notice)
+            notice += archiving.notice
+            _run(resolved, listener, deployment.start, deployment.start_worker, notice)
 
 
 def serve(settings: Settings) -> None:
@@ -93,43 +91,25 @@ def serve(settings: Settings) -> None:
         _run(settings, listener, start)
 
 
-def _private_servers(settings: Settings, data: Path) -> list[EmbeddedServer]:
-    """Return the stores without a URL."""
-    servers: list[EmbeddedServer] = []
+def _private_stores(
+    settings: Settings, data: Path
+) -> tuple[str, list[EmbeddedServer], dict[str, Any]]:
+    """Return what to announce of the stores without a URL, their servers, and their settings."""
     try:
-        if settings.redis_url is None:
-            servers.append(
-                ValkeyServer(
-                    data,
-                    durability=settings.durability,
-                    server=settings.server,
-                    memory_bytes=memory_bytes(settings),
-                )
-            )
-        if settings.database_url is None:
-            servers.append(PostgresServer(data))
+        notice = apply_replicas(settings, data)
+        return notice, store_servers(settings, data), store_settings(settings, data)
     except EmbeddedServerError as error:
         raise CliError(str(error), ExitCode.UNAVAILABLE) from None
-    return servers
-
-
-def memory_bytes(settings: Settings) -> int:
-    """Return the memory limit of the private Valkey in bytes; 0: no limit."""
-    if settings.memory_mb is not None:
-        return settings.memory_mb * limits.MIB
-    return max(limits.MEMORY_BYTES_MIN, int(granted_bytes() * limits.MEMORY_SHARE))
 
 
 def _child_settings(
     settings: Settings,
     data: Path,
     listener: socket.socket,
-    servers: list[EmbeddedServer],
+    urls: dict[str, Any],
     archiving: ArchiveMode,
 ) -> Settings:
     """Return the children's settings: ours, with the values that were decided since."""
-    setting = {"valkey": "redis_url", "postgres": "database_url"}
-    urls = {setting[server.name]: SecretStr(server.url) for server in servers}
     keys = settings.secret_keys_file
     if keys is None and not (settings.secret_keys and settings.secret_keys.get_secret_value()):
         keys = own_secret_keys(data)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from api.cli.up.up import memory_bytes
+from api.cli.up.local_stores import memory_bytes
 from api.config.settings import Settings
 from api.native.problems import problem
 from storage.domain import limits
