@@ -190,6 +190,25 @@ NOUNS: tuple[NounDeclaration, ...] = (
         commands=("socket:process",),
     ),
     NounDeclaration(
+        "store",
+        "stores",
+        tag="Stores of the deployment and their replication.",
+        routes=("stores",),
+        pages=("stores",),
+        page=DashboardPage(
+            "Stores",
+            "/ui/stores",
+            "d",
+            "store:read",
+            is_administrative=True,
+            needs_all_namespaces=True,
+        ),
+        icon="M10 3c4 0 6 1 6 2.5S14 8 10 8 4 7 4 5.5 6 3 10 3zM4 5.5v9C4 16 6 17 10 17s6-1 6-2.5v-9"
+        "M4 10c0 1.5 2 2.5 6 2.5s6-1 6-2.5",
+        help="Stores and their replication.",
+        commands=("store:store",),
+    ),
+    NounDeclaration(
         "namespace",
         "namespaces",
         tag="Tenants and their quotas.",

@@ -43,6 +43,7 @@ from storage.operations.alert_mutes import AlertMutes
 from storage.operations.health import HealthChecks
 from storage.operations.maintenance import Maintenance
 from storage.operations.presence import ProcessRegistry
+from storage.operations.store_admin import StoreAdmin
 from storage.operations.store_metrics import StoreMetrics
 from storage.parquet.cache import ArchiveCache
 from storage.parquet.object_store import Root, open_root
@@ -165,6 +166,7 @@ class Storage:
     staged_writes: StagedWrites
     time_series: TimeSeriesQuery
     store_metrics: StoreMetrics
+    stores: StoreAdmin
     health: HealthChecks
     maintenance: Maintenance
     isolation: Isolation
@@ -372,6 +374,7 @@ async def open_storage(
             clock=clock,
             isolation=isolation,
         )
+        store_admin = StoreAdmin(store, identities, settings)
         yield Storage(
             queues=queues,
             queue_consumers=queue_consumers,
@@ -458,6 +461,7 @@ async def open_storage(
             ),
             time_series=TimeSeriesQuery(hot_series, sampler, catalog, groups, clock),
             store_metrics=StoreMetrics(database, pipeline.timings, pipeline.errors),
+            stores=store_admin,
             health=HealthChecks(store, database, clock, settings),
             maintenance=Maintenance(
                 logs=logs,

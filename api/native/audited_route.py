@@ -25,6 +25,7 @@ _LOGGED_MEMBERS = (
     "kind",
     "state",
     "role",
+    "primary",
     "source",
     "target",
     "namespace",

@@ -5,11 +5,13 @@ from typing import Annotated, Any, NamedTuple, cast
 
 from fastapi import Depends, Path, Query, Request, params
 
+from api.config.settings import Settings
 from api.http.codecs import UNNAMED, media_type, unsupported
 from api.nouns import NOUNS
 from storage.bootstrap import Storage
 from storage.domain import limits
 from storage.domain.access.permissions import Action, Principal
+from storage.domain.errors import Forbidden
 from storage.domain.names import (
     GroupName,
     QueueName,
@@ -47,6 +49,12 @@ def principal_of(request: Request) -> Principal:
     return cast(Principal, request.scope[PRINCIPAL_KEY])
 
 
+def settings_of(request: Request) -> Settings:
+    """Return the settings of this process."""
+    return cast(Settings, request.app.state.settings)
+
+
+SettingsDep = Annotated[Settings, Depends(settings_of)]
 StorageDep = Annotated[Storage, Depends(storage_of)]
 PrincipalDep = Annotated[Principal, Depends(principal_of)]
 
@@ -115,6 +123,12 @@ def may_all(action: Action) -> Callable[..., None]:
 
     setattr(authorise, _RIGHT, Right(action, everything=True))
     return authorise
+
+
+def acts_everywhere(principal: PrincipalDep) -> None:
+    """Raise Forbidden unless the caller administers all namespaces."""
+    if not principal.all_namespaces:
+        raise Forbidden(f"'{principal.name}' is not an administrator of all namespaces.")
 
 
 def named_in(request: Request) -> str | None:

@@ -53,6 +53,17 @@ LAST = (
 """Operations that show, change or remove what examples of several modules use."""
 
 
+OF_REPLICA_SETS = {
+    "configure_stores",
+    "switch_over_stores",
+    "replace_store",
+    "recover_stores",
+    "add_store",
+    "remove_store",
+}
+"""Operations that a deployment with one store refuses."""
+
+
 class Walk:
     """One run through the examples, with names of its own and with ids from responses."""
 
@@ -86,6 +97,8 @@ class Walk:
     def steps(self) -> Iterator[tuple[str, Example]]:
         """Yield each operation and its example, with its preconditions met."""
         for operation in (*(name for name in EXAMPLES if name not in LAST), *LAST):
+            if operation in OF_REPLICA_SETS:
+                continue
             example = EXAMPLES[operation]
             if operation == "retry_replay":
                 self._fail_job(f"replay:default:again-{self._name}")

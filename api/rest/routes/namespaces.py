@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 from fastapi import Depends
 
-from api.native.dependencies import NamePart, PrincipalDep, may_all
+from api.native.dependencies import NamePart, acts_everywhere, may_all
 from api.native.examples import AT, CREATED, Example
 from api.rest.definition_router import definition_router
 from api.rest.noun import Noun, Permissions, Schemas, Verbs, verbs_of
@@ -14,15 +14,8 @@ from api.rest.schemas.namespace import NamespaceConfig, NamespaceOut, NamespaceP
 from storage.bootstrap import Storage
 from storage.catalog.namespaces import Namespaces
 from storage.domain.access.permissions import Action, Principal
-from storage.domain.errors import Forbidden
 from storage.domain.names import check_name
 from storage.domain.quotas import Namespace
-
-
-def acts_everywhere(principal: PrincipalDep) -> None:
-    """Raise Forbidden unless the caller administers all namespaces."""
-    if not principal.all_namespaces:
-        raise Forbidden(f"'{principal.name}' is not an administrator of all namespaces.")
 
 
 def namespace_from_path(namespace: NamePart) -> str:

@@ -53,6 +53,8 @@ class Action(StrEnum):
     SOCKET_CLOSE = "socket:close"
     ALERT_LIST = "alert:list"
     ALERT_MANAGE = "alert:manage"
+    STORE_READ = "store:read"
+    STORE_MANAGE = "store:manage"
     METRICS_READ = "metrics:read"
     AUDIT_READ = "audit:read"
     ADMIN_KEYS = "admin:keys"
@@ -103,6 +105,10 @@ class Grant(msgspec.Struct, frozen=True):
         return any(_matches(glob, action.value) for glob in self.actions)
 
 
+_OF_ADMINISTRATORS = frozenset({Action.STORE_READ, Action.STORE_MANAGE})
+"""Actions on the stores, which all namespaces share."""
+
+
 class Role(StrEnum):
     """Named set of grants."""
 
@@ -118,7 +124,11 @@ def _allow(*actions: str) -> Grant:
 
 
 def _of_verb(verb: str) -> tuple[str, ...]:
-    return tuple(action.value for action in Action if action.verb == verb)
+    return tuple(
+        action.value
+        for action in Action
+        if action.verb == verb and action not in _OF_ADMINISTRATORS
+    )
 
 
 GRANTS_OF: dict[Role, Grant] = {
@@ -135,7 +145,7 @@ GRANTS_OF: dict[Role, Grant] = {
     ),
     Role.ADMIN: _allow("*"),
 }
-"""Grants of each role, on every name of its namespace. Every `list` is for viewers, every `manage` for operators."""
+"""Grants of each role, on every name of its namespace. Every `list` is for viewers, every `manage` for operators, except those of the stores."""
 
 
 class Policy:

@@ -46,7 +46,8 @@ def test_data_plane_actions_are_not_administrative():
     administrative = {action for action in Action if is_administrative(action)}
 
     assert administrative.isdisjoint(data_plane)
-    assert administrative | data_plane | {Action.QUEUE_PEEK, Action.AUDIT_READ} == set(Action)
+    reads = {Action.QUEUE_PEEK, Action.AUDIT_READ, Action.STORE_READ}
+    assert administrative | data_plane | reads == set(Action)
 
 
 @given(st.dictionaries(st.text(), PLAIN, max_size=4))

@@ -72,14 +72,22 @@ def test_viewer_lists_and_operator_manages_every_noun(action):
     viewer, operator = (Policy((GRANTS_OF[role],)) for role in (Role.VIEWER, Role.OPERATOR))
 
     assert viewer.allows(action, "a") == (action.verb == "list" or action is Action.METRICS_READ)
-    assert operator.allows(action, "a") >= (action.verb in ("list", "manage"))
+    assert action is Action.STORE_MANAGE or operator.allows(action, "a") >= (
+        action.verb in ("list", "manage")
+    )
 
 
 @pytest.mark.parametrize("role", Role)
-def test_only_admin_role_has_keys_audit_and_namespaces(role):
+def test_only_admin_role_has_keys_audit_namespaces_and_stores(role):
     policy = Policy((GRANTS_OF[role],))
 
-    for action in (Action.ADMIN_KEYS, Action.ADMIN_NAMESPACES, Action.AUDIT_READ):
+    for action in (
+        Action.ADMIN_KEYS,
+        Action.ADMIN_NAMESPACES,
+        Action.AUDIT_READ,
+        Action.STORE_READ,
+        Action.STORE_MANAGE,
+    ):
         assert policy.allows(action, "any") is (role is Role.ADMIN)
 
 

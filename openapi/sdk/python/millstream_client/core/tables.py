@@ -1,6 +1,7 @@
 """What the OpenAPI document says of repeats and of problems."""
 
 REPEATS: dict[str, str] = {
+    "add_store": "safe",
     "append_columns": "keyed",
     "append_raw_record": "keyed",
     "append_records": "keyed",
@@ -18,6 +19,7 @@ REPEATS: dict[str, str] = {
     "close_socket": "safe",
     "commit_offsets": "safe",
     "commit_staged": "safe",
+    "configure_stores": "safe",
     "create_key": "unsafe",
     "delete_bookmark": "safe",
     "delete_consumer_group": "safe",
@@ -50,6 +52,7 @@ REPEATS: dict[str, str] = {
     "get_source": "safe",
     "get_source_stats": "safe",
     "get_source_url": "safe",
+    "get_stores": "safe",
     "get_stream": "safe",
     "get_stream_load": "safe",
     "get_stream_series": "safe",
@@ -104,7 +107,10 @@ REPEATS: dict[str, str] = {
     "read_stream": "safe",
     "read_table": "safe",
     "receive_messages": "guarded",
+    "recover_stores": "unsafe",
     "redrive_queue": "unsafe",
+    "remove_store": "safe",
+    "replace_store": "safe",
     "resend_deliveries": "unsafe",
     "resend_delivery": "unsafe",
     "reset_group": "unsafe",
@@ -128,6 +134,7 @@ REPEATS: dict[str, str] = {
     "stage_records": "safe",
     "start_move": "unsafe",
     "start_replay": "guarded",
+    "switch_over_stores": "unsafe",
     "test_source": "unsafe",
     "test_webhook": "unsafe",
     "truncate_shard": "safe",

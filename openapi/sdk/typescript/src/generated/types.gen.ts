@@ -2620,6 +2620,20 @@ export type MemberOut = {
 };
 
 /**
+ * MemberRole
+ *
+ * Role of a member, as far as it answers.
+ */
+export type MemberRole = 'primary' | 'replica' | 'away';
+
+/**
+ * MemberState
+ *
+ * State of a member's copy of the data.
+ */
+export type MemberState = 'insync' | 'behind' | 'away';
+
+/**
  * MembershipOut
  *
  * The member's shards, the shards to release, and the generation for commits.
@@ -3385,6 +3399,13 @@ export type PauseConfig = {
      */
     reason?: string;
 };
+
+/**
+ * Phase
+ *
+ * Phase of a change of the primary; stores are used in `NORMAL` alone.
+ */
+export type Phase = 'normal' | 'fence' | 'promote' | 'switch';
 
 /**
  * PlaceOut
@@ -4913,6 +4934,46 @@ export type ReplayShardOut = {
 };
 
 /**
+ * ReplicaSetOut
+ *
+ * The replica set, as recorded in Postgres.
+ */
+export type ReplicaSetOut = {
+    /**
+     * Members
+     *
+     * Addresses, in the order of their addition.
+     */
+    members: Array<string>;
+    /**
+     * Primary
+     */
+    primary: string;
+    /**
+     * Term
+     *
+     * Number of the last attempt to change the primary; 0 for one store.
+     */
+    term: number;
+    /**
+     * Epoch
+     *
+     * Term that promoted the primary.
+     */
+    epoch: number;
+    /**
+     * `normal`: in service. Otherwise the primary is being changed, and writes are held.
+     */
+    state: Phase;
+    /**
+     * Min Insync Replicas
+     *
+     * Stores, including the primary, that must have a write on disk before it is acknowledged.
+     */
+    min_insync_replicas: number;
+};
+
+/**
  * RequestedState
  *
  * Action requested by a running job's owner; its worker sees it at its next heartbeat.
@@ -6133,6 +6194,182 @@ export type Start = 'earliest' | 'latest';
 export type StartAt = 'earliest' | 'latest' | 'time';
 
 /**
+ * StoreAddition
+ *
+ * A store to add.
+ */
+export type StoreAddition = {
+    /**
+     * Address
+     *
+     * `host:port` of a store.
+     */
+    address: string;
+};
+
+/**
+ * StoreMemberOut
+ *
+ * A store. Its figures are null while it is away.
+ */
+export type StoreMemberOut = {
+    /**
+     * Address
+     */
+    address: string;
+    role: MemberRole;
+    /**
+     * `insync`: it counts as a copy. `behind`: it is being filled.
+     */
+    state: MemberState;
+    /**
+     * Epoch
+     *
+     * Epoch of its copy of the data.
+     */
+    epoch: number | null;
+    /**
+     * Position
+     *
+     * Write flushes in its copy of the data; null for one store.
+     */
+    position: number | null;
+    /**
+     * Lag Bytes
+     *
+     * Sent by the primary and not yet confirmed.
+     */
+    lag_bytes: number | null;
+    /**
+     * Version
+     */
+    version: string | null;
+    /**
+     * Memory Used Bytes
+     */
+    memory_used_bytes: number | null;
+    /**
+     * Memory Max Bytes
+     *
+     * 0: no limit.
+     */
+    memory_max_bytes: number | null;
+    /**
+     * Pid
+     *
+     * Process id, if `millstream up` runs it on this machine.
+     */
+    pid: number | null;
+};
+
+/**
+ * StoreRecovery
+ *
+ * The store to continue with, when too few are left to decide that automatically.
+ */
+export type StoreRecovery = {
+    /**
+     * From
+     *
+     * `host:port` of a store.
+     */
+    from: string;
+    /**
+     * Accept Loss
+     *
+     * Confirms that acknowledged writes that only the lost stores had are lost.
+     */
+    accept_loss: true;
+};
+
+/**
+ * StoreReplacement
+ *
+ * A permanently lost member, and the empty store that replaces it.
+ */
+export type StoreReplacement = {
+    /**
+     * Old
+     *
+     * `host:port` of a store.
+     */
+    old: string;
+    /**
+     * New
+     *
+     * `host:port` of a store.
+     */
+    new: string;
+};
+
+/**
+ * StoresOut
+ *
+ * The stores of the deployment: one, or a replica set.
+ */
+export type StoresOut = {
+    /**
+     * Durability
+     */
+    durability: 'always' | 'everysec' | 'replicated';
+    /**
+     * Replication Factor
+     *
+     * Number of stores.
+     */
+    replication_factor: number;
+    /**
+     * Min Insync Replicas
+     *
+     * Stores, including the primary, that must have a write on disk before it is acknowledged.
+     */
+    min_insync_replicas: number;
+    /**
+     * Insync Replicas
+     *
+     * Stores that have every acknowledged write, including the primary.
+     */
+    insync_replicas: number;
+    /**
+     * Primary
+     */
+    primary: string;
+    /**
+     * Term
+     */
+    term: number;
+    /**
+     * Epoch
+     */
+    epoch: number;
+    state: Phase;
+    /**
+     * Members
+     */
+    members: Array<StoreMemberOut>;
+    /**
+     * Unknown Replicas
+     *
+     * Replicas of the primary that are not members. Disconnect them: they are counted as copies.
+     */
+    unknown_replicas: Array<string>;
+};
+
+/**
+ * StoresPatch
+ *
+ * Settings of the replica set.
+ */
+export type StoresPatch = {
+    /**
+     * Min Insync Replicas
+     *
+     * Stores, including the primary, that must have a write on disk before it is acknowledged.
+     */
+    min_insync_replicas: number;
+};
+
+/**
  * StreamConfig
  *
  * The complete configuration of a stream; omitted fields take their default.
@@ -6624,6 +6861,20 @@ export type SubscriptionOut = {
      * Credit Bytes
      */
     credit_bytes: number;
+};
+
+/**
+ * SwitchOver
+ *
+ * The store to become the primary.
+ */
+export type SwitchOver = {
+    /**
+     * To
+     *
+     * Default: the replica that is furthest.
+     */
+    to?: string | null;
 };
 
 /**
@@ -11666,6 +11917,186 @@ export type GetSourceUrlResponses = {
 };
 
 export type GetSourceUrlResponse = GetSourceUrlResponses[keyof GetSourceUrlResponses];
+
+export type GetStoresData = {
+    body?: never;
+    path?: never;
+    query?: never;
+    url: '/v1/stores';
+};
+
+export type GetStoresErrors = {
+    /**
+     * A problem
+     */
+    default: Problem;
+};
+
+export type GetStoresError = GetStoresErrors[keyof GetStoresErrors];
+
+export type GetStoresResponses = {
+    /**
+     * Successful Response
+     */
+    200: StoresOut;
+};
+
+export type GetStoresResponse = GetStoresResponses[keyof GetStoresResponses];
+
+export type ConfigureStoresData = {
+    body: StoresPatch;
+    path?: never;
+    query?: never;
+    url: '/v1/stores';
+};
+
+export type ConfigureStoresErrors = {
+    /**
+     * A problem
+     */
+    default: Problem;
+};
+
+export type ConfigureStoresError = ConfigureStoresErrors[keyof ConfigureStoresErrors];
+
+export type ConfigureStoresResponses = {
+    /**
+     * Successful Response
+     */
+    200: ReplicaSetOut;
+};
+
+export type ConfigureStoresResponse = ConfigureStoresResponses[keyof ConfigureStoresResponses];
+
+export type AddStoreData = {
+    body: StoreAddition;
+    path?: never;
+    query?: never;
+    url: '/v1/stores/members';
+};
+
+export type AddStoreErrors = {
+    /**
+     * A problem
+     */
+    default: Problem;
+};
+
+export type AddStoreError = AddStoreErrors[keyof AddStoreErrors];
+
+export type AddStoreResponses = {
+    /**
+     * Successful Response
+     */
+    200: ReplicaSetOut;
+};
+
+export type AddStoreResponse = AddStoreResponses[keyof AddStoreResponses];
+
+export type RemoveStoreData = {
+    body?: never;
+    path: {
+        /**
+         * `host:port` of a member.
+         */
+        address: string;
+    };
+    query?: never;
+    url: '/v1/stores/members/{address}';
+};
+
+export type RemoveStoreErrors = {
+    /**
+     * A problem
+     */
+    default: Problem;
+};
+
+export type RemoveStoreError = RemoveStoreErrors[keyof RemoveStoreErrors];
+
+export type RemoveStoreResponses = {
+    /**
+     * Successful Response
+     */
+    200: ReplicaSetOut;
+};
+
+export type RemoveStoreResponse = RemoveStoreResponses[keyof RemoveStoreResponses];
+
+export type RecoverStoresData = {
+    body: StoreRecovery;
+    path?: never;
+    query?: never;
+    url: '/v1/stores/recover';
+};
+
+export type RecoverStoresErrors = {
+    /**
+     * A problem
+     */
+    default: Problem;
+};
+
+export type RecoverStoresError = RecoverStoresErrors[keyof RecoverStoresErrors];
+
+export type RecoverStoresResponses = {
+    /**
+     * Successful Response
+     */
+    200: ReplicaSetOut;
+};
+
+export type RecoverStoresResponse = RecoverStoresResponses[keyof RecoverStoresResponses];
+
+export type ReplaceStoreData = {
+    body: StoreReplacement;
+    path?: never;
+    query?: never;
+    url: '/v1/stores/replace';
+};
+
+export type ReplaceStoreErrors = {
+    /**
+     * A problem
+     */
+    default: Problem;
+};
+
+export type ReplaceStoreError = ReplaceStoreErrors[keyof ReplaceStoreErrors];
+
+export type ReplaceStoreResponses = {
+    /**
+     * Successful Response
+     */
+    200: ReplicaSetOut;
+};
+
+export type ReplaceStoreResponse = ReplaceStoreResponses[keyof ReplaceStoreResponses];
+
+export type SwitchOverStoresData = {
+    body?: SwitchOver;
+    path?: never;
+    query?: never;
+    url: '/v1/stores/switch-over';
+};
+
+export type SwitchOverStoresErrors = {
+    /**
+     * A problem
+     */
+    default: Problem;
+};
+
+export type SwitchOverStoresError = SwitchOverStoresErrors[keyof SwitchOverStoresErrors];
+
+export type SwitchOverStoresResponses = {
+    /**
+     * Successful Response
+     */
+    200: ReplicaSetOut;
+};
+
+export type SwitchOverStoresResponse = SwitchOverStoresResponses[keyof SwitchOverStoresResponses];
 
 export type ListStreamsData = {
     body?: never;
