@@ -70,7 +70,7 @@ class StoreAdmin:
         self.durability: Durability = settings.durability
         self._store = store
         self._identities = identities
-        self._address = _address(settings.redis_url)
+        self._settings = settings
         self._replica_set = replica_set
 
     @property
@@ -98,18 +98,19 @@ class StoreAdmin:
         return await self._single_store()
 
     async def _single_store(self) -> ReplicaSetStatus:
+        address = _address(self._settings.redis_url)
         figures = await self._store.figures()
         identity = await self._identities.read()
         replica_set = ReplicaSet(
-            members=(self._address,),
-            primary=self._address,
+            members=(address,),
+            primary=address,
             term=0,
             epoch=identity.epoch,
             phase=Phase.NORMAL,
             min_insync_replicas=1,
         )
         member = MemberStatus(
-            address=self._address,
+            address=address,
             role=MemberRole.PRIMARY,
             state=MemberState.INSYNC,
             version=figures.version,

@@ -48,6 +48,7 @@ PAGES = [
     At(
         "system", "/ui/system", 300
     ),  # measures the store's latency with more than a hundred round trips
+    At("stores", "/ui/stores"),
     At("system-jobs", "/ui/system/jobs"),
     At("system-settings", "/ui/system/settings"),
     At("streams", "/ui/streams"),

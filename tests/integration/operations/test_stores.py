@@ -1,35 +1,25 @@
 """Stores over REST and the command line: one store, and the verbs of a replica set."""
 
-import dataclasses
 from collections.abc import AsyncGenerator
-from typing import Any
 
 import pytest
 
-from api.config.settings import Settings
 from storage.bootstrap import open_storage
 from storage.domain.access.audit import AuditFilter
 from storage.domain.access.credentials import Rights
 from storage.domain.access.permissions import Role
-from storage.domain.errors import ReplicaSetRefused
-from storage.domain.limits import Limits
-from storage.domain.replica_set import (
-    MemberRole,
-    MemberState,
-    MemberStatus,
-    Phase,
-    ReplicaSet,
-    ReplicaSetStatus,
-    StorePosition,
-)
-from storage.operations.store_admin import StoreAdmin
 from storage.settings import StorageSettings
+from tests.recorded_replica_set import (
+    FIRST,
+    SECOND,
+    THIRD,
+    RecordedReplicaSet,
+    serving_replica_set,
+)
 from tests.secured_service import SecuredService, running_secured_service
-from tests.websocket_client import running_server
 
 pytestmark = [pytest.mark.one_store, pytest.mark.one_server]
 
-FIRST, SECOND, THIRD = "127.0.0.1:7001", "127.0.0.1:7002", "[::1]:7003"
 ACTIONS = [
     ("PATCH", "", {"min_insync_replicas": 3}, ("set_min_insync", 3)),
     ("POST", "/switch-over", {}, ("switch_over", None)),
@@ -39,57 +29,6 @@ ACTIONS = [
     ("POST", "/members", {"address": THIRD}, ("add", THIRD)),
     ("DELETE", f"/members/{THIRD}", None, ("remove", THIRD)),
 ]
-
-
-class RecordedReplicaSet:
-    """A replica set that records its verbs; the real one is tested in `replication`."""
-
-    def __init__(self) -> None:
-        self.calls: list[tuple[Any, ...]] = []
-        self.replica_set = ReplicaSet(
-            members=(FIRST, SECOND, THIRD),
-            primary=FIRST,
-            term=9,
-            epoch=8,
-            phase=Phase.NORMAL,
-            min_insync_replicas=2,
-        )
-
-    async def status(self) -> ReplicaSetStatus:
-        position = StorePosition(8, 81234)
-        copy: dict[str, Any] = {"state": MemberState.INSYNC, "position": position, "lag_bytes": 0}
-        members = (
-            MemberStatus(address=FIRST, role=MemberRole.PRIMARY, **copy),
-            MemberStatus(address=SECOND, role=MemberRole.REPLICA, **copy),
-            MemberStatus(address=THIRD, role=MemberRole.AWAY, state=MemberState.AWAY),
-        )
-        return ReplicaSetStatus(
-            replica_set=self.replica_set, members=members, strangers=("10.0.0.9:6379",)
-        )
-
-    async def switch_over(self, to: str | None = None) -> ReplicaSet:
-        return self._record("switch_over", to)
-
-    async def replace(self, old: str, new: str) -> ReplicaSet:
-        return self._record("replace", old, new)
-
-    async def add(self, address: str) -> ReplicaSet:
-        return self._record("add", address)
-
-    async def remove(self, address: str) -> ReplicaSet:
-        return self._record("remove", address)
-
-    async def set_min_insync(self, count: int) -> ReplicaSet:
-        return self._record("set_min_insync", count)
-
-    async def recover(self, source: str, *, accept_loss: bool) -> ReplicaSet:
-        return self._record("recover", source, accept_loss)
-
-    def _record(self, *call: Any) -> ReplicaSet:
-        self.calls.append(call)
-        if call[-1] == "gone:1":
-            raise ReplicaSetRefused("gone:1 is not a member.")
-        return self.replica_set
 
 
 @pytest.fixture
@@ -108,13 +47,11 @@ async def replicated(
     redis_url, database_url, replica_set, tmp_path
 ) -> AsyncGenerator[SecuredService]:
     settings = StorageSettings(redis_url=redis_url, database_url=database_url)
-    async with open_storage(settings) as opened:
-        stores = StoreAdmin(opened.stores._store, opened.stores._identities, settings, replica_set)
-        stores.durability = "replicated"
-        storage = dataclasses.replace(opened, stores=stores)
-        served = Settings(auth="keys", data=tmp_path)
-        async with running_server(storage, Limits(), served) as server:
-            yield SecuredService(server, storage)
+    async with (
+        open_storage(settings) as storage,
+        serving_replica_set(storage, replica_set, tmp_path, "keys") as server,
+    ):
+        yield SecuredService(server, storage)
 
 
 async def test_one_store_is_its_own_primary(one_store):
