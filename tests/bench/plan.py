@@ -192,6 +192,27 @@ STALL = Row(
     reference="echo + 20 ms",
     bar=Bar(1, at_most=True),
 )
+REPLICATED_SEND = Row(
+    name="replicated-send",
+    what="send one message of 256 B to three stores on one disk, two of which have it when it is acknowledged",
+    unit="calls/s",
+    reference="one store",
+    bar=Bar(0.5),
+)
+REPLICATED_LATENCY = Row(
+    name="replicated-latency",
+    what="median time of the same, on one connection",
+    unit="ms",
+    reference="one store",
+    bar=Bar(2.5, at_most=True),
+)
+REPLICATED_READ = Row(
+    name="replicated-read",
+    what="read 5 records, none of which a fail-over may lose, on one connection",
+    unit="calls/s",
+    reference="one store",
+    bar=Bar(0.85),
+)
 START = Row(
     name="start",
     what="a new deployment without Spark, until it is ready: processor time of all its processes",
@@ -396,6 +417,9 @@ ROWS = (
     READ_TIERED,
     REPLAY,
     REPLAY_SMALL,
+    REPLICATED_SEND,
+    REPLICATED_LATENCY,
+    REPLICATED_READ,
     SOURCE_HOT,
     SOURCE_ARCHIVE,
     WEBHOOKS,

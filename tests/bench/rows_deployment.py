@@ -50,10 +50,10 @@ def measure_idle_deployment(house: House, plan: Plan) -> list[Measured]:
 
 
 @contextmanager
-def deployment(data: Path) -> Generator[tuple[int, int]]:
-    """Run `millstream up`; yield its process id and its port."""
+def deployment(data: Path, *options: str) -> Generator[tuple[int, int]]:
+    """Run `millstream up` with further options; yield its process id and its port."""
     command = [sys.executable, "-m", "api.cli", "up", "--port", "0", "--data", str(data)]
-    command += ["--workers", "1"]  # on any machine
+    command += ["--workers", "1", *options]  # on any machine
     environment = {**os.environ, "MILLSTREAM_ARCHIVE_URL": "off"}
     for name in ("REDIS_URL", "DATABASE_URL"):
         environment.pop(name, None)
