@@ -33,11 +33,10 @@ from storage.domain.names import LogId
 from storage.domain.presence import LeaseStore
 from storage.groups.engine import Groups
 from storage.hot_store.wakeups import Wakeups
+from storage.hot_store_bootstrap import open_hot_store
 from storage.jobs import Jobs
 from storage.log.provisioner import LogProvisioner
 from storage.log.queue_executor import QueueExecutor
-from storage.log.replica_set_epoch import ReplicaSetEpoch
-from storage.log.store_epoch import StoreEpoch
 from storage.log.stream_executor import StreamExecutor
 from storage.operations.alert_mutes import AlertMutes
 from storage.operations.health import HealthChecks
@@ -54,7 +53,6 @@ from storage.postgres.repositories.leases import LeaseRows
 from storage.postgres.repositories.manifest_reads import ManifestRows
 from storage.postgres.repositories.moves import MoveRows
 from storage.postgres.repositories.offset_reservations import Reservations, StoreIdentities
-from storage.postgres.repositories.replica_set import REPLICA_SET_CHANNEL, ReplicaSetRows
 from storage.postgres.repositories.sampled_resources import MeasuredRows
 from storage.postgres.repositories.staged_writes import WriteRows
 from storage.postgres.repositories.webhook_deliveries import DeliveryRows
@@ -70,7 +68,6 @@ from storage.quotas.connection_slots import ConnectionSlots
 from storage.quotas.enforcer import QuotaEnforcer
 from storage.quotas.memory_guard import MemoryGuard
 from storage.quotas.usage import StorageUsage
-from storage.redis.cluster_store import RedisServers
 from storage.redis.counters.leases import RedisLeaseStore
 from storage.redis.counters.presence import RedisPresenceStore
 from storage.redis.counters.rate_limits import RedisRateStore
@@ -86,7 +83,6 @@ from storage.redis.streams.idempotence import RedisWatermarkStore
 from storage.redis.streams.logs import RedisLogStore
 from storage.redis.streams.range_reader import RedisRangeReader
 from storage.redis.transport.pipeline import Pipeline
-from storage.redis.transport.primary import ReplicaSetNodes
 from storage.redis.transport.topology import Nodes
 from storage.redis.transport.wakeup_subscription import WakeupSubscription
 from storage.replays.engine import Replays
@@ -200,7 +196,10 @@ async def open_storage(
         isolation = Isolation(clock)
         listener, box = stores.listener(settings.database_url), SecretBox(settings.secret_keys)
         identities = StoreIdentities(database)
-        nodes, store, epoch = _hot_store(settings, stores, database, listener, identities)
+        hot_store = await stack.enter_async_context(
+            open_hot_store(settings, stores.nodes, database, listener, clock)
+        )
+        nodes, store, epoch = hot_store.nodes, hot_store.servers, hot_store.epoch
         pipeline = Pipeline(nodes, limits, epoch.check)
         stack.push_async_callback(pipeline.close)
         logs = RedisLogStore(pipeline, limits)
@@ -374,7 +373,7 @@ async def open_storage(
             clock=clock,
             isolation=isolation,
         )
-        store_admin = StoreAdmin(store, identities, settings)
+        store_admin = StoreAdmin(store, identities, settings, hot_store.replica_set)
         yield Storage(
             queues=queues,
             queue_consumers=queue_consumers,
@@ -537,25 +536,6 @@ async def _open_tiered(
     finally:
         await manifest.close()
         await cache.close()
-
-
-def _hot_store(
-    settings: StorageSettings,
-    stores: Stores,
-    database: Database,
-    listener: Listener,
-    identities: StoreIdentities,
-) -> tuple[Nodes, RedisServers, StoreEpoch | ReplicaSetEpoch]:
-    """Return the servers of the hot store, and what decides their epoch."""
-    if not settings.has_replica_set:
-        nodes = stores.nodes(settings.redis_url)
-        store = RedisServers(nodes)
-        return nodes, store, StoreEpoch(store, identities)
-    members = ReplicaSetNodes(settings.redis_url)
-    store = RedisServers(members)
-    epoch = ReplicaSetEpoch(members, store, ReplicaSetRows(database).read)
-    listener.subscribe(REPLICA_SET_CHANNEL, lambda _: epoch.changed(), epoch.changed)
-    return members, store, epoch
 
 
 def _tombstone_writer(logs: RedisLogStore) -> WriteTombstones:

@@ -7,6 +7,7 @@ from urllib.parse import parse_qsl, urlsplit
 from pydantic import BaseModel, ConfigDict, Field
 
 from storage.domain.member_urls import member_addresses
+from storage.domain.replica_set import majority
 
 Durability = Literal["always", "everysec", "replicated"]
 ReplicatedBy = Literal["members", "engine"]
@@ -44,6 +45,11 @@ class StorageSettings(BaseModel):
     def fsync(self) -> str:
         """Return the `appendfsync` that the durability requires of each store."""
         return "everysec" if self.durability == "everysec" else "always"
+
+    @property
+    def min_insync(self) -> int:
+        """Return how many members of a new replica set must have a write: by default a majority."""
+        return self.min_insync_replicas or majority(len(member_addresses(self.redis_url)))
 
     @property
     def has_replica_set(self) -> bool:

@@ -1,6 +1,7 @@
 """Rows of replicated stores against one store: three stores on the same machine and disk, two in sync."""
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection
+from functools import partial
 
 from tests.bench import payloads
 from tests.bench.load import CONNECTIONS, Load, wrk
@@ -42,16 +43,13 @@ def measure(house: House, plan: Plan, wanted: Collection[Row]) -> list[Measured]
             words = ("GET", JSON, MSGPACK, "-", path, "1", "0")
             return wrk(port, "fixed.lua", *words, seconds=plan.seconds, connections=1).rate
 
-        measures = {
+        measures: dict[Row, Callable[[int], float]] = {
             REPLICATED_SEND: lambda port: send(port, CONNECTIONS).rate,
             REPLICATED_LATENCY: lambda port: send(port, 1).p50_ms,
             REPLICATED_READ: read,
         }
-        for row, rate in measures.items():
+        for row, measured_at in measures.items():
             if row in wanted:
-                measured += interleave(
-                    plan.rounds,
-                    lambda rate=rate: rate(one),
-                    [Contestant(row, lambda rate=rate: rate(three))],
-                )
+                contestant = Contestant(row, partial(measured_at, three))
+                measured += interleave(plan.rounds, partial(measured_at, one), [contestant])
     return measured

@@ -1,0 +1,76 @@
+"""Bootstrap of the hot store: one store or a cluster, or a replica set and its controller."""
+
+import secrets
+from collections.abc import AsyncGenerator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import NamedTuple
+
+from storage.concurrency.tasks import in_background
+from storage.domain.clock import Clock
+from storage.domain.member_urls import member_addresses
+from storage.log.replica_set_epoch import ReplicaSetEpoch
+from storage.log.store_epoch import StoreEpoch
+from storage.postgres.database import Database
+from storage.postgres.listener import Listener
+from storage.postgres.repositories.leases import LeaseRows
+from storage.postgres.repositories.offset_reservations import StoreIdentities
+from storage.postgres.repositories.replica_set import REPLICA_SET_CHANNEL, ReplicaSetRows
+from storage.redis.cluster_store import RedisServers
+from storage.redis.member_store import RedisMembers
+from storage.redis.transport.primary import ReplicaSetNodes
+from storage.redis.transport.topology import Nodes
+from storage.replication.controller import ReplicationController
+from storage.replication.engine import ReplicaSetEngine
+from storage.settings import StorageSettings
+
+
+class HotStore(NamedTuple):
+    """Servers of the hot store, and what decides their epoch; the last two are of a replica set."""
+
+    nodes: Nodes
+    servers: RedisServers
+    epoch: StoreEpoch | ReplicaSetEpoch
+    replica_set: ReplicaSetEngine | None = None
+    controller: ReplicationController | None = None
+
+
+def single_store(nodes: Nodes, identities: StoreIdentities) -> HotStore:
+    """Return one store, or a cluster."""
+    servers = RedisServers(nodes)
+    return HotStore(nodes, servers, StoreEpoch(servers, identities))
+
+
+@asynccontextmanager
+async def open_hot_store(
+    settings: StorageSettings,
+    open_nodes: Callable[[str], Nodes],
+    database: Database,
+    listener: Listener,
+    clock: Clock,
+) -> AsyncGenerator[HotStore]:
+    """Open the hot store; the controller of a replica set runs as long as it is open.
+
+    The listener must not run yet.
+    """
+    if not settings.has_replica_set:
+        yield single_store(open_nodes(settings.redis_url), StoreIdentities(database))
+        return
+    async with AsyncExitStack() as stack:
+        rows = ReplicaSetRows(database)
+        nodes = ReplicaSetNodes(settings.redis_url)
+        servers = RedisServers(nodes)
+        epoch = ReplicaSetEpoch(nodes, servers, rows.read)
+        listener.subscribe(REPLICA_SET_CHANNEL, lambda _: epoch.changed(), epoch.changed)
+        members = RedisMembers(settings.redis_url)
+        stack.push_async_callback(members.close)
+        controller = ReplicationController(
+            rows=rows,
+            members=members,
+            leases=LeaseRows(database, clock),
+            holder=secrets.token_hex(8),
+            addresses=member_addresses(settings.redis_url),
+            min_insync_replicas=settings.min_insync,
+            listener=listener,
+        )
+        await stack.enter_async_context(in_background(controller.run(), "replication-controller"))
+        yield HotStore(nodes, servers, epoch, ReplicaSetEngine(rows, members), controller)
