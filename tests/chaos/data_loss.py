@@ -18,10 +18,10 @@ from random import Random, SystemRandom
 import msgspec
 import redis.asyncio
 
-from tests.chaos.checker import no_response_is_a_500
+from tests.chaos.checker import no_response_is_a_500, without_silent_gaps
 from tests.chaos.checking import events, groups, queues, sources, streams, webhooks
-from tests.chaos.checking.findings import Finding, Operations
-from tests.chaos.history import History, Kind
+from tests.chaos.checking.findings import Finding
+from tests.chaos.history import History
 from tests.chaos.proxy import Fault, Proxy
 from tests.chaos.run import RECOVERED_S, SEED_MAX, complaints_in
 from tests.chaos.site import Site, Store, running_site, single_store
@@ -121,7 +121,7 @@ async def run_scenario(name: str, seed: int, place: Path, tools: Tools) -> Outco
             await workload.drain()
         finally:
             history.write(place / "history.ndjson")
-        told = _told(history)
+        told = without_silent_gaps(history.operations)
         return Outcomes(
             name=name,
             seed=seed,
@@ -133,16 +133,6 @@ async def run_scenario(name: str, seed: int, place: Path, tools: Tools) -> Outco
             gaps=sum(len(answer.gaps) for answer in told),
             complaints=complaints_in(site.log),
         )
-
-
-def _told(history: History) -> Operations:
-    """Drop the start of reads over the Kinesis protocol, which cannot report gaps."""
-    return [
-        msgspec.structs.replace(operation, first=-1)
-        if operation.kind is Kind.READ and any(seen.number for seen in operation.seen)
-        else operation
-        for operation in history.operations
-    ]
 
 
 @asynccontextmanager
