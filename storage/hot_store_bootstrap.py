@@ -6,11 +6,12 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from typing import NamedTuple
 
 from storage.concurrency.tasks import in_background
+from storage.domain import limits
 from storage.domain.clock import Clock
 from storage.domain.member_urls import member_addresses
 from storage.log.replica_set_epoch import ReplicaSetEpoch
 from storage.log.store_epoch import StoreEpoch
-from storage.postgres.database import Database
+from storage.postgres.database import Database, open_database
 from storage.postgres.listener import Listener
 from storage.postgres.repositories.leases import LeaseRows
 from storage.postgres.repositories.offset_reservations import StoreIdentities
@@ -50,12 +51,16 @@ async def open_hot_store(
 ) -> AsyncGenerator[HotStore]:
     """Open the hot store; the controller of a replica set runs as long as it is open.
 
-    The listener must not run yet.
+    The listener must not run yet. A replica set has connections to Postgres of its own: the others may all be in use by calls
+    that wait for its primary.
     """
     if not settings.has_replica_set:
         yield single_store(open_nodes(settings.redis_url), StoreIdentities(database))
         return
     async with AsyncExitStack() as stack:
+        connections = limits.REPLICATION_CONNECTIONS + 1  # of which one is for a listener
+        own = settings.model_copy(update={"postgres_connections_max": connections})
+        database = await stack.enter_async_context(open_database(own))
         rows = ReplicaSetRows(database)
         nodes = ReplicaSetNodes(settings.redis_url)
         servers = RedisServers(nodes)

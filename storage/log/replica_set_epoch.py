@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 
 from storage.concurrency.single_flight import SingleFlight
-from storage.domain.errors import StorageUnavailable
+from storage.domain.errors import StorageBusy, StorageUnavailable
 from storage.domain.replica_set import Phase, ReplicaSet
 from storage.hot_store.servers import HotServers, PrimaryConnections
 
@@ -64,9 +64,9 @@ class ReplicaSetEpoch:
     async def _replica_set(self) -> ReplicaSet:
         try:
             read = await self._read()
-        except StorageUnavailable:
+        except (StorageUnavailable, StorageBusy) as error:
             if self._known is None:
-                raise
+                raise StorageUnavailable(error.detail) from error
             return self._known
         if read is None:
             raise StorageUnavailable("The stores have no primary yet; try again.")
