@@ -34,16 +34,17 @@ class Track:
         """Record what was read.
 
         `first` is where the last read of the shard ended, except for a group, whose other members read too. A gap belongs to the
-        stream of the records behind it.
+        stream of the records behind it, unless that has been recreated since.
         """
-        for gap in gaps:
-            self._gaps[gap.shard].append(gap)
+        for told in gaps:
+            self._gaps[told.shard].append(told)
         pages: dict[Place, list[Seen]] = defaultdict(list)
         for record in records:
             pages[number_of(record.value), record.shard].append(record)
         for place, page in pages.items():
             last = -1 if self._group else self.reached.get(place, -1)
-            content = Told(tuple(page), tuple(self._gaps.pop(place[1], ())))
+            gaps = [gap for gap in self._gaps.pop(place[1], ()) if gap.next <= page[-1].offset]
+            content = Told(tuple(page), tuple(gaps))
             self._caller.went_well(
                 Kind.READ,
                 log_of(place[0]),
