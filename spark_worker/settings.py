@@ -15,6 +15,7 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict
 
+from storage.domain.member_urls import has_several_hosts
 from storage.settings import StorageSettings
 
 _TASK_FILE = "MILLSTREAM_TASK_FILE"
@@ -87,7 +88,7 @@ def storage_of_task() -> StorageSettings:
         redis_url=os.environ["REDIS_URL"],
         database_url=os.environ["DATABASE_URL"],
         archive_url=os.environ.get("MILLSTREAM_ARCHIVE_URL"),
-        durability="replicated" if "," in os.environ["REDIS_URL"] else "always",
+        durability="replicated" if has_several_hosts(os.environ["REDIS_URL"]) else "always",
     )
 
 

@@ -6,8 +6,9 @@ from urllib.parse import parse_qsl, urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from storage.domain.member_urls import member_addresses
+from storage.domain.member_urls import has_several_hosts, member_addresses
 from storage.domain.replica_set import majority
+from storage.domain.sentinel_url import is_sentinel_url, parse_sentinel_url
 
 Durability = Literal["always", "everysec", "replicated"]
 ReplicatedBy = Literal["members", "engine"]
@@ -59,7 +60,13 @@ class StorageSettings(BaseModel):
 
 def check_durability(settings: StorageSettings) -> None:
     """Raise ValueError when the hosts of the hot store cannot keep the durability."""
-    members = () if "," not in settings.redis_url else member_addresses(settings.redis_url)
+    several = has_several_hosts(settings.redis_url)
+    members = member_addresses(settings.redis_url) if several else ()
+    if settings.durability == "replicated" and is_sentinel_url(settings.redis_url):
+        raise ValueError(
+            "durability=replicated is not possible with Sentinel, whose fail-over loses acknowledged writes: name the"
+            " stores themselves in redis_url"
+        )
     if not settings.has_replica_set:
         if members:
             raise ValueError("redis_url names several hosts, which need durability=replicated")
@@ -84,8 +91,10 @@ def check_redis_url(url: str) -> None:
 
     The error does not repeat the address, which may contain a password.
     """
-    if "," in url:
+    if has_several_hosts(url):
         member_addresses(url)
+    elif is_sentinel_url(url):
+        parse_sentinel_url(url)
     else:
         _check(url, ("redis", "rediss", "unix"), "redis://:password@host:6379/0")
 

@@ -21,6 +21,7 @@ from storage.domain.backup_manifest import (
     Table,
     decode_manifest,
 )
+from storage.domain.member_urls import has_several_hosts
 from storage.embedded.binaries import ServerChoice
 from storage.embedded.errors import EmbeddedServerError
 from storage.embedded.servers import running
@@ -70,7 +71,7 @@ def restore(settings: StorageSettings, source: Path, server: ServerChoice) -> Ma
     Until the restore is complete, both stores are marked as being restored, and no service starts on them. Raises BackupError,
     StoreInUse, StorageUnavailable, DatabaseTooNew; if nothing was restored yet, the stores are as they were.
     """
-    if "," in settings.redis_url:
+    if has_several_hosts(settings.redis_url):
         raise BackupError(
             "a backup is restored into one store: name only the first one in redis_url; the others are filled from it"
             " when the service starts with all of them"

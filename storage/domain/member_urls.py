@@ -17,6 +17,12 @@ _SYNTAX = "redis://:password@host-1:6379,host-2:6379,host-3:6379/0"
 _ESCAPES = "with %40 for an @ in the password, %2F for a /, %23 for a #"
 
 
+def has_several_hosts(redis_url: str) -> bool:
+    """Return whether a URL names several stores."""
+    match = _URL.fullmatch(redis_url)
+    return match is not None and "," in match["hosts"]
+
+
 def member_addresses(redis_url: str) -> tuple[str, ...]:
     """Return the normalized addresses of a URL, `host:port`, in their order.
 

@@ -15,9 +15,11 @@ from redis.retry import Retry
 
 from storage.domain import limits
 from storage.domain.errors import StorageUnavailable
-from storage.domain.member_urls import member_addresses, member_url
+from storage.domain.member_urls import has_several_hosts, member_addresses, member_url
 from storage.domain.replica_set import Phase, ReplicaSet, majority
+from storage.domain.sentinel_url import is_sentinel_url
 from storage.redis.keys import STORE_KEY
+from storage.redis.transport.sentinel import watched_url
 
 
 class _Report(NamedTuple):
@@ -51,11 +53,13 @@ def discover_replica_set(redis_url: str) -> ReplicaSet:
 def primary_url(redis_url: str) -> str:
     """Return the URL of the primary, or of the only store.
 
-    Raises StorageUnavailable if no store of a replica set is a primary.
+    Raises StorageUnavailable if no store of a replica set is a primary, or no Sentinel knows it.
     """
-    if "," not in redis_url:
-        return redis_url
-    return member_url(redis_url, discover_replica_set(redis_url).primary)
+    if is_sentinel_url(redis_url):
+        return watched_url(redis_url)
+    if has_several_hosts(redis_url):
+        return member_url(redis_url, discover_replica_set(redis_url).primary)
+    return redis_url
 
 
 def _reports(redis_url: str, address: str) -> Iterator[_Report]:

@@ -23,11 +23,15 @@ CONTROLLER_LEASE_MS = 3 * SECOND_MS  # of the one that acts; two at once are saf
 CONTROLLER_RENEWAL_MS = SECOND_MS
 CONTROLLER_MARGIN_MS = SECOND_MS // 2
 CONTROLLER_ALONE_MS = 2 * SECOND_MS  # without a majority of members, before it lets another one act
+REPLICATION_CONNECTIONS = 3  # to Postgres, per process: the row, the lease, an operation
 
 # Operations on the replica set
 SWITCH_OVER_WAIT_MS = 3 * SECOND_MS  # for the target to be at the primary's position
 SWITCH_OVER_POLL_MS = 10
 CONFIRM_WAIT_MS = 2 * SECOND_MS  # of the write that precedes the removal of a member
+
+# Sentinel
+SENTINEL_REPLY_MS_MAX = SECOND_MS
 
 # Flushes to the primary
 REPLICAS_CONFIRM_MS_MAX = (

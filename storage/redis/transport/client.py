@@ -16,6 +16,12 @@ from redis.asyncio.connection import (
     UnixDomainSocketConnection,
 )
 from redis.asyncio.retry import Retry
+from redis.asyncio.sentinel import (
+    Sentinel,
+    SentinelConnectionPool,
+    SentinelManagedConnection,
+    SentinelManagedSSLConnection,
+)
 from redis.backoff import NoBackoff
 from redis.driver_info import DriverInfo
 from redis.exceptions import (
@@ -35,6 +41,7 @@ from redis.exceptions import (
 
 from storage.domain import limits
 from storage.domain.errors import MillstreamError, OutcomeUnknown, StorageFull, StorageUnavailable
+from storage.domain.sentinel_url import is_sentinel_url, parse_sentinel_url
 from storage.settings import InvalidUrl
 
 _REFUSALS = (
@@ -96,6 +103,23 @@ class _EndsCleanly(AbstractConnection):
         await super().disconnect(nowait, *arguments, **options)
 
 
+class _SentinelTcp(_EndsCleanly, SentinelManagedConnection):
+    """TCP connection to the primary that Sentinel names."""
+
+
+class _SentinelTls(_EndsCleanly, SentinelManagedSSLConnection):
+    """TLS connection to the primary that Sentinel names."""
+
+
+class _SentinelPool(SentinelConnectionPool):
+    """Pool that closes its connections to the Sentinels too."""
+
+    async def aclose(self) -> None:
+        await super().aclose()
+        for sentinel in self.sentinel_manager.sentinels:
+            await sentinel.aclose()
+
+
 class _Tcp(_EndsCleanly, Connection):
     """TCP connection."""
 
@@ -155,6 +179,8 @@ def _pool_at(url: str, **options: Any) -> ConnectionPool:
         "retry": Retry(NoBackoff(), 0),
         "retry_on_error": [],
     }
+    if is_sentinel_url(url):
+        return _sentinel_pool(url, ours | options)
     try:
         pool = ConnectionPool.from_url(url, **(ours | options))
         pool.connection_class = _OURS[pool.connection_class]
@@ -164,6 +190,34 @@ def _pool_at(url: str, **options: Any) -> ConnectionPool:
     except TypeError as error:
         option = str(error).rpartition(" ")[2]
         raise InvalidUrl(f"redis_url: invalid connection option {option}") from None
+    return pool
+
+
+def _sentinel_pool(url: str, options: dict[str, Any]) -> ConnectionPool:
+    """Open a pool whose connections ask the Sentinels for the primary, each time they connect."""
+    try:
+        parsed = parse_sentinel_url(url)
+    except ValueError as error:
+        raise InvalidUrl(f"redis_url: {error}") from None
+    wait_s = limits.SENTINEL_REPLY_MS_MAX / limits.SECOND_MS
+    of_sentinels = {
+        "username": parsed.sentinel_username,
+        "password": parsed.sentinel_password,
+        "socket_timeout": wait_s,
+        "socket_connect_timeout": wait_s,
+        "retry": Retry(NoBackoff(), 0),
+        "ssl": parsed.is_tls,
+    }
+    sentinels = cast(Any, Sentinel)(parsed.sentinels, sentinel_kwargs=of_sentinels)
+    pool: ConnectionPool = cast(Any, _SentinelPool)(
+        parsed.name,
+        sentinels,
+        connection_class=_SentinelTls if parsed.is_tls else _SentinelTcp,
+        username=parsed.username,
+        password=parsed.password,
+        db=parsed.db,
+        **options,
+    )
     return pool
 
 
