@@ -42,6 +42,7 @@ from storage.operations.alert_mutes import AlertMutes
 from storage.operations.health import HealthChecks
 from storage.operations.maintenance import Maintenance
 from storage.operations.presence import ProcessRegistry
+from storage.operations.replica_set_checks import ReplicaSetChecks
 from storage.operations.store_admin import StoreAdmin
 from storage.operations.store_metrics import StoreMetrics
 from storage.parquet.cache import ArchiveCache
@@ -374,6 +375,9 @@ async def open_storage(
             isolation=isolation,
         )
         store_admin = StoreAdmin(store, identities, settings, hot_store.replica_set)
+        replica_set_checks = ReplicaSetChecks(store_admin) if store_admin.is_replica_set else None
+        if replica_set_checks is not None:
+            stack.push_async_callback(replica_set_checks.close)
         yield Storage(
             queues=queues,
             queue_consumers=queue_consumers,
@@ -461,7 +465,7 @@ async def open_storage(
             time_series=TimeSeriesQuery(hot_series, sampler, catalog, groups, clock),
             store_metrics=StoreMetrics(database, pipeline.timings, pipeline.errors),
             stores=store_admin,
-            health=HealthChecks(store, database, clock, settings),
+            health=HealthChecks(store, database, clock, settings, replica_set_checks),
             maintenance=Maintenance(
                 logs=logs,
                 store=store,

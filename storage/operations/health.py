@@ -6,13 +6,14 @@ from statistics import median
 from time import perf_counter
 
 import attrs
-import msgspec
 from sqlalchemy import text
 
 from storage.domain.clock import Clock
 from storage.domain.errors import MillstreamError
 from storage.domain.store_status import HotFigures, PostgresFigures, SlowCommand
 from storage.hot_store.servers import HotServers
+from storage.operations.diagnostics import Diagnostic
+from storage.operations.replica_set_checks import ReplicaSetChecks
 from storage.postgres.database import Database
 from storage.postgres.queries import query
 from storage.postgres.schema_revision import head, is_supported, read_revision
@@ -26,18 +27,6 @@ _PRESSURE = 0.8
 _POSTGRES_MIN = 140_000
 
 
-class Diagnostic(msgspec.Struct, frozen=True):
-    """One line of `millstream doctor`.
-
-    `ok` is None for a warning; `hint` is the remedy.
-    """
-
-    check: str
-    ok: bool | None
-    detail: str
-    hint: str = ""
-
-
 @attrs.define(eq=False, slots=False)
 class HealthChecks:
     """Checks of the two stores."""
@@ -46,6 +35,7 @@ class HealthChecks:
     _database: Database
     _clock: Clock
     _settings: StorageSettings
+    _replica_set: ReplicaSetChecks | None = None
     _was_at_head: bool = attrs.field(default=False, init=False)
 
     async def check(self) -> dict[str, str]:
@@ -59,6 +49,8 @@ class HealthChecks:
         return dict(zip(checks, answers, strict=True))
 
     async def _hot(self) -> str:
+        if self._replica_set is not None:
+            return await self._replica_set.readiness()
         if await self._store.is_restoring():
             return "a restore into the store is incomplete"
         return await self._store.ping()
@@ -86,6 +78,7 @@ class HealthChecks:
         """
         return [
             *await self._hot_findings(),
+            *await self._replica_set_findings(),
             await self._latency_finding(pings),
             *await self._clock_findings(),
             *await self._postgres_findings(),
@@ -141,6 +134,22 @@ class HealthChecks:
             ),
             memory_finding(*await self._store.memory()),
         ]
+
+    async def _replica_set_findings(self) -> list[Diagnostic]:
+        if self._replica_set is None:
+            return []
+        return [*await self._replica_set.findings(), await self._standby_finding()]
+
+    async def _standby_finding(self) -> Diagnostic:
+        """Check that Postgres, which decides the primary, survives the loss of its machine too."""
+        async with self._database.reading() as session:
+            standbys = str(await session.scalar(text("show synchronous_standby_names")) or "")
+        return Diagnostic(
+            "postgres standby",
+            True if standbys else None,
+            standbys or "no synchronous standby",
+            "replicate Postgres synchronously: it decides which store is the primary, and has offsets of groups",
+        )
 
     def _fsync_finding(self, fsync: str | None) -> Diagnostic:
         expected = self._settings.fsync

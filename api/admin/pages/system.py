@@ -15,7 +15,7 @@ from storage.bootstrap import Storage
 from storage.domain.access.permissions import Action
 from storage.domain.errors import Forbidden, MillstreamError
 from storage.domain.jobs import JobState
-from storage.operations.health import Diagnostic
+from storage.operations.diagnostics import Diagnostic
 from storage.operations.job_waits import wait_reasons
 
 router = APIRouter(prefix="/ui/system", include_in_schema=False, route_class=PageRoute)

@@ -31,7 +31,7 @@ from storage.domain.access.permissions import LOCAL_ADMINISTRATOR
 from storage.domain.clock import SystemClock
 from storage.domain.errors import MillstreamError
 from storage.embedded.binaries import find_allocator
-from storage.operations.health import Diagnostic
+from storage.operations.diagnostics import Diagnostic
 from storage.schema_version import schema_fault
 
 PYTHON_MIN, PYTHON_LAST = (3, 11), (3, 14)

@@ -12,7 +12,7 @@ from api.cli.shell.clock import now
 from api.cli.shell.output import Row
 from api.cli.shell.terminal import Terminal
 from millstream_client.errors import Forbidden, MillstreamError, Refused, Unauthenticated
-from storage.operations.health import Diagnostic
+from storage.operations.diagnostics import Diagnostic
 
 if TYPE_CHECKING:
     import httpx

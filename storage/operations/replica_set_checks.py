@@ -1,0 +1,115 @@
+"""Checks of a replica set: readiness, and findings for `millstream doctor`."""
+
+import asyncio
+import time
+from collections.abc import Callable
+from contextlib import suppress
+
+from storage.domain import limits
+from storage.domain.errors import MillstreamError
+from storage.domain.replica_set import MemberState, Phase, ReplicaSetStatus
+from storage.operations.diagnostics import Diagnostic
+from storage.operations.store_admin import StoreAdmin
+
+_WAIT_S = 0.5  # for a member that hangs; the result before is used then
+
+
+def _monotonic_ms() -> int:
+    return time.monotonic_ns() // 1_000_000
+
+
+class ReplicaSetChecks:
+    """Checks of the members. A fail-over takes less time than readiness tolerates."""
+
+    def __init__(self, stores: StoreAdmin, now_ms: Callable[[], int] = _monotonic_ms) -> None:
+        self._stores = stores
+        self._now_ms = now_ms
+        self._problem = "the replica set was not read yet"
+        self._ready_at_ms: int | None = None
+        self._reading: asyncio.Task[None] | None = None
+
+    async def readiness(self) -> str:
+        """Return 'ok', or the problem once it lasts longer than a fail-over does.
+
+        A process that has never had enough replicas is not ready at once.
+        """
+        if self._reading is None or self._reading.done():
+            self._reading = asyncio.create_task(self._read(), name="replica-set-readiness")
+        await asyncio.wait([self._reading], timeout=_WAIT_S)
+        if not self._problem or self._tolerates_problem():
+            return "ok"
+        return self._problem
+
+    def _tolerates_problem(self) -> bool:
+        ready_at_ms = self._ready_at_ms
+        tolerated_ms = limits.REPLICAS_MISSING_TOLERATED_MS
+        return ready_at_ms is not None and self._now_ms() - ready_at_ms <= tolerated_ms
+
+    async def _read(self) -> None:
+        try:
+            self._problem = _problem(await self._stores.status())
+        except MillstreamError as error:
+            self._problem = error.detail
+        if not self._problem:
+            self._ready_at_ms = self._now_ms()
+
+    async def close(self) -> None:
+        """Stop a check that is under way."""
+        if self._reading is not None:
+            self._reading.cancel()
+            with suppress(asyncio.CancelledError):
+                await self._reading
+
+    async def findings(self) -> list[Diagnostic]:
+        """Return the findings about the members.
+
+        Raises StorageUnavailable when Postgres is unreachable.
+        """
+        status = await self._stores.status()
+        return [_copies_finding(status), _unknown_finding(status), _machines_finding(status)]
+
+
+def _problem(status: ReplicaSetStatus) -> str:
+    required = status.replica_set.min_insync_replicas
+    if status.insync_replicas < required:
+        return f"{status.insync_replicas} of {required} in-sync replicas"
+    if status.replica_set.phase is not Phase.NORMAL:
+        return f"the primary is being changed: {status.replica_set.phase}"
+    return ""
+
+
+def _copies_finding(status: ReplicaSetStatus) -> Diagnostic:
+    count, total = status.insync_replicas, len(status.members)
+    required = status.replica_set.min_insync_replicas
+    others = [
+        f"{member.address} is {member.state}"
+        for member in status.members
+        if member.state is not MemberState.INSYNC
+    ]
+    return Diagnostic(
+        "store copies",
+        False if count < required else (True if count == total else None),
+        "; ".join([f"{count} of {total} stores in sync, {required} required", *others]),
+        "start the stores that are away, or replace them: `millstream store replace OLD NEW`",
+    )
+
+
+def _unknown_finding(status: ReplicaSetStatus) -> Diagnostic:
+    return Diagnostic(
+        "unknown replicas",
+        not status.strangers,
+        ", ".join(status.strangers) or "none",
+        "disconnect them from the primary, and change its password: they are counted as copies",
+    )
+
+
+def _machines_finding(status: ReplicaSetStatus) -> Diagnostic:
+    """Check that the members have different hosts, as far as their addresses tell."""
+    hosts = {member.address.rpartition(":")[0] for member in status.members}
+    total = len(status.members)
+    return Diagnostic(
+        "store machines",
+        True if len(hosts) == total else None,
+        f"{total} stores on {len(hosts)} host{'' if len(hosts) == 1 else 's'}",
+        "run each store on a machine of its own: those of one machine are lost together",
+    )

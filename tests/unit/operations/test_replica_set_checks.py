@@ -1,0 +1,148 @@
+"""Readiness and findings of a replica set."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from storage.domain import limits
+from storage.domain.errors import StorageUnavailable
+from storage.domain.replica_set import (
+    MemberRole,
+    MemberState,
+    MemberStatus,
+    Phase,
+    ReplicaSet,
+    ReplicaSetStatus,
+)
+from storage.operations.replica_set_checks import ReplicaSetChecks
+
+ADDRESSES = ("store-1:6379", "store-2:6379", "store-3:6379")
+
+
+def status(
+    *states: MemberState,
+    phase: Phase = Phase.NORMAL,
+    addresses: tuple[str, ...] = ADDRESSES,
+    strangers: tuple[str, ...] = (),
+) -> ReplicaSetStatus:
+    members = tuple(
+        MemberStatus(address=address, role=MemberRole.REPLICA, state=state)
+        for address, state in zip(addresses, states, strict=True)
+    )
+    replica_set = ReplicaSet(
+        members=addresses,
+        primary=addresses[0],
+        term=3,
+        epoch=3,
+        phase=phase,
+        min_insync_replicas=2,
+    )
+    return ReplicaSetStatus(replica_set=replica_set, members=members, strangers=strangers)
+
+
+HEALTHY = status(MemberState.INSYNC, MemberState.INSYNC, MemberState.INSYNC)
+DEGRADED = status(MemberState.INSYNC, MemberState.INSYNC, MemberState.AWAY)
+TOO_FEW = status(MemberState.INSYNC, MemberState.BEHIND, MemberState.AWAY)
+
+
+class Stores:
+    """Stores with a given status, or error, and a clock."""
+
+    def __init__(self) -> None:
+        self.answer: ReplicaSetStatus | Exception | asyncio.Future[Any] = HEALTHY
+        self.now_ms = 0
+
+    async def status(self) -> ReplicaSetStatus:
+        if isinstance(self.answer, Exception):
+            raise self.answer
+        if isinstance(self.answer, asyncio.Future):
+            await self.answer
+        assert isinstance(self.answer, ReplicaSetStatus)
+        return self.answer
+
+
+@pytest.fixture
+def stores() -> Stores:
+    return Stores()
+
+
+@pytest.fixture
+async def checks(stores: Stores) -> AsyncIterator[ReplicaSetChecks]:
+    checks = ReplicaSetChecks(stores, lambda: stores.now_ms)  # type: ignore[arg-type]
+    yield checks
+    await checks.close()
+
+
+@pytest.mark.parametrize("answer", [HEALTHY, DEGRADED])
+async def test_ready_with_enough_replicas(checks, stores, answer):
+    stores.answer = answer
+
+    assert await checks.readiness() == "ok"
+
+
+async def test_start_without_enough_replicas_is_not_ready(checks, stores):
+    stores.answer = TOO_FEW
+
+    assert await checks.readiness() == "1 of 2 in-sync replicas"
+
+
+@pytest.mark.parametrize(
+    ("answer", "problem"),
+    [
+        (TOO_FEW, "1 of 2 in-sync replicas"),
+        (
+            status(*[MemberState.INSYNC] * 3, phase=Phase.FENCE),
+            "the primary is being changed: fence",
+        ),
+        (StorageUnavailable("Postgres is unreachable."), "Postgres is unreachable."),
+    ],
+)
+async def test_problem_is_tolerated_as_long_as_a_failover_takes(checks, stores, answer, problem):
+    await checks.readiness()
+    stores.answer = answer
+
+    stores.now_ms = limits.REPLICAS_MISSING_TOLERATED_MS
+    assert await checks.readiness() == "ok"
+    stores.now_ms += 1
+    assert await checks.readiness() == problem
+    stores.answer = HEALTHY
+    assert await checks.readiness() == "ok"
+
+
+async def test_hanging_member_does_not_delay_readiness(checks, stores, monkeypatch):
+    monkeypatch.setattr("storage.operations.replica_set_checks._WAIT_S", 0.01)
+    await checks.readiness()
+    stores.answer = asyncio.get_running_loop().create_future()
+
+    assert [await checks.readiness() for _ in range(2)] == ["ok", "ok"]
+
+
+@pytest.mark.parametrize(
+    ("answer", "ok", "detail"),
+    [
+        (HEALTHY, True, "3 of 3 stores in sync, 2 required"),
+        (DEGRADED, None, "2 of 3 stores in sync, 2 required; store-3:6379 is away"),
+        (TOO_FEW, False, "store-2:6379 is behind; store-3:6379 is away"),
+    ],
+)
+async def test_doctor_reports_copies(checks, stores, answer, ok, detail):
+    stores.answer = answer
+
+    copies, unknown, machines = await checks.findings()
+
+    assert copies.ok is ok
+    assert detail in copies.detail
+    assert (unknown.ok, machines.ok) == (True, True)
+
+
+async def test_doctor_reports_unknown_replicas_and_shared_machines(checks, stores):
+    states = [MemberState.INSYNC] * 3
+    addresses = ("10.0.0.1:6379", "10.0.0.1:6380", "[::1]:6379")
+    stores.answer = status(*states, addresses=addresses, strangers=("10.0.0.9:6379",))
+
+    _, unknown, machines = await checks.findings()
+
+    assert (unknown.ok, unknown.detail) == (False, "10.0.0.9:6379")
+    assert (machines.ok, machines.detail) == (None, "3 stores on 2 hosts")
