@@ -5,6 +5,7 @@ the measurement and never decrease when a queue is deleted.
 """
 
 import asyncio
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from platform import python_version
 from typing import NamedTuple
@@ -22,6 +23,7 @@ from storage.domain import limits
 from storage.domain.clock import SystemClock
 from storage.domain.errors import MillstreamError
 from storage.domain.jobs import JobKind, JobState
+from storage.domain.replica_set import MemberRole, MemberState, ReplicaSetStatus
 from storage.domain.store_status import HotFigures
 from storage.domain.timeseries.samples import QueueSample, TotalSample
 from storage.sources.backlog import SourceBacklog
@@ -111,6 +113,21 @@ AOF_OK = _metric(
 EVICTED = _metric(
     "redis_evicted_keys_total", "Keys evicted by the hot store; each eviction loses messages"
 )
+STORE_MEMBERS = _metric(
+    "store_members", "Replicated stores, by state; absent for one store", ("state",)
+)
+INSYNC_REPLICAS = _metric(
+    "store_insync_replicas", "Replicated stores that are in sync, including the primary"
+)
+MIN_INSYNC_REPLICAS = _metric(
+    "store_min_insync_replicas", "Replicated stores that a write needs, including the primary"
+)
+STORE_EPOCH = _metric("store_epoch", "Epoch of the primary; it rises with each change of it")
+STORE_TERM = _metric("store_term", "Attempts to change the primary")
+REPLICATION_LAG = _metric(
+    "store_replication_lag_bytes", "Bytes that a replica has not confirmed", ("member",)
+)
+UNKNOWN_REPLICAS = _metric("store_unknown_replicas", "Replicas of the primary that are not members")
 
 SNAPSHOT_TTL_MS = 5 * limits.SECOND_MS  # however many scrapers a process has
 
@@ -125,6 +142,7 @@ class StoreSnapshot(NamedTuple):
     store: HotFigures
     replays: Mapping[JobState, int]
     sources: SourceBacklog
+    stores: ReplicaSetStatus | None
 
 
 class StateMetrics:
@@ -145,14 +163,19 @@ class StateMetrics:
         return list(_families(state, self._version, self._clock.now_ms()))
 
     async def _read_snapshot(self) -> StoreSnapshot:
-        measured, store, replays, sources = await asyncio.gather(
+        measured, store, replays, sources, stores = await asyncio.gather(
             self._storage.time_series.latest_namespaces(),
             self._storage.health.hot_figures(),
             self._storage.jobs.count(JobKind.REPLAY),
             self._storage.source_backlog.read(),
+            self._replica_set(),
         )
         total = measured.get("", TotalSample())
-        return StoreSnapshot(measured.at_ms, total, store, replays, sources)
+        return StoreSnapshot(measured.at_ms, total, store, replays, sources, stores)
+
+    async def _replica_set(self) -> ReplicaSetStatus | None:
+        stores = self._storage.stores
+        return await stores.status() if stores.is_replica_set else None
 
 
 def _families(state: StoreSnapshot, version: str, now_ms: int) -> Iterator[Metric]:
@@ -167,6 +190,26 @@ def _families(state: StoreSnapshot, version: str, now_ms: int) -> Iterator[Metri
     yield MEMORY_MAX.family([((), state.store.memory_max_bytes)])
     yield AOF_OK.family([((), state.store.aof_ok)])
     yield EVICTED.family([((), state.store.evicted_keys)])
+    if state.stores is not None:
+        yield from _of_replica_set(state.stores)
+
+
+def _of_replica_set(status: ReplicaSetStatus) -> Iterator[Metric]:
+    states = Counter(
+        "primary" if member.role is MemberRole.PRIMARY else member.state.value
+        for member in status.members
+    )
+    yield STORE_MEMBERS.family(((state,), states[state]) for state in ("primary", *MemberState))
+    yield INSYNC_REPLICAS.family([((), status.insync_replicas)])
+    yield MIN_INSYNC_REPLICAS.family([((), status.replica_set.min_insync_replicas)])
+    yield STORE_EPOCH.family([((), status.replica_set.epoch)])
+    yield STORE_TERM.family([((), status.replica_set.term)])
+    yield REPLICATION_LAG.family(
+        ((member.address,), member.lag_bytes)
+        for member in status.members
+        if member.lag_bytes is not None
+    )
+    yield UNKNOWN_REPLICAS.family([((), len(status.strangers))])
 
 
 def _of_sources(backlog: SourceBacklog) -> Iterator[Metric]:

@@ -13,6 +13,7 @@ from storage.domain.jobs import Job
 from storage.domain.presence import ProcessSeen
 from storage.domain.queues.policies import QueueCaps
 from storage.domain.queues.queue import QueueSpec
+from storage.domain.replica_set import ReplicaSetStatus
 from storage.domain.sources.source import InboundSource, SourceCounts
 from storage.domain.streams.stream import Stream
 from storage.domain.timeseries.history import NO_HISTORY, History, StateStart
@@ -166,7 +167,7 @@ class SourceFacts(NamedTuple):
 class AlertInputs(msgspec.Struct, frozen=True, kw_only=True):
     """Input of the alert rules, as of `now_ms`.
 
-    `store_history`: of the store's memory. `sees_deployment`: whether the viewer may know of what does not belong to the
+    `store_history`: of the store's memory. `stores`: of a replica set. `sees_deployment`: whether the viewer may know of what does not belong to the
     namespace.
     """
 
@@ -182,3 +183,4 @@ class AlertInputs(msgspec.Struct, frozen=True, kw_only=True):
     checks: Mapping[str, str]
     sees_deployment: bool
     store_history: History = NO_HISTORY
+    stores: ReplicaSetStatus | None = None

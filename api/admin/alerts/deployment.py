@@ -8,6 +8,7 @@ from storage.domain import limits
 from storage.domain.alerts.kinds import AlertKind, AlertSubject
 from storage.domain.alerts.rank import Finding
 from storage.domain.presence import ProcessRole
+from storage.domain.replica_set import MemberState, ReplicaSetStatus
 from storage.domain.timeseries.history import StateCondition, StateStart
 from storage.domain.timeseries.samples import TotalSample
 
@@ -41,6 +42,8 @@ def deployment_alerts(inputs: AlertInputs) -> Iterator[AlertCandidate]:
                 f"Its event loop lags by {lag}.",
             )
     yield from _failing_objects(inputs)
+    if inputs.stores is not None:
+        yield from _replica_set(inputs.stores)
     if inputs.total is not None:
         yield from _memory(inputs, inputs.total)
         yield from _archive(inputs.total, inputs.now_ms)
@@ -104,6 +107,27 @@ def _failing_objects(inputs: AlertInputs) -> Iterator[AlertCandidate]:
             entry.reason,
             start=StateStart(entry.since_ms),
         )
+
+
+def _replica_set(stores: ReplicaSetStatus) -> Iterator[AlertCandidate]:
+    for address in stores.strangers:
+        yield _candidate(
+            AlertKind.STORE_UNKNOWN_REPLICA,
+            address,
+            f"{address} replicates the store and is not a member",
+            "Disconnect it: it is counted as a copy, and acknowledged writes can be lost with one machine.",
+            path="/ui/stores",
+        )
+    for member in stores.members:
+        if member.state is not MemberState.INSYNC:
+            yield _candidate(
+                AlertKind.STORE_COPY_MISSING,
+                member.address,
+                f"Store {member.address} is {member.state}",
+                f"{stores.insync_replicas} of {len(stores.members)} stores are in sync; writes need"
+                f" {stores.replica_set.min_insync_replicas}.",
+                path="/ui/stores",
+            )
 
 
 def _memory(inputs: AlertInputs, total: TotalSample) -> Iterator[AlertCandidate]:

@@ -29,6 +29,7 @@ from storage.domain.errors import MillstreamError, StreamNotFound
 from storage.domain.jobs import Job, JobState, WaitReason
 from storage.domain.names import GroupName, StreamName
 from storage.domain.presence import ProcessSeen
+from storage.domain.replica_set import ReplicaSetStatus
 from storage.domain.sources.source import InboundSource, SourceCounts
 from storage.domain.streams.stream import Stream
 from storage.domain.timeseries.history import NO_HISTORY
@@ -71,7 +72,16 @@ async def read_inputs(
         checks=checks,
         sees_deployment=sees_deployment,
         store_history=store_history,
+        stores=await _replica_set(storage) if sees_deployment else None,
     )
+
+
+async def _replica_set(storage: Storage) -> ReplicaSetStatus | None:
+    """Return the status of a replica set; None for one store, and without Postgres."""
+    if storage.stores.is_replica_set:
+        with suppress(MillstreamError):  # the failed check is an alert
+            return await storage.stores.status()
+    return None
 
 
 # Queues

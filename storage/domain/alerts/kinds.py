@@ -36,6 +36,7 @@ class AlertKind(StrEnum):
     QUEUE_EXPIRING = "queue_expiring"
     GROUP_EXPIRING = "group_expiring"
     SOURCE_FULL = "source_full"
+    STORE_UNKNOWN_REPLICA = "store_unknown_replica"
     QUEUE_STALLED = "queue_stalled"
     QUEUE_PAUSED = "queue_paused"
     QUEUE_PARKED = "queue_parked"
@@ -58,6 +59,7 @@ class AlertKind(StrEnum):
     OBJECT_FAILING = "object_failing"
     PROCESS_OVERLOADED = "process_overloaded"
     STORE_NEARLY_FULL = "store_nearly_full"
+    STORE_COPY_MISSING = "store_copy_missing"
     QUEUE_QUIET = "queue_quiet"
     GROUP_QUIET = "group_quiet"
     DEAD_LETTERS_OLD = "dead_letters_old"
@@ -76,6 +78,7 @@ _KINDS_OF = {
         AlertKind.QUEUE_EXPIRING,
         AlertKind.GROUP_EXPIRING,
         AlertKind.SOURCE_FULL,
+        AlertKind.STORE_UNKNOWN_REPLICA,
     ),
     Severity.STOPPED: (
         AlertKind.QUEUE_STALLED,

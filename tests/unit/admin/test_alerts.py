@@ -28,6 +28,14 @@ from storage.domain.names import GroupName, SourceName, StreamName, WebhookName
 from storage.domain.presence import FailingObject, ProcessRole, ProcessSeen
 from storage.domain.queues.policies import QueueCaps
 from storage.domain.queues.queue import QueueSpec
+from storage.domain.replica_set import (
+    MemberRole,
+    MemberState,
+    MemberStatus,
+    Phase,
+    ReplicaSet,
+    ReplicaSetStatus,
+)
 from storage.domain.sources.source import (
     InboundSource,
     SourceCounts,
@@ -591,6 +599,28 @@ def test_late_archive_is_reported():
     [alert] = alerts_for(total=total)
 
     assert alert.start == StateStart(NOW_MS - limits.HOUR_MS)
+
+
+def test_store_that_is_not_in_sync_and_unknown_replica_are_reported():
+    replica_set = ReplicaSet(
+        members=("a:1", "b:1"),
+        primary="a:1",
+        term=2,
+        epoch=2,
+        phase=Phase.NORMAL,
+        min_insync_replicas=2,
+    )
+    members = (
+        MemberStatus(address="a:1", role=MemberRole.PRIMARY, state=MemberState.INSYNC),
+        MemberStatus(address="b:1", role=MemberRole.AWAY, state=MemberState.AWAY),
+    )
+    stores = ReplicaSetStatus(replica_set=replica_set, members=members, strangers=("x:1",))
+
+    unknown, missing = alerts_for(stores=stores)
+
+    assert unknown.subject == AlertSubject(AlertKind.STORE_UNKNOWN_REPLICA, "x:1")
+    assert missing.subject == AlertSubject(AlertKind.STORE_COPY_MISSING, "b:1")
+    assert missing.detail == "1 of 2 stores are in sync; writes need 2."
 
 
 def test_deployment_alerts_are_hidden_from_namespace_viewers():
