@@ -1,4 +1,4 @@
-"""The subset of jq that the examples use, for machines without jq: `-r` and paths."""
+"""The subset of jq that the examples use, for machines without jq: `-r`, paths, `select`."""
 
 import json
 import re
@@ -8,7 +8,15 @@ from typing import Any
 
 
 def resolve(value: Any, path: str) -> Iterator[Any]:
-    """Resolve a path of `.name`, `.[0]` and `.[]` steps."""
+    """Resolve paths of `.name`, `.[0]` and `.[]` steps, and `select(.name == "text")` between them."""
+    first, pipe, then = path.partition(" | ")
+    if pipe:
+        for item in resolve(value, first):
+            yield from resolve(item, then)
+        return
+    if equal := re.fullmatch(r'select\((?P<path>\S+) == "(?P<text>[^"]*)"\)', path):
+        yield from (value,) if list(resolve(value, equal["path"])) == [equal["text"]] else ()
+        return
     step = re.match(r"\.?(?:\[(?P<index>\d*)\]|(?P<name>\w+))", path)
     if step is None:
         assert path in ("", "."), f"this jq does not know '{path}'"

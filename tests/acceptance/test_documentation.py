@@ -46,6 +46,7 @@ ELSEWHERE = {
     "docs/how-to/frameworks.md": "contract/sdk/test_frameworks.py",
     "docs/how-to/keys.md": "contract/cli/test_keys.py",
     "docs/how-to/quotas.md": "contract/quotas/test_quotas.py",
+    "docs/how-to/replicate.md": "acceptance/test_kill_store.py",
     "docs/how-to/spark.md": "spark/source/test_examples.py",
     "docs/how-to/test-programs.md": "unit/sdk/test_memory_service_page.py",
     "docs/reference/cli.md": "contract/cli/test_cli.py",

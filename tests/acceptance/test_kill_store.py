@@ -14,8 +14,10 @@ import httpx
 import pytest
 
 from tests.acceptance.deployment import deployed
+from tests.acceptance.test_documentation import session
 from tests.acceptance.writers import insist, read_everything, write
 from tests.conditions import eventually
+from tests.documentation import DOCS
 
 STORES = 3
 KILLS = 3
@@ -26,7 +28,7 @@ NO_SPARK = {"MILLSTREAM_SPARK": "off"}
 
 
 @pytest.mark.parametrize("kills", [KILLS, pytest.param(KILLS_MANY, marks=pytest.mark.chaos)])
-async def test_killed_primary_loses_and_repeats_nothing(kills, tmp_path, record_property):
+async def test_killed_primary_loses_and_repeats_nothing(kills, tmp_path):
     """A deployment of one store becomes replicated; then its primary is killed again and again.
 
     The first time its data directory is removed as well.
@@ -44,7 +46,6 @@ async def test_killed_primary_loses_and_repeats_nothing(kills, tmp_path, record_
         sent = sorted(before.sent | after.sent)
         written = {**before.written, **after.written, "kill": list(range(kills))}
 
-        record_property("pauses_s", sorted(pauses))
         assert max(pauses) < RESUME_S
         assert await records(first.url) == written
         assert await messages(first.url) == sent
@@ -52,6 +53,17 @@ async def test_killed_primary_loses_and_repeats_nothing(kills, tmp_path, record_
     with deployed(log, "--data", str(data), environment=NO_SPARK) as second:
         assert "--replicas is not needed again" in second.announcement
         assert await records(second.url) == written
+
+
+def test_page_of_replication_runs(tmp_path):
+    data = str(tmp_path / "data")
+    options = ("--data", data, "--replicas", "2")
+    with deployed(tmp_path / "log", *options, environment=NO_SPARK) as replicated:
+        printed = session(DOCS / "how-to" / "replicate.md", tmp_path, replicated.url)
+
+    assert "durability replicated: 3 of 3 stores in sync, 2 required" in printed
+    assert '"duplicate":false' in printed
+    assert "Primary 127.0.0.1:" in printed
 
 
 class Load:
