@@ -48,5 +48,4 @@ WAITER_RECHECK_MS = 15 * SECOND_MS  # covers a lost wake-up
 REPLICAS_MISSING_TOLERATED_MS = (
     5 * SECOND_MS
 )  # by readiness: a fail-over takes three, and an API that leaves its balancer makes it longer
-STORES_MAX = 5  # of a replica set: each more slows every write, and five survive the loss of two
 STORE_ADDRESS_CHARACTERS_MAX = 262  # a host name of 255, a colon and a port, with room for brackets
