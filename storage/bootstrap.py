@@ -74,6 +74,7 @@ from storage.redis.counters.presence import RedisPresenceStore
 from storage.redis.counters.rate_limits import RedisRateStore
 from storage.redis.counters.shared_rate import RedisPaceStore
 from storage.redis.counters.timeseries import RedisTimeSeriesStore
+from storage.redis.member_settings import MemberSettings
 from storage.redis.outbox.outboxes import RedisOutboxStore
 from storage.redis.queues.consumers import RedisQueueConsumerStore
 from storage.redis.queues.inspection import RedisQueueContentStore
@@ -375,7 +376,11 @@ async def open_storage(
             isolation=isolation,
         )
         store_admin = StoreAdmin(store, identities, settings, hot_store.replica_set)
-        replica_set_checks = ReplicaSetChecks(store_admin) if store_admin.is_replica_set else None
+        replica_set_checks = (
+            ReplicaSetChecks(store_admin, MemberSettings(settings.redis_url).faults)
+            if store_admin.is_replica_set
+            else None
+        )
         if replica_set_checks is not None:
             stack.push_async_callback(replica_set_checks.close)
         yield Storage(

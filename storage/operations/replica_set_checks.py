@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import suppress
 
 from storage.domain import limits
@@ -19,10 +19,19 @@ def _monotonic_ms() -> int:
 
 
 class ReplicaSetChecks:
-    """Checks of the members. A fail-over takes less time than readiness tolerates."""
+    """Checks of the members. A fail-over takes less time than readiness tolerates.
 
-    def __init__(self, stores: StoreAdmin, now_ms: Callable[[], int] = _monotonic_ms) -> None:
+    `read_faults` returns what is wrong with the settings of the members.
+    """
+
+    def __init__(
+        self,
+        stores: StoreAdmin,
+        read_faults: Callable[[Iterable[str]], Awaitable[Sequence[str]]],
+        now_ms: Callable[[], int] = _monotonic_ms,
+    ) -> None:
         self._stores = stores
+        self._read_faults = read_faults
         self._now_ms = now_ms
         self._problem = "the replica set was not read yet"
         self._ready_at_ms: int | None = None
@@ -66,7 +75,18 @@ class ReplicaSetChecks:
         Raises StorageUnavailable when Postgres is unreachable.
         """
         status = await self._stores.status()
-        return [_copies_finding(status), _unknown_finding(status), _machines_finding(status)]
+        faults = await self._read_faults(status.replica_set.members)
+        return [
+            _copies_finding(status),
+            Diagnostic(
+                "store settings",
+                not faults,
+                "; ".join(faults) or "as replication needs them",
+                "set them in the configuration file of the store: docs/how-to/replicate.md",
+            ),
+            _unknown_finding(status),
+            _machines_finding(status),
+        ]
 
 
 def _problem(status: ReplicaSetStatus) -> str:

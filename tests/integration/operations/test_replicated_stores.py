@@ -21,6 +21,7 @@ from storage.embedded.replicated_stores import (
 )
 from storage.embedded.servers import running
 from storage.embedded.valkey import running_valkey
+from storage.redis.member_settings import MemberSettings
 from tests.conditions import wait_until
 
 STORES = 3
@@ -124,6 +125,25 @@ def test_process_ids_are_those_of_running_members(data, stores, clients):
 
 def test_process_ids_are_none_without_replicated_stores(tmp_path):
     assert member_pids(tmp_path) == {}
+
+
+async def test_settings_of_members_have_no_fault(record, clients):
+    assert await MemberSettings(record.url).faults(record.addresses) == []
+
+
+async def test_faults_in_settings_of_members_are_named(record, clients):
+    clients[0].config_set("appendfsync", "everysec")
+    clients[1].config_set("maxmemory", 32 << 20)
+    try:
+        faults = await MemberSettings(record.url).faults((*record.addresses, "127.0.0.1:1"))
+    finally:
+        clients[0].config_set("appendfsync", "always")
+        clients[1].config_set("maxmemory", 64 << 20)
+
+    assert faults == [
+        f"{record.addresses[0]} has appendfsync everysec, not always",
+        f"maxmemory differs: {32 << 20}, {64 << 20}",
+    ]
 
 
 def test_unreadable_record_is_named(tmp_path):

@@ -1,7 +1,7 @@
 """Readiness and findings of a replica set."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 from typing import Any
 
 import pytest
@@ -53,6 +53,10 @@ class Stores:
     def __init__(self) -> None:
         self.answer: ReplicaSetStatus | Exception | asyncio.Future[Any] = HEALTHY
         self.now_ms = 0
+        self.wrong: list[str] = []
+
+    async def faults(self, addresses: Iterable[str]) -> list[str]:
+        return [f"{address} has {fault}" for address in addresses for fault in self.wrong]
 
     async def status(self) -> ReplicaSetStatus:
         if isinstance(self.answer, Exception):
@@ -70,7 +74,7 @@ def stores() -> Stores:
 
 @pytest.fixture
 async def checks(stores: Stores) -> AsyncIterator[ReplicaSetChecks]:
-    checks = ReplicaSetChecks(stores, lambda: stores.now_ms)  # type: ignore[arg-type]
+    checks = ReplicaSetChecks(stores, stores.faults, lambda: stores.now_ms)  # type: ignore[arg-type]
     yield checks
     await checks.close()
 
@@ -130,11 +134,11 @@ async def test_hanging_member_does_not_delay_readiness(checks, stores, monkeypat
 async def test_doctor_reports_copies(checks, stores, answer, ok, detail):
     stores.answer = answer
 
-    copies, unknown, machines = await checks.findings()
+    copies, *others = await checks.findings()
 
     assert copies.ok is ok
     assert detail in copies.detail
-    assert (unknown.ok, machines.ok) == (True, True)
+    assert [finding.ok for finding in others] == [True] * 3
 
 
 async def test_doctor_reports_unknown_replicas_and_shared_machines(checks, stores):
@@ -142,7 +146,16 @@ async def test_doctor_reports_unknown_replicas_and_shared_machines(checks, store
     addresses = ("10.0.0.1:6379", "10.0.0.1:6380", "[::1]:6379")
     stores.answer = status(*states, addresses=addresses, strangers=("10.0.0.9:6379",))
 
-    _, unknown, machines = await checks.findings()
+    _, _, unknown, machines = await checks.findings()
 
     assert (unknown.ok, unknown.detail) == (False, "10.0.0.9:6379")
     assert (machines.ok, machines.detail) == (None, "3 stores on 2 hosts")
+
+
+async def test_doctor_reports_settings_of_members(checks, stores):
+    stores.wrong = ["appendfsync everysec, not always"]
+
+    _, settings, *_ = await checks.findings()
+
+    assert settings.ok is False
+    assert settings.detail.startswith("store-1:6379 has appendfsync everysec, not always; store-2")
