@@ -296,7 +296,6 @@ async def open_storage(
             provisioner=provisioner,
             resharder=resharder,
             clock=clock,
-            limits=limits,
             memory_guard=memory_guard,
         )
         streams = Streams(

@@ -9,8 +9,9 @@ An append script rejects rather than guesses. Each rejection has one remedy, and
 
 A log that Postgres has closed is closed in the hot store whenever it is created or advanced, so that a store that lost
 this state takes no records for it either. So an offset that may once have been assigned is never assigned again (S1),
-whatever the hot store lost. Reservations run ahead of the log by a minute of its rate; an append seldom waits for one.
-Logs that need one at the same time share a transaction, so that many cold logs do not take all connections to Postgres.
+whatever the hot store lost. Reservations run ahead of the log by an hour of its rate at least, so that appends go on
+while Postgres is away. Logs that need one at the same time share a transaction, so that many cold logs do not take all
+connections to Postgres.
 """
 
 import asyncio
@@ -25,7 +26,7 @@ from storage.concurrency.bounded_cache import BoundedCache
 from storage.concurrency.single_flight import SingleFlight
 from storage.domain import limits
 from storage.domain.clock import Clock
-from storage.domain.errors import StorageUnavailable
+from storage.domain.errors import MillstreamError, StorageUnavailable
 from storage.domain.limits import Limits
 from storage.domain.log.address import LogAddress
 from storage.domain.names import LogId
@@ -51,10 +52,15 @@ class LogDeleted(Exception):
     """The log was deleted: a definition of it that is still in use is stale."""
 
 
-class _Reserved(msgspec.Struct):
-    """The last reservation this process made for a log."""
+class _LastReservation(msgspec.Struct, frozen=True):
+    """The last reservation of this process for a log, or the one that it found.
+
+    `next_offset`: of the log at that time.
+    """
 
     amount: int
+    next_offset: int
+    store_epoch: int
     at_ms: int
 
 
@@ -76,9 +82,10 @@ class LogProvisioner:
         self._openings: Batcher[OpenRequest, Reservation | None] = Batcher(reservations.open_logs)
         self._ceilings: Batcher[CeilingRequest, int | None] = Batcher(reservations.raise_ceilings)
         self._remedies = SingleFlight[LogId, None]()
-        self._reserved: BoundedCache[LogId, _Reserved] = BoundedCache(
+        self._reserved: BoundedCache[LogId, _LastReservation] = BoundedCache(
             limits.RESERVATIONS_CACHED_MAX
         )
+        self._retry_at_ms = 0
 
     @property
     def store_epoch(self) -> int:
@@ -162,7 +169,7 @@ class LogProvisioner:
         )
 
     async def _reservation(self, log: LogAddress, hot_next: int | None, lost: bool) -> Reservation:
-        amount = self._amount(log.log_id)
+        amount = self._limits.reservation_offsets_min
         request = OpenRequest(log.log_id, self.store_epoch, hot_next, amount, lost)
         try:
             reservation = await self._openings.submit(request)
@@ -171,6 +178,7 @@ class LogProvisioner:
             raise
         if reservation is None:
             raise LogDeleted
+        self._remember(log.log_id, amount, reservation.next, request.store_epoch)
         return reservation
 
     async def _is_there(self, log: LogAddress) -> bool:
@@ -181,30 +189,56 @@ class LogProvisioner:
         return True
 
     async def _reserve(self, log: LogAddress, next_offset: int) -> None:
-        epoch = self.store_epoch
-        at_least = next_offset + limits.BATCH_RECORDS_MAX + self._amount(log.log_id)
+        epoch, amount = self.store_epoch, self._amount(log.log_id, next_offset)
+        at_least = next_offset + limits.BATCH_RECORDS_MAX + amount
         ceiling = await self._ceilings.submit(CeilingRequest(log.log_id, epoch, at_least))
         if ceiling is None:
             await self._epoch.refresh(epoch)
             return
         await self._hot.raise_ceiling(log, ceiling, epoch)
+        self._remember(log.log_id, amount, next_offset, epoch)
 
-    def _amount(self, log_id: LogId) -> int:
-        """Return the offsets to reserve: a minute's worth.
+    def _amount(self, log_id: LogId, next_offset: int) -> int:
+        """Return the offsets to reserve: two hours' at the rate since the last reservation.
 
-        Twice the last amount when that was used up sooner, half when much later.
+        More are reserved when half of them are used up, so an hour's are left at any time. A new epoch begins with a jump,
+        which is no rate.
         """
-        now_ms, last = self._clock.now_ms(), self._reserved.get(log_id)
-        amount = self._limits.reservation_offsets_min
-        if last is not None and now_ms - last.at_ms < limits.RESERVATION_MS:
-            amount = max(amount, 2 * last.amount)
-        elif last is not None:
-            amount = max(amount, last.amount // 2)
-        self._reserved[log_id] = _Reserved(amount, now_ms)
-        return amount
+        last = self._reserved.get(log_id)
+        if last is None or last.store_epoch != self.store_epoch:
+            return self._limits.reservation_offsets_min
+        elapsed_ms = max(self._clock.now_ms() - last.at_ms, limits.SECOND_MS)
+        used = max(next_offset - last.next_offset, 0)
+        amount = 2 * used * self._limits.reservation_ms // elapsed_ms
+        amount = max(amount, self._limits.reservation_offsets_min)
+        return min(amount, limits.RESERVATION_OFFSETS_MAX)
+
+    def _remember(
+        self, log_id: LogId, amount: int, next_offset: int, store_epoch: int
+    ) -> _LastReservation:
+        """Remember a reservation that stands: one that was refused says nothing about the rate."""
+        now_ms = self._clock.now_ms()
+        last = _LastReservation(amount, next_offset, store_epoch, now_ms)
+        self._reserved[log_id] = last
+        return last
 
     def reserve_ahead(self, log: LogAddress, next_offset: int, left: int) -> None:
-        """Reserve ahead after an append when half of a reservation is used up."""
-        if left >= self._limits.reservation_offsets_min // 2 or log.log_id in self._remedies:
+        """Reserve ahead after an append when half of a reservation is used up.
+
+        While Postgres refuses, once a second.
+        """
+        last = self._reserved.get(log.log_id)
+        if last is None:
+            amount = max(left, self._limits.reservation_offsets_min)
+            last = self._remember(log.log_id, amount, next_offset, self.store_epoch)
+        if left >= last.amount // 2 or log.log_id in self._remedies:
             return
-        self._remedies.begin(log.log_id, lambda: self._reserve(log, next_offset))
+        if self._clock.now_ms() >= self._retry_at_ms:
+            self._remedies.begin(log.log_id, lambda: self._try_reserve(log, next_offset))
+
+    async def _try_reserve(self, log: LogAddress, next_offset: int) -> None:
+        try:
+            await self._reserve(log, next_offset)
+        except MillstreamError:
+            self._retry_at_ms = self._clock.now_ms() + limits.RESERVATION_RETRY_MS
+            raise

@@ -126,7 +126,7 @@ class Queues:
     async def _send_part(self, queue: Queue, part: SendPart) -> list[SentMessage]:
         epoch, now = self._provisioner.store_epoch, self._clock.script_time()
         sent: PartSent = await self._hot.send(queue, part, epoch, now)
-        if sent.messages and sent.left < self._limits.reservation_offsets_min // 2:
+        if sent.messages:
             self._provisioner.reserve_ahead(
                 address_of(queue), sent.messages[-1].offset + 1, sent.left
             )

@@ -21,7 +21,6 @@ from storage.domain.errors import (
     MillstreamError,
     StorageUnavailable,
 )
-from storage.domain.limits import Limits
 from storage.domain.log.address import LogAddress
 from storage.domain.log.record_batch import Record
 from storage.domain.names import StreamName
@@ -106,7 +105,6 @@ class Appender:
     _provisioner: LogProvisioner
     _resharder: Resharder
     _clock: Clock
-    _limits: Limits
     _memory_guard: MemoryGuard
 
     async def append(
@@ -322,8 +320,7 @@ class Appender:
 
     def note(self, log: LogAddress, part: AppendPart, done: PartAppended) -> None:
         """Reserve offsets for the next append once fewer than half a reservation are left."""
-        if done.left < self._limits.reservation_offsets_min // 2:
-            self._provisioner.reserve_ahead(log, done.offset + len(part.records), done.left)
+        self._provisioner.reserve_ahead(log, done.offset + len(part.records), done.left)
 
     def _begin(
         self, log: LogAddress, part: AppendPart, indexed: bool

@@ -23,7 +23,9 @@ PROCESSES = 2
 ANSWER_S = 8.0
 RETRY_S = 0.2
 _PAUSE_S = 0.15
-LIMITS = Limits(reservation_offsets_min=20)  # small, so that schedules reach the ceilings
+LIMITS = Limits(
+    reservation_offsets_min=20, reservation_ms=0
+)  # small, so that schedules reach the ceilings
 _SETTINGS = StorageSettings(
     redis_url="redis://simulated",
     database_url="postgresql://simulated/simulated",

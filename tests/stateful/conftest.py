@@ -104,7 +104,9 @@ def bench(
     simulated_or_real = _simulated_stores(database_url) if is_simulated else nullcontext(Stores())
     store_settings = StorageSettings(redis_url=redis_url, database_url=database_url)
     clock = ManualClock()
-    limits = Limits(reservation_offsets_min=20)  # small, so that examples reach their ceilings
+    limits = Limits(
+        reservation_offsets_min=20, reservation_ms=0
+    )  # small, so that examples reach their ceilings
     with (
         simulated_or_real as stores,
         asyncio.Runner(loop_factory=VirtualLoop if is_simulated else None) as runner,

@@ -55,7 +55,9 @@ class TwoTiers:
         self.storage = self.open()
 
     def open(self) -> Storage:
-        limits_ = Limits(reservation_offsets_min=20)  # small, so that examples reach their ceilings
+        limits_ = Limits(
+            reservation_offsets_min=20, reservation_ms=0
+        )  # small, so that examples reach their ceilings
         self._opened = open_storage(self.stores, clock=self.clock, limits=limits_)
         return self.run(self._opened.__aenter__())
 

@@ -46,6 +46,7 @@ class Limits(msgspec.Struct, frozen=True):
     replicas_confirm_ms_max: int = REPLICAS_CONFIRM_MS_MAX
     hold_back_ms: int = HOLD_BACK_MS
     reservation_offsets_min: int = RESERVATION_OFFSETS_MIN
+    reservation_ms: int = RESERVATION_MS
     waiters_max: int = WAITERS_MAX
     hello_ms_max: int = HELLO_MS_MAX
     push_heartbeat_ms: int = PUSH_HEARTBEAT_MS

@@ -341,7 +341,9 @@ async def test_idempotency_keys_of_idle_log_expire(storage, redis_url):
 
 
 async def test_offsets_are_reserved_ahead_of_fast_log(redis_url, database_url):
-    async with opened(redis_url, database_url, reservation_offsets_min=10) as storage:
+    async with opened(
+        redis_url, database_url, reservation_offsets_min=10, reservation_ms=0
+    ) as storage:
         for _ in range(20):
             await storage.streams.append(CLICKS, [Record(b"x")] * 25)
 

@@ -220,7 +220,9 @@ async def deployment(folder, database_url, durability="always"):
     """Open the engines over a store with a data directory of its own."""
     with running_valkey(folder, durability=durability) as url:
         settings = StorageSettings(redis_url=url, database_url=database_url, durability=durability)
-        async with open_storage(settings, limits=Limits(reservation_offsets_min=100)) as storage:
+        async with open_storage(
+            settings, limits=Limits(reservation_offsets_min=100, reservation_ms=0)
+        ) as storage:
             yield storage
 
 
