@@ -1,8 +1,9 @@
 """Settings of storage, which the API reads from the environment and passes in."""
 
+import re
 from collections.abc import Collection
 from typing import Literal
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import parse_qsl, unquote, urlencode, urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -12,6 +13,8 @@ from storage.domain.sentinel_url import is_sentinel_url, parse_sentinel_url
 
 Durability = Literal["always", "everysec", "replicated"]
 ReplicatedBy = Literal["members", "engine"]
+
+_HOST = re.compile(r"(\[[^\[\]]+\]|[^:\[\]]+)(?::([0-9]{1,5}))?")
 
 S3_OPTIONS = ("region", "endpoint_override", "scheme")
 """Options of a bucket in the query of an archive's URL."""
@@ -104,9 +107,37 @@ def check_database_url(url: str) -> None:
 
     A driver in the scheme, as SQLAlchemy has it, is ignored.
     """
-    kind, _, rest = url.partition("://")
+    kind, _, rest = hosts_as_parameters(url).partition("://")
     address = f"{kind.partition('+')[0]}://{rest}"
     _check(address, ("postgresql", "postgres"), "postgresql://user:password@host:5432/database")
+
+
+def hosts_as_parameters(url: str) -> str:
+    """Write several hosts of a Postgres address as parameters, which every driver accepts.
+
+    `//u:p@a:1,b/db` becomes `//u:p@/db?host=a,b&port=1,5432`; other addresses stay. Raises ValueError.
+    """
+    scheme, _, rest = url.partition("://")
+    end = next((index for index, sign in enumerate(rest) if sign in "/?#"), len(rest))
+    user, separator, hosts = rest[:end].rpartition("@")
+    if "," not in hosts:
+        return url
+    addresses = [_HOST.fullmatch(address) for address in hosts.split(",")]
+    if not all(addresses):
+        raise ValueError(
+            "cannot be parsed: use postgresql://user:password@one:5432,two:5432/database"
+        )
+    pairs = [address.groups() for address in addresses if address]
+    path, _, query = rest[end:].partition("?")
+    parameters = {
+        "host": ",".join(unquote(host).strip("[]") for host, _ in pairs),
+        "port": ",".join(port or "5432" for _, port in pairs),
+    }
+    if any(name in parameters for name, _ in parse_qsl(query)):
+        raise ValueError("the address and its parameters both have hosts or ports: use one of them")
+    return (
+        f"{scheme}://{user}{separator}{path}?{urlencode(parameters)}{'&' if query else ''}{query}"
+    )
 
 
 def check_archive_url(url: str) -> None:

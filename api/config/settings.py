@@ -116,7 +116,7 @@ class Settings(BaseSettings):
     database_url: SecretStr | None = Field(
         default=None,
         validation_alias=AliasChoices("MILLSTREAM_DATABASE_URL", "DATABASE_URL", "database_url"),
-        description="External Postgres: postgresql://. If unset, `millstream up` starts one.",
+        description="External Postgres: postgresql://, with several hosts separated by commas if it fails over. If unset, `millstream up` starts one.",
     )
     archive_url: str | None = Field(
         default=None,

@@ -33,7 +33,7 @@ from storage.domain.errors import (
     ValidationFailed,
 )
 from storage.domain.histogram import LatencyBuffer
-from storage.settings import InvalidUrl, StorageSettings
+from storage.settings import InvalidUrl, StorageSettings, hosts_as_parameters
 
 _DRIVER = "postgresql+psycopg"
 _REPLY_SECONDS = limits.POSTGRES_REPLY_MS_MAX / limits.SECOND_MS
@@ -206,7 +206,7 @@ def conninfo(url: str) -> str:
 
 
 def _parsed(url: str) -> URL:
-    return make_url(url).set(drivername=_DRIVER)
+    return make_url(hosts_as_parameters(url)).set(drivername=_DRIVER)
 
 
 @contextmanager

@@ -4,6 +4,7 @@ import asyncio
 import gc
 import warnings
 from collections.abc import AsyncIterator
+from urllib.parse import quote, urlsplit
 
 import psycopg
 import pytest
@@ -14,6 +15,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from storage.concurrency.tasks import end
 from storage.domain.errors import OutcomeUnknown, StorageBusy, StorageUnavailable
 from storage.postgres.database import Database, conninfo, driver_url, open_database
+from storage.postgres.listener import Listener, running
 from storage.settings import StorageSettings
 
 ADD = text("insert into namespaces (name, account_id) values ('acme', '123456789012')")
@@ -191,6 +193,22 @@ def test_driver_url_keeps_everything_but_scheme():
             {"user": "me", "host": "/my data/ü #1%/it's", "port": "5432", "dbname": "db"},
         ),
         (
+            "postgresql://me:p%40s@a:1,b,[::1]:3/db?target_session_attrs=read-write&sslmode=require",
+            {
+                "user": "me",
+                "password": "p@s",
+                "host": "a,b,::1",
+                "port": "1,5432,3",
+                "dbname": "db",
+                "target_session_attrs": "read-write",
+                "sslmode": "require",
+            },
+        ),
+        (
+            "postgresql://a,b",
+            {"host": "a,b", "port": "5432,5432"},
+        ),
+        (
             "postgresql://me@/db?host=a:1&host=b:2&target_session_attrs=read-write",
             {
                 "user": "me",
@@ -204,6 +222,23 @@ def test_driver_url_keeps_everything_but_scheme():
 )
 def test_conninfo_matches_sqlalchemy_url(url, options):
     assert conninfo_to_dict(conninfo(url)) == options
+
+
+@pytest.mark.parametrize(
+    "spelling", ["{user}@{dead},{live}{path}", "{user}@{path}?host={dead},{live}"]
+)
+async def test_dead_host_of_several_is_passed_over(database_url, spelling):
+    parts, options = urlsplit(database_url), conninfo_to_dict(conninfo(database_url))
+    hosts = {"dead": quote("/nowhere", safe=""), "live": quote(str(options["host"]), safe="")}
+    address = spelling.format(user=options["user"], path=parts.path, **hosts)
+    settings = StorageSettings(redis_url="redis://unused", database_url=f"postgresql://{address}")
+    listener = Listener(settings.database_url)
+
+    async with open_database(settings) as database, running(listener):
+        await database.ping()
+        await listener.attempted()
+
+        assert listener.listening
 
 
 async def backend_pid(database: Database) -> int:

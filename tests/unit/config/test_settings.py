@@ -41,6 +41,8 @@ def test_valid_redis_url_is_accepted(url):
         "postgresql://host/db?sslmode=verify-full",
         "postgresql:///db?host=/run/postgres",
         "postgresql+asyncpg://u@[::1]:5432/db",
+        "postgresql://u:p@pg-1:5432,pg-2,[::1]:5433/db?target_session_attrs=read-write",
+        "postgresql://u:p@/db?host=pg-1,pg-2&port=5432,5432&target_session_attrs=read-write",
     ],
 )
 def test_valid_postgres_url_is_accepted(url):
@@ -58,6 +60,9 @@ def test_valid_postgres_url_is_accepted(url):
         ("DATABASE_URL", "postgresql://u:hush@x@host/db", "setting database_url: cannot be"),
         ("DATABASE_URL", "postgresql://u:hush#x@host/db", "setting database_url: cannot be"),
         ("DATABASE_URL", "postgresql://u:hush@host:abc/db", "setting database_url: cannot be"),
+        ("DATABASE_URL", "postgresql://u:hush@one,two:abc/db", "setting database_url: cannot be"),
+        ("DATABASE_URL", "postgresql://u:hush@one,/db", "setting database_url: cannot be"),
+        ("DATABASE_URL", "postgresql://u:hush@a,b/db?host=c", "setting database_url: the address"),
         ("DATABASE_URL", "host=db password=hush", "setting database_url: use postgresql://"),
         ("DATABASE_URL", "mysql://u:hush@host/db", "setting database_url: use postgresql://"),
         ("MILLSTREAM_ARCHIVE_URL", "ftp://u:hush@host/x", "setting archive_url: use file"),
