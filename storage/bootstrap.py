@@ -23,6 +23,7 @@ from storage.catalog.account_settings import AccountSettingsStore
 from storage.catalog.catalog import Catalog, WriteTombstones, open_catalog
 from storage.catalog.namespaces import Namespaces
 from storage.catalog.search import CatalogSearch
+from storage.catalog.witness import CatalogWitness
 from storage.concurrency.isolation import Isolation
 from storage.concurrency.tasks import in_background
 from storage.domain.access.egress import Egress
@@ -33,7 +34,7 @@ from storage.domain.names import LogId
 from storage.domain.presence import LeaseStore
 from storage.groups.engine import Groups
 from storage.hot_store.wakeups import Wakeups
-from storage.hot_store_bootstrap import open_hot_store
+from storage.hot_store_bootstrap import open_hot_store, open_servers
 from storage.jobs import Jobs
 from storage.log.provisioner import LogProvisioner
 from storage.log.queue_executor import QueueExecutor
@@ -208,12 +209,16 @@ async def open_storage(
         provisioner = LogProvisioner(logs, epoch, Reservations(database), clock, limits)
         stack.push_async_callback(provisioner.close)
         write_tombstones = _tombstone_writer(logs)
+        witness = CatalogWitness(store, database)
+        database.before_catalog_change = witness.raise_version
+        listener.trust(store.catalog_version, settings.postgres_grace_ms)
         credentials = Credentials(database, listener, clock, box)
         webhook_changes = WebhookChanges(listener)
         catalog = await stack.enter_async_context(
             open_catalog(database, listener, clock, write_tombstones)
         )
         stack.push_async_callback(credentials.close)
+        await stack.enter_async_context(in_background(credentials.keep_warm(), "warm-credentials"))
         wakeups = await stack.enter_async_context(_open_wakeups(nodes, limits))
         namespaces = catalog.namespaces
         memory_guard = MemoryGuard(store, namespaces)
@@ -349,6 +354,7 @@ async def open_storage(
             clock=clock,
         )
         stack.push_async_callback(sources.close)
+        await stack.enter_async_context(in_background(sources.keep_warm(), "warm-sources"))
         source_transfer = SourceTransfer(
             sources=sources,
             outboxes=outboxes,
@@ -467,13 +473,14 @@ async def open_storage(
                 isolation=isolation,
             ),
             time_series=TimeSeriesQuery(hot_series, sampler, catalog, groups, clock),
-            store_metrics=StoreMetrics(database, pipeline.timings, pipeline.errors),
+            store_metrics=StoreMetrics(database, pipeline.timings, pipeline.errors, listener),
             stores=store_admin,
-            health=HealthChecks(store, database, clock, settings, replica_set_checks),
+            health=HealthChecks(store, database, clock, settings, listener, replica_set_checks),
             maintenance=Maintenance(
                 logs=logs,
                 store=store,
                 identities=identities,
+                witness=witness,
                 catalog=catalog,
                 leases={
                     LeaseStore.HOT_STORE: RedisLeaseStore(pipeline, clock),
@@ -491,7 +498,9 @@ async def open_credentials(settings: StorageSettings) -> AsyncGenerator[Credenti
 
     Announcements of other processes are not received; they receive those of this one.
     """
-    async with open_database(settings) as database:
+    async with open_database(settings) as database, open_servers(settings) as servers:
+        witness = CatalogWitness(servers, database)
+        database.before_catalog_change = witness.raise_version
         box = SecretBox(settings.secret_keys)
         credentials = Credentials(database, Listener(settings.database_url), SystemClock(), box)
         try:

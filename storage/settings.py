@@ -7,6 +7,7 @@ from urllib.parse import parse_qsl, unquote, urlencode, urlsplit
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from storage.domain import limits
 from storage.domain.member_urls import has_several_hosts, member_addresses
 from storage.domain.replica_set import majority
 from storage.domain.sentinel_url import is_sentinel_url, parse_sentinel_url
@@ -41,6 +42,7 @@ class StorageSettings(BaseModel):
     min_insync_replicas: int | None = None
     replicated_by: ReplicatedBy = "members"
     postgres_connections_max: int = 8
+    postgres_grace_ms: int = limits.POSTGRES_GRACE_MS
     archive_url: str | None = None
     secret_keys: tuple[str, ...] = Field(default=(), repr=False)
     webhook_allow: tuple[str, ...] = ()

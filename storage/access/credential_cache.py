@@ -5,7 +5,8 @@ Checking a cached credential costs nothing. Entries are kept current like defini
 time with all other ids that are not cached yet.
 """
 
-from collections.abc import Awaitable, Callable, Hashable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Hashable, Sequence
+from contextlib import suppress
 from typing import TypeVar
 
 import msgspec
@@ -17,6 +18,7 @@ from storage.concurrency.last_used import LastUsedWriter
 from storage.domain import limits
 from storage.domain.access.credentials import Credential, CredentialKind, could_be_id, parse_key
 from storage.domain.clock import Clock
+from storage.domain.errors import SecretsOff, SecretUnreadable
 from storage.postgres.listener import Listener
 from storage.postgres.repositories.credentials import CredentialRows, StoredCredential
 
@@ -42,6 +44,7 @@ def authentication_cache(
         clock,
         limits.CREDENTIALS_CACHED_MAX,
         limits.CREDENTIAL_AGE_MS_MAX,
+        is_vouched=lambda: listener.is_vouched,
     )
 
 
@@ -72,6 +75,14 @@ class CredentialCache:
         """Return the cache entry of an id, with its own expiry; a credential may expire before that."""
         self.invalidate = self._cache.invalidate
         self.invalidate_all = self._cache.invalidate_all
+
+    def note_new(self, credential_id: str) -> None:
+        """Have a new credential cached soon; until now its id may have been unknown."""
+        entry = self._cache.entry(credential_id)
+        if entry is None:
+            self._cache.note_new(credential_id)
+        elif entry.value.credential is None:
+            self.invalidate(credential_id)
 
     def cached(self, credential_id: str) -> Credential | None:
         """Return the credential if it is cached and live."""
@@ -105,6 +116,15 @@ class CredentialCache:
         key_id, secret = parsed
         credential = await self.find(key_id)
         return credential if (credential or _NO_CREDENTIAL).is_verified_by(secret) else None
+
+    async def keep_warm(self) -> None:
+        """Keep every credential that may be live cached, until cancelled."""
+        await self._cache.keep_warm(self._read_all)
+
+    async def _read_all(self) -> AsyncIterator[tuple[str, CachedCredential]]:
+        async for stored in self._rows.every_live(self._clock.now_ms()):
+            with suppress(SecretsOff, SecretUnreadable):
+                yield stored.issued.id, CachedCredential(self._opened(stored))
 
     async def close(self) -> None:
         """Stop the reads in progress, and write when credentials were last used."""

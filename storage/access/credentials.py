@@ -51,6 +51,7 @@ from storage.postgres.repositories.credentials import (
     LockedFamily,
     Place,
     StoredCredential,
+    announced_new,
 )
 from storage.postgres.repositories.sessions import announced_session
 
@@ -80,6 +81,8 @@ class Credentials:
         """Return the credential of an id if it is cached in this process, and live."""
         self.entry = self._cache.entry
         """Return this process's cache entry of an id, or None; the entry has its own expiry."""
+        self.keep_warm = self._cache.keep_warm
+        """Keep every credential that may be live cached, until cancelled."""
         self.used = self._cache.used
         """Record that the credential of an id authenticated a caller now; written later."""
         self._sessions = SessionStore(database, self._cache, listener, clock)
@@ -313,11 +316,12 @@ class Credentials:
     # Announcements
 
     def _on_announced(self, payload: str) -> None:
-        digest = announced_session(payload)
-        if digest is None:
-            self._changed(payload)
-        else:
+        if (digest := announced_session(payload)) is not None:
             self._sessions.invalidate(digest)
+        elif (new_id := announced_new(payload)) is not None:
+            self._cache.note_new(new_id)
+        else:
+            self._changed(payload)
 
     def _changed(self, credential_id: str) -> None:
         self._cache.invalidate(credential_id)

@@ -1,6 +1,6 @@
 """Definitions read by name through a cache, which announcements keep current."""
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import AsyncIterator, Callable, Hashable, Sequence
 from typing import Any, Generic, TypeVar
 
 import msgspec
@@ -41,7 +41,12 @@ class CachedDefinitions(Generic[N, D]):
             batch_max=limits.DEFINITION_BATCH_NAMES_MAX,
             backlog_max=limits.DEFINITION_BACKLOG_MAX,
         )
-        self._cache = DefinitionCache(self._reads.submit, lambda: listener.listening, clock)
+        self._cache = DefinitionCache(
+            self._reads.submit,
+            lambda: listener.listening,
+            clock,
+            is_vouched=lambda: listener.is_vouched,
+        )
         self.get_cached = self._cache.get_cached
         """Return the definition if it is in the cache and young enough to act on."""
         self.get = self._cache.get
@@ -53,6 +58,14 @@ class CachedDefinitions(Generic[N, D]):
         self.on_invalidate = self._cache.on_invalidate
         """Called with each name that is dropped; with None when all are."""
         listener.subscribe(CHANNEL, self._on_change, self._cache.invalidate_all)
+
+    async def keep_warm(self) -> None:
+        """Keep every definition cached, until cancelled."""
+        await self._cache.keep_warm(self._read_all)
+
+    async def _read_all(self) -> AsyncIterator[tuple[N, D]]:
+        async for definition in self._table.every():
+            yield definition.name, definition
 
     def _on_change(self, payload: str) -> None:
         """Drop what an announcement, "<kind>:<namespace>/<name>", names."""

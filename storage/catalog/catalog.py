@@ -4,6 +4,7 @@ Reads come from a cache that announcements keep current (`storage.concurrency.de
 transaction in Postgres, and is visible to this process when the call returns.
 """
 
+import asyncio
 import logging
 from collections.abc import (
     AsyncGenerator,
@@ -24,6 +25,7 @@ from storage.catalog.definition_replica import DefinitionReplica
 from storage.catalog.definition_store import DefinitionRules, DefinitionStore
 from storage.catalog.namespaces import Namespaces
 from storage.catalog.namespaces import running as up_to_date
+from storage.concurrency.tasks import in_background
 from storage.domain import limits
 from storage.domain.clock import Clock
 from storage.domain.definitions import could_be_name, page_limit
@@ -209,13 +211,19 @@ class Catalog:
         With `stream_id`, only the stream of that id: a position belongs to one stream, and a name to one after another.
         Raises StreamNotFound, StreamRecreated.
         """
+        stream = self._stream_reader.get_cached(name) or self._cached_view(name)
         try:
-            stream = await self._stream_reader.get(name)
+            stream = stream or await self._stream_reader.get(name)
         except StreamNotFound:
             stream = _view(name, await self._queue_or_none(name, self.queue))
         if stream_id in (None, stream.stream_id):
             return stream
         return await self.fresh_stream(name, stream_id)
+
+    def _cached_view(self, name: StreamName) -> Stream | None:
+        """Return the view of a cached queue, for which no stream need be looked for."""
+        queue = self.cached_queue(QueueName(name.name, name.namespace))
+        return view_of(queue) if queue is not None and queue.spec.stream_view else None
 
     async def fresh_stream(self, name: StreamName, stream_id: LogId | None = None) -> Stream:
         """Return the stream, or a queue's view of that name, as Postgres has it now.
@@ -358,6 +366,10 @@ class Catalog:
             facts = {"count": len(log_ids), "reason": error.detail}
             logger.warning("tombstone_deferred", extra=facts)
 
+    async def keep_warm(self) -> None:
+        """Keep every definition cached, until cancelled."""
+        await asyncio.gather(self._queue_reader.keep_warm(), self._stream_reader.keep_warm())
+
     async def close(self) -> None:
         """Stop the reads in progress."""
         await self._queue_reader.close()
@@ -378,7 +390,10 @@ async def open_catalog(
     async with running(listener):
         await listener.attempted()
         try:
-            async with up_to_date(catalog.namespaces):
+            async with (
+                in_background(catalog.keep_warm(), "warm-catalog"),
+                up_to_date(catalog.namespaces),
+            ):
                 yield catalog
         finally:
             await catalog.close()

@@ -6,6 +6,8 @@ from contextlib import asynccontextmanager, contextmanager
 from itertools import islice
 from typing import Any, TypeVar
 
+from storage.domain.errors import StorageBusy, StorageFull, StorageUnavailable
+
 Answer = TypeVar("Answer")
 Item = TypeVar("Item")
 
@@ -40,10 +42,18 @@ async def in_background(work: Coroutine[Any, Any, object], name: str) -> AsyncGe
 
 @contextmanager
 def finally_call(work: Callable[[Answer], object], argument: Answer) -> Iterator[None]:
-    """Call `work` at the end of the block, also if the block failed."""
+    """Call `work` at the end of the block, also if it failed, unless the store refused it.
+
+    Then nothing happened; what is cached must outlive an outage in which somebody tries to change it.
+    """
     try:
         yield
-    finally:
+    except (StorageUnavailable, StorageBusy, StorageFull):
+        raise
+    except BaseException:
+        work(argument)
+        raise
+    else:
         work(argument)
 
 

@@ -55,6 +55,17 @@ class HotServers(Protocol):
         """Increment the beacons, and return the lowest."""
         ...
 
+    async def catalog_version(self) -> int:
+        """Return the version of the catalog that the store has; 0 for none."""
+        ...
+
+    async def raise_catalog_version(self, at_least: int) -> int:
+        """Raise the version of the catalog by 1, or more to reach `at_least`; return it.
+
+        One caller at a time.
+        """
+        ...
+
     async def ping(self) -> str:
         """Return 'ok', or the problem: a full disk makes even PING fail."""
         ...

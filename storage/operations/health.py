@@ -15,9 +15,13 @@ from storage.hot_store.servers import HotServers
 from storage.operations.diagnostics import Diagnostic
 from storage.operations.replica_set_checks import ReplicaSetChecks
 from storage.postgres.database import Database
+from storage.postgres.listener import Listener
 from storage.postgres.queries import query
 from storage.postgres.schema_revision import head, is_supported, read_revision
 from storage.settings import StorageSettings
+
+AWAY = "away, serving what is known"
+"""Check of Postgres in an outage that is outlived: the process is ready."""
 
 _CHECK_S = 1.0
 _SKEW_MS_MAX = 1_000
@@ -35,11 +39,17 @@ class HealthChecks:
     _database: Database
     _clock: Clock
     _settings: StorageSettings
+    _listener: Listener
     _replica_set: ReplicaSetChecks | None = None
     _was_at_head: bool = attrs.field(default=False, init=False)
 
+    @property
+    def is_postgres_away(self) -> bool:
+        """Return whether Postgres is away, and what is cached serves in its place."""
+        return self._listener.is_vouched
+
     async def check(self) -> dict[str, str]:
-        """Map the name of each check to 'ok' or the problem; each takes a second at most."""
+        """Map the name of each check to 'ok', AWAY or the problem; each takes a second at most."""
         checks: dict[str, Callable[[], Awaitable[str]]] = {
             "redis": self._hot,
             "postgres": self._postgres,
@@ -56,7 +66,12 @@ class HealthChecks:
         return await self._store.ping()
 
     async def _postgres(self) -> str:
-        await self._database.ping()
+        try:
+            await self._database.ping()
+        except MillstreamError:
+            if not self.is_postgres_away:
+                raise
+            return AWAY
         return "ok"
 
     async def _migrations(self) -> str:
@@ -65,6 +80,8 @@ class HealthChecks:
         A process that had its schema continues while a newer version migrates to its own: migrations only add. A process that
         starts on a newer schema does not.
         """
+        if self.is_postgres_away:
+            return "ok"
         revision, expected = await read_revision(self._database), head()
         self._was_at_head = self._was_at_head or revision == expected
         if revision == expected or (self._was_at_head and not is_supported(revision)):

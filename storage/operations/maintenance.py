@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable, Mapping
 import attrs
 
 from storage.catalog.catalog import Catalog
+from storage.catalog.witness import CatalogWitness
 from storage.concurrency.isolation import Isolation
 from storage.concurrency.leader_election import LeaderElection, LeaderLeases
 from storage.domain import limits
@@ -26,6 +27,7 @@ class Maintenance:
     _logs: LogStore
     _store: HotServers
     _identities: StoreIdentities
+    _witness: CatalogWitness
     _catalog: Catalog
     _leases: Mapping[LeaseStore, LeaderLeases]
     _isolation: Isolation
@@ -38,12 +40,13 @@ class Maintenance:
     async def advance_marker(self) -> None:
         """Advance the restore marker in the hot store, then in Postgres.
 
-        A store restored from a copy is behind.
+        A store restored from a copy is behind. The catalog's version becomes the same in both.
         """
         if self._epoch is None:
             self._epoch = (await self._identities.read()).epoch
         if not await self._identities.beat(await self._store.beat(), epoch=self._epoch):
             self._epoch = None  # the store was replaced: the next round reads its epoch
+        await self._witness.level()
 
     async def tombstone_deleted(self) -> int:
         """Write tombstones of deleted logs again; delete those too old for any cache.

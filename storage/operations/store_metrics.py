@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 from storage.domain.histogram import LatencyBuffer
 from storage.postgres.database import Database
+from storage.postgres.listener import Listener
 
 
 class StoreMetrics:
@@ -14,11 +15,17 @@ class StoreMetrics:
         database: Database,
         redis: Mapping[str, LatencyBuffer],
         redis_errors: dict[str, int],
+        listener: Listener,
     ) -> None:
+        self._listener = listener
         self.redis = redis
         self.redis_errors = redis_errors
         self.postgres: Mapping[str, LatencyBuffer] = database.timings
         self._database = database
+
+    def is_postgres_away(self) -> bool:
+        """Return whether Postgres is away, and what is cached serves in its place."""
+        return self._listener.is_vouched
 
     def postgres_in_use(self) -> int:
         """Return the number of connections in use by transactions."""

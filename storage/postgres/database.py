@@ -6,7 +6,7 @@ A transaction that did not reach its commit has changed nothing, so any failure 
 
 import asyncio
 import select
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from time import perf_counter
 from typing import Any, cast
@@ -49,9 +49,15 @@ _UNSTORABLE_TEXTS = ("22021", "22P05")  # character_not_in_repertoire, untransla
 _UNSTORABLE = "A text contains NUL or half of a surrogate pair, which cannot be stored."
 _UNDEFINED_TABLE = "42P01"
 
+CHANGES_CATALOG = "changes_catalog"
+"""Key in the `info` of a session that changes a definition or a credential."""
+
 
 class Database:
     """Transactions, on at most as many connections as its engine's pool has."""
+
+    before_catalog_change: Callable[[AsyncSession], Awaitable[None]] | None = None
+    """Called at the end of a transaction that changes a definition or a credential."""
 
     def __init__(self, engine: AsyncEngine) -> None:
         self._engine = engine
@@ -120,6 +126,8 @@ class Database:
                 async with asyncio.timeout(limit_ms / limits.SECOND_MS):
                     yield session
                     await session.flush()
+                    if self.before_catalog_change and session.info.get(CHANGES_CATALOG):
+                        await self.before_catalog_change(session)
                 if dry_run:
                     return
                 with _translated(unknown):

@@ -19,7 +19,7 @@ from sqlmodel import col
 from storage.concurrency.bounded_cache import BoundedCache
 from storage.domain import limits
 from storage.domain.definitions import StoredDefinition
-from storage.postgres.database import Database
+from storage.postgres.database import CHANGES_CATALOG, Database
 from storage.postgres.queries import query
 from storage.postgres.rows import rows_of
 
@@ -35,8 +35,13 @@ _AFTER_EVERY_CHARACTER = "\x7f"  # names are printable ASCII
 _NO_TAGS: Mapping[str, str] = {}
 
 
-async def announce(session: AsyncSession, kind: str, name: object) -> None:
-    """Notify every process that a definition changed, once the transaction is committed."""
+async def announce(session: AsyncSession, kind: str, name: object, *, is_new: bool = False) -> None:
+    """Notify every process that a definition changed, once the transaction is committed.
+
+    A new one takes nothing away, and does not raise the catalog's version.
+    """
+    if not is_new:
+        session.info[CHANGES_CATALOG] = True
     announcement = {"channel": CHANNEL, "payload": f"{kind}:{name}"}
     await session.execute(query("notify"), announcement)
 
@@ -63,7 +68,7 @@ class LockedDefinition(Generic[D]):
         """Store the name's first definition."""
         values = self._table.values(definition)
         await self.session.execute(insert(self._table.table).values(**values))
-        await self.announce()
+        await self.announce(is_new=True)
 
     async def update(self, definition: D) -> None:
         """Store a later version."""
@@ -80,9 +85,9 @@ class LockedDefinition(Generic[D]):
         await self.session.execute(update(self._table.table).where(row).values(**values))
         await self.announce()
 
-    async def announce(self) -> None:
+    async def announce(self, *, is_new: bool = False) -> None:
         """Notify every process that the definition changed."""
-        await announce(self.session, self._table.kind, self._name)
+        await announce(self.session, self._table.kind, self._name, is_new=is_new)
 
 
 class DefinitionTable(ABC, Generic[N, D, L]):

@@ -4,23 +4,26 @@ Postgres keeps nothing for a disconnected listener. Subscribers are therefore no
 lost, and must then invalidate everything that an announcement could have changed.
 
     lost ──▶ restored ──▶ notified immediately, and everything is read again
+         ├─▶ the hot store has another version of the catalog than was heard of last ──▶ notified
          └─▶ not restored within a grace period ──▶ notified
 
-Within the grace period cached values stay in use, so that a restart of the database interrupts no message.
+Within the grace period cached values stay in use, so that an outage of the database interrupts no message. Any change
+that the process cannot hear of raises the version in the hot store first (`storage.catalog.witness`).
 """
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
 from typing import Any
 
 import psycopg
 from psycopg import AsyncConnection, sql
 
 from storage.concurrency.periodic import pause_seconds
-from storage.concurrency.tasks import in_background
+from storage.concurrency.tasks import end, in_background
 from storage.domain import limits
+from storage.domain.errors import MillstreamError
 from storage.postgres.database import connection_options, conninfo
 
 logger = logging.getLogger(__name__)
@@ -28,11 +31,17 @@ logger = logging.getLogger(__name__)
 _CHECK_SECONDS = limits.LISTEN_CHECK_MS / limits.SECOND_MS
 _REPLY_SECONDS = limits.POSTGRES_REPLY_MS_MAX / limits.SECOND_MS
 _GRACE_SECONDS = limits.LISTEN_GRACE_MS / limits.SECOND_MS
+_WITNESS_SECONDS = limits.CATALOG_WITNESS_MS / limits.SECOND_MS
 _BACKOFF_SECONDS = 0.1
 _BACKOFF_SECONDS_MAX = limits.LISTEN_BACKOFF_MS_MAX / limits.SECOND_MS
 
 OnChange = Callable[[str], None]
 OnLost = Callable[[], None]
+ReadVersion = Callable[[], Awaitable[int]]
+"""Returns the catalog's version in the hot store. Raises a MillstreamError."""
+
+CATALOG_VERSION_CHANNEL = "millstream_catalog_version"
+_SELECT_VERSION = "SELECT version FROM catalog_version"
 
 
 class Listener:
@@ -42,8 +51,27 @@ class Listener:
         self._conninfo = conninfo(url)
         self._channels: dict[str, list[tuple[OnChange, OnLost]]] = {}
         self._listening = False
-        self._loss_timer: asyncio.TimerHandle | None = None
+        self._outage: asyncio.Task[None] | None = None
+        self._version = 0
+        self._vouched_until_s = 0.0
+        self._read_version: ReadVersion | None = None
+        self._grace_s = _GRACE_SECONDS
         self._attempted = asyncio.Event()
+        self.subscribe(CATALOG_VERSION_CHANNEL, self._on_version, lambda: None)
+
+    def trust(self, read_version: ReadVersion, grace_ms: int) -> None:
+        """Put off the notification of a loss, for `grace_ms` at most, while the version stays.
+
+        To be called before the listener runs.
+        """
+        self._read_version, self._grace_s = read_version, grace_ms / limits.SECOND_MS
+
+    @property
+    def is_vouched(self) -> bool:
+        """True if no announcement can arrive, and none was missed as far as the hot store knows."""
+        if self._outage is None:
+            return False
+        return asyncio.get_running_loop().time() < self._vouched_until_s
 
     def subscribe(self, channel: str, on_change: OnChange, on_lost: OnLost) -> None:
         """Call `on_change(payload)` for each announcement, `on_lost()` when some may be missed.
@@ -85,6 +113,8 @@ class Listener:
         async with connection:
             for channel in self._channels:
                 await connection.execute(sql.SQL("LISTEN {}").format(sql.Identifier(channel)))
+            cursor = await connection.execute(_SELECT_VERSION)
+            [self._version] = await cursor.fetchone() or (0,)
             self.notify_loss()
             self._listening = True
             self._attempted.set()
@@ -107,18 +137,60 @@ class Listener:
         """Stop relying on announcements before anything else runs."""
         if self.listening:
             self._listening = False
-            loop = asyncio.get_running_loop()
-            self._loss_timer = loop.call_later(_GRACE_SECONDS, self.notify_loss)
+            self._vouch()
+            self._outage = asyncio.create_task(self._outlive(), name="postgres-outage")
+
+    def _vouch(self) -> None:
+        """Keep what is cached in use until the next answers of the hot store."""
+        self._vouched_until_s = asyncio.get_running_loop().time() + _GRACE_SECONDS
+
+    async def _outlive(self) -> None:
+        """Wait until the grace period is over, or the catalog has changed."""
+        try:
+            async with asyncio.timeout(self._grace_s):
+                await self._await_change()
+        except TimeoutError:
+            logger.warning("postgres_grace_ended")
+        except Exception:
+            logger.exception("catalog_witness_failed")
+        self.notify_loss()
+
+    async def _await_change(self) -> None:
+        """Ask the hot store until it has another version. No answer is no change, but for a while."""
+        if self._read_version is None:
+            await asyncio.sleep(_GRACE_SECONDS)
+            return
+        while True:
+            await asyncio.sleep(_WITNESS_SECONDS)
+            with suppress(MillstreamError, TimeoutError):
+                async with asyncio.timeout(_WITNESS_SECONDS):
+                    version = await self._read_version()
+                if version != self._version:
+                    facts = {"version": version, "expected": self._version}
+                    logger.warning("catalog_changed_in_outage", extra=facts)
+                    return
+                self._vouch()
+
+    def _on_version(self, payload: str) -> None:
+        self._version = max(self._version, int(payload))
 
     def notify_loss(self) -> None:
         """Notify all subscribers of a loss, if that is still pending."""
-        if self._loss_timer is None:
+        if self._outage is None:
             return
-        self._loss_timer.cancel()
-        self._loss_timer = None
+        outage, self._outage = self._outage, None
+        if outage is not asyncio.current_task():
+            outage.cancel()
         for subscribers in self._channels.values():
             for _, on_lost in subscribers:
                 on_lost()
+
+    async def close(self) -> None:
+        """Notify all subscribers that nothing is heard any longer, after `run` was cancelled."""
+        outage = self._outage
+        self.notify_loss()
+        if outage is not None:
+            await end(outage)
 
 
 async def _is_readable(file: int, within_s: float) -> bool:
@@ -141,7 +213,7 @@ async def running(listener: Listener) -> AsyncGenerator[Listener]:
         async with in_background(listener.run(), "postgres-listener"):
             yield listener
     finally:
-        listener.notify_loss()
+        await listener.close()
 
 
 def _keepalive_options() -> dict[str, Any]:

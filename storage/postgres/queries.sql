@@ -166,6 +166,17 @@ update deployment set store_term = store_term + 1
 returning store_term;
 
 
+-- name: lock_catalog_version
+-- Changes of the catalog commit in the order of their versions: whoever holds the row raises the version and commits. It
+-- waits for the hot store meanwhile, so this is not the row of the deployment, which a change of the primary updates.
+select version from catalog_version for update;
+
+
+-- name: store_catalog_version
+-- After lock_catalog_version, so it only rises.
+update catalog_version set version = :version;
+
+
 -- name: count_namespaces
 -- Two that are made at one moment may both see the last place: the limit is for memory, not for a tenant.
 select count(*) from namespaces;

@@ -125,6 +125,15 @@ class DeploymentRow(SQLModel, table=True):
     min_insync_replicas: int = Field(sa_type=Integer)
 
 
+class CatalogVersionRow(SQLModel, table=True):
+    """Version of the definitions and credentials (`storage.catalog.witness`); one row."""
+
+    __tablename__ = "catalog_version"
+
+    id: int | None = Field(default=None, primary_key=True, sa_type=Integer)
+    version: int = Field(sa_type=BigInteger)
+
+
 class StoreMemberRow(SQLModel, table=True):
     """A member of the replica set, `host:port`; ids rise in the order of addition."""
 

@@ -83,6 +83,18 @@ class RedisServers(HotServers):
     async def beat(self) -> int:
         return min(await self._all(HotServer.beat))
 
+    async def catalog_version(self) -> int:
+        return await (await self._first()).catalog_version()
+
+    async def raise_catalog_version(self, at_least: int) -> int:
+        return await (await self._first()).raise_catalog_version(at_least)
+
+    async def _first(self) -> HotServer:
+        """Return the master that has the plain key: one version is enough for all."""
+        masters = await self._nodes.masters()
+        url = masters[0].url if len(masters) == 1 else self._nodes.url_of(STORE_KEY.encode())
+        return HotServer(self._nodes.client(url))
+
     async def ping(self) -> str:
         answers = await self._all(HotServer.ping)
         return next((one for one in answers if one != "ok"), "ok")

@@ -1,7 +1,8 @@
 """Key layout of the hot store, defined here and nowhere else.
 
     ms:version                        the layout: 3 (2 had no parked groups, and no sizes of messages)
-    ms:store                          hash: epoch, beacon (storage.domain.log.store_epoch), position (in a replica set)
+    ms:store                          hash: epoch, beacon (storage.domain.log.store_epoch), position (in a replica set),
+                                      catalog (storage.catalog.witness)
     ms:fence                          the term that a member of a replica set has promised itself to; not replicated
     ms:<namespace>:{<log id>}:<part>  a log; the braces put it into one slot of a cluster
     ms:<namespace>:{<name>}:pace      a rate that processes share; it expires by itself

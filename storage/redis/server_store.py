@@ -14,6 +14,7 @@ from storage.redis.keys import LAYOUT, STORE_KEY, VERSION_KEY
 from storage.redis.transport.client import unreachable
 
 SLOW_COMMANDS_MAX = 10
+_CATALOG = "catalog"
 _NO_REPLID = {"0" * 40, "0"}  # the client reads forty zeros as a number
 
 
@@ -78,6 +79,18 @@ class HotServer:
     async def beat(self) -> int:
         """Increment the beacon, and return it."""
         return int(await self._run(self._client.hincrby(self._store_key, "beacon", 1)))
+
+    async def catalog_version(self) -> int:
+        """Return the version of the catalog."""
+        return int(await self._run(self._client.hget(self._store_key, _CATALOG)) or 0)
+
+    async def raise_catalog_version(self, at_least: int) -> int:
+        """Raise the version of the catalog."""
+        version = int(await self._run(self._client.hincrby(self._store_key, _CATALOG, 1)))
+        if version >= at_least:
+            return version
+        missing = at_least - version
+        return int(await self._run(self._client.hincrby(self._store_key, _CATALOG, missing)))
 
     async def ping(self) -> str:
         """Return 'ok', or the problem: a full disk makes even PING fail."""

@@ -95,6 +95,8 @@ class Sources:
         self.pause = self._store.pause
         """Pause the source, or resume it. A paused one refuses events with 503, and providers send them again."""
         self.list_sources = self._store.page
+        self.keep_warm = self._cached.keep_warm
+        """Keep every source cached, until cancelled."""
         self.close = self._cached.close
 
     async def _check_target(self, name: SourceName, spec: SourceSpec) -> None:

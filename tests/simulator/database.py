@@ -144,6 +144,7 @@ class _Session:
         self._session = session
         self._database = database
         self._announced: list[Mapping[str, str]] = []
+        self.info: dict[str, object] = {}
 
     async def execute(self, *arguments: Any, **options: Any) -> Any:
         if arguments[0] is query("notify"):

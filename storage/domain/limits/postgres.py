@@ -1,6 +1,6 @@
 """Limits of Postgres."""
 
-from storage.domain.limits._shared import MINUTE_MS, SECOND_MS
+from storage.domain.limits._shared import HOUR_MS, MINUTE_MS, SECOND_MS
 
 # Postgres
 POSTGRES_REPLY_MS_MAX = 5 * SECOND_MS  # one transaction, or its commit
@@ -11,4 +11,6 @@ LISTEN_CHECK_MS = 5 * SECOND_MS  # maximum delay until a dead LISTEN connection 
 LISTEN_GRACE_MS = (
     5 * SECOND_MS
 )  # cached values stay in use without it for this long: a restart takes less
+POSTGRES_GRACE_MS = HOUR_MS  # and this long while the hot store shows that nothing has changed
+CATALOG_WITNESS_MS = SECOND_MS  # interval at which the hot store is asked then, and for its answer
 LISTEN_BACKOFF_MS_MAX = 5 * SECOND_MS

@@ -1,10 +1,10 @@
 """Repository of credentials. Secrets are passed as digests, or encrypted.
 
-Changes are announced on `CHANNEL` in the same transaction: a credential by its id, a session as
-"session:<digest in hexadecimal>".
+Changes are announced on `CHANNEL` in the same transaction: a credential by its id, a new one as "new:<id>", a session
+as "session:<digest in hexadecimal>".
 """
 
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -19,12 +19,15 @@ from storage.domain.access.credentials import CredentialKind, IssuedCredential, 
 from storage.domain.access.permissions import Grant, Role
 from storage.domain.errors import KeyRefused, NamespaceNotFound
 from storage.domain.quotas import Rates
+from storage.postgres.database import CHANGES_CATALOG
 from storage.postgres.queries import query
 from storage.postgres.repository import Repository
 from storage.postgres.rows import rows_of, struct_of
 from storage.postgres.tables import CredentialRow
 
 CHANNEL = "millstream_credentials"
+
+_NEW = "new:"
 
 Place = tuple[str, str]
 """End of a page of credentials: a name and an id."""
@@ -81,6 +84,21 @@ class CredentialRows(Repository):
         )
         async with self._database.reading() as session:
             return {row.id: _stored(row) for row in await session.execute(statement)}
+
+    async def every_live(self, now_ms: int) -> AsyncIterator[StoredCredential]:
+        """Yield the credentials that are neither revoked nor expired, by id, read page by page."""
+        row, after = CredentialRow, ""
+        live = or_(col(row.expires_at_ms).is_(None), col(row.expires_at_ms) > now_ms)
+        statement = _all().where(col(row.revoked_at_ms).is_(None), live).order_by(col(row.id))
+        while True:
+            page = statement.where(col(row.id) > after).limit(limits.PAGE_ITEMS_MAX)
+            async with self._database.reading() as session:
+                rows = (await session.execute(page)).all()
+            for record in rows:
+                yield _stored(record)
+            if len(rows) < limits.PAGE_ITEMS_MAX:
+                return
+            after = rows[-1].id
 
     async def find(self, credential_id: str) -> IssuedCredential | None:
         """Return a credential in any state, or None."""
@@ -166,8 +184,13 @@ class CredentialRows(Repository):
             await session.execute(query("note_uses"), values)
 
 
-async def announce(session: AsyncSession, payload: str) -> None:
-    """Notify every process, once this transaction is committed."""
+async def announce(session: AsyncSession, payload: str, *, is_new: bool = False) -> None:
+    """Notify every process, once this transaction is committed.
+
+    A new credential takes nothing away, and does not raise the catalog's version.
+    """
+    if not is_new:
+        session.info[CHANGES_CATALOG] = True
     await session.execute(query("notify"), {"channel": CHANNEL, "payload": payload})
 
 
@@ -213,6 +236,12 @@ async def _insert(session: AsyncSession, stored: StoredCredential) -> None:
         "changed_at_ms": issued.changed_at_ms,
     }
     await session.execute(insert(CredentialRow).values(**values))
+    await announce(session, f"{_NEW}{issued.id}", is_new=True)
+
+
+def announced_new(payload: str) -> str | None:
+    """Return the id of an announced new credential; None for anything else."""
+    return payload.removeprefix(_NEW) if payload.startswith(_NEW) else None
 
 
 def _rights_values(rights: Rights) -> dict[str, Any]:

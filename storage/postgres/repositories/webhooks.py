@@ -60,7 +60,7 @@ class LockedWebhook(LockedDefinition[Webhook]):
         self.definition = definition
         await super().insert(definition)
 
-    async def announce(self) -> None:
+    async def announce(self, *, is_new: bool = False) -> None:
         """Notify the deliverers, of which one may serve an earlier version.
 
         That one has the lease until it has stopped sending.

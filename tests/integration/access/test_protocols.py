@@ -3,6 +3,7 @@
 import asyncio
 
 import pytest
+import redis
 from msgspec.structs import replace
 
 from api.auth.credentials import KeyAuthenticator
@@ -14,6 +15,7 @@ from storage.domain.errors import Unauthenticated
 from storage.domain.names import QueueName
 from storage.domain.queues.queue import QueueSpec
 from storage.domain.quotas import NO_QUOTAS
+from storage.redis.keys import STORE_KEY
 from tests.conditions import eventually
 from tests.databases import nobody_connects
 from tests.secured_service import ADMIN_RIGHTS, SecuredService
@@ -114,11 +116,10 @@ async def test_cached_key_is_rejected_after_expiry(secured_service: SecuredServi
         await authenticator.authenticate(shown)
 
 
-async def test_key_survives_short_database_outage(
-    secured_service: SecuredService, database_url, monkeypatch
+async def test_key_survives_database_outage_until_catalog_changes(
+    secured_service: SecuredService, redis_url, database_url
 ):
-    """Within the grace period (ADR 0045); after it, a revocation could have been missed."""
-    monkeypatch.setattr("storage.postgres.listener._GRACE_SECONDS", 3.0)
+    """Then it may have been revoked by a process that Postgres answers (ADR 0079)."""
     key = await secured_service.key()
 
     async def send() -> int:
@@ -131,6 +132,8 @@ async def test_key_survives_short_database_outage(
     with nobody_connects(database_url):
         await asyncio.sleep(0.2)  # the loss of the connection is noticed
         away = await send()
+        with redis.Redis.from_url(redis_url) as client:
+            client.hincrby(STORE_KEY, "catalog", 1)
         await eventually(send, 503)
     await eventually(send, 201)
 

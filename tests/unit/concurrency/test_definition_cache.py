@@ -1,14 +1,16 @@
 """The cache of definitions: single-flight loads and invalidation."""
 
 import asyncio
-from collections.abc import Coroutine
+from collections.abc import AsyncIterator, Coroutine
+from contextlib import asynccontextmanager
 
 import pytest
 
 from storage.concurrency.definition_cache import DefinitionCache
+from storage.concurrency.tasks import in_background
 from storage.domain.clock import ManualClock
-from storage.domain.errors import QueueNotFound
-from storage.domain.limits import DEFINITION_AGE_MS_MAX
+from storage.domain.errors import QueueNotFound, StorageUnavailable
+from storage.domain.limits import CATALOG_WITNESS_MS, DEFINITION_AGE_MS_MAX
 from storage.domain.names import QueueName
 from storage.domain.queues.queue import Queue, QueueSpec
 
@@ -23,6 +25,8 @@ class Source:
         self.reads = 0
         self.hears_changes = True
         self.missing = False
+        self.failure: Exception | None = None
+        self.names: list[QueueName] = []
         self.going = asyncio.Event()
         self.going.set()
 
@@ -30,6 +34,8 @@ class Source:
         self.reads += 1
         version = self.reads
         await self.going.wait()
+        if self.failure is not None:
+            raise self.failure
         if self.missing:
             raise QueueNotFound
         return Queue(
@@ -40,6 +46,10 @@ class Source:
             created_at_ms=0,
             changed_at_ms=0,
         )
+
+    async def read_all(self) -> AsyncIterator[tuple[QueueName, Queue]]:
+        for name in self.names:
+            yield name, await self.read(name)
 
     def pause(self) -> None:
         self.going.clear()
@@ -265,3 +275,135 @@ async def test_closing_cancels_pending_reads(cache, source):
 
     with pytest.raises(asyncio.CancelledError):
         await reader
+
+
+# ── Outages ──
+
+
+@pytest.fixture
+def vouched(source: Source, clock: ManualClock) -> DefinitionCache[QueueName, Queue]:
+    """A cache for which nothing has changed while announcements cannot arrive."""
+    return DefinitionCache(
+        source.read,
+        lambda: source.hears_changes,
+        clock,
+        entries_max=2,
+        is_vouched=lambda: not source.hears_changes,
+    )
+
+
+async def test_expired_definition_stays_in_use_while_vouched(vouched, source, clock):
+    known = await vouched.get(ORDERS)
+    source.hears_changes = False
+    clock.advance(ms=10 * DEFINITION_AGE_MS_MAX)
+
+    assert vouched.get_cached(ORDERS) is known
+    entry = vouched.entry(ORDERS)
+    assert entry.value_at(clock.now_ms()) is known
+    assert entry.value_at(clock.now_ms() + CATALOG_WITNESS_MS) is None
+    assert source.reads == 1
+
+
+async def test_vouched_definition_is_gone_once_invalidated(vouched, source, clock):
+    await vouched.get(ORDERS)
+    source.hears_changes = False
+
+    vouched.invalidate_all()
+
+    assert vouched.get_cached(ORDERS) is None
+
+
+async def test_expired_definition_is_returned_when_read_is_refused(cache, source, clock):
+    known = await cache.get(ORDERS)
+    clock.advance(ms=DEFINITION_AGE_MS_MAX)
+    source.failure = StorageUnavailable()
+
+    assert await cache.get(ORDERS) is known
+    cache.invalidate(ORDERS)
+    with pytest.raises(StorageUnavailable):
+        await cache.get(ORDERS)
+
+
+async def test_refused_read_raises_when_announcements_may_be_missed(cache, source, clock):
+    await cache.get(ORDERS)
+    clock.advance(ms=DEFINITION_AGE_MS_MAX)
+    source.failure, source.hears_changes = StorageUnavailable(), False
+
+    with pytest.raises(StorageUnavailable):
+        await cache.get(ORDERS)
+
+
+# ── Warming ──
+
+
+async def steps() -> None:
+    """Let background work run as far as possible."""
+    for _ in range(20):
+        await asyncio.sleep(0)
+
+
+@asynccontextmanager
+async def kept_warm(
+    cache: DefinitionCache[QueueName, Queue], source: Source
+) -> AsyncIterator[None]:
+    async with in_background(cache.keep_warm(source.read_all), "warm"):
+        await steps()
+        yield
+
+
+async def test_warm_cache_has_every_definition(cache, source):
+    source.names = [ORDERS, INVOICES]
+    async with kept_warm(cache, source):
+        assert cache.get_cached(ORDERS) is not None
+        assert cache.get_cached(INVOICES) is not None
+        assert source.reads == 2
+
+
+async def test_warm_cache_leaves_out_what_exceeds_it(cache, source):
+    source.names = [ORDERS, INVOICES, QueueName("parcels")]
+    async with kept_warm(cache, source):
+        assert cache.get_cached(ORDERS) is not None
+        assert cache.get_cached(QueueName("parcels")) is None
+
+
+async def test_warm_cache_reads_changed_definition_again(cache, source):
+    source.names = [ORDERS]
+    async with kept_warm(cache, source):
+        cache.invalidate(ORDERS)
+        await steps()
+
+        assert cache.get_cached(ORDERS).version == 2
+
+
+async def test_warm_cache_reads_new_definition(cache, source):
+    async with kept_warm(cache, source):
+        cache.note_new(ORDERS)
+        await steps()
+
+        assert cache.get_cached(ORDERS) is not None
+
+
+async def test_warm_cache_drops_definition_that_changed_while_all_were_read(cache, source):
+    source.names = [ORDERS]
+    source.pause()
+    async with kept_warm(cache, source):
+        cache.invalidate(ORDERS)
+        source.resume()
+        await steps()
+
+        assert cache.get_cached(ORDERS).version == 2
+
+
+async def test_warm_cache_reads_all_again_when_announcements_were_missed(cache, source):
+    source.names = [ORDERS, INVOICES]
+    async with kept_warm(cache, source):
+        cache.invalidate_all()
+        await steps()
+
+        assert cache.get_cached(ORDERS).version > 2
+
+
+async def test_warm_cache_reads_nothing_while_announcements_are_missed(cache, source):
+    source.names, source.hears_changes = [ORDERS], False
+    async with kept_warm(cache, source):
+        assert source.reads == 0
