@@ -20,7 +20,14 @@ from pydantic_settings import (
 from api.config.jwt_issuers import JwtIssuerSetting, read_issuers
 from storage.access.secret_box import SecretBox
 from storage.domain.access.egress import Egress
-from storage.domain.limits import MEMBERS_MAX, MIN_INSYNC_REPLICAS_MIN
+from storage.domain.limits import (
+    DAY_MS,
+    LISTEN_GRACE_MS,
+    MEMBERS_MAX,
+    MIN_INSYNC_REPLICAS_MIN,
+    POSTGRES_GRACE_MS,
+    SECOND_MS,
+)
 from storage.settings import (
     Durability,
     ReplicatedBy,
@@ -116,7 +123,15 @@ class Settings(BaseSettings):
     database_url: SecretStr | None = Field(
         default=None,
         validation_alias=AliasChoices("MILLSTREAM_DATABASE_URL", "DATABASE_URL", "database_url"),
-        description="External Postgres: postgresql://, with several hosts separated by commas if it fails over. If unset, `millstream up` starts one.",
+        description="External Postgres: postgresql://, with all its hosts, separated by commas, if it "
+        "fails over. If unset, `millstream up` starts one.",
+    )
+    postgres_grace_seconds: int = Field(
+        default=POSTGRES_GRACE_MS // SECOND_MS,
+        ge=LISTEN_GRACE_MS // SECOND_MS,
+        le=DAY_MS // SECOND_MS,
+        description="Time for which a process without Postgres serves what it knows, while the hot "
+        "store shows that nothing was changed.",
     )
     archive_url: str | None = Field(
         default=None,
@@ -372,6 +387,7 @@ class Settings(BaseSettings):
             durability=self.durability,
             min_insync_replicas=self.min_insync_replicas,
             replicated_by=self.replicated_by,
+            postgres_grace_ms=self.postgres_grace_seconds * SECOND_MS,
             archive_url=None if self.archive_url == "off" else self.archive_url,
             secret_keys=self._secret_keys(),
             webhook_allow=self.webhook_allow_list(),

@@ -20,6 +20,7 @@ from api.observability.metric_definitions import (
     MESSAGES_RECEIVED,
     MESSAGES_REDELIVERED,
     MESSAGES_REJECTED,
+    POSTGRES_AWAY,
     POSTGRES_POOL_IN_USE,
     POSTGRES_POOL_WAITING,
     POSTGRES_SECONDS,
@@ -126,6 +127,7 @@ class StoreMetricsBuffer:
         self._meters.redis_errors.clear()
         POSTGRES_POOL_IN_USE.set(self._meters.postgres_in_use())
         POSTGRES_POOL_WAITING.set(self._meters.postgres_waiting())
+        POSTGRES_AWAY.set(self._meters.is_postgres_away())
 
 
 def _add(histogram: Histogram, counts: Sequence[int], total_seconds: float) -> None:

@@ -168,6 +168,11 @@ POSTGRES_POOL_WAITING = Gauge(
     "Transactions waiting for a Postgres connection",
     multiprocess_mode="livesum",
 )
+POSTGRES_AWAY = Gauge(
+    "millstream_postgres_away",
+    "Processes that serve what they know while Postgres is away",
+    multiprocess_mode="livesum",
+)
 ARCHIVE_SEGMENTS = Counter("millstream_archive_segments_total", "Files added to the archive")
 ARCHIVE_BYTES = Counter("millstream_archive_bytes_total", "Bytes of files added to the archive")
 ARCHIVE_FAILURES = Counter("millstream_archive_failures_total", "Failed archive attempts")

@@ -90,10 +90,12 @@ def _readiness(url: str, answer: "httpx.Response") -> Iterator[Diagnostic]:
         return
     milliseconds = answer.elapsed.total_seconds() * 1_000
     failing = [name for name, result in checks.items() if result != "ok"]
-    detail = f"{url} is {'not ready' if failing else 'ready'}; answered in {milliseconds:.0f} ms"
-    yield Diagnostic("service", not failing, detail, "See the checks below.")
+    is_ready = answer.is_success
+    detail = f"{url} is {'ready' if is_ready else 'not ready'}; answered in {milliseconds:.0f} ms"
+    yield Diagnostic("service", is_ready, detail, "See the checks below.")
     for name in failing:
-        yield Diagnostic(name, False, checks[name], "Check that it is running and reachable.")
+        is_ok = None if is_ready else False
+        yield Diagnostic(name, is_ok, checks[name], "Check that it is running and reachable.")
 
 
 def _certificate(answer: "httpx.Response") -> dict[str, Any] | None:

@@ -9,7 +9,7 @@ from fastapi.responses import JSONResponse
 from pydantic import BaseModel
 
 from api.native.examples import Example
-from storage.operations.health import HealthChecks
+from storage.operations.health import AWAY, HealthChecks
 
 LIVE_PATH = "/livez"
 READY_PATH = "/readyz"
@@ -86,7 +86,7 @@ async def check_ready(
 ) -> JSONResponse:
     """Readiness check: the stores respond and have the right version."""
     checks = await readiness.checks()
-    ready = all(found == "ok" for found in checks.values())
+    ready = all(result in ("ok", AWAY) for result in checks.values())
     return JSONResponse(
         {"status": "ok" if ready else "fail", "checks": checks},
         status_code=200 if ready else 503,
