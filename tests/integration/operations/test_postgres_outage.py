@@ -8,6 +8,8 @@ import psycopg
 import pytest
 import redis
 
+from consumers.maintenance.tasks.queues import sweep_due_queues
+from consumers.maintenance.tasks.retention import trim_streams
 from storage.bootstrap import Storage, open_storage
 from storage.domain import limits
 from storage.domain.access.credentials import CredentialRequest, Rights, parse_key
@@ -35,6 +37,7 @@ VIEWED = QueueName("viewed")
 UNUSED = QueueName("unused")
 CLICKS = StreamName("clicks")
 NEW = QueueName("new")
+NEVER_RECEIVED = QueueName("never-received")
 OLD_MS = 2 * limits.DEFINITION_AGE_MS_MAX
 
 
@@ -156,13 +159,21 @@ async def test_calls_go_on_while_postgres_is_stopped(redis_url, clock):
                 rarely = await key_of(storage)
                 await eventually(is_warm(storage, ORDERS, VIEWED, UNUSED), True)
                 await eventually(has_warm_key(storage, rarely), True)
+                await storage.catalog.put_queue(NEVER_RECEIVED, QueueSpec())
+                await storage.queues.send(NEVER_RECEIVED, [NewMessage(b"late", delay_ms=1_000)])
+                await storage.catalog.all_queues()
+                await storage.catalog.all_streams()
 
                 stop(process, server.stop_signal)
                 await eventually(is_vouched(storage), True)
+                swept = 0
                 for _ in range(12):
                     clock.advance(ms=limits.POSTGRES_GRACE_MS // 12)
                     await use_everything(storage, token)
+                    swept += await sweep_due_queues.work(storage) or 0
+                    await trim_streams.work(storage)
 
+                assert swept > 0
                 assert (await storage.catalog.queue(UNUSED)).name == UNUSED
                 assert await storage.credentials.authenticate(rarely) is not None
                 assert (await storage.health.check())["postgres"] == "away, serving what is known"
