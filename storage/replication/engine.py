@@ -100,8 +100,10 @@ class ReplicaSetEngine:
         """Add a new, empty store. A write needs as many members as before."""
         replica_set = _normal(await self._read())
         address = self._address(address)
-        if len(replica_set.members) >= limits.MEMBERS_MAX:
-            raise ReplicaSetRefused(f"A replica set has at most {limits.MEMBERS_MAX} members.")
+        if len(replica_set.members) >= limits.REPLICA_SET_MEMBERS_MAX:
+            raise ReplicaSetRefused(
+                f"A replica set has at most {limits.REPLICA_SET_MEMBERS_MAX} members."
+            )
         await self._check_joins(replica_set, address)
         return await self._changed(await self._rows.add(replica_set.term, address))
 

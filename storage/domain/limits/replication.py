@@ -3,7 +3,9 @@
 from storage.domain.limits._shared import MIB, SECOND_MS
 
 # Replica set
-MEMBERS_MAX = 5  # five survive the loss of two; each more costs a copy and survives nothing more
+REPLICA_SET_MEMBERS_MAX = (
+    5  # five survive the loss of two; each more costs a copy and survives nothing more
+)
 MIN_INSYNC_REPLICAS_MIN = 2  # one would be acknowledged by a fenced primary alone
 MEMBER_REPLY_MS_MAX = SECOND_MS  # of one member: others are asked beside it
 MEMBER_LAG_BYTES_MAX = 16 * MIB  # a member that lags by more is behind
@@ -17,7 +19,7 @@ PRIMARY_FAILED_MS = SECOND_MS  # of failed probes, before a replica is asked abo
 PRIMARY_ALONE_MS = (
     6 * SECOND_MS
 )  # of a primary that only lacks replicas: after its promotion they need a second or two
-TERM_UNFINISHED_MS = 2 * SECOND_MS  # of a phase, before another controller begins anew
+TERM_UNFINISHED_MS = 2 * SECOND_MS  # of a phase, before another controller follows it
 REPLICA_SET_READ_MS = SECOND_MS  # between reads of the row, whose changes are announced besides
 CONTROLLER_LEASE_MS = 3 * SECOND_MS  # of the one that acts; two at once are safe, and slower
 CONTROLLER_RENEWAL_MS = SECOND_MS
