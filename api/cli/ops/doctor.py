@@ -18,7 +18,7 @@ from api.cli.ops.service_checks import examine_service
 from api.cli.shell.output import Column, Output, Row, table, to_row
 from api.cli.shell.terminal import Terminal
 from api.cli.up.archive_mode import OFF, own_archive
-from api.cli.up.data_directory import LAYOUT_VERSION
+from api.cli.up.data_directory import LAYOUT_VERSIONS
 from api.cli.up.listener import listening, open_files_max
 from api.cli.up.readiness import readiness
 from api.cli.up.running_stores import with_running_stores
@@ -173,9 +173,9 @@ def _data_version(data: Path) -> Diagnostic:
     version = path.read_text().strip()
     return Diagnostic(
         "data",
-        version == str(LAYOUT_VERSION),
+        version in map(str, LAYOUT_VERSIONS),
         f"{data} has layout version {version}",
-        f"This version of Millstream reads layout {LAYOUT_VERSION}: use the version that wrote it.",
+        f"This version of Millstream reads layouts {LAYOUT_VERSIONS[0]} and {LAYOUT_VERSIONS[1]}: use the version that wrote it.",
     )
 
 

@@ -22,6 +22,10 @@ from api.cli.errors import CliError, ExitCode
 from storage.access.secret_box import new_key
 
 LAYOUT_VERSION = 3
+REPLICATED_LAYOUT_VERSION = 4
+"""Layout of a directory with replicated stores: an earlier build would start the first of them alone."""
+
+LAYOUT_VERSIONS = (LAYOUT_VERSION, REPLICATED_LAYOUT_VERSION)
 LOCK_WAIT_S = 10.0  # the children of a killed predecessor end shortly after it
 LOCK_POLL_S = 0.1
 
@@ -102,10 +106,10 @@ def check_version(data: Path) -> None:
     path = data / "version"
     if not path.exists():
         _write_version(data, path)
-    elif (version := path.read_text().strip()) != str(LAYOUT_VERSION):
+    elif (version := path.read_text().strip()) not in map(str, LAYOUT_VERSIONS):
         older = version.isdecimal() and int(version) < LAYOUT_VERSION
         raise CliError(
-            f"{data} has layout version {version or 'unknown'}, but this version of Millstream supports {LAYOUT_VERSION}: use the version that wrote it"
+            f"{data} has layout version {version or 'unknown'}, but this version of Millstream supports {LAYOUT_VERSION} and {REPLICATED_LAYOUT_VERSION}: use the version that wrote it"
             + ("" if older else ", or a newer one")
         )
 
@@ -115,8 +119,17 @@ def _write_version(data: Path, path: Path) -> None:
         raise CliError(
             f"{data} is not empty and was not created by Millstream: choose another --data directory"
         )
+    _replace_version(path, LAYOUT_VERSION)
+
+
+def mark_replicated(data: Path) -> None:
+    """Mark a directory as one with replicated stores, before it has them."""
+    _replace_version(data / "version", REPLICATED_LAYOUT_VERSION)
+
+
+def _replace_version(path: Path, version: int) -> None:
     new = path.with_suffix(".new")
-    new.write_text(f"{LAYOUT_VERSION}\n")
+    new.write_text(f"{version}\n")
     new.rename(path)
 
 

@@ -9,6 +9,7 @@ from typing import Any
 from pydantic import SecretStr
 
 from api.cli.errors import CliError, ExitCode
+from api.cli.up.data_directory import mark_replicated
 from api.config.settings import Settings
 from storage.domain import limits
 from storage.embedded.control_groups import granted_bytes
@@ -98,6 +99,7 @@ def apply_replicas(settings: Settings, data: Path) -> str:
             "durability=everysec cannot be combined with replicated stores, which acknowledge what is on disk"
         )
     if record is None:
+        mark_replicated(data)
         return _notice(create_record(data, settings.stores))
     if settings.replicas is not None and settings.stores != len(record.ports):
         raise _refusal(

@@ -12,6 +12,7 @@ from api.cli.config.process_settings import child_environment
 from api.cli.errors import CliError, ExitCode
 from api.cli.up.data_directory import (
     LAYOUT_VERSION,
+    LAYOUT_VERSIONS,
     acquire_lock,
     check_version,
     data_directory,
@@ -29,10 +30,11 @@ def test_new_directory_gets_current_version(tmp_path):
 
 
 def test_newer_directory_is_rejected(tmp_path):
-    (tmp_path / "version").write_text(f"{LAYOUT_VERSION + 1}\n")
+    newer = LAYOUT_VERSIONS[-1] + 1
+    (tmp_path / "version").write_text(f"{newer}\n")
 
     with pytest.raises(
-        CliError, match=f"has layout version {LAYOUT_VERSION + 1}, but this version of Millstream"
+        CliError, match=f"has layout version {newer}, but this version of Millstream"
     ):
         check_version(tmp_path)
 

@@ -31,6 +31,7 @@ def test_replicas_are_remembered_by_data_directory(replicas, tmp_path):
     notice = apply_replicas(Settings(replicas=replicas), tmp_path)
     later = apply_replicas(Settings(), tmp_path)
 
+    assert (tmp_path / "version").read_text() == "4\n"  # earlier builds refuse it
     names, durability = stored(Settings(), tmp_path)
     assert names == [f"valkey {number}" for number in range(1, replicas + 2)] + ["postgres"]
     assert durability == "replicated"
