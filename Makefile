@@ -183,6 +183,7 @@ HELM ?= $(shell command -v helm || echo "go run helm.sh/helm/v3/cmd/helm@v3.22.0
 helm: install-dev
 	$(HELM) lint --strict deploy/helm/millstream
 	$(HELM) lint --strict deploy/helm/millstream --values tests/unit/helm/everything.yaml
+	$(HELM) lint --strict deploy/helm/millstream --values tests/unit/helm/stores.yaml
 	$(BIN)/python -m tests.unit.helm.rendering "$(HELM)"
 
 sdk: openapi

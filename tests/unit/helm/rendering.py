@@ -8,7 +8,11 @@ from pathlib import Path
 ROOT = Path(__file__).parents[3]
 CHART = ROOT / "deploy" / "helm" / "millstream"
 RENDERED = Path(__file__).parent / "rendered"
-VALUES = {"defaults": None, "everything": Path(__file__).with_name("everything.yaml")}
+VALUES = {
+    "defaults": None,
+    "everything": Path(__file__).with_name("everything.yaml"),
+    "stores": Path(__file__).with_name("stores.yaml"),
+}
 KUBERNETES = "1.34.0"
 
 

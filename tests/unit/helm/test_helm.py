@@ -26,6 +26,8 @@ VERSIONS = ("1.25", "1.31", kubernetes_validate.latest_version())
 SCHEMA = json.loads((CHART / "values.schema.json").read_text())
 DEFAULTS = yaml.safe_load((CHART / "values.yaml").read_text())
 OF_OTHERS = {"ServiceMonitor"}
+COMPOSE = CHART.parents[1] / "compose.replicated.yaml"
+PROCESSES = {"Deployment", "Job"}
 OURS = {"api", "sweeper", "deliverer", "worker", "migrate"}
 
 each_case = pytest.mark.parametrize("case", VALUES)
@@ -49,7 +51,7 @@ def pods(case: str) -> dict[str, dict[str, Any]]:
             "spec"
         ]
         for resource in resources(case)
-        if "template" in resource.get("spec", {})
+        if resource["kind"] in PROCESSES
     }
 
 
@@ -93,6 +95,7 @@ def test_values_match_schema_and_typing_errors_do_not():
         {"existingSecret": ""},
         {"settings": {"LOG_LEVEL": "debug"}},
         {"archive": {"url": "/archive"}},
+        {"stores": {"enabled": True, "count": 4}},
     ):
         assert list(values.iter_errors(DEFAULTS | wrong)) != [], wrong
 
@@ -107,6 +110,7 @@ def test_schema_covers_all_values():
         "tls",
         "api",
         "worker",
+        "stores",
         "service",
         "ingress",
         "serviceMonitor",
@@ -134,7 +138,7 @@ def test_pods_set_only_existing_settings(case):
     for pod in pods(case).values():
         names = {one["name"] for one in pod["containers"][0]["env"]}
 
-        assert names <= known | {"REDIS_URL", "DATABASE_URL"}
+        assert names <= known | {"REDIS_URL", "DATABASE_URL", "STORE_PASSWORD"}
         assert {"REDIS_URL", "DATABASE_URL", "MILLSTREAM_ARCHIVE_URL"} <= names
 
 
@@ -161,18 +165,20 @@ def test_selectors_match_the_intended_pods(case):
     labels = {
         resource["metadata"]["name"]: resource["spec"]["template"]["metadata"]["labels"]
         for resource in resources(case)
-        if resource["kind"] == "Deployment"
+        if resource["kind"] in ("Deployment", "StatefulSet")
     }
     [api] = [found for name, found in labels.items() if name.endswith("-api")]
     for resource in resources(case):
+        name = resource["metadata"]["name"]
+        target = labels[name] if name.endswith("-stores") else api
         match resource["kind"]:
-            case "Deployment":
+            case "Deployment" | "StatefulSet":
                 wanted = resource["spec"]["selector"]["matchLabels"]
-                assert wanted.items() <= labels[resource["metadata"]["name"]].items()
+                assert wanted.items() <= labels[name].items()
             case "Service":
-                assert resource["spec"]["selector"].items() <= api.items()
+                assert resource["spec"]["selector"].items() <= target.items()
             case "PodDisruptionBudget":
-                assert resource["spec"]["selector"]["matchLabels"].items() <= api.items()
+                assert resource["spec"]["selector"]["matchLabels"].items() <= target.items()
             case _:
                 pass
 
@@ -182,3 +188,28 @@ def test_chart_version_matches_project():
     chart = yaml.safe_load((CHART / "Chart.yaml").read_text())
 
     assert chart["appVersion"] == project["version"]
+
+
+def test_processes_name_every_replicated_store():
+    [stores] = [one for one in resources("stores") if one["kind"] == "StatefulSet"]
+    name, service = stores["metadata"]["name"], stores["spec"]["serviceName"]
+    addresses = [f"{name}-{number}.{service}:6379" for number in range(stores["spec"]["replicas"])]
+
+    for pod in pods("stores").values():
+        environment = {one["name"]: one.get("value") for one in pod["containers"][0]["env"]}
+
+        assert environment["REDIS_URL"] == f"redis://:$(STORE_PASSWORD)@{','.join(addresses)}/0"
+        assert environment["MILLSTREAM_DURABILITY"] == "replicated"
+
+
+def test_replicated_store_has_settings_of_compose():
+    """Those of the compose file are compared with the members that the tests run."""
+    [stores] = [one for one in resources("stores") if one["kind"] == "StatefulSet"]
+    [container] = stores["spec"]["template"]["spec"]["containers"]
+    compose = yaml.safe_load(COMPOSE.read_text())["services"]["valkey-2"]["command"]
+    own = ("--dir", "--maxmemory ", "--requirepass", "--masterauth")
+
+    assert {word for word in container["args"] if not word.startswith(own)} == {
+        word for word in compose if not word.startswith(own)
+    }
+    assert container["readinessProbe"]["exec"]["command"] == ["valkey-cli", "ping"]

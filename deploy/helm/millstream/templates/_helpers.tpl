@@ -30,9 +30,24 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 
 {{/* What every process is told. */}}
 {{- define "millstream.environment" -}}
+{{- if .Values.stores.enabled }}
+{{- $stores := printf "%s-stores" (include "millstream.fullname" .) }}
+{{- $members := list }}
+{{- range $number := until (int .Values.stores.count) }}
+{{- $members = append $members (printf "%s-%d.%s:6379" $stores $number $stores) }}
+{{- end }}
+- name: STORE_PASSWORD
+  valueFrom:
+    secretKeyRef: {name: {{ .Values.existingSecret }}, key: STORE_PASSWORD}
+- name: REDIS_URL
+  value: redis://:$(STORE_PASSWORD)@{{ join "," $members }}/0
+- name: MILLSTREAM_DURABILITY
+  value: replicated
+{{- else }}
 - name: REDIS_URL
   valueFrom:
     secretKeyRef: {name: {{ .Values.existingSecret }}, key: REDIS_URL}
+{{- end }}
 - name: DATABASE_URL
   valueFrom:
     secretKeyRef: {name: {{ .Values.existingSecret }}, key: DATABASE_URL}
