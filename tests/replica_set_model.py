@@ -385,7 +385,7 @@ class _Members:
             return member.promise == term
         return member.epoch <= term
 
-    async def promote(self, address: str, term: int) -> bool:
+    async def promote(self, address: str, term: int, min_insync: int) -> bool:
         world = self._world
         await step()
         member = world.members[address]

@@ -23,9 +23,9 @@ from storage.domain.access.egress import Egress
 from storage.domain.limits import (
     DAY_MS,
     LISTEN_GRACE_MS,
-    MEMBERS_MAX,
     MIN_INSYNC_REPLICAS_MIN,
     POSTGRES_GRACE_MS,
+    REPLICA_SET_MEMBERS_MAX,
     SECOND_MS,
 )
 from storage.settings import (
@@ -99,7 +99,7 @@ class Settings(BaseSettings):
     min_insync_replicas: int | None = Field(
         default=None,
         ge=MIN_INSYNC_REPLICAS_MIN,
-        le=MEMBERS_MAX,
+        le=REPLICA_SET_MEMBERS_MAX,
         description="With durability=replicated: number of stores, the primary counted, that must "
         "have a write on disk before it is acknowledged. Default: a majority of them.",
     )

@@ -89,8 +89,11 @@ class MemberSteps(Protocol):
         """
         ...
 
-    async def promote(self, address: str, term: int) -> bool:
-        """Make the member a primary of the epoch `term`, if that is its promise."""
+    async def promote(self, address: str, term: int, min_insync: int) -> bool:
+        """Make the member a primary of the epoch `term`, if that is its promise.
+
+        It keeps how many members a write of the epoch needs, for readers without a connection to Postgres.
+        """
         ...
 
 

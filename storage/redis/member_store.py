@@ -36,7 +36,7 @@ _BEAT = _ALLOW_OOM + "return redis.call('hincrby', KEYS[1], 'beacon', 1)"
 _SET_EPOCH = (
     _ALLOW_OOM
     + """if redis.call('get', KEYS[1]) ~= ARGV[1] then return 0 end
-redis.call('hset', KEYS[2], 'epoch', ARGV[1])
+redis.call('hset', KEYS[2], 'epoch', ARGV[1], 'min_insync', ARGV[2])
 return 1"""
 )
 _DROP_CLIENTS = ("CLIENT", "KILL", "TYPE", "normal")
@@ -79,8 +79,10 @@ class RedisMembers:
         results = await _of_each(addresses, lambda address: self._attach(address, primary, term))
         return frozenset(address for address, is_attached in results.items() if is_attached)
 
-    async def promote(self, address: str, term: int) -> bool:
-        results = await _of_each([address], lambda address: self._promote(address, term))
+    async def promote(self, address: str, term: int, min_insync: int) -> bool:
+        results = await _of_each(
+            [address], lambda address: self._promote(address, term, min_insync)
+        )
         return results.get(address, False)
 
     async def confirm(self, address: str, epoch: int, replicas: int, wait_ms: int) -> WriteOutcome:
@@ -167,14 +169,16 @@ class RedisMembers:
             await self._drop_idle(address)
             return True
 
-    async def _promote(self, address: str, term: int) -> bool:
+    async def _promote(self, address: str, term: int, min_insync: int) -> bool:
         async with self._connection(address) as connection:
             promise, _ = await self._watch(connection)
             if promise != term:
                 return False
             *_, executed = await _run(connection, ("MULTI",), ("REPLICAOF", "NO", "ONE"), ("EXEC",))
             _check_executed(executed)
-            [is_set] = await _run(connection, ("EVAL", _SET_EPOCH, 2, FENCE_KEY, STORE_KEY, term))
+            [is_set] = await _run(
+                connection, ("EVAL", _SET_EPOCH, 2, FENCE_KEY, STORE_KEY, term, min_insync)
+            )
             return bool(is_set)
 
     async def _confirm(self, address: str, epoch: int, replicas: int, wait_ms: int) -> WriteOutcome:

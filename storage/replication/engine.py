@@ -157,7 +157,14 @@ class ReplicaSetEngine:
         is_fenced = source in promises and highest_term(promises) < term
         if not is_fenced or not await self._rows.recover(term, source, list(promises)):
             raise ReplicaSetRefused(_CHANGED)
-        result = await settle(self._rows, self._members, term, source, promises)
+        result = await settle(
+            self._rows,
+            self._members,
+            term,
+            source,
+            fenced=promises,
+            min_insync=replica_set.min_insync_replicas,
+        )
         return await self._changed(result.primary is not None)
 
     async def _read(self) -> ReplicaSet:

@@ -32,7 +32,7 @@ async def initialize(
     promises = await members.promise(addresses, term)
     if len(promises) < len(addresses) or highest_term(promises) >= term:
         raise StorageUnavailable("The stores of the replica set changed while it was created.")
-    if not await members.promote(primary, term):
+    if not await members.promote(primary, term, min_insync):
         raise StorageUnavailable(f"The store {primary} did not become the primary.")
     await members.attach([other for other in addresses if other != primary], primary, term)
     await rows.initialize(addresses, primary, term, min_insync)

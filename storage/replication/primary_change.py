@@ -144,14 +144,21 @@ async def promote_furthest(
         return TermResult(term, highest=highest)
     if not await rows.promote(term, choice, min_insync_replicas=min_insync_replicas):
         return TermResult(term, highest=highest)
-    return await settle(rows, members, term, choice, promises)
+    min_insync = min_insync_replicas or replica_set.min_insync_replicas
+    return await settle(rows, members, term, choice, fenced=promises, min_insync=min_insync)
 
 
 async def settle(
-    rows: ReplicaSetSteps, members: MemberSteps, term: int, primary: str, fenced: Iterable[str]
+    rows: ReplicaSetSteps,
+    members: MemberSteps,
+    term: int,
+    primary: str,
+    *,
+    fenced: Iterable[str],
+    min_insync: int,
 ) -> TermResult:
     """Promote the member that the row names, attach the fenced others, and end the term."""
-    if not await members.promote(primary, term):
+    if not await members.promote(primary, term, min_insync):
         return TermResult(term)
     await members.attach(_without(fenced, primary), primary, term)
     if not await rows.end(term):

@@ -30,7 +30,7 @@ MinInsync = Annotated[
     int,
     Field(
         ge=1,
-        le=limits.MEMBERS_MAX,
+        le=limits.REPLICA_SET_MEMBERS_MAX,
         description="Stores, including the primary, that must have a write on disk before it is acknowledged.",
     ),
 ]

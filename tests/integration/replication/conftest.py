@@ -116,7 +116,7 @@ class Deployment:
             reverse=True,
         )
         [primary, *others] = self.addresses
-        assert await self.members.promote(primary, term)
+        assert await self.members.promote(primary, term, 2)
         await self.members.attach(others, primary, term)
         self.at(primary).run("DEL", "values")
         assert await self.rows.initialize(self.addresses, primary, term, 2)
