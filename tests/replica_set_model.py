@@ -8,16 +8,19 @@ numbers of writes, and the epochs, in order. Invariant D1: what was acknowledged
 import random
 from collections.abc import Coroutine, Generator, Iterable
 from contextlib import suppress
-from types import coroutine
+from types import SimpleNamespace, coroutine
 from typing import Any
 
 import msgspec
 
+from storage.domain.errors import ReplicaSetRefused
 from storage.domain.replica_set import Phase, ReplicaSet, StorePosition
-from storage.hot_store.members import Promise
+from storage.hot_store.members import Promise, WriteOutcome
+from storage.replication.engine import ReplicaSetEngine
 from storage.replication.primary_change import attach_members, fail_over, switch_over
 
-EPOCH = "epoch"
+EPOCH, BEAT = "epoch", "beat"
+SPARE = "S"
 STEPS_MAX = 120
 
 
@@ -53,10 +56,10 @@ class Member:
 
     def append(self, entry: Any) -> None:
         self.log += (entry,)
-        if isinstance(entry, tuple):
-            self.epoch = entry[1]
-        else:
+        if not isinstance(entry, tuple):
             self.position += 1
+        elif entry[0] == EPOCH:
+            self.epoch = entry[1]
 
     def serves(self, epoch: int | None = None) -> bool:
         """Return whether it takes writes, of this epoch if one is given."""
@@ -91,10 +94,11 @@ class World:
         min_insync: int = 2,
         loses_disk: bool = False,
         raises_min_insync: bool = False,
+        replaces_member: bool = False,
     ) -> None:
         self.random = random.Random(seed)
         self.rules = rules
-        self.members = {address: Member() for address in addresses}
+        self.members = {address: Member() for address in (*addresses, SPARE)}
         self.row = ReplicaSet(
             members=tuple(addresses),
             primary=addresses[0],
@@ -110,6 +114,8 @@ class World:
         self.changes = 0
         self.may_lose_disk = loses_disk
         self.may_raise = raises_min_insync
+        self.may_replace = replaces_member
+        self.replicating = (*addresses, SPARE) if replaces_member else tuple(addresses)
         primary = self.members[addresses[0]]
         primary.is_primary = True
         primary.append((EPOCH, 1))
@@ -163,7 +169,7 @@ class World:
         member = self.members[address]
         kind = self.random.random()
         if kind < 0.30:
-            ends = [*self.row.members, "1", "2"]
+            ends = [*self.replicating, "1", "2"]
             self.broken.add(frozenset(self.random.sample(ends, 2)))
         elif kind < 0.55:
             self.broken.clear()
@@ -180,7 +186,7 @@ class World:
                 other.is_up = True
 
     def _replicate(self) -> None:
-        address = self.random.choice(self.row.members)
+        address = self.random.choice(self.replicating)
         member = self.members[address]
         if not member.is_up or member.follows is None:
             return
@@ -217,13 +223,7 @@ class World:
         while True:
             if self.rules.epoch_check and primary.incarnation != incarnation:
                 return
-            received = sum(
-                member.follows == row.primary
-                and self.can_reach(address, row.primary)
-                and member.is_up
-                and member.log[length - 1 : length] == (write,)
-                for address, member in self.members.items()
-            )
+            received = self.received(row.primary, length, write)
             if received >= row.acknowledging_replicas and primary.serves():
                 break
             await step()
@@ -236,6 +236,16 @@ class World:
         for epoch, log in self.primaries:
             if epoch > row.epoch and write not in log:
                 raise Violation(f"{write} of epoch {row.epoch} is not in epoch {epoch}")
+
+    def received(self, primary: str, length: int, entry: Any) -> int:
+        """Return how many replicas have an entry, whoever they are, as WAIT does."""
+        return sum(
+            member.follows == primary
+            and member.is_up
+            and self.can_reach(address, primary)
+            and member.log[length - 1 : length] == (entry,)
+            for address, member in self.members.items()
+        )
 
     async def _control(self, name: str) -> None:
         try:
@@ -256,6 +266,13 @@ class World:
             await switch_over(
                 _Rows(self, seen), members, seen, seen.primary, min_insync_replicas=count
             )
+        elif self.may_replace and seen.phase is Phase.NORMAL and self.random.random() < 0.5:
+            self.may_replace = False
+            old = self.random.choice([one for one in seen.members if one != seen.primary])
+            rows: Any = _Rows(self, seen)
+            engine = ReplicaSetEngine(rows, members)
+            with suppress(ReplicaSetRefused):
+                await engine.replace(old, SPARE)
         else:
             self.changes += 1
             result = await fail_over(_Rows(self, seen), members, seen)
@@ -289,6 +306,15 @@ class _Rows:
         if row.term != after.term or not is_same:
             return False
         self._world.row = msgspec.structs.replace(row, term=term, phase=phase)
+        return True
+
+    async def replace(self, term: int, old: str, new: str) -> bool:
+        await step()
+        row = self._world.row
+        if row.term != term or row.phase is not Phase.NORMAL:
+            return False
+        members = tuple(new if member == old else member for member in row.members)
+        self._world.row = msgspec.structs.replace(row, term=term + 1, members=members)
         return True
 
     async def promote(
@@ -327,13 +353,48 @@ class _Members:
     def _can_reach(self, address: str) -> bool:
         return self._world.can_reach(self._controller, address)
 
+    def normalize(self, address: str) -> str:
+        return address
+
+    async def numeric_addresses(self, addresses: Iterable[str]) -> dict[str, str]:
+        return {address: address for address in addresses}
+
     async def observe(self, addresses: Iterable[str]) -> dict[str, Any]:
         await step()
-        return {
-            address: self._world.members[address]
-            for address in addresses
-            if self._can_reach(address)
-        }
+        return {address: self._facts(address) for address in addresses if self._can_reach(address)}
+
+    def _facts(self, address: str) -> Any:
+        member = self._world.members[address]
+        attached = [
+            SimpleNamespace(address=other)
+            for other, replica in self._world.members.items()
+            if replica.follows == address and self._world.can_reach(address, other)
+        ]
+        return SimpleNamespace(
+            follows=member.follows,
+            is_primary=member.is_primary,
+            has_data=bool(member.log),
+            run_id=address,
+            replicas=attached,
+        )
+
+    async def confirm(self, address: str, epoch: int, replicas: int, wait_ms: int) -> WriteOutcome:
+        world, primary = self._world, self._world.members[address]
+        await step()
+        if not self._can_reach(address) or not primary.serves(epoch):
+            return WriteOutcome.NOT_PRIMARY
+        incarnation = primary.incarnation
+        world.writes += 1
+        entry = (BEAT, world.writes)
+        primary.append(entry)
+        length = len(primary.log)
+        for _ in range(6):
+            await step()
+            if primary.incarnation != incarnation or not primary.serves(epoch):
+                break
+            if world.received(address, length, entry) >= replicas:
+                return WriteOutcome.CONFIRMED
+        return WriteOutcome.UNCONFIRMED
 
     async def promise(
         self, addresses: Iterable[str], term: int, *, again: bool = False

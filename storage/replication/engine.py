@@ -219,9 +219,8 @@ class ReplicaSetEngine:
             )
 
     async def _refuse_attached(self, replica_set: ReplicaSet, leaving: str) -> None:
-        facts, numeric = await asyncio.gather(
-            self._members.observe([replica_set.primary]), self._members.numeric_addresses([leaving])
-        )
+        numeric = await self._members.numeric_addresses([leaving])
+        facts = await self._members.observe([replica_set.primary])
         if replica_set.primary not in facts:
             raise ReplicaSetRefused(f"The primary {replica_set.primary} does not answer.")
         if leaving in _links(replica_set, facts, numeric):

@@ -40,7 +40,9 @@ from storage.domain.streams.stream import ReadFrom, StreamSpec
 from storage.domain.webhooks import Source, SourceKind, WebhookSpec
 from storage.embedded.valkey import running_valkey
 from storage.postgres import dump
+from storage.postgres.database import open_database
 from storage.postgres.migrate import config_of, connected
+from storage.postgres.repositories.replica_set import ReplicaSetRows
 from storage.postgres.schema_revision import head
 from storage.redis.restore import SnapshotStore
 from storage.redis.snapshot import snapshot_of
@@ -323,6 +325,21 @@ def test_namespace_deleted_during_backup_is_reported(source, tmp_path, monkeypat
 
 
 @pytest.mark.one_store
+async def test_restored_deployment_has_no_members(source, target, tmp_path):
+    """They are the stores of the deployment that was lost; a term of it is not begun again."""
+    async with open_database(source) as database:
+        assert await ReplicaSetRows(database).initialize(("a:1", "b:1", "c:1"), "a:1", 9, 2)
+    await backed_up(source, tmp_path / "backup")
+
+    await restored(target, tmp_path / "backup")
+
+    async with open_database(target) as database:
+        rows = ReplicaSetRows(database)
+        assert await rows.read() is None
+        assert await rows.last_term() > 9
+        assert await rows.initialize(("d:1", "e:1"), "d:1", 11, 2)
+
+
 def test_older_schema_is_restored_and_migrated(postgres_server_url, target):
     with fresh_database(postgres_server_url, "template1") as old_url:
         with connected(old_url) as connection:

@@ -13,6 +13,7 @@ from storage.domain.clock import SystemClock
 from storage.domain.replica_set import Phase, ReplicaSet
 from storage.hot_store.members import WriteOutcome
 from storage.postgres.database import Database, open_database
+from storage.postgres.listener import Listener
 from storage.postgres.repositories.leases import LeaseRows
 from storage.postgres.repositories.replica_set import ReplicaSetRows
 from storage.redis.member_store import RedisMembers
@@ -82,12 +83,13 @@ class Deployment:
     def engine(self) -> ReplicaSetEngine:
         return ReplicaSetEngine(self.rows, self.members)
 
-    def controller(self, holder: str = "one") -> ReplicationController:
+    def controller(self, listener: Listener | None = None) -> ReplicationController:
         return ReplicationController(
             rows=self.rows,
             members=self.members,
             leases=LeaseRows(self.database, SystemClock()),
-            holder=holder,
+            holder="one",
+            listener=listener,
             addresses=self.addresses,
             min_insync_replicas=2,
         )

@@ -10,6 +10,7 @@ import pytest
 
 from storage.domain.errors import ReplicaSetRefused, StorageUnavailable
 from storage.domain.replica_set import Phase, ReplicaSet
+from storage.postgres.listener import Listener, running
 from storage.replication.controller import MembersUnreachable
 from storage.replication.initialization import initialize
 from storage.replication.primary_change import attach_members, fail_over
@@ -88,6 +89,39 @@ async def test_paused_primary_is_replaced_and_acknowledges_nothing(deployment):
         assert deployment.write(row.primary, "one")
         await deployment.until_insync(replicas=2)
         assert deployment.at(old).run("HGET", "ms:store", "epoch") == str(row.epoch).encode()
+
+
+async def test_stores_that_lost_power_together_agree_again(deployment):
+    """Each of them follows nobody when it starts; the one that is furthest takes writes."""
+    first = await deployment.begin()
+    deployment.at(deployment.addresses[2]).run("REPLICAOF", "127.0.0.1", 1)
+    assert deployment.write(first.primary, "one")
+    for store in deployment.stores[:3]:
+        store.kill()
+    for store in deployment.stores[:3]:
+        store.start()
+
+    async with deployment.acting():
+        row = await deployment.until_normal(lambda row: row.epoch > first.epoch)
+
+    assert deployment.values(row.primary) == ["one"]
+
+
+async def test_announced_change_is_read_at_once(deployment, database_url, monkeypatch):
+    monkeypatch.setattr("storage.domain.limits.REPLICA_SET_READ_MS", 10**9)
+    row = await deployment.begin()
+    listener = Listener(database_url)
+    controller = deployment.controller(listener=listener)
+    async with running(listener):
+        await listener.attempted()
+        await controller.step()
+        await deployment.rows.begin(row.term + 1, after=row, phase=Phase.SWITCH)
+
+        async def is_read():
+            await controller.step()
+            return controller._replica_set.phase is Phase.SWITCH
+
+        await until(is_read)
 
 
 async def test_furthest_member_is_promoted(deployment):

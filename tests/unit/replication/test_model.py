@@ -4,6 +4,7 @@ import msgspec
 import pytest
 
 from storage.replication import decisions, primary_change
+from storage.replication.engine import ReplicaSetEngine
 from tests.replica_set_model import Rules, Violation, World
 
 WALKS = 3_000
@@ -14,6 +15,7 @@ SETTINGS = {
     "all_of_three": {"min_insync": 3},
     "a_disk_is_lost": {"loses_disk": True},
     "min_insync_is_raised": {"raises_min_insync": True},
+    "member_is_replaced": {"replaces_member": True},
     "three_of_five": {"addresses": "ABCDE", "min_insync": 3},
 }
 
@@ -86,6 +88,16 @@ def test_loss_is_found_without_rule(settings, rules, choose, monkeypatch):
 
     with pytest.raises(Violation):
         _walk(range(WALKS), rules, **settings)
+
+
+def test_loss_is_found_if_a_member_leaves_at_once(monkeypatch):
+    async def leave(*_):
+        """Neither fence it, nor confirm a write without it."""
+
+    monkeypatch.setattr(ReplicaSetEngine, "_exclude", leave)
+
+    with pytest.raises(Violation):
+        _walk(range(WALKS), replaces_member=True)
 
 
 @pytest.mark.chaos
