@@ -23,7 +23,7 @@ from storage.domain.replica_set import Phase, ReplicaSet
 from storage.hot_store.members import MemberFacts, StoreMembers, WriteOutcome
 from storage.postgres.listener import Listener
 from storage.postgres.repositories.replica_set import REPLICA_SET_CHANNEL, ReplicaSetRows
-from storage.replication.decisions import FailureDetector, misses_primary
+from storage.replication.decisions import FailureDetector, can_find_quorum, misses_primary
 from storage.replication.initialization import initialize
 from storage.replication.primary_change import TermResult, attach_members, fail_over, switch_over
 
@@ -88,6 +88,7 @@ class ReplicationController:
         self._read_at_ms: int | None = None
         self._highest = 0
         self._reason = ""
+        self._reported_term = 0
         self._detector = FailureDetector()
         self._unfinished = _Stopwatch(now_ms)
         self._unreached = _Stopwatch(now_ms)
@@ -169,10 +170,21 @@ class ReplicationController:
             began_ms=began_ms,
             now_ms=self._now_ms(),
         )
-        if has_failed:
+        if not has_failed:
+            await self._overtake(replica_set, facts)
+        elif can_find_quorum(replica_set, facts):
             await self._fail_over(replica_set)
         else:
-            await self._overtake(replica_set, facts)
+            self._report_missing_quorum(replica_set, facts)
+
+    def _report_missing_quorum(
+        self, replica_set: ReplicaSet, facts: Mapping[str, MemberFacts]
+    ) -> None:
+        """Log once per term that too few members answer: an attempt would only disturb them."""
+        if self._reported_term != replica_set.term:
+            self._reported_term = replica_set.term
+            counts = {"answering": len(facts), "members": len(replica_set.members)}
+            logger.warning("fail_over_without_quorum", extra=counts)
 
     async def _probe(self, replica_set: ReplicaSet) -> WriteOutcome:
         return await self._members.confirm(

@@ -58,6 +58,12 @@ def misses_primary(facts: MemberFacts, primary: str) -> bool:
     return facts.silent_ms >= limits.MEMBER_SILENT_MS_MAX
 
 
+def can_find_quorum(replica_set: ReplicaSet, facts: Mapping[str, MemberFacts]) -> bool:
+    """Return whether enough members answer for a fail-over to begin; they may still refuse."""
+    voters = {address for address, state in facts.items() if state.position.epoch > 0}
+    return replica_set.primary in voters or len(voters) >= replica_set.fence_quorum > 0
+
+
 class _Failure(msgspec.Struct, frozen=True):
     """Failure of the primary of a term: since when it confirmed no write."""
 

@@ -194,6 +194,23 @@ async def test_without_quorum_the_primary_stays(deployment):
     assert result.primary in deployment.addresses[1:]
 
 
+async def test_controller_waits_for_a_quorum(deployment, monkeypatch):
+    """An attempt that must fail would only drop the clients of the member that is left."""
+    monkeypatch.setattr("storage.domain.limits.PRIMARY_FAILED_MS", 0)
+    row = await deployment.begin()
+    for address in deployment.addresses[:2]:
+        deployment.at(address).kill()
+    controller = deployment.controller()
+
+    await controller.step()
+    await controller.step()
+    assert await deployment.row() == row
+
+    deployment.at(deployment.addresses[1]).start()
+    await controller.step()
+    assert (await deployment.row()).primary in deployment.addresses[1:]
+
+
 class _Stalled:
     """Steps of a controller that stalls before one of them until it is released."""
 

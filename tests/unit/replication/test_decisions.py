@@ -8,6 +8,7 @@ from storage.domain.replica_set import Phase, ReplicaSet, StorePosition
 from storage.hot_store.members import MemberFacts, Promise, WriteOutcome
 from storage.replication.decisions import (
     FailureDetector,
+    can_find_quorum,
     choose_primary,
     highest_term,
     misses_primary,
@@ -71,6 +72,41 @@ def test_highest_term_is_of_all_answers():
     assert highest_term({}) == 0
 
 
+FACTS = MemberFacts(
+    is_primary=False,
+    follows="a",
+    is_linked=True,
+    is_syncing=False,
+    silent_ms=1_000,
+    promise=4,
+    position=StorePosition(3, 1),
+    has_data=True,
+    replicas=(),
+    version="9.1.2",
+    run_id="run",
+    memory_used_bytes=1,
+    memory_max_bytes=0,
+)
+EMPTY = msgspec.structs.replace(FACTS, position=StorePosition(0, 0))
+
+
+@pytest.mark.parametrize(
+    ("row", "facts", "can_begin"),
+    [
+        (ROW, {"b": FACTS, "c": FACTS}, True),
+        (ROW, {"a": FACTS}, True),
+        (ROW, {"b": FACTS}, False),
+        (ROW, {"b": FACTS, "c": EMPTY}, False),
+        (FIVE, {"b": FACTS, "c": FACTS, "d": FACTS}, True),
+        (FIVE, {"b": FACTS, "c": FACTS}, False),
+        (ROW, {}, False),
+        (msgspec.structs.replace(ROW, members=("a",)), {}, False),
+    ],
+)
+def test_fail_over_begins_if_enough_members_answer(row, facts, can_begin):
+    assert can_find_quorum(row, facts) is can_begin
+
+
 @pytest.mark.parametrize(
     ("changes", "is_missed"),
     [
@@ -84,23 +120,7 @@ def test_highest_term_is_of_all_answers():
     ],
 )
 def test_replica_misses_primary_without_a_working_link(changes, is_missed):
-    facts = MemberFacts(
-        is_primary=False,
-        follows="a",
-        is_linked=True,
-        is_syncing=False,
-        silent_ms=1_000,
-        promise=4,
-        position=StorePosition(3, 1),
-        has_data=True,
-        replicas=(),
-        version="9.1.2",
-        run_id="run",
-        memory_used_bytes=1,
-        memory_max_bytes=0,
-    )
-
-    assert misses_primary(msgspec.structs.replace(facts, **changes), "a") is is_missed
+    assert misses_primary(msgspec.structs.replace(FACTS, **changes), "a") is is_missed
 
 
 def note(detector, outcome, now_ms, *, is_missed=True, term=4):
