@@ -74,14 +74,19 @@ class ReplicaSetEngine:
         return await self._read()
 
     async def _has_caught_up(self, primary: str, target: str) -> bool:
-        """Wait until the target has what the primary has, and the primary gets no more."""
+        """Wait until the target has what the primary has, and the primary gets no more.
+
+        That must last a while: a flush raises the position before it is confirmed, and its connection is dropped later.
+        """
         before: StorePosition | None = None
         attempts = limits.SWITCH_OVER_WAIT_MS // limits.SWITCH_OVER_POLL_MS
+        unchanged, required = 0, limits.SWITCH_OVER_QUIET_MS // limits.SWITCH_OVER_POLL_MS
         for _ in range(attempts):
             facts = await self._members.observe((primary, target))
             positions = {state.position for state in facts.values()}
             is_same = len(facts) == 2 and len(positions) == 1
-            if is_same and positions == {before}:
+            unchanged = unchanged + 1 if is_same and positions == {before} else 0
+            if unchanged >= required:
                 return True
             before = positions.pop() if is_same else None
             await asyncio.sleep(limits.SWITCH_OVER_POLL_MS / limits.SECOND_MS)

@@ -30,6 +30,7 @@ REPLICATION_CONNECTIONS = 3  # to Postgres, per process: the row, the lease, an 
 # Operations on the replica set
 SWITCH_OVER_WAIT_MS = 3 * SECOND_MS  # for the target to be at the primary's position
 SWITCH_OVER_POLL_MS = 10
+SWITCH_OVER_QUIET_MS = 50  # without a write, so that flushes in progress are confirmed
 CONFIRM_WAIT_MS = 2 * SECOND_MS  # of the write that precedes the removal of a member
 
 # Sentinel
