@@ -15,7 +15,7 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict
 
-from storage.domain.member_urls import has_several_hosts
+from storage.domain.replication.member_urls import has_several_hosts
 from storage.settings import StorageSettings
 
 _TASK_FILE = "MILLSTREAM_TASK_FILE"

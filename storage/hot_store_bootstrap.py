@@ -10,7 +10,7 @@ from storage.concurrency.tasks import in_background
 from storage.domain import limits
 from storage.domain.clock import Clock
 from storage.domain.errors import StorageUnavailable
-from storage.domain.member_urls import member_addresses
+from storage.domain.replication.member_urls import member_addresses
 from storage.log.replica_set_epoch import ReplicaSetEpoch
 from storage.log.store_epoch import StoreEpoch
 from storage.postgres.database import Database, open_database
@@ -29,7 +29,7 @@ from storage.settings import StorageSettings
 
 
 class HotStore(NamedTuple):
-    """Servers of the hot store, and what decides their epoch; the last two are of a replica set."""
+    """Servers of the hot store and their epoch; the last two are of a replica set."""
 
     nodes: Nodes
     servers: RedisServers

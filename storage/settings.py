@@ -8,9 +8,9 @@ from urllib.parse import parse_qsl, unquote, urlencode, urlsplit
 from pydantic import BaseModel, ConfigDict, Field
 
 from storage.domain import limits
-from storage.domain.member_urls import has_several_hosts, member_addresses
-from storage.domain.replica_set import majority
-from storage.domain.sentinel_url import is_sentinel_url, parse_sentinel_url
+from storage.domain.replication.member_urls import has_several_hosts, member_addresses
+from storage.domain.replication.replica_set import majority
+from storage.domain.replication.sentinel_url import is_sentinel_url, parse_sentinel_url
 
 Durability = Literal["always", "everysec", "replicated"]
 ReplicatedBy = Literal["members", "engine"]

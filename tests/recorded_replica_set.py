@@ -10,7 +10,7 @@ from api.config.settings import Settings
 from storage.bootstrap import Storage
 from storage.domain.errors import ReplicaSetRefused
 from storage.domain.limits import Limits
-from storage.domain.replica_set import (
+from storage.domain.replication.replica_set import (
     MemberRole,
     MemberState,
     MemberStatus,
@@ -48,7 +48,7 @@ class RecordedReplicaSet:
             MemberStatus(address=THIRD, role=MemberRole.AWAY, state=MemberState.AWAY),
         )
         return ReplicaSetStatus(
-            replica_set=self.replica_set, members=members, strangers=("10.0.0.9:6379",)
+            replica_set=self.replica_set, members=members, unknown_replicas=("10.0.0.9:6379",)
         )
 
     async def switch_over(self, to: str | None = None) -> ReplicaSet:

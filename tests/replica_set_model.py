@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from storage.domain.errors import ReplicaSetRefused
-from storage.domain.replica_set import Phase, ReplicaSet, StorePosition
+from storage.domain.replication.replica_set import Phase, ReplicaSet, StorePosition
 from storage.hot_store.members import Promise, WriteOutcome
 from storage.replication.engine import ReplicaSetEngine
 from storage.replication.primary_change import attach_members, fail_over, switch_over

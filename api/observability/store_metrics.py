@@ -23,7 +23,7 @@ from storage.domain import limits
 from storage.domain.clock import SystemClock
 from storage.domain.errors import MillstreamError
 from storage.domain.jobs import JobKind, JobState
-from storage.domain.replica_set import MemberRole, MemberState, ReplicaSetStatus
+from storage.domain.replication.replica_set import MemberRole, MemberState, ReplicaSetStatus
 from storage.domain.store_status import HotFigures
 from storage.domain.timeseries.samples import QueueSample, TotalSample
 from storage.sources.backlog import SourceBacklog
@@ -209,7 +209,7 @@ def _of_replica_set(status: ReplicaSetStatus) -> Iterator[Metric]:
         for member in status.members
         if member.lag_bytes is not None
     )
-    yield UNKNOWN_REPLICAS.family([((), len(status.strangers))])
+    yield UNKNOWN_REPLICAS.family([((), len(status.unknown_replicas))])
 
 
 def _of_sources(backlog: SourceBacklog) -> Iterator[Metric]:

@@ -58,8 +58,8 @@ from api.websocket.endpoint import WebSocketEndpoint
 from storage.domain import limits
 from storage.domain.access.audit import ApiProtocol
 from storage.domain.access.permissions import Principal
-from storage.domain.acknowledgement import acknowledged_by_primary
 from storage.domain.errors import Unauthenticated, ValidationFailed
+from storage.domain.replication.acknowledgement import acknowledged_by_primary
 
 _PUBLIC = [module.is_public for module in ROUTE_MODULES if hasattr(module, "is_public")]
 

@@ -21,7 +21,7 @@ from storage.domain.backup_manifest import (
     Table,
     decode_manifest,
 )
-from storage.domain.member_urls import has_several_hosts
+from storage.domain.replication.member_urls import has_several_hosts
 from storage.embedded.binaries import ServerChoice
 from storage.embedded.errors import EmbeddedServerError
 from storage.embedded.servers import running

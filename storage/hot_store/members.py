@@ -10,7 +10,7 @@ from typing import Protocol
 
 import msgspec
 
-from storage.domain.replica_set import StorePosition
+from storage.domain.replication.replica_set import StorePosition
 
 
 class ReplicaLink(msgspec.Struct, frozen=True, kw_only=True):

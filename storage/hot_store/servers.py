@@ -3,7 +3,7 @@
 from typing import Protocol
 
 from storage.domain.log.store_epoch import StoreFacts, StoreIdentity
-from storage.domain.replica_set import ReplicaSet
+from storage.domain.replication.replica_set import ReplicaSet
 from storage.domain.store_status import HotConfiguration, HotFigures, SlowCommand
 
 

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 
 from storage.concurrency.single_flight import SingleFlight
 from storage.domain.errors import StorageBusy, StorageUnavailable
-from storage.domain.replica_set import Phase, ReplicaSet
+from storage.domain.replication.replica_set import Phase, ReplicaSet
 from storage.hot_store.servers import HotServers, PrimaryConnections
 
 _CHANGING = "The stores are changing their primary; try again."
@@ -28,7 +28,7 @@ class ReplicaSetEpoch:
         self._store = store
         self._read = read
         self._reads = SingleFlight[str, ReplicaSet]()
-        self._known: ReplicaSet | None = None
+        self._last_read: ReplicaSet | None = None
         self._checked_epoch = 0
         self._checking = asyncio.Lock()
         self.current = 0
@@ -65,10 +65,10 @@ class ReplicaSetEpoch:
         try:
             read = await self._read()
         except (StorageUnavailable, StorageBusy) as error:
-            if self._known is None:
+            if self._last_read is None:
                 raise StorageUnavailable(error.detail) from error
-            return self._known
+            return self._last_read
         if read is None:
             raise StorageUnavailable("The stores have no primary yet; try again.")
-        self._known = read
+        self._last_read = read
         return read

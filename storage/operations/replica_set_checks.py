@@ -7,7 +7,7 @@ from contextlib import suppress
 
 from storage.domain import limits
 from storage.domain.errors import MillstreamError
-from storage.domain.replica_set import MemberState, Phase, ReplicaSetStatus
+from storage.domain.replication.replica_set import MemberState, Phase, ReplicaSetStatus
 from storage.operations.diagnostics import Diagnostic
 from storage.operations.store_admin import StoreAdmin
 
@@ -117,8 +117,8 @@ def _copies_finding(status: ReplicaSetStatus) -> Diagnostic:
 def _unknown_finding(status: ReplicaSetStatus) -> Diagnostic:
     return Diagnostic(
         "unknown replicas",
-        not status.strangers,
-        ", ".join(status.strangers) or "none",
+        not status.unknown_replicas,
+        ", ".join(status.unknown_replicas) or "none",
         "disconnect them from the primary, and change its password: they are counted as copies",
     )
 

@@ -4,7 +4,7 @@ from typing import Protocol
 from urllib.parse import unquote, urlsplit
 
 from storage.domain.errors import ReplicaSetRefused
-from storage.domain.replica_set import (
+from storage.domain.replication.replica_set import (
     MemberRole,
     MemberState,
     MemberStatus,

@@ -107,7 +107,7 @@ class DeploymentRow(SQLModel, table=True):
     """State of the deployment as a whole; one row.
 
     `store_epoch`, `replid` and `beacon` are `storage.domain.log.store_epoch.StoreIdentity`; `secret` is 32 random
-    bytes that every process shares. `store_term` and the columns below are a `storage.domain.replica_set.ReplicaSet`, whose
+    bytes that every process shares. `store_term` and the columns below are a `storage.domain.replication.replica_set.ReplicaSet`, whose
     epoch is `store_epoch`; `primary_id` is null while there is none.
     """
 

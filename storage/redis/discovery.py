@@ -1,4 +1,4 @@
-"""Discovery of a replica set's primary by its members, for programs without a connection to Postgres.
+"""Discovery of a replica set's primary by its members, for programs without Postgres.
 
 A member that believes itself the primary may be an old one that was cut off: the one of the highest epoch is taken, and
 readers still wait for its replicas (`storage.redis.transport.replicated_flush`).
@@ -15,9 +15,9 @@ from redis.retry import Retry
 
 from storage.domain import limits
 from storage.domain.errors import StorageUnavailable
-from storage.domain.member_urls import has_several_hosts, member_addresses, member_url
-from storage.domain.replica_set import Phase, ReplicaSet, majority
-from storage.domain.sentinel_url import is_sentinel_url
+from storage.domain.replication.member_urls import has_several_hosts, member_addresses, member_url
+from storage.domain.replication.replica_set import Phase, ReplicaSet, majority
+from storage.domain.replication.sentinel_url import is_sentinel_url
 from storage.redis.keys import STORE_KEY
 from storage.redis.transport.sentinel import watched_url
 

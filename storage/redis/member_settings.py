@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from redis.exceptions import RedisError
 
 from storage.domain import limits
-from storage.domain.member_urls import member_url
+from storage.domain.replication.member_urls import member_url
 from storage.redis.transport.client import open_client
 
 MEMBER_SETTINGS: Mapping[str, str] = {

@@ -23,8 +23,13 @@ from redis.asyncio.connection import AbstractConnection
 from redis.exceptions import ReadOnlyError, RedisError, ResponseError, WatchError
 
 from storage.domain import limits
-from storage.domain.member_urls import host_and_port, join_address, member_url, normalize_address
-from storage.domain.replica_set import StorePosition
+from storage.domain.replication.member_urls import (
+    host_and_port,
+    join_address,
+    member_url,
+    normalize_address,
+)
+from storage.domain.replication.replica_set import StorePosition
 from storage.hot_store.members import MemberFacts, Promise, ReplicaLink, WriteOutcome
 from storage.redis.keys import FENCE_KEY, STORE_KEY, VERSION_KEY
 from storage.redis.transport.client import make_connection, open_pool

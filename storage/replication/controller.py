@@ -19,7 +19,7 @@ from typing import Never
 from storage.concurrency.leader_election import LeaderElection, LeaderLeases, LeaseTimes
 from storage.domain import limits
 from storage.domain.errors import MillstreamError, StorageUnavailable
-from storage.domain.replica_set import Phase, ReplicaSet
+from storage.domain.replication.replica_set import Phase, ReplicaSet
 from storage.hot_store.members import MemberFacts, StoreMembers, WriteOutcome
 from storage.postgres.listener import Listener
 from storage.postgres.repositories.replica_set import REPLICA_SET_CHANNEL, ReplicaSetRows

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 import msgspec
 
 from storage.domain import limits
-from storage.domain.replica_set import ReplicaSet
+from storage.domain.replication.replica_set import ReplicaSet
 from storage.hot_store.members import MemberFacts, Promise, WriteOutcome
 
 

@@ -7,7 +7,7 @@ import attrs
 
 from storage.domain import limits
 from storage.domain.errors import ReplicaSetRefused, StorageUnavailable, ValidationFailed
-from storage.domain.replica_set import (
+from storage.domain.replication.replica_set import (
     MemberRole,
     MemberState,
     MemberStatus,
@@ -51,7 +51,7 @@ class ReplicaSetEngine:
                 _member_status(address, replica_set, facts.get(address), links.get(address))
                 for address in replica_set.members
             ),
-            strangers=tuple(sorted(set(links) - set(replica_set.members))),
+            unknown_replicas=tuple(sorted(set(links) - set(replica_set.members))),
         )
 
     async def switch_over(self, to: str | None = None) -> ReplicaSet:

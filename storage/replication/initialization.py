@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from storage.domain import limits
 from storage.domain.errors import ReplicaSetRefused, StorageUnavailable
-from storage.domain.replica_set import ReplicaSet
+from storage.domain.replication.replica_set import ReplicaSet
 from storage.hot_store.members import MemberFacts, StoreMembers
 from storage.postgres.repositories.replica_set import ReplicaSetRows
 from storage.replication.decisions import highest_term

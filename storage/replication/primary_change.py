@@ -13,7 +13,7 @@ from typing import Protocol
 
 import msgspec
 
-from storage.domain.replica_set import Phase, ReplicaSet
+from storage.domain.replication.replica_set import Phase, ReplicaSet
 from storage.hot_store.members import MemberFacts, MemberSteps, Promise
 from storage.replication.decisions import choose_primary, highest_term, next_term
 

@@ -29,7 +29,7 @@ from tests.chaos.site import HotStore, Store, signalled
 
 PASSWORD = "chaos"
 BLIP_S = (0.1, 0.6)
-"""How long a replica hears nothing before its primary is gone."""
+"""Time for which a replica hears nothing before its primary is gone."""
 SWITCH_S = 10.0
 
 REPLICA_SET_FAULTS = (

@@ -2,7 +2,7 @@
 
 import pytest
 
-from storage.domain.member_urls import (
+from storage.domain.replication.member_urls import (
     host_and_port,
     join_address,
     member_addresses,

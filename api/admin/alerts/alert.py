@@ -13,7 +13,7 @@ from storage.domain.jobs import Job
 from storage.domain.presence import ProcessSeen
 from storage.domain.queues.policies import QueueCaps
 from storage.domain.queues.queue import QueueSpec
-from storage.domain.replica_set import ReplicaSetStatus
+from storage.domain.replication.replica_set import ReplicaSetStatus
 from storage.domain.sources.source import InboundSource, SourceCounts
 from storage.domain.streams.stream import Stream
 from storage.domain.timeseries.history import NO_HISTORY, History, StateStart

@@ -8,7 +8,7 @@ from storage.domain import limits
 from storage.domain.alerts.kinds import AlertKind, AlertSubject
 from storage.domain.alerts.rank import Finding
 from storage.domain.presence import ProcessRole
-from storage.domain.replica_set import MemberState, ReplicaSetStatus
+from storage.domain.replication.replica_set import MemberState, ReplicaSetStatus
 from storage.domain.timeseries.history import StateCondition, StateStart
 from storage.domain.timeseries.samples import TotalSample
 
@@ -110,7 +110,7 @@ def _failing_objects(inputs: AlertInputs) -> Iterator[AlertCandidate]:
 
 
 def _replica_set(stores: ReplicaSetStatus) -> Iterator[AlertCandidate]:
-    for address in stores.strangers:
+    for address in stores.unknown_replicas:
         yield _candidate(
             AlertKind.STORE_UNKNOWN_REPLICA,
             address,

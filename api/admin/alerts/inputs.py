@@ -29,7 +29,7 @@ from storage.domain.errors import MillstreamError, StreamNotFound
 from storage.domain.jobs import Job, JobState, WaitReason
 from storage.domain.names import GroupName, StreamName
 from storage.domain.presence import ProcessSeen
-from storage.domain.replica_set import ReplicaSetStatus
+from storage.domain.replication.replica_set import ReplicaSetStatus
 from storage.domain.sources.source import InboundSource, SourceCounts
 from storage.domain.streams.stream import Stream
 from storage.domain.timeseries.history import NO_HISTORY

@@ -8,7 +8,7 @@ from pydantic import Field
 from api.rest.field_map import Mapped
 from api.rest.schema_base import Config
 from storage.domain import limits
-from storage.domain.replica_set import (
+from storage.domain.replication.replica_set import (
     MemberRole,
     MemberState,
     MemberStatus,
@@ -126,7 +126,7 @@ class StoresOut(Mapped):
             durability=durability,
             replication_factor=len(status.replica_set.members),
             members=members,
-            unknown_replicas=list(status.strangers),
+            unknown_replicas=list(status.unknown_replicas),
         )
 
 

@@ -19,7 +19,7 @@ from sqlmodel import col
 from storage.domain.backup_manifest import RESTORING, RestoreUnfinished
 from storage.domain.errors import StorageUnavailable
 from storage.domain.log.store_epoch import REPLICATED
-from storage.domain.replica_set import Phase, ReplicaSet
+from storage.domain.replication.replica_set import Phase, ReplicaSet
 from storage.postgres.queries import query
 from storage.postgres.repository import Repository
 from storage.postgres.tables import DeploymentRow, StoreMemberRow

@@ -41,7 +41,7 @@ from redis.exceptions import (
 
 from storage.domain import limits
 from storage.domain.errors import MillstreamError, OutcomeUnknown, StorageFull, StorageUnavailable
-from storage.domain.sentinel_url import is_sentinel_url, parse_sentinel_url
+from storage.domain.replication.sentinel_url import is_sentinel_url, parse_sentinel_url
 from storage.settings import InvalidUrl
 
 _REFUSALS = (
@@ -60,7 +60,7 @@ _DEMOTED = "UNBLOCKED"
 """Prefix of the error to a call that was waiting when the server became a replica: it may have taken effect."""
 
 
-class Connections(Protocol):
+class ConnectionFactory(Protocol):
     """Factory of connections to one server, or to whichever is the primary."""
 
     def make_connection(self) -> AbstractConnection:
@@ -221,13 +221,16 @@ def _sentinel_pool(url: str, options: dict[str, Any]) -> ConnectionPool:
     return pool
 
 
-def make_connection(pool: Connections | ConnectionPool) -> AbstractConnection:
+def make_connection(pool: ConnectionFactory | ConnectionPool) -> AbstractConnection:
     """Make a connection owned by the caller, not tracked by the pool."""
-    return cast(Connections, pool).make_connection()
+    return cast(ConnectionFactory, pool).make_connection()
 
 
 def refused(error: ResponseError) -> MillstreamError | ScriptFailed:
-    """Convert the server's refusal to our error. StorageFull and StorageUnavailable: it did nothing."""
+    """Convert the server's refusal to our error.
+
+    After StorageFull and StorageUnavailable it did nothing.
+    """
     if isinstance(error, OutOfMemoryError) or "OOM" in str(error)[:80]:
         return StorageFull()
     if isinstance(error, ExecAbortError):

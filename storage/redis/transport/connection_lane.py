@@ -37,7 +37,7 @@ from storage.domain.limits import (
 from storage.hot_store.errors import StoreChanged
 from storage.redis.scripts import script, script_names
 from storage.redis.transport.client import (
-    Connections,
+    ConnectionFactory,
     Reply,
     kind_of,
     make_connection,
@@ -85,7 +85,7 @@ class Lane:
     def __init__(
         self,
         link: StoreLink,
-        pool: Connections,
+        pool: ConnectionFactory,
         workers: int,
         timings: LatencyBuffer,
         lane_at: "Callable[[str], Lane]",

@@ -19,7 +19,7 @@ from storage.domain.histogram import LatencyBuffer
 from storage.domain.limits import COMMAND_WEIGHT, PART_BYTES_SMALL, PART_WEIGHT, Limits
 from storage.hot_store.errors import StoreChanged
 from storage.redis.scripts import script
-from storage.redis.transport.client import Connections, Reply
+from storage.redis.transport.client import ConnectionFactory, Reply
 from storage.redis.transport.coalescing import Coalescer, Store
 from storage.redis.transport.command import Argument, command_of
 from storage.redis.transport.connection_lane import Lane, StoreLink
@@ -32,7 +32,7 @@ class _Route(NamedTuple):
 
     writes: Lane
     reads: Lane
-    pool: Connections
+    pool: ConnectionFactory
 
     async def close(self) -> None:
         await self.writes.close()

@@ -5,8 +5,8 @@ import asyncio
 from redis.asyncio import ConnectionPool, Redis
 from redis.asyncio.connection import AbstractConnection
 
-from storage.domain.member_urls import member_addresses, member_url
-from storage.domain.replica_set import ReplicaSet
+from storage.domain.replication.member_urls import member_addresses, member_url
+from storage.domain.replication.replica_set import ReplicaSet
 from storage.hot_store.servers import PrimaryConnections
 from storage.redis.transport.client import make_connection, open_pool
 from storage.redis.transport.topology import Nodes

@@ -21,7 +21,6 @@ from typing import Any, cast
 from redis.asyncio.connection import AbstractConnection
 from redis.exceptions import RedisError
 
-from storage.domain.acknowledgement import is_acknowledged_by_primary
 from storage.domain.errors import NotEnoughReplicas, OutcomeUnknown, StorageUnavailable
 from storage.domain.histogram import LatencyBuffer
 from storage.domain.limits import (
@@ -30,9 +29,10 @@ from storage.domain.limits import (
     REPLICAS_CONNECT_MS_MAX,
     SECOND_MS,
 )
+from storage.domain.replication.acknowledgement import is_acknowledged_by_primary
 from storage.redis.keys import STORE_KEY
 from storage.redis.scripts import script
-from storage.redis.transport.client import Connections, Reply, make_connection
+from storage.redis.transport.client import ConnectionFactory, Reply, make_connection
 from storage.redis.transport.coalescing import Coalescer, Store
 from storage.redis.transport.command import Command, command_of
 from storage.redis.transport.connection_lane import (
@@ -230,7 +230,7 @@ class ReplicatedWriteLane(Lane):
     def __init__(
         self,
         link: StoreLink,
-        pool: Connections,
+        pool: ConnectionFactory,
         workers: int,
         timings: LatencyBuffer,
         lane_at: Callable[[str], Lane],

@@ -10,8 +10,8 @@ from redis.sentinel import Sentinel
 
 from storage.domain import limits
 from storage.domain.errors import StorageUnavailable
-from storage.domain.member_urls import join_address
-from storage.domain.sentinel_url import SentinelUrl, parse_sentinel_url
+from storage.domain.replication.member_urls import join_address
+from storage.domain.replication.sentinel_url import SentinelUrl, parse_sentinel_url
 
 
 def watched_url(url: str) -> str:

@@ -19,7 +19,7 @@ from redis.crc import key_slot
 from redis.exceptions import RedisError, ResponseError
 
 from storage.domain.errors import StorageUnavailable
-from storage.redis.transport.client import Connections, open_client, open_pool, unreachable
+from storage.redis.transport.client import ConnectionFactory, open_client, open_pool, unreachable
 
 _REFRESH_INTERVAL_S = 0.2
 
@@ -56,9 +56,9 @@ class Nodes:
         for client in (*self._clients.values(), *self._listening.values()):
             await client.aclose()
 
-    def pool(self, url: str) -> Connections:
+    def pool(self, url: str) -> ConnectionFactory:
         """Open a pool of connections to one server, which the caller closes."""
-        return cast(Connections, open_pool(url))
+        return cast(ConnectionFactory, open_pool(url))
 
     def client(self, url: str) -> Redis:
         """Return the client of one server."""

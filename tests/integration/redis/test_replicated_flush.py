@@ -9,14 +9,14 @@ from contextlib import contextmanager
 import msgspec
 import pytest
 
-from storage.domain.acknowledgement import acknowledged_by_primary
 from storage.domain.clock import SERVER_TIME
 from storage.domain.errors import NotEnoughReplicas, OutcomeUnknown, StorageUnavailable
 from storage.domain.limits import Limits
 from storage.domain.log.address import LogAddress
 from storage.domain.log.record_batch import Record
 from storage.domain.names import LogId
-from storage.domain.replica_set import Phase, ReplicaSet
+from storage.domain.replication.acknowledgement import acknowledged_by_primary
+from storage.domain.replication.replica_set import Phase, ReplicaSet
 from storage.hot_store.log_store import AppendPart, LogOpening, ReadRequest
 from storage.log.replica_set_epoch import ReplicaSetEpoch
 from storage.redis.cluster_store import RedisServers

@@ -10,7 +10,7 @@ import pytest
 
 from storage.concurrency.tasks import in_background
 from storage.domain.clock import SystemClock
-from storage.domain.replica_set import Phase, ReplicaSet
+from storage.domain.replication.replica_set import Phase, ReplicaSet
 from storage.hot_store.members import WriteOutcome
 from storage.postgres.database import Database, open_database
 from storage.postgres.listener import Listener

@@ -9,7 +9,7 @@ import psycopg
 import pytest
 
 from storage.domain.errors import ReplicaSetRefused, StorageUnavailable
-from storage.domain.replica_set import Phase, ReplicaSet
+from storage.domain.replication.replica_set import Phase, ReplicaSet
 from storage.postgres.listener import Listener, running
 from storage.replication.controller import MembersUnreachable
 from storage.replication.initialization import initialize

@@ -7,7 +7,7 @@ import pytest
 
 from storage.concurrency.tasks import in_background
 from storage.domain.errors import ReplicaSetRefused, ValidationFailed
-from storage.domain.replica_set import MemberRole, MemberState, Phase
+from storage.domain.replication.replica_set import MemberRole, MemberState, Phase
 from tests.integration.replication.conftest import until
 
 
@@ -37,7 +37,7 @@ async def test_replica_that_is_no_member_is_reported(deployment):
     stranger.run("REPLICAOF", host, port)
 
     async def is_reported():
-        return (await deployment.engine.status()).strangers == (stranger.address,)
+        return (await deployment.engine.status()).unknown_replicas == (stranger.address,)
 
     await until(is_reported)
     stranger.run("REPLICAOF", "127.0.0.1", 1)
@@ -132,7 +132,7 @@ async def test_member_is_replaced_while_writes_go_on(deployment):
     assert deployment.write(row.primary, "two")
     await deployment.until_insync(replicas=2)
     assert deployment.values(new.address) == ["one", "two"]
-    assert (await deployment.engine.status()).strangers == ()
+    assert (await deployment.engine.status()).unknown_replicas == ()
 
 
 async def test_lost_member_is_replaced(deployment):

@@ -7,7 +7,7 @@ import pytest
 
 from storage.domain.backup_manifest import RESTORING, RestoreUnfinished
 from storage.domain.log.store_epoch import StoreFacts, needs_new_epoch
-from storage.domain.replica_set import Phase, ReplicaSet
+from storage.domain.replication.replica_set import Phase, ReplicaSet
 from storage.postgres.repositories.offset_reservations import StoreIdentities
 from storage.postgres.repositories.replica_set import REPLICA_SET_CHANNEL
 

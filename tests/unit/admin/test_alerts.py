@@ -28,7 +28,7 @@ from storage.domain.names import GroupName, SourceName, StreamName, WebhookName
 from storage.domain.presence import FailingObject, ProcessRole, ProcessSeen
 from storage.domain.queues.policies import QueueCaps
 from storage.domain.queues.queue import QueueSpec
-from storage.domain.replica_set import (
+from storage.domain.replication.replica_set import (
     MemberRole,
     MemberState,
     MemberStatus,
@@ -614,7 +614,7 @@ def test_store_that_is_not_in_sync_and_unknown_replica_are_reported():
         MemberStatus(address="a:1", role=MemberRole.PRIMARY, state=MemberState.INSYNC),
         MemberStatus(address="b:1", role=MemberRole.AWAY, state=MemberState.AWAY),
     )
-    stores = ReplicaSetStatus(replica_set=replica_set, members=members, strangers=("x:1",))
+    stores = ReplicaSetStatus(replica_set=replica_set, members=members, unknown_replicas=("x:1",))
 
     unknown, missing = alerts_for(stores=stores)
 

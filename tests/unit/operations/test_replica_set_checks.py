@@ -8,7 +8,7 @@ import pytest
 
 from storage.domain import limits
 from storage.domain.errors import StorageUnavailable
-from storage.domain.replica_set import (
+from storage.domain.replication.replica_set import (
     MemberRole,
     MemberState,
     MemberStatus,
@@ -25,7 +25,7 @@ def status(
     *states: MemberState,
     phase: Phase = Phase.NORMAL,
     addresses: tuple[str, ...] = ADDRESSES,
-    strangers: tuple[str, ...] = (),
+    unknown_replicas: tuple[str, ...] = (),
 ) -> ReplicaSetStatus:
     members = tuple(
         MemberStatus(address=address, role=MemberRole.REPLICA, state=state)
@@ -39,7 +39,9 @@ def status(
         phase=phase,
         min_insync_replicas=2,
     )
-    return ReplicaSetStatus(replica_set=replica_set, members=members, strangers=strangers)
+    return ReplicaSetStatus(
+        replica_set=replica_set, members=members, unknown_replicas=unknown_replicas
+    )
 
 
 HEALTHY = status(MemberState.INSYNC, MemberState.INSYNC, MemberState.INSYNC)
@@ -144,7 +146,7 @@ async def test_doctor_reports_copies(checks, stores, answer, ok, detail):
 async def test_doctor_reports_unknown_replicas_and_shared_machines(checks, stores):
     states = [MemberState.INSYNC] * 3
     addresses = ("10.0.0.1:6379", "10.0.0.1:6380", "[::1]:6379")
-    stores.answer = status(*states, addresses=addresses, strangers=("10.0.0.9:6379",))
+    stores.answer = status(*states, addresses=addresses, unknown_replicas=("10.0.0.9:6379",))
 
     _, _, unknown, machines = await checks.findings()
 

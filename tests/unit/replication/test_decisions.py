@@ -4,7 +4,7 @@ import msgspec
 import pytest
 
 from storage.domain import limits
-from storage.domain.replica_set import Phase, ReplicaSet, StorePosition
+from storage.domain.replication.replica_set import Phase, ReplicaSet, StorePosition
 from storage.hot_store.members import MemberFacts, Promise, WriteOutcome
 from storage.replication.decisions import (
     FailureDetector,

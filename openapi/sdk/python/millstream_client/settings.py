@@ -20,7 +20,7 @@ ApiKey = str | Callable[[], str]
 
 
 Acknowledge = Literal["primary"]
-"""Who acknowledges the sends and appends of a replicated deployment, in place of enough of its stores."""
+"""Store that acknowledges the sends and appends of a replicated deployment, in place of enough of its stores."""
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ down_revision = "0019"
 
 
 def upgrade() -> None:
-    """Add the table and its row; processes of an earlier version change the catalog without raising it."""
+    """Add the table and its row, which processes of an earlier version do not raise."""
     table = op.create_table(
         "catalog_version",
         sa.Column("id", sa.Integer, primary_key=True),

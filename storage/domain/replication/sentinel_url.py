@@ -1,4 +1,4 @@
-"""URL of a store that Sentinel watches: the Sentinels, and the name under which they know it.
+"""URL of a store that Sentinel watches: the Sentinels, and their name for it.
 
 redis+sentinel://user:secret@sentinel-1:26379,sentinel-2/orders?db=0&sentinel_password=word
                  └ of the store ┘└────── addresses ────────┘└ name ┘
@@ -8,7 +8,7 @@ import re
 from typing import NamedTuple
 from urllib.parse import parse_qsl, unquote
 
-from storage.domain.member_urls import host_and_port, normalize_address
+from storage.domain.replication.member_urls import host_and_port, normalize_address
 
 PORT_DEFAULT = 26_379
 SCHEMES = ("redis+sentinel", "rediss+sentinel")

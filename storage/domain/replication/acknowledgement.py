@@ -1,4 +1,4 @@
-"""Acknowledgement of a call's writes: by enough stores of a replica set, or by its primary alone."""
+"""Acknowledgement of writes: by enough stores of a replica set, or by its primary."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -51,7 +51,7 @@ def majority(members: int) -> int:
 
 
 class StorePosition(msgspec.Struct, frozen=True, order=True):
-    """Progress of a copy of the data, comparable across restarts: its epoch, then its position.
+    """Progress of a copy of the data, comparable across restarts: epoch, then position.
 
     `position` rises with each write flush. A store with epoch 0 is empty, and has no vote.
     """
@@ -96,12 +96,12 @@ class MemberStatus(msgspec.Struct, frozen=True, kw_only=True):
 class ReplicaSetStatus(msgspec.Struct, frozen=True, kw_only=True):
     """The replica set and the status of its members.
 
-    `strangers`: addresses of replicas of the primary that are no members; they would be counted as acknowledging.
+    `unknown_replicas`: addresses of replicas of the primary that are no members; they would be counted as acknowledging.
     """
 
     replica_set: ReplicaSet
     members: tuple[MemberStatus, ...]
-    strangers: tuple[str, ...] = ()
+    unknown_replicas: tuple[str, ...] = ()
 
     @property
     def insync_replicas(self) -> int:

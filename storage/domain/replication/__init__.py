@@ -1,0 +1,1 @@
+"""Replicated stores: the replica set, addresses of its members, acknowledgement."""
