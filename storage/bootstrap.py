@@ -34,7 +34,7 @@ from storage.domain.names import LogId
 from storage.domain.presence import LeaseStore
 from storage.groups.engine import Groups
 from storage.hot_store.wakeups import Wakeups
-from storage.hot_store_bootstrap import open_hot_store, open_servers
+from storage.hot_store_bootstrap import open_hot_store
 from storage.jobs import Jobs
 from storage.log.provisioner import LogProvisioner
 from storage.log.queue_executor import QueueExecutor
@@ -496,11 +496,10 @@ async def open_storage(
 async def open_credentials(settings: StorageSettings) -> AsyncGenerator[Credentials]:
     """Open only the credentials, for an operator on the machine.
 
-    Announcements of other processes are not received; they receive those of this one.
+    Announcements of other processes are not received; they receive those of this one. To create credentials: a change has
+    to raise the catalog's version in the hot store, too (`storage.catalog.witness`).
     """
-    async with open_database(settings) as database, open_servers(settings) as servers:
-        witness = CatalogWitness(servers, database)
-        database.before_catalog_change = witness.raise_version
+    async with open_database(settings) as database:
         box = SecretBox(settings.secret_keys)
         credentials = Credentials(database, Listener(settings.database_url), SystemClock(), box)
         try:

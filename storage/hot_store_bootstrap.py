@@ -1,15 +1,13 @@
 """Bootstrap of the hot store: one store or a cluster, or a replica set and its controller."""
 
-import asyncio
 import secrets
 from collections.abc import AsyncGenerator, Callable
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from contextlib import AsyncExitStack, asynccontextmanager
 from typing import NamedTuple
 
 from storage.concurrency.tasks import in_background
 from storage.domain import limits
 from storage.domain.clock import Clock
-from storage.domain.errors import StorageUnavailable
 from storage.domain.replication.member_urls import member_addresses
 from storage.log.replica_set_epoch import ReplicaSetEpoch
 from storage.log.store_epoch import StoreEpoch
@@ -19,7 +17,6 @@ from storage.postgres.repositories.leases import LeaseRows
 from storage.postgres.repositories.offset_reservations import StoreIdentities
 from storage.postgres.repositories.replica_set import REPLICA_SET_CHANNEL, ReplicaSetRows
 from storage.redis.cluster_store import RedisServers
-from storage.redis.discovery import discover_replica_set
 from storage.redis.member_store import RedisMembers
 from storage.redis.transport.primary import ReplicaSetNodes
 from storage.redis.transport.topology import Nodes
@@ -82,17 +79,3 @@ async def open_hot_store(
         )
         await stack.enter_async_context(in_background(controller.run(), "replication-controller"))
         yield HotStore(nodes, servers, epoch, ReplicaSetEngine(rows, members), controller)
-
-
-@asynccontextmanager
-async def open_servers(settings: StorageSettings) -> AsyncGenerator[RedisServers]:
-    """Open the servers alone, for an operator on the machine; of a replica set, its primary."""
-    nodes = Nodes(settings.redis_url)
-    if settings.has_replica_set:
-        nodes = members = ReplicaSetNodes(settings.redis_url)
-        with suppress(StorageUnavailable):
-            members.use(await asyncio.to_thread(discover_replica_set, settings.redis_url))
-    try:
-        yield RedisServers(nodes)
-    finally:
-        await nodes.close()
