@@ -5,6 +5,7 @@ lost, and must then invalidate everything that an announcement could have change
 
     lost ──▶ restored ──▶ notified immediately, and everything is read again
          ├─▶ the hot store has another version of the catalog than was heard of last ──▶ notified
+         ├─▶ the hot store has not answered for five seconds ──▶ notified
          └─▶ not restored within a grace period ──▶ notified
 
 Within the grace period cached values stay in use, so that an outage of the database interrupts no message. Any change
@@ -53,7 +54,6 @@ class Listener:
         self._listening = False
         self._outage: asyncio.Task[None] | None = None
         self._version = 0
-        self._vouched_until_s = 0.0
         self._read_version: ReadVersion | None = None
         self._grace_s = _GRACE_SECONDS
         self._attempted = asyncio.Event()
@@ -69,9 +69,7 @@ class Listener:
     @property
     def is_vouched(self) -> bool:
         """True if no announcement can arrive, and none was missed as far as the hot store knows."""
-        if self._outage is None:
-            return False
-        return asyncio.get_running_loop().time() < self._vouched_until_s
+        return self._outage is not None
 
     def subscribe(self, channel: str, on_change: OnChange, on_lost: OnLost) -> None:
         """Call `on_change(payload)` for each announcement, `on_lost()` when some may be missed.
@@ -137,12 +135,7 @@ class Listener:
         """Stop relying on announcements before anything else runs."""
         if self.listening:
             self._listening = False
-            self._vouch()
             self._outage = asyncio.create_task(self._outlive(), name="postgres-outage")
-
-    def _vouch(self) -> None:
-        """Keep what is cached in use until the next answers of the hot store."""
-        self._vouched_until_s = asyncio.get_running_loop().time() + _GRACE_SECONDS
 
     async def _outlive(self) -> None:
         """Wait until the grace period is over, or the catalog has changed."""
@@ -156,11 +149,13 @@ class Listener:
         self.notify_loss()
 
     async def _await_change(self) -> None:
-        """Ask the hot store until it has another version. No answer is no change, but for a while."""
+        """Ask the hot store until it has another version, or has not answered for a while."""
         if self._read_version is None:
             await asyncio.sleep(_GRACE_SECONDS)
             return
-        while True:
+        loop = asyncio.get_running_loop()
+        answered_s = loop.time()
+        while loop.time() - answered_s < _GRACE_SECONDS:
             await asyncio.sleep(_WITNESS_SECONDS)
             with suppress(MillstreamError, TimeoutError):
                 async with asyncio.timeout(_WITNESS_SECONDS):
@@ -169,7 +164,8 @@ class Listener:
                     facts = {"version": version, "expected": self._version}
                     logger.warning("catalog_changed_in_outage", extra=facts)
                     return
-                self._vouch()
+                answered_s = loop.time()
+        logger.warning("catalog_witness_silent")
 
     def _on_version(self, payload: str) -> None:
         self._version = max(self._version, int(payload))

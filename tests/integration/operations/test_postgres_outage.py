@@ -132,14 +132,21 @@ def is_vouched(storage: Storage) -> Callable[[], Awaitable[bool]]:
 
 async def next_answer(storage: Storage) -> None:
     """Wait until the hot store was asked again, twice: one question may have been on its way."""
-    listener = storage.health._listener
-    for _ in range(2):
-        before = listener._vouched_until_s
+    listener, answers = storage.health._listener, 0
+    read_version = listener._read_version
+    assert read_version is not None
 
-        async def is_later(before: float = before) -> bool:
-            return listener._vouched_until_s > before
+    async def count() -> int:
+        nonlocal answers
+        version = await read_version()
+        answers += 1
+        return version
 
-        await eventually(is_later, True)
+    async def is_answered() -> bool:
+        return answers >= 2
+
+    listener._read_version = count
+    await eventually(is_answered, True)
 
 
 async def test_calls_go_on_while_postgres_is_stopped(redis_url, clock):
@@ -255,6 +262,24 @@ async def test_caches_are_forgotten_when_grace_ends(open_process, database_url):
 
             with pytest.raises(StorageUnavailable):
                 await storage.credentials.authenticate(token)
+
+
+async def test_caches_are_forgotten_when_store_is_silent_too(storage, database_url, monkeypatch):
+    monkeypatch.setattr("storage.postgres.listener._GRACE_SECONDS", 1.0)
+
+    async def fail() -> int:
+        raise StorageUnavailable
+
+    token = await define(storage)
+    await use_everything(storage, token)
+    storage.health._listener._read_version = fail
+    with nobody_connects(database_url):
+        await eventually(is_vouched(storage), True)
+
+        await eventually(is_vouched(storage), False)
+
+        with pytest.raises(StorageUnavailable):
+            await storage.credentials.authenticate(token)
 
 
 async def test_refused_change_leaves_what_is_known(storage, database_url, clock):
