@@ -11,7 +11,8 @@ from storage.domain.replication.replica_set import MemberState, Phase, ReplicaSe
 from storage.operations.diagnostics import Diagnostic
 from storage.operations.store_admin import StoreAdmin
 
-_WAIT_S = 0.5  # for a member that hangs; the result before is used then
+_WAIT_S = 0.5  # for a member that hangs; a recent result is used then
+_RECENT_MS = 15 * limits.SECOND_MS  # of the result before: supervisors check more often
 
 
 def _monotonic_ms() -> int:
@@ -35,6 +36,7 @@ class ReplicaSetChecks:
         self._now_ms = now_ms
         self._problem = "the replica set was not read yet"
         self._ready_at_ms: int | None = None
+        self._read_at_ms: int | None = None
         self._reading: asyncio.Task[None] | None = None
 
     async def readiness(self) -> str:
@@ -44,10 +46,14 @@ class ReplicaSetChecks:
         """
         if self._reading is None or self._reading.done():
             self._reading = asyncio.create_task(self._read(), name="replica-set-readiness")
-        await asyncio.wait([self._reading], timeout=_WAIT_S)
+        await asyncio.wait([self._reading], timeout=_WAIT_S if self._has_recent_result() else None)
         if not self._problem or self._tolerates_problem():
             return "ok"
         return self._problem
+
+    def _has_recent_result(self) -> bool:
+        read_at_ms = self._read_at_ms
+        return read_at_ms is not None and self._now_ms() - read_at_ms <= _RECENT_MS
 
     def _tolerates_problem(self) -> bool:
         ready_at_ms = self._ready_at_ms
@@ -59,8 +65,9 @@ class ReplicaSetChecks:
             self._problem = _problem(await self._stores.status())
         except MillstreamError as error:
             self._problem = error.detail
+        self._read_at_ms = self._now_ms()
         if not self._problem:
-            self._ready_at_ms = self._now_ms()
+            self._ready_at_ms = self._read_at_ms
 
     async def close(self) -> None:
         """Stop a check that is under way."""

@@ -125,6 +125,16 @@ async def test_hanging_member_does_not_delay_readiness(checks, stores, monkeypat
     assert [await checks.readiness() for _ in range(2)] == ["ok", "ok"]
 
 
+async def test_old_result_is_not_used_for_a_hanging_member(checks, stores):
+    """The first check of a minute said "ok" while two of three stores hung."""
+    await checks.readiness()
+    stores.answer = asyncio.get_running_loop().create_future()
+    stores.now_ms = limits.MINUTE_MS
+
+    with pytest.raises(TimeoutError):
+        await asyncio.wait_for(checks.readiness(), 0.05)
+
+
 @pytest.mark.parametrize(
     ("answer", "ok", "detail"),
     [
