@@ -43,7 +43,7 @@ from storage.domain.backup_manifest import (
 from storage.domain.clock import Clock
 from storage.parquet.local_store import sync_folder
 from storage.postgres.dump import DatabaseMoment, moment_of
-from storage.redis.discovery import primary_url
+from storage.redis.discovery import backup_url
 from storage.redis.restore import backed_store
 from storage.redis.snapshot import snapshot_of
 from storage.settings import StorageSettings
@@ -71,7 +71,7 @@ def backup(
     with _named_at_the_end(target) as folder:
         parts: list[Part] = []
         part = partial(_part, folder, parts=parts)
-        redis_url = primary_url(settings.redis_url)
+        redis_url = backup_url(settings.redis_url)
         with backed_store(redis_url) as store:
             layout, server = store.layout(), store.server()
         with moment_of(settings.database_url) as before:

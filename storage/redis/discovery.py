@@ -4,7 +4,7 @@ A member that believes itself the primary may be an old one that was cut off: th
 readers still wait for its replicas (`storage.redis.transport.replicated_flush`).
 """
 
-from collections.abc import Iterator
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
@@ -24,8 +24,10 @@ from storage.redis.transport.sentinel import watched_url
 
 class _Report(NamedTuple):
     epoch: int
+    position: int
     address: str
     min_insync: int
+    is_primary: bool
 
 
 def discover_replica_set(redis_url: str) -> ReplicaSet:
@@ -34,12 +36,7 @@ def discover_replica_set(redis_url: str) -> ReplicaSet:
     Raises StorageUnavailable if none of them is a primary.
     """
     addresses = member_addresses(redis_url)
-    with ThreadPoolExecutor(len(addresses)) as threads:
-        reports = threads.map(lambda address: [*_reports(redis_url, address)], addresses)
-        primaries = [report for found in reports for report in found]
-    if not primaries:
-        raise StorageUnavailable("No store of the replica set is a primary now; try again.")
-    primary = max(primaries)
+    primary = _primary(_reports(redis_url, addresses))
     return ReplicaSet(
         members=addresses,
         primary=primary.address,
@@ -50,19 +47,46 @@ def discover_replica_set(redis_url: str) -> ReplicaSet:
     )
 
 
-def primary_url(redis_url: str) -> str:
-    """Return the URL of the primary, or of the only store.
+def backup_url(redis_url: str) -> str:
+    """Return the URL of a store that has everything acknowledged up to now.
 
-    Raises StorageUnavailable if no store of a replica set is a primary, or no Sentinel knows it.
+    Preferably a replica, so that the copy does not slow the primary. Raises
+    StorageUnavailable if no store of a replica set is a primary, or no Sentinel knows it.
     """
     if is_sentinel_url(redis_url):
         return watched_url(redis_url)
-    if has_several_hosts(redis_url):
-        return member_url(redis_url, discover_replica_set(redis_url).primary)
-    return redis_url
+    if not has_several_hosts(redis_url):
+        return redis_url
+    addresses = member_addresses(redis_url)
+    primary = _primary(_reports(redis_url, addresses))
+    replicas = [
+        report
+        for report in _reports(redis_url, addresses)
+        if not report.is_primary
+        and (report.epoch, report.position) >= (primary.epoch, primary.position)
+    ]
+    return member_url(redis_url, max([*replicas, primary], key=_is_replica).address)
 
 
-def _reports(redis_url: str, address: str) -> Iterator[_Report]:
+def _is_replica(report: _Report) -> bool:
+    return not report.is_primary
+
+
+def _primary(reports: Sequence[_Report]) -> _Report:
+    primaries = [report for report in reports if report.is_primary]
+    if not primaries:
+        raise StorageUnavailable("No store of the replica set is a primary now; try again.")
+    return max(primaries)
+
+
+def _reports(redis_url: str, addresses: Sequence[str]) -> list[_Report]:
+    """Return the state of the members that answer and have data."""
+    with ThreadPoolExecutor(len(addresses)) as threads:
+        reports = threads.map(lambda address: _report(redis_url, address), addresses)
+        return [report for report in reports if report is not None]
+
+
+def _report(redis_url: str, address: str) -> _Report | None:
     wait_s = limits.REPLICAS_CONNECT_MS_MAX / limits.SECOND_MS
     client: Any = Redis.from_url(
         member_url(redis_url, address),
@@ -75,8 +99,11 @@ def _reports(redis_url: str, address: str) -> Iterator[_Report]:
     try:
         with client:
             role, *_ = client.execute_command("ROLE")
-            epoch, min_insync = client.hmget(STORE_KEY, ["epoch", "min_insync"])
+            epoch, position, min_insync = client.hmget(
+                STORE_KEY, ["epoch", "position", "min_insync"]
+            )
     except (RedisError, OSError):
-        return
-    if role == "master" and epoch is not None:
-        yield _Report(int(epoch), address, int(min_insync or 0))
+        return None
+    if epoch is None:
+        return None
+    return _Report(int(epoch), int(position or 0), address, int(min_insync or 0), role == "master")

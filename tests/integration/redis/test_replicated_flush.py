@@ -20,7 +20,7 @@ from storage.domain.replication.replica_set import Phase, ReplicaSet
 from storage.hot_store.log_store import AppendPart, LogOpening, ReadRequest
 from storage.log.replica_set_epoch import ReplicaSetEpoch
 from storage.redis.cluster_store import RedisServers
-from storage.redis.discovery import discover_replica_set
+from storage.redis.discovery import backup_url, discover_replica_set
 from storage.redis.keys import STORE_KEY
 from storage.redis.streams.logs import RedisLogStore
 from storage.redis.transport.pipeline import Pipeline
@@ -222,3 +222,13 @@ async def test_primary_acknowledges_alone_where_call_asks_for_it(deployment):
             await deployment.append("three")
 
     assert await deployment.texts() == [b"one", b"two", b"three"]
+
+
+async def test_backup_is_taken_from_replica_that_has_everything(deployment):
+    await deployment.append("one")
+    url = url_of(deployment.members)
+    primary = deployment.members[0].address
+    assert primary not in await asyncio.to_thread(backup_url, url)
+
+    with stopped(deployment.members[1:]):
+        assert primary in await asyncio.to_thread(backup_url, url)

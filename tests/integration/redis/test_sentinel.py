@@ -16,7 +16,7 @@ from storage.domain.queues.message import NewMessage
 from storage.domain.queues.queue import QueueSpec
 from storage.embedded.binaries import find_valkey
 from storage.embedded.processes import child_setup, stop
-from storage.redis.discovery import primary_url
+from storage.redis.discovery import backup_url
 from storage.settings import StorageSettings
 from tests.replica_sets import PASSWORD, Store, follow, free_ports, running_stores
 
@@ -83,7 +83,7 @@ async def test_messages_are_sent_to_primary_that_sentinel_names(stores, url, dat
     async with open_storage(settings) as storage:
         await storage.catalog.put_queue(orders, QueueSpec())
         await storage.queues.send(orders, [NewMessage(b"one")])
-        assert primary_url(url).rpartition("@")[2] == f"{stores[0].address}/0"
+        assert backup_url(url).rpartition("@")[2] == f"{stores[0].address}/0"
 
         stores[0].kill()
         deadline = monotonic() + FAIL_OVER_S_MAX
@@ -94,6 +94,6 @@ async def test_messages_are_sent_to_primary_that_sentinel_names(stores, url, dat
             except MillstreamError:
                 assert monotonic() < deadline
 
-        assert primary_url(url).rpartition("@")[2] == f"{stores[1].address}/0"
+        assert backup_url(url).rpartition("@")[2] == f"{stores[1].address}/0"
         received = await storage.queues.receive(orders)
         assert {message.body for message in received} <= {b"one", b"two"}
