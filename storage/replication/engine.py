@@ -124,18 +124,26 @@ class ReplicaSetEngine:
     async def set_min_insync(self, count: int) -> ReplicaSet:
         """Set how many members must have a write before it is acknowledged.
 
-        A higher count begins with a new epoch, so that no process goes on with the lower one.
+        A higher count begins with a new epoch, so that no process continues with the lower one. Processes hold their writes
+        back meanwhile, as in a switch-over.
         """
-        replica_set = _normal(await self._read())
+        status = await self.status()
+        replica_set = _normal(status.replica_set)
         check_min_insync(count, len(replica_set.members))
         if count <= replica_set.min_insync_replicas:
             return await self._changed(await self._rows.set_min_insync(replica_set.term, count))
+        if status.insync_replicas < count:
+            raise ReplicaSetRefused(
+                f"Only {status.insync_replicas} members are in sync: no write would be acknowledged."
+            )
+        replica = _switch_target(status, None)
         result = await switch_over(
             self._rows,
             self._members,
             replica_set,
             replica_set.primary,
             min_insync_replicas=count,
+            when_held=lambda: self._has_caught_up(replica_set.primary, replica),
         )
         return await self._changed(result.primary is not None)
 

@@ -214,6 +214,9 @@ async def test_higher_min_insync_begins_with_a_new_epoch(deployment):
     for count in (1, 4):
         with pytest.raises(ReplicaSetRefused, match="2 to 3"):
             await deployment.engine.set_min_insync(count)
+    deployment.at(deployment.addresses[2]).kill()
+    with pytest.raises(ReplicaSetRefused, match="2 members are in sync"):
+        await deployment.engine.set_min_insync(3)
 
 
 async def test_recovery_promotes_what_is_left(deployment):
