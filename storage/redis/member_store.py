@@ -314,10 +314,15 @@ def _followed(facts: Mapping[str, str]) -> str | None:
 
 
 def _links(replication: str, offset: int) -> tuple[ReplicaLink, ...]:
-    """Parse `slave0:ip=10.0.0.2,port=6379,state=online,offset=42,lag=0`."""
+    """Parse `slave0:ip=10.0.0.2,port=6379,state=online,offset=42,lag=0`.
+
+    One without a port copies the data for a backup, and is never counted, as it acknowledges nothing.
+    """
     links = []
     for line in _LINK.findall(replication):
         link = dict(field.split("=", 1) for field in line.strip().split(","))
+        if link["port"] == "0":
+            continue
         links.append(
             ReplicaLink(
                 address=join_address(link["ip"], int(link["port"])),

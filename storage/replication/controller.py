@@ -89,6 +89,7 @@ class ReplicationController:
         self._highest = 0
         self._reason = ""
         self._reported_term = 0
+        self._checked_links: frozenset[str] = frozenset()
         self._detector = FailureDetector()
         self._unfinished = _Stopwatch(now_ms)
         self._unreached = _Stopwatch(now_ms)
@@ -158,6 +159,7 @@ class ReplicationController:
         self._check_reach(replica_set, facts)
         if outcome is not WriteOutcome.NOT_PRIMARY:
             await attach_members(self._rows, self._members, replica_set, facts)
+            await self._detach_others(replica_set, facts)
         is_missed = any(
             misses_primary(state, replica_set.primary)
             for address, state in facts.items()
@@ -185,6 +187,29 @@ class ReplicationController:
             self._reported_term = replica_set.term
             counts = {"answering": len(facts), "members": len(replica_set.members)}
             logger.warning("fail_over_without_quorum", extra=counts)
+
+    async def _detach_others(
+        self, replica_set: ReplicaSet, facts: Mapping[str, MemberFacts]
+    ) -> None:
+        """Have replicas of the primary that are no members follow nobody: WAIT would count them.
+
+        A member that was cut off when it was replaced still follows the primary when it returns. Stores are compared by the
+        ids of their processes, as a member may have other addresses.
+        """
+        primary = facts.get(replica_set.primary)
+        if primary is None:
+            return
+        links = frozenset(link.address for link in primary.replicas) - set(replica_set.members)
+        if links == self._checked_links:
+            return
+        numeric = await self._members.numeric_addresses(replica_set.members)
+        answers = await self._members.observe(links - set(numeric))
+        run_ids = {state.run_id for state in facts.values()}
+        others = {address for address, state in answers.items() if state.run_id not in run_ids}
+        self._checked_links = links
+        if others:
+            logger.warning("replica_detached", extra={"replicas": sorted(others)})
+            await self._members.promise(others, replica_set.term, again=True)
 
     async def _probe(self, replica_set: ReplicaSet) -> WriteOutcome:
         return await self._members.confirm(

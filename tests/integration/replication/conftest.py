@@ -37,6 +37,7 @@ def stores(started_stores: list[Store]) -> list[Store]:
     """Stores that run, with what the test before has left in them."""
     for store in started_stores:
         store.revive()
+    started_stores[3].run("REPLICAOF", "127.0.0.1", 1)  # WAIT would count it
     return started_stores
 
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import signal
+import socket
 from collections.abc import Callable
 from typing import Any
 
@@ -15,6 +16,7 @@ from storage.replication.controller import MembersUnreachable
 from storage.replication.initialization import initialize
 from storage.replication.primary_change import attach_members, fail_over
 from tests.integration.replication.conftest import Deployment, until
+from tests.replica_sets import PASSWORD
 
 
 async def start(deployment: Deployment) -> ReplicaSet:
@@ -192,6 +194,39 @@ async def test_without_quorum_the_primary_stays(deployment):
     absent.start()
     result = await fail_over(deployment.rows, deployment.members, row)
     assert result.primary in deployment.addresses[1:]
+
+
+async def test_replica_that_is_no_member_is_detached(deployment):
+    """Cut off when it was replaced, it would acknowledge writes that no member has."""
+    row = await deployment.begin()
+    other = deployment.stores[3]
+    other.run("REPLICAOF", *row.primary.split(":"))
+    controller = deployment.controller()
+
+    async def is_detached():
+        await controller.step()
+        facts = await deployment.members.observe([row.primary, other.address])
+        return facts[other.address].promise == row.term and not facts[other.address].follows
+
+    await until(is_detached)
+    assert await deployment.row() == row
+
+
+async def test_backup_that_copies_a_store_is_no_replica(deployment):
+    row = await deployment.begin()
+    host, port = row.primary.split(":")
+    with socket.create_connection((host, int(port))) as copier:
+        copier.sendall(f"AUTH {PASSWORD}\r\n".encode())
+        assert copier.recv(5) == b"+OK\r\n"
+        copier.sendall(b"SYNC\r\n")
+
+        async def is_listed():
+            return deployment.at(row.primary).run("INFO", "replication")["connected_slaves"] == 3
+
+        await until(is_listed)
+        facts = await deployment.members.observe([row.primary])
+
+    assert len(facts[row.primary].replicas) == 2
 
 
 async def test_controller_waits_for_a_quorum(deployment, monkeypatch):
