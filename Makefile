@@ -9,6 +9,7 @@ STORE ?= both        # which Valkey the tests use: plain, cluster, both; of chao
 SPLIT ?= 4           # processes that share the tests, each with stores of its own
 SECONDS ?= 60        # how long make simulate runs schedules
 MINUTES ?= 6         # how long make chaos breaks things at random
+STORES ?= 1          # stores that make chaos and make faults break: one, or those of a replica set (3)
 SEED ?=              # of what it breaks when; none: another one each time
 SPARK ?= 1           # 0: make up without Spark
 SINCE ?= HEAD        # what make fast compares with
@@ -22,7 +23,7 @@ help:
 	@echo "make test     run every test; NOUN=groups runs those of one noun"
 	@echo "make fast     lint, and the unit tests of what changed since the last commit (SINCE=main: since that)"
 	@echo "make check    lint, and the tests that need no server"
-	@echo "make chaos    break everything at random for MINUTES (6), from SEED, on redis-server with STORE=redis; then what loses data, and kills at every step"
+	@echo "make chaos    break everything at random for MINUTES (6), from SEED, on redis-server with STORE=redis, on a replica set with STORES=3; then what loses data, and kills at every step"
 	@echo "make faults   the first of these alone"
 	@echo "make simulate run the engines in virtual time for SECONDS (60), from SEED, with faults"
 	@echo "make soak     work for MINUTES (60) with nothing broken, and see what grows"
@@ -143,7 +144,7 @@ chaos: faults
 	$(BIN)/pytest -m chaos tests
 
 faults: install-dev faketime
-	$(BIN)/python -m tests.chaos.run --minutes $(strip $(MINUTES)) $(if $(strip $(SEED)),--seed $(strip $(SEED))) $(REDIS)
+	$(BIN)/python -m tests.chaos.run --minutes $(strip $(MINUTES)) --stores $(strip $(STORES)) $(if $(strip $(SEED)),--seed $(strip $(SEED))) $(REDIS)
 
 # Engines in virtual time: thousands of schedules with faults, each repeatable by its seed.
 simulate: install-dev

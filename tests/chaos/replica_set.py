@@ -12,7 +12,7 @@ import asyncio
 import shutil
 import signal
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager, contextmanager, suppress
+from contextlib import AsyncExitStack, ExitStack, asynccontextmanager, contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from random import Random
@@ -42,7 +42,7 @@ REPLICA_SET_FAULTS = (
     "pause_replica",
     "deafen_replica",
     "part_primary",
-    "part_half",
+    "part_replica",
     "slow_replica",
     "switch_over",
 )
@@ -190,25 +190,12 @@ class ReplicaSetFaults:
         await _away([primary], seconds)
 
     async def _part_primary(self, seconds: float, luck: float) -> None:
-        """The primary is cut off from everyone."""
         primary, _ = await self._by_role()
-        primary.proxy.be(Fault.HALF_OPEN)
-        try:
-            await asyncio.sleep(seconds)
-        finally:
-            primary.proxy.be(Fault.NONE)
+        await _part(primary, self._members, seconds)
 
-    async def _part_half(self, seconds: float, luck: float) -> None:
-        """The primary, a replica and the clients on one side, the other replica alone on the other."""
+    async def _part_replica(self, seconds: float, luck: float) -> None:
         _, replicas = await self._by_role()
-        alone = _chosen(replicas, luck)
-        others = [member for member in self._members if member is not alone]
-        alone.proxy.be(Fault.HALF_OPEN)
-        try:
-            with _parted(others[0], [alone]), _parted(others[1], [alone]):
-                await asyncio.sleep(seconds)
-        finally:
-            alone.proxy.be(Fault.NONE)
+        await _part(_chosen(replicas, luck), self._members, seconds)
 
     async def _slow_replica(self, seconds: float, luck: float) -> None:
         primary, replicas = await self._by_role()
@@ -242,6 +229,19 @@ def _parted(
     finally:
         for other in others:
             member.proxy.be(Fault.NONE, other.source)
+
+
+async def _part(alone: Member, members: Sequence[Member], seconds: float) -> None:
+    """Cut a member off from everyone, in both directions."""
+    others = [member for member in members if member is not alone]
+    alone.proxy.be(Fault.HALF_OPEN)
+    try:
+        with ExitStack() as parted:
+            for other in others:
+                parted.enter_context(_parted(other, [alone]))
+            await asyncio.sleep(seconds)
+    finally:
+        alone.proxy.be(Fault.NONE)
 
 
 def _chosen(members: Sequence[Member], luck: float) -> Member:
