@@ -16,7 +16,7 @@ _PATIENCE_S_MAX = 0.5
 
 
 async def end(*tasks: "asyncio.Task[Any]") -> None:
-    """Cancel tasks and wait until they have ended, however they end.
+    """Cancel tasks and wait until they have ended, however they end, or had ended before.
 
     A library may swallow a cancellation that arrives at the wrong moment (one that turns it into an error of
     its own, which a loop then survives), so cancellation is repeated until it takes effect.
@@ -28,6 +28,9 @@ async def end(*tasks: "asyncio.Task[Any]") -> None:
             task.cancel()
         _, waiting = await asyncio.wait(waiting, timeout=patience_s)
         patience_s = min(2 * patience_s, _PATIENCE_S_MAX)
+    for task in tasks:
+        if not task.cancelled():
+            task.exception()  # retrieved, or asyncio logs it as lost
 
 
 @asynccontextmanager

@@ -1,6 +1,7 @@
 """Cancellation of tasks that do not end at the first request."""
 
 import asyncio
+import gc
 
 import pytest
 
@@ -33,6 +34,25 @@ async def test_ending_finished_task_has_no_effect():
     await task
 
     await end(task)
+
+
+async def test_error_of_ended_task_is_not_logged_as_lost():
+    """A controller whose lease ended as it failed left a traceback in the log."""
+    lost: list[str] = []
+    asyncio.get_running_loop().set_exception_handler(
+        lambda _, context: lost.append(context["message"])
+    )
+
+    async def fail() -> None:
+        raise ValueError("lost")
+
+    task = asyncio.create_task(fail())
+    await asyncio.wait([task])
+    await end(task)
+    del task
+    gc.collect()
+
+    assert lost == []
 
 
 async def test_batches_keep_order_and_limit():
