@@ -92,10 +92,15 @@ class _ReplicatedWorker(FlushWorker):
                     raise
                 await asyncio.sleep(HOLD_BACK_RETRY_MS / SECOND_MS)
 
-    def _may_hold_back(self) -> bool:
-        now = asyncio.get_running_loop().time()
+    def _note_unready(self, since: float) -> None:
+        """Note since when the store is not ready; a flush that was not confirmed was sent then."""
         if self._unready_since is None:
-            self._unready_since = now
+            self._unready_since = since
+
+    def _may_hold_back(self) -> bool:
+        now = _now()
+        self._note_unready(now)
+        assert self._unready_since is not None
         return now - self._unready_since < self._link.limits.hold_back_ms / SECOND_MS
 
     async def _ready(self) -> AbstractConnection:
@@ -163,6 +168,7 @@ class ReplicatedWriter(_ReplicatedWorker):
         self, connection: AbstractConnection, commands: list[Command]
     ) -> list[Reply]:
         transaction = self._transaction(commands, self._link.limits.replicas_confirm_ms_max)
+        sent_at = _now()
         try:
             async with asyncio.timeout(self._link.limits.redis_reply_ms_max / SECOND_MS):
                 replies = await self._send(connection, transaction)
@@ -174,6 +180,7 @@ class ReplicatedWriter(_ReplicatedWorker):
             await self._disconnect()
             return [PrimaryMoved()] * len(commands)
         if not self._holds(replies[-self._tail :]):
+            self._note_unready(sent_at)
             self._link.count_error(_UNCONFIRMED)
             await self._disconnect()
             return [OutcomeUnknown()] * len(commands)
@@ -206,6 +213,7 @@ class ReplicatedReader(_ReplicatedWorker):
     async def _replies(
         self, connection: AbstractConnection, commands: list[Command]
     ) -> list[Reply]:
+        sent_at = _now()
         try:
             async with asyncio.timeout(self._link.limits.redis_reply_ms_max / SECOND_MS):
                 replies = await self._send(
@@ -216,6 +224,7 @@ class ReplicatedReader(_ReplicatedWorker):
             return [OutcomeUnknown()] * len(commands)
         if self._holds(replies[-2:]):
             return replies[: len(commands)]
+        self._note_unready(sent_at)
         self._link.count_error(_UNCONFIRMED)
         await self._disconnect()
         return [PrimaryMoved()] * len(commands)
@@ -264,3 +273,7 @@ def _reaches(count: Reply, replicas: int) -> bool:
             return others >= replicas
         case _:
             return False
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()
