@@ -170,6 +170,9 @@ class DefinitionCache(Generic[N, D]):
         if self._unread is None:
             await self._read_all(read_all)
         while self._unread:
+            await asyncio.sleep(limits.CACHE_WARM_LINGER_MS / limits.SECOND_MS)
+            if not self._unread:
+                return
             count = min(len(self._unread), limits.DEFINITION_BATCH_NAMES_MAX)
             await self._read_changed([self._unread.pop() for _ in range(count)])
 

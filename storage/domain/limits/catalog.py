@@ -16,5 +16,6 @@ DEFINITION_CHANGES_MAX = 1_000  # changes after which maintenance reads all defi
 DEFINITION_BATCH_NAMES_MAX = 500  # definitions that share a statement
 DEFINITION_BACKLOG_MAX = 20_000  # names waiting for a statement; beyond it, calls get 503
 CACHE_WARM_MS = MINUTE_MS  # interval at which caches are checked for what they lack
+CACHE_WARM_LINGER_MS = 200  # changes within this are read together
 CACHE_WARM_RETRY_MS = 5 * SECOND_MS
 DEFINITIONS_CACHED_MAX = 100_000  # of each kind; beyond it, the oldest is read again

@@ -8,6 +8,7 @@ import pytest
 
 from storage.concurrency.definition_cache import DefinitionCache
 from storage.concurrency.tasks import in_background
+from storage.domain import limits
 from storage.domain.clock import ManualClock
 from storage.domain.errors import QueueNotFound, StorageUnavailable
 from storage.domain.limits import CATALOG_WITNESS_MS, DEFINITION_AGE_MS_MAX
@@ -340,6 +341,12 @@ async def steps() -> None:
     """Let background work run as far as possible."""
     for _ in range(20):
         await asyncio.sleep(0)
+
+
+@pytest.fixture(autouse=True)
+def no_linger(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have changes read at once."""
+    monkeypatch.setattr(limits, "CACHE_WARM_LINGER_MS", 0)
 
 
 @asynccontextmanager
