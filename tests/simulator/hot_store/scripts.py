@@ -1,6 +1,7 @@
 """Lua scripts on a simulated server: Lua 5.1 with `redis.call` and `cmsgpack`, as servers embed it."""
 
 import hashlib
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
@@ -16,6 +17,8 @@ _WITH_ARGUMENTS = (
     b"function(run) return function(keys, argv) KEYS, ARGV = keys, argv return run() end end"
 )
 _INTEGERS_MAX = 2**63
+
+_SHEBANG = re.compile(rb"\A#![^\n]*")  # flags of the server, none of which it has
 
 
 class Interpreter:
@@ -43,7 +46,9 @@ class Interpreter:
         sha = sha1(text)
         if sha not in self._scripts:
             edited = text.replace(*self._edit) if self._edit else text
-            self._scripts[sha] = self._wrap(self._lua.eval(b"function() " + edited + b"\nend"))
+            self._scripts[sha] = self._wrap(
+                self._lua.eval(b"function() " + _SHEBANG.sub(b"", edited) + b"\nend")
+            )
         return sha
 
     @contextmanager
