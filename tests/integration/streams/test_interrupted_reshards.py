@@ -12,6 +12,7 @@ from storage.domain.errors import (
     StorageUnavailable,
     StreamNotFound,
 )
+from storage.domain.limits import RESERVATION_OFFSETS_MIN
 from storage.domain.log.record_batch import Record
 from storage.domain.streams.stream import Appended, ReadFrom
 from storage.redis.keys import STORE_KEY, every_key
@@ -190,7 +191,9 @@ async def test_closed_shard_is_closed_again_after_store_loss(streams, reader, re
     streams._provisioner._epoch._run_id = ""
     await streams._provisioner._epoch.check()
 
-    first = await reader.read_shard(CLICKS, 0, ReadFrom(offset=0 if copied else 10_000))
+    first = await reader.read_shard(
+        CLICKS, 0, ReadFrom(offset=0 if copied else RESERVATION_OFFSETS_MIN)
+    )
     rest = await reader.read_shard(CLICKS, 0, ReadFrom(offset=first.next_offset))
 
     assert len(first.records) == (len(KEYS) if copied else 0)
