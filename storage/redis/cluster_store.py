@@ -87,7 +87,8 @@ class RedisServers(HotServers):
         return await (await self._first()).catalog_version()
 
     async def raise_catalog_version(self, at_least: int) -> int:
-        return await (await self._first()).raise_catalog_version(at_least)
+        replicas = self._nodes.acknowledging_replicas
+        return await (await self._first()).raise_catalog_version(at_least, replicas)
 
     async def _first(self) -> HotServer:
         """Return the master that has the plain key: one version is enough for all."""

@@ -6,8 +6,9 @@ import attrs
 from redis.asyncio import Redis
 from redis.exceptions import RedisError, ResponseError
 
+from storage.domain import limits
 from storage.domain.backup_manifest import RESTORING, RestoreUnfinished
-from storage.domain.errors import StorageUnavailable
+from storage.domain.errors import NotEnoughReplicas, StorageUnavailable
 from storage.domain.log.store_epoch import StoreFacts, StoreIdentity
 from storage.domain.store_status import HotConfiguration, HotFigures, SlowCommand
 from storage.redis.keys import LAYOUT, STORE_KEY, VERSION_KEY
@@ -84,13 +85,21 @@ class HotServer:
         """Return the version of the catalog."""
         return int(await self._run(self._client.hget(self._store_key, _CATALOG)) or 0)
 
-    async def raise_catalog_version(self, at_least: int) -> int:
-        """Raise the version of the catalog."""
+    async def raise_catalog_version(self, at_least: int, replicas: int) -> int:
+        """Raise the version of the catalog; return it once so many replicas have it.
+
+        Raises NotEnoughReplicas.
+        """
         version = int(await self._run(self._client.hincrby(self._store_key, _CATALOG, 1)))
-        if version >= at_least:
-            return version
-        missing = at_least - version
-        return int(await self._run(self._client.hincrby(self._store_key, _CATALOG, missing)))
+        missing = max(0, at_least - version)
+        flush = self._client.pipeline(transaction=False)
+        flush.hincrby(self._store_key, _CATALOG, missing)
+        if replicas:
+            flush.execute_command("WAIT", replicas, limits.REPLICAS_CONNECT_MS_MAX)
+        raised, *received = await self._run(flush.execute())
+        if any(count < replicas for count in received):
+            raise NotEnoughReplicas
+        return int(raised)
 
     async def ping(self) -> str:
         """Return 'ok', or the problem: a full disk makes even PING fail."""

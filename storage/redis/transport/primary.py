@@ -31,7 +31,6 @@ class ReplicaSetNodes(Nodes, PrimaryConnections):
 
     @property
     def acknowledging_replicas(self) -> int:
-        """Return how many replicas must have a write before it is acknowledged."""
         return 0 if self.replica_set is None else self.replica_set.acknowledging_replicas
 
     def use(self, replica_set: ReplicaSet) -> None:

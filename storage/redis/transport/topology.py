@@ -56,6 +56,11 @@ class Nodes:
         for client in (*self._clients.values(), *self._listening.values()):
             await client.aclose()
 
+    @property
+    def acknowledging_replicas(self) -> int:
+        """Return how many replicas must have a write before it is acknowledged."""
+        return 0
+
     def pool(self, url: str) -> ConnectionFactory:
         """Open a pool of connections to one server, which the caller closes."""
         return cast(ConnectionFactory, open_pool(url))

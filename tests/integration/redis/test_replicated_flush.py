@@ -29,6 +29,7 @@ from tests.replica_sets import Store, follow, running_stores, url_of
 
 pytestmark = pytest.mark.one_store
 LIMITS = Limits(replicas_confirm_ms_max=200, hold_back_ms=300, write_workers=1)
+READY_S_MAX = 20.0
 ALL = ReadRequest("offset", 0, 100, 1 << 20)
 
 
@@ -46,7 +47,7 @@ class Deployment:
             phase=Phase.NORMAL,
             min_insync_replicas=2,
         )
-        nodes = ReplicaSetNodes(url_of(members))
+        nodes = self.nodes = ReplicaSetNodes(url_of(members))
         self.epoch = ReplicaSetEpoch(nodes, RedisServers(nodes), self.read)
         self.pipeline = Pipeline(nodes, LIMITS, self.epoch.check)
         self.logs = RedisLogStore(self.pipeline, LIMITS)
@@ -65,6 +66,15 @@ class Deployment:
             self.log, part, store_epoch=self.epoch.current, indexed=False, now=SERVER_TIME
         )
         return (await appended).offset
+
+    async def append_when_ready(self, text: str) -> int:
+        """Append as soon as the replicas, which were stopped, answer again."""
+        async with asyncio.timeout(READY_S_MAX):
+            while True:
+                try:
+                    return await self.append(text)
+                except StorageUnavailable:
+                    continue
 
     async def texts(self) -> list[bytes]:
         return [one.record.data for one in (await self.logs.read(self.log, ALL)).records]
@@ -119,7 +129,7 @@ async def test_write_without_replicas_is_unknown_then_refused(deployment):
         with pytest.raises(NotEnoughReplicas):
             await deployment.append("two")
 
-    assert await deployment.append("three") == 1
+    assert await deployment.append_when_ready("three") == 1
     assert await deployment.texts() == [b"one", b"three"]  # the unknown one took effect
 
 
@@ -232,3 +242,13 @@ async def test_backup_is_taken_from_replica_that_has_everything(deployment):
 
     with stopped(deployment.members[1:]):
         assert primary in await asyncio.to_thread(backup_url, url)
+
+
+async def test_catalog_version_is_raised_once_replica_has_it(deployment):
+    """A fail-over that lost it would let a process without Postgres trust a revoked key."""
+    await deployment.append("one")
+    servers = RedisServers(deployment.nodes)
+    assert await servers.raise_catalog_version(7) == 7
+
+    with stopped(deployment.members[1:]), pytest.raises(NotEnoughReplicas):
+        await servers.raise_catalog_version(8)
