@@ -31,6 +31,8 @@ PASSWORD = "chaos"
 BLIP_S = (0.1, 0.6)
 """Time for which a replica hears nothing before its primary is gone."""
 SWITCH_S = 10.0
+INSYNC_S = 15.0
+POLL_S = 0.1
 
 REPLICA_SET_FAULTS = (
     "kill_primary",
@@ -45,6 +47,7 @@ REPLICA_SET_FAULTS = (
     "part_replica",
     "slow_replica",
     "switch_over",
+    "roll_stores",
 )
 
 
@@ -203,11 +206,41 @@ class ReplicaSetFaults:
             await asyncio.sleep(seconds)
 
     async def _switch_over(self, seconds: float, luck: float) -> None:
-        """An operator moves the primary; a refusal while other faults last is as good."""
-        with suppress(httpx.TransportError):
-            async with httpx.AsyncClient(base_url=self._url, timeout=SWITCH_S) as http:
-                await http.post("/v1/stores/switch-over", json={})
+        await self._request_switch()
         await asyncio.sleep(seconds)
+
+    async def _roll_stores(self, seconds: float, luck: float) -> None:
+        """Restart each store as an upgrade does: the replicas, and then the former primary."""
+        primary, replicas = await self._by_role()
+        for replica in replicas:
+            await self._restart(replica)
+        await self._request_switch()
+        await self._restart(primary)
+
+    async def _restart(self, member: Member) -> None:
+        member.stop()
+        await member.start()
+        for _ in range(int(INSYNC_S / POLL_S)):
+            if await self._insync() == len(self._members):
+                return
+            await asyncio.sleep(POLL_S)
+
+    async def _insync(self) -> int:
+        stores = await self._request("GET", "/v1/stores")
+        return int(stores.get("insync_replicas", 0))
+
+    async def _request_switch(self) -> None:
+        """Ask for another primary; a refusal while other faults last is as good."""
+        await self._request("POST", "/v1/stores/switch-over", {})
+
+    async def _request(self, method: str, path: str, body: object = None) -> dict[str, Any]:
+        """Return the body of a response, or nothing if there is none."""
+        try:
+            async with httpx.AsyncClient(base_url=self._url, timeout=SWITCH_S) as http:
+                response = await http.request(method, path, json=body)
+                return dict(response.json())
+        except (httpx.TransportError, ValueError):
+            return {}
 
 
 async def _away(members: Sequence[Member], seconds: float) -> None:
