@@ -37,6 +37,7 @@ from api.http.request import AppContext
 from api.http.responses import AccessLog
 from api.http.routing import Dispatcher
 from api.native.record_formats import FORMATS
+from api.observability.background_metrics import count_primary_change
 from api.observability.logging import configure_logs
 from api.observability.metric_buffers import (
     MetricBuffers,
@@ -200,7 +201,9 @@ def _lifespan(
         async with AsyncExitStack() as stack:
             stack.push_async_callback(close_tracing, tracing)
             if given is None:
-                opened = await stack.enter_async_context(open_storage(settings.storage()))
+                opened = await stack.enter_async_context(
+                    open_storage(settings.storage(), on_primary_change=count_primary_change)
+                )
                 _serve_from(app, opened, settings)
             await stack.enter_async_context(
                 _websocket_services(app, metrics, process_limits, tracing)

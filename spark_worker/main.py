@@ -6,7 +6,7 @@ A handler is imported with its first job, so that an idle worker has neither Spa
 import os
 import secrets
 import socket
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
@@ -22,6 +22,7 @@ from storage.bootstrap import open_storage
 from storage.domain.jobs import JobKind
 from storage.domain.limits import Limits
 from storage.domain.presence import ProcessRole
+from storage.domain.replication.replica_set import PrimaryChange
 from storage.operations.presence import registered
 
 
@@ -63,6 +64,7 @@ async def work(
     handlers: Mapping[JobKind, Handler] = HANDLERS,
     limits: Limits = _NO_LIMITS,
     on_end: OnEnd = _ignore_end,
+    on_primary_change: Callable[[PrimaryChange], object] = lambda kind: None,
 ) -> None:
     """Run jobs until cancelled; while Postgres is unreachable, wait for it.
 
@@ -73,7 +75,9 @@ async def work(
         find_java()
     sweep_scratch(settings.scratch)
     sparks = SessionPool(partial(open_session, settings), settings.jobs_per_session)
-    async with open_storage(settings.storage, limits=limits) as storage:
+    async with open_storage(
+        settings.storage, limits=limits, on_primary_change=on_primary_change
+    ) as storage:
         runner = Runner(
             worker=worker_name(),
             storage=storage,

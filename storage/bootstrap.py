@@ -32,6 +32,7 @@ from storage.domain.limits import Limits
 from storage.domain.log.address import LogAddress
 from storage.domain.names import LogId
 from storage.domain.presence import LeaseStore
+from storage.domain.replication.replica_set import PrimaryChange
 from storage.groups.engine import Groups
 from storage.hot_store.wakeups import Wakeups
 from storage.hot_store_bootstrap import open_hot_store
@@ -189,8 +190,11 @@ async def open_storage(
     clock: Clock = _DEFAULT_CLOCK,
     limits: Limits = _DEFAULT_LIMITS,
     stores: Stores = _REAL_STORES,
+    on_primary_change: Callable[[PrimaryChange], object] = lambda kind: None,
 ) -> AsyncGenerator[Storage]:
     """Open the engines over the two stores that `settings` name.
+
+    `on_primary_change` is called with the kind of each change of a replica set's primary that this process makes.
 
     Connects to the hot store at the first use. Raises StorageUnavailable when Postgres is unreachable.
     """
@@ -200,7 +204,14 @@ async def open_storage(
         listener, box = stores.listener(settings.database_url), SecretBox(settings.secret_keys)
         identities = StoreIdentities(database)
         hot_store = await stack.enter_async_context(
-            open_hot_store(settings, stores.nodes, database, listener, clock)
+            open_hot_store(
+                settings,
+                stores.nodes,
+                database,
+                listener,
+                clock,
+                on_primary_change=on_primary_change,
+            )
         )
         nodes, store, epoch = hot_store.nodes, hot_store.servers, hot_store.epoch
         pipeline = Pipeline(nodes, limits, epoch.check)
@@ -473,7 +484,9 @@ async def open_storage(
                 isolation=isolation,
             ),
             time_series=TimeSeriesQuery(hot_series, sampler, catalog, groups, clock),
-            store_metrics=StoreMetrics(database, pipeline.timings, pipeline.errors, listener),
+            store_metrics=StoreMetrics(
+                database, pipeline.timings, pipeline.errors, pipeline.confirmations, listener
+            ),
             stores=store_admin,
             health=HealthChecks(store, database, clock, settings, listener, replica_set_checks),
             maintenance=Maintenance(

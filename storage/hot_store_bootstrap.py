@@ -9,6 +9,7 @@ from storage.concurrency.tasks import in_background
 from storage.domain import limits
 from storage.domain.clock import Clock
 from storage.domain.replication.member_urls import member_addresses
+from storage.domain.replication.replica_set import PrimaryChange
 from storage.log.replica_set_epoch import ReplicaSetEpoch
 from storage.log.store_epoch import StoreEpoch
 from storage.postgres.database import Database, open_database
@@ -26,13 +27,12 @@ from storage.settings import StorageSettings
 
 
 class HotStore(NamedTuple):
-    """Servers of the hot store and their epoch; the last two are of a replica set."""
+    """Servers of the hot store, their epoch, and the replica set that they form, if any."""
 
     nodes: Nodes
     servers: RedisServers
     epoch: StoreEpoch | ReplicaSetEpoch
     replica_set: ReplicaSetEngine | None = None
-    controller: ReplicationController | None = None
 
 
 def single_store(nodes: Nodes, identities: StoreIdentities) -> HotStore:
@@ -48,6 +48,8 @@ async def open_hot_store(
     database: Database,
     listener: Listener,
     clock: Clock,
+    *,
+    on_primary_change: Callable[[PrimaryChange], object],
 ) -> AsyncGenerator[HotStore]:
     """Open the hot store; the controller of a replica set runs as long as it is open.
 
@@ -76,6 +78,8 @@ async def open_hot_store(
             addresses=member_addresses(settings.redis_url),
             min_insync_replicas=settings.min_insync,
             listener=listener,
+            on_primary_change=on_primary_change,
         )
         await stack.enter_async_context(in_background(controller.run(), "replication-controller"))
-        yield HotStore(nodes, servers, epoch, ReplicaSetEngine(rows, members), controller)
+        engine = ReplicaSetEngine(rows, members, on_primary_change)
+        yield HotStore(nodes, servers, epoch, engine)

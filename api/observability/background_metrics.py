@@ -1,4 +1,4 @@
-"""Metrics of the sweeper and the deliverer, which are too few to be buffered."""
+"""Metrics of background work, which are too few to be buffered."""
 
 from api.observability.metric_definitions import (
     MAINTENANCE_LAST_SUCCESS,
@@ -6,6 +6,7 @@ from api.observability.metric_definitions import (
     MAINTENANCE_ROUNDS,
     MAINTENANCE_SECONDS,
     MESSAGES_DELIVERED,
+    STORE_FAILOVERS,
     WEBHOOK_ATTEMPTS,
     WEBHOOK_ENDPOINTS_DISABLED,
 )
@@ -13,9 +14,19 @@ from consumers.maintenance.scheduler import TaskOutcome
 from storage.domain import limits
 from storage.domain.clock import Clock, SystemClock
 from storage.domain.presence import LeaseStore
+from storage.domain.replication.replica_set import PrimaryChange
 from storage.domain.webhooks import AttemptOutcome, SourceKind
 
 _SYSTEM_CLOCK = SystemClock()
+
+
+_PRIMARY_CHANGES = {kind: STORE_FAILOVERS.labels(kind.value) for kind in PrimaryChange}
+"""Counters that exist before the first change, so that it is seen as an increase."""
+
+
+def count_primary_change(kind: PrimaryChange) -> None:
+    """Count a change of the primary of replicated stores."""
+    _PRIMARY_CHANGES[kind].inc()
 
 
 class SweeperMetrics:

@@ -30,6 +30,7 @@ from api.observability.metric_definitions import (
     REDIS_ERRORS,
     REDIS_SECONDS,
     REQUEST_SECONDS,
+    STORE_CONFIRM_SECONDS,
 )
 from storage.domain.errors import ErrorCode
 from storage.domain.queues.message import ReceivedMessage, SettleAction
@@ -114,6 +115,7 @@ class StoreMetricsBuffer:
         self._timed = [
             *((REDIS_SECONDS.labels(op), timings) for op, timings in meters.redis.items()),
             *((POSTGRES_SECONDS.labels(op), timings) for op, timings in meters.postgres.items()),
+            (STORE_CONFIRM_SECONDS, meters.confirmations),
         ]
 
     def flush(self) -> None:

@@ -152,6 +152,16 @@ REDIS_ERRORS = Counter(
     "Commands rejected by the store and flushes without a reply, by error type",
     ["kind"],
 )
+STORE_CONFIRM_SECONDS = Histogram(
+    "millstream_store_confirm_duration_seconds",
+    "Time from the primary's reply to a flush of writes until enough replicas have it on disk",
+    buckets=STORE_SECONDS,
+)
+STORE_FAILOVERS = Counter(
+    "millstream_store_failovers_total",
+    "Changes of the primary of replicated stores that these processes made, by kind",
+    ["kind"],
+)
 POSTGRES_SECONDS = Histogram(
     "millstream_postgres_query_duration_seconds",
     "Duration of Postgres transactions, including the wait for a connection",

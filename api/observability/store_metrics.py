@@ -127,6 +127,11 @@ STORE_TERM = _metric("store_term", "Attempts to change the primary")
 REPLICATION_LAG = _metric(
     "store_replication_lag_bytes", "Bytes that a replica has not confirmed", ("member",)
 )
+FULL_RESYNCS = _metric(
+    "store_full_resyncs_total",
+    "Complete copies of the data that a store has sent to replicas since it started",
+    ("member",),
+)
 UNKNOWN_REPLICAS = _metric("store_unknown_replicas", "Replicas of the primary that are not members")
 
 SNAPSHOT_TTL_MS = 5 * limits.SECOND_MS  # however many scrapers a process has
@@ -208,6 +213,11 @@ def _of_replica_set(status: ReplicaSetStatus) -> Iterator[Metric]:
         ((member.address,), member.lag_bytes)
         for member in status.members
         if member.lag_bytes is not None
+    )
+    yield FULL_RESYNCS.family(
+        ((member.address,), member.full_resyncs)
+        for member in status.members
+        if member.full_resyncs is not None
     )
     yield UNKNOWN_REPLICAS.family([((), len(status.unknown_replicas))])
 

@@ -15,11 +15,13 @@ class StoreMetrics:
         database: Database,
         redis: Mapping[str, LatencyBuffer],
         redis_errors: dict[str, int],
+        confirmations: LatencyBuffer,
         listener: Listener,
     ) -> None:
         self._listener = listener
         self.redis = redis
         self.redis_errors = redis_errors
+        self.confirmations = confirmations
         self.postgres: Mapping[str, LatencyBuffer] = database.timings
         self._database = database
 

@@ -99,17 +99,18 @@ class RedisMembers:
 
     async def _facts(self, address: str) -> MemberFacts:
         async with self._connection(address, "observe") as connection:
-            replication, server, memory, position, promise, own, keys = await _run(
+            replication, server, memory, stats, position, promise, own, keys = await _run(
                 connection,
                 ("INFO", "replication"),
                 ("INFO", "server"),
                 ("INFO", "memory"),
+                ("INFO", "stats"),
                 ("HMGET", STORE_KEY, "epoch", "position"),
                 ("GET", FENCE_KEY),
                 ("EXISTS", VERSION_KEY, STORE_KEY, FENCE_KEY),
                 ("DBSIZE",),
             )
-        facts = _fields(replication) | _fields(server) | _fields(memory)
+        facts = _fields(replication) | _fields(server) | _fields(memory) | _fields(stats)
         is_primary = facts["role"] == "master"
         is_syncing = facts.get("master_sync_in_progress") == "1"
         last_io = "master_sync_last_io_seconds_ago" if is_syncing else "master_last_io_seconds_ago"
@@ -128,6 +129,7 @@ class RedisMembers:
             run_id=facts["run_id"],
             memory_used_bytes=int(facts["used_memory"]),
             memory_max_bytes=int(facts.get("maxmemory", 0)),
+            full_resyncs=int(facts["sync_full"]),
         )
 
     async def _promise(self, address: str, term: int, again: bool) -> Promise:

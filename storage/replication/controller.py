@@ -19,7 +19,7 @@ from typing import Never
 from storage.concurrency.leader_election import LeaderElection, LeaderLeases, LeaseTimes
 from storage.domain import limits
 from storage.domain.errors import MillstreamError, StorageUnavailable
-from storage.domain.replication.replica_set import Phase, ReplicaSet
+from storage.domain.replication.replica_set import Phase, PrimaryChange, ReplicaSet
 from storage.hot_store.members import MemberFacts, StoreMembers, WriteOutcome
 from storage.postgres.listener import Listener
 from storage.postgres.repositories.replica_set import REPLICA_SET_CHANNEL, ReplicaSetRows
@@ -62,7 +62,7 @@ class ReplicationController:
     """One process's controller, which acts while it has the lease.
 
     `addresses` and `min_insync_replicas` are those of a replica set that is created by its first start.
-    `primary_changes` counts the changes that it made, by kind.
+    `on_primary_change` is called with the kind of each change that it has made.
     """
 
     def __init__(
@@ -75,6 +75,7 @@ class ReplicationController:
         addresses: Sequence[str],
         min_insync_replicas: int,
         listener: Listener | None = None,
+        on_primary_change: Callable[[PrimaryChange], object] = lambda kind: None,
         now_ms: Callable[[], int] = _monotonic_ms,
     ) -> None:
         self._rows = rows
@@ -83,6 +84,7 @@ class ReplicationController:
         self._holder = holder
         self._addresses = tuple(addresses)
         self._min_insync_replicas = min_insync_replicas
+        self._on_primary_change = on_primary_change
         self._now_ms = now_ms
         self._replica_set: ReplicaSet | None = None
         self._read_at_ms: int | None = None
@@ -94,7 +96,6 @@ class ReplicationController:
         self._unfinished = _Stopwatch(now_ms)
         self._unreached = _Stopwatch(now_ms)
         self._ahead = _Stopwatch(now_ms)
-        self.primary_changes: dict[str, int] = {}
         if listener is not None:
             listener.subscribe(REPLICA_SET_CHANNEL, lambda _: self._invalidate(), self._invalidate)
 
@@ -242,7 +243,7 @@ class ReplicationController:
             result = await switch_over(
                 self._rows, self._members, replica_set, replica_set.primary, highest=highest
             )
-            self._note(result, "overtake")
+            self._note(result, PrimaryChange.RENEWAL)
 
     async def _fail_over(self, replica_set: ReplicaSet) -> None:
         logger.warning(
@@ -250,14 +251,14 @@ class ReplicationController:
             extra={"primary": replica_set.primary, "term": replica_set.term},
         )
         result = await fail_over(self._rows, self._members, replica_set, self._highest)
-        self._note(result, "fail_over")
+        self._note(result, PrimaryChange.FAIL_OVER)
 
-    def _note(self, result: TermResult, kind: str) -> None:
+    def _note(self, result: TermResult, kind: PrimaryChange) -> None:
         self._invalidate()
         self._highest = max(self._highest, result.highest)
         if result.primary is None:
             logger.warning("primary_not_changed", extra={"term": result.term})
             return
-        self.primary_changes[kind] = self.primary_changes.get(kind, 0) + 1
-        facts = {"primary": result.primary, "epoch": result.term, "kind": kind}
+        self._on_primary_change(kind)
+        facts = {"primary": result.primary, "epoch": result.term, "kind": kind.value}
         logger.warning("primary_changed", extra=facts)

@@ -1,7 +1,7 @@
 """Replica set: its status, and operations on its primary and its members."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 import attrs
 
@@ -12,6 +12,7 @@ from storage.domain.replication.replica_set import (
     MemberState,
     MemberStatus,
     Phase,
+    PrimaryChange,
     ReplicaSet,
     ReplicaSetStatus,
     StorePosition,
@@ -20,7 +21,7 @@ from storage.hot_store.members import MemberFacts, ReplicaLink, StoreMembers, Wr
 from storage.postgres.repositories.replica_set import ReplicaSetRows
 from storage.replication.decisions import highest_term, next_term
 from storage.replication.initialization import check_min_insync
-from storage.replication.primary_change import attach_members, settle, switch_over
+from storage.replication.primary_change import TermResult, attach_members, settle, switch_over
 
 _CHANGED = (
     "The replica set was changed meanwhile, or its primary: look at its status, and try again."
@@ -32,10 +33,12 @@ class ReplicaSetEngine:
     """The replica set of a deployment. Every method raises StorageUnavailable.
 
     Operations raise ReplicaSetRefused when nothing was changed, ValidationFailed for what is no address.
+    `on_primary_change` is called with the kind of each change of the primary that one has made.
     """
 
     _rows: ReplicaSetRows
     _members: StoreMembers
+    _on_primary_change: Callable[[PrimaryChange], object] = lambda kind: None
 
     async def status(self) -> ReplicaSetStatus:
         """Return the replica set and the state of its members, as far as they answer."""
@@ -71,6 +74,7 @@ class ReplicaSetEngine:
         )
         if result.primary != target:
             raise ReplicaSetRefused(f"{target} did not become the primary: {_CHANGED}")
+        self._on_primary_change(PrimaryChange.SWITCH_OVER)
         return await self._read()
 
     async def _has_caught_up(self, primary: str, target: str) -> bool:
@@ -145,7 +149,7 @@ class ReplicaSetEngine:
             min_insync_replicas=count,
             when_held=lambda: self._has_caught_up(replica_set.primary, replica),
         )
-        return await self._changed(result.primary is not None)
+        return await self._promoted(result, PrimaryChange.RENEWAL)
 
     async def recover(self, source: str, *, accept_loss: bool) -> ReplicaSet:
         """Make a member the primary without a quorum; those that do not answer are removed.
@@ -178,13 +182,18 @@ class ReplicaSetEngine:
             fenced=promises,
             min_insync=replica_set.min_insync_replicas,
         )
-        return await self._changed(result.primary is not None)
+        return await self._promoted(result, PrimaryChange.RECOVERY)
 
     async def _read(self) -> ReplicaSet:
         replica_set = await self._rows.read()
         if replica_set is None:
             raise StorageUnavailable("The replica set was not created yet.")
         return replica_set
+
+    async def _promoted(self, result: TermResult, kind: PrimaryChange) -> ReplicaSet:
+        if result.primary is not None:
+            self._on_primary_change(kind)
+        return await self._changed(result.primary is not None)
 
     async def _changed(self, is_changed: bool) -> ReplicaSet:
         """Return the changed replica set, whose members are attached at once."""
@@ -307,6 +316,7 @@ def _member_status(
         run_id=facts.run_id,
         memory_used_bytes=facts.memory_used_bytes,
         memory_max_bytes=facts.memory_max_bytes,
+        full_resyncs=facts.full_resyncs,
     )
 
 

@@ -13,7 +13,11 @@ from msgspec.structs import replace
 from api.cli.errors import CliError, ExitCode
 from api.cli.up.signals import run_until_stopped
 from api.config.settings import Settings
-from api.observability.background_metrics import SweeperMetrics, WebhookMetrics
+from api.observability.background_metrics import (
+    SweeperMetrics,
+    WebhookMetrics,
+    count_primary_change,
+)
 from api.observability.logging import configure_logs
 from api.observability.tracing_setup import tracing
 from consumers.maintenance.scheduler import Sweeper
@@ -39,7 +43,10 @@ def run(settings: Settings, works: Sequence[Work]) -> None:
 
 
 async def _run(settings: Settings, works: Sequence[Work]) -> None:
-    async with open_storage(settings.storage()) as storage, asyncio.TaskGroup() as group:
+    async with (
+        open_storage(settings.storage(), on_primary_change=count_primary_change) as storage,
+        asyncio.TaskGroup() as group,
+    ):
         for work in works:
             group.create_task(work(settings, storage))
 

@@ -1,12 +1,14 @@
 """Command `millstream worker`: run archive, replay and other Spark jobs until stopped."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Coroutine, Mapping
 from pathlib import Path
+from typing import Any
 
 from api.cli.errors import CliError, ExitCode
 from api.cli.up.signals import run_until_stopped
 from api.config.settings import Settings
+from api.observability.background_metrics import count_primary_change
 from api.observability.logging import configure_logs
 from api.observability.metric_definitions import (
     ARCHIVE_BYTES,
@@ -31,9 +33,13 @@ def run(settings: Settings) -> None:
     if settings.spark != "wait" and (reason := missing_requirement()) is not None:
         raise CliError(reason, ExitCode.UNAVAILABLE)
     try:
-        asyncio.run(run_until_stopped(work(_worker_settings(settings), on_end=_count)))
+        asyncio.run(run_until_stopped(_work(settings)))
     except StorageUnavailable as error:
         raise CliError(error.detail, ExitCode.UNAVAILABLE) from None
+
+
+def _work(settings: Settings) -> Coroutine[Any, Any, None]:
+    return work(_worker_settings(settings), on_end=_count, on_primary_change=count_primary_change)
 
 
 def _worker_settings(settings: Settings) -> WorkerSettings:

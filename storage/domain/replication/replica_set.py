@@ -20,6 +20,15 @@ class Phase(StrEnum):
     SWITCH = "switch"
 
 
+class PrimaryChange(StrEnum):
+    """Kind of a change of the primary; `RENEWAL` keeps the primary, in a new epoch."""
+
+    FAIL_OVER = "fail_over"
+    SWITCH_OVER = "switch_over"
+    RECOVERY = "recovery"
+    RENEWAL = "renewal"
+
+
 class ReplicaSet(msgspec.Struct, frozen=True, kw_only=True):
     """The replica set as Postgres has it.
 
@@ -79,7 +88,7 @@ class MemberState(StrEnum):
 class MemberStatus(msgspec.Struct, frozen=True, kw_only=True):
     """Status of a member, for operators; figures of one that is away are None.
 
-    `lag_bytes`: what the primary's replication has sent and it has not acknowledged.
+    `lag_bytes`: what the primary's replication has sent and it has not acknowledged. `full_resyncs`: complete copies that it has sent.
     """
 
     address: str
@@ -91,6 +100,7 @@ class MemberStatus(msgspec.Struct, frozen=True, kw_only=True):
     run_id: str | None = None
     memory_used_bytes: int | None = None
     memory_max_bytes: int | None = None
+    full_resyncs: int | None = None
 
 
 class ReplicaSetStatus(msgspec.Struct, frozen=True, kw_only=True):

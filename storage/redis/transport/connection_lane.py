@@ -69,6 +69,8 @@ class StoreLink:
         """The store behind the connections; None before the first one. Calls made for None are never refused."""
         self.errors: dict[str, int] = {}
         """Number of errors and unanswered flushes, by kind."""
+        self.confirmations = LatencyBuffer()
+        """Durations from the primary's reply to a write flush until enough replicas have it on disk."""
 
     def count_error(self, kind: str) -> None:
         """Count one more error of that kind."""

@@ -67,6 +67,11 @@ class Pipeline:
         """Number of errors and unanswered flushes, by kind."""
         return self.link.errors
 
+    @property
+    def confirmations(self) -> LatencyBuffer:
+        """Durations from the primary's reply to a write flush until enough replicas have it."""
+        return self.link.confirmations
+
     def _route(self, url: str) -> _Route:
         route = self._routes.get(url)
         if route is None:

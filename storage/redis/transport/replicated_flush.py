@@ -16,6 +16,7 @@ that the server refused as a whole, because it is a replica by now, is sent agai
 
 import asyncio
 from collections.abc import Callable, Sequence
+from time import perf_counter
 from typing import Any, cast
 
 from redis.asyncio.connection import AbstractConnection
@@ -80,7 +81,10 @@ class _ReplicatedWorker(FlushWorker):
         self, connection: AbstractConnection, commands: Sequence[Command]
     ) -> list[Reply]:
         await connection.send_packed_command(packed(commands), check_health=False)
-        return [await self._reply(connection) for _ in commands]
+        return await self._read(connection, len(commands))
+
+    async def _read(self, connection: AbstractConnection, count: int) -> list[Reply]:
+        return [await self._reply(connection) for _ in range(count)]
 
     async def _connected(self) -> AbstractConnection:
         """Return a connection to a ready primary; hold the flush back until there is one."""
@@ -171,20 +175,26 @@ class ReplicatedWriter(_ReplicatedWorker):
         sent_at = _now()
         try:
             async with asyncio.timeout(self._link.limits.redis_reply_ms_max / SECOND_MS):
-                replies = await self._send(connection, transaction)
+                await connection.send_packed_command(packed(transaction), check_health=False)
+                *_, committed = await self._read(connection, len(transaction) - self._tail)
+                committed_at = perf_counter()
+                tail = await self._read(connection, self._tail)
         except (RedisError, OSError, TimeoutError) as error:
             await self._lose(error)
             return [OutcomeUnknown()] * len(commands)
-        committed = replies[-self._tail - 1]
         if not isinstance(committed, list):
             await self._disconnect()
             return [PrimaryMoved()] * len(commands)
-        if not self._holds(replies[-self._tail :]):
+        if not self._holds(tail):
             self._note_unready(sent_at)
             self._link.count_error(_UNCONFIRMED)
             await self._disconnect()
             return [OutcomeUnknown()] * len(commands)
+        self._note_confirmed(perf_counter() - committed_at)
         return [self._translate_reply(reply) for reply in committed[:-1]]
+
+    def _note_confirmed(self, seconds: float) -> None:
+        self._link.confirmations.observe(seconds)
 
     def _transaction(self, commands: Sequence[Command], wait_ms: int) -> list[Command]:
         return [BEGIN, *commands, _ADVANCE, COMMIT, *self._waits(wait_ms), _EPOCH]
@@ -198,6 +208,9 @@ class PrimaryWriter(ReplicatedWriter):
     """Flush worker whose writes are answered once the primary has them on disk."""
 
     _tail = 1
+
+    def _note_confirmed(self, seconds: float) -> None:
+        """Observe nothing: no replica was waited for."""
 
     def _waits(self, wait_ms: int) -> list[Command]:
         return []

@@ -116,6 +116,17 @@ async def test_acknowledged_write_is_on_replica(deployment):
         assert position in (one.hget(STORE_KEY, "position"), other.hget(STORE_KEY, "position"))
 
 
+async def test_confirmation_by_replicas_is_timed(deployment):
+    await deployment.append("one")
+    confirmed = deployment.pipeline.confirmations.take()
+    with acknowledged_by_primary():
+        await deployment.append("two")
+
+    assert sum(confirmed.buckets) == 1 + 1  # the log's creation, too
+    assert confirmed.total_seconds > 0
+    assert sum(deployment.pipeline.confirmations.take().buckets) == 0
+
+
 async def test_write_goes_on_while_one_replica_hangs(deployment):
     with stopped(deployment.members[2:]):
         assert await deployment.append("one") == 0
@@ -124,10 +135,13 @@ async def test_write_goes_on_while_one_replica_hangs(deployment):
 
 async def test_write_without_replicas_is_unknown_then_refused(deployment):
     with stopped(deployment.members[1:]):
+        deployment.pipeline.confirmations.take()
         with pytest.raises(OutcomeUnknown):
             await deployment.append("one")
         with pytest.raises(NotEnoughReplicas):
             await deployment.append("two")
+        assert deployment.pipeline.errors["unconfirmed"] == 1
+        assert sum(deployment.pipeline.confirmations.take().buckets) == 0
 
     assert await deployment.append_when_ready("three") == 1
     assert await deployment.texts() == [b"one", b"three"]  # the unknown one took effect

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from time import monotonic
 from typing import Any
 
@@ -10,7 +10,7 @@ import pytest
 
 from storage.concurrency.tasks import in_background
 from storage.domain.clock import SystemClock
-from storage.domain.replication.replica_set import Phase, ReplicaSet
+from storage.domain.replication.replica_set import Phase, PrimaryChange, ReplicaSet
 from storage.hot_store.members import WriteOutcome
 from storage.postgres.database import Database, open_database
 from storage.postgres.listener import Listener
@@ -76,13 +76,15 @@ class Deployment:
     rows: ReplicaSetRows
     members: RedisMembers
     database: Database
+    changes: list[PrimaryChange] = field(default_factory=list)
+    """Kinds of the changes of the primary that the engine and controllers have reported."""
 
     def __post_init__(self) -> None:
         self.addresses = [store.address for store in self.stores[:3]]
 
     @property
     def engine(self) -> ReplicaSetEngine:
-        return ReplicaSetEngine(self.rows, self.members)
+        return ReplicaSetEngine(self.rows, self.members, self.changes.append)
 
     def controller(self, listener: Listener | None = None) -> ReplicationController:
         return ReplicationController(
@@ -91,6 +93,7 @@ class Deployment:
             leases=LeaseRows(self.database, SystemClock()),
             holder="one",
             listener=listener,
+            on_primary_change=self.changes.append,
             addresses=self.addresses,
             min_insync_replicas=2,
         )

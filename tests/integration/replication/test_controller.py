@@ -10,7 +10,7 @@ import psycopg
 import pytest
 
 from storage.domain.errors import ReplicaSetRefused, StorageUnavailable
-from storage.domain.replication.replica_set import Phase, ReplicaSet
+from storage.domain.replication.replica_set import Phase, PrimaryChange, ReplicaSet
 from storage.postgres.listener import Listener, running
 from storage.replication.controller import MembersUnreachable
 from storage.replication.initialization import initialize
@@ -21,6 +21,10 @@ from tests.replica_sets import PASSWORD
 
 async def start(deployment: Deployment) -> ReplicaSet:
     return await initialize(deployment.rows, deployment.members, deployment.addresses, 2)
+
+
+async def has_reported(deployment: Deployment, *kinds: PrimaryChange) -> bool:
+    return deployment.changes == list(kinds)
 
 
 async def test_first_start_promotes_the_first_of_empty_stores(deployment, empty_stores):
@@ -74,6 +78,7 @@ async def test_killed_primary_is_replaced_and_follows_later(deployment):
         row = await deployment.until_normal(lambda row: row.primary != old)
         assert row.epoch == row.term > first.epoch
         assert deployment.values(row.primary) == ["one"]
+        await until(lambda: has_reported(deployment, PrimaryChange.FAIL_OVER))
         assert deployment.write(row.primary, "two")
 
         deployment.at(old).start()
@@ -354,6 +359,7 @@ async def test_promise_above_the_row_is_overtaken(deployment, monkeypatch):
         after = await deployment.until_normal(lambda row: row.term > first.term + 5)
 
         assert after.primary == first.primary
+        await until(lambda: has_reported(deployment, PrimaryChange.RENEWAL))
         await deployment.until_insync(replicas=2)
 
 

@@ -7,8 +7,13 @@ import pytest
 
 from storage.concurrency.tasks import in_background
 from storage.domain.errors import ReplicaSetRefused, ValidationFailed
-from storage.domain.replication.replica_set import MemberRole, MemberState, Phase
-from tests.integration.replication.conftest import until
+from storage.domain.replication.replica_set import (
+    MemberRole,
+    MemberState,
+    Phase,
+    PrimaryChange,
+)
+from tests.integration.replication.conftest import Deployment, until
 
 
 async def test_status_names_roles_states_and_positions(deployment):
@@ -56,7 +61,7 @@ async def test_switch_over_makes_the_named_member_the_primary(deployment):
     row = await deployment.begin()
     old, target = row.primary, deployment.addresses[2]
     assert deployment.write(old, "one")
-    full = _full_resyncs(deployment)
+    full = await full_resyncs(deployment)
 
     after = await deployment.engine.switch_over(target)
 
@@ -64,15 +69,13 @@ async def test_switch_over_makes_the_named_member_the_primary(deployment):
     assert after.epoch == after.term > row.epoch
     await deployment.until_insync(replicas=2)
     assert deployment.values(old) == ["one"]
-    assert _full_resyncs(deployment) == full
+    assert await full_resyncs(deployment) == full > 0
+    assert deployment.changes == [PrimaryChange.SWITCH_OVER]
 
 
-def _full_resyncs(deployment):
-    totals = []
-    for address in deployment.addresses:
-        with deployment.at(address).client() as client:
-            totals.append(client.info("stats")["sync_full"])
-    return sum(totals)
+async def full_resyncs(deployment: Deployment) -> int:
+    status = await deployment.engine.status()
+    return sum(member.full_resyncs or 0 for member in status.members)
 
 
 async def test_switch_over_needs_a_member_in_sync(deployment):
@@ -210,6 +213,7 @@ async def test_higher_min_insync_begins_with_a_new_epoch(deployment):
 
     assert (raised.min_insync_replicas, raised.primary) == (3, row.primary)
     assert raised.epoch > row.epoch
+    assert deployment.changes == [PrimaryChange.RENEWAL]
     assert (lowered.min_insync_replicas, lowered.epoch) == (2, raised.epoch)
     for count in (1, 4):
         with pytest.raises(ReplicaSetRefused, match="2 to 3"):
@@ -231,6 +235,7 @@ async def test_recovery_promotes_what_is_left(deployment):
     after = await deployment.engine.recover(left, accept_loss=True)
 
     assert (after.members, after.primary, after.phase) == ((left,), left, Phase.NORMAL)
+    assert deployment.changes == [PrimaryChange.RECOVERY]
     assert after.epoch > row.epoch
     assert deployment.values(left) == ["one"]
     assert not deployment.write(left, "two")

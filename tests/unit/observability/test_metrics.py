@@ -5,9 +5,11 @@ import re
 import pytest
 from prometheus_client import REGISTRY
 
+from api.observability.background_metrics import count_primary_change
 from api.observability.metric_buffers import MetricBuffers, RequestMetrics
-from api.observability.metric_definitions import LATENCY_SECONDS, MESSAGES_NACKED
+from api.observability.metric_definitions import LATENCY_SECONDS, MESSAGES_NACKED, STORE_FAILOVERS
 from api.observability.metrics_catalogue import METRICS, OBJECT_METRICS, STATE_METRICS
+from storage.domain.replication.replica_set import PrimaryChange
 
 
 def sample(name: str, **labels: str) -> float:
@@ -56,3 +58,16 @@ def test_observation_falls_into_the_correct_bucket(seconds):
     for bound in LATENCY_SECONDS:
         actual_sample = sample(f"{name}_bucket", **labels, le=str(float(bound)))
         assert actual_sample == (1 if seconds <= bound else 0)
+
+
+def test_changes_of_the_primary_are_counted_by_kind():
+    """Every kind exists before the first change, or Prometheus would see no increase."""
+    name = "millstream_store_failovers_total"
+    kinds = {kind.value for kind in PrimaryChange}
+    [family] = STORE_FAILOVERS.collect()
+    before = sample(name, kind="fail_over")
+
+    count_primary_change(PrimaryChange.FAIL_OVER)
+
+    assert {one.labels["kind"] for one in family.samples} == kinds
+    assert sample(name, kind="fail_over") == before + 1

@@ -86,6 +86,7 @@ FACTS = MemberFacts(
     run_id="run",
     memory_used_bytes=1,
     memory_max_bytes=0,
+    full_resyncs=0,
 )
 EMPTY = msgspec.structs.replace(FACTS, position=StorePosition(0, 0))
 
