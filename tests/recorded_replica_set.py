@@ -19,6 +19,7 @@ from storage.domain.replication.replica_set import (
     ReplicaSetStatus,
     StorePosition,
 )
+from storage.hot_store.members import WriteOutcome
 from storage.operations.store_admin import StoreAdmin
 from tests.websocket_client import Server, running_server
 
@@ -50,6 +51,9 @@ class RecordedReplicaSet:
         return ReplicaSetStatus(
             replica_set=self.replica_set, members=members, unknown_replicas=("10.0.0.9:6379",)
         )
+
+    async def confirm_write(self) -> WriteOutcome:
+        return WriteOutcome.CONFIRMED
 
     async def switch_over(self, to: str | None = None) -> ReplicaSet:
         return self._record("switch_over", to)

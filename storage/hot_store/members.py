@@ -30,7 +30,7 @@ class MemberFacts(msgspec.Struct, frozen=True, kw_only=True):
 
     `follows`: address of its primary; None for one that follows nobody, and for a primary. `is_syncing`: it receives a full
     copy. `silent_ms`: since it heard from its primary. `promise`: the term it has promised itself to. `has_data`: it has keys of its own or of others.
-    `full_resyncs`: complete copies that it has sent to replicas since it started.
+    `full_resyncs`: complete copies that it has sent to replicas since it started. `time_ms`: of its clock.
     """
 
     is_primary: bool
@@ -47,6 +47,7 @@ class MemberFacts(msgspec.Struct, frozen=True, kw_only=True):
     memory_used_bytes: int
     memory_max_bytes: int
     full_resyncs: int
+    time_ms: int
 
 
 class Promise(msgspec.Struct, frozen=True):

@@ -8,10 +8,14 @@ from contextlib import suppress
 from storage.domain import limits
 from storage.domain.errors import MillstreamError
 from storage.domain.replication.replica_set import MemberState, Phase, ReplicaSetStatus
+from storage.hot_store.members import WriteOutcome
 from storage.operations.diagnostics import Diagnostic
 from storage.operations.store_admin import StoreAdmin
 
 _WAIT_S = 0.5  # for a member that hangs; a recent result is used then
+_WRITES = 5
+_WRITE_MS_MAX = 500  # a server that reports its disk to WAITAOF only once a second takes longer
+_SKEW_MS_MAX = limits.SECOND_MS
 _RECENT_MS = 15 * limits.SECOND_MS  # of the result before: supervisors check more often
 
 
@@ -93,7 +97,25 @@ class ReplicaSetChecks:
             ),
             _unknown_finding(status),
             _machines_finding(status),
+            await self._write_finding(),
+            _clocks_finding(status),
         ]
+
+    async def _write_finding(self) -> Diagnostic:
+        """Time confirmed writes."""
+        began_ms, hint = self._now_ms(), "check that enough stores are in sync"
+        for _ in range(_WRITES):
+            outcome = await self._stores.replica_set.confirm_write()
+            if outcome is not WriteOutcome.CONFIRMED:
+                return Diagnostic("confirmed write", False, outcome.value, hint)
+        elapsed_ms = (self._now_ms() - began_ms) / _WRITES
+        return Diagnostic(
+            "confirmed write",
+            True if elapsed_ms <= _WRITE_MS_MAX else None,
+            f"{elapsed_ms:.1f} ms (mean of {_WRITES})",
+            "check the disks and the network of the stores, and that each is Valkey or Redis: another server"
+            " may answer WAITAOF only once a second",
+        )
 
 
 def _problem(status: ReplicaSetStatus) -> str:
@@ -127,6 +149,20 @@ def _unknown_finding(status: ReplicaSetStatus) -> Diagnostic:
         not status.unknown_replicas,
         ", ".join(status.unknown_replicas) or "none",
         "disconnect them from the primary, and change its password: they are counted as copies",
+    )
+
+
+def _clocks_finding(status: ReplicaSetStatus) -> Diagnostic:
+    """Compare the clocks of the members that answer: the next primary continues with its own."""
+    times = {
+        member.address: member.time_ms for member in status.members if member.time_ms is not None
+    }
+    skew_ms = max(times.values(), default=0) - min(times.values(), default=0)
+    return Diagnostic(
+        "store clocks",
+        skew_ms <= _SKEW_MS_MAX,
+        f"{skew_ms} ms apart",
+        "run an NTP client on each store's machine: leases and delays are measured by the primary's clock",
     )
 
 

@@ -12,6 +12,7 @@ from storage.domain.replication.replica_set import (
     ReplicaSet,
     ReplicaSetStatus,
 )
+from storage.hot_store.members import WriteOutcome
 from storage.hot_store.servers import HotServers
 from storage.postgres.repositories.offset_reservations import StoreIdentities
 from storage.settings import Durability, StorageSettings
@@ -27,6 +28,10 @@ class ReplicaSetControl(Protocol):
 
     async def status(self) -> ReplicaSetStatus:
         """Return the replica set and the status of its members, away if they do not answer."""
+        ...
+
+    async def confirm_write(self) -> WriteOutcome:
+        """Write to the primary, and wait until enough replicas have it on disk."""
         ...
 
     async def switch_over(self, to: str | None = None) -> ReplicaSet:

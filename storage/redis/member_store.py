@@ -99,7 +99,7 @@ class RedisMembers:
 
     async def _facts(self, address: str) -> MemberFacts:
         async with self._connection(address, "observe") as connection:
-            replication, server, memory, stats, position, promise, own, keys = await _run(
+            replication, server, memory, stats, position, promise, own, keys, now = await _run(
                 connection,
                 ("INFO", "replication"),
                 ("INFO", "server"),
@@ -109,6 +109,7 @@ class RedisMembers:
                 ("GET", FENCE_KEY),
                 ("EXISTS", VERSION_KEY, STORE_KEY, FENCE_KEY),
                 ("DBSIZE",),
+                ("TIME",),
             )
         facts = _fields(replication) | _fields(server) | _fields(memory) | _fields(stats)
         is_primary = facts["role"] == "master"
@@ -130,6 +131,7 @@ class RedisMembers:
             memory_used_bytes=int(facts["used_memory"]),
             memory_max_bytes=int(facts.get("maxmemory", 0)),
             full_resyncs=int(facts["sync_full"]),
+            time_ms=_milliseconds(*now),
         )
 
     async def _promise(self, address: str, term: int, again: bool) -> Promise:
@@ -307,6 +309,10 @@ async def _resolve(address: str) -> frozenset[str]:
 def _fields(info: bytes) -> dict[str, str]:
     lines = info.decode().splitlines()
     return dict(line.split(":", 1) for line in lines if ":" in line)
+
+
+def _milliseconds(seconds: bytes, microseconds: bytes) -> int:
+    return int(seconds) * limits.SECOND_MS + int(microseconds) // 1_000
 
 
 def _followed(facts: Mapping[str, str]) -> str | None:

@@ -57,6 +57,18 @@ class ReplicaSetEngine:
             unknown_replicas=tuple(sorted(set(links) - set(replica_set.members))),
         )
 
+    async def confirm_write(self) -> WriteOutcome:
+        """Write to the primary, and wait until enough replicas have it on disk."""
+        return await self._confirm(await self._read())
+
+    async def _confirm(self, replica_set: ReplicaSet) -> WriteOutcome:
+        return await self._members.confirm(
+            replica_set.primary,
+            replica_set.epoch,
+            replica_set.acknowledging_replicas,
+            limits.CONFIRM_WAIT_MS,
+        )
+
     async def switch_over(self, to: str | None = None) -> ReplicaSet:
         """Make a member that is in sync the primary, the furthest one if none is named.
 
@@ -228,12 +240,7 @@ class ReplicaSetEngine:
         """
         await self._members.promise([leaving], next_term(replica_set))
         await self._refuse_attached(replica_set, leaving)
-        outcome = await self._members.confirm(
-            replica_set.primary,
-            replica_set.epoch,
-            replica_set.acknowledging_replicas,
-            limits.CONFIRM_WAIT_MS,
-        )
+        outcome = await self._confirm(replica_set)
         await self._refuse_attached(replica_set, leaving)
         if outcome is not WriteOutcome.CONFIRMED:
             raise ReplicaSetRefused(
@@ -317,6 +324,7 @@ def _member_status(
         memory_used_bytes=facts.memory_used_bytes,
         memory_max_bytes=facts.memory_max_bytes,
         full_resyncs=facts.full_resyncs,
+        time_ms=facts.time_ms,
     )
 
 

@@ -88,7 +88,7 @@ class MemberState(StrEnum):
 class MemberStatus(msgspec.Struct, frozen=True, kw_only=True):
     """Status of a member, for operators; figures of one that is away are None.
 
-    `lag_bytes`: what the primary's replication has sent and it has not acknowledged. `full_resyncs`: complete copies that it has sent.
+    `lag_bytes`: what the primary's replication has sent and it has not acknowledged. `full_resyncs`: complete copies that it has sent. `time_ms`: of its clock.
     """
 
     address: str
@@ -101,6 +101,7 @@ class MemberStatus(msgspec.Struct, frozen=True, kw_only=True):
     memory_used_bytes: int | None = None
     memory_max_bytes: int | None = None
     full_resyncs: int | None = None
+    time_ms: int | None = None
 
 
 class ReplicaSetStatus(msgspec.Struct, frozen=True, kw_only=True):

@@ -6,6 +6,7 @@ import signal
 import pytest
 
 from storage.concurrency.tasks import in_background
+from storage.domain.clock import SystemClock
 from storage.domain.errors import ReplicaSetRefused, ValidationFailed
 from storage.domain.replication.replica_set import (
     MemberRole,
@@ -13,6 +14,7 @@ from storage.domain.replication.replica_set import (
     Phase,
     PrimaryChange,
 )
+from storage.hot_store.members import WriteOutcome
 from tests.integration.replication.conftest import Deployment, until
 
 
@@ -33,6 +35,19 @@ async def test_status_names_roles_states_and_positions(deployment):
     assert primary.position.epoch == row.epoch
     assert replica.version.count(".") == 2
     assert status.insync_replicas == 2
+    now_ms = SystemClock().now_ms()
+    assert all(abs(one.time_ms - now_ms) < 10_000 for one in (primary, replica))
+
+
+async def test_confirmed_write_needs_enough_replicas(deployment, monkeypatch):
+    monkeypatch.setattr("storage.domain.limits.CONFIRM_WAIT_MS", 100)
+    await deployment.begin()
+    confirmed = await deployment.engine.confirm_write()
+    for address in deployment.addresses[1:]:
+        deployment.at(address).kill()
+
+    assert confirmed is WriteOutcome.CONFIRMED
+    assert await deployment.engine.confirm_write() is WriteOutcome.UNCONFIRMED
 
 
 async def test_replica_that_is_no_member_is_reported(deployment):

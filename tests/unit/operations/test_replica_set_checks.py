@@ -16,6 +16,7 @@ from storage.domain.replication.replica_set import (
     ReplicaSet,
     ReplicaSetStatus,
 )
+from storage.hot_store.members import WriteOutcome
 from storage.operations.replica_set_checks import ReplicaSetChecks
 
 ADDRESSES = ("store-1:6379", "store-2:6379", "store-3:6379")
@@ -26,10 +27,11 @@ def status(
     phase: Phase = Phase.NORMAL,
     addresses: tuple[str, ...] = ADDRESSES,
     unknown_replicas: tuple[str, ...] = (),
+    times_ms: tuple[int | None, ...] = (1_000, 1_002, 1_001),
 ) -> ReplicaSetStatus:
     members = tuple(
-        MemberStatus(address=address, role=MemberRole.REPLICA, state=state)
-        for address, state in zip(addresses, states, strict=True)
+        MemberStatus(address=address, role=MemberRole.REPLICA, state=state, time_ms=time_ms)
+        for address, state, time_ms in zip(addresses, states, times_ms, strict=True)
     )
     replica_set = ReplicaSet(
         members=addresses,
@@ -56,6 +58,13 @@ class Stores:
         self.answer: ReplicaSetStatus | Exception | asyncio.Future[Any] = HEALTHY
         self.now_ms = 0
         self.wrong: list[str] = []
+        self.write = WriteOutcome.CONFIRMED
+        self.write_ms = 2
+        self.replica_set = self
+
+    async def confirm_write(self) -> WriteOutcome:
+        self.now_ms += self.write_ms
+        return self.write
 
     async def faults(self, addresses: Iterable[str]) -> list[str]:
         return [f"{address} has {fault}" for address in addresses for fault in self.wrong]
@@ -150,7 +159,7 @@ async def test_doctor_reports_copies(checks, stores, answer, ok, detail):
 
     assert copies.ok is ok
     assert detail in copies.detail
-    assert [finding.ok for finding in others] == [True] * 3
+    assert [finding.ok for finding in others] == [True] * 5
 
 
 async def test_doctor_reports_unknown_replicas_and_shared_machines(checks, stores):
@@ -158,7 +167,7 @@ async def test_doctor_reports_unknown_replicas_and_shared_machines(checks, store
     addresses = ("10.0.0.1:6379", "10.0.0.1:6380", "[::1]:6379")
     stores.answer = status(*states, addresses=addresses, unknown_replicas=("10.0.0.9:6379",))
 
-    _, _, unknown, machines = await checks.findings()
+    _, _, unknown, machines, *_ = await checks.findings()
 
     assert (unknown.ok, unknown.detail) == (False, "10.0.0.9:6379")
     assert (machines.ok, machines.detail) == (None, "3 stores on 2 hosts")
@@ -171,3 +180,36 @@ async def test_doctor_reports_settings_of_members(checks, stores):
 
     assert settings.ok is False
     assert settings.detail.startswith("store-1:6379 has appendfsync everysec, not always; store-2")
+
+
+@pytest.mark.parametrize(
+    ("outcome", "write_ms", "ok", "detail"),
+    [
+        (WriteOutcome.CONFIRMED, 500, True, "500.0 ms"),
+        (WriteOutcome.CONFIRMED, 501, None, "501.0 ms"),
+        (WriteOutcome.UNCONFIRMED, 2, False, "unconfirmed"),
+    ],
+)
+async def test_doctor_times_a_confirmed_write(checks, stores, outcome, write_ms, ok, detail):
+    stores.write, stores.write_ms = outcome, write_ms
+
+    [finding] = [one for one in await checks.findings() if one.check == "confirmed write"]
+
+    assert finding.ok is ok
+    assert finding.detail.startswith(detail)
+
+
+@pytest.mark.parametrize(
+    ("times_ms", "ok", "detail"),
+    [
+        ((1_000, 2_000, None), True, "1000 ms apart"),
+        ((1_000, 2_001, 1_500), False, "1001 ms apart"),
+        ((None, None, None), True, "0 ms apart"),
+    ],
+)
+async def test_doctor_compares_clocks_of_members(checks, stores, times_ms, ok, detail):
+    stores.answer = status(*[MemberState.INSYNC] * 3, times_ms=times_ms)
+
+    [finding] = [one for one in await checks.findings() if one.check == "store clocks"]
+
+    assert (finding.ok, finding.detail) == (ok, detail)

@@ -87,6 +87,7 @@ FACTS = MemberFacts(
     memory_used_bytes=1,
     memory_max_bytes=0,
     full_resyncs=0,
+    time_ms=0,
 )
 EMPTY = msgspec.structs.replace(FACTS, position=StorePosition(0, 0))
 
