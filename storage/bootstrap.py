@@ -393,7 +393,11 @@ async def open_storage(
         )
         store_admin = StoreAdmin(store, identities, settings, hot_store.replica_set)
         replica_set_checks = (
-            ReplicaSetChecks(store_admin, MemberSettings(settings.redis_url).faults)
+            ReplicaSetChecks(
+                store_admin,
+                MemberSettings(settings.redis_url).faults,
+                zones=settings.store_zones,
+            )
             if store_admin.is_replica_set
             else None
         )

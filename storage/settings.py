@@ -1,7 +1,7 @@
 """Settings of storage, which the API reads from the environment and passes in."""
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from typing import Literal
 from urllib.parse import parse_qsl, unquote, urlencode, urlsplit
 
@@ -27,7 +27,7 @@ class StorageSettings(BaseModel):
     `durability` is a named property of the deployment: with `always` an acknowledged write is on disk,
     with `everysec` a power cut may lose the last second or two, with `replicated` it is on the disks of
     `min_insync_replicas` stores, by default of a majority of them; `replicated_by` tells whether the stores of
-    `redis_url` are a replica set of ours, or one engine that keeps this promise by itself. `archive_url` is the archive's root, a
+    `redis_url` are a replica set of ours, or one engine that keeps this promise by itself. `store_zones` has the zones of members by address, as far as they are known. `archive_url` is the archive's root, a
     directory (`file:///…`) or a path in an object store (`s3://bucket/prefix`); without one nothing is
     archived, and streams keep everything hot. `secret_keys` encrypt secrets that must be used again
     (`storage.access.secret_box`); without any, no such secret can be stored. `webhook_allow` are the destinations of webhooks
@@ -41,6 +41,7 @@ class StorageSettings(BaseModel):
     durability: Durability = "always"
     min_insync_replicas: int | None = None
     replicated_by: ReplicatedBy = "members"
+    store_zones: Mapping[str, str] = Field(default={})
     postgres_connections_max: int = 8
     postgres_grace_ms: int = limits.POSTGRES_GRACE_MS
     archive_url: str | None = None

@@ -28,6 +28,7 @@ from storage.domain.limits import (
     REPLICA_SET_MEMBERS_MAX,
     SECOND_MS,
 )
+from storage.domain.replication.member_urls import zones_by_address
 from storage.settings import (
     Durability,
     ReplicatedBy,
@@ -108,6 +109,11 @@ class Settings(BaseSettings):
         description="With durability=replicated: members: the stores of redis_url, whose primary "
         "Millstream chooses. engine: a managed store that replicates each write before it answers, "
         "such as MemoryDB.",
+    )
+    store_zones: str = Field(
+        default="",
+        description="Zones of the stores, comma-separated: store-1:6379=zone-a,store-2:6379=zone-b. "
+        "`millstream doctor` warns if writes would stop with one zone.",
     )
     server: Literal["bundled", "path"] = Field(
         default="bundled",
@@ -387,6 +393,7 @@ class Settings(BaseSettings):
             durability=self.durability,
             min_insync_replicas=self.min_insync_replicas,
             replicated_by=self.replicated_by,
+            store_zones=zones_by_address(self.store_zones),
             postgres_grace_ms=self.postgres_grace_seconds * SECOND_MS,
             archive_url=None if self.archive_url == "off" else self.archive_url,
             secret_keys=self._secret_keys(),
@@ -419,6 +426,12 @@ class Settings(BaseSettings):
         for word in _split_list(text):
             if not _ORIGIN.fullmatch(word):
                 raise ValueError(f"{word!r} is not an origin: use https://app.example.com")
+        return text
+
+    @field_validator("store_zones")
+    @classmethod
+    def _check_store_zones(cls, text: str) -> str:
+        zones_by_address(text)
         return text
 
     @field_validator("webhook_allow")

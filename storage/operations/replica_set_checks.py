@@ -2,7 +2,8 @@
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 
 from storage.domain import limits
@@ -26,7 +27,7 @@ def _monotonic_ms() -> int:
 class ReplicaSetChecks:
     """Checks of the members. A fail-over takes less time than readiness tolerates.
 
-    `read_faults` returns what is wrong with the settings of the members.
+    `read_faults` returns what is wrong with the settings of the members; `zones` has their zones, as far as known.
     """
 
     def __init__(
@@ -34,8 +35,10 @@ class ReplicaSetChecks:
         stores: StoreAdmin,
         read_faults: Callable[[Iterable[str]], Awaitable[Sequence[str]]],
         now_ms: Callable[[], int] = _monotonic_ms,
+        zones: Mapping[str, str] | None = None,
     ) -> None:
         self._stores = stores
+        self._zones = zones or {}
         self._read_faults = read_faults
         self._now_ms = now_ms
         self._problem = "the replica set was not read yet"
@@ -97,6 +100,7 @@ class ReplicaSetChecks:
             ),
             _unknown_finding(status),
             _machines_finding(status),
+            *_zone_findings(status, self._zones),
             await self._write_finding(),
             _clocks_finding(status),
         ]
@@ -150,6 +154,29 @@ def _unknown_finding(status: ReplicaSetStatus) -> Diagnostic:
         ", ".join(status.unknown_replicas) or "none",
         "disconnect them from the primary, and change its password: they are counted as copies",
     )
+
+
+def _zone_findings(status: ReplicaSetStatus, zones: Mapping[str, str]) -> list[Diagnostic]:
+    """Check that enough stores are left without any one zone; nothing if no zones are set."""
+    if not zones:
+        return []
+    members = status.replica_set.members
+    unknown = [member for member in members if member not in zones]
+    [(largest, count)] = Counter(zones.get(member, "") for member in members).most_common(1)
+    expendable = len(members) - status.replica_set.min_insync_replicas
+    if unknown:
+        detail = f"no zone is set for {', '.join(unknown)}"
+    else:
+        detail = f"{count} of {len(members)} stores in {largest}"
+    return [
+        Diagnostic(
+            "store zones",
+            True if count <= expendable and not unknown else None,
+            detail,
+            "spread the stores over more zones, and name each in MILLSTREAM_STORE_ZONES: writes stop with a zone that"
+            f" has more than {expendable} of them",
+        )
+    ]
 
 
 def _clocks_finding(status: ReplicaSetStatus) -> Diagnostic:

@@ -8,6 +8,7 @@ from storage.domain.replication.member_urls import (
     member_addresses,
     member_url,
     normalize_address,
+    zones_by_address,
 )
 
 URL = "redis://:se,cr%40et@h1:6379,H2:6380,h3/0?opt=1"
@@ -80,3 +81,17 @@ def test_refusal_does_not_repeat_the_password(url):
 def test_reported_host_and_port_are_joined_to_an_address():
     assert join_address("fd00::1", 7000) == normalize_address("[fd00::1]:7000")
     assert join_address("10.0.0.1", 7000) == "10.0.0.1:7000"
+
+
+def test_zones_are_named_by_normalized_address():
+    assert zones_by_address("Store-1=a, [fd00:0::1]:7000=b,") == {
+        "store-1:6379": "a",
+        "[fd00::1]:7000": "b",
+    }
+    assert zones_by_address("") == {}
+
+
+@pytest.mark.parametrize("text", ["store-1:6379", "store-1=", "=a", "s=a,s:6379=b", "a b=c"])
+def test_invalid_zones_are_refused(text):
+    with pytest.raises(ValueError, match=r"host:port|twice"):
+        zones_by_address(text)

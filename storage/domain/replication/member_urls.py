@@ -62,6 +62,20 @@ def normalize_address(text: str) -> str:
     return f"{_normalize_host(match['host'])}:{port}"
 
 
+def zones_by_address(text: str) -> dict[str, str]:
+    """Parse zones of members, `host:port=zone,host:port=zone`. Raises ValueError."""
+    zones: dict[str, str] = {}
+    for pair in filter(None, map(str.strip, text.split(","))):
+        address, separator, zone = map(str.strip, pair.rpartition("="))
+        if not separator or not zone:
+            raise ValueError(f"{pair!r} names no zone: use host:port=zone")
+        address = normalize_address(address)
+        if address in zones:
+            raise ValueError(f"{address} is listed twice")
+        zones[address] = zone
+    return zones
+
+
 def host_and_port(address: str) -> tuple[str, int]:
     """Split a normalized address; an IPv6 host has no brackets then."""
     host, _, port = address.rpartition(":")

@@ -213,3 +213,20 @@ async def test_doctor_compares_clocks_of_members(checks, stores, times_ms, ok, d
     [finding] = [one for one in await checks.findings() if one.check == "store clocks"]
 
     assert (finding.ok, finding.detail) == (ok, detail)
+
+
+@pytest.mark.parametrize(
+    ("zones", "ok", "detail"),
+    [
+        ("abc", True, "1 of 3 stores in a"),
+        ("aab", None, "2 of 3 stores in a"),
+        ("ab", None, "no zone is set for store-3:6379"),
+    ],
+)
+async def test_doctor_reports_zone_that_writes_need(stores, zones, ok, detail):
+    by_address = dict(zip(ADDRESSES, zones, strict=False))
+    checks = ReplicaSetChecks(stores, stores.faults, lambda: stores.now_ms, by_address)
+
+    [finding] = [one for one in await checks.findings() if one.check == "store zones"]
+
+    assert (finding.ok, finding.detail) == (ok, detail)
