@@ -41,6 +41,7 @@ from storage.domain.backup_manifest import (
     path_of_table,
 )
 from storage.domain.clock import Clock
+from storage.domain.replication.member_urls import has_several_hosts
 from storage.parquet.local_store import sync_folder
 from storage.postgres.dump import DatabaseMoment, moment_of
 from storage.redis.discovery import backup_url
@@ -73,7 +74,8 @@ def backup(
         part = partial(_part, folder, parts=parts)
         redis_url = backup_url(settings.redis_url)
         with backed_store(redis_url) as store:
-            layout, server = store.layout(), store.server()
+            is_member = has_several_hosts(settings.redis_url)
+            layout, server = store.layout(may_be_replica=is_member), store.server()
         with moment_of(settings.database_url) as before:
             jobs = _copied(before, folder, parts, _is_of_jobs)
             namespaces = before.names("namespaces_of_jobs")

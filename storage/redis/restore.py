@@ -42,12 +42,12 @@ class SnapshotStore:
         info = self._client.info("server")
         return f"{info.get('server_name', 'redis')} {info.get('valkey_version') or info['redis_version']}"
 
-    def layout(self) -> str:
+    def layout(self, *, may_be_replica: bool = False) -> str:
         """Return the layout, ours for an unused store.
 
-        Raises BackupError for a store that cannot be backed up.
+        `may_be_replica`: for a replica that was found to have everything. Raises BackupError for a store that cannot be backed up.
         """
-        if self._client.info("replication")["role"] != "master":
+        if not may_be_replica and self._client.info("replication")["role"] != "master":
             raise BackupError("the store is a replica, which can lag: use its primary")
         if self._client.info("cluster").get("cluster_enabled") and self._masters() > 1:
             raise BackupError(

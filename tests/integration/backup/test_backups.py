@@ -50,6 +50,7 @@ from storage.schema_version import migrate
 from storage.settings import StorageSettings
 from tests.databases import execute as execute_at
 from tests.databases import fresh_database
+from tests.replica_sets import follow, running_stores, url_of
 
 pytestmark = pytest.mark.one_server  # several masters have no common moment
 
@@ -322,6 +323,26 @@ def test_namespace_deleted_during_backup_is_reported(source, tmp_path, monkeypat
 
     with pytest.raises(BackupError, match="a namespace was removed during the backup"):
         backup.backup(source, tmp_path / "backup", SystemClock(), VERSION)
+
+
+@pytest.mark.one_store
+async def test_replica_set_is_restored_into_one_store(source, target, tmp_path):
+    """Every backup of replicated stores was refused, as it is copied from a replica."""
+    (tmp_path / "set").mkdir()
+    with running_stores(tmp_path / "set", 2) as members:
+        follow(members[0], members[1:], epoch=1)
+        members[0].run("SET", "ms:value", "one")
+        follow(members[0], members[1:], epoch=1)
+        of_set = source.model_copy(
+            update={"redis_url": url_of(members), "durability": "replicated"}
+        )
+        await backed_up(of_set, tmp_path / "backup")
+
+    await restored(target, tmp_path / "backup")
+
+    with redis.Redis.from_url(target.redis_url) as client:
+        assert client.get("ms:value") == b"one"
+        assert client.role()[0] == b"master"
 
 
 @pytest.mark.one_store
