@@ -44,7 +44,7 @@ class RecordedReplicaSet:
         position = StorePosition(8, 81234)
         copy: dict[str, Any] = {"state": MemberState.INSYNC, "position": position, "lag_bytes": 0}
         members = (
-            MemberStatus(address=FIRST, role=MemberRole.PRIMARY, **copy),
+            MemberStatus(address=FIRST, role=MemberRole.PRIMARY, full_resyncs=2, **copy),
             MemberStatus(address=SECOND, role=MemberRole.REPLICA, **copy),
             MemberStatus(address=THIRD, role=MemberRole.AWAY, state=MemberState.AWAY),
         )

@@ -109,6 +109,33 @@ async def test_members_of_replica_set_are_shown(replicated):
     assert members[THIRD]["position"] is None
 
 
+async def test_metrics_describe_members(replicated):
+    key = await replicated.key(all_namespaces=True)
+
+    lines = (await replicated.request("GET", "/metrics", key)).text.splitlines()
+
+    prefix = "millstream_store_"
+    counted = ("failovers", "confirm")  # by processes, not read from the stores
+    assert {
+        line.removeprefix(prefix)
+        for line in lines
+        if line.startswith(prefix) and not line.removeprefix(prefix).startswith(counted)
+    } == {
+        'members{state="primary"} 1.0',
+        'members{state="insync"} 1.0',
+        'members{state="behind"} 0.0',
+        'members{state="away"} 1.0',
+        "insync_replicas 2.0",
+        "min_insync_replicas 2.0",
+        "epoch 8.0",
+        "term 9.0",
+        f'replication_lag_bytes{{member="{FIRST}"}} 0.0',
+        f'replication_lag_bytes{{member="{SECOND}"}} 0.0',
+        f'full_resyncs_total{{member="{FIRST}"}} 2.0',
+        "unknown_replicas 1.0",
+    }
+
+
 @pytest.mark.parametrize(("method", "path", "body", "call"), ACTIONS)
 async def test_change_reaches_replica_set(method, path, body, call, replicated, replica_set):
     key = await replicated.key(all_namespaces=True)
