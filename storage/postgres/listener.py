@@ -146,7 +146,12 @@ class Listener:
             logger.warning("postgres_grace_ended")
         except Exception:
             logger.exception("catalog_witness_failed")
-        self.notify_loss()
+        if self._is_in_this_outage():
+            self.notify_loss()
+
+    def _is_in_this_outage(self) -> bool:
+        """Return whether the running task's outage lasts; a library may swallow its cancellation."""
+        return self._outage is asyncio.current_task()
 
     async def _await_change(self) -> None:
         """Ask the hot store until it has another version, or has not answered for a while."""
@@ -155,7 +160,7 @@ class Listener:
             return
         loop = asyncio.get_running_loop()
         answered_s = loop.time()
-        while loop.time() - answered_s < _GRACE_SECONDS:
+        while self._is_in_this_outage() and loop.time() - answered_s < _GRACE_SECONDS:
             await asyncio.sleep(_WITNESS_SECONDS)
             with suppress(MillstreamError, TimeoutError):
                 async with asyncio.timeout(_WITNESS_SECONDS):
@@ -165,7 +170,8 @@ class Listener:
                     logger.warning("catalog_changed_in_outage", extra=facts)
                     return
                 answered_s = loop.time()
-        logger.warning("catalog_witness_silent")
+        if self._is_in_this_outage():
+            logger.warning("catalog_witness_silent")
 
     def _on_version(self, payload: str) -> None:
         self._version = max(self._version, int(payload))
