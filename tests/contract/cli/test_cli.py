@@ -508,6 +508,12 @@ def group_of(word: str) -> dict[str, Any]:
     return noun.commands
 
 
+REFUSED = {
+    f"store {verb}" for verb in ("switch-over", "replace", "add", "remove", "min-insync", "recover")
+}
+"""Verbs that a deployment with one store refuses; the tests of replicated stores run them."""
+
+
 def verbs() -> Iterator[tuple[str, tuple[str, ...]]]:
     """Collect each verb and its examples in the order of the help; deletions last."""
     last = []
@@ -517,7 +523,7 @@ def verbs() -> Iterator[tuple[str, tuple[str, ...]]]:
             examples = tuple(getattr(command.callback, "examples", ()))
             if name == "rm":
                 last.append((f"{word} {name}", examples))
-            elif examples:
+            elif examples and f"{word} {name}" not in REFUSED:
                 yield f"{word} {name}", examples
     yield from last[::-1]  # groups go before their streams
 
