@@ -332,6 +332,8 @@ async def open_storage(
         jobs = Jobs(database, limits)
         groups = Groups(
             database=database,
+            servers=store,
+            listener=listener,
             streams=streams,
             reader=record_reader,
             catalog=catalog,

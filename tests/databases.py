@@ -73,6 +73,17 @@ def nobody_connects(url: str) -> Iterator[None]:
         execute(server, f'ALTER DATABASE "{name}" ALLOW_CONNECTIONS true')
 
 
+@contextmanager
+def cut_off(url: str, role: str) -> Iterator[None]:
+    """End the connections of a role, and refuse new ones."""
+    execute(url, f"ALTER ROLE {role} NOLOGIN")
+    execute(url, f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = '{role}'")
+    try:
+        yield
+    finally:
+        execute(url, f"ALTER ROLE {role} LOGIN")
+
+
 class ReusedDatabase:
     """A copy of the template; `clean` restores it, by a new copy if its schema has changed."""
 

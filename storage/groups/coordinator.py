@@ -32,6 +32,7 @@ from storage.domain.groups.assignment import (
 from storage.domain.groups.group import Membership, group_not_found
 from storage.domain.limits import Limits
 from storage.domain.names import GroupName
+from storage.groups.assignment_cache import AssignmentCache
 from storage.postgres.repositories.group_locks import LockedGroup
 from storage.postgres.repositories.groups import GroupRows
 
@@ -125,8 +126,11 @@ def resetting(finished: Mapping[int, bool]) -> Step:
 class GroupCoordinator:
     """Coordinator of group changes, which also records that the database is reachable."""
 
-    def __init__(self, rows: GroupRows, clock: Clock, limits: Limits) -> None:
+    def __init__(
+        self, rows: GroupRows, clock: Clock, limits: Limits, assignments: AssignmentCache
+    ) -> None:
         self._rows = rows
+        self._assignments = assignments
         self._clock = clock
         self._limits = limits
         self._together: dict[GroupName, Batcher[MembershipChange, ChangeResult]] = {}
@@ -175,8 +179,10 @@ class GroupCoordinator:
         async with self._turns, self._rows.lock_assignment(name, self.now()) as locked:
             if locked is None:
                 return [group_not_found(name)] * len(changes)
-            committed = locked.committed
+            committed, generation = locked.committed, locked.group.generation
             refusals = await _apply(locked, changes)
+            if locked.group.generation != generation:
+                await self._assignments.announce(locked.group)
             return [
                 refusals.get(nth) or _change_result(locked, change, committed)
                 for nth, change in enumerate(changes)

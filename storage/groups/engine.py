@@ -41,6 +41,7 @@ from storage.domain.groups.group import (
 from storage.domain.limits import Limits
 from storage.domain.names import GroupName, StreamName, new_log_id
 from storage.domain.streams.stream import ReadFrom, Stream
+from storage.groups.assignment_cache import AssignmentCache
 from storage.groups.coordinator import GroupCoordinator, MembershipChange, reevaluate
 from storage.groups.fetch import GroupFetcher
 from storage.groups.lag import LagReader
@@ -48,7 +49,9 @@ from storage.groups.membership import GroupMembership
 from storage.groups.offsets import OffsetCommitter
 from storage.groups.positions import GroupPositions
 from storage.groups.start_offsets import StartOffsets
+from storage.hot_store.servers import HotServers
 from storage.postgres.database import Database
+from storage.postgres.listener import Listener
 from storage.postgres.repositories.group_mapping import GroupShard
 from storage.postgres.repositories.groups import GroupRows
 from storage.streams.engine import Streams
@@ -65,6 +68,8 @@ class Groups:
         self,
         *,
         database: Database,
+        servers: HotServers,
+        listener: Listener,
         streams: Streams,
         reader: RecordReader,
         catalog: Catalog,
@@ -81,15 +86,16 @@ class Groups:
         They notice at their next heartbeat; shards stay assigned, commits are accepted. Raises ValidationFailed for a simple
         group.
         """
-        self.delete = self._store.delete
-        """Delete the group, its offsets and bookmarks; return its last definition."""
         self.list_groups = self._store.page
         self._streams = streams
         self._reader = reader
         self._catalog = catalog
         self._clock = clock
-        self._coordinator = GroupCoordinator(self._rows, clock, limits)
-        self._offsets = OffsetCommitter(self._rows, self._coordinator, reader, catalog)
+        self._assignments = AssignmentCache(servers, listener)
+        self._coordinator = GroupCoordinator(self._rows, clock, limits, self._assignments)
+        self._offsets = OffsetCommitter(
+            self._rows, self._coordinator, reader, catalog, self._assignments
+        )
         self._starts = StartOffsets(self._rows, self._offsets, reader)
         self.positions = GroupPositions(
             rows=self._rows,
@@ -101,7 +107,9 @@ class Groups:
         )
         self.lags = LagReader(self._rows, self._offsets, self._starts, reader, clock)
         self._members = GroupMembership(self._rows, self._coordinator, self._offsets)
-        self.fetcher = GroupFetcher(self._rows, self._members, self._offsets, self._starts, reader)
+        self.fetcher = GroupFetcher(
+            self._rows, self._members, self._offsets, self._starts, reader, self._assignments
+        )
 
     async def close(self) -> None:
         """Stop the work in progress."""
@@ -132,6 +140,15 @@ class Groups:
             insert=lambda locked, group: locked.insert_with_shards(group, shards),
             **options,
         )
+
+    async def delete(self, name: GroupName, *, if_match: int | None = None) -> Group:
+        """Delete the group, its offsets and bookmarks; return its last definition.
+
+        Raises PreconditionFailed.
+        """
+        group = await self._store.delete(name, if_match=if_match)
+        await self._assignments.delete(name)
+        return group
 
     async def get(self, name: GroupName) -> Group:
         """Return the group's definition."""
@@ -170,7 +187,8 @@ class Groups:
         `instance_id` makes a static member of that name, which keeps its shards for a while when it is
         silent. Raises GroupFull, ValidationFailed.
         """
-        return await self._with_starts(await self._members.join(name, member_id, instance_id))
+        membership = await self._members.join(name, member_id, instance_id)
+        return await self._assignments.store(await self._with_starts(membership))
 
     async def heartbeat(
         self,
@@ -183,10 +201,14 @@ class Groups:
         """Send a member's heartbeat; return the shards it should read, and those to give up.
 
         `generation`: the one that the member has; `owned`: the shards that it still holds, so that the others of those it was
-        to give up are free. Raises MemberUnknown, or StaleGeneration when a later instance of it has joined.
+        to give up are free. In an outage of Postgres the last assignment stands, and nothing is recorded. Raises
+        MemberUnknown, or StaleGeneration when a later instance of it has joined.
         """
-        membership = await self._members.heartbeat(name, member_id, generation, owned)
-        return await self._with_starts(membership)
+        load = partial(self._members.heartbeat, name, member_id, generation, owned)
+        membership = await self._assignments.read(name, member_id, generation, load)
+        if membership.is_cached:
+            return membership
+        return await self._assignments.store(await self._with_starts(membership))
 
     async def _with_starts(self, membership: Membership) -> Membership:
         """Store the starts that are missing; if that fails now, the next call does it.

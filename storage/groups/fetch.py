@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 
 import attrs
 
@@ -11,6 +12,7 @@ from storage.domain.groups.assignment import Link, MemberId, eligible
 from storage.domain.groups.group import Commit, Fetched, Group, GroupKind, MemberShard, Membership
 from storage.domain.names import GroupName
 from storage.domain.streams.stream import Gap, ShardRead
+from storage.groups.assignment_cache import AssignmentCache
 from storage.groups.membership import GroupMembership
 from storage.groups.offsets import OffsetCommitter
 from storage.groups.start_offsets import StartOffsets
@@ -32,6 +34,7 @@ class GroupFetcher:
     _offsets: OffsetCommitter
     _starts: StartOffsets
     _reader: RecordReader
+    _assignments: AssignmentCache
 
     async def fetch(
         self,
@@ -52,22 +55,16 @@ class GroupFetcher:
         more holds on to nothing else. Repeated, it returns the same records until they are committed. `generation` is
         the one that this instance of the member had last; `positions` of it are read on from, for as long as the
         shards stay the member's. A `new_instance` fences the previous one. `is_there` returns whether the
-        caller still waits. A simple group has no members, and all shards are read. Raises StaleGeneration when a
-        later instance of the member has joined.
+        caller still waits. A simple group has no members, and all shards are read. In an outage of Postgres, the member's last
+        assignment is read. Raises StaleGeneration when a later instance of the member has joined.
         """
         loop = asyncio.get_running_loop()
         until = loop.time() + wait_ms / limits.SECOND_MS
         ended: dict[int, ShardRead] = {}
         instance = generation or None
         while True:
-            if not member_id:
-                membership = await self._everything(name)
-            elif new_instance:
-                membership = await self._members.begin_instance(name, member_id)
-            else:
-                membership = await self._members.ensure_member(name, member_id, instance)
+            membership = await self._membership(name, member_id, instance, new_instance)
             new_instance, instance = False, membership.generation
-            membership = await self._starts.stored(membership)
             unfinished = [
                 member_shard
                 for member_shard in membership.assigned
@@ -89,6 +86,21 @@ class GroupFetcher:
                 rest = [read for shard, read in ended.items() if shard in assigned]
                 reads = [*reads, *(one for one in rest if one not in reads)]
                 return _fetched(membership, reads, lost)
+
+    async def _membership(
+        self, name: GroupName, member_id: MemberId, instance: int | None, new_instance: bool
+    ) -> Membership:
+        """Return the shards to read, after joining if necessary, and with their starts."""
+        if not member_id:
+            return await self._starts.stored(await self._everything(name))
+        if new_instance:
+            membership = await self._members.begin_instance(name, member_id)
+        else:
+            load = partial(self._members.ensure_member, name, member_id, instance)
+            membership = await self._assignments.read(name, member_id, instance, load)
+        if membership.is_cached:
+            return membership
+        return await self._assignments.store(await self._starts.stored(membership))
 
     async def _everything(self, name: GroupName) -> Membership:
         """Return all that a simple group reads: every shard whose parents it has finished."""
@@ -114,7 +126,7 @@ class GroupFetcher:
         new = [
             member_shard for member_shard in membership.assigned if member_shard.committed is None
         ]
-        if not new or membership.group.spec.paused:
+        if not new or membership.group.spec.paused or membership.is_cached:
             return []
         stream = await self._offsets.stream(membership.group)
         existing = {shard.index: shard for shard in stream.shards}
@@ -202,7 +214,7 @@ class GroupFetcher:
             and read.shard in committed
             and committed[read.shard] in (None, read.next_offset)
         ]
-        if not over:
+        if not over or membership.is_cached:
             return False
         commits = [
             Commit(read.shard, read.next_offset, membership.member_id, membership.generation)

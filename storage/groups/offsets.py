@@ -26,6 +26,7 @@ from storage.domain.errors import (
 from storage.domain.groups.group import Commit, CommitResult, Group, GroupOffset, group_not_found
 from storage.domain.names import GroupName, LogId
 from storage.domain.streams.stream import ReadFrom, Stream
+from storage.groups.assignment_cache import AssignmentCache
 from storage.groups.coordinator import GroupCoordinator, MembershipChange, reevaluate
 from storage.postgres.repositories.groups import GroupRows, MovedTo, PendingCommit
 from storage.streams.read import RecordReader
@@ -37,9 +38,15 @@ class OffsetCommitter:
     """Committer of one process's offsets."""
 
     def __init__(
-        self, rows: GroupRows, changes: GroupCoordinator, reader: RecordReader, catalog: Catalog
+        self,
+        rows: GroupRows,
+        changes: GroupCoordinator,
+        reader: RecordReader,
+        catalog: Catalog,
+        assignments: AssignmentCache,
     ) -> None:
         self._rows = rows
+        self._assignments = assignments
         self._coordinator = changes
         self._reader = reader
         self._catalog = catalog
@@ -182,12 +189,15 @@ class OffsetCommitter:
     async def _commit_round(
         self, requests: Sequence[PendingCommit], first_indexes: Sequence[int]
     ) -> Sequence[MovedTo | MillstreamError | None]:
+        round_ = [requests[index] for index in first_indexes]
         try:
-            return await self._rows.commit(
-                [requests[index] for index in first_indexes], self._coordinator.now()
-            )
+            moves = await self._rows.commit(round_, self._coordinator.now())
         except MillstreamError as error:
             return [error] * len(first_indexes)
+        for request, moved in zip(round_, moves, strict=True):
+            if moved is not None and moved.offset is not None:
+                self._assignments.observe_commit(request.group, request.commit, moved.offset)
+        return moves
 
 
 class _GroupRecreated(Exception):

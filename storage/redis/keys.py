@@ -3,6 +3,7 @@
     ms:version                        the layout: 3 (2 had no parked groups, and no sizes of messages)
     ms:store                          hash: epoch, beacon (storage.domain.log.store_epoch), position (in a replica set),
                                       catalog (storage.catalog.witness)
+    ms:generations                    hash by group: its generation (storage.groups.assignment_cache)
     ms:fence                          the term that a member of a replica set has promised itself to; not replicated
     ms:<namespace>:{<log id>}:<part>  a log; the braces put it into one slot of a cluster
     ms:<namespace>:{<name>}:pace      a rate that processes share; it expires by itself
@@ -25,6 +26,7 @@ LAYOUT = "3"
 VERSION_KEY = "ms:version"
 STORE_KEY = "ms:store"
 FENCE_KEY = "ms:fence"
+GENERATIONS_KEY = "ms:generations"
 WAKE_CHANNEL = "ms:wake"
 
 _WRITER_WATERMARK_PARTS = ("rising", "rising_over", "rising_over_old")

@@ -9,6 +9,7 @@ import pytest
 from storage.bootstrap import open_storage
 from storage.domain.clock import ManualClock
 from storage.settings import StorageSettings
+from tests.databases import execute
 
 
 @pytest.fixture
@@ -49,3 +50,11 @@ def short_folder() -> Iterator[Path]:
     """A temporary folder whose path is short enough for a socket."""
     with TemporaryDirectory(prefix="ms-") as folder:
         yield Path(folder)
+
+
+@pytest.fixture
+def lonely_url(database_url: str) -> Iterator[str]:
+    """The database, for a role whose connections can be cut."""
+    execute(database_url, "CREATE ROLE lonely LOGIN SUPERUSER")
+    yield database_url.replace("postgres@", "lonely@", 1)
+    execute(database_url, "DROP ROLE lonely")

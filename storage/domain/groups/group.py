@@ -127,12 +127,16 @@ class MemberShard(msgspec.Struct, frozen=True, gc=False):
 
 
 class Membership(msgspec.Struct, frozen=True, kw_only=True):
-    """A member's view of the group: the shards it reads, and those it must release."""
+    """A member's view of the group: the shards it reads, and those it must release.
+
+    `is_cached`: as it was before Postgres was away.
+    """
 
     group: Group
     member_id: MemberId
     assigned: tuple[MemberShard, ...]
     revoked: tuple[MemberShard, ...]
+    is_cached: bool = False
 
     @property
     def generation(self) -> int:

@@ -22,4 +22,5 @@ DATABASE_HEARTBEAT_MS = SECOND_MS  # how often a process records that the databa
 OUTAGE_MS = (
     5 * SECOND_MS
 )  # without a database heartbeat for this long, the database was unreachable
+GROUP_ASSIGNMENTS_CACHED_MAX = 10_000  # of members, per process, for an outage of Postgres
 GROUP_HIGH_WATERMARKS_CACHED_MAX = 100_000  # of logs, per process, to avoid a read at each commit

@@ -62,7 +62,7 @@ async def test_outage_is_reported_and_expels_no_member(storage, faults, clock):
     faults.refuse = True
     faults.cut()
     with pytest.raises(StorageUnavailable):
-        await groups.heartbeat(READERS, "a")
+        await groups.join(READERS, member_id="c")
     refused = await committed(groups, commit)
     clock.advance(ms=600_000)
     faults.refuse = False

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import contextmanager
 
 import psycopg
 import pytest
@@ -29,7 +28,7 @@ from storage.postgres.migrate import migrate
 from storage.redis.keys import STORE_KEY
 from storage.settings import StorageSettings
 from tests.conditions import eventually
-from tests.databases import execute, nobody_connects
+from tests.databases import cut_off, nobody_connects
 from tests.folders import quick_folder
 
 ORDERS = QueueName("orders")
@@ -197,25 +196,6 @@ async def test_calls_go_on_while_postgres_is_stopped(redis_url, clock):
                 assert (await storage.health.check())["postgres"] == "ok"
         finally:
             stop(process, server.stop_signal)
-
-
-@contextmanager
-def cut_off(url: str, role: str) -> Iterator[None]:
-    """End the connections of a role, and refuse new ones."""
-    execute(url, f"ALTER ROLE {role} NOLOGIN")
-    execute(url, f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = '{role}'")
-    try:
-        yield
-    finally:
-        execute(url, f"ALTER ROLE {role} LOGIN")
-
-
-@pytest.fixture
-def lonely_url(database_url: str) -> Iterator[str]:
-    """The database, for a role whose connections can be cut."""
-    execute(database_url, "CREATE ROLE lonely LOGIN SUPERUSER")
-    yield database_url.replace("postgres@", "lonely@", 1)
-    execute(database_url, "DROP ROLE lonely")
 
 
 async def _revoke(storage: Storage, token: str) -> None:
