@@ -98,7 +98,7 @@ class Reader:
 
 
 def numbers(records: list[Frame]) -> list[int]:
-    return sorted(int(record["data"]) for record in records)
+    return [int(record["data"]) for record in records]
 
 
 def of_each_shard(found: list[int]) -> tuple[list[int], list[int]]:
@@ -137,11 +137,9 @@ async def test_members_read_on_while_postgres_is_stopped(redis_url):
                         await reader.read()
                     in_outage = await socket.records(12)
 
-                    assert of_each_shard(reader.numbers) == (
-                        [*range(0, 16, 2)],
-                        [*range(1, 16, 2)],
-                    )
-                    assert numbers(before + in_outage) == [*range(16)]
+                    every_number = [*range(0, 16, 2)], [*range(1, 16, 2)]
+                    assert of_each_shard(reader.numbers) == every_number
+                    assert of_each_shard(numbers(before + in_outage)) == every_number
                     beat = await http.post("/v1/groups/readers/members/a/heartbeat", json={})
                     assert beat.status_code == 200
                     assert [one["committed"] for one in beat.json()["assigned"]] == [2, 2]
@@ -155,7 +153,7 @@ async def test_members_read_on_while_postgres_is_stopped(redis_url):
                         assert refused.status_code == 503, refused.text
                         assert int(refused.headers["retry-after"]) >= 1
                     ack = await socket.request("ack", sub="s", shard=0, up_to=8)
-                    assert ack["type"] == "error", ack
+                    assert ack["problem"]["code"] == "storage_unavailable"
 
                     process = start(server)
                     server.wait_ready(alive=lambda: process.poll() is None)
@@ -165,7 +163,7 @@ async def test_members_read_on_while_postgres_is_stopped(redis_url):
                     await append(storage, 16, 17)
                     await reader.read()
                     assert reader.numbers[16:] == [16, 17]
-                    assert numbers(await socket.records(2)) == [16, 17]
+                    assert sorted(numbers(await socket.records(2))) == [16, 17]
         finally:
             stop(process, server.stop_signal)
 

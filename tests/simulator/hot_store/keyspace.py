@@ -214,6 +214,9 @@ class Keyspace:
         fields.update(zip(pairs[::2], pairs[1::2], strict=True))
         return len(fields) - before
 
+    def hsetnx(self, key: bytes, field: bytes, value: bytes) -> int:
+        return 0 if self.hexists(key, field) else self.hset(key, field, value)
+
     def hget(self, key: bytes, field: bytes) -> bytes | None:
         value: bytes | None = (self._get(key, dict) or {}).get(field)
         return value

@@ -30,6 +30,7 @@ _HASH, _LIST, _SET, _STREAM, _TEXT = b"hash", b"list", b"set", b"stream", b"text
 _NAMES = b"names"  # a sorted set of equal scores
 _COMPARED: tuple[tuple[Any, ...], ...] = (
     (b"HSET", _HASH, _WORDS, _NUMBERS),
+    (b"HSETNX", _HASH, _WORDS, _NUMBERS),
     (b"HGET", _HASH, _WORDS),
     (b"HMGET", _HASH, _WORDS, _WORDS),
     (b"HLEN", _HASH),
