@@ -67,7 +67,7 @@ class AssignmentCache:
         )
         self._generations: BoundedCache[GroupName, int] = BoundedCache(
             limits.GROUP_ASSIGNMENTS_CACHED_MAX
-        )
+        )  # that the hot store has, or a later one
         self._retry_s = 0.0  # until then Postgres is not asked again, while it is known to be away
         listener.subscribe(CHANNEL, self._on_change, self._memberships.clear)
 
@@ -88,6 +88,7 @@ class AssignmentCache:
         try:
             async with asyncio.timeout(_WITNESS_SECONDS):
                 await self._servers.write_group_generation(group.name, group.generation)
+            self._generations[group.name] = group.generation
         except (MillstreamError, TimeoutError) as error:
             logger.warning("group_generation_not_written", extra={"reason": str(error)})
 
