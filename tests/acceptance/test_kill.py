@@ -11,6 +11,7 @@ from typing import Any
 import httpx
 import pytest
 
+from storage.operations.health import AWAY
 from tests.acceptance.deployment import MARKS, Deployment
 
 SENDERS = 4
@@ -118,8 +119,8 @@ async def new_process(millstream: Deployment, name: str, before: int) -> int:
 
 
 async def ready(millstream: Deployment, client: httpx.AsyncClient) -> None:
-    """Wait for readiness: a restarted process may have a log to load."""
+    """Wait for readiness with both stores: a restarted one may have a log to load."""
     deadline = time.monotonic() + RESTART_S
-    while (answer := await client.get(f"{millstream.url}/readyz")).is_error:
+    while (answer := await client.get(f"{millstream.url}/readyz")).is_error or AWAY in answer.text:
         assert time.monotonic() < deadline, answer.text
         await asyncio.sleep(0.1)
