@@ -23,7 +23,7 @@ from storage.domain.errors import (
 )
 from storage.domain.log.address import LogAddress
 from storage.domain.log.record_batch import Record
-from storage.domain.names import StreamName
+from storage.domain.names import LogId, StreamName
 from storage.domain.streams.lineage import ShardClosedTo, eldest
 from storage.domain.streams.producers import AcceptedBatch, Remembered, judge
 from storage.domain.streams.stream import (
@@ -116,14 +116,14 @@ class Appender:
         call = _Call(records, sizes, idempotency_key)
         return await self._executor.run(stream, partial(self._append, call))
 
-    async def stream(self, name: StreamName) -> Stream:
-        """Return a stream that accepts records now.
+    async def stream(self, name: StreamName, stream_id: LogId | None = None) -> Stream:
+        """Return a stream that accepts records now; with `stream_id`, only that one.
 
-        Raises StreamNotFound, StreamReadOnly, BacklogFull, QuotaExceeded.
+        Raises StreamNotFound, StreamRecreated, StreamReadOnly, BacklogFull, QuotaExceeded.
         """
         if self._memory_guard.is_shedding:
             self._memory_guard.check(name.namespace)
-        return await self._executor.writable(name)
+        return await self._executor.writable(name, stream_id)
 
     async def _append(self, call: _Call, stream: Stream) -> list[Appended | MillstreamError]:
         shards = self._lookup_shards(stream) if call.idempotency_key else stream.open_shards

@@ -93,16 +93,18 @@ class Streams:
         records: Sequence[Record],
         *,
         own: frozenset[str] = OWN_HEADERS,
+        stream_id: LogId | None = None,
     ) -> AppendCounts:
         """Append the records of a monotonic producer, each once however often it is sent.
 
         `sequences` increase from record to record, and from call to call; how they are split into calls does not matter. A
         call is repeated until it has succeeded before the next one begins; `storage.streams.idempotent_append` has the other
         rules for senders. A record without a key gets a hash key of its own. `own` are the reserved headers that records may
-        have. Raises what `append` does, for any shard, and TooManyProducers; ProducerFenced after `retire_writers`.
+        have. With `stream_id`, only the stream of that id is appended to: a sender's position is of no use for another one. Raises
+        what `append` does, for any shard, and TooManyProducers; ProducerFenced after `retire_writers`; StreamRecreated.
         """
         batch = SequencedBatch.of(producer_id, sequences)
-        return await self._idempotent_appender.append(name, batch, records, own)
+        return await self._idempotent_appender.append(name, batch, records, own, stream_id)
 
     async def append_idempotent_batch(
         self,

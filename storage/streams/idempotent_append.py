@@ -142,13 +142,14 @@ class IdempotentAppender:
         sequenced: SequencedBatch,
         records: Sequence[Record],
         own: frozenset[str] = OWN_HEADERS,
+        stream_id: LogId | None = None,
     ) -> AppendCounts:
         sequenced.check(len(records))
-        stream = await self._appending.stream(name)
+        stream = await self._appending.stream(name, stream_id)
         sizes = check_records(stream, records, own)
         records = timed(stream.spec, records, self._clock.now_ms)
         batch = _Batch(sequenced, records, sizes, _hash_keys(sequenced, records))
-        return await self._run(stream, batch)
+        return await self._run(stream, batch, stream_id)
 
     async def append_columns(
         self,
@@ -171,8 +172,10 @@ class IdempotentAppender:
         )
         return await self._run(stream, batch)
 
-    async def _run(self, stream: Stream, batch: _Batch) -> AppendCounts:
-        added = await self._executor.run(stream, partial(self._append, batch))
+    async def _run(
+        self, stream: Stream, batch: _Batch, stream_id: LogId | None = None
+    ) -> AppendCounts:
+        added = await self._executor.run(stream, partial(self._append, batch), stream_id)
         return AppendCounts(added, len(batch.hash_keys) - added)
 
     async def _append(self, batch: _Batch, stream: Stream) -> int:
