@@ -60,13 +60,17 @@ def comparing(requested: DefinitionConfig, schema: Any) -> Iterator[None]:
         fields = _dumped(requested, exclude_unset=True)
         changes = _changes((), fields, _dumped(requested.from_domain(spec)), fields)
         error.facts["changes"] = [change.model_dump() for change in changes]
-        error.facts["current"] = schema.from_domain(error.current).model_dump(mode="json")
+        current = schema.from_domain(error.current)
+        error.facts["current"] = current.model_dump(mode="json", by_alias=True)
         raise
 
 
 def _dumped(config: Config, *, exclude_unset: bool = False) -> dict[str, Any]:
     return config.model_dump(
-        mode="json", exclude=deprecated_members(type(config)), exclude_unset=exclude_unset
+        mode="json",
+        by_alias=True,
+        exclude=deprecated_members(type(config)),
+        exclude_unset=exclude_unset,
     )
 
 

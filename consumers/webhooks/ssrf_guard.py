@@ -79,13 +79,13 @@ class GuardedBackend(httpcore.AsyncNetworkBackend):
         addresses = [ipaddress.ip_address(word) for word in dict.fromkeys(resolved)]
         if not all(self._egress.allows(host, address, port) for address in addresses):
             raise AddressRefused(
-                f"'{host}' resolves to an address that webhooks are not allowed to reach"
+                f"'{host}' resolves to an address that this deployment does not send requests to"
             )
         return addresses
 
     async def connect_unix_socket(self, *_: Any, **__: Any) -> httpcore.AsyncNetworkStream:
         """Reject: receivers have no Unix sockets."""
-        raise AddressRefused("A webhook cannot be sent to a local socket.")
+        raise AddressRefused("Requests cannot be sent to a local socket.")
 
     async def sleep(self, seconds: float) -> None:
         await asyncio.sleep(seconds)

@@ -75,7 +75,7 @@ def deployment(
             "MILLSTREAM_SECRET_KEYS": SECRET_KEY,
             "MILLSTREAM_WEBHOOK_ALLOW": "127.0.0.1",
         }
-        with _running_service(environment) as url:
+        with running_service(environment) as (url, _):
             yield (
                 url,
                 StorageSettings(
@@ -89,7 +89,10 @@ def deployment(
 
 
 @contextmanager
-def _running_service(environment: Mapping[str, str]) -> Iterator[str]:
+def running_service(
+    environment: Mapping[str, str],
+) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
+    """Run a process of a service; yields its URL and the process."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         url = f"http://127.0.0.1:{listener.getsockname()[1]}"
@@ -102,7 +105,7 @@ def _running_service(environment: Mapping[str, str]) -> Iterator[str]:
         )
     try:
         _wait_until_ready(url)
-        yield url
+        yield url, process
     finally:
         process.terminate()
         process.wait(START_SECONDS_MAX)

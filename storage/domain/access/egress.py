@@ -134,7 +134,7 @@ class Egress(msgspec.Struct, frozen=True):
             )
         address = literal(host)
         if address is not None and not self.allows(host, address, port):
-            raise _refused("Webhooks cannot be sent to this address")
+            raise _refused("Requests cannot be sent to this address")
         if port not in WEB_PORTS and not any(entry.allows_port(port) for entry in self.entries):
             raise _refused(
                 "Only ports 80 and 443 are allowed unless "

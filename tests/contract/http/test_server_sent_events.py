@@ -16,7 +16,7 @@ import pytest
 
 from api.sse.event_id import format_event_id
 from storage.domain.streams.stream import RING_SIZE
-from tests.contract.conftest import _running_service
+from tests.contract.conftest import running_service
 from tests.server_sent_events import Event, events_of
 
 LINES = {"accept": "application/jsonl"}
@@ -160,8 +160,8 @@ def test_reader_is_told_of_shutdown_and_resumes_after_restart(
     append(client, stream, 0, 10)
     seen: list[Event] = []
     with httpx.Client(timeout=30) as other:
-        running = _running_service(environment)
-        url = running.__enter__()
+        running = running_service(environment)
+        url, _ = running.__enter__()
         with (
             other.stream("GET", f"{url}{stream}/events") as answer,
             other.stream("GET", f"{url}{stream}/events?follow=true", headers=LINES) as lasting,
@@ -173,7 +173,7 @@ def test_reader_is_told_of_shutdown_and_resumes_after_restart(
             seen += list(events)
             *_, last = [json.loads(line) for line in last_lines]
         append(client, stream, 10, 10)
-        with _running_service(environment) as url:
+        with running_service(environment) as (url, _):
             headers = {"last-event-id": seen[-1].id}
             told = other.get(f"{url}{stream}/events?follow=false", headers=headers)
             rest = list(events_of(told.text.split("\n")))
