@@ -40,6 +40,7 @@ from storage.jobs import Jobs
 from storage.log.provisioner import LogProvisioner
 from storage.log.queue_executor import QueueExecutor
 from storage.log.stream_executor import StreamExecutor
+from storage.mirrors.engine import Mirrors
 from storage.operations.alert_mutes import AlertMutes
 from storage.operations.health import HealthChecks
 from storage.operations.maintenance import Maintenance
@@ -141,6 +142,7 @@ class Storage:
     source_receiver: SourceReceiver
     source_transfer: SourceTransfer
     source_backlog: SourceBacklogReader
+    mirrors: Mirrors
     catalog: Catalog
     search: CatalogSearch
     namespaces: Namespaces
@@ -378,6 +380,7 @@ async def open_storage(
             clock=clock,
         )
         stack.push_async_callback(source_transfer.close)
+        mirrors = Mirrors(database=database, streams=streams, box=box, egress=egress, clock=clock)
         windows = WindowResolver(record_reader, groups, catalog)
         arrow_reader = ArrowReader(RedisRangeReader(pipeline), stream_executor, tiered)
         replays = Replays(
@@ -441,6 +444,7 @@ async def open_storage(
             ),
             source_transfer=source_transfer,
             source_backlog=SourceBacklogReader(sources, outboxes, isolation, clock),
+            mirrors=mirrors,
             catalog=catalog,
             search=CatalogSearch(database),
             namespaces=namespaces,
@@ -456,6 +460,7 @@ async def open_storage(
                 groups=groups,
                 webhooks=webhooks,
                 sources=sources,
+                mirrors=mirrors,
                 credentials=credentials,
             ),
             credentials=credentials,

@@ -14,6 +14,7 @@ from storage.domain.access.permissions import Action, Principal
 from storage.domain.errors import Forbidden
 from storage.domain.names import (
     GroupName,
+    MirrorName,
     QueueName,
     ScopedName,
     SourceName,
@@ -73,6 +74,7 @@ QueuePath = Annotated[QueueName, name_from_path("queue", QueueName)]
 StreamPath = Annotated[StreamName, name_from_path("stream", StreamName)]
 GroupPath = Annotated[GroupName, name_from_path("group", GroupName)]
 WebhookPath = Annotated[WebhookName, name_from_path("webhook", WebhookName)]
+MirrorPath = Annotated[MirrorName, name_from_path("mirror", MirrorName)]
 SourcePath = Annotated[SourceName, name_from_path("source", SourceName)]
 ShardPath = Annotated[int, Path(description="Number of the shard.")]
 """Names that several modules take; a noun of one module declares its own there."""

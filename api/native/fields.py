@@ -24,6 +24,7 @@ from api.types import RequestHeaders
 from storage.domain import limits
 from storage.domain.errors import ValidationFailed
 from storage.domain.log.record_batch import RESERVED, Headers
+from storage.domain.mirrors.progress import MIRROR_ORIGIN
 from storage.domain.queues.message import check_header_names
 from storage.domain.replays.replay import ORIGIN_HEADERS
 from storage.domain.trace_context import TRACEPARENT, TRACESTATE, is_context
@@ -204,15 +205,18 @@ def headers_from_json(headers: dict[str, str]) -> Headers:
     return decoded
 
 
+_VISIBLE_HEADERS = ORIGIN_HEADERS | {MIRROR_ORIGIN}
+
+
 def show_headers(headers: Headers) -> tuple[dict[str, str], dict[str, str]]:
     """Return the headers with text values, and the others in base64.
 
-    Reserved headers are left out, except those that state where a replayed record came from.
+    Reserved headers are left out, except those that state where a replayed or mirrored record came from.
     """
     texts: dict[str, str] = {}
     others: dict[str, str] = {}
     for name, _, value in headers:
-        if name.startswith(RESERVED) and name not in ORIGIN_HEADERS:
+        if name.startswith(RESERVED) and name not in _VISIBLE_HEADERS:
             continue
         try:
             texts[name] = value.decode()

@@ -6,7 +6,7 @@ the measurement and never decrease when a queue is deleted.
 
 import asyncio
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from platform import python_version
 from typing import NamedTuple
 
@@ -26,6 +26,7 @@ from storage.domain.jobs import JobKind, JobState
 from storage.domain.replication.replica_set import MemberRole, MemberState, ReplicaSetStatus
 from storage.domain.store_status import HotFigures
 from storage.domain.timeseries.samples import QueueSample, TotalSample
+from storage.mirrors.engine import MirrorLag
 from storage.sources.backlog import SourceBacklog
 
 Labels = tuple[str, ...]
@@ -105,6 +106,14 @@ SOURCE_EVENT_AGE = _metric(
 SOURCES_BLOCKED = _metric(
     "sources_blocked", "Sources whose oldest waiting event is more than a minute old"
 )
+MIRROR_LAG_SECONDS = _metric(
+    "mirror_lag_seconds",
+    "Age of the oldest record that a mirror may not have yet",
+    ("namespace", "mirror"),
+)
+MIRROR_LAG_RECORDS = _metric(
+    "mirror_lag_records", "Records that a mirror does not have yet", ("namespace", "mirror")
+)
 MEMORY_USED = _metric("redis_memory_used_bytes", "Memory used by the hot store")
 MEMORY_MAX = _metric("redis_memory_max_bytes", "Memory limit of the hot store; 0: no limit")
 AOF_OK = _metric(
@@ -147,6 +156,7 @@ class StoreSnapshot(NamedTuple):
     store: HotFigures
     replays: Mapping[JobState, int]
     sources: SourceBacklog
+    mirrors: Sequence[MirrorLag]
     stores: ReplicaSetStatus | None
 
 
@@ -168,15 +178,16 @@ class StateMetrics:
         return list(_families(state, self._version, self._clock.now_ms()))
 
     async def _read_snapshot(self) -> StoreSnapshot:
-        measured, store, replays, sources, stores = await asyncio.gather(
+        measured, store, replays, sources, lags, stores = await asyncio.gather(
             self._storage.time_series.latest_namespaces(),
             self._storage.health.hot_figures(),
             self._storage.jobs.count(JobKind.REPLAY),
             self._storage.source_backlog.read(),
+            self._storage.mirrors.lags(),
             self._replica_set(),
         )
         total = measured.get("", TotalSample())
-        return StoreSnapshot(measured.at_ms, total, store, replays, sources, stores)
+        return StoreSnapshot(measured.at_ms, total, store, replays, sources, lags, stores)
 
     async def _replica_set(self) -> ReplicaSetStatus | None:
         stores = self._storage.stores
@@ -191,6 +202,7 @@ def _families(state: StoreSnapshot, version: str, now_ms: int) -> Iterator[Metri
         yield from _of_total(state.total, now_ms)
     yield REPLAY_JOBS.family(((one.value,), state.replays.get(one, 0)) for one in JobState)
     yield from _of_sources(state.sources)
+    yield from _of_mirrors(state.mirrors)
     yield MEMORY_USED.family([((), state.store.memory_used_bytes)])
     yield MEMORY_MAX.family([((), state.store.memory_max_bytes)])
     yield AOF_OK.family([((), state.store.aof_ok)])
@@ -227,6 +239,12 @@ def _of_sources(backlog: SourceBacklog) -> Iterator[Metric]:
     yield SOURCE_EVENTS_WAITING.family([((), backlog.waiting)])
     yield SOURCE_EVENT_AGE.family([((), backlog.oldest_age_ms / _SECOND)])
     yield SOURCES_BLOCKED.family([((), backlog.blocked)])
+
+
+def _of_mirrors(mirrors: Sequence[MirrorLag]) -> Iterator[Metric]:
+    if mirrors:
+        yield MIRROR_LAG_SECONDS.family((one.labels, one.lag_ms / _SECOND) for one in mirrors)
+        yield MIRROR_LAG_RECORDS.family((one.labels, one.lag_records) for one in mirrors)
 
 
 def _build_info(version: str, store: HotFigures) -> Metric:

@@ -20,10 +20,19 @@ from storage.domain.access.credentials import IssuedCredential
 from storage.domain.access.permissions import Principal
 from storage.domain.definitions import StoredDefinition
 from storage.domain.errors import ErrorCategory, MillstreamError
-from storage.domain.names import GroupName, QueueName, SourceName, StreamName, WebhookName
+from storage.domain.mirrors.mirror import MirrorSpec
+from storage.domain.names import (
+    GroupName,
+    MirrorName,
+    QueueName,
+    SourceName,
+    StreamName,
+    WebhookName,
+)
 from storage.domain.sources.source import SourceSpec
 from storage.domain.webhooks import WebhookSpec
 from storage.groups.engine import Groups
+from storage.mirrors.engine import Mirrors
 from storage.sources.engine import Sources
 from storage.webhooks.engine import Webhooks
 
@@ -53,6 +62,7 @@ class AuditSnapshots:
         groups: Groups,
         webhooks: Webhooks,
         sources: Sources,
+        mirrors: Mirrors,
         credentials: Credentials,
     ) -> None:
         self._credentials = credentials
@@ -62,6 +72,7 @@ class AuditSnapshots:
             "groups": lambda namespace, name: groups.get(GroupName(name, namespace)),
             "webhooks": lambda namespace, name: webhooks.get(WebhookName(name, namespace)),
             "sources": lambda namespace, name: sources.get(SourceName(name, namespace)),
+            "mirrors": lambda namespace, name: mirrors.get(MirrorName(name, namespace)),
             "namespaces": lambda _, name: catalog.namespaces.get(name),
         }
 
@@ -88,6 +99,8 @@ def definition_snapshot(spec: msgspec.Struct) -> Snapshot:
         values |= _of_webhook(spec)
     if isinstance(spec, SourceSpec):
         del values["secrets"]
+    if isinstance(spec, MirrorSpec):
+        del values["key"]
     encoded = canonical(values).encode()
     if len(encoded) > limits.AUDIT_VALUE_BYTES_MAX:
         return {"bytes": len(encoded), "sha256": hashlib.sha256(encoded).hexdigest()}

@@ -110,6 +110,7 @@ class ErrorCode(StrEnum):
     SOURCE_PAUSED = "source_paused", ErrorCategory.UNAVAILABLE
     SIGNATURE_REJECTED = "signature_rejected", ErrorCategory.UNAUTHENTICATED
     OUTBOX_FULL = "outbox_full", ErrorCategory.THROTTLED
+    MIRROR_NOT_FOUND = "mirror_not_found", ErrorCategory.NOT_FOUND
     NAMESPACE_NOT_FOUND = "namespace_not_found", ErrorCategory.NOT_FOUND
     NAMESPACE_IN_USE = "namespace_in_use", ErrorCategory.CONFLICT
     QUOTA_EXCEEDED = "quota_exceeded", ErrorCategory.THROTTLED
@@ -476,6 +477,12 @@ class WebhookBusy(MillstreamError):
     """Too many concurrent manual sends in this process."""
 
     code = ErrorCode.WEBHOOK_BUSY
+
+
+class MirrorNotFound(MillstreamError):
+    """The mirror does not exist."""
+
+    code = ErrorCode.MIRROR_NOT_FOUND
 
 
 class SourceNotFound(MillstreamError):

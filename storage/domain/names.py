@@ -63,3 +63,7 @@ class WebhookName(ScopedName, frozen=True, gc=False):
 
 class SourceName(ScopedName, frozen=True, gc=False):
     """A source within its namespace."""
+
+
+class MirrorName(ScopedName, frozen=True, gc=False):
+    """A mirror within its namespace."""

@@ -210,6 +210,7 @@ select (select count(*) from queues where namespace = :name and deleted_at_ms is
        (select count(*) from groups where namespace = :name) as groups,
        (select count(*) from webhooks where namespace = :name) as webhooks,
        (select count(*) from sources where namespace = :name) as sources,
+       (select count(*) from mirrors where namespace = :name) as mirrors,
        (select count(*) from queues where namespace = :name and deleted_at_ms is not null)
        + (select count(*) from streams where namespace = :name and deleted_at_ms is not null) as deleted_not_swept,
        (select count(distinct stream_id) from archive_shards where namespace = :name) as archives,

@@ -539,6 +539,43 @@ class SourceRow(DefinitionColumns, table=True):
     sealed: bytes
 
 
+class MirrorRow(DefinitionColumns, table=True):
+    """A `storage.domain.mirrors.mirror.Mirror`; its key is in `sealed`, encrypted.
+
+    `failure`: why its puller could not list the streams of the origin.
+    """
+
+    __tablename__ = "mirrors"
+    __table_args__ = (Index("mirrors_name", "namespace", "name", unique=True),)
+
+    mirror_id: str = Field(primary_key=True, sa_type=NAME)
+    sealed: bytes
+    promoted_at_ms: int | None = Field(default=None, sa_type=BigInteger)
+    failure: str = Field(default="", sa_type=Text, sa_column_kwargs={"server_default": ""})
+
+
+class MirrorShardRow(SQLModel, table=True):
+    """A `storage.domain.mirrors.progress.ShardProgress`."""
+
+    __tablename__ = "mirror_shards"
+
+    mirror_id: str = Field(
+        primary_key=True, foreign_key="mirrors.mirror_id", ondelete="CASCADE", sa_type=NAME
+    )
+    stream: str = Field(primary_key=True, sa_type=NAME)
+    origin_id: str = Field(primary_key=True, sa_type=NAME)
+    shard: int = Field(primary_key=True, sa_type=Integer)
+    target_id: str = Field(sa_type=NAME)
+    next_offset: int = Field(sa_type=BigInteger)
+    tip: int = Field(sa_type=BigInteger)
+    behind_ms: int = Field(sa_type=BigInteger)
+    checked_at_ms: int = Field(sa_type=BigInteger)
+    copied: int = Field(sa_type=BigInteger)
+    skipped: int = Field(sa_type=BigInteger)
+    ended: bool
+    failure: str = Field(sa_type=Text)
+
+
 class WebhookDeliveryRow(WebhookColumns, table=True):
     """A `storage.domain.webhooks.WebhookDelivery`; `payload` is a `Payload` in MessagePack."""
 

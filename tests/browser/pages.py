@@ -40,6 +40,8 @@ PAGES = [
     At("webhook-filtered", "/ui/webhooks/crm?status=failed&outcome=connection&since=1d"),
     At("sources", "/ui/sources"),
     At("source", "/ui/sources/github"),
+    At("mirrors", "/ui/mirrors"),
+    At("mirror", "/ui/mirrors/eu"),
     At("sockets", "/ui/sockets"),
     At("keys", "/ui/keys"),
     At("namespaces", "/ui/namespaces"),

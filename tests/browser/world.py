@@ -29,7 +29,16 @@ from storage.domain.groups.group import Commit, GroupKind, GroupSpec, StartAt
 from storage.domain.jobs import Job, JobKind
 from storage.domain.limits import HOUR_MS, MINUTE_MS, SECOND_MS
 from storage.domain.log.record_batch import Record
-from storage.domain.names import GroupName, QueueName, SourceName, StreamName, WebhookName
+from storage.domain.mirrors.mirror import MirrorSpec
+from storage.domain.mirrors.progress import ShardProgress
+from storage.domain.names import (
+    GroupName,
+    MirrorName,
+    QueueName,
+    SourceName,
+    StreamName,
+    WebhookName,
+)
 from storage.domain.queues.consumer import ConsumerProtocol, queue_consumer
 from storage.domain.queues.message import NewMessage, SettleAction, Settlement
 from storage.domain.queues.policies import PoisonPolicy
@@ -84,6 +93,7 @@ async def make_world(settings: StorageSettings) -> None:
         await archive_stream(storage, settings, LEDGER)
         await _make_webhook(storage, settings.database_url)
         await _make_source(storage)
+        await _make_mirror(storage)
         await _set_about(storage)
         await storage.time_series.sample()
 
@@ -282,6 +292,19 @@ async def _fail(database_url: str, job_id: str) -> None:
             "update jobs set state = 'failed', failure = %s, ended_at_ms = created_at_ms + 90000 where job_id = %s",
             ("StreamNotFound: the target <copies> was deleted", job_id),
         )
+
+
+async def _make_mirror(storage: Storage) -> None:
+    """Create a mirror of one stream, which is a little behind in one shard and fails in the other."""
+    spec = MirrorSpec(url="https://eu.example.com", streams=("eu.*",))
+    mirror = (await storage.mirrors.put(MirrorName("eu"), spec)).definition
+    shard = ShardProgress(
+        stream="eu.orders", origin_id="o", shard=0, target_id="t", next_offset=1_200, tip=1_207
+    )
+    failing = msgspec.structs.replace(
+        shard, shard=1, failure="The origin answered 503: no reason given"
+    )
+    await storage.mirrors.report(mirror, [shard, failing], "")
 
 
 async def _make_source(storage: Storage) -> None:

@@ -70,7 +70,8 @@ class SweeperPresence(NoSockets):
 
 
 async def deliver(settings: Settings, storage: Storage) -> None:
-    """Deliver webhooks until cancelled."""
+    """Deliver webhooks and pull mirrors until cancelled."""
+    from consumers.mirrors.runner import MirrorRunner
     from consumers.webhooks.deliverer import Deliverer
 
     async with (
@@ -78,4 +79,6 @@ async def deliver(settings: Settings, storage: Storage) -> None:
         registered(storage.presence, ProcessRole.DELIVERER),
     ):
         allow = settings.storage().webhook_allow
-        await Deliverer(storage, allow, WebhookMetrics(), tracing=opened).run()
+        async with asyncio.TaskGroup() as group:
+            group.create_task(Deliverer(storage, allow, WebhookMetrics(), tracing=opened).run())
+            group.create_task(MirrorRunner(storage, allow).run())

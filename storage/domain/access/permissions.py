@@ -49,6 +49,8 @@ class Action(StrEnum):
     WEBHOOK_MANAGE = "webhook:manage"
     SOURCE_LIST = "source:list"
     SOURCE_MANAGE = "source:manage"
+    MIRROR_LIST = "mirror:list"
+    MIRROR_MANAGE = "mirror:manage"
     SOCKET_LIST = "socket:list"
     SOCKET_CLOSE = "socket:close"
     ALERT_LIST = "alert:list"

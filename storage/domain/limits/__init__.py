@@ -21,6 +21,7 @@ from storage.domain.limits.jobs import *
 from storage.domain.limits.logs import *
 from storage.domain.limits.maintenance import *
 from storage.domain.limits.messages import *
+from storage.domain.limits.mirrors import *
 from storage.domain.limits.names import *
 from storage.domain.limits.postgres import *
 from storage.domain.limits.presence import *

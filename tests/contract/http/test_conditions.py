@@ -28,6 +28,10 @@ NOUNS: dict[str, Callable[[str], tuple[str, dict[str, Any]]]] = {
             "into": {"stream": f"{name}-source"},
         },
     ),
+    "mirror": lambda name: (
+        f"/v1/mirrors/{name}",
+        {"from": {"url": "https://example.com"}, "streams": [name]},
+    ),
     "bookmark": lambda name: (f"/v1/groups/{name}-group/bookmarks/{name}", {}),
 }
 VERSIONED = [noun for noun in NOUNS if noun != "bookmark"]

@@ -39,9 +39,15 @@ NOUNS = {
         "dedup_seconds",
         7200,
     ),
+    "mirror": Noun(
+        "mirrors",
+        {"from": {"url": "https://example.com", "key": "k"}, "streams": ["us.*"]},
+        "streams",
+        ["eu.*"],
+    ),
     "namespace": Noun("namespaces", {"queues_max": 3}, "queues_max", 4),
 }
-PAUSED = ("queue", "group", "webhook", "source")
+PAUSED = ("queue", "group", "webhook", "source", "mirror")
 CREATE = {"If-None-Match": "*"}
 
 

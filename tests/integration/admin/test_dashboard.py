@@ -187,6 +187,7 @@ async def test_palette_finds_objects_of_each_noun_by_name(service):
         ("groups/needle-g", {"stream": "needle-s"}),
         ("webhooks/needle-w", {"source": "queue:needle-q", "url": "https://example.com/"}),
         ("sources/needle-i", {"webhook": webhook, "into": {"queue": "needle-q"}}),
+        ("mirrors/needle-m", {"from": {"url": "https://example.com"}, "streams": ["*"]}),
     ):
         made = await service.request("PUT", f"/v1/{path}", own, json=body)
         assert made.status_code == 201, made.text

@@ -2,7 +2,7 @@
 
 import { client } from './client.gen.js';
 import type { Client, Options as Options2, TDataShape } from './client/index.js';
-import type { AddStoreData, AddStoreErrors, AddStoreResponses, AppendColumnsData, AppendColumnsErrors, AppendColumnsResponses, AppendRawRecordData, AppendRawRecordErrors, AppendRawRecordResponses, AppendRecordsData, AppendRecordsErrors, AppendRecordsResponses, AppendRecordsToShardData, AppendRecordsToShardErrors, AppendRecordsToShardResponses, BrowseMessagesData, BrowseMessagesErrors, BrowseMessagesResponses, CancelJobData, CancelJobErrors, CancelJobResponses, CancelReplayData, CancelReplayErrors, CancelReplayResponses, ChangeKeyData, ChangeKeyErrors, ChangeKeyResponses, ChangeMessageData, ChangeMessageErrors, ChangeMessageResponses, ChangeMoveData, ChangeMoveErrors, ChangeMoveResponses, ChangeQueueData, ChangeQueueErrors, ChangeQueueResponses, ChangeStreamData, ChangeStreamErrors, ChangeStreamResponses, CheckLiveData, CheckLiveErrors, CheckLiveResponses, CheckReadyData, CheckReadyErrors, CheckReadyResponses, CloseSocketData, CloseSocketErrors, CloseSocketResponses, CommitOffsetsData, CommitOffsetsErrors, CommitOffsetsResponses, CommitStagedData, CommitStagedErrors, CommitStagedResponses, ConfigureStoresData, ConfigureStoresErrors, ConfigureStoresResponses, CreateKeyData, CreateKeyErrors, CreateKeyResponses, DeleteBookmarkData, DeleteBookmarkErrors, DeleteBookmarkResponses, DeleteConsumerGroupData, DeleteConsumerGroupErrors, DeleteConsumerGroupResponses, DeleteMessageData, DeleteMessageErrors, DeleteMessageResponses, DeleteNamespaceData, DeleteNamespaceErrors, DeleteNamespaceResponses, DeleteQueueData, DeleteQueueErrors, DeleteQueueResponses, DeleteSourceData, DeleteSourceErrors, DeleteSourceResponses, DeleteStreamData, DeleteStreamErrors, DeleteStreamResponses, DeleteWebhookData, DeleteWebhookErrors, DeleteWebhookResponses, DiscardStagedData, DiscardStagedErrors, DiscardStagedResponses, EnableWebhookData, EnableWebhookErrors, EnableWebhookResponses, FetchRecordsData, FetchRecordsErrors, FetchRecordsResponses, FlushArchiveData, FlushArchiveErrors, FlushArchiveResponses, GetArchiveData, GetArchiveErrors, GetArchiveResponses, GetConsumerGroupData, GetConsumerGroupErrors, GetConsumerGroupResponses, GetGroupLagData, GetGroupLagErrors, GetGroupLagResponses, GetGroupSeriesData, GetGroupSeriesErrors, GetGroupSeriesResponses, GetJobData, GetJobErrors, GetJobResponses, GetKeyData, GetKeyErrors, GetKeyResponses, GetLatestRecordData, GetLatestRecordErrors, GetLatestRecordResponses, GetMessageData, GetMessageErrors, GetMessageHistoryData, GetMessageHistoryErrors, GetMessageHistoryResponses, GetMessageResponses, GetMoveData, GetMoveErrors, GetMoveResponses, GetNamespaceData, GetNamespaceErrors, GetNamespaceResponses, GetNamespaceSeriesData, GetNamespaceSeriesErrors, GetNamespaceSeriesResponses, GetQueueData, GetQueueErrors, GetQueueResponses, GetQueueSeriesData, GetQueueSeriesErrors, GetQueueSeriesResponses, GetQueueStatsData, GetQueueStatsErrors, GetQueueStatsResponses, GetReplayData, GetReplayErrors, GetReplayResponses, GetSourceData, GetSourceErrors, GetSourceResponses, GetSourceStatsData, GetSourceStatsErrors, GetSourceStatsResponses, GetSourceUrlData, GetSourceUrlErrors, GetSourceUrlResponses, GetStoresData, GetStoresErrors, GetStoresResponses, GetStreamData, GetStreamErrors, GetStreamLoadData, GetStreamLoadErrors, GetStreamLoadResponses, GetStreamResponses, GetStreamSeriesData, GetStreamSeriesErrors, GetStreamSeriesResponses, GetWebhookData, GetWebhookErrors, GetWebhookResponses, JoinGroupData, JoinGroupErrors, JoinGroupResponses, LeaveGroupData, LeaveGroupErrors, LeaveGroupResponses, ListArchivedFilesData, ListArchivedFilesErrors, ListArchivedFilesResponses, ListAuditEntriesData, ListAuditEntriesErrors, ListAuditEntriesResponses, ListBookmarksData, ListBookmarksErrors, ListBookmarksResponses, ListConsumerGroupsData, ListConsumerGroupsErrors, ListConsumerGroupsResponses, ListDeadLettersData, ListDeadLettersErrors, ListDeadLettersResponses, ListDeathReasonsData, ListDeathReasonsErrors, ListDeathReasonsResponses, ListDeliveriesData, ListDeliveriesErrors, ListDeliveriesResponses, ListJobsData, ListJobsErrors, ListJobsResponses, ListKeysData, ListKeysErrors, ListKeysResponses, ListMovesData, ListMovesErrors, ListMovesResponses, ListMutedAlertsData, ListMutedAlertsErrors, ListMutedAlertsResponses, ListNamespacesData, ListNamespacesErrors, ListNamespacesResponses, ListParkedGroupsData, ListParkedGroupsErrors, ListParkedGroupsResponses, ListProcessesData, ListProcessesErrors, ListProcessesResponses, ListQueueConsumersData, ListQueueConsumersErrors, ListQueueConsumersResponses, ListQueuesData, ListQueuesErrors, ListQueuesResponses, ListReplaysData, ListReplaysErrors, ListReplaysResponses, ListShardsData, ListShardsErrors, ListShardsResponses, ListSocketsData, ListSocketsErrors, ListSocketsResponses, ListSourceFailuresData, ListSourceFailuresErrors, ListSourceFailuresResponses, ListSourcesData, ListSourcesErrors, ListSourcesResponses, ListStreamsData, ListStreamsErrors, ListStreamsResponses, ListWebhooksData, ListWebhooksErrors, ListWebhooksResponses, LogInData, LogInErrors, LogInResponses, LogOutData, LogOutErrors, LogOutResponses, MakeTicketData, MakeTicketErrors, MakeTicketResponses, MuteAlertData, MuteAlertErrors, MuteAlertResponses, PauseConsumerGroupData, PauseConsumerGroupErrors, PauseConsumerGroupResponses, PauseGroupData, PauseGroupErrors, PauseGroupResponses, PauseQueueData, PauseQueueErrors, PauseQueueResponses, PauseReplayData, PauseReplayErrors, PauseReplayResponses, PauseSourceData, PauseSourceErrors, PauseSourceResponses, PauseWebhookData, PauseWebhookErrors, PauseWebhookResponses, PurgeQueueData, PurgeQueueErrors, PurgeQueueResponses, PutBookmarkData, PutBookmarkErrors, PutBookmarkResponses, PutConsumerGroupData, PutConsumerGroupErrors, PutConsumerGroupResponses, PutFenceData, PutFenceErrors, PutFenceResponses, PutNamespaceData, PutNamespaceErrors, PutNamespaceResponses, PutQueueData, PutQueueErrors, PutQueueResponses, PutSourceData, PutSourceErrors, PutSourceResponses, PutStreamData, PutStreamErrors, PutStreamResponses, PutWebhookData, PutWebhookErrors, PutWebhookResponses, ReadEventsData, ReadEventsErrors, ReadEventsResponse, ReadEventsResponses, ReadShardData, ReadShardErrors, ReadShardEventsData, ReadShardEventsErrors, ReadShardEventsResponse, ReadShardEventsResponses, ReadShardResponses, ReadStreamData, ReadStreamErrors, ReadStreamResponses, ReadTableData, ReadTableErrors, ReadTableResponses, ReceiveMessagesData, ReceiveMessagesErrors, ReceiveMessagesResponses, RecoverStoresData, RecoverStoresErrors, RecoverStoresResponses, RedriveQueueData, RedriveQueueErrors, RedriveQueueResponses, RemoveStoreData, RemoveStoreErrors, RemoveStoreResponses, ReplaceStoreData, ReplaceStoreErrors, ReplaceStoreResponses, ResendDeliveriesData, ResendDeliveriesErrors, ResendDeliveriesResponses, ResendDeliveryData, ResendDeliveryErrors, ResendDeliveryResponses, ResetGroupData, ResetGroupErrors, ResetGroupResponses, ReshardStreamData, ReshardStreamErrors, ReshardStreamResponses, ResumeConsumerGroupData, ResumeConsumerGroupErrors, ResumeConsumerGroupResponses, ResumeGroupData, ResumeGroupErrors, ResumeGroupResponses, ResumeQueueData, ResumeQueueErrors, ResumeQueueResponses, ResumeReplayData, ResumeReplayErrors, ResumeReplayResponses, ResumeSourceData, ResumeSourceErrors, ResumeSourceResponses, ResumeWebhookData, ResumeWebhookErrors, ResumeWebhookResponses, RetryJobData, RetryJobErrors, RetryJobResponses, RetryReplayData, RetryReplayErrors, RetryReplayResponses, RevokeKeyData, RevokeKeyErrors, RevokeKeyResponses, RotateKeyData, RotateKeyErrors, RotateKeyResponses, RotateSourceUrlData, RotateSourceUrlErrors, RotateSourceUrlResponses, RotateWebhookSecretData, RotateWebhookSecretErrors, RotateWebhookSecretResponses, SendHeartbeatData, SendHeartbeatErrors, SendHeartbeatResponses, SendMessagesData, SendMessagesErrors, SendMessagesResponses, SendRawMessageData, SendRawMessageErrors, SendRawMessageResponses, SettleMessagesData, SettleMessagesErrors, SettleMessagesResponses, StageRecordsData, StageRecordsErrors, StageRecordsResponses, StartMoveData, StartMoveErrors, StartMoveResponses, StartReplayData, StartReplayErrors, StartReplayResponses, SwitchOverStoresData, SwitchOverStoresErrors, SwitchOverStoresResponses, TestSourceData, TestSourceErrors, TestSourceResponses, TestWebhookData, TestWebhookErrors, TestWebhookResponses, TruncateShardData, TruncateShardErrors, TruncateShardResponses, UnmuteAlertData, UnmuteAlertErrors, UnmuteAlertResponses, WhoamiData, WhoamiErrors, WhoamiResponses } from './types.gen.js';
+import type { AddStoreData, AddStoreErrors, AddStoreResponses, AppendColumnsData, AppendColumnsErrors, AppendColumnsResponses, AppendRawRecordData, AppendRawRecordErrors, AppendRawRecordResponses, AppendRecordsData, AppendRecordsErrors, AppendRecordsResponses, AppendRecordsToShardData, AppendRecordsToShardErrors, AppendRecordsToShardResponses, BrowseMessagesData, BrowseMessagesErrors, BrowseMessagesResponses, CancelJobData, CancelJobErrors, CancelJobResponses, CancelReplayData, CancelReplayErrors, CancelReplayResponses, ChangeKeyData, ChangeKeyErrors, ChangeKeyResponses, ChangeMessageData, ChangeMessageErrors, ChangeMessageResponses, ChangeMoveData, ChangeMoveErrors, ChangeMoveResponses, ChangeQueueData, ChangeQueueErrors, ChangeQueueResponses, ChangeStreamData, ChangeStreamErrors, ChangeStreamResponses, CheckLiveData, CheckLiveErrors, CheckLiveResponses, CheckReadyData, CheckReadyErrors, CheckReadyResponses, CloseSocketData, CloseSocketErrors, CloseSocketResponses, CommitOffsetsData, CommitOffsetsErrors, CommitOffsetsResponses, CommitStagedData, CommitStagedErrors, CommitStagedResponses, ConfigureStoresData, ConfigureStoresErrors, ConfigureStoresResponses, CreateKeyData, CreateKeyErrors, CreateKeyResponses, DeleteBookmarkData, DeleteBookmarkErrors, DeleteBookmarkResponses, DeleteConsumerGroupData, DeleteConsumerGroupErrors, DeleteConsumerGroupResponses, DeleteMessageData, DeleteMessageErrors, DeleteMessageResponses, DeleteMirrorData, DeleteMirrorErrors, DeleteMirrorResponses, DeleteNamespaceData, DeleteNamespaceErrors, DeleteNamespaceResponses, DeleteQueueData, DeleteQueueErrors, DeleteQueueResponses, DeleteSourceData, DeleteSourceErrors, DeleteSourceResponses, DeleteStreamData, DeleteStreamErrors, DeleteStreamResponses, DeleteWebhookData, DeleteWebhookErrors, DeleteWebhookResponses, DiscardStagedData, DiscardStagedErrors, DiscardStagedResponses, EnableWebhookData, EnableWebhookErrors, EnableWebhookResponses, FetchRecordsData, FetchRecordsErrors, FetchRecordsResponses, FlushArchiveData, FlushArchiveErrors, FlushArchiveResponses, GetArchiveData, GetArchiveErrors, GetArchiveResponses, GetConsumerGroupData, GetConsumerGroupErrors, GetConsumerGroupResponses, GetGroupLagData, GetGroupLagErrors, GetGroupLagResponses, GetGroupSeriesData, GetGroupSeriesErrors, GetGroupSeriesResponses, GetJobData, GetJobErrors, GetJobResponses, GetKeyData, GetKeyErrors, GetKeyResponses, GetLatestRecordData, GetLatestRecordErrors, GetLatestRecordResponses, GetMessageData, GetMessageErrors, GetMessageHistoryData, GetMessageHistoryErrors, GetMessageHistoryResponses, GetMessageResponses, GetMirrorData, GetMirrorErrors, GetMirrorResponses, GetMirrorStatsData, GetMirrorStatsErrors, GetMirrorStatsResponses, GetMoveData, GetMoveErrors, GetMoveResponses, GetNamespaceData, GetNamespaceErrors, GetNamespaceResponses, GetNamespaceSeriesData, GetNamespaceSeriesErrors, GetNamespaceSeriesResponses, GetQueueData, GetQueueErrors, GetQueueResponses, GetQueueSeriesData, GetQueueSeriesErrors, GetQueueSeriesResponses, GetQueueStatsData, GetQueueStatsErrors, GetQueueStatsResponses, GetReplayData, GetReplayErrors, GetReplayResponses, GetSourceData, GetSourceErrors, GetSourceResponses, GetSourceStatsData, GetSourceStatsErrors, GetSourceStatsResponses, GetSourceUrlData, GetSourceUrlErrors, GetSourceUrlResponses, GetStoresData, GetStoresErrors, GetStoresResponses, GetStreamData, GetStreamErrors, GetStreamLoadData, GetStreamLoadErrors, GetStreamLoadResponses, GetStreamResponses, GetStreamSeriesData, GetStreamSeriesErrors, GetStreamSeriesResponses, GetWebhookData, GetWebhookErrors, GetWebhookResponses, JoinGroupData, JoinGroupErrors, JoinGroupResponses, LeaveGroupData, LeaveGroupErrors, LeaveGroupResponses, ListArchivedFilesData, ListArchivedFilesErrors, ListArchivedFilesResponses, ListAuditEntriesData, ListAuditEntriesErrors, ListAuditEntriesResponses, ListBookmarksData, ListBookmarksErrors, ListBookmarksResponses, ListConsumerGroupsData, ListConsumerGroupsErrors, ListConsumerGroupsResponses, ListDeadLettersData, ListDeadLettersErrors, ListDeadLettersResponses, ListDeathReasonsData, ListDeathReasonsErrors, ListDeathReasonsResponses, ListDeliveriesData, ListDeliveriesErrors, ListDeliveriesResponses, ListJobsData, ListJobsErrors, ListJobsResponses, ListKeysData, ListKeysErrors, ListKeysResponses, ListMirrorsData, ListMirrorsErrors, ListMirrorsResponses, ListMovesData, ListMovesErrors, ListMovesResponses, ListMutedAlertsData, ListMutedAlertsErrors, ListMutedAlertsResponses, ListNamespacesData, ListNamespacesErrors, ListNamespacesResponses, ListParkedGroupsData, ListParkedGroupsErrors, ListParkedGroupsResponses, ListProcessesData, ListProcessesErrors, ListProcessesResponses, ListQueueConsumersData, ListQueueConsumersErrors, ListQueueConsumersResponses, ListQueuesData, ListQueuesErrors, ListQueuesResponses, ListReplaysData, ListReplaysErrors, ListReplaysResponses, ListShardsData, ListShardsErrors, ListShardsResponses, ListSocketsData, ListSocketsErrors, ListSocketsResponses, ListSourceFailuresData, ListSourceFailuresErrors, ListSourceFailuresResponses, ListSourcesData, ListSourcesErrors, ListSourcesResponses, ListStreamsData, ListStreamsErrors, ListStreamsResponses, ListWebhooksData, ListWebhooksErrors, ListWebhooksResponses, LogInData, LogInErrors, LogInResponses, LogOutData, LogOutErrors, LogOutResponses, MakeTicketData, MakeTicketErrors, MakeTicketResponses, MuteAlertData, MuteAlertErrors, MuteAlertResponses, PauseConsumerGroupData, PauseConsumerGroupErrors, PauseConsumerGroupResponses, PauseGroupData, PauseGroupErrors, PauseGroupResponses, PauseMirrorData, PauseMirrorErrors, PauseMirrorResponses, PauseQueueData, PauseQueueErrors, PauseQueueResponses, PauseReplayData, PauseReplayErrors, PauseReplayResponses, PauseSourceData, PauseSourceErrors, PauseSourceResponses, PauseWebhookData, PauseWebhookErrors, PauseWebhookResponses, PromoteMirrorData, PromoteMirrorErrors, PromoteMirrorResponses, PurgeQueueData, PurgeQueueErrors, PurgeQueueResponses, PutBookmarkData, PutBookmarkErrors, PutBookmarkResponses, PutConsumerGroupData, PutConsumerGroupErrors, PutConsumerGroupResponses, PutFenceData, PutFenceErrors, PutFenceResponses, PutMirrorData, PutMirrorErrors, PutMirrorResponses, PutNamespaceData, PutNamespaceErrors, PutNamespaceResponses, PutQueueData, PutQueueErrors, PutQueueResponses, PutSourceData, PutSourceErrors, PutSourceResponses, PutStreamData, PutStreamErrors, PutStreamResponses, PutWebhookData, PutWebhookErrors, PutWebhookResponses, ReadEventsData, ReadEventsErrors, ReadEventsResponse, ReadEventsResponses, ReadShardData, ReadShardErrors, ReadShardEventsData, ReadShardEventsErrors, ReadShardEventsResponse, ReadShardEventsResponses, ReadShardResponses, ReadStreamData, ReadStreamErrors, ReadStreamResponses, ReadTableData, ReadTableErrors, ReadTableResponses, ReceiveMessagesData, ReceiveMessagesErrors, ReceiveMessagesResponses, RecoverStoresData, RecoverStoresErrors, RecoverStoresResponses, RedriveQueueData, RedriveQueueErrors, RedriveQueueResponses, RemoveStoreData, RemoveStoreErrors, RemoveStoreResponses, ReplaceStoreData, ReplaceStoreErrors, ReplaceStoreResponses, ResendDeliveriesData, ResendDeliveriesErrors, ResendDeliveriesResponses, ResendDeliveryData, ResendDeliveryErrors, ResendDeliveryResponses, ResetGroupData, ResetGroupErrors, ResetGroupResponses, ReshardStreamData, ReshardStreamErrors, ReshardStreamResponses, ResumeConsumerGroupData, ResumeConsumerGroupErrors, ResumeConsumerGroupResponses, ResumeGroupData, ResumeGroupErrors, ResumeGroupResponses, ResumeMirrorData, ResumeMirrorErrors, ResumeMirrorResponses, ResumeQueueData, ResumeQueueErrors, ResumeQueueResponses, ResumeReplayData, ResumeReplayErrors, ResumeReplayResponses, ResumeSourceData, ResumeSourceErrors, ResumeSourceResponses, ResumeWebhookData, ResumeWebhookErrors, ResumeWebhookResponses, RetryJobData, RetryJobErrors, RetryJobResponses, RetryReplayData, RetryReplayErrors, RetryReplayResponses, RevokeKeyData, RevokeKeyErrors, RevokeKeyResponses, RotateKeyData, RotateKeyErrors, RotateKeyResponses, RotateSourceUrlData, RotateSourceUrlErrors, RotateSourceUrlResponses, RotateWebhookSecretData, RotateWebhookSecretErrors, RotateWebhookSecretResponses, SendHeartbeatData, SendHeartbeatErrors, SendHeartbeatResponses, SendMessagesData, SendMessagesErrors, SendMessagesResponses, SendRawMessageData, SendRawMessageErrors, SendRawMessageResponses, SettleMessagesData, SettleMessagesErrors, SettleMessagesResponses, StageRecordsData, StageRecordsErrors, StageRecordsResponses, StartMoveData, StartMoveErrors, StartMoveResponses, StartReplayData, StartReplayErrors, StartReplayResponses, SwitchOverStoresData, SwitchOverStoresErrors, SwitchOverStoresResponses, TestSourceData, TestSourceErrors, TestSourceResponses, TestWebhookData, TestWebhookErrors, TestWebhookResponses, TruncateShardData, TruncateShardErrors, TruncateShardResponses, UnmuteAlertData, UnmuteAlertErrors, UnmuteAlertResponses, WhoamiData, WhoamiErrors, WhoamiResponses } from './types.gen.js';
 
 export type Options<TData extends TDataShape = TDataShape, ThrowOnError extends boolean = boolean, TResponse = unknown> = Options2<TData, ThrowOnError, TResponse> & {
     /**
@@ -473,6 +473,106 @@ export const rotateKey = <ThrowOnError extends boolean = true>(options: Options<
         'Content-Type': 'application/json',
         ...options.headers
     }
+});
+
+/**
+ * List mirrors by name.
+ *
+ * List mirrors by name.
+ */
+export const listMirrors = <ThrowOnError extends boolean = true>(options?: Options<ListMirrorsData, ThrowOnError>) => (options?.client ?? client).get<ListMirrorsResponses, ListMirrorsErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
+    url: '/v1/mirrors',
+    ...options
+});
+
+/**
+ * Delete a mirror. The streams and what was copied to them are kept.
+ *
+ * Delete a mirror. The streams and what was copied to them are kept.
+ */
+export const deleteMirror = <ThrowOnError extends boolean = true>(options: Options<DeleteMirrorData, ThrowOnError>) => (options.client ?? client).delete<DeleteMirrorResponses, DeleteMirrorErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
+    url: '/v1/mirrors/{mirror}',
+    ...options
+});
+
+/**
+ * Show the configuration of a mirror, without its key.
+ *
+ * Show the configuration of a mirror, without its key.
+ */
+export const getMirror = <ThrowOnError extends boolean = true>(options: Options<GetMirrorData, ThrowOnError>) => (options.client ?? client).get<GetMirrorResponses, GetMirrorErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
+    url: '/v1/mirrors/{mirror}',
+    ...options
+});
+
+/**
+ * Create a mirror that copies streams of another deployment to this one, or replace its configuration.
+ *
+ * Create a mirror that copies streams of another deployment to this one, or replace its configuration.
+ *
+ * Each record of the other deployment is added once, and those of a key stay in order. Streams are created here with the
+ * settings and the number of shards that they have there. What has been copied stays. Whether the mirror is
+ * paused does not change. With `If-None-Match: *`, an existing mirror is not changed: the response is 412, with the mirror
+ * (`current`) and the requested fields that differ from it (`changes`).
+ */
+export const putMirror = <ThrowOnError extends boolean = true>(options: Options<PutMirrorData, ThrowOnError>) => (options.client ?? client).put<PutMirrorResponses, PutMirrorErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
+    url: '/v1/mirrors/{mirror}',
+    ...options,
+    headers: {
+        'Content-Type': 'application/json',
+        ...options.headers
+    }
+});
+
+/**
+ * Resume a paused mirror.
+ *
+ * Resume a paused mirror.
+ */
+export const resumeMirror = <ThrowOnError extends boolean = true>(options: Options<ResumeMirrorData, ThrowOnError>) => (options.client ?? client).delete<ResumeMirrorResponses, ResumeMirrorErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
+    url: '/v1/mirrors/{mirror}/pause',
+    ...options
+});
+
+/**
+ * Pause a mirror. It continues where it was when it is resumed.
+ *
+ * Pause a mirror. It continues where it was when it is resumed.
+ */
+export const pauseMirror = <ThrowOnError extends boolean = true>(options: Options<PauseMirrorData, ThrowOnError>) => (options.client ?? client).put<PauseMirrorResponses, PauseMirrorErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
+    url: '/v1/mirrors/{mirror}/pause',
+    ...options
+});
+
+/**
+ * Make the streams of a mirror independent of the other deployment.
+ *
+ * Make the streams of a mirror independent of the other deployment.
+ *
+ * For example after that failed. The mirror never copies again; nothing that is still on its way is added. A promotion cannot be undone: to copy again,
+ * in either direction, create another mirror. The other deployment is not informed: stop its writers yourself.
+ */
+export const promoteMirror = <ThrowOnError extends boolean = true>(options: Options<PromoteMirrorData, ThrowOnError>) => (options.client ?? client).post<PromoteMirrorResponses, PromoteMirrorErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
+    url: '/v1/mirrors/{mirror}/promotion',
+    ...options
+});
+
+/**
+ * Show how far a mirror is, by stream and shard, and why it fails, if it does.
+ *
+ * Show how far a mirror is, by stream and shard, and why it fails, if it does.
+ */
+export const getMirrorStats = <ThrowOnError extends boolean = true>(options: Options<GetMirrorStatsData, ThrowOnError>) => (options.client ?? client).get<GetMirrorStatsResponses, GetMirrorStatsErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
+    url: '/v1/mirrors/{mirror}/stats',
+    ...options
 });
 
 /**

@@ -1047,7 +1047,7 @@ export type Effect = 'allow' | 'deny';
  *
  * Stable error codes, which know whether a retry makes sense and whether nothing happened.
  */
-export type ErrorCode = 'archive_behind' | 'archive_damaged' | 'archive_off' | 'backlog_full' | 'batch_too_large' | 'bookmark_not_found' | 'delivery_not_found' | 'duplicate_forgotten' | 'fence_mismatch' | 'forbidden' | 'group_full' | 'group_not_found' | 'group_not_parked' | 'idempotency_key_reused' | 'in_flight_limit_reached' | 'invalid_cursor' | 'job_not_found' | 'job_refused' | 'key_not_found' | 'key_refused' | 'member_unknown' | 'message_in_flight' | 'message_not_found' | 'message_too_large' | 'move_not_found' | 'move_refused' | 'namespace_in_use' | 'namespace_not_found' | 'not_enough_replicas' | 'offset_expired' | 'offset_mismatch' | 'offset_out_of_range' | 'outbox_full' | 'payload_gone' | 'precondition_failed' | 'producer_fenced' | 'purge_in_progress' | 'queue_full' | 'queue_not_found' | 'quota_exceeded' | 'quota_reached' | 'quota_too_small' | 'receipt_handle_expired' | 'receipt_handle_invalid' | 'record_not_found' | 'replica_set_refused' | 'secret_unreadable' | 'secrets_off' | 'sequence_out_of_order' | 'shard_closed' | 'shard_not_found' | 'signature_rejected' | 'socket_not_found' | 'source_not_found' | 'source_paused' | 'stale_generation' | 'storage_busy' | 'storage_full' | 'storage_timeout' | 'storage_unavailable' | 'stream_busy' | 'stream_not_found' | 'stream_read_only' | 'stream_recreated' | 'too_many_producers' | 'unauthenticated' | 'validation_failed' | 'webhook_busy' | 'webhook_not_found';
+export type ErrorCode = 'archive_behind' | 'archive_damaged' | 'archive_off' | 'backlog_full' | 'batch_too_large' | 'bookmark_not_found' | 'delivery_not_found' | 'duplicate_forgotten' | 'fence_mismatch' | 'forbidden' | 'group_full' | 'group_not_found' | 'group_not_parked' | 'idempotency_key_reused' | 'in_flight_limit_reached' | 'invalid_cursor' | 'job_not_found' | 'job_refused' | 'key_not_found' | 'key_refused' | 'member_unknown' | 'message_in_flight' | 'message_not_found' | 'message_too_large' | 'mirror_not_found' | 'move_not_found' | 'move_refused' | 'namespace_in_use' | 'namespace_not_found' | 'not_enough_replicas' | 'offset_expired' | 'offset_mismatch' | 'offset_out_of_range' | 'outbox_full' | 'payload_gone' | 'precondition_failed' | 'producer_fenced' | 'purge_in_progress' | 'queue_full' | 'queue_not_found' | 'quota_exceeded' | 'quota_reached' | 'quota_too_small' | 'receipt_handle_expired' | 'receipt_handle_invalid' | 'record_not_found' | 'replica_set_refused' | 'secret_unreadable' | 'secrets_off' | 'sequence_out_of_order' | 'shard_closed' | 'shard_not_found' | 'signature_rejected' | 'socket_not_found' | 'source_not_found' | 'source_paused' | 'stale_generation' | 'storage_busy' | 'storage_full' | 'storage_timeout' | 'storage_unavailable' | 'stream_busy' | 'stream_not_found' | 'stream_read_only' | 'stream_recreated' | 'too_many_producers' | 'unauthenticated' | 'validation_failed' | 'webhook_busy' | 'webhook_not_found';
 
 /**
  * EstimateOut
@@ -2870,6 +2870,281 @@ export type MessageIn = {
 export type MessageState = 'delayed' | 'in_flight' | 'parked' | 'ready';
 
 /**
+ * MirrorConfig
+ *
+ * The complete configuration of a mirror.
+ */
+export type MirrorConfig = {
+    from: MirrorFrom;
+    /**
+     * Streams
+     *
+     * Names of streams to copy, with `*` for anything and `?` for one character.
+     */
+    streams: Array<string>;
+    /**
+     * Follow Definitions
+     *
+     * Apply later changes of the settings of copied streams here as well. Otherwise they are copied once.
+     */
+    follow_definitions?: boolean;
+};
+
+/**
+ * MirrorFrom
+ *
+ * The deployment to copy from.
+ */
+export type MirrorFrom = {
+    /**
+     * Url
+     *
+     * Address of the other deployment, such as https://eu.example.com.
+     */
+    url: string;
+    /**
+     * Key
+     *
+     * API key of the other deployment, with `stream:list` and `stream:read`. It is stored encrypted and never returned; if omitted, it is unchanged.
+     */
+    key?: string | null;
+};
+
+/**
+ * MirrorFromOut
+ *
+ * The deployment to copy from.
+ */
+export type MirrorFromOut = {
+    /**
+     * Url
+     */
+    url: string;
+};
+
+/**
+ * MirrorOut
+ *
+ * A mirror: its configuration and its version, which is the ETag.
+ */
+export type MirrorOut = {
+    /**
+     * Name
+     */
+    name: string;
+    from: MirrorFromOut;
+    /**
+     * Streams
+     */
+    streams: Array<string>;
+    /**
+     * Follow Definitions
+     */
+    follow_definitions: boolean;
+    /**
+     * Paused
+     */
+    paused: boolean;
+    /**
+     * Promoted At
+     *
+     * When it was promoted, since when it copies nothing; null if it was not.
+     */
+    promoted_at: string | null;
+    /**
+     * Version
+     */
+    version: number;
+    /**
+     * Created At
+     */
+    created_at: string;
+    /**
+     * Changed At
+     */
+    changed_at: string;
+};
+
+/**
+ * MirrorPage
+ *
+ * Mirrors by name.
+ */
+export type MirrorPage = {
+    /**
+     * Items
+     */
+    items: Array<MirrorOut>;
+    /**
+     * Next Cursor
+     */
+    next_cursor: string | null;
+};
+
+/**
+ * MirrorShardOut
+ *
+ * Progress on one shard of the other deployment's stream.
+ */
+export type MirrorShardOut = {
+    /**
+     * Stream
+     */
+    stream: string;
+    /**
+     * Shard
+     *
+     * Number of the shard in the other deployment.
+     */
+    shard: number;
+    /**
+     * Next Offset
+     *
+     * Offset there of the next record to copy.
+     */
+    next_offset: number;
+    /**
+     * Tip
+     *
+     * Next offset to be written there.
+     */
+    tip: number;
+    /**
+     * Lag Records
+     *
+     * Number of records that are not here yet, when the origin last answered.
+     */
+    lag_records: number;
+    /**
+     * Lag Seconds
+     *
+     * Maximum age of a record that is not here yet. It grows while the origin does not answer.
+     */
+    lag_seconds: number;
+    /**
+     * Copied
+     *
+     * Number of records that were copied.
+     */
+    copied: number;
+    /**
+     * Skipped
+     *
+     * Number of records that came from here.
+     */
+    skipped: number;
+    /**
+     * Ended
+     *
+     * Whether it is closed, and completely copied.
+     */
+    ended: boolean;
+    /**
+     * Checked At
+     *
+     * When the origin last answered.
+     */
+    checked_at: string | null;
+    /**
+     * Failure
+     *
+     * Why the last attempt failed; empty if it did not.
+     */
+    failure: string;
+};
+
+/**
+ * MirrorStats
+ *
+ * Progress of a mirror. What is lost with the other deployment is what lags behind.
+ */
+export type MirrorStats = {
+    /**
+     * Lag Records
+     *
+     * Number of records that are not here yet, when the origin last answered.
+     */
+    lag_records: number;
+    /**
+     * Lag Seconds
+     *
+     * Maximum age of a record that is not here yet. It grows while the origin does not answer.
+     */
+    lag_seconds: number;
+    /**
+     * Failures
+     *
+     * Why last attempts failed, each reason once.
+     */
+    failures: Array<string>;
+    /**
+     * Shards
+     */
+    shards: Array<MirrorShardOut>;
+};
+
+/**
+ * MirrorStored
+ *
+ * A mirror after a PUT, and what the PUT changed.
+ */
+export type MirrorStored = {
+    /**
+     * Name
+     */
+    name: string;
+    from: MirrorFromOut;
+    /**
+     * Streams
+     */
+    streams: Array<string>;
+    /**
+     * Follow Definitions
+     */
+    follow_definitions: boolean;
+    /**
+     * Paused
+     */
+    paused: boolean;
+    /**
+     * Promoted At
+     *
+     * When it was promoted, since when it copies nothing; null if it was not.
+     */
+    promoted_at: string | null;
+    /**
+     * Version
+     */
+    version: number;
+    /**
+     * Created At
+     */
+    created_at: string;
+    /**
+     * Changed At
+     */
+    changed_at: string;
+    /**
+     * Created
+     *
+     * False if the object existed.
+     */
+    created: boolean;
+    /**
+     * Dry Run
+     *
+     * True if nothing was stored.
+     */
+    dry_run: boolean;
+    /**
+     * Changes
+     *
+     * Fields that differ from those before.
+     */
+    changes: Array<FieldChange>;
+};
+
+/**
  * MoveChange
  *
  * Cancellation of a running move. Messages already moved stay where they are.
@@ -3487,7 +3762,7 @@ export type Problem = {
     status: number;
     detail: string;
     instance?: string;
-    code: 'bad_request' | 'malformed_json' | 'malformed_msgpack' | 'not_found' | 'method_not_allowed' | 'request_too_large' | 'headers_too_large' | 'url_too_long' | 'request_too_slow' | 'unsupported_media_type' | 'upgrade_required' | 'subprotocol_unknown' | 'internal_error' | 'validation_failed' | 'message_too_large' | 'batch_too_large' | 'invalid_cursor' | 'receipt_handle_invalid' | 'unauthenticated' | 'forbidden' | 'key_not_found' | 'key_refused' | 'queue_not_found' | 'stream_not_found' | 'stream_recreated' | 'stream_read_only' | 'shard_not_found' | 'message_not_found' | 'precondition_failed' | 'receipt_handle_expired' | 'idempotency_key_reused' | 'in_flight_limit_reached' | 'message_in_flight' | 'queue_full' | 'group_not_parked' | 'purge_in_progress' | 'move_refused' | 'move_not_found' | 'stream_busy' | 'record_not_found' | 'offset_expired' | 'offset_out_of_range' | 'offset_mismatch' | 'fence_mismatch' | 'shard_closed' | 'producer_fenced' | 'sequence_out_of_order' | 'duplicate_forgotten' | 'too_many_producers' | 'group_not_found' | 'member_unknown' | 'stale_generation' | 'group_full' | 'bookmark_not_found' | 'archive_behind' | 'archive_damaged' | 'archive_off' | 'job_not_found' | 'socket_not_found' | 'job_refused' | 'webhook_not_found' | 'delivery_not_found' | 'payload_gone' | 'webhook_busy' | 'source_not_found' | 'source_paused' | 'signature_rejected' | 'outbox_full' | 'namespace_not_found' | 'namespace_in_use' | 'quota_exceeded' | 'quota_too_small' | 'quota_reached' | 'backlog_full' | 'secrets_off' | 'secret_unreadable' | 'storage_unavailable' | 'storage_full' | 'storage_busy' | 'not_enough_replicas' | 'replica_set_refused' | 'storage_timeout';
+    code: 'bad_request' | 'malformed_json' | 'malformed_msgpack' | 'not_found' | 'method_not_allowed' | 'request_too_large' | 'headers_too_large' | 'url_too_long' | 'request_too_slow' | 'unsupported_media_type' | 'upgrade_required' | 'subprotocol_unknown' | 'internal_error' | 'validation_failed' | 'message_too_large' | 'batch_too_large' | 'invalid_cursor' | 'receipt_handle_invalid' | 'unauthenticated' | 'forbidden' | 'key_not_found' | 'key_refused' | 'queue_not_found' | 'stream_not_found' | 'stream_recreated' | 'stream_read_only' | 'shard_not_found' | 'message_not_found' | 'precondition_failed' | 'receipt_handle_expired' | 'idempotency_key_reused' | 'in_flight_limit_reached' | 'message_in_flight' | 'queue_full' | 'group_not_parked' | 'purge_in_progress' | 'move_refused' | 'move_not_found' | 'stream_busy' | 'record_not_found' | 'offset_expired' | 'offset_out_of_range' | 'offset_mismatch' | 'fence_mismatch' | 'shard_closed' | 'producer_fenced' | 'sequence_out_of_order' | 'duplicate_forgotten' | 'too_many_producers' | 'group_not_found' | 'member_unknown' | 'stale_generation' | 'group_full' | 'bookmark_not_found' | 'archive_behind' | 'archive_damaged' | 'archive_off' | 'job_not_found' | 'socket_not_found' | 'job_refused' | 'webhook_not_found' | 'delivery_not_found' | 'payload_gone' | 'webhook_busy' | 'source_not_found' | 'source_paused' | 'signature_rejected' | 'outbox_full' | 'mirror_not_found' | 'namespace_not_found' | 'namespace_in_use' | 'quota_exceeded' | 'quota_too_small' | 'quota_reached' | 'backlog_full' | 'secrets_off' | 'secret_unreadable' | 'storage_unavailable' | 'storage_full' | 'storage_busy' | 'not_enough_replicas' | 'replica_set_refused' | 'storage_timeout';
     retryable: boolean;
     request_id: string;
     /**
@@ -9950,6 +10225,279 @@ export type RotateKeyResponses = {
 };
 
 export type RotateKeyResponse = RotateKeyResponses[keyof RotateKeyResponses];
+
+export type ListMirrorsData = {
+    body?: never;
+    path?: never;
+    query?: {
+        prefix?: string;
+        limit?: number;
+        /**
+         * `next_cursor` of the previous page.
+         */
+        cursor?: string;
+    };
+    url: '/v1/mirrors';
+};
+
+export type ListMirrorsErrors = {
+    /**
+     * A problem
+     */
+    default: Problem;
+};
+
+export type ListMirrorsError = ListMirrorsErrors[keyof ListMirrorsErrors];
+
+export type ListMirrorsResponses = {
+    /**
+     * Successful Response
+     */
+    200: MirrorPage;
+};
+
+export type ListMirrorsResponse = ListMirrorsResponses[keyof ListMirrorsResponses];
+
+export type DeleteMirrorData = {
+    body?: never;
+    headers?: {
+        /**
+         * Apply only to this version, given by its ETag, such as `"v3"`.
+         */
+        'if-match'?: string;
+    };
+    path: {
+        /**
+         * 1 to 80 of A-Z a-z 0-9 _ . -
+         */
+        mirror: string;
+    };
+    query?: never;
+    url: '/v1/mirrors/{mirror}';
+};
+
+export type DeleteMirrorErrors = {
+    /**
+     * A problem
+     */
+    default: Problem;
+};
+
+export type DeleteMirrorError = DeleteMirrorErrors[keyof DeleteMirrorErrors];
+
+export type DeleteMirrorResponses = {
+    /**
+     * Successful Response
+     */
+    204: void;
+};
+
+export type DeleteMirrorResponse = DeleteMirrorResponses[keyof DeleteMirrorResponses];
+
+export type GetMirrorData = {
+    body?: never;
+    headers?: {
+        /**
+         * `*` on PUT: create only, never replace.
+         */
+        'if-none-match'?: string;
+    };
+    path: {
+        /**
+         * 1 to 80 of A-Z a-z 0-9 _ . -
+         */
+        mirror: string;
+    };
+    query?: never;
+    url: '/v1/mirrors/{mirror}';
+};
+
+export type GetMirrorErrors = {
+    /**
+     * A problem
+     */
+    default: Problem;
+};
+
+export type GetMirrorError = GetMirrorErrors[keyof GetMirrorErrors];
+
+export type GetMirrorResponses = {
+    /**
+     * Successful Response
+     */
+    200: MirrorOut;
+};
+
+export type GetMirrorResponse = GetMirrorResponses[keyof GetMirrorResponses];
+
+export type PutMirrorData = {
+    body: MirrorConfig;
+    headers?: {
+        /**
+         * Apply only to this version, given by its ETag, such as `"v3"`.
+         */
+        'if-match'?: string;
+        /**
+         * `*` on PUT: create only, never replace.
+         */
+        'if-none-match'?: string;
+    };
+    path: {
+        /**
+         * 1 to 80 of A-Z a-z 0-9 _ . -
+         */
+        mirror: string;
+    };
+    query?: {
+        /**
+         * Check the request and return what it would change, without changing it.
+         */
+        dry_run?: boolean;
+    };
+    url: '/v1/mirrors/{mirror}';
+};
+
+export type PutMirrorErrors = {
+    /**
+     * A problem
+     */
+    default: Problem;
+};
+
+export type PutMirrorError = PutMirrorErrors[keyof PutMirrorErrors];
+
+export type PutMirrorResponses = {
+    /**
+     * Successful Response
+     */
+    200: MirrorStored;
+    /**
+     * Created
+     */
+    201: MirrorStored;
+};
+
+export type PutMirrorResponse = PutMirrorResponses[keyof PutMirrorResponses];
+
+export type ResumeMirrorData = {
+    body?: never;
+    path: {
+        /**
+         * 1 to 80 of A-Z a-z 0-9 _ . -
+         */
+        mirror: string;
+    };
+    query?: never;
+    url: '/v1/mirrors/{mirror}/pause';
+};
+
+export type ResumeMirrorErrors = {
+    /**
+     * A problem
+     */
+    default: Problem;
+};
+
+export type ResumeMirrorError = ResumeMirrorErrors[keyof ResumeMirrorErrors];
+
+export type ResumeMirrorResponses = {
+    /**
+     * Successful Response
+     */
+    200: MirrorOut;
+};
+
+export type ResumeMirrorResponse = ResumeMirrorResponses[keyof ResumeMirrorResponses];
+
+export type PauseMirrorData = {
+    body?: never;
+    path: {
+        /**
+         * 1 to 80 of A-Z a-z 0-9 _ . -
+         */
+        mirror: string;
+    };
+    query?: never;
+    url: '/v1/mirrors/{mirror}/pause';
+};
+
+export type PauseMirrorErrors = {
+    /**
+     * A problem
+     */
+    default: Problem;
+};
+
+export type PauseMirrorError = PauseMirrorErrors[keyof PauseMirrorErrors];
+
+export type PauseMirrorResponses = {
+    /**
+     * Successful Response
+     */
+    200: MirrorOut;
+};
+
+export type PauseMirrorResponse = PauseMirrorResponses[keyof PauseMirrorResponses];
+
+export type PromoteMirrorData = {
+    body?: never;
+    path: {
+        /**
+         * 1 to 80 of A-Z a-z 0-9 _ . -
+         */
+        mirror: string;
+    };
+    query?: never;
+    url: '/v1/mirrors/{mirror}/promotion';
+};
+
+export type PromoteMirrorErrors = {
+    /**
+     * A problem
+     */
+    default: Problem;
+};
+
+export type PromoteMirrorError = PromoteMirrorErrors[keyof PromoteMirrorErrors];
+
+export type PromoteMirrorResponses = {
+    /**
+     * Successful Response
+     */
+    200: MirrorOut;
+};
+
+export type PromoteMirrorResponse = PromoteMirrorResponses[keyof PromoteMirrorResponses];
+
+export type GetMirrorStatsData = {
+    body?: never;
+    path: {
+        /**
+         * 1 to 80 of A-Z a-z 0-9 _ . -
+         */
+        mirror: string;
+    };
+    query?: never;
+    url: '/v1/mirrors/{mirror}/stats';
+};
+
+export type GetMirrorStatsErrors = {
+    /**
+     * A problem
+     */
+    default: Problem;
+};
+
+export type GetMirrorStatsError = GetMirrorStatsErrors[keyof GetMirrorStatsErrors];
+
+export type GetMirrorStatsResponses = {
+    /**
+     * Successful Response
+     */
+    200: MirrorStats;
+};
+
+export type GetMirrorStatsResponse = GetMirrorStatsResponses[keyof GetMirrorStatsResponses];
 
 export type ListNamespacesData = {
     body?: never;

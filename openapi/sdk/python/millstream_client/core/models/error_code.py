@@ -26,6 +26,7 @@ class ErrorCode(StrEnum):
     MESSAGE_IN_FLIGHT = "message_in_flight"
     MESSAGE_NOT_FOUND = "message_not_found"
     MESSAGE_TOO_LARGE = "message_too_large"
+    MIRROR_NOT_FOUND = "mirror_not_found"
     MOVE_NOT_FOUND = "move_not_found"
     MOVE_REFUSED = "move_refused"
     NAMESPACE_IN_USE = "namespace_in_use"

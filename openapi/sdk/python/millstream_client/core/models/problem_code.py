@@ -32,6 +32,7 @@ class ProblemCode(StrEnum):
     MESSAGE_NOT_FOUND = "message_not_found"
     MESSAGE_TOO_LARGE = "message_too_large"
     METHOD_NOT_ALLOWED = "method_not_allowed"
+    MIRROR_NOT_FOUND = "mirror_not_found"
     MOVE_NOT_FOUND = "move_not_found"
     MOVE_REFUSED = "move_refused"
     NAMESPACE_IN_USE = "namespace_in_use"

@@ -1,0 +1,126 @@
+"""`millstream mirror`: copies of another deployment's streams."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from api.cli.errors import CliError
+from api.cli.shell.definitions import Definition, delete_verb, pause_verbs, put_verbs
+from api.cli.shell.options import Prefix, Settings, Yes, fields, option
+from api.cli.shell.output import Column, table
+from api.cli.shell.prompts import confirm
+from api.cli.shell.terminal import Terminal, noun, verb
+
+mirror = noun()
+
+MIRRORS = table(
+    "name", Column("from.url", "from"), "streams", "paused", "promoted_at", "changed_at"
+)
+SHARDS = table(
+    "stream", "shard", "lag_records", "lag_seconds", "copied", "skipped", "ended", "failure"
+)
+
+Name = Annotated[str, typer.Argument(help="Mirror.")]
+Names = Annotated[list[str], typer.Argument(help="Mirrors.")]
+
+
+def _key(path: Path | None) -> str | None:
+    """Read the key of a file; `-` is standard input."""
+    if path is None:
+        return None
+    try:
+        text = typer.get_text_stream("stdin").read() if str(path) == "-" else path.read_text()
+    except (OSError, UnicodeDecodeError) as error:
+        raise CliError(f"cannot read the key from {path}: {error}") from None
+    return text.strip()
+
+
+def _configuration(
+    origin: Annotated[str, typer.Argument(help="Address of the other deployment.")],
+    streams: Annotated[
+        list[str],
+        option("--stream", "Streams to copy, with * for anything; repeat.", "PATTERN"),
+    ],
+    key_file: Annotated[
+        Path | None,
+        option(
+            "--key-file",
+            "File with an API key of the other deployment; - reads standard input.",
+            "FILE",
+        ),
+    ] = None,
+    follow_definitions: Annotated[
+        bool | None,
+        option(
+            "--follow-definitions/--no-follow-definitions",
+            "Apply later changes of the streams' settings as well.",
+        ),
+    ] = None,
+    set_: Settings = None,
+) -> dict[str, Any]:
+    configured = fields(set_, streams=streams, follow_definitions=follow_definitions)
+    return {"from": fields(None, url=origin, key=_key(key_file)), **configured}
+
+
+MIRROR = Definition(mirror, "Mirror", Name, "mirrors.{}_mirror", _configuration)
+
+put_verbs(
+    MIRROR,
+    create=[
+        "millstream mirror create eu https://eu.example.com --stream 'eu.*' --key-file eu.key",
+    ],
+    apply=["millstream mirror apply eu https://eu.example.com --stream 'eu.*' --dry-run"],
+)
+
+
+@verb(mirror, "ls", examples=["millstream mirror ls"])
+def list_mirrors(cli: Terminal, prefix: Prefix = "") -> None:
+    """List mirrors."""
+    cli.out.rows(cli.pages("mirrors.list_mirrors", prefix=prefix), MIRRORS)
+
+
+@verb(mirror, "show", examples=["millstream mirror show eu"])
+def show(cli: Terminal, name: Name) -> None:
+    """Show the settings and lag of a mirror."""
+
+    definition = cli.call("mirrors.get_mirror", name)
+    stats = cli.call("mirrors.get_mirror_stats", name)
+    cli.out.show({**definition, "stats": {**stats, "shards": len(stats["shards"])}})
+
+
+@verb(mirror, "lag", examples=["millstream mirror lag eu"])
+def lag(cli: Terminal, name: Name) -> None:
+    """Show the lag of each shard of a mirror."""
+
+    stats = cli.call("mirrors.get_mirror_stats", name)
+    cli.out.rows(iter(stats["shards"]), SHARDS)
+
+
+@verb(mirror, "promote", examples=["millstream mirror promote eu --yes"])
+def promote(cli: Terminal, name: Name, yes: Yes = False) -> None:
+    """Stop a mirror permanently.
+
+    Its streams are independent of the other deployment from then on. That one is not informed: stop its writers yourself.
+    """
+    lagging = cli.call("mirrors.get_mirror_stats", name)
+    seconds, records = lagging["lag_seconds"], lagging["lag_records"]
+    behind = f"It is {seconds:g} s and {records} records behind."
+    confirm(cli, f"Mirror {name} will never copy again. {behind}", name, yes=yes)
+    promoted = cli.call("mirrors.promote_mirror", name)
+    cli.out.done(f"Mirror {name} promoted.", promoted)
+
+
+pause_verbs(
+    MIRROR,
+    pause="Pause a mirror. It continues where it was when it is resumed.",
+    resume="Resume a paused mirror.",
+    example="eu",
+)
+
+
+@delete_verb(MIRROR, Names, "millstream mirror rm eu --yes")
+def remove(cli: Terminal, name: str) -> str:
+    """Delete mirrors. Their streams are kept."""
+    copied = sum(one["copied"] for one in cli.call("mirrors.get_mirror_stats", name)["shards"])
+    return f"Mirror {name} will be deleted; the {copied} records that it copied are kept."

@@ -1,0 +1,148 @@
+"""Mirrors: configuration, progress, promotion."""
+
+from typing import Any
+
+from fastapi import Depends
+
+from api.native.dependencies import MirrorPath, StorageDep, may
+from api.native.examples import AT, CREATED, LATER, Example
+from api.rest.definition_router import definition_router
+from api.rest.noun import Noun, Schemas, Verbs, verbs_of
+from api.rest.schemas.mirror import (
+    MirrorConfig,
+    MirrorOut,
+    MirrorPage,
+    MirrorStats,
+    MirrorStored,
+)
+from storage.bootstrap import Storage
+from storage.domain.access.permissions import Action, Effect, Grant, Principal
+from storage.domain.errors import Forbidden
+from storage.domain.mirrors.mirror import MirrorSpec
+
+MANAGE = Depends(may(Action.MIRROR_MANAGE))
+SEE = Depends(may(Action.MIRROR_LIST))
+_WRITES = (Action.STREAM_PUT.value, Action.STREAM_MANAGE.value)
+
+
+def _authorise(_: Storage, principal: Principal, __: object, spec: MirrorSpec) -> None:
+    """Require permission to create and write every stream that the patterns name.
+
+    Raises Forbidden.
+    """
+    writes = Grant(Effect.ALLOW, _WRITES, spec.streams)
+    if not principal.policy.covers((writes,)):
+        raise Forbidden(
+            f"'{principal.name}' is not allowed to create and write all streams that these patterns name.",
+            action=Action.STREAM_PUT.value,
+        )
+
+
+def _verbs(storage: Storage, _: Principal) -> Verbs:
+    return verbs_of(storage.mirrors, list=storage.mirrors.list_mirrors)
+
+
+MIRRORS = Noun(
+    name="mirror",
+    path=MirrorPath,
+    schemas=Schemas(MirrorOut, MirrorConfig, MirrorStored, page=MirrorPage),
+    body_required=True,
+    verbs=_verbs,
+    authorise=_authorise,
+    is_etag_complete=True,
+    descriptions={
+        "put": """Create a mirror that copies streams of another deployment to this one, or replace its configuration.
+
+            Each record of the other deployment is added once, and those of a key stay in order. Streams are created here with the
+            settings and the number of shards that they have there. What has been copied stays. Whether the mirror is
+            paused does not change. With `If-None-Match: *`, an existing mirror is not changed: the response is 412, with the mirror
+            (`current`) and the requested fields that differ from it (`changes`).
+            """,
+        "get": "Show the configuration of a mirror, without its key.",
+        "pause": "Pause a mirror. It continues where it was when it is resumed.",
+        "resume": "Resume a paused mirror.",
+        "delete": "Delete a mirror. The streams and what was copied to them are kept.",
+        "list": "List mirrors by name.",
+    },
+)
+router = definition_router(MIRRORS)
+
+
+@router.get("/{mirror}/stats", dependencies=[SEE])
+async def get_mirror_stats(mirror: MirrorPath, storage: StorageDep) -> MirrorStats:
+    """Show how far a mirror is, by stream and shard, and why it fails, if it does."""
+    definition = await storage.mirrors.get(mirror)
+    return MirrorStats.of(await storage.mirrors.status(definition), storage.mirrors.now_ms())
+
+
+@router.post("/{mirror}/promotion", dependencies=[MANAGE])
+async def promote_mirror(mirror: MirrorPath, storage: StorageDep) -> MirrorOut:
+    """Make the streams of a mirror independent of the other deployment.
+
+    For example after that failed. The mirror never copies again; nothing that is still on its way is added. A promotion cannot be undone: to copy again,
+    in either direction, create another mirror. The other deployment is not informed: stop its writers yourself.
+    """
+    return MirrorOut.from_domain(await storage.mirrors.promote(mirror))
+
+
+# Examples of the OpenAPI document
+
+_MIRROR: dict[str, Any] = {
+    "name": "eu",
+    "from": {"url": "https://eu.example.com"},
+    "streams": ["eu.*"],
+    "follow_definitions": False,
+    "paused": False,
+    "promoted_at": None,
+    "version": 1,
+    "created_at": AT,
+    "changed_at": AT,
+}
+
+EXAMPLES = {
+    "put_mirror": Example(
+        "/v1/mirrors/eu",
+        {"from": {"url": "https://eu.example.com", "key": "ms_8fKQ2rGq"}, "streams": ["eu.*"]},
+        201,
+        {**_MIRROR, **CREATED},
+    ),
+    "get_mirror": Example("/v1/mirrors/eu", answer=_MIRROR),
+    "list_mirrors": Example(
+        "/v1/mirrors?prefix=eu", answer={"items": [_MIRROR], "next_cursor": None}
+    ),
+    "get_mirror_stats": Example(
+        "/v1/mirrors/eu/stats",
+        answer={
+            "lag_records": 7,
+            "lag_seconds": 0.4,
+            "failures": [],
+            "shards": [
+                {
+                    "stream": "eu.orders",
+                    "shard": 0,
+                    "next_offset": 1200,
+                    "tip": 1207,
+                    "lag_records": 7,
+                    "lag_seconds": 0.4,
+                    "copied": 1200,
+                    "skipped": 0,
+                    "ended": False,
+                    "checked_at": LATER,
+                    "failure": "",
+                }
+            ],
+        },
+    ),
+    "pause_mirror": Example(
+        "/v1/mirrors/eu/pause",
+        answer={**_MIRROR, "paused": True, "version": 2, "changed_at": LATER},
+    ),
+    "resume_mirror": Example(
+        "/v1/mirrors/eu/pause", answer={**_MIRROR, "version": 3, "changed_at": LATER}
+    ),
+    "promote_mirror": Example(
+        "/v1/mirrors/eu/promotion",
+        answer={**_MIRROR, "promoted_at": LATER, "version": 4, "changed_at": LATER},
+    ),
+    "delete_mirror": Example("/v1/mirrors/eu", status=204),
+}

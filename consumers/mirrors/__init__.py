@@ -1,0 +1,1 @@
+"""Mirrors: pulling the streams of other deployments."""

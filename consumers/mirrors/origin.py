@@ -1,0 +1,232 @@
+"""HTTP client of the deployment that a mirror copies from."""
+
+import asyncio
+import base64
+from collections.abc import AsyncIterator
+from datetime import datetime
+from typing import Any, TypeVar
+from urllib.parse import quote, urlencode
+
+import httpcore
+import httpx
+import msgspec
+
+from consumers.webhooks.ssrf_guard import AddressRefused, Connections, Resolve, resolve
+from storage.domain import limits
+from storage.domain.access.egress import Egress
+from storage.domain.log.record_batch import CONTENT_TYPE, Header, Record
+from storage.domain.mirrors.mirror import MirrorSpec
+from storage.domain.streams.stream import StreamSpec
+
+T = TypeVar("T")
+
+_MSGPACK = b"application/msgpack"
+_JSON = b"application/json"
+_FAILURES = (httpcore.NetworkError, httpcore.TimeoutException, httpcore.ProtocolError, OSError)
+_MS = limits.SECOND_MS
+
+
+class OriginFailed(Exception):
+    """The origin could not be read; the text says why."""
+
+
+class OriginShard(msgspec.Struct, frozen=True):
+    """A shard of a stream of the origin."""
+
+    index: int
+    parents: tuple[int, ...]
+    first_hash_key: str
+    last_hash_key: str
+
+    def hash_key_for(self, key_hash: int | None) -> int:
+        """Return the hash key by which a record of the shard is routed.
+
+        A record without a key, or one that was routed by another hash key than that of its key, has the first one of the
+        shard, so that it stays in order with the others of those.
+        """
+        first, last = int(self.first_hash_key), int(self.last_hash_key)
+        return key_hash if key_hash is not None and first <= key_hash <= last else first
+
+
+class _Page(msgspec.Struct, frozen=True):
+    items: list[dict[str, Any]]
+    next_cursor: str | None = None
+
+
+class _Shards(msgspec.Struct, frozen=True):
+    stream_id: str
+    items: tuple[OriginShard, ...]
+
+
+class OriginRecord(msgspec.Struct, frozen=True):
+    """A record of the origin as the wire has it."""
+
+    offset: int
+    data: bytes
+    content_type: str = ""
+    key: str = ""
+    headers: dict[str, str] = {}
+    headers_base64: dict[str, str] = {}
+    event_time: str | None = None
+
+    def to_record(self, hash_key: int, *added: Header) -> Record:
+        """Return the record, with headers added to its own."""
+        content_type = (
+            ((CONTENT_TYPE, "", self.content_type.encode()),) if self.content_type else ()
+        )
+        texts = ((name, "", value.encode()) for name, value in self.headers.items())
+        others = (
+            (name, "", base64.b64decode(value)) for name, value in self.headers_base64.items()
+        )
+        return Record(
+            data=self.data,
+            key=self.key,
+            headers=(*content_type, *texts, *others, *added),
+            event_time_ms=_ms_of(self.event_time) if self.event_time else None,
+            hash_key=hash_key,
+        )
+
+
+class OriginRead(msgspec.Struct, frozen=True):
+    """Records of one shard, as `GET /v1/streams/{stream}/shards/{shard}/records` returns them."""
+
+    records: tuple[OriginRecord, ...]
+    next_offset: int
+    tip: int = 0
+    behind_seconds: float = 0.0
+    ended: bool = False
+
+
+class _Problem(msgspec.Struct, frozen=True):
+    detail: str = ""
+
+
+def _ms_of(time: str) -> int:
+    moment = datetime.fromisoformat(time)
+    return round(moment.timestamp() * _MS)
+
+
+def spec_of(fields: dict[str, Any]) -> StreamSpec:
+    """Return the specification of a stream of the origin, for its copy.
+
+    The copy accepts event times however old they are, since records come late. Fields of a later version are ignored.
+    Raises OriginFailed.
+    """
+    try:
+        return msgspec.convert(_values_of(fields), StreamSpec)
+    except (TypeError, msgspec.ValidationError) as error:
+        raise OriginFailed(
+            f"A stream of the origin has settings of no known form: {error}"
+        ) from None
+
+
+def _values_of(fields: dict[str, Any]) -> dict[str, Any]:
+    values: dict[str, Any] = {}
+    for name in StreamSpec.__struct_fields__:
+        wire_name = name.replace("_ms", "_seconds")
+        if wire_name in fields:
+            value = fields[wire_name]
+            is_time = wire_name != name and value is not None
+            values[name] = round(value * _MS) if is_time else value
+    values["shards"] = fields.get("open_shards", values.get("shards", 1))
+    values["event_time_skew_ms_max"] = None
+    return values
+
+
+class OriginClient:
+    """Client of one origin, with its own connections. Every method raises OriginFailed."""
+
+    def __init__(self, spec: MirrorSpec, egress: Egress, resolver: Resolve = resolve) -> None:
+        url = httpx.URL(spec.url)
+        self._url = url
+        self._path = url.raw_path.rstrip(b"/")
+        self._connections = Connections(url, egress, resolver)
+        self._headers = [
+            (b"host", url.netloc),
+            (b"user-agent", b"Millstream-Mirror/1"),
+            (b"accept-encoding", b"identity"),
+        ]
+        if spec.key:
+            self._headers.append((b"authorization", b"Bearer " + spec.key.encode()))
+
+    async def close(self) -> None:
+        """Close the idle connections."""
+        await self._connections.close()
+
+    async def streams(self) -> AsyncIterator[dict[str, Any]]:
+        """Yield the streams that the key may list, as the REST API shows them."""
+        query: dict[str, Any] = {}
+        while True:
+            page = await self._get("/v1/streams", query, _Page)
+            for stream in page.items:
+                yield stream
+            if not page.next_cursor:
+                return
+            query = {"cursor": page.next_cursor}
+
+    async def shards(self, stream: str) -> tuple[str, tuple[OriginShard, ...]]:
+        """Return the id of a stream, and its shards, parents before their children."""
+        shards = await self._get(f"/v1/streams/{quote(stream, '')}/shards", {}, _Shards)
+        return shards.stream_id, shards.items
+
+    async def read(
+        self, stream: str, stream_id: str, shard: int, offset: int, *, wait_ms: int
+    ) -> OriginRead:
+        """Return the next records of a shard, once there is one or the wait is over."""
+        query = {
+            "offset": offset,
+            "limit": limits.BATCH_RECORDS_MAX,
+            "bytes_max": limits.MIRROR_READ_BYTES,
+            "wait_seconds": wait_ms / _MS,
+            "stream_id": stream_id,
+        }
+        path = f"/v1/streams/{quote(stream, '')}/shards/{shard}/records"
+        return await self._get(path, query, OriginRead, accept=_MSGPACK)
+
+    async def _get(
+        self, path: str, query: dict[str, Any], kind: type[T], accept: bytes = _JSON
+    ) -> T:
+        status, body = await self._exchange(path, query, accept)
+        try:
+            if status == 200:
+                decode = msgspec.msgpack.decode if accept is _MSGPACK else msgspec.json.decode
+                return decode(body, type=kind)
+            detail = msgspec.json.decode(body, type=_Problem).detail
+        except msgspec.MsgspecError:
+            detail = "" if status != 200 else "not an answer of Millstream"
+        raise OriginFailed(f"The origin answered {status}: {detail or 'no reason given'}")
+
+    async def _exchange(self, path: str, query: dict[str, Any], accept: bytes) -> tuple[int, bytes]:
+        try:
+            async with asyncio.timeout(limits.MIRROR_REQUEST_MS_MAX / _MS):
+                return await self._send(self._request(path, query, accept))
+        except TimeoutError:
+            raise OriginFailed("The origin did not answer in time") from None
+        except AddressRefused as refused:
+            raise OriginFailed(str(refused)) from None
+        except _FAILURES as failed:
+            reason = str(failed) or type(failed).__name__
+            raise OriginFailed(f"The origin cannot be reached: {reason}") from None
+
+    async def _send(self, request: httpcore.Request) -> tuple[int, bytes]:
+        body = bytearray()
+        async with self._connections.one() as connection:
+            response = await connection.handle_async_request(request)
+            try:
+                async for piece in response.aiter_stream():
+                    body += piece
+                    if len(body) > limits.MIRROR_RESPONSE_BYTES_MAX:
+                        raise OriginFailed("The origin's answer is too large")
+            finally:
+                await response.aclose()
+        return response.status, bytes(body)
+
+    def _request(self, path: str, query: dict[str, Any], accept: bytes) -> httpcore.Request:
+        text = f"{path}?{urlencode(query)}" if query else path
+        target = httpcore.URL(
+            scheme=self._url.raw_scheme,
+            host=self._url.raw_host,
+            port=self._url.port,
+            target=self._path + text.encode(),
+        )
+        return httpcore.Request("GET", target, headers=[*self._headers, (b"accept", accept)])

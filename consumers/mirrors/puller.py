@@ -1,0 +1,321 @@
+"""Puller of one mirror: finds the origin's streams, and copies their shards in order.
+
+    discover, every few seconds ──▶ shards whose parents have ended ──▶ one task each
+        task: read at next_offset ─▶ append as a monotonic producer ─▶ next_offset
+        every second: write what changed
+
+An attempt begins at a stored position, behind which everything was added (`storage.streams.idempotent_append`). So a puller
+that dies, is suspended, or runs beside its successor adds nothing twice and leaves nothing out.
+"""
+
+import asyncio
+import logging
+from collections.abc import Container, Iterable
+from typing import NamedTuple
+
+from msgspec.structs import replace
+
+from consumers.mirrors.origin import OriginClient, OriginFailed, OriginRead, OriginShard, spec_of
+from storage.bootstrap import Storage
+from storage.concurrency.tasks import end
+from storage.domain import limits
+from storage.domain.clock import Clock
+from storage.domain.errors import (
+    AlreadyExists,
+    MillstreamError,
+    StreamNotFound,
+)
+from storage.domain.log.record_batch import CONTENT_TYPE, Record
+from storage.domain.mirrors.mirror import Mirror
+from storage.domain.mirrors.progress import MIRROR_ORIGIN, ShardProgress
+from storage.domain.names import StreamName
+from storage.domain.replays.replay import ORIGIN_HEADERS
+from storage.domain.streams.stream import hash_key
+
+logger = logging.getLogger(__name__)
+
+_OWN_HEADERS = ORIGIN_HEADERS | {CONTENT_TYPE, MIRROR_ORIGIN}
+_S = limits.SECOND_MS
+
+
+class _ShardKey(NamedTuple):
+    """A shard of the origin. Another stream of the same name has other ones."""
+
+    stream: str
+    origin_id: str
+    shard: int
+
+
+class MirrorTimes(NamedTuple):
+    """Times of the rounds of pullers: see the limits of the same names."""
+
+    reload_ms: int = limits.MIRROR_RELOAD_MS
+    discovery_ms: int = limits.MIRROR_DISCOVERY_MS
+    wait_ms: int = limits.MIRROR_WAIT_MS
+    report_ms: int = limits.MIRROR_REPORT_MS
+    backoff_ms: int = limits.MIRROR_BACKOFF_MS
+
+
+class Puller:
+    """Puller of one mirror, until it is cancelled."""
+
+    def __init__(
+        self,
+        mirror: Mirror,
+        client: OriginClient,
+        storage: Storage,
+        clock: Clock,
+        times: MirrorTimes,
+    ) -> None:
+        self._times = times
+        self._mirror = mirror
+        self._client = client
+        self._storage = storage
+        self._clock = clock
+        self._progress: dict[_ShardKey, ShardProgress] = {}
+        self._tasks: dict[_ShardKey, asyncio.Task[None]] = {}
+        self._unreported: set[_ShardKey] = set()
+        self._failure = ""
+        self._has_new_failure = False
+        self._changed = asyncio.Event()
+
+    async def run(self) -> None:
+        """Copy until cancelled. Raises StorageUnavailable at the start only."""
+        status = await self._storage.mirrors.status(self._mirror)
+        self._progress = {_key_of(shard): shard for shard in status.shards}
+        self._failure = status.failure
+        reporting = asyncio.create_task(self._report_forever())
+        try:
+            await self._discover_forever()
+        finally:
+            await end(reporting, *self._tasks.values())
+            await self._client.close()
+            await self._report()
+
+    # ── Discovery ──
+
+    async def _discover_forever(self) -> None:
+        backoff = PullBackoff(self._times.backoff_ms)
+        while True:
+            self._changed.clear()
+            try:
+                await self._discover()
+            except (OriginFailed, MillstreamError) as error:
+                self._note_failure(_text_of(error))
+                await backoff.pause()
+            else:
+                self._note_failure("")
+                backoff = PullBackoff(self._times.backoff_ms)
+                await _wait(self._changed, self._times.discovery_ms)
+
+    async def _discover(self) -> None:
+        """Start what is to be copied, and stop what the origin no longer has."""
+        matching = self._mirror.spec.matches
+        streams = {
+            one["name"]: one async for one in self._client.streams() if matching(one["name"])
+        }
+        shards: dict[_ShardKey, OriginShard] = {}
+        for name, fields in streams.items():
+            origin_id, items = await self._client.shards(name)
+            await self._define(name, fields)
+            shards |= {_ShardKey(name, origin_id, one.index): one for one in items}
+        if len(shards) > limits.MIRROR_SHARDS_MAX:
+            most = limits.MIRROR_SHARDS_MAX
+            raise OriginFailed(f"The streams have {len(shards)} shards; a mirror copies {most}")
+        await self._drop((self._progress.keys() | self._tasks.keys()) - shards.keys())
+        for key, shard in shards.items():
+            if key not in self._tasks and self._is_next(key, shard, shards):
+                self._begin(key, shard)
+
+    def _is_next(self, key: _ShardKey, shard: OriginShard, shards: Container[_ShardKey]) -> bool:
+        """Return whether a shard is not copied yet, but all its parents are."""
+        parents = [key._replace(shard=index) for index in shard.parents]
+        known_parents = [parent for parent in parents if parent in shards]
+        return not self._has_ended(key) and all(map(self._has_ended, known_parents))
+
+    def _has_ended(self, key: _ShardKey) -> bool:
+        progress = self._progress.get(key)
+        return progress is not None and progress.ended
+
+    async def _define(self, name: str, fields: dict[str, object]) -> None:
+        """Create the copy of a stream, or apply the origin's settings to it, if that is wanted."""
+        target, spec = StreamName(name, self._mirror.name.namespace), spec_of(fields)
+        catalog = self._storage.catalog
+        try:
+            current = (await catalog.stream(target)).spec
+        except StreamNotFound:
+            try:
+                await catalog.put_stream(target, spec, create_only=True)
+            except AlreadyExists:  # by another
+                return
+        else:
+            spec = replace(spec, shards=current.shards, annotations=current.annotations)
+            if self._mirror.spec.follow_definitions and spec != current:
+                await catalog.put_stream(target, spec)
+
+    async def _drop(self, keys: Iterable[_ShardKey]) -> None:
+        """Stop copying what the origin no longer has."""
+        for key in keys:
+            if task := self._tasks.pop(key, None):
+                await end(task)
+            if progress := self._progress.get(key):
+                await self._storage.mirrors.drop_shard(self._mirror, progress)
+                del self._progress[key]
+
+    # ── Copying ──
+
+    def _begin(self, key: _ShardKey, shard: OriginShard) -> None:
+        self._tasks[key] = asyncio.create_task(self._copy_forever(key, shard))
+
+    async def _copy_forever(self, key: _ShardKey, shard: OriginShard) -> None:
+        """Copy a shard until it has ended."""
+        backoff = PullBackoff(self._times.backoff_ms)
+        while not self._has_ended(key):
+            try:
+                await self._copy(key, shard)
+            except (OriginFailed, MillstreamError) as error:
+                self._note_shard_failure(key, _text_of(error))
+                await backoff.pause()
+            except Exception as error:  # it must not keep other shards from being copied
+                logger.exception("mirror_failed", extra={"mirror": str(self._mirror.name)})
+                self._note_shard_failure(key, f"Internal error: {error!r}")
+                await backoff.pause()
+            else:
+                backoff = PullBackoff(self._times.backoff_ms)
+        del self._tasks[key]
+        self._changed.set()
+
+    async def _copy(self, key: _ShardKey, shard: OriginShard) -> None:
+        """Read once, and add what was read."""
+        progress = await self._progress_of(key)
+        read = await self._client.read(*key, progress.next_offset, wait_ms=self._times.wait_ms)
+        sequences, records = self._records_of(key, shard, progress.target_id, read)
+        added = await self._append(progress, sequences, records)
+        self._set(
+            key,
+            replace(
+                progress,
+                next_offset=read.next_offset,
+                tip=read.tip,
+                behind_ms=round(read.behind_seconds * _S),
+                checked_at_ms=self._clock.now_ms(),
+                copied=progress.copied + added,
+                skipped=progress.skipped + len(read.records) - len(records),
+                ended=read.ended,
+                failure="",
+            ),
+        )
+
+    async def _progress_of(self, key: _ShardKey) -> ShardProgress:
+        """Return where to continue: at the beginning for a new shard, or if its copy is new."""
+        target = StreamName(key.stream, self._mirror.name.namespace)
+        target_id = (await self._storage.catalog.stream(target)).stream_id
+        progress = self._progress.get(key)
+        if progress is None or progress.target_id != target_id:
+            now_ms = self._clock.now_ms()
+            progress = ShardProgress(**key._asdict(), target_id=target_id, checked_at_ms=now_ms)
+            await self._storage.mirrors.report(self._mirror, [progress], self._failure)
+            self._progress[key] = progress
+        return progress
+
+    def _records_of(
+        self, key: _ShardKey, shard: OriginShard, target_id: str, read: OriginRead
+    ) -> tuple[list[int], list[Record]]:
+        """Return the records to add, and their sequences; without those that came from here."""
+        sequences, records = [], []
+        own = f"{target_id}/"
+        for record in read.records:
+            origin = record.headers.get(MIRROR_ORIGIN)
+            if origin is not None and origin.startswith(own):
+                continue
+            position = f"{key.origin_id}/{key.shard}/{record.offset}"
+            added = () if origin is not None else ((MIRROR_ORIGIN, "", position.encode()),)
+            key_hash = hash_key(record.key) if record.key else None
+            sequences.append(record.offset)
+            records.append(record.to_record(shard.hash_key_for(key_hash), *added))
+        return sequences, records
+
+    async def _append(
+        self, progress: ShardProgress, sequences: list[int], records: list[Record]
+    ) -> int:
+        """Add the records that are not here; return their number."""
+        if not records:
+            return 0
+        counts = await self._storage.streams.append_idempotent(
+            StreamName(progress.stream, self._mirror.name.namespace),
+            self._mirror.producer_of(progress.origin_id, progress.shard),
+            sequences,
+            records,
+            own=_OWN_HEADERS,
+            stream_id=progress.target_id,
+        )
+        return counts.added
+
+    # ── Reports ──
+
+    def _set(self, key: _ShardKey, progress: ShardProgress) -> None:
+        self._progress[key] = progress
+        self._unreported.add(key)
+
+    def _note_shard_failure(self, key: _ShardKey, failure: str) -> None:
+        progress = self._progress.get(key)
+        if progress is None:
+            self._note_failure(failure)
+        else:
+            self._set(key, replace(progress, failure=failure))
+
+    def _note_failure(self, failure: str) -> None:
+        if failure != self._failure:
+            self._failure, self._has_new_failure = failure, True
+            facts = {"mirror": str(self._mirror.name)}
+            if failure:
+                logger.warning("mirror_listing_failed", extra={**facts, "reason": failure})
+            else:
+                logger.info("mirror_recovered", extra=facts)
+
+    async def _report_forever(self) -> None:
+        while True:
+            await asyncio.sleep(self._times.report_ms / _S)
+            await self._report()
+
+    async def _report(self) -> None:
+        """Write what changed; what cannot be written now is written later."""
+        keys, self._unreported = self._unreported, set()
+        shards = [self._progress[key] for key in keys if key in self._progress]
+        if not shards and not self._has_new_failure:
+            return
+        self._has_new_failure = False
+        try:
+            await self._storage.mirrors.report(self._mirror, shards, self._failure)
+        except MillstreamError:
+            self._unreported |= keys
+            self._has_new_failure = True
+
+
+class PullBackoff:
+    """Pauses after failures, each twice as long as the one before."""
+
+    def __init__(self, first_ms: int) -> None:
+        self._pause_ms = first_ms
+
+    async def pause(self) -> None:
+        """Wait."""
+        await asyncio.sleep(self._pause_ms / _S)
+        self._pause_ms = min(2 * self._pause_ms, limits.MIRROR_BACKOFF_MS_MAX)
+
+
+def _key_of(shard: ShardProgress) -> _ShardKey:
+    return _ShardKey(shard.stream, shard.origin_id, shard.shard)
+
+
+def _text_of(error: OriginFailed | MillstreamError) -> str:
+    text = error.detail if isinstance(error, MillstreamError) else str(error)
+    return text[: limits.MIRROR_FAILURE_CHARACTERS_MAX].replace("\0", "\ufffd")
+
+
+async def _wait(event: asyncio.Event, ms: int) -> None:
+    try:
+        async with asyncio.timeout(ms / _S):
+            await event.wait()
+    except TimeoutError:
+        pass

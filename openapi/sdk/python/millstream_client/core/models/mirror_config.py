@@ -1,0 +1,69 @@
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+from attrs import define as _attrs_define
+
+from ..types import UNSET, Unset
+
+if TYPE_CHECKING:
+    from ..models.mirror_from import MirrorFrom
+
+
+T = TypeVar("T", bound="MirrorConfig")
+
+
+@_attrs_define
+class MirrorConfig:
+    """The complete configuration of a mirror.
+
+    Attributes:
+        from_ (MirrorFrom): The deployment to copy from.
+        streams (list[str]): Names of streams to copy, with `*` for anything and `?` for one character.
+        follow_definitions (bool | Unset): Apply later changes of the settings of copied streams here as well. Otherwise
+            they are copied once. Default: False.
+    """
+
+    from_: MirrorFrom
+    streams: list[str]
+    follow_definitions: bool | Unset = False
+
+    def to_dict(self) -> dict[str, Any]:
+        from_ = self.from_.to_dict()
+
+        streams = self.streams
+
+        follow_definitions = self.follow_definitions
+
+        field_dict: dict[str, Any] = {}
+
+        field_dict.update(
+            {
+                "from": from_,
+                "streams": streams,
+            }
+        )
+        if follow_definitions is not UNSET:
+            field_dict["follow_definitions"] = follow_definitions
+
+        return field_dict
+
+    @classmethod
+    def from_dict(cls: type[T], src_dict: Mapping[str, Any]) -> T:
+        from ..models.mirror_from import MirrorFrom  # noqa: PLC0415
+
+        d = dict(src_dict)
+        from_ = MirrorFrom.from_dict(d.pop("from"))
+
+        streams = cast(list[str], d.pop("streams"))
+
+        follow_definitions = d.pop("follow_definitions", UNSET)
+
+        mirror_config = cls(
+            from_=from_,
+            streams=streams,
+            follow_definitions=follow_definitions,
+        )
+
+        return mirror_config

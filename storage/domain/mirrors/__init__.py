@@ -1,0 +1,1 @@
+"""Mirrors: copies of the streams of another deployment, and how far they are."""

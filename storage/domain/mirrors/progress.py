@@ -1,0 +1,74 @@
+"""Progress of a mirror: for each shard of the origin, up to where this deployment has it."""
+
+from collections.abc import Iterable
+
+import msgspec
+
+from storage.domain import limits
+from storage.domain.names import LogId
+
+MIRROR_ORIGIN = ":origin"
+"""Header of a mirrored record: where it was first appended, as `<stream id>/<shard>/<offset>`."""
+
+
+class ShardProgress(msgspec.Struct, frozen=True, kw_only=True):
+    """Progress on one shard of the stream `origin_id`, copied to the stream `target_id`.
+
+    Every record before `next_offset` is here, or was `skipped` since it came from here. `tip` is the end of the shard, and
+    `behind_ms` the age of its oldest record that is not here, both as of `checked_at_ms`. `ended`: the shard is closed, and all
+    of it is here. `failure`: why the last attempt failed; empty if it did not.
+    """
+
+    stream: str
+    origin_id: LogId
+    shard: int
+    target_id: LogId
+    next_offset: int = 0
+    tip: int = 0
+    behind_ms: int = 0
+    checked_at_ms: int = 0
+    copied: int = 0
+    skipped: int = 0
+    ended: bool = False
+    failure: str = ""
+
+    @property
+    def lag_records(self) -> int:
+        """The number of records that are not here yet, as of the last check."""
+        return max(0, self.tip - self.next_offset)
+
+    def lag_ms(self, now_ms: int) -> int:
+        """Return how old the oldest record may be that is not here yet.
+
+        A check that failed, or that is older than its reports may be, says nothing of what came since.
+        """
+        if self.ended:
+            return 0
+        age_ms = max(0, now_ms - self.checked_at_ms)
+        is_current = not self.failure and age_ms <= limits.MIRROR_STALE_MS
+        return self.behind_ms + (0 if is_current else age_ms)
+
+
+class MirrorStatus(msgspec.Struct, frozen=True, kw_only=True):
+    """Progress of a mirror on all shards.
+
+    `failure`: why the origin's streams could not be listed.
+    """
+
+    shards: tuple[ShardProgress, ...] = ()
+    failure: str = ""
+
+    @property
+    def lag_records(self) -> int:
+        """The number of records that are not here yet."""
+        return sum(shard.lag_records for shard in self.shards)
+
+    def lag_ms(self, now_ms: int) -> int:
+        """Return the largest lag of a shard."""
+        return max((shard.lag_ms(now_ms) for shard in self.shards), default=0)
+
+    @property
+    def failures(self) -> tuple[str, ...]:
+        """Each failure once."""
+        texts: Iterable[str] = (self.failure, *(shard.failure for shard in self.shards))
+        return tuple(dict.fromkeys(text for text in texts if text))

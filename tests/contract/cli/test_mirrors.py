@@ -1,0 +1,62 @@
+"""`millstream mirror` against a service: every verb, as text and as JSON."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.cli_commands import millstream
+
+KEY = "ms_8fKQ2rGq"
+URL = "https://eu.example.com"
+
+
+@pytest.fixture(autouse=True)
+def at_the_service(service_url: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("MILLSTREAM_URL", service_url)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+
+
+@pytest.fixture
+def mirror(name: str, tmp_path: Path) -> str:
+    """The name of a new mirror."""
+    key_file = tmp_path / "key"
+    key_file.write_text(f"{KEY}\n")
+    made = millstream(
+        *("mirror", "create", name, URL, "--stream", "eu.*", "--key-file", str(key_file))
+    )
+    assert made.code == 0, made.err
+    return name
+
+
+def test_mirror_is_shown_listed_changed_and_deleted(mirror):
+    shown = millstream("mirror", "show", mirror, "-o", "json").json
+    listed = millstream("mirror", "ls", "--prefix", mirror).out
+    changed = millstream(
+        *("mirror", "apply", mirror, URL, "--stream", "us.*", "--follow-definitions"),
+        *("-o", "json"),
+    ).json
+    refused = millstream("mirror", "rm", mirror)
+    removed = millstream("mirror", "rm", mirror, "--yes")
+
+    assert (shown["from"], shown["streams"]) == ({"url": URL}, ["eu.*"])
+    assert KEY not in str(shown)
+    assert URL in listed
+    assert {change["pointer"] for change in changed["changes"]} == {
+        "/streams",
+        "/follow_definitions",
+    }
+    assert (refused.code, removed.code) == (2, 0)
+    assert millstream("mirror", "show", mirror).code == 3
+
+
+def test_mirror_is_paused_resumed_and_promoted(mirror):
+    paused = millstream("mirror", "pause", mirror)
+    resumed = millstream("mirror", "resume", mirror, "-o", "json").json
+    lag = millstream("mirror", "lag", mirror, "-o", "json")
+    refused = millstream("mirror", "promote", mirror)
+    promoted = millstream("mirror", "promote", mirror, "--yes", "-o", "json").json
+
+    assert (paused.code, resumed["paused"]) == (0, False)
+    assert (lag.code, lag.json) == (0, [])
+    assert "0 records behind" in refused.err
+    assert promoted["promoted_at"] is not None

@@ -1,0 +1,46 @@
+"""Mirrors read their origin with what their key allows, and are refused what it does not."""
+
+import pytest
+from msgspec.structs import replace
+
+from consumers.mirrors.origin import OriginClient, OriginFailed
+from storage.domain.access.credentials import Rights
+from storage.domain.access.egress import Egress
+from storage.domain.access.permissions import Effect, Grant
+from storage.domain.mirrors.mirror import MirrorSpec
+
+READER = Rights(grants=(Grant(Effect.ALLOW, ("stream:list", "stream:read"), ("cl*",)),))
+WRITER = Rights(
+    grants=(
+        Grant(Effect.ALLOW, ("mirror:*",)),
+        Grant(Effect.ALLOW, ("stream:put", "stream:manage"), ("eu.*",)),
+    )
+)
+
+
+async def test_key_decides_what_a_mirror_reads(secured_service):
+    spec = MirrorSpec(url=secured_service.url, streams=("*",))
+    key = await secured_service.key(READER)
+
+    async def names(secret: str) -> list[str]:
+        client = OriginClient(replace(spec, key=secret), Egress.of(("127.0.0.1",)))
+        try:
+            return [stream["name"] async for stream in client.streams()]
+        finally:
+            await client.close()
+
+    assert await names(key.token) == ["clicks"]
+    for wrong in ("", "ms_wrong"):
+        with pytest.raises(OriginFailed, match="401"):
+            await names(wrong)
+
+
+@pytest.mark.parametrize(("pattern", "status"), [("eu.*", 201), ("eu.orders", 201), ("*", 403)])
+async def test_mirror_needs_permission_for_all_streams_it_writes(secured_service, pattern, status):
+    """Who may manage mirrors could write to any stream of the namespace."""
+    key = await secured_service.key(WRITER)
+    config = {"from": {"url": "https://eu.example.com"}, "streams": [pattern]}
+
+    answer = await secured_service.request("PUT", "/v1/mirrors/eu", key, json=config)
+
+    assert answer.status_code == status
