@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from millstream_client.aio.client import AsyncMillstream
     from millstream_client.aio.groups import AsyncGroup, AsyncMember
     from millstream_client.aio.messages import AsyncMessage
+    from millstream_client.aio.mirrors import AsyncMirror
     from millstream_client.aio.queues import AsyncQueue
     from millstream_client.aio.replays import AsyncReplay
     from millstream_client.aio.sources import AsyncSource
@@ -49,6 +50,7 @@ if TYPE_CHECKING:
     from millstream_client.sync.client import Millstream
     from millstream_client.sync.groups import Group, Member
     from millstream_client.sync.messages import Message
+    from millstream_client.sync.mirrors import Mirror
     from millstream_client.sync.queues import Queue
     from millstream_client.sync.replays import Replay
     from millstream_client.sync.sources import Source
@@ -64,6 +66,7 @@ __all__ = [
     "AsyncMember",
     "AsyncMessage",
     "AsyncMillstream",
+    "AsyncMirror",
     "AsyncQueue",
     "AsyncReplay",
     "AsyncSource",
@@ -84,6 +87,7 @@ __all__ = [
     "Message",
     "Millstream",
     "MillstreamError",
+    "Mirror",
     "NeverConnected",
     "NewMessage",
     "NewRecord",
@@ -118,6 +122,7 @@ _NAMES = {
     "aio.messages": ("AsyncMessage",),
     "aio.queues": ("AsyncQueue",),
     "aio.replays": ("AsyncReplay",),
+    "aio.mirrors": ("AsyncMirror",),
     "aio.sources": ("AsyncSource",),
     "aio.streams": ("AsyncStream",),
     "aio.subscriptions": ("AsyncSubscription",),
@@ -154,6 +159,7 @@ _NAMES = {
     "sync.messages": ("Message",),
     "sync.queues": ("Queue",),
     "sync.replays": ("Replay",),
+    "sync.mirrors": ("Mirror",),
     "sync.sources": ("Source",),
     "sync.streams": ("Stream",),
     "sync.subscriptions": ("Subscription",),

@@ -27,6 +27,7 @@ export { Group, type Offsets } from './nouns/group.js';
 export { type BatchesOptions, type FetchOptions, type GroupRead, Member } from './nouns/member.js';
 export { Replay, Replays, type WatchOptions } from './nouns/replay.js';
 export { Job } from './nouns/job.js';
+export { Mirror } from './nouns/mirror.js';
 export { Source } from './nouns/source.js';
 export type { ApplyOptions, CreateOptions } from './nouns/definitions.js';
 export { Body } from './bodies.js';

@@ -6,6 +6,7 @@ import {
   listConsumerGroups,
   listJobs,
   listQueues,
+  listMirrors,
   listSources,
   listStreams,
   makeTicket,
@@ -18,6 +19,7 @@ import type {
   ListedQueue,
   ListedStream,
   ReadyOut,
+  MirrorOut,
   SourceOut,
   TicketOut,
 } from './generated/types.gen.js';
@@ -26,6 +28,7 @@ import { Job } from './nouns/job.js';
 import { PAGE, allPages } from './nouns/pages.js';
 import { Queue } from './nouns/queue.js';
 import { Replay, Replays } from './nouns/replay.js';
+import { Mirror } from './nouns/mirror.js';
 import { Source } from './nouns/source.js';
 import { Stream } from './nouns/stream.js';
 import { type CallOptions, type Options, settingsOf } from './transport/settings.js';
@@ -85,6 +88,11 @@ export class Millstream {
     return new Group(this.#transport, name);
   }
 
+  /** Return a mirror of another deployment's streams, whether it exists or not. */
+  mirror(name: string): Mirror {
+    return new Mirror(this.#transport, name);
+  }
+
   /** Return a source of webhooks, whether it exists or not. */
   source(name: string): Source {
     return new Source(this.#transport, name);
@@ -132,6 +140,11 @@ export class Millstream {
     return allPages((cursor) =>
       listConsumerGroups({ client: this.client, query: { ...options, limit: PAGE, cursor } }),
     );
+  }
+
+  /** List mirrors by name. */
+  mirrors({ prefix }: Pick<ListOptions, 'prefix'> = {}): AsyncGenerator<MirrorOut, void, void> {
+    return allPages((cursor) => listMirrors({ client: this.client, query: { prefix, limit: PAGE, cursor } }));
   }
 
   /** List sources by name. */

@@ -17,6 +17,7 @@ from millstream_client.core.api.archives.list_archived_files import list_archive
 from millstream_client.core.api.groups.list_consumer_groups import list_consumer_groups
 from millstream_client.core.api.health.check_ready import check_ready
 from millstream_client.core.api.jobs.list_jobs import list_jobs
+from millstream_client.core.api.mirrors.list_mirrors import list_mirrors
 from millstream_client.core.api.queues.list_queues import list_queues
 from millstream_client.core.api.replays.list_replays import list_replays
 from millstream_client.core.api.sources.list_sources import list_sources
@@ -31,6 +32,7 @@ from millstream_client.settings import DEFAULT, Acknowledge, ApiKey, read_option
 if TYPE_CHECKING:
     from millstream_client.aio.groups import AsyncGroup
     from millstream_client.aio.jobs import AsyncJob
+    from millstream_client.aio.mirrors import AsyncMirror
     from millstream_client.aio.queues import AsyncQueue
     from millstream_client.aio.replays import AsyncReplay, AsyncReplays
     from millstream_client.aio.sources import AsyncSource
@@ -42,6 +44,7 @@ if TYPE_CHECKING:
     from millstream_client.core.models.listed_group import ListedGroup
     from millstream_client.core.models.listed_queue import ListedQueue
     from millstream_client.core.models.listed_stream import ListedStream
+    from millstream_client.core.models.mirror_out import MirrorOut
     from millstream_client.core.models.ready_out import ReadyOut
     from millstream_client.core.models.replay_out import ReplayOut
     from millstream_client.core.models.source_out import SourceOut
@@ -138,6 +141,12 @@ class AsyncMillstream:
 
         return AsyncGroup(self.transport, name)
 
+    def mirror(self, name: str) -> AsyncMirror:
+        """Return a mirror of another deployment's streams, whether it exists or not."""
+        from millstream_client.aio.mirrors import AsyncMirror
+
+        return AsyncMirror(self.transport, name)
+
     def source(self, name: str) -> AsyncSource:
         """Return a source of webhooks, whether it exists or not."""
         from millstream_client.aio.sources import AsyncSource
@@ -226,6 +235,15 @@ class AsyncMillstream:
 
         async for source in all_pages(self.transport, ask):
             yield source
+
+    async def mirrors(self, prefix: str = "") -> AsyncIterator[MirrorOut]:
+        """List mirrors by name."""
+
+        def ask(cursor: str) -> Any:
+            return list_mirrors(prefix=prefix, limit=PAGE, cursor=cursor or UNSET)
+
+        async for mirror in all_pages(self.transport, ask):
+            yield mirror
 
     async def all_replays(self, state: str | None = None) -> AsyncIterator[ReplayOut]:
         """List replays, newest first."""

@@ -16,6 +16,7 @@ from millstream_client.core.api.archives.list_archived_files import list_archive
 from millstream_client.core.api.groups.list_consumer_groups import list_consumer_groups
 from millstream_client.core.api.health.check_ready import check_ready
 from millstream_client.core.api.jobs.list_jobs import list_jobs
+from millstream_client.core.api.mirrors.list_mirrors import list_mirrors
 from millstream_client.core.api.queues.list_queues import list_queues
 from millstream_client.core.api.replays.list_replays import list_replays
 from millstream_client.core.api.sources.list_sources import list_sources
@@ -36,11 +37,13 @@ if TYPE_CHECKING:
     from millstream_client.core.models.listed_group import ListedGroup
     from millstream_client.core.models.listed_queue import ListedQueue
     from millstream_client.core.models.listed_stream import ListedStream
+    from millstream_client.core.models.mirror_out import MirrorOut
     from millstream_client.core.models.ready_out import ReadyOut
     from millstream_client.core.models.replay_out import ReplayOut
     from millstream_client.core.models.source_out import SourceOut
     from millstream_client.sync.groups import Group
     from millstream_client.sync.jobs import Job
+    from millstream_client.sync.mirrors import Mirror
     from millstream_client.sync.queues import Queue
     from millstream_client.sync.replays import Replay, Replays
     from millstream_client.sync.sources import Source
@@ -139,6 +142,12 @@ class Millstream:
 
         return Group(self.transport, name)
 
+    def mirror(self, name: str) -> Mirror:
+        """Return a mirror of another deployment's streams, whether it exists or not."""
+        from millstream_client.sync.mirrors import Mirror
+
+        return Mirror(self.transport, name)
+
     def source(self, name: str) -> Source:
         """Return a source of webhooks, whether it exists or not."""
         from millstream_client.sync.sources import Source
@@ -221,6 +230,15 @@ class Millstream:
 
         for source in all_pages(self.transport, ask):
             yield source
+
+    def mirrors(self, prefix: str = "") -> Iterator[MirrorOut]:
+        """List mirrors by name."""
+
+        def ask(cursor: str) -> Any:
+            return list_mirrors(prefix=prefix, limit=PAGE, cursor=cursor or UNSET)
+
+        for mirror in all_pages(self.transport, ask):
+            yield mirror
 
     def all_replays(self, state: str | None = None) -> Iterator[ReplayOut]:
         """List replays, newest first."""
