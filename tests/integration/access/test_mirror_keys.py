@@ -37,7 +37,7 @@ async def test_key_decides_what_a_mirror_reads(secured_service):
 
 @pytest.mark.parametrize(("pattern", "status"), [("eu.*", 201), ("eu.orders", 201), ("*", 403)])
 async def test_mirror_needs_permission_for_all_streams_it_writes(secured_service, pattern, status):
-    """Who may manage mirrors could write to any stream of the namespace."""
+    """Permission to manage mirrors allowed writes to any stream of the namespace."""
     key = await secured_service.key(WRITER)
     config = {"from": {"url": "https://eu.example.com"}, "streams": [pattern]}
 
