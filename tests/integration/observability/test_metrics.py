@@ -25,7 +25,9 @@ from storage.domain.access.credentials import Rights
 from storage.domain.access.permissions import Effect, Grant
 from storage.domain.groups.group import GroupKind, GroupSpec
 from storage.domain.log.record_batch import Record
-from storage.domain.names import GroupName, QueueName, StreamName
+from storage.domain.mirrors.mirror import MirrorSpec
+from storage.domain.mirrors.progress import ShardProgress
+from storage.domain.names import GroupName, MirrorName, QueueName, StreamName
 from storage.domain.queues.message import NewMessage, SettleAction, Settlement
 from storage.domain.queues.queue import QueueSpec
 from storage.embedded.processes import child_setup
@@ -61,9 +63,18 @@ async def test_scrape_reports_contents_of_stores(secured_service):
     await secured_service.storage.queues.send(ORDERS, [NewMessage(b"x")] * 3)
     await secured_service.storage.queues.receive(ORDERS)
     await secured_service.storage.time_series.sample()
+    spec = MirrorSpec(url="https://eu.example.com", streams=("eu.*",))
+    mirror = (await secured_service.storage.mirrors.put(MirrorName("eu"), spec)).definition
+    shard = ShardProgress(
+        stream="eu.orders", origin_id="o", shard=0, target_id="t", next_offset=3, tip=10
+    )
+    await secured_service.storage.mirrors.report(mirror, [shard], "")
 
     text = (await secured_service.request("GET", "/metrics", await secured_service.key())).text
 
+    of_mirror = {"namespace": "default", "mirror": "eu"}
+    assert value(text, "millstream_mirror_lag_records", **of_mirror) == 7
+    assert value(text, "millstream_mirror_lag_seconds", **of_mirror) > 0
     assert value(text, "millstream_queue_messages", state="ready") == 2
     assert value(text, "millstream_queue_messages", state="in_flight") == 1
     assert value(text, "millstream_queues") == 1
