@@ -10,6 +10,7 @@ SPLIT ?= 4           # processes that share the tests, each with stores of its o
 SECONDS ?= 60        # how long make simulate runs schedules
 MINUTES ?= 6         # how long make chaos breaks things at random
 STORES ?= 1          # stores that make chaos and make faults break: one, or those of a replica set (3)
+SLICE ?=             # 1: of chaos and faults, a run too short for all invariants to be checked
 SEED ?=              # of what it breaks when; none: another one each time
 SPARK ?= 1           # 0: make up without Spark
 SINCE ?= HEAD        # what make fast compares with
@@ -144,7 +145,7 @@ chaos: faults
 	$(BIN)/pytest -m chaos tests
 
 faults: install-dev faketime
-	$(BIN)/python -m tests.chaos.run --minutes $(strip $(MINUTES)) --stores $(strip $(STORES)) $(if $(strip $(SEED)),--seed $(strip $(SEED))) $(REDIS)
+	$(BIN)/python -m tests.chaos.run --minutes $(strip $(MINUTES)) --stores $(strip $(STORES)) $(if $(strip $(SLICE)),--slice) $(if $(strip $(SEED)),--seed $(strip $(SEED))) $(REDIS)
 
 # Engines in virtual time: thousands of schedules with faults, each repeatable by its seed.
 simulate: install-dev

@@ -75,7 +75,13 @@ class Verdict(msgspec.Struct, frozen=True):
         """Return whether it is sound, and every invariant was checked."""
         return self.is_sound and all(finding.holds for finding in self.findings)
 
-    def report(self) -> str:
+    def verdict(self, *, is_slice: bool) -> str:
+        """Whether it holds; a slice is too short for some invariants to be checked."""
+        if is_slice and self.is_sound and not self.holds:
+            return "HOLDS, AS FAR AS IT WAS CHECKED"
+        return "HOLDS" if self.holds else "DOES NOT HOLD"
+
+    def report(self, *, is_slice: bool = False) -> str:
         """The complete report, with violations last."""
         total = sum(sum(ways.values()) for ways in self.operations.values())
         back = "NOT" if self.recovered_s is None else f"in {self.recovered_s:.1f} s"
@@ -101,7 +107,7 @@ class Verdict(msgspec.Struct, frozen=True):
             f"back to work after the last fault: {back} (bound {RECOVERED_S:.0f} s)",
             *([f"programs that do not run: {', '.join(self.missing)}"] if self.missing else []),
             *(f"in the log: {complaint}" for complaint in self.complaints),
-            "HOLDS" if self.holds else "DOES NOT HOLD",
+            self.verdict(is_slice=is_slice),
         ]
         return "\n".join(lines)
 
@@ -184,6 +190,9 @@ def main() -> int:
     )
     words.add_argument("--minutes", type=float, default=5.0)
     words.add_argument("--seed", type=int, default=None)
+    words.add_argument(
+        "--slice", action="store_true", help="allow invariants for which nothing was checked"
+    )
     words.add_argument("--stores", type=int, default=1, help="of a replica set, or one")
     add_store(words)
     arguments = words.parse_args()
@@ -203,8 +212,9 @@ def main() -> int:
         stores=arguments.stores,
     )
     verdict = asyncio.run(running)
-    sys.stdout.write("\n".join([*verdict.timeline, "", verdict.report(), ""]))
-    return 0 if verdict.holds else 1
+    report = verdict.report(is_slice=arguments.slice)
+    sys.stdout.write("\n".join([*verdict.timeline, "", report, ""]))
+    return 0 if verdict.holds or (arguments.slice and verdict.is_sound) else 1
 
 
 if __name__ == "__main__":
