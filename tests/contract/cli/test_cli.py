@@ -539,6 +539,7 @@ def folder(monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("EDITOR", "true")
     (tmp_path / "github.secret").write_text("It's a Secret to Everybody\n")
+    (tmp_path / "eu.key").write_text("ms_a-key-of-the-origin\n")
     if shutil.which("jq") is None:
         (tmp_path / "bin").mkdir()
         program = tmp_path / "bin" / "jq"
