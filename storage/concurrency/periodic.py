@@ -83,6 +83,9 @@ def pause_seconds(
 
 
 async def _pause(interval_s: float, wake: asyncio.Event | None) -> None:
+    task = asyncio.current_task()
+    if task is not None and task.cancelling():  # a library turned it into an error of its own
+        raise asyncio.CancelledError
     pause_s = pause_seconds(interval_s, asyncio.get_running_loop().time())
     if wake is None:
         await asyncio.sleep(pause_s)

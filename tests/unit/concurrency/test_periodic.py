@@ -142,3 +142,23 @@ async def test_cancellation_ends_work_in_progress():
     await end(task)
 
     assert task.cancelled()
+
+
+async def test_loop_ends_though_its_work_swallows_the_cancellation():
+    """A task group cancels its tasks once: a sweeper that was stopped hung for ever."""
+    working = asyncio.Event()
+
+    async def work() -> None:
+        working.set()
+        try:
+            await asyncio.sleep(60)
+        except asyncio.CancelledError:
+            raise StorageUnavailable from None
+
+    loop = asyncio.create_task(periodic(0.01, work, "work"))
+    await working.wait()
+
+    loop.cancel()
+    await asyncio.wait([loop], timeout=5)
+
+    assert loop.cancelled()
