@@ -76,7 +76,7 @@ class Verdict(msgspec.Struct, frozen=True):
         return self.is_sound and all(finding.holds for finding in self.findings)
 
     def verdict(self, *, is_slice: bool) -> str:
-        """Whether it holds; a slice is too short for some invariants to be checked."""
+        """Return the verdict in words; a slice is too short for some invariants to be checked."""
         if is_slice and self.is_sound and not self.holds:
             return "HOLDS, AS FAR AS IT WAS CHECKED"
         return "HOLDS" if self.holds else "DOES NOT HOLD"
