@@ -378,6 +378,9 @@ class _Members:
             replicas=attached,
         )
 
+    async def store_min_insync(self, address: str, epoch: int, count: int) -> None:
+        await step()
+
     async def confirm(self, address: str, epoch: int, replicas: int, wait_ms: int) -> WriteOutcome:
         world, primary = self._world, self._world.members[address]
         await step()

@@ -115,6 +115,13 @@ class StoreMembers(MemberSteps, Protocol):
         """Return the members by the numeric addresses that their hosts resolve to."""
         ...
 
+    async def store_min_insync(self, address: str, epoch: int, count: int) -> None:
+        """Keep a changed count in the primary of an epoch, for readers without Postgres.
+
+        A primary that does not answer keeps the former count, with which such readers wait for more members.
+        """
+        ...
+
     async def confirm(self, address: str, epoch: int, replicas: int, wait_ms: int) -> WriteOutcome:
         """Write to the primary of an epoch, and wait until replicas have it on disk."""
         ...

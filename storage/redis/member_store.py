@@ -44,6 +44,11 @@ _SET_EPOCH = (
 redis.call('hset', KEYS[2], 'epoch', ARGV[1], 'min_insync', ARGV[2])
 return 1"""
 )
+_SET_MIN_INSYNC = (
+    _ALLOW_OOM
+    + """if redis.call('hget', KEYS[1], 'epoch') ~= ARGV[1] then return 0 end
+return redis.call('hset', KEYS[1], 'min_insync', ARGV[2])"""
+)
 _DROP_CLIENTS = ("CLIENT", "KILL", "TYPE", "normal")
 _LINK = re.compile(r"^slave\d+:(.*)$", re.MULTILINE)
 
@@ -89,6 +94,9 @@ class RedisMembers:
             [address], lambda address: self._promote(address, term, min_insync)
         )
         return results.get(address, False)
+
+    async def store_min_insync(self, address: str, epoch: int, count: int) -> None:
+        await _of_each([address], lambda address: self._store_min_insync(address, epoch, count))
 
     async def confirm(self, address: str, epoch: int, replicas: int, wait_ms: int) -> WriteOutcome:
         limit_ms = 2 * wait_ms + limits.CONFIRM_REPLY_MS
@@ -189,6 +197,10 @@ class RedisMembers:
                 connection, ("EVAL", _SET_EPOCH, 2, FENCE_KEY, STORE_KEY, term, min_insync)
             )
             return bool(is_set)
+
+    async def _store_min_insync(self, address: str, epoch: int, count: int) -> None:
+        async with self._connection(address) as connection:
+            await _run(connection, ("EVAL", _SET_MIN_INSYNC, 1, STORE_KEY, epoch, count))
 
     async def _confirm(self, address: str, epoch: int, replicas: int, wait_ms: int) -> WriteOutcome:
         async with self._connection(address, "confirm") as connection:

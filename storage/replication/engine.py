@@ -147,7 +147,9 @@ class ReplicaSetEngine:
         replica_set = _normal(status.replica_set)
         check_min_insync(count, len(replica_set.members))
         if count <= replica_set.min_insync_replicas:
-            return await self._changed(await self._rows.set_min_insync(replica_set.term, count))
+            changed = await self._changed(await self._rows.set_min_insync(replica_set.term, count))
+            await self._members.store_min_insync(changed.primary, changed.epoch, count)
+            return changed
         if status.insync_replicas < count:
             raise ReplicaSetRefused(
                 f"Only {status.insync_replicas} members are in sync: no write would be acknowledged."

@@ -51,7 +51,7 @@ from storage.redis.transport.primary import ReplicaSetNodes
 
 _STORE = STORE_KEY.encode()
 _ADVANCE = command_of(script("advance_position"), [_STORE])
-_EPOCH: Command = (b"HMGET", _STORE, b"epoch", b"min_insync")
+_EPOCH: Command = (b"HGET", _STORE, b"epoch")
 _MARK: Command = (b"PUBLISH", b"ms:nobody", b"")
 _UNCONFIRMED = "unconfirmed"
 _CLUSTER = "A member is a node of a cluster; durability=replicated needs single stores."
@@ -149,13 +149,10 @@ class _ReplicatedWorker(FlushWorker):
 
     def _holds(self, tail: Sequence[Reply]) -> bool:
         """Return whether the replies behind a flush say that enough replicas have it."""
-        *counts, facts = tail
+        *counts, epoch = tail
         replicas = self._nodes.acknowledging_replicas
-        if not isinstance(facts, list) or facts[0] != str(self._epoch).encode():
-            return False
-        return replicas >= int(facts[1] or 0) - 1 and all(
-            _reaches(count, replicas) for count in counts
-        )
+        is_same_epoch = epoch == str(self._epoch).encode()
+        return is_same_epoch and all(_reaches(count, replicas) for count in counts)
 
 
 class ReplicatedWriter(_ReplicatedWorker):

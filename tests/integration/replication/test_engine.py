@@ -15,6 +15,7 @@ from storage.domain.replication.replica_set import (
     PrimaryChange,
 )
 from storage.hot_store.members import WriteOutcome
+from storage.redis.keys import STORE_KEY
 from tests.integration.replication.conftest import Deployment, until
 
 
@@ -230,6 +231,8 @@ async def test_higher_min_insync_begins_with_a_new_epoch(deployment):
     assert raised.epoch > row.epoch
     assert deployment.changes == [PrimaryChange.RENEWAL]
     assert (lowered.min_insync_replicas, lowered.epoch) == (2, raised.epoch)
+    stored = deployment.at(raised.primary).run("HGET", STORE_KEY, "min_insync")
+    assert stored == b"2"
     for count in (1, 4):
         with pytest.raises(ReplicaSetRefused, match="2 to 3"):
             await deployment.engine.set_min_insync(count)
