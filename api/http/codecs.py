@@ -39,6 +39,9 @@ _PLAIN = {
 }
 _FIELD_PREFIX = b"millstream-"
 _NAMESPACE = b"millstream-namespace"
+ACKNOWLEDGE = b"millstream-acknowledge"
+"""Header of a send or append that the primary of a replica set acknowledges alone, and of its answer."""
+_OF_EVERY_CALL = (_NAMESPACE, ACKNOWLEDGE)
 _SAME = {
     "application/x-msgpack": MSGPACK,
     "application/vnd.msgpack": MSGPACK,
@@ -62,9 +65,9 @@ def refuse_field_headers(headers: RequestHeaders, allowed: Collection[bytes] = (
     `allowed`: the names of those that have, as for raw bodies, which take their fields from headers.
     """
     for name in headers:
-        if name.startswith(_FIELD_PREFIX) and name != _NAMESPACE and name not in allowed:
+        if name.startswith(_FIELD_PREFIX) and name not in _OF_EVERY_CALL and name not in allowed:
             text = name.decode("latin-1")
-            meant = nearest(text, [header.decode() for header in (*allowed, _NAMESPACE)])
+            meant = nearest(text, [header.decode() for header in (*allowed, *_OF_EVERY_CALL)])
             detail = f"The header '{text}' has no meaning in this request" + meant
             raise ValidationFailed.at(f"/{text}", detail, "unknown_header")
 

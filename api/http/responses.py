@@ -19,10 +19,6 @@ from storage.settings import Durability
 CLIENT_CLOSED_REQUEST_STATUS = 499  # never sent: only for metrics
 DURABILITY = b"millstream-durability"
 """Header of every hot response in a deployment with another durability than `always`; otherwise absent."""
-ACKNOWLEDGE = b"millstream-acknowledge"
-ACKNOWLEDGE_BY_PRIMARY = b"primary"
-"""Header of a send or append that the primary of a replica set acknowledges alone, and of its answer."""
-
 ExtraHeaders = tuple[tuple[bytes, bytes], ...]
 
 _log = get_logger("api")

@@ -22,6 +22,7 @@ from api.auth.endpoint_services import EndpointServices
 from api.aws.protocol.target_protocol import ServiceRouter
 from api.errors import ClientDisconnected
 from api.http.body import is_open, read_body
+from api.http.codecs import ACKNOWLEDGE
 from api.http.content_codings import ACCEPT_ENCODING, CONTENT_ENCODING, decoded
 from api.http.rate_limit_headers import rate_limit_headers
 from api.http.request import FastRequest
@@ -29,8 +30,6 @@ from api.http.request_id import HEADER as REQUEST_ID
 from api.http.request_id import request_id_of
 from api.http.request_spans import name_by_route, start_fast_span
 from api.http.responses import (
-    ACKNOWLEDGE,
-    ACKNOWLEDGE_BY_PRIMARY,
     CLIENT_CLOSED_REQUEST_STATUS,
     ExtraHeaders,
     FindRoute,
@@ -64,7 +63,8 @@ from storage.domain.replication.acknowledgement import acknowledged_by_primary
 _PUBLIC = [module.is_public for module in ROUTE_MODULES if hasattr(module, "is_public")]
 
 
-_BY_PRIMARY: ExtraHeaders = ((ACKNOWLEDGE, ACKNOWLEDGE_BY_PRIMARY),)
+_ACKNOWLEDGE_BY_PRIMARY = b"primary"
+_BY_PRIMARY: ExtraHeaders = ((ACKNOWLEDGE, _ACKNOWLEDGE_BY_PRIMARY),)
 
 
 def _is_public(method: str, path: str) -> bool:
@@ -364,7 +364,7 @@ async def _served_by_primary(
     request: FastRequest, serving: Coroutine[Any, Any, HandlerResult]
 ) -> HandlerResult:
     """Serve a call whose writes the primary alone acknowledges. Raises ValidationFailed."""
-    if request.headers[ACKNOWLEDGE] != ACKNOWLEDGE_BY_PRIMARY:
+    if request.headers[ACKNOWLEDGE] != _ACKNOWLEDGE_BY_PRIMARY:
         serving.close()
         raise ValidationFailed.at("/Millstream-Acknowledge", "The only value is 'primary'.")
     with acknowledged_by_primary():

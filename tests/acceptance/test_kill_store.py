@@ -71,11 +71,42 @@ async def test_page_of_replication_runs_and_switch_over_fails_no_call(tmp_path):
         page = DOCS / "how-to" / "replicate.md"
         printed = await asyncio.to_thread(session, page, tmp_path, replicated.url)
         statuses = await statuses_during_switch_overs(replicated.url)
+        acknowledged = await acknowledged_by_primary(replicated.url)
+        lowered = await status_after_lower_count(replicated.url)
 
     assert statuses == {201}
+    assert acknowledged == [(201, "primary"), (201, "primary"), (200, "primary"), (422, None)]
+    assert lowered == 201
     assert "durability replicated: 3 of 3 stores in sync, 2 required" in printed
     assert '"duplicate":false' in printed
     assert "Primary 127.0.0.1:" in printed
+
+
+async def acknowledged_by_primary(url: str) -> list[tuple[int, str | None]]:
+    """Status and header of a message, raw and as JSON, a record, and an invalid request."""
+    header = "millstream-acknowledge"
+    queue, stream = "/queues/replicated/messages", "/streams/acknowledged"
+    async with client(url) as http:
+        (await http.put(stream, json={})).raise_for_status()
+        answers = [
+            await http.post(queue, content=b"raw", headers={header: "primary"}),
+            await http.post(queue, json={"body": "json"}, headers={header: "primary"}),
+            await http.post(
+                f"{stream}/records", json={"records": [{"data": "x"}]}, headers={header: "primary"}
+            ),
+            await http.post(queue, content=b"raw", headers={header: "nobody"}),
+        ]
+    return [(answer.status_code, answer.headers.get(header)) for answer in answers]
+
+
+async def status_after_lower_count(url: str) -> int:
+    """Status of a send after the count of members was raised and lowered again."""
+    async with client(url) as http:
+        for count in (3, 2):
+            await eventually(lambda: insync(http), STORES)
+            answer = await http.patch("/stores", json={"min_insync_replicas": count})
+            answer.raise_for_status()
+        return (await http.post("/queues/replicated/messages", json={"body": "x"})).status_code
 
 
 async def statuses_during_switch_overs(url: str) -> set[int]:
