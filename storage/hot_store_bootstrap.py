@@ -35,12 +35,6 @@ class HotStore(NamedTuple):
     replica_set: ReplicaSetEngine | None = None
 
 
-def single_store(nodes: Nodes, identities: StoreIdentities) -> HotStore:
-    """Return one store, or a cluster."""
-    servers = RedisServers(nodes)
-    return HotStore(nodes, servers, StoreEpoch(servers, identities))
-
-
 @asynccontextmanager
 async def open_hot_store(
     settings: StorageSettings,
@@ -57,7 +51,9 @@ async def open_hot_store(
     that wait for its primary.
     """
     if not settings.has_replica_set:
-        yield single_store(open_nodes(settings.redis_url), StoreIdentities(database))
+        only = open_nodes(settings.redis_url)
+        only_servers = RedisServers(only)
+        yield HotStore(only, only_servers, StoreEpoch(only_servers, StoreIdentities(database)))
         return
     async with AsyncExitStack() as stack:
         connections = limits.REPLICATION_CONNECTIONS + 1  # of which one is for a listener

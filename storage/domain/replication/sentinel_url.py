@@ -5,7 +5,7 @@ redis+sentinel://user:secret@sentinel-1:26379,sentinel-2/orders?db=0&sentinel_pa
 """
 
 import re
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from urllib.parse import parse_qsl, unquote
 
 from storage.domain.replication.member_urls import host_and_port, normalize_address
@@ -30,6 +30,16 @@ class SentinelUrl(NamedTuple):
     db: int
     sentinel_username: str | None
     sentinel_password: str | None
+
+    def sentinel_options(self, wait_s: float) -> dict[str, Any]:
+        """Return the options of a client's connections to the Sentinels."""
+        return {
+            "username": self.sentinel_username,
+            "password": self.sentinel_password,
+            "socket_timeout": wait_s,
+            "socket_connect_timeout": wait_s,
+            "ssl": self.is_tls,
+        }
 
 
 def is_sentinel_url(url: str) -> bool:

@@ -200,14 +200,7 @@ def _sentinel_pool(url: str, options: dict[str, Any]) -> ConnectionPool:
     except ValueError as error:
         raise InvalidUrl(f"redis_url: {error}") from None
     wait_s = limits.SENTINEL_REPLY_MS_MAX / limits.SECOND_MS
-    of_sentinels = {
-        "username": parsed.sentinel_username,
-        "password": parsed.sentinel_password,
-        "socket_timeout": wait_s,
-        "socket_connect_timeout": wait_s,
-        "retry": Retry(NoBackoff(), 0),
-        "ssl": parsed.is_tls,
-    }
+    of_sentinels = parsed.sentinel_options(wait_s) | {"retry": Retry(NoBackoff(), 0)}
     sentinels = cast(Any, Sentinel)(parsed.sentinels, sentinel_kwargs=of_sentinels)
     pool: ConnectionPool = cast(Any, _SentinelPool)(
         parsed.name,

@@ -15,6 +15,7 @@ that the server refused as a whole, because it is a replica by now, is sent agai
 """
 
 import asyncio
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from time import perf_counter
 from typing import Any, cast
@@ -61,7 +62,7 @@ class PrimaryMoved(StorageUnavailable):
     """The server is not the primary any more; nothing happened."""
 
 
-class _ReplicatedWorker(FlushWorker):
+class _ReplicatedWorker(FlushWorker, ABC):
     """Flush worker that uses a primary while enough replicas have its writes."""
 
     _used: tuple[int, str] | None = None
@@ -73,9 +74,9 @@ class _ReplicatedWorker(FlushWorker):
     def _nodes(self) -> ReplicaSetNodes:
         return cast(ReplicaSetNodes, self._link.nodes)
 
+    @abstractmethod
     async def _is_confirmed(self, connection: AbstractConnection) -> bool:
         """Return whether enough replicas have everything written to a new connection's server."""
-        raise NotImplementedError
 
     async def _send(
         self, connection: AbstractConnection, commands: Sequence[Command]

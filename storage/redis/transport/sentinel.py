@@ -18,14 +18,7 @@ def watched_url(url: str) -> str:
     """Return the plain URL of the primary. Raises StorageUnavailable, ValueError."""
     parsed = parse_sentinel_url(url)
     wait_s = limits.SENTINEL_REPLY_MS_MAX / limits.SECOND_MS
-    options: dict[str, Any] = {
-        "username": parsed.sentinel_username,
-        "password": parsed.sentinel_password,
-        "socket_timeout": wait_s,
-        "socket_connect_timeout": wait_s,
-        "retry": Retry(NoBackoff(), 0),
-        "ssl": parsed.is_tls,
-    }
+    options = parsed.sentinel_options(wait_s) | {"retry": Retry(NoBackoff(), 0)}
     watching: Any = cast(Any, Sentinel)(parsed.sentinels, sentinel_kwargs=options)
     try:
         host, port = watching.discover_master(parsed.name)
