@@ -137,6 +137,6 @@ def _change(cli: Terminal, name: str, body: dict[str, Any]) -> None:
 def _done(cli: Terminal, replica_set: Row) -> None:
     cli.out.done(
         f"Primary {replica_set['primary']}, epoch {replica_set['epoch']}; stores:"
-        f" {', '.join(replica_set['members'])}.",
+        f" {', '.join(replica_set['members'])}; {replica_set['min_insync_replicas']} must have a write.",
         replica_set,
     )

@@ -19,6 +19,7 @@ type Client struct {
 	url       string
 	namespace string
 	apiKey    func() string
+	primary   bool // its acknowledgement is enough
 	http      *http.Client
 	logger    *slog.Logger
 	retries   Retries
@@ -39,6 +40,10 @@ func WithAPIKeyFunc(key func() string) Option { return func(c *Client) { c.apiKe
 
 // WithNamespace sets the namespace of all calls.
 func WithNamespace(name string) Option { return func(c *Client) { c.namespace = name } }
+
+// WithPrimaryAcknowledgement has writes acknowledged when they are on the primary's disk, without waiting for replicas:
+// sooner, but lost with the primary. It changes nothing where stores are not replicated.
+func WithPrimaryAcknowledgement() Option { return func(c *Client) { c.primary = true } }
 
 // WithRetries sets the time limits of retries.
 func WithRetries(retries Retries) Option { return func(c *Client) { c.retries = retries } }
@@ -70,6 +75,23 @@ func New(options ...Option) *Client {
 	c.url = strings.TrimRight(c.url, "/")
 	c.http.Transport = &retrier{client: c, base: c.http.Transport, service: &reachability{logger: c.logger}}
 	return c
+}
+
+// With returns a client with other options, which shares the connections of this one unless it gets another transport.
+func (c *Client) With(options ...Option) *Client {
+	current := c.http.Transport.(*retrier)
+	other, plain := *c, *c.http
+	other.http, plain.Transport = &plain, current.base
+	for _, option := range options {
+		option(&other)
+	}
+	other.url = strings.TrimRight(other.url, "/")
+	service := current.service
+	if other.url != c.url {
+		service = &reachability{logger: other.logger}
+	}
+	other.http.Transport = &retrier{client: &other, base: other.http.Transport, service: service}
+	return &other
 }
 
 func pool() *http.Transport {

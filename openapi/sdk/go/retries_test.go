@@ -46,6 +46,22 @@ func silence(w http.ResponseWriter, _ *http.Request) {
 
 const sent = `{"messages":[{"id":"m","offset":3,"duplicate":false}]}`
 
+func TestPrimaryAcknowledgementIsRequestedByWhoWantsIt(t *testing.T) {
+	var values []string
+	client, _ := scripted(t, func(w http.ResponseWriter, r *http.Request) {
+		values = append(values, r.Header.Get("Millstream-Acknowledge"))
+		answer(200, sent)(w, r)
+	})
+	sooner := client.With(millstream.WithPrimaryAcknowledgement())
+
+	for _, one := range []*millstream.Client{client, sooner, client} {
+		_, err := one.Queue("orders").Send(context.Background(), "hello")
+		check(t, err)
+	}
+
+	equal(t, values, []string{"", "primary", ""})
+}
+
 func TestSendIsRepeatedWithItsKey(t *testing.T) {
 	var keys []string
 	remember := func(next http.HandlerFunc) http.HandlerFunc {

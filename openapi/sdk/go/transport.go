@@ -111,6 +111,9 @@ func (r *retrier) addHeaders(header http.Header) {
 	if r.client.namespace != "" {
 		header.Set("Millstream-Namespace", r.client.namespace)
 	}
+	if r.client.primary {
+		header.Set("Millstream-Acknowledge", "primary")
+	}
 }
 
 // closing ends the request of a stream when its body is closed.

@@ -67,6 +67,7 @@ public final class Millstream implements AutoCloseable {
     private String url = environment("MILLSTREAM_URL", DEFAULT_URL);
     private Supplier<String> apiKey = () -> environment("MILLSTREAM_API_KEY", "");
     private String namespace = "";
+    private boolean primary;
     private Retries retries = Retries.DEFAULT;
     private Duration timeout = Duration.ofSeconds(30);
     private HttpClient.Builder http =
@@ -97,6 +98,15 @@ public final class Millstream implements AutoCloseable {
     /** Set the namespace of all calls. */
     public Builder namespace(String value) {
       namespace = value;
+      return this;
+    }
+
+    /**
+     * Have writes acknowledged when they are on the primary's disk, without waiting for replicas: sooner, but lost with the
+     * primary. It changes nothing where stores are not replicated.
+     */
+    public Builder primaryAcknowledgement() {
+      primary = true;
       return this;
     }
 
@@ -179,6 +189,7 @@ public final class Millstream implements AutoCloseable {
     String key = options.apiKey.get();
     if (!key.isEmpty()) headers.put("Authorization", "Bearer " + key);
     if (!options.namespace.isEmpty()) headers.put("Millstream-Namespace", options.namespace);
+    if (options.primary) headers.put("Millstream-Acknowledge", "primary");
     return headers;
   }
 

@@ -33,6 +33,7 @@ class RetriesTest {
   private static final class Script implements AutoCloseable {
     private final ServerSocket server = new ServerSocket(0, 50, InetAddress.getLoopbackAddress());
     private final List<String> keys = new CopyOnWriteArrayList<>();
+    private final List<String> acknowledgements = new CopyOnWriteArrayList<>();
     private final List<String> steps;
 
     Script(String... steps) throws IOException {
@@ -55,13 +56,14 @@ class RetriesTest {
       }
     }
 
-    private static String readKey(Socket socket) throws IOException {
+    private String readKey(Socket socket) throws IOException {
       BufferedReader reader = new BufferedReader(new InputStreamReader(socket.getInputStream()));
       String key = "";
       int length = 0;
       for (String line = reader.readLine(); line != null && !line.isEmpty(); line = reader.readLine()) {
         String[] header = line.split(": ", 2);
         if (header[0].equalsIgnoreCase("idempotency-key")) key = header[1];
+        if (header[0].equalsIgnoreCase("millstream-acknowledge")) acknowledgements.add(header[1]);
         if (header[0].equalsIgnoreCase("content-length")) length = Integer.parseInt(header[1]);
       }
       for (int at = 0; at < length; at++) reader.read();
@@ -69,7 +71,11 @@ class RetriesTest {
     }
 
     Millstream client() {
-      return Millstream.builder().url("http://127.0.0.1:" + server.getLocalPort()).retries(QUICK).build();
+      return builder().build();
+    }
+
+    Millstream.Builder builder() {
+      return Millstream.builder().url("http://127.0.0.1:" + server.getLocalPort()).retries(QUICK);
     }
 
     @Override
@@ -81,6 +87,19 @@ class RetriesTest {
   private static String answer(int status, String body) {
     return "HTTP/1.1 " + status + " X\r\nContent-Type: application/json\r\nConnection: close\r\nContent-Length: "
         + body.length() + "\r\n\r\n" + body;
+  }
+
+  @Test
+  void primaryAcknowledgementIsRequestedByWhoWantsIt() throws Exception {
+    try (Script script = new Script(answer(200, SENT));
+        Millstream client = script.client();
+        Millstream sooner = script.builder().primaryAcknowledgement().build()) {
+      client.queue("orders").send("hello");
+      assertEquals(List.of(), script.acknowledgements);
+
+      sooner.queue("orders").send("hello");
+      assertEquals(List.of("primary"), script.acknowledgements);
+    }
   }
 
   @Test
