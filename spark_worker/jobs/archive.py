@@ -13,7 +13,7 @@ import uvloop
 from spark_worker.jobs.spark_tasks import run_tasks, task_count
 from spark_worker.runtime.fault_points import fault
 from spark_worker.runtime.job_context import JobContext
-from spark_worker.settings import storage_of_task
+from spark_worker.settings import TaskSettings
 from storage.copy_task_bootstrap import open_copy_task
 from storage.domain.archive import CopyResult, LogRange
 from storage.settings import StorageSettings
@@ -34,7 +34,9 @@ def archive(work: JobContext) -> Mapping[str, Any]:
     spec, planner = work.spec(ArchiveSpec), work.storage.archive_planner
     ranges = work.call(planner.due(work.job.namespace, lane=spec.lane, stream=spec.stream))
     tasks = task_count(len(ranges), sum(log.next - log.first for log in ranges))
-    copied = [_copied.decode(progress) for progress in run_tasks(work, ranges, _copy_ranges, tasks)]
+    settings = TaskSettings(work.settings.storage, postgres=False)
+    results = run_tasks(work, settings, ranges, _copy_ranges, tasks)
+    copied = [_copied.decode(result) for result in results]
     fault("archive.copied")
     work.check()
     progress = work.call(work.storage.archive_committer.commit(work.claim, copied))
@@ -42,9 +44,9 @@ def archive(work: JobContext) -> Mapping[str, Any]:
     return progress
 
 
-def _copy_ranges(items: Iterable[bytes]) -> list[bytes]:
+def _copy_ranges(settings: TaskSettings, items: Iterable[bytes]) -> list[bytes]:
     """Copy these ranges, in a Spark task."""
-    copied = uvloop.run(_copy(storage_of_task(), [_ranges.decode(item) for item in items]))
+    copied = uvloop.run(_copy(settings.storage(), [_ranges.decode(item) for item in items]))
     fault("archive.in_task")
     return [msgspec.json.encode(result) for result in copied]
 

@@ -12,7 +12,7 @@ import msgspec
 from spark_worker.jobs.spark_tasks import run_tasks, task_count
 from spark_worker.runtime.fault_points import fault
 from spark_worker.runtime.job_context import JobContext
-from spark_worker.settings import storage_of_task
+from spark_worker.settings import TaskSettings
 from storage.archive.compact_task import compact_files
 from storage.domain.archive import ArchivedFile
 from storage.parquet.object_store import open_root
@@ -25,7 +25,9 @@ def compact(work: JobContext) -> Mapping[str, Any]:
     """Compact each run of small adjacent files into one, and commit them."""
     runs = work.call(work.storage.archive_planner.to_compact(work.job.namespace))
     tasks = task_count(len(runs), sum(file.records for run in runs for file in run))
-    joined = [_joined.decode(progress) for progress in run_tasks(work, runs, _compact_runs, tasks)]
+    settings = TaskSettings(work.settings.storage, redis=False, postgres=False)
+    results = run_tasks(work, settings, runs, _compact_runs, tasks)
+    joined = [_joined.decode(result) for result in results]
     fault("compact.joined")
     work.check()
     by_place = {(file.stream_id, file.shard, file.first_offset): file for file in joined}
@@ -35,9 +37,9 @@ def compact(work: JobContext) -> Mapping[str, Any]:
     return progress
 
 
-def _compact_runs(items: Iterable[bytes]) -> list[bytes]:
+def _compact_runs(settings: TaskSettings, items: Iterable[bytes]) -> list[bytes]:
     """Join these runs of files, whose paths begin with their namespace, in a Spark task."""
-    root = open_root(storage_of_task().archive_url or "")
+    root = open_root(settings.storage().archive_url or "")
     runs = [_runs.decode(item) for item in items]
     joined = [compact_files(root, run[0].path.split("/", 1)[0], run) for run in runs]
     return [msgspec.json.encode(file) for file in joined]

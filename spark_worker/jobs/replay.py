@@ -14,12 +14,13 @@ long jobs; small ones run beside them.
 """
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, Protocol
 
 import msgspec
 
+from spark_worker.jobs import spark_tasks
 from spark_worker.jobs.replay_sender import SendParts, TaskEnd, send_parts
 from spark_worker.runtime.fault_points import fault
 from spark_worker.runtime.job_context import (
@@ -29,7 +30,7 @@ from spark_worker.runtime.job_context import (
     StopReason,
     TransientFailure,
 )
-from spark_worker.settings import storage_of_task
+from spark_worker.settings import TaskSettings
 from storage.bootstrap import open_storage
 from storage.domain import limits
 from storage.domain.clock import SystemClock
@@ -45,6 +46,7 @@ from storage.domain.replays.replay import (
     records_to_read,
     waves,
 )
+from storage.settings import StorageSettings
 
 _TASK_CONNECTIONS = 2  # to Postgres: one saves, one looks
 _WAIT_S = 0.2
@@ -196,22 +198,23 @@ def _on_spark(work: JobContext, task: SendParts, *, has_one_writer: bool) -> Seq
     context, parts = work.spark.sparkContext, task.parts
     hands = 1 if has_one_writer else min(len(parts), context.defaultParallelism)
     tasks = [msgspec.structs.replace(task, parts=tuple(parts[nth::hands])) for nth in range(hands)]
-    encoded = [msgspec.json.encode(one) for one in tasks]
+    settings = TaskSettings(work.settings.storage)
     try:
-        ended = context.parallelize(encoded, len(encoded)).map(_task).collect()
+        ended = spark_tasks.run_tasks(work, settings, tasks, _send_in_task, hands)
     except Exception:
         work.check()  # raises Stopped if the tasks failed because they were stopped
         raise
     return [msgspec.json.decode(one, type=TaskEnd) for one in ended]
 
 
-def _task(encoded: bytes) -> bytes:
-    """Run a task in a Spark process, with its own event loop and clients."""
-    return msgspec.json.encode(asyncio.run(_sent(msgspec.json.decode(encoded, type=SendParts))))
+def _send_in_task(settings: TaskSettings, items: Iterable[bytes]) -> list[bytes]:
+    """Send parts in a Spark process, with its own event loop and clients."""
+    storage = settings.storage().model_copy(update={"postgres_connections_max": _TASK_CONNECTIONS})
+    tasks = [msgspec.json.decode(item, type=SendParts) for item in items]
+    return [msgspec.json.encode(asyncio.run(_send(storage, task))) for task in tasks]
 
 
-async def _sent(task: SendParts) -> TaskEnd:
-    settings = storage_of_task().model_copy(update={"postgres_connections_max": _TASK_CONNECTIONS})
+async def _send(settings: StorageSettings, task: SendParts) -> TaskEnd:
     try:
         async with open_storage(settings) as storage:
             return await send_parts(storage, task)

@@ -1,11 +1,13 @@
 """Spark tasks over JSON items: spread a job's items, collect the results."""
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import TypeVar
 
 import msgspec
 
 from spark_worker.runtime.job_context import JobContext
+from spark_worker.settings import TaskSettings
 from storage.domain import limits
 
 Item = TypeVar("Item")
@@ -21,12 +23,17 @@ def task_count(items: int, records: int) -> int:
 
 def run_tasks(
     work: JobContext,
+    settings: TaskSettings,
     items: Sequence[Item],
-    task: Callable[[Iterable[bytes]], list[bytes]],
+    task: Callable[[TaskSettings, Iterable[bytes]], list[bytes]],
     tasks: int,
 ) -> list[bytes]:
-    """Run a task over all items on Spark, both as JSON; return the results, in any order."""
+    """Run a task over all items on Spark, both as JSON; return the results, in any order.
+
+    `settings` travel with the task's function: executors need no environment, and Spark shows functions by name only.
+    """
     if not items:
         return []
     encoded = [msgspec.json.encode(item) for item in items]
-    return work.spark.sparkContext.parallelize(encoded, tasks).mapPartitions(task).collect()
+    rows = work.spark.sparkContext.parallelize(encoded, tasks)
+    return rows.mapPartitions(partial(task, settings)).collect()

@@ -104,16 +104,25 @@ class Jvm:
 
 
 def spark_command(
-    java: Java, spark_home: Path, options: Mapping[str, str], environment: Mapping[str, str]
+    java: Java, spark_home: Path, options_file: Path, environment: Mapping[str, str]
 ) -> list[str]:
     """Return the command line of a JVM with a gateway, from Spark's launcher.
 
+    Options are in a file, since some of a site's are secrets, and everybody may read command lines.
+
     Raises SparkFailed.
     """
-    words = [word for name, value in options.items() for word in ("--conf", f"{name}={value}")]
     classes = ("-cp", f"{spark_home}/jars/*")
     done = subprocess.run(  # noqa: S603
-        [java.binary, "-Xmx128m", *classes, *_LAUNCHER, *words, "pyspark-shell"],
+        [
+            java.binary,
+            "-Xmx128m",
+            *classes,
+            *_LAUNCHER,
+            "--properties-file",
+            options_file,
+            "pyspark-shell",
+        ],
         capture_output=True,
         env={**environment, "SPARK_SCALA_VERSION": _scala_version(spark_home)},
         timeout=_LAUNCH_S,

@@ -3,7 +3,6 @@
 import asyncio
 import logging
 import os
-import re
 import shutil
 import sys
 import tempfile
@@ -13,22 +12,16 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import spark_worker
 from spark_worker.runtime import class_archive
 from spark_worker.runtime.java import find_java
 from spark_worker.runtime.jvm import END_S, Jvm, Launch, SparkFailed, spark_command
-from spark_worker.settings import WorkerSettings, gateway_environment, write_task_settings
-from storage.settings import StorageSettings
+from spark_worker.runtime.spark_options import options, python_of_executors, write_options
+from spark_worker.settings import WorkerSettings, gateway_environment
 
 if TYPE_CHECKING:
     from pyspark import SparkContext
     from pyspark.sql import SparkSession
 
-_LOG4J = Path(spark_worker.__file__).with_name("log4j2.properties")
-_SHUFFLE_PARTITIONS = 8
-_ARROW_BATCH_RECORDS = 5_000
-_TASK_DAEMON = "spark_worker.runtime.task_daemon"
-_LOCAL_MASTER = re.compile(r"local(?:\[(\*|\d+)\])?")
 _FOLDER = "millstream-spark-"  # then the process id, and a random suffix
 
 
@@ -59,10 +52,6 @@ class Session:
     def jvm_pid(self) -> int:
         return self._jvm.pid
 
-    def write_task_settings(self, storage: StorageSettings) -> None:
-        """Set the stores that tasks use from now on."""
-        write_task_settings(_task_file(self._folder), storage)
-
     def cancel(self, group: str) -> None:
         """Cancel the Spark jobs of a group, those that run and those still to come."""
         with suppress(Exception):  # a JVM that does not answer runs no jobs
@@ -90,7 +79,8 @@ async def open_session(
         launch = await asyncio.to_thread(_launch, settings, folder, class_options)
         jvm = Jvm(launch)  # here, not in a thread that may end: see its docstring
         try:
-            spark = await asyncio.to_thread(_connect, jvm)
+            python = python_of_executors(settings, sys.executable)
+            spark = await asyncio.to_thread(_connect, jvm, python)
         except BaseException:
             jvm.kill()
             raise
@@ -140,23 +130,16 @@ def _runs(pid: int) -> bool:
 
 def _launch(settings: WorkerSettings, folder: Path, class_options: Sequence[str]) -> Launch:
     java, spark_home = find_java(), _spark_home()
-    write_task_settings(_task_file(folder), settings.storage)
-    environment = settings.environment_of_spark(java.home, spark_home, _task_file(folder))
-    command = spark_command(java, spark_home, options(settings, folder, class_options), environment)
-    if _is_local(settings):
+    environment = settings.environment_of_spark(java.home, spark_home)
+    options_file = folder / "spark.conf"
+    write_options(options_file, options(settings, folder, class_options))
+    command = spark_command(java, spark_home, options_file, environment)
+    if not settings.has_cluster:
         # With it, Python processes load PySpark from a zip, and compile each module at every start.
         del environment["SPARK_HOME"]
     gateway_file = folder / "gateway"
     environment["_PYSPARK_DRIVER_CONN_INFO_PATH"] = str(gateway_file)
     return Launch(command, environment, gateway_file, settings.log)
-
-
-def _is_local(settings: WorkerSettings) -> bool:
-    return settings.spark_master.startswith("local")
-
-
-def _task_file(folder: Path) -> Path:
-    return folder / "task.json"
 
 
 def _spark_home() -> Path:
@@ -168,70 +151,7 @@ def _spark_home() -> Path:
     return Path(module_spec.origin).parent
 
 
-def options(
-    settings: WorkerSettings, folder: Path, class_options: Sequence[str] = ()
-) -> dict[str, str]:
-    """Return Spark's options.
-
-    A cluster decides about its executors itself; the driver is always here.
-    """
-    java_options = [
-        f"-Djava.io.tmpdir={folder}",
-        f"-Dlog4j2.configurationFile={_LOG4J.as_uri()}",
-        "-Duser.timezone=UTC",
-        "-XX:+ExitOnOutOfMemoryError",
-        "-XX:+UseSerialGC",  # the JVM passes Arrow data on, and does little else
-        *class_options,
-    ]
-    here = {
-        "spark.driver.host": "127.0.0.1",
-        "spark.driver.bindAddress": "127.0.0.1",
-        "spark.python.daemon.module": _TASK_DAEMON,
-    }
-    master, parallelism = local_slots(settings)
-    return {
-        "spark.master": master,
-        **parallelism,
-        "spark.app.name": "millstream",
-        "spark.submit.deployMode": "client",
-        "spark.driver.memory": f"{settings.spark_memory_mb}m",
-        "spark.driver.extraJavaOptions": " ".join(map(_quoted, java_options)),
-        "spark.local.dir": str(folder),
-        "spark.sql.warehouse.dir": str(folder / "warehouse"),
-        "spark.ui.enabled": "false",
-        "spark.ui.showConsoleProgress": "false",
-        "spark.scheduler.mode": "FAIR",  # a long replay does not delay the archive
-        "spark.speculation": "false",
-        "spark.python.worker.reuse": "true",
-        "spark.sql.session.timeZone": "UTC",
-        "spark.sql.shuffle.partitions": str(_SHUFFLE_PARTITIONS),
-        "spark.sql.execution.arrow.pyspark.enabled": "true",
-        "spark.sql.execution.arrow.maxRecordsPerBatch": str(_ARROW_BATCH_RECORDS),
-        "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
-        **(here if _is_local(settings) else {}),
-    }
-
-
-def local_slots(settings: WorkerSettings) -> tuple[str, dict[str, str]]:
-    """Return a local master with task slots for all jobs, and the parallelism of one of them.
-
-    The tasks of a replay last as long as it does: with a slot per core, two would leave none to the archive.
-    """
-    named = _LOCAL_MASTER.fullmatch(settings.spark_master)
-    if named is None:
-        return settings.spark_master, {}
-    tasks = len(os.sched_getaffinity(0)) if named[1] == "*" else int(named[1] or 1)
-    slots = tasks * (settings.jobs_at_once + 1)
-    return f"local[{slots}]", {"spark.default.parallelism": str(tasks)}
-
-
-def _quoted(word: str) -> str:
-    """Quote one option for Spark's launcher: a folder's name may have spaces and quotes."""
-    escaped = word.replace("\\", "\\\\").replace('"', '\\"')
-    return f'"{escaped}"'
-
-
-def _connect(jvm: Jvm) -> "SparkSession":
+def _connect(jvm: Jvm, python: str) -> "SparkSession":
     from pyspark import SparkContext
     from pyspark.java_gateway import launch_gateway
     from pyspark.sql import SparkSession
@@ -243,7 +163,7 @@ def _connect(jvm: Jvm) -> "SparkSession":
         with gateway_environment(port, secret):
             SparkContext._ensure_initialized(gateway=launch_gateway())  # type: ignore[no-untyped-call]
         spark = SparkSession.builder.getOrCreate()
-        spark.sparkContext.pythonExec = sys.executable  # this environment's, not the first on PATH
+        spark.sparkContext.pythonExec = python  # not the first on PATH
         _quieten(spark.sparkContext)
         return spark
     except Exception as error:

@@ -27,7 +27,6 @@ class SparkOfTheRun:
                 self.close()
                 self._session = await open_session(worker_settings(storage))
                 self.started += 1
-            self._session.write_task_settings(storage)
             return Lent(self._session)
 
         return lend

@@ -3,25 +3,16 @@
 import asyncio
 import logging
 import os
-import shlex
 import socket
 import subprocess
 import threading
-from pathlib import Path
 from typing import Any, cast
 
 import pytest
 from py4j.java_gateway import GatewayClient  # type: ignore[import-untyped]
 
-from spark_worker.runtime import task_daemon
 from spark_worker.runtime.session_pool import SessionPool
-from spark_worker.runtime.spark_session import Session, options, quieten_py4j, sweep_scratch
-from spark_worker.settings import WorkerSettings, storage_of_task, write_task_settings
-from storage.settings import StorageSettings
-
-STORES = StorageSettings(
-    redis_url="redis://:secret@one", database_url="postgresql://me:secret@two", archive_url="s3://b"
-)
+from spark_worker.runtime.spark_session import Session, quieten_py4j, sweep_scratch
 
 
 class FakeSession:
@@ -125,56 +116,6 @@ def test_scratch_of_dead_processes_is_removed(scratch, tmp_path, monkeypatch):
     sweep_scratch(tmp_path / scratch)
 
     assert sorted(place.iterdir()) == sorted([mine, others])
-
-
-def test_spark_options_contain_no_secret():
-    printed_options = options(WorkerSettings(storage=STORES), Path("/scratch"))
-
-    assert "secret" not in repr(printed_options)
-    assert printed_options["spark.sql.session.timeZone"] == "UTC"
-
-
-def test_scratch_path_may_contain_any_characters():
-    printed_options = options(WorkerSettings(storage=STORES), Path("""/my data/it's "ä" \\ #1"""))
-
-    [where, *others] = shlex.split(printed_options["spark.driver.extraJavaOptions"])
-    assert where == """-Djava.io.tmpdir=/my data/it's "ä" \\ #1"""
-    assert all(one.startswith("-") for one in others)
-
-
-def test_spark_binds_to_loopback_in_local_mode():
-    here = options(WorkerSettings(storage=STORES, spark_master="local[2]"), Path("/scratch"))
-    there = options(WorkerSettings(storage=STORES, spark_master="spark://h:7077"), Path("/scratch"))
-
-    assert here["spark.driver.bindAddress"] == "127.0.0.1"
-    assert "spark.driver.bindAddress" not in there
-
-
-def test_cluster_keeps_its_daemon_of_tasks():
-    here = options(WorkerSettings(storage=STORES, spark_master="local[2]"), Path("/scratch"))
-    there = options(WorkerSettings(storage=STORES, spark_master="spark://h:7077"), Path("/scratch"))
-
-    assert here["spark.python.daemon.module"] == task_daemon.__name__
-    assert "spark.python.daemon.module" not in there
-
-
-def test_tasks_read_storage_settings_from_private_file(tmp_path, monkeypatch):
-    file = tmp_path / "task.json"
-    monkeypatch.setenv("MILLSTREAM_TASK_FILE", str(file))
-
-    write_task_settings(file, STORES)
-
-    assert storage_of_task() == STORES
-    assert file.stat().st_mode & 0o777 == 0o600
-
-
-def test_remote_tasks_read_storage_settings_from_environment(monkeypatch):
-    monkeypatch.delenv("MILLSTREAM_TASK_FILE", raising=False)
-    monkeypatch.setenv("REDIS_URL", STORES.redis_url)
-    monkeypatch.setenv("DATABASE_URL", STORES.database_url)
-    monkeypatch.setenv("MILLSTREAM_ARCHIVE_URL", "s3://b")
-
-    assert storage_of_task() == STORES
 
 
 def test_py4j_errors_of_ended_jvm_are_not_logged(caplog):
