@@ -190,15 +190,20 @@ class Jobs:
         )
 
     async def release(
-        self, claim: JobLease, progress: Mapping[str, Any] | None = None, wait_ms: int = 0
+        self,
+        claim: JobLease,
+        progress: Mapping[str, Any] | None = None,
+        wait_ms: int = 0,
+        failure: str = "",
     ) -> JobState:
         """Stop before the end: the job is paused, cancelled, or queued again.
 
-        Paused or cancelled if its owner requested that; otherwise it is started again after `wait_ms`. Returns its state, as
+        Paused or cancelled if its owner requested that; otherwise it is started again after `wait_ms`. `failure` is why, if
+        something failed that is not the job: it counts no attempt. Returns its state, as
         `finish` does. Raises LeaseLost.
         """
         return await self._rows.end_attempt(
-            claim, progress, lambda job: rules.waiting(job, wait_ms)
+            claim, progress, lambda job: rules.waiting(job, wait_ms, failure)
         )
 
     async def fail(

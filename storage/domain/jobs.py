@@ -67,7 +67,8 @@ class WaitReason(StrEnum):
 
     worker: no worker runs. capacity: the workers have no free place. readers: a replay's target has a backlog larger than its
     `lag_records_max`. target: the target accepts nothing. pace: the next record is due later, at the replay's speed.
-    spark: the job's worker starts Spark, for its first job, or Spark is not installed yet.
+    spark: the job's worker starts Spark, for its first job, or Spark is not installed yet. executors: the Spark cluster runs
+    none that can do the job; `failure` says why.
     """
 
     WORKER = "worker"
@@ -76,6 +77,7 @@ class WaitReason(StrEnum):
     TARGET = "target"
     PACE = "pace"
     SPARK = "spark"
+    EXECUTORS = "executors"
 
 
 class JobLease(msgspec.Struct, frozen=True):
@@ -243,9 +245,14 @@ def released(job: Job) -> Outcome:
     )
 
 
-def waiting(job: Job, wait_ms: int) -> Outcome:
-    """Return the outcome of an attempt that gave its place back, to continue after `wait_ms`."""
+def waiting(job: Job, wait_ms: int, failure: str = "") -> Outcome:
+    """Return the outcome of an attempt that gave its place back, to continue after `wait_ms`.
+
+    `failure` is why, if something failed that is not the job.
+    """
     outcome = released(job)
+    if failure:
+        outcome = replace(outcome, failure=failure)
     return outcome if outcome.state is not JobState.QUEUED else replace(outcome, wait_ms=wait_ms)
 
 

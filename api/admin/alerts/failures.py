@@ -8,7 +8,7 @@ from api.admin import display_formats
 from api.admin.alerts.alert import Alert, AlertCandidate, AlertInputs
 from storage.domain.alerts.kinds import AlertKind, AlertSubject
 from storage.domain.alerts.rank import Finding
-from storage.domain.jobs import Job
+from storage.domain.jobs import WAITING_FOR, Job, WaitReason
 from storage.domain.timeseries.history import StateStart
 from storage.domain.webhooks import SourceKind, Webhook
 
@@ -68,12 +68,21 @@ def _describe_webhook(webhook: Webhook, finding: Finding) -> Alert:
 
 def job_alerts(inputs: AlertInputs) -> Iterator[AlertCandidate]:
     """Yield the alerts of jobs that no worker runs, and of failed ones by subject."""
-    if unserved := inputs.unserved_jobs:
-        subject = AlertSubject(AlertKind.JOBS_UNSERVED, "workers")
+    for needed, unserved in _by_need(inputs.unserved_jobs).items():
+        subject = AlertSubject(AlertKind.JOBS_UNSERVED, needed)
         yield AlertCandidate(Finding(subject), partial(_describe_unserved, unserved))
     for name, jobs in _by_subject(inputs.failed_jobs).items():
         subject = AlertSubject(AlertKind.JOB_FAILED, name)
         yield AlertCandidate(Finding(subject), partial(_describe_failed, jobs))
+
+
+def _by_need(jobs: Iterable[Job]) -> dict[str, list[Job]]:
+    """Return jobs by what they need: a worker, or executors of the Spark cluster."""
+    of_need = defaultdict(list)
+    for job in jobs:
+        needs_executors = job.progress.get(WAITING_FOR) == WaitReason.EXECUTORS
+        of_need["executors" if needs_executors else "workers"].append(job)
+    return of_need
 
 
 def _by_subject(jobs: Iterable[Job]) -> dict[str, list[Job]]:
@@ -84,10 +93,14 @@ def _by_subject(jobs: Iterable[Job]) -> dict[str, list[Job]]:
 
 
 def _describe_unserved(jobs: Sequence[Job], finding: Finding) -> Alert:
+    title, detail = "a worker", "No worker is running; millstream worker starts one."
+    if finding.subject.object == "executors":
+        newest = max(jobs, key=lambda job: job.run_after_ms)
+        title, detail = "executors of the Spark cluster", newest.failure[:_CHARACTERS_MAX]
     return Alert(
         finding=finding,
-        title=f"{display_formats.plural(len(jobs), 'job')} waiting for a worker",
-        detail="No worker is running; millstream worker starts one.",
+        title=f"{display_formats.plural(len(jobs), 'job')} waiting for {title}",
+        detail=detail,
         path="/ui/system/jobs",
         parameters={"state": "queued"},
         start=StateStart(min(job.run_after_ms for job in jobs)),

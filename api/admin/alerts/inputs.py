@@ -229,8 +229,11 @@ def _unserved(queued: Sequence[Job], processes: Sequence[ProcessSeen], now_ms: i
     return [
         job
         for job in queued
-        if reasons[job.job_id] is WaitReason.WORKER
-        and now_ms - job.run_after_ms > limits.JOB_CAPACITY_NOTED_MS
+        if reasons[job.job_id] is WaitReason.EXECUTORS
+        or (
+            reasons[job.job_id] is WaitReason.WORKER
+            and now_ms - job.run_after_ms > limits.JOB_CAPACITY_NOTED_MS
+        )
     ]
 
 

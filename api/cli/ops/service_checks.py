@@ -54,6 +54,9 @@ def examine_service(cli: Terminal) -> Iterator[Diagnostic]:
     yield from _checked(
         "processes", lambda: _processes(cli.call("processes.list_processes")["items"])
     )
+    yield from _checked(
+        "jobs", lambda: [_jobs(cli.call("jobs.list_jobs", state="queued")["items"])]
+    )
 
 
 def _unreachable(url: str, reason: str) -> Diagnostic:
@@ -141,6 +144,16 @@ def _key(identity: Row) -> Diagnostic:
     scope = "all namespaces" if identity["all_namespaces"] else identity["namespace"]
     detail = f"{identity['name']} in {scope}{until}: {', '.join(actions) or 'no permissions'}"
     return Diagnostic("key", True if is_lasting else None, detail, "Run `millstream key rotate`.")
+
+
+def _jobs(queued: list[dict[str, Any]]) -> Diagnostic:
+    """Check that no job waits for a Spark cluster that cannot run it."""
+    waiting = [job for job in queued if job["waiting_for"] == "executors"]
+    if not waiting:
+        return Diagnostic("jobs", True, f"{len(queued)} queued")
+    hint = "See docs/how-to/spark-cluster.md and the log of the worker."
+    detail = f"{len(waiting)} wait for executors of the Spark cluster: {waiting[0]['failure']}"
+    return Diagnostic("jobs", False, detail, hint)
 
 
 def _processes(processes: list[Row]) -> list[Diagnostic]:

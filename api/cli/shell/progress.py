@@ -38,6 +38,7 @@ WAITING_FOR = {
     "readers": "waiting for the target's readers, whose backlog is above `lag_records_max`",
     "target": "waiting for the target, which accepts nothing now",
     "pace": "waiting until the next record is due",
+    "executors": "waiting for executors of the Spark cluster; the job's failure says why",
     "spark": "waiting for Spark, which takes up to a minute or two to start; later jobs start at once",
 }
 """Notice for each reason why a job waits."""

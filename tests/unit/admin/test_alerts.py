@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -23,7 +24,7 @@ from storage.domain import limits
 from storage.domain.alerts.kinds import AlertKind, AlertSubject
 from storage.domain.alerts.mutes import AlertMute
 from storage.domain.groups.group import Group, GroupKind, GroupSpec
-from storage.domain.jobs import Job, JobKind, JobState, RequestedState
+from storage.domain.jobs import WAITING_FOR, Job, JobKind, JobState, RequestedState
 from storage.domain.names import GroupName, SourceName, StreamName, WebhookName
 from storage.domain.presence import FailingObject, ProcessRole, ProcessSeen
 from storage.domain.queues.policies import QueueCaps
@@ -536,6 +537,19 @@ def test_waiting_events_have_reason_and_size():
     assert paused.detail == "2 events wait for the target, 2.0 KiB. It is paused."
     assert (failing.target, paused.target) == ("", "paused")
     assert failing.start == StateStart(7)
+
+
+def test_jobs_without_executors_have_the_reason():
+    waiting = msgspec.structs.replace(
+        job(1, 0), progress={WAITING_FOR: "executors"}, failure="no free cores"
+    )
+
+    alerts = alerts_for(unserved_jobs=[waiting, job(2, 0)])
+
+    assert {alert.title: alert.detail for alert in alerts} == {
+        "1 job waiting for executors of the Spark cluster": "no free cores",
+        "1 job waiting for a worker": "No worker is running; millstream worker starts one.",
+    }
 
 
 def test_jobs_without_worker_are_reported_once():

@@ -7232,9 +7232,10 @@ export type TruncatedOut = {
  *
  * worker: no worker runs. capacity: the workers have no free place. readers: a replay's target has a backlog larger than its
  * `lag_records_max`. target: the target accepts nothing. pace: the next record is due later, at the replay's speed.
- * spark: the job's worker starts Spark, for its first job, or Spark is not installed yet.
+ * spark: the job's worker starts Spark, for its first job, or Spark is not installed yet. executors: the Spark cluster runs
+ * none that can do the job; `failure` says why.
  */
-export type WaitReason = 'worker' | 'capacity' | 'readers' | 'target' | 'pace' | 'spark';
+export type WaitReason = 'worker' | 'capacity' | 'readers' | 'target' | 'pace' | 'spark' | 'executors';
 
 /**
  * WebhookChanged

@@ -3,6 +3,7 @@ from enum import StrEnum
 
 class WaitReason(StrEnum):
     CAPACITY = "capacity"
+    EXECUTORS = "executors"
     PACE = "pace"
     READERS = "readers"
     SPARK = "spark"
