@@ -222,6 +222,12 @@ NOUNS: tuple[NounDeclaration, ...] = (
         commands=("store:store",),
     ),
     NounDeclaration(
+        "spark",
+        "spark",
+        help="Executors of a Spark cluster.",
+        commands=("spark:spark",),
+    ),
+    NounDeclaration(
         "namespace",
         "namespaces",
         tag="Tenants and their quotas.",
