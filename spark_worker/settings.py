@@ -14,6 +14,7 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from storage.domain import limits
 from storage.settings import StorageSettings
 
 _FAULT = "MILLSTREAM_FAULT"
@@ -25,12 +26,18 @@ _NOT_INHERITED = (
 _OWN_PREFIX = "MILLSTREAM_"
 
 
+def has_cluster(master: str) -> bool:
+    """Return whether a master starts executors on other machines than the driver's."""
+    return not master.startswith("local")
+
+
 class WorkerSettings(BaseModel):
     """The stores, and Spark: its master, and the resources it may use.
 
     `spark_conf` are the site's options of Spark; `spark_environment` is the address of the Python environment that executors
     unpack, if it is not installed there. `scratch` is the directory for its temporary files, below a folder for each session; `log` is the file that the JVM
-    writes to, or this process's standard error. `jobs_at_once`: of long replays, and as many of all other jobs. With
+    writes to, or this process's standard error. `executors_wait_ms`: how
+    long a cluster may have no executor. `jobs_at_once`: of long replays, and as many of all other jobs. With
     `awaits_spark` a worker starts before Spark is installed, and runs small replays until then.
     """
 
@@ -46,11 +53,12 @@ class WorkerSettings(BaseModel):
     jobs_at_once: int = 2
     awaits_spark: bool = False
     jobs_per_session: int = 500
+    executors_wait_ms: int = limits.SPARK_EXECUTORS_WAIT_MS
 
     @property
     def has_cluster(self) -> bool:
         """Return whether executors run on other machines than the driver."""
-        return not self.spark_master.startswith("local")
+        return has_cluster(self.spark_master)
 
     def environment_of_spark(self, java_home: Path, spark_home: Path) -> dict[str, str]:
         """Return the environment of the JVM, and so of every task on this machine."""
@@ -69,7 +77,7 @@ class WorkerSettings(BaseModel):
 
 
 def _is_inherited(name: str) -> bool:
-    """Return whether the JVM gets a variable of the worker: none of those that may have a secret."""
+    """Return whether the JVM gets a variable of the worker: none that may contain a secret."""
     return name == _FAULT or not (name in _NOT_INHERITED or name.startswith(_OWN_PREFIX))
 
 
@@ -88,8 +96,8 @@ class TaskSettings:
     def __init__(
         self, storage: StorageSettings, *, redis: bool = True, postgres: bool = True
     ) -> None:
-        kept = {"redis_url": redis, "database_url": postgres}
-        blank = {name: "" for name, is_needed in kept.items() if not is_needed}
+        needs = {"redis_url": redis, "database_url": postgres}
+        blank = {name: "" for name, is_needed in needs.items() if not is_needed}
         needed = storage.model_copy(update={**blank, "webhook_allow": ()})
         self._encoded = needed.model_dump_json(exclude={"secret_keys"})
 

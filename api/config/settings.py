@@ -145,6 +145,11 @@ class Settings(BaseSettings):
         "`millstream up` uses a directory of its data by default; 'off' "
         "disables the archive.",
     )
+    archive_shared: bool = Field(
+        default=False,
+        description="The directory of a file:// archive is shared by the workers and all executors of the Spark "
+        "cluster. Not needed for s3://.",
+    )
     memory_mb: int | None = Field(
         default=None,
         ge=0,
@@ -165,6 +170,18 @@ class Settings(BaseSettings):
     )
     spark_master: str = Field(
         default="local[*]", description="Spark master: local[N], spark://host:port, k8s://…"
+    )
+    spark_conf_file: Path | None = Field(
+        default=None,
+        description="Options of Spark for this site, in the syntax of spark-defaults.conf: size of "
+        "executors, address and ports of the driver, security, event log. "
+        "docs/how-to/spark-cluster.md names those that cannot be set.",
+    )
+    spark_environment: str | None = Field(
+        default=None,
+        description="Address of a Python environment for the executors of a cluster, made by "
+        "`millstream spark pack`: a path or URL that they can read. If unset, Millstream has to be installed "
+        "there.",
     )
     spark_memory_mb: int = Field(
         default=1024, ge=512, description="Memory of the worker's Spark driver."

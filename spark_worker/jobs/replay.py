@@ -16,7 +16,7 @@ long jobs; small ones run beside them.
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 
@@ -31,7 +31,7 @@ from spark_worker.runtime.job_context import (
     TransientFailure,
 )
 from spark_worker.settings import TaskSettings
-from storage.bootstrap import open_storage
+from storage.bootstrap import Storage, open_storage
 from storage.domain import limits
 from storage.domain.clock import SystemClock
 from storage.domain.errors import MillstreamError
@@ -48,8 +48,12 @@ from storage.domain.replays.replay import (
 )
 from storage.settings import StorageSettings
 
+if TYPE_CHECKING:
+    from pyspark import SparkContext
+
 _TASK_CONNECTIONS = 2  # to Postgres: one saves, one looks
 _WAIT_S = 0.2
+_DYNAMIC = "spark.dynamicAllocation.enabled"
 
 
 def run(work: JobContext) -> Mapping[str, Any]:
@@ -95,8 +99,10 @@ def _send_all(
 
     Raises JobStopped.
     """
+    rhythm: ReplaySpeed | None = None
     while left := [part for part in _parts(work) if part.part in wave and not part.done]:
-        task = _task_of(work, spec, left)
+        rhythm = rhythm or _rhythm(work, spec, left)
+        task = _task_of(work, spec, left, rhythm)
         with work.background(_yield_when_idle(work, spec, task.rhythm)):
             ends = run_tasks(work, task, has_one_writer=_has_one_writer(spec))
         work.check()
@@ -109,6 +115,7 @@ def _send_all(
                 )
         if any(task_end.halted for task_end in ends):
             _wait_for_stop(work)
+            rhythm = None
 
 
 async def _wait_for_readers(work: JobContext, spec: ReplaySpec) -> None:
@@ -158,12 +165,14 @@ async def _reason(
     return (WaitReason.PACE, due_in_ms) if due_in_ms > work.limits.job_wait_ms else None
 
 
-def _task_of(work: JobContext, spec: ReplaySpec, left: Sequence[PartProgress]) -> SendParts:
+def _task_of(
+    work: JobContext, spec: ReplaySpec, left: Sequence[PartProgress], rhythm: ReplaySpeed | None
+) -> SendParts:
     """Return the task of sending what is left."""
     most = spec.request.max_records
     if most is not None:
         most -= sum(part.selected for part in _parts(work))
-    return SendParts(work.claim, tuple(part.part for part in left), _rhythm(work, spec, left), most)
+    return SendParts(work.claim, tuple(part.part for part in left), rhythm, most)
 
 
 def _has_one_writer(spec: ReplaySpec) -> bool:
@@ -194,9 +203,14 @@ def _in_process(work: JobContext, task: SendParts, *, has_one_writer: bool) -> S
 
 
 def _on_spark(work: JobContext, task: SendParts, *, has_one_writer: bool) -> Sequence[TaskEnd]:
-    """Send in Spark tasks, as many as Spark runs in parallel."""
+    """Send in Spark tasks, as many as Spark runs in parallel.
+
+    On a cluster a task gives its slot back after a while, since others may wait for it. Locally there are slots for all.
+    """
     context, parts = work.spark.sparkContext, task.parts
-    hands = 1 if has_one_writer else min(len(parts), context.defaultParallelism)
+    if work.settings.has_cluster:
+        task = msgspec.structs.replace(task, turn_ms=limits.REPLAY_TURN_MS)
+    hands = 1 if has_one_writer else min(len(parts), _slots(context))
     tasks = [msgspec.structs.replace(task, parts=tuple(parts[nth::hands])) for nth in range(hands)]
     settings = TaskSettings(work.settings.storage)
     try:
@@ -205,6 +219,13 @@ def _on_spark(work: JobContext, task: SendParts, *, has_one_writer: bool) -> Seq
         work.check()  # raises Stopped if the tasks failed because they were stopped
         raise
     return [msgspec.json.decode(one, type=TaskEnd) for one in ended]
+
+
+def _slots(context: "SparkContext") -> int:
+    """Return how many tasks Spark runs in parallel, with all executors it may request."""
+    if context.getConf().get(_DYNAMIC, "false") == "true":
+        return limits.REPLAY_TASKS_MAX
+    return int(context.defaultParallelism)
 
 
 def _send_in_task(settings: TaskSettings, items: Iterable[bytes]) -> list[bytes]:
@@ -217,9 +238,22 @@ def _send_in_task(settings: TaskSettings, items: Iterable[bytes]) -> list[bytes]
 async def _send(settings: StorageSettings, task: SendParts) -> TaskEnd:
     try:
         async with open_storage(settings) as storage:
-            return await send_parts(storage, task)
+            return await _take_turn(storage, task)
     except MillstreamError as error:
         return TaskEnd(failure=error.detail, retry=error.code.retryable)
+
+
+async def _take_turn(storage: Storage, task: SendParts) -> TaskEnd:
+    """Send until the task's turn is over, which is no request to stop."""
+    is_over = False
+
+    async def end_of_turn() -> None:
+        nonlocal is_over
+        await asyncio.sleep((task.turn_ms or limits.DAY_MS) / limits.SECOND_MS)
+        is_over = True
+
+    ended = await send_parts(storage, task, stop=end_of_turn)
+    return msgspec.structs.replace(ended, halted=ended.halted and not is_over)
 
 
 def _wait_for_stop(work: JobContext) -> None:

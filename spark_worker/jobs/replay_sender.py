@@ -42,13 +42,15 @@ _CLOCK = SystemClock()
 class SendParts(msgspec.Struct, frozen=True):
     """The parts of a replay that a task sends.
 
-    `records_max`: how many records it may select; then the parts are sent one after another.
+    `records_max`: how many records it may select; then the parts are sent one after another. `turn_ms`: for how long the task
+    may keep its slot.
     """
 
     claim: JobLease
     parts: tuple[str, ...]
     rhythm: ReplaySpeed | None = None
     records_max: int | None = None
+    turn_ms: int | None = None
 
 
 class TaskEnd(msgspec.Struct, frozen=True):
@@ -200,6 +202,9 @@ class _ReplaySender:
                 ahead = asyncio.create_task(self._next(lane))
                 selected += len(prepared.batch)
                 self._note(await self._send(prepared))
+        except Exception as error:
+            error.add_note(", ".join(f"part {part.part} at {part.position}" for part in parts))
+            raise
         finally:
             await end(ahead)
             if not ahead.cancelled():

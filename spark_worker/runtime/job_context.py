@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import msgspec
 
+from spark_worker.runtime.cluster import ExecutorsUnavailable
 from spark_worker.runtime.requirements import SparkRequirement
 from spark_worker.settings import WorkerSettings
 from storage.domain.errors import MillstreamError
@@ -117,6 +118,7 @@ class JobContext:
             name: value for name, value in job.progress.items() if name != WAITING_FOR
         }
         self.wait_ms = 0
+        self.failure = ""
         self._sparks = sparks
         self._loop = asyncio.get_running_loop()
         self._stop = threading.Event()
@@ -154,9 +156,16 @@ class JobContext:
         """
         self.check()
         self.used_spark = True
-        with self._waiting_for_spark():
-            spark = self.call(self._sparks.get())
+        try:
+            with self._waiting_for_spark():
+                spark = self.call(self._sparks.get())
+        except ExecutorsUnavailable as error:
+            self._requeue(WaitReason.EXECUTORS, str(error))
+            raise JobStopped from error
         spark.sparkContext.setJobGroup(self.group, f"{self.job.kind} {self.job.subject}", True)
+        # Pools share the slots; within one, a job would wait for those before it.
+        pool = f"{self.job.namespace}/{self.job.kind}"
+        spark.sparkContext.setLocalProperty("spark.scheduler.pool", pool)
         self.check()  # a job that is cancelled before it has begun would run
         return spark
 
@@ -185,7 +194,8 @@ class JobContext:
             self._has_long_slot = False
             self._long_slots.release()
 
-    def _requeue(self, reason: WaitReason) -> None:
+    def _requeue(self, reason: WaitReason, failure: str = "") -> None:
+        self.failure = failure
         self.call(self.yield_slot(reason, self.limits.job_wait_ms))
         self.check()
 
@@ -258,6 +268,13 @@ class JobContext:
         self.stop(StopReason.WAITING)
         if self.used_spark:
             await self._sparks.cancel(self.group)
+
+    def lose_executors(self, failure: str) -> None:
+        """Stop the attempt, whose Spark session is lost; it continues after a while with another."""
+        self.failure = failure
+        self.report({**self.progress, WAITING_FOR: WaitReason.EXECUTORS.value})
+        self.wait_ms = self.limits.job_wait_ms
+        self.stop(StopReason.WAITING)
 
     def stop(self, reason: StopReason) -> None:
         """Request the handler to stop, from the worker's event loop.

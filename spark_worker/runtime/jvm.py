@@ -67,6 +67,11 @@ class Jvm:
                 log.close()
 
     @property
+    def log(self) -> Path | None:
+        """The file that the JVM writes to, unless that is this process's standard error."""
+        return self._launch.log
+
+    @property
     def pid(self) -> int:
         return self._process.pid
 

@@ -19,6 +19,7 @@ from typing import Any
 
 import attrs
 
+from spark_worker.runtime.cluster import cause_of
 from spark_worker.runtime.job_context import (
     Handler,
     JobContext,
@@ -76,6 +77,7 @@ class Runner:
 
     def __attrs_post_init__(self) -> None:
         self._long_slots = threading.Semaphore(self._settings.jobs_at_once)
+        self._session_pool.on_lost = self._stop_work_of_lost_session
 
     async def run(self) -> None:
         """Run jobs until cancelled; then return unfinished ones, and end Spark."""
@@ -198,6 +200,11 @@ class Runner:
         if work.used_spark:
             await self._session_pool.cancel(work.group)
 
+    def _stop_work_of_lost_session(self, failure: str) -> None:
+        for work in self._contexts.values():
+            if work.used_spark:
+                work.lose_executors(failure)
+
     # The end of an attempt
 
     async def _report_outcome(self, work: JobContext, ended: "_Ended") -> JobState | None:
@@ -219,7 +226,7 @@ class Runner:
         if ended.error is None:
             return await jobs.finish(claim, progress=ended.progress or work.progress)
         if work.stopping:
-            return await jobs.release(claim, work.progress, work.wait_ms)
+            return await jobs.release(claim, work.progress, work.wait_ms, work.failure)
         failure, retry = self._describe(ended.error), _may_help(ended.error)
         state = await jobs.fail(claim, failure, retry=retry, progress=work.progress)
         facts = {**_facts(work), "state": state.value, "reason": failure}
@@ -231,13 +238,13 @@ class Runner:
             return error.detail
         if isinstance(error, PermanentFailure | TransientFailure):
             return str(error)
-        lines = str(error).strip().splitlines() or [""]
         ended = (
             ""
             if self._session_pool.jvm_pid is None or self._session_pool.running
             else "The JVM ended. "
         )
-        return f"{ended}{type(error).__name__}: {lines[0]}"
+        log = f" ({self._session_pool.log})" if self._session_pool.log else ""
+        return f"{ended}{cause_of(error)}{log}"
 
     # The worker's end
 

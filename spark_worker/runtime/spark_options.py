@@ -43,15 +43,18 @@ _REFUSED = {
 }
 """Options that a site cannot set, with the reason."""
 
-_SECRET_VARIABLE = re.compile(r"spark\.executorEnv\.(?:REDIS_URL|DATABASE_URL|MILLSTREAM_.*)")
+_SECRET_VARIABLE = re.compile(
+    r"spark\.executorEnv\.(?:REDIS_URL|DATABASE_URL|MILLSTREAM_(?!PYTHON$).*)"
+)
 
 
 def read_conf_file(path: Path) -> dict[str, str]:
-    """Return the options of a file in the syntax of `spark-defaults.conf`: a name and a value per line.
+    """Return the options of a file in the syntax of `spark-defaults.conf`.
 
+    Each line has a name and a value.
     Raises ValueError for an option that the worker needs otherwise, and for one that would show a secret; OSError.
     """
-    found: dict[str, str] = {}
+    site: dict[str, str] = {}
     for number, line in enumerate(path.read_text().splitlines(), 1):
         text = line.strip()
         if not text or text.startswith(("#", "!")):
@@ -66,8 +69,8 @@ def read_conf_file(path: Path) -> dict[str, str]:
             raise ValueError(
                 f"{path}, line {number}: {name} cannot be set: Spark would show it; tasks get their settings with each job"
             )
-        found[name] = value
-    return found
+        site[name] = value
+    return site
 
 
 def options(
@@ -86,7 +89,7 @@ def options(
         "-XX:+UseSerialGC",  # the JVM passes Arrow data on, and does little else
         *class_options,
     ]
-    words = [*map(_quoted, java_options), site.pop(_JAVA_OPTIONS, "")]
+    driver_options = [*map(_quoted, java_options), site.pop(_JAVA_OPTIONS, "")]
     master, parallelism = local_slots(settings)
     return {
         "spark.app.name": "millstream",
@@ -99,7 +102,7 @@ def options(
         "spark.master": master,
         "spark.submit.deployMode": "client",
         "spark.driver.memory": f"{settings.spark_memory_mb}m",
-        _JAVA_OPTIONS: " ".join(words).strip(),
+        _JAVA_OPTIONS: " ".join(driver_options).strip(),
         "spark.local.dir": str(folder),
         "spark.sql.warehouse.dir": str(folder / "warehouse"),
         "spark.scheduler.mode": "FAIR",  # a long replay does not delay the archive
@@ -117,7 +120,7 @@ _HERE = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.
 
 
 def _on_cluster(settings: WorkerSettings, site: dict[str, str]) -> dict[str, str]:
-    """Return options of executors: their Python is the packed environment, or what the site names."""
+    """Return options of executors: their Python is the packed environment, or the site's."""
     if settings.spark_environment is None:
         return {}
     archives = [f"{settings.spark_environment}#{_ENVIRONMENT}", site.pop(_ARCHIVES, "")]
@@ -134,7 +137,7 @@ def write_options(file: Path, chosen: Mapping[str, str]) -> None:
 
 
 def _escaped(value: str) -> str:
-    """Escape a value of a property: a leading space would be lost, and a backslash be an escape."""
+    """Escape a property's value: a leading space would be lost, a backslash be an escape."""
     escaped = value.replace("\\", "\\\\").replace("\n", "\\n").replace("\r", "\\r")
     return f"\\{escaped}" if escaped.startswith(" ") else escaped
 
@@ -159,7 +162,7 @@ def local_slots(settings: WorkerSettings) -> tuple[str, Mapping[str, str]]:
     return f"local[{slots}]", {"spark.default.parallelism": str(tasks)}
 
 
-def _quoted(word: str) -> str:
+def _quoted(option: str) -> str:
     """Quote one option for Spark's launcher: a folder's name may have spaces and quotes."""
-    escaped = word.replace("\\", "\\\\").replace('"', '\\"')
+    escaped = option.replace("\\", "\\\\").replace('"', '\\"')
     return f'"{escaped}"'

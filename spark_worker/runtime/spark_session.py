@@ -13,6 +13,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from spark_worker.runtime import class_archive
+from spark_worker.runtime.cluster import (
+    ExecutorAbsence,
+    ExecutorsUnavailable,
+    cause_of,
+    check_executors,
+)
 from spark_worker.runtime.java import find_java
 from spark_worker.runtime.jvm import END_S, Jvm, Launch, SparkFailed, spark_command
 from spark_worker.runtime.spark_options import options, python_of_executors, write_options
@@ -28,10 +34,16 @@ _FOLDER = "millstream-spark-"  # then the process id, and a random suffix
 class Session:
     """An open session; at most one in a process, since PySpark supports only one."""
 
-    def __init__(self, spark: "SparkSession", jvm: Jvm, folder: Path) -> None:
+    def __init__(
+        self, spark: "SparkSession", jvm: Jvm, folder: Path, settings: WorkerSettings
+    ) -> None:
         self.spark = spark
+        self.has_cluster = settings.has_cluster
+        self._settings = settings
         self._jvm = jvm
         self._folder = folder
+        self._absence = ExecutorAbsence(settings.executors_wait_ms)
+        self._application = spark.sparkContext.applicationId if self.has_cluster else ""
 
     @property
     def alive(self) -> bool:
@@ -52,6 +64,17 @@ class Session:
     def jvm_pid(self) -> int:
         return self._jvm.pid
 
+    @property
+    def log(self) -> str:
+        """Text about the session's log, with the application's id on a cluster."""
+        application = f"application {self._application}" if self.has_cluster else ""
+        log = f"log {self._jvm.log}" if self._jvm.log else ""
+        return ", ".join(filter(None, (application, log)))
+
+    def lost_reason(self) -> str | None:
+        """Return why the cluster has no executors for the session; None while it may have some."""
+        return self._absence.lost_reason(self.spark.sparkContext)
+
     def cancel(self, group: str) -> None:
         """Cancel the Spark jobs of a group, those that run and those still to come."""
         with suppress(Exception):  # a JVM that does not answer runs no jobs
@@ -70,7 +93,7 @@ async def open_session(
     """Start Spark, which takes some seconds.
 
     `class_options`: those of the JVM instead of the ones that load the class archive. To be called from the thread that
-    stays. Raises JavaMissing, SparkFailed.
+    stays. Raises JavaMissing, SparkFailed; with a cluster ExecutorsUnavailable.
     """
     if class_options is None:
         class_options = class_archive.load_options()
@@ -81,13 +104,17 @@ async def open_session(
         try:
             python = python_of_executors(settings, sys.executable)
             spark = await asyncio.to_thread(_connect, jvm, python)
-        except BaseException:
+            if settings.has_cluster:
+                await asyncio.to_thread(check_executors, spark.sparkContext, settings)
+        except BaseException as error:
             jvm.kill()
+            if isinstance(error, SparkFailed) and settings.has_cluster:
+                raise ExecutorsUnavailable(str(error)) from error
             raise
     except BaseException:
         shutil.rmtree(folder, ignore_errors=True)
         raise
-    return Session(spark, jvm, folder)
+    return Session(spark, jvm, folder, settings)
 
 
 def _new_folder(scratch: Path | None) -> Path:
@@ -168,7 +195,7 @@ def _connect(jvm: Jvm, python: str) -> "SparkSession":
         return spark
     except Exception as error:
         _clear_pyspark_state()
-        raise SparkFailed(f"Spark did not start: {error}") from error
+        raise SparkFailed(f"Spark did not start: {cause_of(error)}") from error
 
 
 def quieten_py4j() -> None:

@@ -24,6 +24,17 @@ def compact_files(root: Root, namespace: str, run: Sequence[ArchivedFile]) -> Ar
     Each is read whole and checked against its digests before any of it is written. Blocks. Raises ArchiveDamaged, and
     what a root raises.
     """
+    try:
+        return _compact(root, namespace, run)
+    except Exception as error:
+        first, last = run[0], run[-1]
+        error.add_note(
+            f"stream {first.stream_id}, shard {first.shard}, offsets {first.first_offset} to {last.next_offset}"
+        )
+        raise
+
+
+def _compact(root: Root, namespace: str, run: Sequence[ArchivedFile]) -> ArchivedFile:
     first, last, attempt = run[0], run[-1], new_attempt()
     place = (namespace, first.stream_id, first.shard)
     path = file_path(

@@ -56,6 +56,12 @@ class ArchiveCopyTask:
             return CopyResult(log_range, failure=f"The log is unreadable: {problem}.")
         except ValueError as error:  # not a valid batch
             return CopyResult(log_range, failure=f"The log contains an unreadable entry: {error}.")
+        except Exception as error:
+            error.add_note(
+                f"stream {log_range.stream or log_range.stream_id}, shard {log_range.shard},"
+                f" offsets {log_range.first} to {log_range.next}"
+            )
+            raise
 
     async def _copy(self, log_range: LogRange) -> CopyResult:
         log = LogAddress(log_range.namespace, log_range.log_id, log_range.view)

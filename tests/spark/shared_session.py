@@ -42,7 +42,7 @@ class Lent(Session):
     """A session whose close has no effect."""
 
     def __init__(self, session: Session) -> None:
-        super().__init__(session.spark, session._jvm, session._folder)
+        super().__init__(session.spark, session._jvm, session._folder, session._settings)
 
     def close(self, *, within_s: float = 0.0) -> None:
         """Leave the session open."""

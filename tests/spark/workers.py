@@ -16,6 +16,7 @@ from msgspec.structs import replace
 from api.cli.up.signals import run_until_stopped
 from api.observability.logging import configure_logs
 from spark_worker.main import work
+from spark_worker.settings import WorkerSettings
 from storage.domain.limits import Limits
 from storage.settings import StorageSettings
 from tests.spark.shared_session import worker_settings
@@ -35,14 +36,15 @@ ON_SPARK = replace(QUICK, replay_small_records=0)
 
 @contextmanager
 def worker_process(
-    stores: StorageSettings,
+    stores: StorageSettings | WorkerSettings,
     log: Path,
     handlers: str = "toys",
     limits: Limits = QUICK,
     **environment: str,
 ) -> "Iterator[subprocess.Popen[bytes]]":
     """Run a worker for the length of the block, and kill it at the end."""
-    words = [handlers, stores.model_dump_json(), json.dumps(msgspec.to_builtins(limits))]
+    settings = worker_settings(stores) if isinstance(stores, StorageSettings) else stores
+    words = [handlers, settings.model_dump_json(), json.dumps(msgspec.to_builtins(limits))]
     with log.open("ab") as stderr:
         process = subprocess.Popen(
             [sys.executable, "-m", "tests.spark.workers", *words],
@@ -57,13 +59,13 @@ def worker_process(
 
 
 def main() -> None:
-    """Run a worker; argv: handlers, then storage settings and limits as JSON."""
+    """Run a worker; argv: handlers, then its settings and limits as JSON."""
     configure_logs("info")
     module, name = HANDLERS[sys.argv[1]].rsplit(".", 1)
-    storage = StorageSettings.model_validate_json(sys.argv[2])
+    settings = WorkerSettings.model_validate_json(sys.argv[2])
     limits = msgspec.convert(json.loads(sys.argv[3]), Limits)
     handlers = getattr(importlib.import_module(module), name)
-    asyncio.run(run_until_stopped(work(worker_settings(storage), handlers=handlers, limits=limits)))
+    asyncio.run(run_until_stopped(work(settings, handlers=handlers, limits=limits)))
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from api.cli.errors import CliError, ExitCode
+from api.cli.up.archive_mode import check_archive_of_cluster, spark_conf
 from api.cli.up.signals import run_until_stopped
 from api.config.settings import Settings
 from api.observability.background_metrics import count_primary_change
@@ -47,12 +48,15 @@ def _worker_settings(settings: Settings) -> WorkerSettings:
 
     With `millstream up` on the same machine its files are in the deployment's directory.
     """
+    check_archive_of_cluster(settings, settings.archive_url)
     run_directory = settings.data.resolve() / "run"
     beside_up = run_directory.is_dir()
     return WorkerSettings(
         storage=settings.storage(),
         spark_master=settings.spark_master,
         spark_memory_mb=settings.spark_memory_mb,
+        spark_conf=spark_conf(settings),
+        spark_environment=settings.spark_environment,
         scratch=run_directory / "spark" if beside_up else None,
         log=_log(settings.data.resolve()) if beside_up else None,
         awaits_spark=settings.spark == "wait",

@@ -16,4 +16,11 @@ JOB_FAILURES_LISTED_MAX = 20
 JOB_CAPACITY_NOTED_MS = 5 * SECOND_MS  # a job due for longer waits for a place
 JOB_IDLE_MS = 10 * SECOND_MS  # an attempt without progress for so long gives its place back
 JOB_WAIT_MS = 5 * SECOND_MS  # then it continues after this
+SPARK_EXECUTORS_WAIT_MS = (
+    MINUTE_MS  # a cluster without an executor for so long has lost the session
+)
+SPARK_PROBE_TASKS_MAX = 16  # tasks that look at executors before the first job
+SPARK_WATCH_MS = SECOND_MS  # how often a session on a cluster is looked at
+SPARK_BACKOFF_MS = 2 * SECOND_MS  # pause before a new session on a cluster, doubled each time
+SPARK_BACKOFF_MS_MAX = MINUTE_MS
 JOB_RETENTION_MS = 30 * DAY_MS  # finished jobs can be viewed for this long

@@ -2,6 +2,7 @@
 
 import pytest
 
+from api.cli.errors import CliError
 from api.cli.up import archive_mode
 from api.cli.up.archive_mode import (
     AWAITED,
@@ -34,6 +35,35 @@ def test_archive_defaults_to_data_directory(tmp_path, with_spark):
 
     assert (own.url, own.has_worker, own.notice) == (f"file://{tmp_path}/archive", True, "")
     assert (elsewhere.url, elsewhere.has_worker) == ("s3://bucket/prefix", True)
+
+
+@pytest.mark.parametrize(
+    ("url", "shared", "is_refused"),
+    [
+        (None, False, True),
+        ("file:///mnt/archive", False, True),
+        ("file:///mnt/archive", True, False),
+        ("s3://bucket/prefix", False, False),
+        ("off", False, False),
+    ],
+)
+def test_cluster_needs_archive_that_executors_share(tmp_path, with_spark, url, shared, is_refused):
+    chosen = Settings(archive_url=url, archive_shared=shared, spark_master="spark://one:7077")
+
+    if is_refused:
+        with pytest.raises(CliError, match="MILLSTREAM_ARCHIVE_SHARED"):
+            resolve_archive_mode(chosen, tmp_path)
+    else:
+        resolve_archive_mode(chosen, tmp_path)
+
+
+def test_options_that_cannot_be_set_are_refused_at_start(tmp_path, with_spark):
+    (tmp_path / "spark.conf").write_text("spark.master local\n")
+
+    with pytest.raises(CliError, match=r"MILLSTREAM_SPARK_CONF_FILE: .*line 1: spark\.master"):
+        resolve_archive_mode(Settings(spark_conf_file=tmp_path / "spark.conf"), tmp_path)
+    with pytest.raises(CliError, match=r"MILLSTREAM_SPARK_CONF_FILE: .*No such file"):
+        resolve_archive_mode(Settings(spark_conf_file=tmp_path / "none"), tmp_path)
 
 
 def test_archive_off_is_reported(tmp_path, with_spark):

@@ -6,13 +6,16 @@ import os
 import socket
 import subprocess
 import threading
+from collections.abc import Callable, Coroutine
 from typing import Any, cast
 
 import pytest
 from py4j.java_gateway import GatewayClient  # type: ignore[import-untyped]
 
+from spark_worker.runtime.cluster import ExecutorsUnavailable
 from spark_worker.runtime.session_pool import SessionPool
 from spark_worker.runtime.spark_session import Session, quieten_py4j, sweep_scratch
+from tests.conditions import eventually
 
 
 class FakeSession:
@@ -23,11 +26,17 @@ class FakeSession:
         self.alive = True
         self.closed = False
         self.jvm_pid = 1
+        self.has_cluster = False
+        self.log = ""
+        self.lost: str | None = None
 
     def answers(self) -> bool:
         return self.alive
 
-    def close(self) -> None:
+    def lost_reason(self) -> str | None:
+        return self.lost
+
+    def close(self, *, within_s: float = 0.0) -> None:
         self.closed = True
 
 
@@ -36,9 +45,14 @@ class Opening:
 
     def __init__(self) -> None:
         self.opened: list[FakeSession] = []
+        self.has_cluster = False
+        self.failure: Exception | None = None
 
     async def __call__(self) -> Session:
         self.opened.append(FakeSession())
+        self.opened[-1].has_cluster = self.has_cluster
+        if self.failure is not None:
+            raise self.failure
         return cast(Session, self.opened[-1])
 
 
@@ -79,6 +93,66 @@ async def test_session_is_worn_after_job_limit_and_fresh_after_close(opening):
 
     assert (worn_after_one, worn_after_two, sparks.needs_recycling) == (False, True, False)
     assert opening.opened[0].closed
+
+
+@pytest.fixture
+def quick_cluster(monkeypatch) -> None:
+    """Short times of a session on a cluster."""
+    monkeypatch.setattr("storage.domain.limits.SPARK_WATCH_MS", 5)
+    monkeypatch.setattr("storage.domain.limits.SPARK_BACKOFF_MS", 100)
+
+
+async def test_session_that_lost_its_cluster_is_closed_and_replaced_after_a_pause(
+    opening, quick_cluster
+):
+    sparks, lost = SessionPool(opening, jobs_max=10), asyncio.Queue[str]()
+    sparks.on_lost = lost.put_nowait
+    opening.has_cluster = True
+    await sparks.get()
+    opening.opened[0].lost = "no executor"
+
+    assert await lost.get() == "no executor"
+    await eventually(_is_closed(opening.opened[0]), True)
+    with pytest.raises(ExecutorsUnavailable, match="no executor"):
+        await sparks.get()
+    await asyncio.sleep(0.1)
+
+    assert await sparks.get() is opening.opened[1].spark
+    await sparks.close()
+
+
+async def test_cluster_that_cannot_run_jobs_is_tried_less_and_less_often(opening, quick_cluster):
+    opening.failure = ExecutorsUnavailable("other Python")
+    sparks = SessionPool(opening, jobs_max=10)
+    loop, attempts = asyncio.get_running_loop(), list[float]()
+
+    while len(attempts) < 3:
+        before = len(opening.opened)
+        with pytest.raises(ExecutorsUnavailable, match="other Python"):
+            await sparks.get()
+        if len(opening.opened) > before:
+            attempts.append(loop.time())
+        await asyncio.sleep(0.005)
+
+    assert attempts[1] - attempts[0] >= 0.1
+    assert attempts[2] - attempts[1] >= 0.2
+
+
+async def test_local_session_is_not_watched(opening, quick_cluster):
+    sparks = SessionPool(opening, jobs_max=10)
+    await sparks.get()
+    opening.opened[0].lost = "no executor"
+
+    await asyncio.sleep(0.05)
+
+    assert not opening.opened[0].closed
+
+
+def _is_closed(session: FakeSession) -> Callable[[], Coroutine[Any, Any, bool]]:
+    async def read() -> bool:
+        return session.closed
+
+    return read
 
 
 async def test_close_cancels_session_that_is_being_opened():
