@@ -429,6 +429,17 @@ class _Members:
                 promises[address] = Promise(True, highest, position)
         return promises
 
+    async def detach(self, addresses: Iterable[str], term: int) -> frozenset[str]:
+        detached = set()
+        for address in self._reachable(addresses):
+            await step()
+            member = self._world.members[address]
+            if self._can_reach(address) and max(member.promise, member.epoch) <= term:
+                member.promise = term
+                member.detach()
+                detached.add(address)
+        return frozenset(detached)
+
     async def attach(self, addresses: Iterable[str], primary: str, term: int) -> frozenset[str]:
         world, attached = self._world, set()
         for address in self._reachable(addresses):

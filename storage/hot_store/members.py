@@ -115,6 +115,14 @@ class StoreMembers(MemberSteps, Protocol):
         """Return the members by the numeric addresses that their hosts resolve to."""
         ...
 
+    async def detach(self, addresses: Iterable[str], term: int) -> frozenset[str]:
+        """Have stores that are no members follow nobody; return those that did.
+
+        They promise the term, as far as they know no later one. A full copy has given them the primary's promise, so unlike a
+        member's, an equal promise does not say that the store follows nobody.
+        """
+        ...
+
     async def store_min_insync(self, address: str, epoch: int, count: int) -> None:
         """Keep a changed count in the primary of an epoch, for readers without Postgres.
 

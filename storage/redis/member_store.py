@@ -85,6 +85,10 @@ class RedisMembers:
     ) -> Mapping[str, Promise]:
         return await _of_each(addresses, lambda address: self._promise(address, term, again))
 
+    async def detach(self, addresses: Iterable[str], term: int) -> frozenset[str]:
+        results = await _of_each(addresses, lambda address: self._detach(address, term))
+        return frozenset(address for address, is_detached in results.items() if is_detached)
+
     async def attach(self, addresses: Iterable[str], primary: str, term: int) -> frozenset[str]:
         results = await _of_each(addresses, lambda address: self._attach(address, primary, term))
         return frozenset(address for address, is_attached in results.items() if is_attached)
@@ -150,24 +154,36 @@ class RedisMembers:
                 return Promise(True, highest, before)
             if highest >= term + again:
                 return Promise(False, highest, before)
-            *_, executed, _ = await _run(
-                connection,
-                ("CONFIG", "SET", "replica-read-only", "no"),
-                ("MULTI",),
-                ("EVAL", _SET_PROMISE, 1, FENCE_KEY, term),
-                ("REPLICAOF", *_NO_PRIMARY),
-                ("CONFIG", "SET", "replica-read-only", "yes"),
-                _DROP_CLIENTS,
-                ("EXEC",),
-                ("CONFIG", "SET", "replica-read-only", "yes"),
-            )
-            _check_executed(executed)
-            await self._drop_idle(address)
+            await self._fence(connection, address, term)
             position, replication = await _run(
                 connection, ("HMGET", STORE_KEY, "epoch", "position"), ("INFO", "replication")
             )
             offset = int(_fields(replication)["master_repl_offset"])
             return Promise(True, highest, _position(position), offset)
+
+    async def _detach(self, address: str, term: int) -> bool:
+        async with self._connection(address) as connection:
+            promise, before = await self._watch(connection)
+            if max(promise, before.epoch) > term:
+                return False
+            await self._fence(connection, address, term)
+            return True
+
+    async def _fence(self, connection: AbstractConnection, address: str, term: int) -> None:
+        """Set the promise, and follow nobody; conditional on what `_watch` has read."""
+        *_, executed, _ = await _run(
+            connection,
+            ("CONFIG", "SET", "replica-read-only", "no"),
+            ("MULTI",),
+            ("EVAL", _SET_PROMISE, 1, FENCE_KEY, term),
+            ("REPLICAOF", *_NO_PRIMARY),
+            ("CONFIG", "SET", "replica-read-only", "yes"),
+            _DROP_CLIENTS,
+            ("EXEC",),
+            ("CONFIG", "SET", "replica-read-only", "yes"),
+        )
+        _check_executed(executed)
+        await self._drop_idle(address)
 
     async def _attach(self, address: str, primary: str, term: int) -> bool:
         async with self._connection(address) as connection:

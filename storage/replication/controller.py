@@ -91,7 +91,9 @@ class ReplicationController:
         self._highest = 0
         self._reason = ""
         self._reported_term = 0
-        self._checked_links: frozenset[str] = frozenset()
+        self._links: frozenset[str] = frozenset()
+        self._member_links: frozenset[str] = frozenset()
+        self._links_checked_ms = 0
         self._detector = FailureDetector()
         self._unfinished = _Stopwatch(now_ms)
         self._unreached = _Stopwatch(now_ms)
@@ -195,22 +197,32 @@ class ReplicationController:
         """Have replicas of the primary that are no members follow nobody: WAIT would count them.
 
         A member that was cut off when it was replaced still follows the primary when it returns. Stores are compared by the
-        ids of their processes, as a member may have other addresses.
+        ids of their processes, as a member may have other addresses. One that does not answer, or that a full copy keeps from
+        its promise, is tried again.
         """
         primary = facts.get(replica_set.primary)
         if primary is None:
             return
         links = frozenset(link.address for link in primary.replicas) - set(replica_set.members)
-        if links == self._checked_links:
+        if not self._must_check(links):
             return
         numeric = await self._members.numeric_addresses(replica_set.members)
         answers = await self._members.observe(links - set(numeric))
         run_ids = {state.run_id for state in facts.values()}
         others = {address for address, state in answers.items() if state.run_id not in run_ids}
-        self._checked_links = links
-        if others:
-            logger.warning("replica_detached", extra={"replicas": sorted(others)})
-            await self._members.promise(others, replica_set.term, again=True)
+        self._member_links = links & (set(numeric) | (set(answers) - others))
+        detached = await self._members.detach(others, replica_set.term)
+        if detached:
+            logger.warning("replica_detached", extra={"replicas": sorted(detached)})
+
+    def _must_check(self, links: frozenset[str]) -> bool:
+        """Return whether links changed, or some are not of members and were checked a while ago."""
+        now_ms = self._now_ms()
+        is_due = now_ms - self._links_checked_ms >= limits.LINKS_CHECK_MS
+        if links == self._links and (links == self._member_links or not is_due):
+            return False
+        self._links, self._links_checked_ms = links, now_ms
+        return True
 
     async def _probe(self, replica_set: ReplicaSet) -> WriteOutcome:
         return await self._members.confirm(

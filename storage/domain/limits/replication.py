@@ -24,6 +24,7 @@ REPLICA_SET_READ_MS = SECOND_MS  # between reads of the row, whose changes are a
 CONTROLLER_LEASE_MS = 3 * SECOND_MS  # of the one that acts; two at once are safe, and slower
 CONTROLLER_RENEWAL_MS = SECOND_MS
 CONTROLLER_MARGIN_MS = SECOND_MS // 2
+LINKS_CHECK_MS = SECOND_MS  # between attempts to detach a replica that is no member
 CONTROLLER_ALONE_MS = 2 * SECOND_MS  # without a majority of members, before it lets another one act
 REPLICATION_CONNECTIONS = 3  # to Postgres, per process: the row, the lease, an operation
 

@@ -217,6 +217,32 @@ async def test_replica_that_is_no_member_is_detached(deployment):
     assert await deployment.row() == row
 
 
+@pytest.mark.parametrize("is_silent", [False, True])
+async def test_replica_with_whole_copy_is_detached(is_silent, deployment):
+    """The copy had given it the primary's promise, or it did not answer once: it was counted from then on."""
+    row = await deployment.begin()
+    other = deployment.stores[3]
+    other.run("REPLICAOF", *row.primary.split(":"))
+    await until(lambda: is_linked(deployment, row.primary, other.address))
+    await deployment.until_insync(replicas=3)
+    controller = deployment.controller()
+    if is_silent:
+        other.signal(signal.SIGSTOP)
+        await controller.step()
+        other.signal(signal.SIGCONT)
+
+    async def is_detached():
+        await controller.step()
+        return not await is_linked(deployment, row.primary, other.address)
+
+    await until(is_detached)
+
+
+async def is_linked(deployment, primary, replica):
+    facts = await deployment.members.observe([primary])
+    return replica in {link.address for link in facts[primary].replicas}
+
+
 async def test_backup_that_copies_a_store_is_no_replica(deployment):
     row = await deployment.begin()
     host, port = row.primary.split(":")
