@@ -87,6 +87,8 @@ def _reads(history: Operations) -> dict[tuple[str, str], list[Operation]]:
             if operation.kind in READS and operation.seen:
                 reads[operation.group or operation.client, operation.log].append(operation)
     for operation in history:
+        if operation.gaps and not operation.seen:
+            continue  # a fact that the writer noted
         if operation.kind in READS and (number := last.get(operation.log.partition("#")[0])):
             reader = operation.group or operation.client
             reads.setdefault((reader, f"{operation.log.partition('#')[0]}#{number}"), [])

@@ -812,6 +812,23 @@ def test_unassigned_offsets_may_be_reported_as_gap():
     assert streams.tiers_are_contiguous([behind]).holds
 
 
+def test_gap_that_the_writer_of_a_recreated_stream_notes_is_no_reading():
+    """The writer was taken for a reader that had read nothing."""
+    noted = op(Kind.READ, 2, log="t#1", client="writer", gaps=(Gap(0, 0, 7, "expired"),))
+    history = [stream_appended(1, 1, 7), noted, stream_read(3, 1, 7)]
+
+    assert positions.reader_skips_no_record_of_a_recreated_stream(history).holds
+
+
+def test_gap_of_millions_of_offsets_is_checked_at_once():
+    """Each fail-over leaves one: a run of four minutes was checked for as many."""
+    gap = Gap(0, 1, 10**12, "hole")
+    history = [read(1, ("a", 0), ("b", 10**12), tier="archive", first=0, gaps=(gap,))]
+
+    assert streams.skipped_offsets_are_reported(history).holds
+    assert streams.tiers_are_contiguous(history).holds
+
+
 def test_group_may_start_at_first_offset_of_empty_log():
     """A group created while its store was lost; readers receive a gap."""
     behind = read(1, gaps=(Gap(0, 0, 10_000, "expired"),))
