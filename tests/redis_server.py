@@ -1,6 +1,7 @@
 """Another store in place of the bundled Valkey: a Redis from PATH."""
 
 import argparse
+import os
 import shutil
 import subprocess
 import sys
@@ -12,6 +13,16 @@ from storage.settings import Durability
 MISSING = "redis-server is not on PATH: install it (on Debian: apt-get install --no-install-recommends redis-server)"
 UNAVAILABLE = 4
 """Exit code when the store is not available, the same as of the `millstream` command."""
+
+
+PROGRAM_VARIABLE = "MILLSTREAM_TEST_REDIS_SERVER"
+"""Environment variable with the path of the store's program in tests of replica sets; unset: the bundled Valkey."""
+
+
+def tested_program() -> Path | None:
+    """Return the program that `PROGRAM_VARIABLE` names, or None."""
+    path = os.environ.get(PROGRAM_VARIABLE)
+    return Path(path) if path else None
 
 
 def find_redis() -> Path | None:

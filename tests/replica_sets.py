@@ -14,8 +14,9 @@ import redis
 
 from storage.embedded.processes import stop
 from storage.embedded.servers import start
-from storage.embedded.valkey import Setting, ValkeyServer
+from storage.embedded.valkey import Setting
 from storage.redis.keys import STORE_KEY
+from tests.redis_server import NamedServer, tested_program
 
 FOLLOW_S_MAX = 20.0
 PASSWORD = secrets.token_urlsafe(12)
@@ -32,11 +33,11 @@ def free_ports(count: int) -> list[int]:
     return ports
 
 
-class StoreServer(ValkeyServer):
-    """A store that follows nobody when it starts."""
+class StoreServer(NamedServer):
+    """A store that follows nobody when it starts, of the tested program."""
 
     def __init__(self, data: Path, port: int) -> None:
-        super().__init__(data)
+        super().__init__(data, tested_program())
         self.port = port
         self.options: tuple[str, ...] = ()
 
