@@ -1,6 +1,8 @@
 """Bootstrap of the hot store: one store or a cluster, or a replica set and its controller."""
 
+import os
 import secrets
+import socket
 from collections.abc import AsyncGenerator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import NamedTuple
@@ -70,7 +72,7 @@ async def open_hot_store(
             rows=rows,
             members=members,
             leases=LeaseRows(database, clock),
-            holder=secrets.token_hex(8),
+            holder=f"{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(4)}",
             addresses=member_addresses(settings.redis_url),
             min_insync_replicas=settings.min_insync,
             listener=listener,

@@ -97,7 +97,7 @@ def _start(
             cwd=folder,
             stdout=subprocess.PIPE,
             stderr=stderr,
-            env={**_without_settings(), **environment},
+            env={**without_settings(), **environment},
         )
 
 
@@ -117,11 +117,11 @@ def command(
         text=True,
         timeout=END_S,
         check=False,
-        env={**_without_settings(), **(environment or {})},
+        env={**without_settings(), **(environment or {})},
     )
 
 
-def _without_settings() -> dict[str, str]:
+def without_settings() -> dict[str, str]:
     """Return the environment without any setting of Millstream."""
     ours = ("MILLSTREAM_", "REDIS_URL", "DATABASE_URL")
     return {name: value for name, value in os.environ.items() if not name.startswith(ours)}

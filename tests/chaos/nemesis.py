@@ -40,6 +40,7 @@ RESOURCES = {
     "clock_jump": "valkey",
     "kill_postgres": "postgres",
     **dict.fromkeys(REPLICA_SET_FAULTS, "replica set"),
+    "part_postgres": "postgres link",
     "recreate_stream": "recreated stream",
     "pause_queue": "paused queue",
     "pause_group": "paused group",

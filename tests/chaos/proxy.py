@@ -61,14 +61,19 @@ class _Link:
 
 
 class Proxy:
-    """Listen on a free loopback port; `connect` opens an upstream connection."""
+    """Listen on a free loopback port; `connect` opens an upstream connection.
+
+    `listener`: a bound socket to listen on instead, which may be in another network namespace.
+    """
 
     def __init__(
         self,
         connect: Callable[[], Awaitable[Streams]],
         chance: Random,
         slowness: Slowness | None = None,
+        listener: socket.socket | None = None,
     ) -> None:
+        self._listener = listener
         self.counted: Counter[str] = Counter()
         self._connect = connect
         self._chance = chance
@@ -82,7 +87,10 @@ class Proxy:
         self._server: asyncio.Server | None = None
 
     async def __aenter__(self) -> Self:
-        self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
+        if self._listener is None:
+            self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
+        else:
+            self._server = await asyncio.start_server(self._serve, sock=self._listener)
         return self
 
     async def __aexit__(
@@ -99,8 +107,18 @@ class Proxy:
     @property
     def port(self) -> int:
         """The listening port."""
+        return int(self._address()[1])
+
+    @property
+    def address(self) -> str:
+        """Host and port of the listener."""
+        host, port = self._address()
+        return f"{host}:{port}"
+
+    def _address(self) -> tuple[str, int]:
         assert self._server is not None
-        return int(self._server.sockets[0].getsockname()[1])
+        host, port = self._server.sockets[0].getsockname()
+        return host, port
 
     @property
     def fault(self) -> Fault:

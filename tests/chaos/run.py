@@ -7,9 +7,11 @@ import argparse
 import asyncio
 import sys
 import tempfile
-from contextlib import suppress
+from collections.abc import AsyncIterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext, suppress
 from pathlib import Path
 from random import SystemRandom
+from typing import NamedTuple
 
 import msgspec
 
@@ -19,13 +21,15 @@ from tests.chaos.checking.findings import Finding, Operations
 from tests.chaos.damage import flip_bytes
 from tests.chaos.history import History, Outcome
 from tests.chaos.nemesis import OF_THE_WORKER, SINGLE_STORE_FAULTS, Nemesis, schedule
+from tests.chaos.network import Network, lacking_network, running_network
 from tests.chaos.replica_set import (
+    NETWORK_FAULTS,
     REPLICA_SET_FAULTS,
-    Member,
     ReplicaSetFaults,
     running_replica_set,
+    store_machine,
 )
-from tests.chaos.site import running_site
+from tests.chaos.site import CONTROLLER, POSTGRES, HotStore, running_site
 from tests.chaos.stage import Stage
 from tests.chaos.tools import Tools, found_tools
 from tests.chaos.workload import Workload
@@ -120,17 +124,19 @@ async def run(
     `archives`: with a Spark worker, which takes time to start. `stores`: those of a replica set, or one.
     """
     history = History()
-    hot = running_replica_set(place, seed, stores) if stores > 1 else None
+    is_replicated = stores > 1
+    left_out = _left_out(tools, archives=archives, is_replicated=is_replicated)
     async with (
-        running_site(place, seed, tools, archives=archives, stores=hot) as site,
+        _stores(place, seed, stores, tools, has_network="part_half" not in left_out) as hot,
+        running_site(
+            place, seed, tools, archives=archives, stores=hot.stores, network=hot.network
+        ) as site,
         Stage(site.url, history, seed) as stage,
         Workload(stage, archives=archives) as workload,
     ):
-        members = [member for member in site.hot.members if isinstance(member, Member)]
-        replica_set = ReplicaSetFaults(members, site.url) if members else None
+        replica_set = ReplicaSetFaults(site, hot.network) if is_replicated else None
         nemesis = Nemesis(site, history, await workload.start_recreation(), replica_set)
-        left_out = _left_out(tools, archives=archives)
-        of_others = SINGLE_STORE_FAULTS if members else REPLICA_SET_FAULTS
+        of_others = SINGLE_STORE_FAULTS if is_replicated else REPLICA_SET_FAULTS
         stage.reshard_s = max(stage.reshard_s, seconds / RESHARDS_MAX)
         await workload.start()
         await nemesis.run(schedule(seed, seconds, {*left_out, *of_others}))
@@ -145,7 +151,7 @@ async def run(
             history.write(place / "history.ndjson")
         links = site.links()
         operations: Operations = history.operations
-        if members:  # each fail-over leaves a hole in every log
+        if is_replicated:  # each fail-over leaves a hole in every log
             operations = without_silent_gaps(operations)
         return Verdict(
             store=site.version,
@@ -178,10 +184,33 @@ def complaints_in(log: Path) -> list[str]:
     return lines
 
 
-def _left_out(tools: Tools, *, archives: bool) -> dict[str, str]:
+class _Hot(NamedTuple):
+    """The stores of a run, None for its only one, and their network."""
+
+    stores: AbstractAsyncContextManager[HotStore] | None = None
+    network: Network | None = None
+
+
+@asynccontextmanager
+async def _stores(
+    place: Path, seed: int, count: int, tools: Tools, *, has_network: bool
+) -> AsyncIterator[_Hot]:
+    if count == 1:
+        yield _Hot()
+        return
+    machines = [*map(store_machine, range(1, count + 1)), POSTGRES, CONTROLLER]
+    with running_network(machines) if has_network else nullcontext() as network:
+        yield _Hot(running_replica_set(place, seed, count, tools, network), network)
+
+
+def _left_out(tools: Tools, *, archives: bool, is_replicated: bool) -> dict[str, str]:
     """Faults that this run omits, with reasons."""
-    of_the_worker = {} if archives else dict.fromkeys(OF_THE_WORKER, "no Spark worker runs")
-    return {**tools.lacking(), **of_the_worker}
+    left_out = tools.lacking(of_store="_store" if is_replicated else "")
+    if not archives:
+        left_out |= dict.fromkeys(OF_THE_WORKER, "no Spark worker runs")
+    if is_replicated and (reason := lacking_network()):
+        left_out |= dict.fromkeys(NETWORK_FAULTS, reason)
+    return left_out
 
 
 def main() -> int:

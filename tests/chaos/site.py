@@ -8,12 +8,13 @@ import os
 import signal
 import subprocess
 from collections import Counter
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import (
     AbstractAsyncContextManager,
     AsyncExitStack,
     ExitStack,
     asynccontextmanager,
+    contextmanager,
     suppress,
 )
 from functools import partial
@@ -23,16 +24,27 @@ from typing import NamedTuple
 from urllib.parse import parse_qs, urlsplit
 
 from storage.embedded.postgres import POSTGRES_PORT, PostgresServer
-from storage.embedded.processes import stop
+from storage.embedded.processes import child_setup, stop
 from storage.embedded.servers import start
 from storage.embedded.valkey import ValkeyServer
 from storage.settings import Durability
-from tests.acceptance.deployment import MARKS, Deployment, command_line, deployed, descendants
+from tests.acceptance.deployment import (
+    MARKS,
+    PROGRAM,
+    Deployment,
+    command_line,
+    deployed,
+    descendants,
+    without_settings,
+)
+from tests.chaos.network import Network
 from tests.chaos.proxy import Proxy, Streams
 from tests.chaos.tools import Clock, SmallDisk, Tools, small_disk
 from tests.redis_server import NamedServer
 
 API_PROCESSES = 2
+POSTGRES, CONTROLLER = "postgres", "controller"
+"""Machines of a network, besides the stores: the second one runs a sweeper."""
 GIVES_UP_S = 0.3  # maximum time in which a store that cannot write exits
 ARCHIVING = {"MILLSTREAM_SPARK_MASTER": "local[1]", "MILLSTREAM_SPARK_MEMORY_MB": "1024"}
 
@@ -67,6 +79,11 @@ class Store:
         self.directory = server.directory
         self._server = server
         self._process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def url(self) -> str:
+        """URL for clients that no fault concerns."""
+        return self._server.url
 
     async def connect(self) -> Streams:
         """Connect; raises OSError."""
@@ -142,7 +159,9 @@ class Site:
         place: Path,
         environment: dict[str, str],
         archives: bool,
+        controller: subprocess.Popen[bytes] | None = None,
     ) -> None:
+        self.controller = controller
         self.url = f"http://127.0.0.1:{proxies['clients'].port}"
         self.log = deployment.log
         self.hot, self.postgres = stores
@@ -173,6 +192,8 @@ class Site:
 
     async def missing(self, within_s: float) -> list[str]:
         """Programs that should be running, but are not within that time."""
+        if self.controller is not None and self.controller.poll() is not None:
+            return [CONTROLLER]
         fields = {"api": API_PROCESSES, "background": 1, "worker": int(self.archives)}
         for _ in range(int(within_s / 0.1)):
             lacking = [name for name, most in fields.items() if len(self.processes(name)) < most]
@@ -221,10 +242,11 @@ async def running_site(
     *,
     archives: bool,
     stores: AbstractAsyncContextManager[HotStore] | None = None,
+    network: Network | None = None,
 ) -> AsyncIterator[Site]:
     """Run a deployment in that directory, on one store by default.
 
-    `archives`: with an archive and a Spark worker.
+    `archives`: with an archive and a Spark worker. `network`: with Postgres and a second sweeper on machines of their own.
     """
     async with AsyncExitStack() as ends:
         server = PostgresServer(place)
@@ -232,14 +254,19 @@ async def running_site(
         ends.callback(postgres.stop)
         await postgres.start()
         hot = await ends.enter_async_context(stores or single_store(place, seed, tools))
-        proxy = Proxy(postgres.connect, Random(f"{seed} postgres"))
+        listener = network.machine(POSTGRES).listener() if network else None
+        proxy = Proxy(postgres.connect, Random(f"{seed} postgres"), listener=listener)
         await ends.enter_async_context(proxy)
         words = ["--workers", str(API_PROCESSES), "--data", str(place / "data")]
-        environment = _environment(proxy.port, archives=archives) | hot.environment
+        environment = _environment(proxy.address, archives=archives) | hot.environment
         running = deployed(place / "log", *words, environment=environment)
         # In threads: it waits for responses that pass through proxies on this loop.
         deployment = await asyncio.to_thread(running.__enter__)
         try:
+            controller = None
+            if network is not None:
+                launcher = network.machine(CONTROLLER).launcher
+                controller = ends.enter_context(_sweeping(place / "log", launcher, environment))
             port = urlsplit(deployment.url).port
             assert port is not None
             async with Proxy(
@@ -253,14 +280,34 @@ async def running_site(
                     place=place,
                     environment=environment,
                     archives=archives,
+                    controller=controller,
                 )
         finally:
             await asyncio.to_thread(running.__exit__, None, None, None)
 
 
-def _environment(postgres_port: int, *, archives: bool) -> dict[str, str]:
+@contextmanager
+def _sweeping(
+    log: Path, launcher: Sequence[str], environment: dict[str, str]
+) -> Iterator[subprocess.Popen[bytes]]:
+    """Run a sweeper, and with it a controller, on another machine."""
+    with log.open("a") as stderr:
+        process = subprocess.Popen(
+            [*launcher, *PROGRAM, "sweep"],
+            stdout=stderr,
+            stderr=stderr,
+            env={**without_settings(), **environment},
+            preexec_fn=child_setup(signal.SIGKILL),
+        )
+    try:
+        yield process
+    finally:
+        stop(process, signal.SIGTERM)
+
+
+def _environment(postgres_address: str, *, archives: bool) -> dict[str, str]:
     return {
-        "DATABASE_URL": f"postgresql://postgres@127.0.0.1:{postgres_port}/millstream?sslmode=disable",
+        "DATABASE_URL": f"postgresql://postgres@{postgres_address}/millstream?sslmode=disable",
         "MILLSTREAM_WEBHOOK_ALLOW": "127.0.0.1",
         **(ARCHIVING if archives else {"MILLSTREAM_ARCHIVE_URL": "off"}),
     }

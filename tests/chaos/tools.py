@@ -29,14 +29,16 @@ class Tools(msgspec.Struct, frozen=True):
     strace: str | None = None
     disk: bool = False
 
-    def lacking(self) -> dict[str, str]:
-        """Omitted faults, with reasons."""
+    def lacking(self, of_store: str = "") -> dict[str, str]:
+        """Omitted faults, with reasons. `of_store`: what follows the names of those of a disk."""
         reasons = {
             "clock_jump": ""
-            if self.faketime
+            if self.faketime or of_store
             else "libfaketime is not installed, or the store does not run with it",
-            "fsync_error": "" if self.strace else "strace is not installed, or may not trace",
-            "disk_full": "" if self.disk else "no small disk can be mounted",
+            f"fsync_error{of_store}": ""
+            if self.strace
+            else "strace is not installed, or may not trace",
+            f"disk_full{of_store}": "" if self.disk else "no small disk can be mounted",
         }
         return {fault: reason for fault, reason in reasons.items() if reason}
 
