@@ -24,6 +24,7 @@ from storage.redis.member_store import RedisMembers
 from storage.redis.transport.primary import ReplicaSetNodes
 from storage.redis.transport.topology import Nodes
 from storage.replication.controller import ReplicationController
+from storage.replication.dissolution import dissolve
 from storage.replication.engine import ReplicaSetEngine
 from storage.settings import StorageSettings
 
@@ -81,3 +82,16 @@ async def open_hot_store(
         await stack.enter_async_context(in_background(controller.run(), "replication-controller"))
         engine = ReplicaSetEngine(rows, members, on_primary_change)
         yield HotStore(nodes, servers, epoch, engine)
+
+
+async def leave_replica_set(settings: StorageSettings, remaining: str) -> None:
+    """End the replica set; its member `remaining` continues alone. Nothing else may run.
+
+    Raises StorageUnavailable, ReplicaSetRefused.
+    """
+    members = RedisMembers(settings.redis_url)
+    try:
+        async with open_database(settings) as database:
+            await dissolve(ReplicaSetRows(database), members, remaining)
+    finally:
+        await members.close()

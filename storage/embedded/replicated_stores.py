@@ -9,6 +9,7 @@ A member that starts follows nobody and accepts no write: the controller attache
 
 import os
 import secrets
+import shutil
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -70,6 +71,13 @@ def create_record(data: Path, count: int) -> StoreRecord:
         os.fsync(file.fileno())
     new.rename(path)
     return record
+
+
+def remove_record(data: Path, record: StoreRecord) -> None:
+    """Delete the data of all members but the first, and then forget the members."""
+    for number in range(2, len(record.ports) + 1):
+        shutil.rmtree(data / _folder(number), ignore_errors=True)
+    (data / _RECORD_NAME).unlink()
 
 
 def free_ports(count: int) -> tuple[int, ...]:

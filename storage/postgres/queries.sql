@@ -127,6 +127,14 @@ with changed as (
 select pg_notify(:channel, '') from changed;
 
 
+-- name: dissolve_replica_set
+-- Of the term that was read; nothing else runs. The replication id stays, so that the store that goes on alone gets a new epoch.
+update deployment
+   set store_term = store_term + 1, store_phase = 'normal', primary_id = null
+ where store_term = :term and primary_id is not null
+returning id;
+
+
 -- name: begin_term
 -- Of several controllers that begin with the same term, the one whose update is first has it: the others see no row. In one
 -- term the primary changes once, with the epoch: who read the row before that has the wrong primary, and does not begin.

@@ -1,11 +1,14 @@
 """`millstream store`: the stores of the deployment, and changes of the primary."""
 
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from api.cli.config.process_settings import settings_from_cli
 from api.cli.errors import CliError, ExitCode
 from api.cli.shell.operations import JsonBody, operation
+from api.cli.shell.options import DataOption
 from api.cli.shell.output import Column, Row, table, to_row
 from api.cli.shell.terminal import Terminal, noun, verb
 
@@ -68,14 +71,49 @@ def switch_over(
     _change(cli, "stores.switch_over_stores", {"to": to} if to else {})
 
 
-@verb(store, "replace", examples=["millstream store replace store-1:6379 store-4:6379"])
+@verb(
+    store,
+    "replace",
+    examples=[
+        "millstream store replace store-1:6379 store-4:6379",
+        "millstream store replace --single --data ./data",
+    ],
+)
 def replace(
     cli: Terminal,
-    old: Annotated[str, typer.Argument(help="The lost store: host:port.")],
-    new: Annotated[str, typer.Argument(help="The empty store that takes its place: host:port.")],
+    old: Annotated[str | None, typer.Argument(help="The lost store: host:port.")] = None,
+    new: Annotated[
+        str | None, typer.Argument(help="The empty store that takes its place: host:port.")
+    ] = None,
+    single: Annotated[
+        bool,
+        typer.Option(
+            "--single", help="Replace the stores of `up --replicas` by one of them; stop it before."
+        ),
+    ] = False,
+    data: DataOption = None,
 ) -> None:
-    """Replace a lost store by an empty one."""
-    _change(cli, "stores.replace_store", {"old": old, "new": new})
+    """Replace a lost store, or all by one.
+
+    With --single, the first store of a data directory continues alone, if it has all that was acknowledged.
+    """
+    if single:
+        if old is not None:
+            raise CliError("--single takes no stores: the first one remains.", ExitCode.USAGE)
+        _become_single(cli, data)
+    elif old is None or new is None:
+        raise CliError("name the lost store and the empty one, or use --single.", ExitCode.USAGE)
+    elif data is not None:
+        raise CliError("--data is for --single.", ExitCode.USAGE)
+    else:
+        _change(cli, "stores.replace_store", {"old": old, "new": new})
+
+
+def _become_single(cli: Terminal, data: Path | None) -> None:
+    from api.cli.ops.single_store import become_single
+
+    place = become_single(settings_from_cli(data=data))
+    cli.out.done(f"{place} has one store now. Start it with `millstream up`.", {"data": str(place)})
 
 
 @verb(store, "add", examples=["millstream store add store-4:6379"])

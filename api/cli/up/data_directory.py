@@ -127,6 +127,11 @@ def mark_replicated(data: Path) -> None:
     _replace_version(data / "version", REPLICATED_LAYOUT_VERSION)
 
 
+def mark_single(data: Path) -> None:
+    """Mark a directory as one with a single store, after its others were forgotten."""
+    _replace_version(data / "version", LAYOUT_VERSION)
+
+
 def _replace_version(path: Path, version: int) -> None:
     new = path.with_suffix(".new")
     new.write_text(f"{version}\n")

@@ -117,6 +117,15 @@ class ReplicaSetRows(Repository):
         statement = delete(StoreMemberRow).where(col(StoreMemberRow.address) == address)
         return await self._change_members(term, statement)
 
+    async def dissolve(self, term: int) -> bool:
+        """Remove all members and the primary; False if `term` has ended. The epoch stays."""
+        async with self._database.writing(unknown=StorageUnavailable) as session:
+            changed = await session.execute(query("dissolve_replica_set"), {"term": term})
+            if changed.one_or_none() is None:
+                return False
+            await session.execute(delete(StoreMemberRow))
+            return True
+
     async def set_min_insync(self, term: int, count: int) -> bool:
         """Set the count and begin a term; False if `term` has ended."""
         return await self._change_members(

@@ -7,7 +7,7 @@ import pytest
 
 from storage.concurrency.tasks import in_background
 from storage.domain.clock import SystemClock
-from storage.domain.errors import ReplicaSetRefused, ValidationFailed
+from storage.domain.errors import ReplicaSetRefused, StorageUnavailable, ValidationFailed
 from storage.domain.replication.replica_set import (
     MemberRole,
     MemberState,
@@ -16,6 +16,7 @@ from storage.domain.replication.replica_set import (
 )
 from storage.hot_store.members import WriteOutcome
 from storage.redis.keys import STORE_KEY
+from storage.replication.dissolution import dissolve
 from tests.integration.replication.conftest import Deployment, until
 
 
@@ -239,6 +240,54 @@ async def test_higher_min_insync_begins_with_a_new_epoch(deployment):
     deployment.at(deployment.addresses[2]).kill()
     with pytest.raises(ReplicaSetRefused, match="2 members are in sync"):
         await deployment.engine.set_min_insync(3)
+
+
+async def test_store_that_has_everything_goes_on_alone(deployment):
+    row = await deployment.begin()
+    assert deployment.write(row.primary, "one", replicas=2)
+    follow_nobody(deployment)
+
+    await dissolve(deployment.rows, deployment.members, deployment.addresses[1])
+
+    assert await deployment.rows.read() is None
+    assert await deployment.rows.last_term() == row.term + 1
+    await dissolve(deployment.rows, deployment.members, deployment.addresses[1])  # repeated
+
+
+async def test_store_that_lacks_a_write_does_not_go_on_alone(deployment):
+    row = await deployment.begin()
+    behind = deployment.addresses[1]
+    deployment.at(behind).run("REPLICAOF", "127.0.0.1", 1)
+    assert deployment.write(row.primary, "one", replicas=1)
+    follow_nobody(deployment)
+
+    with pytest.raises(ReplicaSetRefused, match=f"{behind} does not have all"):
+        await dissolve(deployment.rows, deployment.members, behind)
+
+    assert await deployment.row() == row
+
+
+@pytest.mark.parametrize("is_away", [False, True])
+async def test_store_does_not_go_on_alone_without_quorum(is_away, deployment):
+    """Two lost stores may have confirmed what the third lacks."""
+    row = await deployment.begin()
+    follow_nobody(deployment)
+    if is_away:
+        deployment.at(row.primary).kill()
+    else:
+        for address in (row.primary, deployment.addresses[1]):
+            deployment.at(address).empty()
+
+    with pytest.raises(StorageUnavailable if is_away else ReplicaSetRefused):
+        await dissolve(deployment.rows, deployment.members, deployment.addresses[2])
+
+    assert await deployment.row() == row
+
+
+def follow_nobody(deployment):
+    """Leave all members as they are after a start."""
+    for address in deployment.addresses:
+        deployment.at(address).run("REPLICAOF", "127.0.0.1", 1)
 
 
 async def test_recovery_promotes_what_is_left(deployment):
