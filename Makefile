@@ -16,7 +16,7 @@ SPARK ?= 1           # 0: make up without Spark
 SINCE ?= HEAD        # what make fast compares with
 ARGS ?=              # more options: make up ARGS="--port 9000"
 
-.PHONY: help install install-dev up test fast check chaos faults simulate soak chromium proxies faketime lint audit-deps bench scale compare openapi reference helm sdk sdk-go sdk-java
+.PHONY: help install install-dev up test fast check chaos faults nightly simulate soak chromium proxies faketime lint audit-deps bench scale compare openapi reference helm sdk sdk-go sdk-java
 
 help:
 	@echo "make up       run Millstream on this machine (ARGS=\"--port 9000\" adds options, SPARK=0 leaves Spark out)"
@@ -26,6 +26,7 @@ help:
 	@echo "make check    lint, and the tests that need no server"
 	@echo "make chaos    break everything at random for MINUTES (6), from SEED, on redis-server with STORE=redis, on a replica set with STORES=3; then what loses data, and kills at every step"
 	@echo "make faults   the first of these alone"
+	@echo "make nightly  chaos and replicated stores for half an hour each, 200 fail-overs under load, and what loses data from ten seeds"
 	@echo "make simulate run the engines in virtual time for SECONDS (60), from SEED, with faults"
 	@echo "make soak     work for MINUTES (60) with nothing broken, and see what grows"
 	@echo "make audit-deps  look for known faults in what the locks name; asks an advisory service"
@@ -143,6 +144,14 @@ REDIS := $(if $(filter redis,$(STORE)),--store redis)
 chaos: faults
 	$(BIN)/python -m tests.chaos.data_loss $(if $(strip $(SEED)),--seed $(strip $(SEED))) $(REDIS)
 	$(BIN)/pytest -m chaos tests
+
+# What takes hours: run it each night. The second run is 200 fail-overs under load.
+FAIL_OVERS := kill_primary deafen_replica pause_primary part_primary stop_controller
+nightly:
+	$(MAKE) chaos MINUTES=30
+	$(MAKE) faults MINUTES=30 STORES=3
+	$(BIN)/python -m tests.chaos.run --minutes 20 --stores 3 --slice --only $(FAIL_OVERS)
+	$(BIN)/python -m tests.chaos.data_loss --scenario replicated --seeds 10
 
 faults: install-dev faketime
 	$(BIN)/python -m tests.chaos.run --minutes $(strip $(MINUTES)) --stores $(strip $(STORES)) $(if $(strip $(SLICE)),--slice) $(if $(strip $(SEED)),--seed $(strip $(SEED))) $(REDIS)

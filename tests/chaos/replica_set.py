@@ -219,10 +219,10 @@ async def running_replica_set(
 class ReplicaSetFaults:
     """The faults of a replica set; each is undone when it returns."""
 
-    def __init__(self, site: Site, network: Network | None = None) -> None:
+    def __init__(self, site: Site) -> None:
         self._members = [member for member in site.hot.members if isinstance(member, Member)]
         self._site = site
-        self._network = network
+        self._network = site.network
 
     def named(self) -> dict[str, Callable[[float, float], Awaitable[None]]]:
         """Return the faults by name; each takes its duration in seconds and its luck."""

@@ -7,7 +7,7 @@ import argparse
 import asyncio
 import sys
 import tempfile
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Collection
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext, suppress
 from pathlib import Path
 from random import SystemRandom
@@ -20,7 +20,7 @@ from tests.chaos.checker import ARCHIVE_INVARIANTS, check, without_silent_gaps
 from tests.chaos.checking.findings import Finding, Operations
 from tests.chaos.damage import flip_bytes
 from tests.chaos.history import History, Outcome
-from tests.chaos.nemesis import OF_THE_WORKER, SINGLE_STORE_FAULTS, Nemesis, schedule
+from tests.chaos.nemesis import OF_THE_WORKER, RESOURCES, SINGLE_STORE_FAULTS, Nemesis, schedule
 from tests.chaos.network import Network, lacking_network, running_network
 from tests.chaos.replica_set import (
     NETWORK_FAULTS,
@@ -61,6 +61,7 @@ class Verdict(msgspec.Struct, frozen=True):
     faults: dict[str, int]
     links: dict[str, int]
     recovered_s: float | None
+    fail_overs: int
     findings: list[Finding]
     missing: list[str]
     timeline: list[str]
@@ -109,6 +110,7 @@ class Verdict(msgspec.Struct, frozen=True):
             ),
             "",
             f"back to work after the last fault: {back} (bound {RECOVERED_S:.0f} s)",
+            *([f"fail-overs: {self.fail_overs}"] if self.fail_overs else []),
             *([f"programs that do not run: {', '.join(self.missing)}"] if self.missing else []),
             *(f"in the log: {complaint}" for complaint in self.complaints),
             self.verdict(is_slice=is_slice),
@@ -117,29 +119,38 @@ class Verdict(msgspec.Struct, frozen=True):
 
 
 async def run(
-    seed: int, seconds: float, place: Path, tools: Tools, *, archives: bool, stores: int = 1
+    seed: int,
+    seconds: float,
+    place: Path,
+    tools: Tools,
+    *,
+    archives: bool,
+    stores: int = 1,
+    only: Collection[str] = (),
 ) -> Verdict:
     """Run with faults for this duration; history and log stay in that directory.
 
-    `archives`: with a Spark worker, which takes time to start. `stores`: those of a replica set, or one.
+    `archives`: with a Spark worker, which takes time to start. `stores`: those of a replica set, or one. `only`: kinds of faults,
+    all by default.
     """
     history = History()
     is_replicated = stores > 1
     left_out = _left_out(tools, archives=archives, is_replicated=is_replicated)
     async with (
-        _stores(place, seed, stores, tools, has_network="part_half" not in left_out) as hot,
+        prepared_stores(place, seed, stores, tools, has_network="part_half" not in left_out) as hot,
         running_site(
             place, seed, tools, archives=archives, stores=hot.stores, network=hot.network
         ) as site,
         Stage(site.url, history, seed) as stage,
         Workload(stage, archives=archives) as workload,
     ):
-        replica_set = ReplicaSetFaults(site, hot.network) if is_replicated else None
+        replica_set = ReplicaSetFaults(site) if is_replicated else None
         nemesis = Nemesis(site, history, await workload.start_recreation(), replica_set)
         of_others = SINGLE_STORE_FAULTS if is_replicated else REPLICA_SET_FAULTS
         stage.reshard_s = max(stage.reshard_s, seconds / RESHARDS_MAX)
         await workload.start()
-        await nemesis.run(schedule(seed, seconds, {*left_out, *of_others}))
+        not_chosen = RESOURCES.keys() - set(only or RESOURCES)
+        await nemesis.run(schedule(seed, seconds, {*left_out, *of_others, *not_chosen}))
         recovered_s = await workload.recovered(RECOVERED_S)
         missing = await site.missing(RECOVERED_S)
         try:
@@ -161,6 +172,7 @@ async def run(
             faults=dict(nemesis.done),
             links=dict(links),
             recovered_s=recovered_s,
+            fail_overs=fail_overs_in(site.log),
             findings=check(operations, () if archives else ARCHIVE_INVARIANTS),
             missing=missing,
             timeline=nemesis.told,
@@ -184,7 +196,15 @@ def complaints_in(log: Path) -> list[str]:
     return lines
 
 
-class _Hot(NamedTuple):
+def fail_overs_in(log: Path) -> int:
+    """Return how often another primary was promoted without a request."""
+    return sum(
+        '"primary_changed"' in line and '"kind": "fail_over"' in line
+        for line in log.read_text(errors="replace").splitlines()
+    )
+
+
+class HotStores(NamedTuple):
     """The stores of a run, None for its only one, and their network."""
 
     stores: AbstractAsyncContextManager[HotStore] | None = None
@@ -192,15 +212,16 @@ class _Hot(NamedTuple):
 
 
 @asynccontextmanager
-async def _stores(
+async def prepared_stores(
     place: Path, seed: int, count: int, tools: Tools, *, has_network: bool
-) -> AsyncIterator[_Hot]:
+) -> AsyncIterator[HotStores]:
+    """Yield the stores of a run, which the site starts, and run their network."""
     if count == 1:
-        yield _Hot()
+        yield HotStores()
         return
     machines = [*map(store_machine, range(1, count + 1)), POSTGRES, CONTROLLER]
     with running_network(machines) if has_network else nullcontext() as network:
-        yield _Hot(running_replica_set(place, seed, count, tools, network), network)
+        yield HotStores(running_replica_set(place, seed, count, tools, network), network)
 
 
 def _left_out(tools: Tools, *, archives: bool, is_replicated: bool) -> dict[str, str]:
@@ -223,6 +244,9 @@ def main() -> int:
         "--slice", action="store_true", help="allow invariants for which nothing was checked"
     )
     words.add_argument("--stores", type=int, default=1, help="of a replica set, or one")
+    words.add_argument(
+        "--only", nargs="+", choices=sorted(RESOURCES), default=(), help="kinds of faults"
+    )
     add_store(words)
     arguments = words.parse_args()
     store = store_of(arguments)
@@ -239,6 +263,7 @@ def main() -> int:
         tools,
         archives=archives,
         stores=arguments.stores,
+        only=arguments.only,
     )
     verdict = asyncio.run(running)
     report = verdict.report(is_slice=arguments.slice)

@@ -160,7 +160,9 @@ class Site:
         environment: dict[str, str],
         archives: bool,
         controller: subprocess.Popen[bytes] | None = None,
+        network: Network | None = None,
     ) -> None:
+        self.network = network
         self.controller = controller
         self.url = f"http://127.0.0.1:{proxies['clients'].port}"
         self.log = deployment.log
@@ -281,6 +283,7 @@ async def running_site(
                     environment=environment,
                     archives=archives,
                     controller=controller,
+                    network=network,
                 )
         finally:
             await asyncio.to_thread(running.__exit__, None, None, None)
