@@ -1,66 +1,114 @@
 """kill -9 of the primary of replicated stores, under load: nothing acknowledged is lost or repeated."""
 
 import asyncio
+import faulthandler
 import json
 import os
 import shutil
 import signal
+import statistics
 import time
-from itertools import count
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 
-from tests.acceptance.deployment import deployed
+from tests.acceptance.deployment import command, deployed
+from tests.acceptance.load_program import client, running_load
+from tests.acceptance.store_watch import StoreWatch
 from tests.acceptance.test_documentation import session
-from tests.acceptance.writers import insist, read_everything, write
+from tests.acceptance.writers import insist, read_everything
 from tests.conditions import eventually
 from tests.documentation import DOCS
 
 STORES = 3
-KILLS = 3
-KILLS_MANY = 25  # in each of two tests: a test may take five minutes
-WRITERS = 2
+REQUIRED = 2
+KILLS, KILLS_MANY = 3, 50
+TEST_S = 1800
+"""Limit of a test with many kills; others may take five minutes."""
 SENDERS = 6
-SWITCH_OVERS = 5
-RESUME_S = 10.0  # two or three on a quiet machine
+SWITCH_OVERS, SWITCH_OVERS_MANY = 5, 20
+RESUME_S = 5.0  # two or three on a quiet machine
+STOPPED_S = 14.0  # longer than readiness tolerates
 NO_SPARK = {"MILLSTREAM_SPARK": "off"}
 
 
-@pytest.mark.parametrize(
-    "kills",
-    [
-        KILLS,
-        *(pytest.param(KILLS_MANY, id=f"many-{run}", marks=pytest.mark.chaos) for run in (1, 2)),
-    ],
-)
-async def test_killed_primary_loses_and_repeats_nothing(kills, tmp_path):
+@pytest.fixture
+def patience(tmp_path: Path) -> Iterator[None]:
+    """Let the test take longer than pytest's own limit."""
+    with (tmp_path / "hangs").open("w") as file:
+        faulthandler.dump_traceback_later(TEST_S, exit=True, file=file)
+        yield
+        faulthandler.cancel_dump_traceback_later()
+
+
+@pytest.mark.parametrize("kills", [KILLS, pytest.param(KILLS_MANY, marks=pytest.mark.chaos)])
+@pytest.mark.usefixtures("patience")
+async def test_killed_primary_loses_and_repeats_nothing(kills, tmp_path, capsys):
     """A deployment of one store becomes replicated; then its primary is killed again and again.
 
-    The first time its data directory is removed as well.
+    The first time its data directory is removed as well. Then two stores stop answering for a while. At the end one store goes
+    on alone.
     """
     log, data = tmp_path / "log", tmp_path / "data"
-    with deployed(log, "--data", str(data), environment=NO_SPARK) as single:
-        before = Load(single.url, "before")
-        await before.open()
-        await before.run_until(lambda: asyncio.sleep(0))
+    with (
+        deployed(log, "--data", str(data), environment=NO_SPARK) as single,
+        running_load(single.url, "before") as before,
+    ):
+        await eventually(lambda: has_messages(single.url), True)
 
     with deployed(log, "--data", str(data), "--replicas", "2", environment=NO_SPARK) as first:
         assert "replicated: 3 stores on this machine" in first.announcement
-        after = Load(first.url, "after")
-        pauses = await after.run_until(lambda: kill_primaries(first.url, data, kills))
-        sent = sorted(before.sent | after.sent)
-        written = {**before.written, **after.written, "kill": list(range(kills))}
+        watch = StoreWatch(first.url, data, REQUIRED)
+        with running_load(first.url, "after") as after:
+            async with watch.running():
+                pauses = await kill_primaries(first.url, data, kills)
+                if kills == KILLS_MANY:
+                    await stop_replicas(first.url)
+                    await eventually(watch.is_content, True, within_s=60)
+        sent = sorted(before.acknowledged.sent + after.acknowledged.sent)
+        counts = before.acknowledged.written | after.acknowledged.written | {"kill": kills}
+        written = {key: list(range(number)) for key, number in counts.items()}
+        with capsys.disabled():
+            print(report(pauses, len(sent), sum(counts.values()), watch))  # noqa: T201
 
         assert max(pauses) < RESUME_S
+        assert watch.untrue_readiness() == []
+        assert watch.untrue_findings() == []
+        if kills == KILLS_MANY:
+            assert {told.is_ok for told in watch.told} >= {True, False}
+            assert {answer.is_ready for answer in watch.readiness} == {True, False}
         assert await records(first.url) == written
         assert await messages(first.url) == sent
 
     with deployed(log, "--data", str(data), environment=NO_SPARK) as second:
         assert "--replicas is not needed again" in second.announcement
         assert await records(second.url) == written
+        in_use = command("store", "replace", "--single", "--data", str(data))
+        async with client(second.url) as http:
+            await eventually(lambda: insync(http), STORES, within_s=60)
+
+    alone = command("store", "replace", "--single", "--data", str(data))
+    with deployed(log, "--data", str(data), environment=NO_SPARK) as third:
+        assert "replicated" not in third.announcement
+        assert await records(third.url) == written
+        async with client(third.url) as http:
+            assert (await stores(http))["replication_factor"] == 1
+    assert "stop it first" in in_use.stderr
+    assert (alone.returncode, "has one store now" in alone.stdout) == (0, True)
+    assert not (data / "valkey-2").exists()
+
+
+def report(pauses: list[float], sent: int, written: int, watch: StoreWatch) -> str:
+    """Return the figures of a run."""
+    return (
+        f"\n{len(pauses)} kills: sends resumed after {statistics.median(pauses):.2f} s (median), at most {max(pauses):.2f} s;"
+        f" {sent} messages, {written} records; {len(watch.readiness)} readings of /readyz, {len(watch.told)} of doctor"
+    )
 
 
 async def test_page_of_replication_runs_and_switch_over_fails_no_call(tmp_path):
@@ -70,16 +118,32 @@ async def test_page_of_replication_runs_and_switch_over_fails_no_call(tmp_path):
     with deployed(tmp_path / "log", *options, environment=NO_SPARK) as replicated:
         page = DOCS / "how-to" / "replicate.md"
         printed = await asyncio.to_thread(session, page, tmp_path, replicated.url)
-        statuses = await statuses_during_switch_overs(replicated.url)
+        statuses = await statuses_during(
+            replicated.url, lambda http: switch_over(http, SWITCH_OVERS)
+        )
         acknowledged = await acknowledged_by_primary(replicated.url)
         lowered = await status_after_lower_count(replicated.url)
 
-    assert statuses == {201}
+    assert statuses == {200, 201}
     assert acknowledged == [(201, "primary"), (201, "primary"), (200, "primary"), (422, None)]
     assert lowered == 201
     assert "durability replicated: 3 of 3 stores in sync, 2 required" in printed
     assert '"duplicate":false' in printed
     assert "Primary 127.0.0.1:" in printed
+
+
+@pytest.mark.chaos
+async def test_maintenance_of_stores_fails_no_call(tmp_path):
+    options = ("--data", str(tmp_path / "data"), "--replicas", "2")
+    with deployed(tmp_path / "log", *options, environment=NO_SPARK) as replicated:
+
+        async def maintain(http: httpx.AsyncClient) -> None:
+            await switch_over(http, SWITCH_OVERS_MANY)
+            await roll_stores(http)
+
+        statuses = await statuses_during(replicated.url, maintain)
+
+    assert statuses == {200, 201}
 
 
 async def acknowledged_by_primary(url: str) -> list[tuple[int, str | None]]:
@@ -109,68 +173,63 @@ async def status_after_lower_count(url: str) -> int:
         return (await http.post("/queues/replicated/messages", json={"body": "x"})).status_code
 
 
-async def statuses_during_switch_overs(url: str) -> set[int]:
-    """Statuses of sends without repetition, while the primary changes again and again."""
+async def statuses_during(
+    url: str, work: Callable[[httpx.AsyncClient], Awaitable[None]]
+) -> set[int]:
+    """Statuses of calls without repetition during some work: each sends, appends, receives, acknowledges and reads."""
     statuses: set[int] = set()
     done = asyncio.Event()
 
-    async def send(http: httpx.AsyncClient) -> None:
+    async def call(http: httpx.AsyncClient) -> None:
+        queue, stream = "/queues/replicated", "/streams/acknowledged"
         while not done.is_set():
-            answer = await http.post("/queues/replicated/messages", json={"body": "once"})
-            statuses.add(answer.status_code)
+            answers = [
+                await http.post(f"{queue}/messages", json={"body": "once"}),
+                await http.post(f"{stream}/records", json={"data": "once"}),
+                await http.get(f"{stream}/records", params={"limit": 10}),
+                await http.post(f"{queue}/receive", json={"messages_max": 1}),
+            ]
+            for message in answers[-1].json()["messages"]:
+                body = {
+                    "settlements": [{"receipt_handle": message["receipt_handle"], "action": "ack"}]
+                }
+                answers.append(await http.post(f"{queue}/settle", json=body))
+            statuses.update(answer.status_code for answer in answers)
 
     async with client(url) as http, asyncio.TaskGroup() as group:
+        (await http.put("/queues/replicated", json={})).raise_for_status()
+        (await http.put("/streams/acknowledged", json={})).raise_for_status()
         for _ in range(SENDERS):
-            group.create_task(send(http))
+            group.create_task(call(http))
         try:
-            for _ in range(SWITCH_OVERS):
-                await eventually(lambda: insync(http), STORES)
-                (await http.post("/stores/switch-over", json={})).raise_for_status()
+            await work(http)
         finally:
             done.set()
     return statuses
 
 
-class Load:
-    """Writers of numbered records and messages, each repeated until it is acknowledged."""
+async def switch_over(http: httpx.AsyncClient, count: int) -> None:
+    """Change the primary again and again."""
+    for _ in range(count):
+        await eventually(lambda: insync(http), STORES, within_s=60)
+        (await http.post("/stores/switch-over", json={})).raise_for_status()
 
-    def __init__(self, url: str, name: str) -> None:
-        self.sent: set[str] = set()
-        self.written: dict[str, list[int]] = {}
-        self._name = name
-        self._url = url
 
-    async def open(self) -> None:
-        """Create the queue and the stream."""
-        async with client(self._url) as http:
-            (await http.put("/queues/orders", json={})).raise_for_status()
-            (await http.put("/streams/clicks", json={"shards": 2})).raise_for_status()
+async def roll_stores(http: httpx.AsyncClient) -> None:
+    """Restart each store, the replicas first, as for an upgrade."""
+    for _ in range(STORES):
+        members = (await stores(http))["members"]
+        for replica in [member for member in members if member["role"] == "replica"]:
+            os.kill(replica["pid"], signal.SIGTERM)
+            await eventually(partial(has_restarted, http, replica), True, within_s=60)
+        await switch_over(http, 1)
 
-    async def run_until(self, work: Any) -> Any:
-        """Write while the work runs, and return its result."""
-        done = asyncio.Event()
-        async with client(self._url) as http, asyncio.TaskGroup() as group:
-            keys = [f"{self._name}-{number}" for number in range(WRITERS)]
-            writers = [group.create_task(write(http, "/streams/clicks", key, done)) for key in keys]
-            senders = [group.create_task(self._send(http, key, done)) for key in keys]
-            try:
-                result = await work()
-            finally:
-                done.set()
-            await asyncio.gather(*writers, *senders)
-        self.written = {
-            key: list(range(number)) for key, number in (task.result() for task in writers)
-        }
-        return result
 
-    async def _send(self, http: httpx.AsyncClient, key: str, done: asyncio.Event) -> None:
-        for number in count():
-            body = f"{key} {number}"
-            headers = {"idempotency-key": f"{key}-{number}"}
-            await insist(http, "/queues/orders/messages", {"body": body}, headers)
-            self.sent.add(body)
-            if done.is_set():
-                return
+async def has_restarted(http: httpx.AsyncClient, before: dict[str, Any]) -> bool:
+    """Return whether a store runs as another process, and all are in sync."""
+    status = await stores(http)
+    member = next(one for one in status["members"] if one["address"] == before["address"])
+    return bool(member.get("pid") != before["pid"] and status["insync_replicas"] == STORES)
 
 
 async def kill_primaries(url: str, data: Path, kills: int) -> list[float]:
@@ -195,8 +254,23 @@ async def kill_primaries(url: str, data: Path, kills: int) -> list[float]:
     return pauses
 
 
-def client(url: str) -> httpx.AsyncClient:
-    return httpx.AsyncClient(base_url=f"{url}/v1", timeout=30)
+async def stop_replicas(url: str) -> None:
+    """Suspend all stores but the primary, so that no write is acknowledged; then wait for them."""
+    async with client(url) as http:
+        members = (await stores(http))["members"]
+        with ExitStack() as stack:
+            for member in members:
+                if member["role"] == "replica":
+                    os.kill(member["pid"], signal.SIGSTOP)
+                    stack.callback(os.kill, member["pid"], signal.SIGCONT)
+            await asyncio.sleep(STOPPED_S)
+        await eventually(lambda: insync(http), STORES, within_s=60)
+
+
+async def has_messages(url: str) -> bool:
+    async with client(url) as http:
+        answer = await http.get("/queues/orders")
+        return answer.is_success
 
 
 async def stores(http: httpx.AsyncClient) -> dict[str, Any]:
