@@ -84,6 +84,7 @@ from storage.redis.queues.inspection import RedisQueueContentStore
 from storage.redis.queues.messages import RedisQueueStore
 from storage.redis.queues.stats import RedisQueueStateStore
 from storage.redis.queues.transfer import RedisTransferStore
+from storage.redis.streams.group_offsets import RedisGroupOffsets
 from storage.redis.streams.idempotence import RedisWatermarkStore
 from storage.redis.streams.logs import RedisLogStore
 from storage.redis.streams.range_reader import RedisRangeReader
@@ -334,7 +335,7 @@ async def open_storage(
         jobs = Jobs(database, limits)
         groups = Groups(
             database=database,
-            servers=store,
+            hot=RedisGroupOffsets(pipeline, lambda: provisioner.store_epoch),
             listener=listener,
             streams=streams,
             reader=record_reader,
@@ -344,6 +345,7 @@ async def open_storage(
             isolation=isolation,
         )
         stack.push_async_callback(groups.close)
+        await stack.enter_async_context(in_background(groups.copier.run(), "group-offsets"))
         hot_series, measured = RedisTimeSeriesStore(pipeline), MeasuredRows(database)
         sampler = Sampler(
             hot_series,

@@ -1,11 +1,14 @@
 """Changes of a group's assignment: joins, leaves, revocations, and resets with fencing.
 
 Concurrent changes of one group are applied in one transaction, in their order, and the group is rebalanced
-once after them. All of them lock the group's row: see `storage.postgres.repositories.groups`.
+once after them. All of them lock the group's row: see `storage.postgres.repositories.groups`. Before leases change, the
+group's offsets in the hot store are frozen, and after the commit they are seeded: see `storage.groups.offset_store`.
 docs/internals/rebalance.md explains the protocol.
 """
 
 import asyncio
+import logging
+import secrets
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
@@ -18,7 +21,9 @@ from storage.domain.errors import (
     GroupFull,
     MemberUnknown,
     MillstreamError,
+    OutcomeUnknown,
     StaleGeneration,
+    StorageUnavailable,
 )
 from storage.domain.groups.assignment import (
     Assignment,
@@ -29,15 +34,21 @@ from storage.domain.groups.assignment import (
     leave,
     rebalance,
 )
-from storage.domain.groups.group import Membership, group_not_found
+from storage.domain.groups.committed_offsets import GroupOffsets, OffsetEntry
+from storage.domain.groups.group import Group, Membership, group_not_found
 from storage.domain.limits import Limits
 from storage.domain.names import GroupName
-from storage.groups.assignment_cache import AssignmentCache
+from storage.groups.offset_copier import later_copies
+from storage.groups.offset_store import OffsetStore
 from storage.postgres.repositories.group_locks import LockedGroup
+from storage.postgres.repositories.group_mapping import GroupShard
 from storage.postgres.repositories.groups import GroupRows
+
+logger = logging.getLogger(__name__)
 
 FENCED = "A newer instance of this member has joined; this one no longer holds its shards."
 
+_FREEZE_SECONDS = limits.GROUP_FREEZE_MS_MAX / limits.SECOND_MS
 _GROUP_CONCURRENCY_MAX = 2  # groups that one process changes: each needs a connection to Postgres
 
 Step = Callable[[Assignment, int], Assignment]
@@ -48,18 +59,24 @@ class MembershipChange(msgspec.Struct, frozen=True):
     """One caller's change of a group's assignment.
 
     It is made by `member_id`, unless that is empty; `revocations_acknowledged` are the shards that this member gives up,
-    `offsets` those that a reset sets.
+    `offsets` those that a reset sets. Without `rebalances` the group is only seeded, for a commit that the hot store could not
+    decide.
     """
 
     step: Step
     member_id: MemberId = ""
     revocations_acknowledged: frozenset[int] = frozenset()
     offsets: Mapping[int, int] = {}
+    rebalances: bool = True
 
 
 class ChangeResult(msgspec.Struct, frozen=True):
-    """The result of a change: the member's membership, and the offsets committed before it."""
+    """The result of a change: the assignment, and the offsets committed before it.
 
+    `membership`: that of the member that made it.
+    """
+
+    assignment: Assignment
     membership: Membership
     committed_before: Mapping[int, int | None]
 
@@ -126,11 +143,9 @@ def resetting(finished: Mapping[int, bool]) -> Step:
 class GroupCoordinator:
     """Coordinator of group changes, which also records that the database is reachable."""
 
-    def __init__(
-        self, rows: GroupRows, clock: Clock, limits: Limits, assignments: AssignmentCache
-    ) -> None:
+    def __init__(self, rows: GroupRows, clock: Clock, limits: Limits, hot: OffsetStore) -> None:
         self._rows = rows
-        self._assignments = assignments
+        self._hot = hot
         self._clock = clock
         self._limits = limits
         self._together: dict[GroupName, Batcher[MembershipChange, ChangeResult]] = {}
@@ -176,29 +191,86 @@ class GroupCoordinator:
         self, name: GroupName, changes: Sequence[MembershipChange]
     ) -> Sequence[ChangeResult | MillstreamError]:
         await self.record_database_heartbeat()
-        async with self._turns, self._rows.lock_assignment(name, self.now()) as locked:
-            if locked is None:
-                return [group_not_found(name)] * len(changes)
-            committed, generation = locked.committed, locked.group.generation
-            refusals = await _apply(locked, changes)
-            if locked.group.generation != generation:
-                await self._assignments.announce(locked.group)
+        async with self._turns:
+            async with self._rows.lock_assignment(name, self.now()) as locked:
+                if locked is None:
+                    return [group_not_found(name)] * len(changes)
+                after, refusals = _decide(locked, changes)
+                fence = await self._take_offsets(
+                    locked, is_changed=_changes(locked, after, changes)
+                )
+                committed = locked.committed
+                await _store(locked, after, changes)
+            if fence:
+                await self._seed(locked, fence)
             return [
                 refusals.get(nth) or _change_result(locked, change, committed)
                 for nth, change in enumerate(changes)
             ]
 
+    async def _take_offsets(self, locked: LockedGroup, *, is_changed: bool) -> str:
+        """Adopt the hot store's offsets; return the fence if the group had to be frozen.
 
-async def _apply(
+        Raises StorageUnavailable.
+        """
+        fence = ""
+        offsets = None if is_changed else await self._hot.read(locked.group)
+        if offsets is None or not _is_seeded(locked, offsets):
+            fence, offsets = await self.freeze(locked.group)
+        await locked.take(later_copies(locked.group, offsets, locked.shards))
+        return fence
+
+    async def freeze(self, group: Group) -> tuple[str, GroupOffsets]:
+        """Freeze a group's offsets, under the lock on its row; return the fence, and the offsets.
+
+        Raises StorageUnavailable.
+        """
+        fence = secrets.token_hex(8)
+        try:
+            async with asyncio.timeout(_FREEZE_SECONDS):
+                return fence, await self._hot.freeze(group, fence)
+        except (TimeoutError, OutcomeUnknown):
+            raise StorageUnavailable("The store timed out.") from None
+
+    async def _seed(self, locked: LockedGroup, fence: str) -> None:
+        """Accept commits under the new leases; if that fails, the next caller does it."""
+        entries = {shard: _entry(row) for shard, row in locked.shards.items()}
+        try:
+            async with asyncio.timeout(_FREEZE_SECONDS):
+                await self._hot.seed(locked.group, fence, entries)
+        except (MillstreamError, TimeoutError) as error:
+            logger.warning("group_offsets_not_seeded", extra={"reason": str(error)})
+
+
+def _entry(row: GroupShard) -> OffsetEntry:
+    lease = row.lease
+    return OffsetEntry(lease.generation, lease.owner, row.committed, row.committed_at_ms)
+
+
+def _is_seeded(locked: LockedGroup, offsets: GroupOffsets) -> bool:
+    """Return whether the hot store decides by the leases in the group's rows."""
+    if offsets.generation != locked.group.generation:
+        return False
+    leases = {
+        shard: (entry.lease_generation, entry.owner) for shard, entry in offsets.shards.items()
+    }
+    return leases == {
+        shard: (row.lease.generation, row.lease.owner) for shard, row in locked.shards.items()
+    }
+
+
+def _decide(
     locked: LockedGroup, changes: Sequence[MembershipChange]
-) -> dict[int, MillstreamError]:
-    """Apply the changes to the group and store it; return the rejected ones' errors by index."""
+) -> tuple[Assignment, dict[int, MillstreamError]]:
+    """Return the assignment after the changes, and the rejected ones' errors by index."""
     after, refusals = locked.assignment, dict[int, MillstreamError]()
     for nth, change in enumerate(changes):
         try:
             after = change.step(after, locked.now_ms)
         except MillstreamError as error:
             refusals[nth] = error
+    if not _rebalances(changes):
+        return after, refusals
     after = rebalance(
         after,
         locked.lineage,
@@ -207,11 +279,29 @@ async def _apply(
         grace_from_ms=locked.back_since_ms,
         revocations_acknowledged=_revocations_acknowledged(after, changes),
     )
+    return after, refusals
+
+
+def _rebalances(changes: Sequence[MembershipChange]) -> bool:
+    return any(change.rebalances for change in changes)
+
+
+def _changes(locked: LockedGroup, after: Assignment, changes: Sequence[MembershipChange]) -> bool:
+    """Return whether leases or committed offsets are to change."""
+    before = locked.assignment
+    is_same = (after.generation, after.leases) == (before.generation, before.leases)
+    return not is_same or any(change.offsets for change in changes)
+
+
+async def _store(
+    locked: LockedGroup, after: Assignment, changes: Sequence[MembershipChange]
+) -> None:
+    if not _rebalances(changes):
+        return  # nor would the mark of the lineage be right
     await locked.store(after)
     shards = {lease.shard for lease in after.leases}
     for change in changes:
         await locked.move({shard: at for shard, at in change.offsets.items() if shard in shards})
-    return refusals
 
 
 def _revocations_acknowledged(
@@ -239,4 +329,4 @@ def _change_result(
         assigned=locked.assignments(change.member_id, revoked=False),
         revoked=locked.assignments(change.member_id, revoked=True),
     )
-    return ChangeResult(membership, committed)
+    return ChangeResult(locked.assignment, membership, committed)

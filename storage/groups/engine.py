@@ -5,8 +5,8 @@
                ▼  │ what it reads, what it is to give up, the generation
     read from committed ──▶ commit the next offset, with the generation
 
-Postgres alone decides: see `storage.postgres.repositories.groups`. Reading removes nothing and can be repeated; only
-commits, and resets, move a group. docs/internals/rebalance.md explains the protocol.
+Postgres decides who reads what (`storage.postgres.repositories.groups`), and the hot store commits offsets by those leases
+(`storage.groups.offset_store`). Reading removes nothing and can be repeated; only commits, and resets, move a group. docs/internals/rebalance.md explains the protocol.
 """
 
 from collections.abc import Collection, Sequence
@@ -46,10 +46,11 @@ from storage.groups.coordinator import GroupCoordinator, MembershipChange, reeva
 from storage.groups.fetch import GroupFetcher
 from storage.groups.lag import LagReader
 from storage.groups.membership import GroupMembership
+from storage.groups.offset_copier import OffsetCopier
+from storage.groups.offset_store import OffsetStore
 from storage.groups.offsets import OffsetCommitter
 from storage.groups.positions import GroupPositions
 from storage.groups.start_offsets import StartOffsets
-from storage.hot_store.servers import HotServers
 from storage.postgres.database import Database
 from storage.postgres.listener import Listener
 from storage.postgres.repositories.group_mapping import GroupShard
@@ -68,7 +69,7 @@ class Groups:
         self,
         *,
         database: Database,
-        servers: HotServers,
+        hot: OffsetStore,
         listener: Listener,
         streams: Streams,
         reader: RecordReader,
@@ -91,10 +92,18 @@ class Groups:
         self._reader = reader
         self._catalog = catalog
         self._clock = clock
-        self._assignments = AssignmentCache(servers, listener)
-        self._coordinator = GroupCoordinator(self._rows, clock, limits, self._assignments)
+        self._hot = hot
+        self._assignments = AssignmentCache(hot, listener)
+        self._coordinator = GroupCoordinator(self._rows, clock, limits, hot)
+        self.copier = OffsetCopier(self._rows, hot)
         self._offsets = OffsetCommitter(
-            self._rows, self._coordinator, reader, catalog, self._assignments
+            rows=self._rows,
+            hot=hot,
+            copier=self.copier,
+            changes=self._coordinator,
+            reader=reader,
+            catalog=catalog,
+            clock=clock,
         )
         self._starts = StartOffsets(self._rows, self._offsets, reader)
         self.positions = GroupPositions(
@@ -106,7 +115,7 @@ class Groups:
             clock=clock,
         )
         self.lags = LagReader(self._rows, self._offsets, self._starts, reader, clock)
-        self._members = GroupMembership(self._rows, self._coordinator, self._offsets)
+        self._members = GroupMembership(self._rows, hot, self._coordinator, self._offsets)
         self.fetcher = GroupFetcher(
             self._rows, self._members, self._offsets, self._starts, reader, self._assignments
         )
@@ -116,6 +125,7 @@ class Groups:
         await self._members.close()
         await self._offsets.close()
         await self._coordinator.close()
+        await self.copier.close()
 
     # Definitions
 
@@ -146,8 +156,9 @@ class Groups:
 
         Raises PreconditionFailed.
         """
-        group = await self._store.delete(name, if_match=if_match)
-        await self._assignments.delete(name)
+        async with self._store.changing(name, if_match) as (locked, group):
+            await locked.delete(group, self._clock.now_ms())
+            await self._coordinator.freeze(group)  # or others could commit to it
         return group
 
     async def get(self, name: GroupName) -> Group:
@@ -175,7 +186,7 @@ class Groups:
         self, name: GroupName
     ) -> tuple[Group, tuple[Member, ...], dict[int, GroupShard]]:
         """Return the group, its members and its shards, in one consistent snapshot."""
-        return await self._rows.describe(name)
+        return await self._offsets.describe(name)
 
     # Members
 
@@ -188,7 +199,7 @@ class Groups:
         silent. Raises GroupFull, ValidationFailed.
         """
         membership = await self._members.join(name, member_id, instance_id)
-        return await self._assignments.store(await self._with_starts(membership))
+        return self._assignments.store(await self._with_starts(membership))
 
     async def heartbeat(
         self,
@@ -208,7 +219,7 @@ class Groups:
         membership = await self._assignments.read(name, member_id, generation, load)
         if membership.is_cached:
             return membership
-        return await self._assignments.store(await self._with_starts(membership))
+        return self._assignments.store(await self._with_starts(membership))
 
     async def _with_starts(self, membership: Membership) -> Membership:
         """Store the starts that are missing; if that fails now, the next call does it.

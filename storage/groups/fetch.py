@@ -100,11 +100,11 @@ class GroupFetcher:
             membership = await self._assignments.read(name, member_id, instance, load)
         if membership.is_cached:
             return membership
-        return await self._assignments.store(await self._starts.stored(membership))
+        return self._assignments.store(await self._starts.stored(membership))
 
     async def _everything(self, name: GroupName) -> Membership:
         """Return all that a simple group reads: every shard whose parents it has finished."""
-        group, _, shards = await self._rows.describe(name)
+        group, _, shards = await self._offsets.describe(name)
         if group.spec.kind is not GroupKind.SIMPLE:
             raise ValidationFailed.at(
                 "/member", "Query parameter 'member' is required for ordered groups", "required"

@@ -38,7 +38,7 @@ class LagReader:
 
     async def by_shard(self, name: GroupName) -> list[ShardLag]:
         """Return the group's lag by shard. Raises GroupNotFound."""
-        group, _, shards = await self._rows.describe(name)
+        group, _, shards = await self._offsets.describe(name)
         stream = await self._offsets.stream(group)
         holes = await self._rows.holes([shard.log_id for shard in stream.shards])
         states = await self._reader.shards(stream.name, stream.stream_id)

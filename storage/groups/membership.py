@@ -3,6 +3,8 @@
 import secrets
 from collections.abc import Collection, Sequence
 
+from msgspec.structs import replace
+
 from storage.concurrency.batcher import Batcher
 from storage.domain.errors import (
     MemberUnknown,
@@ -11,6 +13,7 @@ from storage.domain.errors import (
     ValidationFailed,
 )
 from storage.domain.groups.assignment import MemberId
+from storage.domain.groups.committed_offsets import GroupOffsets
 from storage.domain.groups.group import Group, GroupKind, Membership, group_not_found
 from storage.domain.names import GroupName, check_name
 from storage.groups.coordinator import (
@@ -21,6 +24,7 @@ from storage.groups.coordinator import (
     leaving,
     reevaluate,
 )
+from storage.groups.offset_store import OffsetStore
 from storage.groups.offsets import OffsetCommitter
 from storage.postgres.repositories.groups import GroupRows, HeartbeatResult, MemberHeartbeat
 
@@ -29,9 +33,14 @@ class GroupMembership:
     """The members that are connected to this process."""
 
     def __init__(
-        self, rows: GroupRows, changes: GroupCoordinator, offsets: OffsetCommitter
+        self,
+        rows: GroupRows,
+        hot: OffsetStore,
+        changes: GroupCoordinator,
+        offsets: OffsetCommitter,
     ) -> None:
         self._rows = rows
+        self._hot = hot
         self._coordinator = changes
         self._offsets = offsets
         self._beats = Batcher[MemberHeartbeat, HeartbeatResult | None](self._flush_heartbeats)
@@ -88,8 +97,16 @@ class GroupMembership:
     async def _flush_heartbeats(
         self, beats: Sequence[MemberHeartbeat]
     ) -> Sequence[HeartbeatResult | MillstreamError | None]:
+        """Record heartbeats, and complete their results by the offsets committed last.
+
+        A group that the hot store cannot decide about must be settled, so that its commits do not need Postgres.
+        """
         await self._coordinator.record_database_heartbeat()
-        return await self._rows.heartbeat(beats, self._coordinator.now())
+        results = await self._rows.heartbeat(beats, self._coordinator.now())
+        groups = {result.group.group_id: result.group for result in results if result is not None}
+        read = await self._hot.read_many([*groups.values()])
+        offsets = dict(zip(groups, read, strict=True))
+        return [result and _complete(result, offsets[result.group.group_id]) for result in results]
 
     async def _rebalance(
         self, name: GroupName, member_id: MemberId, revocations_acknowledged: frozenset[int]
@@ -142,6 +159,19 @@ class GroupMembership:
 def _check_ordered(group: Group) -> None:
     if group.spec.kind is GroupKind.SIMPLE:
         raise ValidationFailed.at("/member", "A simple group cannot have members", "not_supported")
+
+
+def _complete(
+    result: HeartbeatResult, offsets: GroupOffsets | MillstreamError
+) -> HeartbeatResult | MillstreamError:
+    if isinstance(offsets, MillstreamError) or result.group.spec.kind is GroupKind.SIMPLE:
+        return offsets if isinstance(offsets, MillstreamError) else result
+    return replace(
+        result,
+        unsettled=result.unsettled or offsets.generation != result.group.generation,
+        assigned=offsets.latest(result.assigned),
+        revoked=offsets.latest(result.revoked),
+    )
 
 
 def _membership(result: HeartbeatResult, member_id: MemberId) -> Membership:

@@ -1,7 +1,7 @@
-"""Offset commits: batched into one statement, and never past the end of a shard (G3).
+"""Offset commits: decided by the hot store, and never past the end of a shard (G3).
 
-    commit ──▶ is the offset within the shard? ──▶ is the generation the lease's? ──▶ moved, and never back
-               cached, or read from the log          decided by the statement, row by row
+    commit ──▶ is the offset within the shard? ──▶ is the generation the lease's? ──▶ moved, and never back ──▶ row
+               cached, or read from the log          the hot store, or Postgres where it was not seeded      copied soon
 
 The end of a log only increases, so an end that was seen once is enough to accept every lower offset. A commit at the
 end of a closed shard finishes the shard for the group.
@@ -9,12 +9,17 @@ end of a closed shard finishes the shard for the group.
 
 import asyncio
 from collections.abc import Sequence
+from typing import NamedTuple
+
+from msgspec.structs import replace
 
 from storage.catalog.catalog import Catalog
 from storage.concurrency.batcher import Batcher
 from storage.concurrency.bounded_cache import BoundedCache
 from storage.domain import limits
+from storage.domain.clock import Clock
 from storage.domain.errors import (
+    GroupNotFound,
     MemberUnknown,
     MillstreamError,
     ShardNotFound,
@@ -23,34 +28,57 @@ from storage.domain.errors import (
     StreamNotFound,
     ValidationFailed,
 )
-from storage.domain.groups.group import Commit, CommitResult, Group, GroupOffset, group_not_found
+from storage.domain.groups.assignment import Assignment, Member, ShardLease
+from storage.domain.groups.committed_offsets import CommittedShard, GroupOffsets
+from storage.domain.groups.group import (
+    Commit,
+    CommitResult,
+    Group,
+    GroupKind,
+    GroupOffset,
+    group_not_found,
+)
 from storage.domain.names import GroupName, LogId
 from storage.domain.streams.stream import ReadFrom, Stream
-from storage.groups.assignment_cache import AssignmentCache
 from storage.groups.coordinator import GroupCoordinator, MembershipChange, reevaluate
-from storage.postgres.repositories.groups import GroupRows, MovedTo, PendingCommit
+from storage.groups.offset_copier import OffsetCopier
+from storage.groups.offset_store import OffsetStore
+from storage.postgres.repositories.group_mapping import GroupShard, OffsetCopy
+from storage.postgres.repositories.groups import GroupRows
 from storage.streams.read import RecordReader
 
 _GROUPS_CACHED_MAX = 10_000
+_SEED = MembershipChange(reevaluate, rebalances=False)
+
+
+class _PendingCommit(NamedTuple):
+    """A commit within its shard. `ends`: the shard is closed, and this is its end."""
+
+    commit: Commit
+    ends: bool
 
 
 class OffsetCommitter:
-    """Committer of one process's offsets."""
+    """Committer of one process's offsets, and reader of those of all."""
 
     def __init__(
         self,
+        *,
         rows: GroupRows,
+        hot: OffsetStore,
+        copier: OffsetCopier,
         changes: GroupCoordinator,
         reader: RecordReader,
         catalog: Catalog,
-        assignments: AssignmentCache,
+        clock: Clock,
     ) -> None:
         self._rows = rows
-        self._assignments = assignments
+        self._hot = hot
+        self._copier = copier
         self._coordinator = changes
         self._reader = reader
         self._catalog = catalog
-        self._batcher = Batcher[PendingCommit, MovedTo | None](self._flush)
+        self._clock = clock
         self._reads = Batcher[GroupName, Group | None](self._find_many)
         self._high_watermarks: BoundedCache[LogId, int] = BoundedCache(
             limits.GROUP_HIGH_WATERMARKS_CACHED_MAX
@@ -59,7 +87,6 @@ class OffsetCommitter:
 
     async def close(self) -> None:
         """Stop; callers that wait get an error."""
-        await self._batcher.close()
         await self._reads.close()
 
     def remember(self, group: Group) -> None:
@@ -92,9 +119,24 @@ class OffsetCommitter:
 
         The caller has just read those ends.
         """
-        requests = [PendingCommit(group.name, group.stream_id, commit, True) for commit in commits]
-        moves = await asyncio.gather(*(self._batcher.submit(one) for one in requests))
-        return all(one is not None and one.offset is not None for one in moves)
+        try:
+            results = await self._move(group, [_PendingCommit(commit, True) for commit in commits])
+        except _GroupRecreated:
+            return False
+        return all(isinstance(result, GroupOffset) for result in results.values())
+
+    # Reads
+
+    async def describe(
+        self, name: GroupName
+    ) -> tuple[Group, tuple[Member, ...], dict[int, GroupShard]]:
+        """Return the group, its members and its shards, with the offsets committed last.
+
+        Raises GroupNotFound.
+        """
+        group, members, shards = await self._rows.describe(name)
+        offsets = await self._hot.read(group)
+        return group, members, {shard: _latest(row, offsets) for shard, row in shards.items()}
 
     async def find(self, name: GroupName) -> Group:
         """Return the group from Postgres.
@@ -126,21 +168,17 @@ class OffsetCommitter:
                 stream = await self._catalog.fresh_stream(group.stream, group.stream_id)
         except StreamNotFound:
             raise _GroupRecreated from None
-        return await asyncio.gather(*(self._try(group, stream, commit) for commit in commits))
+        checked = await asyncio.gather(*(self._check_end(stream, commit) for commit in commits))
+        within = [one for one in checked if isinstance(one, _PendingCommit)]
+        moved = await self._move(group, within) if within else {}
+        return [
+            moved[commit.shard] if isinstance(one, _PendingCommit) else one
+            for commit, one in zip(commits, checked, strict=True)
+        ]
 
-    async def _try(self, group: Group, stream: Stream, commit: Commit) -> CommitResult:
+    async def _check_end(self, stream: Stream, commit: Commit) -> _PendingCommit | MillstreamError:
         try:
-            ends = await self._ends(stream, commit)
-            request = PendingCommit(group.name, group.stream_id, commit, ends)
-            moved = await self._batcher.submit(request)
-            if moved is not None and not moved.has_shard and moved.stream_id == group.stream_id:
-                await self._coordinator.apply(
-                    group.name, MembershipChange(reevaluate)
-                )  # the shard is new
-                moved = await self._batcher.submit(request)
-            return _result(group, commit, moved)
-        except _GroupRecreated:
-            raise
+            return _PendingCommit(commit, await self._ends(stream, commit))
         except MillstreamError as error:
             return error
 
@@ -163,41 +201,66 @@ class OffsetCommitter:
             await self._reader.read_one(stream.name, commit.shard, where, stream.stream_id)
         return read.ended and read.tip == commit.offset
 
-    async def _flush(
-        self, requests: Sequence[PendingCommit]
-    ) -> list[MovedTo | MillstreamError | None]:
-        """Commit with one statement, or several if a shard of a group is named more than once.
+    async def _move(
+        self, group: Group, pending: Sequence[_PendingCommit]
+    ) -> dict[int, CommitResult]:
+        """Commit offsets that are within their shards; return a result or an error by shard.
 
-        An update affects a row only once.
+        Raises _GroupRecreated.
         """
-        answers: list[MovedTo | MillstreamError | None] = [None] * len(requests)
-        left = list(range(len(requests)))
-        while left:
-            first_indexes: dict[tuple[GroupName, int], int] = {}
-            for index in left:
-                first_indexes.setdefault(
-                    (requests[index].group, requests[index].commit.shard), index
-                )
-            round_ = list(first_indexes.values())
-            for index, answer in zip(
-                round_, await self._commit_round(requests, round_), strict=True
-            ):
-                answers[index] = answer
-            left = [index for index in left if index not in set(round_)]
-        return answers
-
-    async def _commit_round(
-        self, requests: Sequence[PendingCommit], first_indexes: Sequence[int]
-    ) -> Sequence[MovedTo | MillstreamError | None]:
-        round_ = [requests[index] for index in first_indexes]
+        results = dict[int, CommitResult]()
+        undecided = list(pending)
         try:
-            moves = await self._rows.commit(round_, self._coordinator.now())
+            for _ in range(limits.REPAIR_ATTEMPTS_MAX):
+                results |= await self._try(group, undecided)
+                undecided = [one for one in undecided if one.commit.shard not in results]
+                if not undecided:
+                    return results
+                results |= await self._refusals(group, [one.commit for one in undecided])
+                undecided = [one for one in undecided if one.commit.shard not in results]
+            raise StorageUnavailable("The group is being rebalanced; try again.")
         except MillstreamError as error:
-            return [error] * len(first_indexes)
-        for request, moved in zip(round_, moves, strict=True):
-            if moved is not None and moved.offset is not None:
-                self._assignments.observe_commit(request.group, request.commit, moved.offset)
-        return moves
+            return results | {one.commit.shard: error for one in undecided}
+
+    async def _try(
+        self, group: Group, pending: Sequence[_PendingCommit]
+    ) -> dict[int, CommitResult]:
+        """Commit where the hot store can decide."""
+        if not pending:
+            return {}
+        now = self._clock.script_time()
+        answers = await self._hot.commit(group, [one.commit for one in pending], now)
+        results = dict[int, CommitResult]()
+        for (commit, ends), moved in zip(pending, answers, strict=True):
+            if moved is not None:
+                results[commit.shard] = GroupOffset(commit.shard, moved.offset)
+                copy = _copy_of(group, commit.shard, moved, ends=ends)
+                await self._copier.copy_end(copy) if ends else self._copier.add(copy)
+        return results
+
+    async def _refusals(
+        self, group: Group, commits: Sequence[Commit]
+    ) -> dict[int, MillstreamError]:
+        """Seed the group from Postgres; return the errors of commits that it refuses, by shard."""
+        assignment = await self._assignment(group, _SEED)
+        if not {commit.shard for commit in commits} <= {one.shard for one in assignment.leases}:
+            change = MembershipChange(reevaluate)  # the shard is new
+            assignment = await self._assignment(group, change)
+        leases = {lease.shard: lease for lease in assignment.leases}
+        refusals = {
+            commit.shard: _refusal(group, assignment, leases.get(commit.shard), commit)
+            for commit in commits
+        }
+        return {shard: error for shard, error in refusals.items() if error is not None}
+
+    async def _assignment(self, group: Group, change: MembershipChange) -> Assignment:
+        try:
+            changed = await self._coordinator.apply(group.name, change)
+        except GroupNotFound:
+            raise _GroupRecreated from None
+        if changed.membership.group.group_id != group.group_id:
+            raise _GroupRecreated
+        return changed.assignment
 
 
 class _GroupRecreated(Exception):
@@ -214,16 +277,38 @@ def _check(commits: Sequence[Commit]) -> None:
         )
 
 
-def _result(group: Group, commit: Commit, moved: MovedTo | None) -> CommitResult:
-    if moved is None or moved.stream_id != group.stream_id:
-        raise _GroupRecreated
-    if moved.offset is not None:
-        return GroupOffset(commit.shard, moved.offset)
-    if not moved.has_shard:
+def _refusal(
+    group: Group, assignment: Assignment, lease: ShardLease | None, commit: Commit
+) -> MillstreamError | None:
+    """Return why a commit is refused, or None: by the rule of commit_group_offsets.lua."""
+    if lease is None:
         return ShardNotFound(f"The group does not read shard {commit.shard}.")
-    if moved.simple:
-        return StaleGeneration()
+    if group.spec.kind is GroupKind.SIMPLE:
+        is_stale = commit.generation is not None and commit.generation < lease.generation
+        return StaleGeneration() if is_stale else None
     if commit.generation is None or not commit.member_id:
         detail = "A commit to an ordered group requires a member and a generation"
         return ValidationFailed.at("/generation", detail, "required")
-    return StaleGeneration() if moved.has_member else MemberUnknown()
+    if lease.owner == commit.member_id and (
+        lease.generation <= commit.generation <= assignment.generation
+    ):
+        return None
+    return StaleGeneration() if assignment.member(commit.member_id) else MemberUnknown()
+
+
+def _latest(row: GroupShard, offsets: GroupOffsets) -> GroupShard:
+    entry = offsets.later(row.lease.shard, row.lease.generation, row.committed)
+    if entry is None:
+        return row
+    return replace(row, committed=entry.committed, committed_at_ms=entry.committed_at_ms)
+
+
+def _copy_of(group: Group, shard: int, moved: CommittedShard, *, ends: bool) -> OffsetCopy:
+    return OffsetCopy(
+        group_id=group.group_id,
+        shard=shard,
+        lease_generation=moved.lease_generation,
+        offset=moved.offset,
+        committed_at_ms=moved.committed_at_ms,
+        ends=ends,
+    )

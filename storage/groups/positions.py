@@ -58,7 +58,7 @@ class GroupPositions:
         ShardNotFound, ValidationFailed.
         """
         spec.check()
-        group, _, shards = await self._rows.describe(name)
+        group, _, shards = await self._offsets.describe(name)
         stream = await self._offsets.stream(group)
         states = _chosen(await self._reader.shards(stream.name, stream.stream_id), spec)
         after = await self._targets(group, spec, states)
@@ -139,7 +139,7 @@ class GroupPositions:
 
         Raises GroupFull, OffsetOutOfRange, ShardNotFound, ValidationFailed, PreconditionFailed.
         """
-        group, _, shards = await self._rows.describe(name)
+        group, _, shards = await self._offsets.describe(name)
         states = {
             state.shard.index: state
             for state in await self._reader.shards(group.stream, group.stream_id)

@@ -93,7 +93,7 @@ class StartOffsets:
         )
 
     async def _store(self, group: Group) -> Mapping[int, int]:
-        _, _, shards = await self._rows.describe(group.name)
+        _, _, shards = await self._offsets.describe(group.name)
         stream = await self._offsets.stream(group)
         states = await self._reader.shards(stream.name, stream.stream_id)
         starts = await self.positions(group, shards, states)

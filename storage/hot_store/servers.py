@@ -3,7 +3,6 @@
 from typing import Protocol
 
 from storage.domain.log.store_epoch import StoreFacts, StoreIdentity
-from storage.domain.names import GroupName
 from storage.domain.replication.replica_set import ReplicaSet
 from storage.domain.store_status import HotConfiguration, HotFigures, SlowCommand
 
@@ -65,22 +64,6 @@ class HotServers(Protocol):
 
         One caller at a time.
         """
-        ...
-
-    async def group_generation(self, group: GroupName) -> int:
-        """Return the generation of a group that the store has; 0 for none."""
-        ...
-
-    async def add_group_generation(self, group: GroupName, generation: int) -> None:
-        """Write the generation of a group, if the store has none."""
-        ...
-
-    async def write_group_generation(self, group: GroupName, generation: int) -> None:
-        """Write the generation of a group; one caller at a time for each group."""
-        ...
-
-    async def delete_group_generation(self, group: GroupName) -> None:
-        """Remove the generation of a deleted group."""
         ...
 
     async def ping(self) -> str:

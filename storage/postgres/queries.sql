@@ -332,55 +332,35 @@ select a.nth, g.*,
   left join group_members m on m.group_id = g.group_id and m.member_id = a.member_id;
 
 
--- name: commit_offsets
--- One update for each row, which is looked at again once its lock is held: if it was granted anew or reset
--- meanwhile, it is not moved (G2). Rows are locked in their order, so that two of these cannot wait for each other.
--- Gives what was moved, and beside it what there is of everything asked: joining them would compare each with each.
-with asked as (
+-- name: copy_offsets
+-- One update for each row, which is looked at again once its lock is held: if it was granted anew or reset meanwhile, it
+-- is not moved (G2), and it never moves back. Rows are locked in their order, so that two of these cannot wait for each
+-- other.
+with copied as (
   select *
-    from unnest(cast(:nths as int[]), cast(:namespaces as text[]), cast(:names as text[]),
-                cast(:stream_ids as text[]), cast(:shards as int[]), cast(:nexts as bigint[]),
-                cast(:member_ids as text[]), cast(:generations as bigint[]), cast(:ends as boolean[]))
-         as asked(nth, namespace, name, stream_id, shard, next, member_id, generation, ends)
-), time as (
-  select coalesce(cast(:now_ms as bigint),
-                  cast(extract(epoch from clock_timestamp()) * 1000 as bigint)) as now_ms
+    from unnest(cast(:group_ids as text[]), cast(:shards as int[]), cast(:generations as bigint[]),
+                cast(:nexts as bigint[]), cast(:times_ms as bigint[]), cast(:ends as boolean[]))
+         as copied(group_id, shard, generation, next, at_ms, ends)
 ), locked as (
-  select s.group_id, s.shard, a.nth, a.next, a.ends
-    from asked a
-    join groups g on g.namespace = a.namespace and g.name = a.name and g.stream_id = a.stream_id
-    join group_shards s on s.group_id = g.group_id and s.shard = a.shard
-   where case g.kind
-         when 'simple' then coalesce(a.generation, s.generation) >= s.generation
-         else s.owner = a.member_id and a.generation >= s.generation and a.generation <= g.generation
-         end
+  select s.group_id, s.shard, c.next, c.at_ms, c.ends
+    from copied c
+    join group_shards s on s.group_id = c.group_id and s.shard = c.shard
+   where s.generation = c.generation
+     and (s.committed is null or s.committed < c.next or (c.ends and not s.finished))
    order by s.group_id, s.shard
      for update of s
-), moved as (
-  update group_shards s
-     set committed = greatest(s.committed, l.next),
-         committed_at_ms = time.now_ms,
-         finished = s.finished or l.ends
-    from locked l, time
-   where s.group_id = l.group_id and s.shard = l.shard
-  returning l.nth, s.committed
 )
-select nth, committed, null as kind, null as stream_id, null as has_shard, null as has_member
-  from moved
- union all
-select a.nth, null, g.kind, g.stream_id,
-       exists (select from group_shards s where s.group_id = g.group_id and s.shard = a.shard) as has_shard,
-       exists (select
-                 from group_members m
-                where m.group_id = g.group_id and m.member_id = a.member_id)
-  from asked a
-  join groups g on g.namespace = a.namespace and g.name = a.name
-  join streams st on st.stream_id = g.stream_id and st.deleted_at_ms is null;
+update group_shards s
+   set committed = greatest(s.committed, l.next),
+       committed_at_ms = greatest(s.committed_at_ms, l.at_ms),
+       finished = s.finished or l.ends
+  from locked l
+ where s.group_id = l.group_id and s.shard = l.shard;
 
 
 -- name: hold_group
 -- Whoever changes a group's assignment holds its row until the end; then its members, then its shards, each in
--- their order. Heartbeats and commits lock only some of those, in the same order.
+-- their order. Heartbeats and copies of commits lock only some of those, in the same order.
 select g.*,
        coalesce(cast(:now_ms as bigint),
                 cast(extract(epoch from clock_timestamp()) * 1000 as bigint)) as now_ms
@@ -391,7 +371,8 @@ select g.*,
 
 
 -- name: store_group_starts
--- Rows are locked in their order, as commits lock them; one that got a start or a commit meanwhile is left as it is.
+-- Rows are locked in their order, as copies of commits lock them; one that got a start or a commit meanwhile is left as
+-- it is.
 with locked as (
   select s.group_id, s.shard
     from group_shards s

@@ -12,10 +12,9 @@ from typing import Any, TypeVar
 from msgspec.structs import replace
 
 from storage.domain.log.store_epoch import StoreFacts, StoreIdentity
-from storage.domain.names import GroupName
 from storage.domain.store_status import HotConfiguration, HotFigures, SlowCommand
 from storage.hot_store.servers import HotServers
-from storage.redis.keys import GENERATIONS_KEY, STORE_KEY, VERSION_KEY
+from storage.redis.keys import STORE_KEY, VERSION_KEY
 from storage.redis.server_store import SLOW_COMMANDS_MAX, HotServer
 from storage.redis.transport.client import SlotMoved
 from storage.redis.transport.topology import Master, Nodes, hash_tag_for
@@ -90,20 +89,6 @@ class RedisServers(HotServers):
     async def raise_catalog_version(self, at_least: int) -> int:
         replicas = self._nodes.acknowledging_replicas
         return await (await self._master_of(STORE_KEY)).raise_catalog_version(at_least, replicas)
-
-    async def group_generation(self, group: GroupName) -> int:
-        return await (await self._master_of(GENERATIONS_KEY)).group_generation(str(group))
-
-    async def add_group_generation(self, group: GroupName, generation: int) -> None:
-        server = await self._master_of(GENERATIONS_KEY)
-        await server.add_group_generation(str(group), generation)
-
-    async def write_group_generation(self, group: GroupName, generation: int) -> None:
-        server = await self._master_of(GENERATIONS_KEY)
-        await server.write_group_generation(str(group), generation)
-
-    async def delete_group_generation(self, group: GroupName) -> None:
-        await (await self._master_of(GENERATIONS_KEY)).delete_group_generation(str(group))
 
     async def _master_of(self, key: str) -> HotServer:
         """Return the master that has a plain key: one of the whole store, not one of each master."""

@@ -3,7 +3,6 @@
     ms:version                        the layout: 3 (2 had no parked groups, and no sizes of messages)
     ms:store                          hash: epoch, beacon (storage.domain.log.store_epoch), position (in a replica set),
                                       catalog (storage.catalog.witness)
-    ms:generations                    hash by group: its generation (storage.groups.assignment_cache)
     ms:fence                          the term that a member of a replica set has promised itself to; not replicated
     ms:<namespace>:{<log id>}:<part>  a log; the braces put it into one slot of a cluster
     ms:<namespace>:{<name>}:pace      a rate that processes share; it expires by itself
@@ -13,6 +12,7 @@
     ms:<namespace>:{series}:<kind>    last samples: a hash by name (storage.domain.timeseries)
     ms:<namespace>:{<id>}:series:<ring>:<chunk>   samples of a queue, stream or group over time; they expire by themselves
     ms:<namespace>:{<source id>}:<part>   the outbox of a source
+    ms:<namespace>:{<group id>}:offsets   a group's committed offsets (scripts/lib/group_offsets.lua); it expires by itself
     ms::{series}:tick                 the last sampled slot of all series, and the sampler that claimed it
 
 `storage/redis/scripts/lib/queue.lua` describes the parts of a queue.
@@ -26,7 +26,6 @@ LAYOUT = "3"
 VERSION_KEY = "ms:version"
 STORE_KEY = "ms:store"
 FENCE_KEY = "ms:fence"
-GENERATIONS_KEY = "ms:generations"
 WAKE_CHANNEL = "ms:wake"
 
 _WRITER_WATERMARK_PARTS = ("rising", "rising_over", "rising_over_old")
@@ -110,6 +109,11 @@ def slots_key(namespace: str) -> bytes:
 def presence_keys() -> tuple[bytes, ...]:
     """Return the keys of presence: the processes, their sockets, and the close requests."""
     return tuple(b"ms:{presence}:%s" % part for part in (b"seen", b"sockets", b"asked"))
+
+
+def group_offsets_key(namespace: str, group_id: str) -> bytes:
+    """Return the key of a group's committed offsets."""
+    return key(namespace, LogId(group_id), "offsets").encode()
 
 
 def outbox_keys(namespace: str, owner_id: str) -> tuple[bytes, ...]:

@@ -11,7 +11,7 @@ from storage.domain.backup_manifest import RESTORING, RestoreUnfinished
 from storage.domain.errors import NotEnoughReplicas, StorageUnavailable
 from storage.domain.log.store_epoch import StoreFacts, StoreIdentity
 from storage.domain.store_status import HotConfiguration, HotFigures, SlowCommand
-from storage.redis.keys import GENERATIONS_KEY, LAYOUT, STORE_KEY, VERSION_KEY
+from storage.redis.keys import LAYOUT, STORE_KEY, VERSION_KEY
 from storage.redis.transport.client import unreachable
 
 SLOW_COMMANDS_MAX = 10
@@ -100,22 +100,6 @@ class HotServer:
         if any(count < replicas for count in received):
             raise NotEnoughReplicas
         return int(raised)
-
-    async def group_generation(self, group: str) -> int:
-        """Return the generation of a group."""
-        return int(await self._run(self._client.hget(GENERATIONS_KEY, group)) or 0)
-
-    async def add_group_generation(self, group: str, generation: int) -> None:
-        """Write the generation of a group that has none."""
-        await self._run(self._client.hsetnx(GENERATIONS_KEY, group, str(generation)))
-
-    async def write_group_generation(self, group: str, generation: int) -> None:
-        """Write the generation of a group."""
-        await self._run(self._client.hset(GENERATIONS_KEY, group, str(generation)))
-
-    async def delete_group_generation(self, group: str) -> None:
-        """Remove the generation of a group."""
-        await self._run(self._client.hdel(GENERATIONS_KEY, group))
 
     async def ping(self) -> str:
         """Return 'ok', or the problem: a full disk makes even PING fail."""

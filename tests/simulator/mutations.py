@@ -96,11 +96,9 @@ MUTATIONS = {
     "commits_of_any_generation": Mutation(
         STREAMS,
         "G2 a stale generation cannot commit",
-        partial(
-            _in_sql,
-            "commit_offsets",
-            "else s.owner = a.member_id and a.generation >= s.generation and a.generation <= g.generation",
-            "else true",
+        _in_lua(
+            "return member ~= '' and owner == member and given and given >= lease and given <= generation",
+            "return true",
         ),
     ),
     "groups_not_locked": Mutation(

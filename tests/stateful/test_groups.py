@@ -1,7 +1,8 @@
 """A consumer group compared with what its members were told (G1 to G3).
 
 Members crash, sleep past their session and then commit, leave and return; there are resets, and
-shards are split and merged. The model makes no decisions: it records who was told what, and checks
+shards are split and merged. Processes die or are suspended between the steps of a rebalance, and
+offsets in the hot store are lost. The model makes no decisions: it records who was told what, and checks
 that this is consistent.
 """
 
@@ -23,7 +24,12 @@ from hypothesis.stateful import (
 )
 
 from storage.bootstrap import Storage, open_storage
-from storage.domain.errors import MemberUnknown, OffsetOutOfRange, StaleGeneration
+from storage.domain.errors import (
+    MemberUnknown,
+    OffsetOutOfRange,
+    StaleGeneration,
+    StorageUnavailable,
+)
 from storage.domain.groups.group import (
     Commit,
     GroupOffset,
@@ -37,6 +43,7 @@ from storage.domain.log.record_batch import Record
 from storage.domain.names import GroupName, StreamName
 from storage.domain.streams.stream import StreamSpec
 from storage.settings import StorageSettings
+from tests.group_faults import FormerRelease, interrupt, lose_offsets
 from tests.stateful.conftest import Bench
 
 SESSION_MS, STATIC_MS, REVOKE_MS = 10_000, 25_000, 15_000
@@ -74,12 +81,14 @@ class MemberModel:
 
 
 class GroupMachine(RuleBasedStateMachine):
-    """One group, served by two processes."""
+    """One group, served by two processes, and by one of the former release."""
 
-    def __init__(self, bench: Bench, processes: list[Storage]) -> None:
+    def __init__(self, bench: Bench, processes: list[Storage], database_url: str) -> None:
         super().__init__()
         self.bench = bench
         self.processes = processes
+        self.faults = [interrupt(process) for process in processes]
+        self.database_url = database_url
         self.run = bench.run
 
     @initialize(shards=st.integers(1, 4))
@@ -95,6 +104,9 @@ class GroupMachine(RuleBasedStateMachine):
             revoke_timeout_ms=REVOKE_MS,
         )
         self.run(storage.groups.put(self.group, spec))
+        self.former = FormerRelease(self.database_url, self.group)
+        for fault in self.faults:
+            fault.withheld.clear()
         self.shards = {index: ShardModel() for index in range(shards)}
         self.members: dict[str, MemberModel] = {}
         self.read: list[tuple[str, int, dict[int, int]]] = []
@@ -320,6 +332,45 @@ class GroupMachine(RuleBasedStateMachine):
         self.look()
         self.follow_finished()
 
+    # Processes that die or are suspended in a rebalance, and a store that loses offsets
+
+    @rule(
+        what=st.sampled_from(["dies", "is suspended", "wakes", "freezes late"]), process=PROCESSES
+    )
+    def interrupt_rebalance(self, what: str, process: int) -> None:
+        """Interrupt a process between freeze and commit, or commit and seed, or let it go on late."""
+        fault = self.faults[process]
+        match what:
+            case "dies":
+                fault.dies_after_freeze = True
+                with pytest.raises(StorageUnavailable):
+                    self.run(self.groups(process).join(self.group, member_id="dan"))
+            case "is suspended":
+                fault.withholds_seeds = True
+                self.join("ann", process)
+                fault.withholds_seeds = False
+            case "wakes" if fault.withheld:
+                self.run(fault.send_withheld())
+            case _:
+                self.run(fault._hot.freeze(self.run(self.groups(process).get(self.group)), "late"))
+
+    @rule(process=PROCESSES)
+    def lose_offsets(self, process: int) -> None:
+        """Lose the group's offsets in the hot store, which the rows have."""
+        for storage in self.processes:
+            self.run(storage.groups.copier.close())
+        self.run(lose_offsets(self.processes[process], self.group))
+
+    @precondition(lambda self: self.read)
+    @rule(data=st.data())
+    def commit_by_former_release(self, data: st.DataObject) -> None:
+        """Commit to the rows alone, as a process does that was not upgraded yet."""
+        name, generation, positions = data.draw(st.sampled_from(self.read))
+        for index, offset in positions.items():
+            if self.former.commit(Commit(index, offset, name, generation)):
+                shard = self.shards[index]
+                shard.committed = max(shard.committed or 0, offset)
+
     # The stream
 
     def append(self, data: st.DataObject, count: int) -> None:
@@ -410,10 +461,11 @@ def _close(bench: Bench, context: AbstractAsyncContextManager[Storage]) -> None:
     bench.run(context.__aexit__(None, None, None))
 
 
-def test_group_satisfies_invariants(bench, processes):
+def test_group_satisfies_invariants(bench, processes, database_url):
     shorter = settings(
         bench.half,
         stateful_step_count=30,
         phases=[Phase.reuse, Phase.generate, Phase.shrink],
     )
-    run_state_machine_as_test(partial(GroupMachine, bench, processes), settings=shorter)  # type: ignore[arg-type]
+    machine = partial(GroupMachine, bench, processes, database_url)
+    run_state_machine_as_test(machine, settings=shorter)  # type: ignore[arg-type]

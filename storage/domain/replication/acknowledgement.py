@@ -18,7 +18,20 @@ def acknowledged_by_primary() -> Iterator[None]:
 
     They are answered sooner, and a fail-over may lose them.
     """
-    token = _by_primary.set(True)
+    with _acknowledged(by_primary=True):
+        yield
+
+
+@contextmanager
+def acknowledged_by_replicas() -> Iterator[None]:
+    """Acknowledge the writes of the block by enough stores, whatever its caller asked for."""
+    with _acknowledged(by_primary=False):
+        yield
+
+
+@contextmanager
+def _acknowledged(*, by_primary: bool) -> Iterator[None]:
+    token = _by_primary.set(by_primary)
     try:
         yield
     finally:

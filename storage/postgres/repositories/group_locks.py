@@ -1,6 +1,6 @@
 """Row locks on groups: one process at a time changes an assignment."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import attrs
@@ -13,6 +13,8 @@ from storage.domain.groups.assignment import Assignment, Link, MemberId, ShardLe
 from storage.domain.groups.group import Group, MemberShard
 from storage.postgres.repositories.group_mapping import (
     GroupShard,
+    OffsetCopy,
+    copy_offsets,
     group_of,
     lineage_of,
     member_shard,
@@ -44,6 +46,11 @@ class LockedGroup:
         """Next offset of each shard that the group has; None before its first commit."""
         return {shard: found.committed for shard, found in self._shards.items()}
 
+    @property
+    def shards(self) -> Mapping[int, GroupShard]:
+        """The group's shards."""
+        return self._shards
+
     def assignments(self, member_id: MemberId, *, revoked: bool) -> tuple[MemberShard, ...]:
         """Return the member's shards that are being revoked, or the others."""
         return tuple(
@@ -51,6 +58,13 @@ class LockedGroup:
             for shard in self._shards.values()
             if shard.lease.owner == member_id and (shard.lease.revoke_by_ms is not None) == revoked
         )
+
+    async def take(self, copies: Sequence[OffsetCopy]) -> None:
+        """Adopt commits that the hot store has and the rows have not, before leases change."""
+        if not copies:
+            return
+        await copy_offsets(self._session, copies)
+        self._shards = await shards_of(self._session, self.group.group_id, locked=False)
 
     async def store(self, after: Assignment) -> None:
         """Store `after` as the group's assignment."""
@@ -81,7 +95,9 @@ class LockedGroup:
                 .values(committed=offset, committed_at_ms=self.now_ms)
             )
             group_shard = self._shards[shard]
-            self._shards[shard] = msgspec.structs.replace(group_shard, committed=offset)
+            self._shards[shard] = msgspec.structs.replace(
+                group_shard, committed=offset, committed_at_ms=self.now_ms
+            )
 
 
 async def hold(session: AsyncSession, row: Row[Any]) -> LockedGroup:

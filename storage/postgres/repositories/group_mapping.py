@@ -12,6 +12,7 @@ from sqlmodel import col
 from storage.domain.groups.assignment import Link, Member, ShardLease
 from storage.domain.groups.group import Group, GroupSpec, MemberShard
 from storage.domain.names import GroupName, LogId
+from storage.postgres.queries import query
 from storage.postgres.rows import rows_of, struct_of
 from storage.postgres.tables import GroupMemberRow, GroupRow, GroupShardRow, ShardRow, StreamRow
 
@@ -28,6 +29,20 @@ class GroupShard(msgspec.Struct, frozen=True, kw_only=True):
     def position(self) -> int | None:
         """Next offset to read; None before the shard is first read."""
         return self.start if self.committed is None else self.committed
+
+
+class OffsetCopy(msgspec.Struct, frozen=True, kw_only=True, gc=False):
+    """An offset that the hot store has committed, for its row.
+
+    It was accepted under a lease of that generation. `ends`: the shard is closed, and this is its end.
+    """
+
+    group_id: str
+    shard: int
+    lease_generation: int
+    offset: int
+    committed_at_ms: int
+    ends: bool = False
 
 
 def member_shard(shard: GroupShard) -> MemberShard:
@@ -88,6 +103,19 @@ async def shards_of(session: AsyncSession, group_id: str, *, locked: bool) -> di
 
 def _without_group(row: Row[Any]) -> dict[str, Any]:
     return {name: value for name, value in row._mapping.items() if name != "group_id"}
+
+
+async def copy_offsets(session: AsyncSession, copies: Sequence[OffsetCopy]) -> None:
+    """Copy offsets to rows that have the same lease and a lower offset, each row once."""
+    parameters = {
+        "group_ids": [copy.group_id for copy in copies],
+        "shards": [copy.shard for copy in copies],
+        "generations": [copy.lease_generation for copy in copies],
+        "nexts": [copy.offset for copy in copies],
+        "times_ms": [copy.committed_at_ms for copy in copies],
+        "ends": [copy.ends for copy in copies],
+    }
+    await session.execute(query("copy_offsets"), parameters)
 
 
 async def lineage_of(session: AsyncSession, stream_id: LogId) -> tuple[tuple[Link, ...], int]:

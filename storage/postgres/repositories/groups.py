@@ -1,7 +1,7 @@
-"""Repository of consumer groups; Postgres alone decides about them.
+"""Repository of consumer groups: members, leases, and a copy of their committed offsets.
 
-`lock_assignment` gives one process at a time the right to change a group's assignment. Heartbeats and commits do not need it:
-each is one statement that many callers share, and returns what it found.
+`lock_assignment` gives one process at a time the right to change a group's assignment. Heartbeats and copies of commits do not
+need it: each is one statement that many callers share.
 """
 
 from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
@@ -18,13 +18,15 @@ from sqlmodel import col
 from storage.domain import limits
 from storage.domain.errors import PreconditionFailed, StorageUnavailable
 from storage.domain.groups.assignment import Member, MemberId
-from storage.domain.groups.group import Bookmark, Commit, Group, MemberShard, group_not_found
+from storage.domain.groups.group import Bookmark, Group, MemberShard, group_not_found
 from storage.domain.names import GroupName, LogId
 from storage.postgres.definition_table import DefinitionTable, LockedDefinition
 from storage.postgres.queries import query
 from storage.postgres.repositories.group_locks import LockedGroup, hold
 from storage.postgres.repositories.group_mapping import (
     GroupShard,
+    OffsetCopy,
+    copy_offsets,
     find_group,
     group_of,
     living,
@@ -62,25 +64,6 @@ class HeartbeatResult(msgspec.Struct, frozen=True, kw_only=True):
     unsettled: bool
     assigned: tuple[MemberShard, ...]
     revoked: tuple[MemberShard, ...]
-
-
-class PendingCommit(msgspec.Struct, frozen=True, gc=False):
-    """A commit to a group of this stream. `ends`: the shard is closed, and this is its end."""
-
-    group: GroupName
-    stream_id: LogId
-    commit: Commit
-    ends: bool
-
-
-class MovedTo(msgspec.Struct, frozen=True, kw_only=True):
-    """Result of a commit. `offset`: the group's offset now; None when it was refused."""
-
-    offset: int | None
-    stream_id: LogId
-    simple: bool
-    has_shard: bool
-    has_member: bool
 
 
 class LockedGroupName(LockedDefinition[Group]):
@@ -207,26 +190,10 @@ class GroupRows(DefinitionTable[GroupName, Group, LockedGroupName]):
             results = {row.nth: _heartbeat_result(row) for row in rows}
         return [results.get(nth) for nth in range(len(beats))]
 
-    async def commit(
-        self, requests: Sequence[PendingCommit], now_ms: int | None
-    ) -> list[MovedTo | None]:
-        """Commit offsets, each (group, shard) at most once; None for a group that does not exist."""
-        commits = [request.commit for request in requests]
-        parameters = {
-            **_group_columns([request.group for request in requests]),
-            "stream_ids": [request.stream_id for request in requests],
-            "shards": [commit.shard for commit in commits],
-            "nexts": [commit.offset for commit in commits],
-            "member_ids": [commit.member_id for commit in commits],
-            "generations": [commit.generation for commit in commits],
-            "ends": [request.ends for request in requests],
-            "now_ms": now_ms,
-        }
-        async with self._database.writing() as session:
-            rows = list(await session.execute(query("commit_offsets"), parameters))
-        moved = {row.nth: row.committed for row in rows if row.committed is not None}
-        results = {row.nth: _moved_to(row, moved.get(row.nth)) for row in rows if row.kind}
-        return [results.get(nth) for nth in range(len(requests))]
+    async def copy_offsets(self, copies: Sequence[OffsetCopy]) -> None:
+        """Copy committed offsets from the hot store, each (group, shard) at most once."""
+        async with self._database.autocommitting() as session:
+            await copy_offsets(session, copies)
 
     async def store_starts(self, group: Group, starts: Mapping[int, int]) -> dict[int, int]:
         """Store where the group begins to read each shard, and return its positions.
@@ -378,16 +345,6 @@ def _heartbeat_result(row: Row[Any]) -> HeartbeatResult:
         unsettled=row.unsettled,
         assigned=tuple(shard for shard, revoked in shards if not revoked),
         revoked=tuple(shard for shard, revoked in shards if revoked),
-    )
-
-
-def _moved_to(row: Row[Any], offset: int | None) -> MovedTo:
-    return MovedTo(
-        offset=offset,
-        stream_id=row.stream_id,
-        simple=row.kind == "simple",
-        has_shard=row.has_shard,
-        has_member=row.has_member,
     )
 
 

@@ -1,8 +1,9 @@
-"""Members read on in an outage of Postgres, by the assignment that was read last."""
+"""Members read on and commit in an outage of Postgres, by the assignment that was read last."""
 
 import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import asynccontextmanager
+from functools import partial
 
 import httpx
 import pytest
@@ -20,11 +21,12 @@ from storage.embedded.postgres import PostgresServer
 from storage.embedded.processes import stop
 from storage.embedded.servers import start
 from storage.postgres.migrate import migrate
-from storage.redis.keys import GENERATIONS_KEY
+from storage.redis.keys import group_offsets_key
 from storage.settings import StorageSettings
 from tests.conditions import eventually
 from tests.databases import cut_off, nobody_connects
 from tests.folders import quick_folder
+from tests.group_faults import FormerRelease
 from tests.integration.fault_proxy import running_database_proxy
 from tests.integration.groups.group_reads import (
     CLICKS,
@@ -97,6 +99,10 @@ class Reader:
         return await self._http.post("/v1/groups/readers/commit", json={"token": self.token})
 
 
+async def rows_of(former: FormerRelease) -> list[int]:
+    return [at or 0 for at in former.committed()]
+
+
 def numbers(records: list[Frame]) -> list[int]:
     return [int(record["data"]) for record in records]
 
@@ -140,11 +146,13 @@ async def test_members_read_on_while_postgres_is_stopped(redis_url):
                     every_number = [*range(0, 16, 2)], [*range(1, 16, 2)]
                     assert of_each_shard(reader.numbers) == every_number
                     assert of_each_shard(numbers(before + in_outage)) == every_number
+                    assert (await reader.commit()).json()["failed"] == 0
+                    ack = await socket.request("ack", sub="s", shard=0, up_to=8)
+                    assert ack["type"] == "ok"
                     beat = await http.post("/v1/groups/readers/members/a/heartbeat", json={})
                     assert beat.status_code == 200
-                    assert [one["committed"] for one in beat.json()["assigned"]] == [2, 2]
+                    assert [one["committed"] for one in beat.json()["assigned"]] == [8, 8]
                     for refused in (
-                        await reader.commit(),
                         await http.get("/v1/groups/readers/records", params={"member": "a"}),
                         await http.get("/v1/groups/readers/records", params={"member": "b"}),
                         await http.post("/v1/groups/readers/members", json={}),
@@ -152,14 +160,13 @@ async def test_members_read_on_while_postgres_is_stopped(redis_url):
                     ):
                         assert refused.status_code == 503, refused.text
                         assert int(refused.headers["retry-after"]) >= 1
-                    ack = await socket.request("ack", sub="s", shard=0, up_to=8)
-                    assert ack["problem"]["code"] == "storage_unavailable"
 
                     process = start(server)
                     server.wait_ready(alive=lambda: process.poll() is None)
                     await eventually(is_vouched(storage), False)
-                    assert (await reader.commit()).json()["failed"] == 0
-                    assert (await socket.request("ack", sub="s", shard=0, up_to=8))["type"] == "ok"
+                    for name, copied in ((READERS, [8, 8]), (SOCKETS, [8, 0])):
+                        former = FormerRelease(server.url, name)
+                        await eventually(partial(rows_of, former), copied, within_s=15)
                     await append(storage, 16, 17)
                     await reader.read()
                     assert reader.numbers[16:] == [16, 17]
@@ -316,27 +323,30 @@ async def test_stale_commit_is_refused_after_outage(
     assert done == [GroupOffset(shard, 3) for shard in range(4)]
 
 
-async def test_group_of_earlier_version_is_known_at_first_read(
-    open_process, storage, groups, redis_url
-):
+async def test_member_restarted_in_outage_reads_on_from_its_commits(storage, groups, database_url):
+    await fill(storage)
+    first = await read(storage)
+    with nobody_connects(database_url):
+        await eventually(is_vouched(storage), True)
+        done = await groups.commit(READERS, commits(first)[:2])
+
+        again = await read(storage, generation=first.membership.generation)
+
+    assert done == [GroupOffset(shard, 3) for shard in range(2)]
+    assert data(again) == [b"2.0", b"2.1", b"2.2", b"3.0", b"3.1", b"3.2"]
+
+
+async def test_group_without_offsets_is_seeded_by_a_heartbeat(storage, groups, redis_url):
+    """The group of an earlier version, or of a hot store that was lost."""
     await fill(storage)
     member = await groups.join(READERS, member_id="a")
+    hot_key = group_offsets_key(READERS.namespace, member.group.group_id)
     with redis.Redis.from_url(redis_url) as store:
-        store.delete(GENERATIONS_KEY)
+        store.delete(hot_key)
 
-        async with open_process() as upgraded:
-            await upgraded.groups.heartbeat(READERS, "a")
+        await groups.heartbeat(READERS, "a")
 
-        assert int(store.hget(GENERATIONS_KEY, str(READERS)) or 0) == member.generation
-
-
-async def test_deleted_group_leaves_no_generation(storage, groups, redis_url):
-    await groups.join(READERS, member_id="a")
-
-    await groups.delete(READERS)
-
-    with redis.Redis.from_url(redis_url) as store:
-        assert store.hgetall(GENERATIONS_KEY) == {}
+        assert int(store.hget(hot_key, "generation") or 0) == member.generation
 
 
 @asynccontextmanager

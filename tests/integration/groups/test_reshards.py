@@ -4,6 +4,7 @@ import asyncio
 
 import pytest
 
+from consumers.maintenance.tasks.group_offsets import copy_group_offsets
 from consumers.maintenance.tasks.groups import rebalance_groups
 from consumers.maintenance.tasks.read_records import delete_read_records
 from storage.bootstrap import open_storage
@@ -64,6 +65,7 @@ async def test_maintenance_finishes_parent_committed_before_closing(storage, gro
     await groups.commit(READERS, commits(await groups.fetcher.fetch(READERS, "a")))
     await storage.streams.resharder.split(CLICKS, 0, HALF)
 
+    await copy_group_offsets.work(storage)
     await rebalance_groups.work(storage)
 
     assert shards_of(await groups.heartbeat(READERS, "a")) == [1, 2, 3, 4, 5]
@@ -203,6 +205,7 @@ async def test_records_committed_by_all_groups_are_dropped(storage, groups):
     async def oldest_after(group: GroupName, offset: int) -> int:
         [done] = await groups.commit(group, [Commit(0, offset)])
         assert isinstance(done, GroupOffset)
+        await copy_group_offsets.work(storage)
         await delete_read_records.work(storage)
         [state] = await storage.record_reader.shards(INTEREST)
         start: int = state.start
