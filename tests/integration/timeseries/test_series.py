@@ -6,6 +6,7 @@ from statistics import fmean
 import pytest
 import redis
 
+from consumers.maintenance.tasks.group_offsets import copy_group_offsets
 from storage.bootstrap import open_storage
 from storage.domain import limits
 from storage.domain.errors import QueueNotFound, StorageUnavailable
@@ -193,6 +194,7 @@ async def test_streams_and_groups_are_charted_with_lag(storage, clock):
     states = await storage.record_reader.shards(CLICKS)
     first = states[0]
     await storage.groups.commit(READERS, [Commit(shard=0, offset=first.next)])
+    await copy_group_offsets.work(storage)
     await storage.time_series.sample()
 
     stream = await storage.time_series.of_stream(CLICKS, limits.HOUR_MS)
