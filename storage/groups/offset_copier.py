@@ -7,7 +7,6 @@ the one that the commit was accepted under, and only forward, so a late one is h
 import logging
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from functools import partial
 from typing import Never
 
 from storage.concurrency.periodic import periodic
@@ -34,13 +33,12 @@ class OffsetCopier:
 
     async def run(self) -> Never:
         """Copy what was committed, once a second."""
-        work = partial(self._copy_pending, limits.PAGE_ITEMS_MAX)
-        await periodic(_COPY_SECONDS, work, "copy-group-offsets")
+        await periodic(_COPY_SECONDS, self._copy_pending, "copy-group-offsets")
 
     async def close(self) -> None:
         """Copy what is left, if that is possible."""
         with suppress(MillstreamError):
-            await self._copy_pending(limits.GROUP_OFFSETS_PENDING_MAX)
+            await self._copy_pending()
 
     def add(self, copy: OffsetCopy) -> None:
         """Copy an offset soon; one that does not fit is left to `copy_every_group`."""
@@ -58,14 +56,15 @@ class OffsetCopier:
         except MillstreamError:
             self.add(copy)
 
-    async def _copy_pending(self, copies_max: int) -> int:
-        while self._pending:
-            copies = dict(list(self._pending.items())[:copies_max])
-            await self._rows.copy_offsets([*copies.values()])
-            for key, copy in copies.items():
+    async def _copy_pending(self) -> None:
+        """Copy what was committed until now; what fails stays for the next time."""
+        pending = list(self._pending.items())
+        for first in range(0, len(pending), limits.PAGE_ITEMS_MAX):
+            copies = pending[first : first + limits.PAGE_ITEMS_MAX]
+            await self._rows.copy_offsets([copy for _, copy in copies])
+            for key, copy in copies:
                 if self._pending.get(key) is copy:
                     del self._pending[key]
-        return 0
 
     async def copy_every_group(self) -> int:
         """Copy the offsets of all groups; return the number of groups."""

@@ -14,6 +14,7 @@ from sqlalchemy import text
 from storage.domain.log import store_epoch as epoch_rules
 from storage.log import store_epoch
 from storage.postgres import queries
+from storage.postgres.repositories.group_locks import LockedGroup
 from storage.sources import transfer as source_transfer
 from tests.simulator.hot_store.scripts import interpreter
 from tests.simulator.schedule import LOSSES, QUEUES, SOURCES, STREAMS, Profile
@@ -46,6 +47,15 @@ def _without_new_epochs() -> Iterator[None]:
         return facts.epoch == 0
 
     with mock.patch.object(store_epoch, "needs_new_epoch", is_empty):
+        yield
+
+
+@contextmanager
+def _without_adoption() -> Iterator[None]:
+    async def take(_: LockedGroup, __: object) -> None:
+        """Leave the rows as they are."""
+
+    with mock.patch.object(LockedGroup, "take", take):
         yield
 
 
@@ -100,6 +110,9 @@ MUTATIONS = {
             "return member ~= '' and owner == member and given and given >= lease and given <= generation",
             "return true",
         ),
+    ),
+    "offsets_not_adopted": Mutation(
+        STREAMS, "G3 committed offsets never move back", _without_adoption
     ),
     "groups_not_locked": Mutation(
         STREAMS,
