@@ -24,7 +24,7 @@ OUTAGE_MS = (
 )  # without a database heartbeat for this long, the database was unreachable
 GROUP_ASSIGNMENTS_CACHED_MAX = 10_000  # of members, per process, for an outage of Postgres
 GROUP_HIGH_WATERMARKS_CACHED_MAX = 100_000  # of logs, per process, to avoid a read at each commit
-GROUP_OFFSETS_TTL_MS = 7 * DAY_MS  # in the hot store, after the last commit; rows have a copy
+GROUP_OFFSETS_TTL_MS = 7 * DAY_MS  # in the hot store, renewed daily by commits; rows have a copy
 GROUP_OFFSETS_COPY_MS = SECOND_MS  # interval at which a process copies its commits to Postgres
 GROUP_OFFSETS_PENDING_MAX = 100_000  # shards whose commits a process has yet to copy
 GROUP_OFFSETS_SWEEP_MS = MINUTE_MS  # interval at which commits of ended processes are copied

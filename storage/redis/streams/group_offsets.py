@@ -15,7 +15,7 @@ from storage.redis.transport.client import Reply
 from storage.redis.transport.command import Argument
 from storage.redis.transport.pipeline import Pipeline
 
-_GENERATION, _EPOCH, _FENCE = b"generation", b"epoch", b"fence"
+_GENERATION, _EPOCH, _FENCE, _RENEWED = b"generation", b"epoch", b"fence", b"renewed"
 
 
 class RedisGroupOffsets:
@@ -82,6 +82,7 @@ class RedisGroupOffsets:
         fields: dict[bytes, bytes] = dict(zip(reply[::2], reply[1::2], strict=True))
         generation, epoch = fields.pop(_GENERATION, None), int(fields.pop(_EPOCH, 0))
         is_frozen = fields.pop(_FENCE, None) is not None
+        fields.pop(_RENEWED, None)
         is_seeded = generation is not None and epoch >= self._store_epoch()
         return GroupOffsets(
             int(generation) if generation is not None and is_seeded and not is_frozen else None,

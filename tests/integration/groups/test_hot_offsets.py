@@ -7,6 +7,7 @@ import redis
 
 from consumers.maintenance.tasks.group_offsets import copy_group_offsets
 from storage.bootstrap import Storage, open_storage
+from storage.domain import limits
 from storage.domain.errors import (
     GroupNotFound,
     MemberUnknown,
@@ -210,6 +211,22 @@ async def test_commit_of_another_store_epoch_is_decided_by_rows(storage):
     assert await storage.groups.commit(READERS, commits(first)) == DONE
     seeded = await storage.groups._hot.read(first.membership.group)
     assert seeded.generation == first.membership.generation
+
+
+async def test_commits_renew_time_to_live_once_a_day(storage, redis_url, clock):
+    await fill(storage)
+    first = await read(storage)
+    key = group_offsets_key(READERS.namespace, first.membership.group.group_id)
+    with redis.Redis.from_url(redis_url) as store:
+        await storage.groups.commit(READERS, commits(first))
+        remaining = []
+        for ms in (limits.DAY_MS // 2, limits.DAY_MS):
+            store.pexpire(key, limits.DAY_MS)
+            clock.advance(ms=ms)
+            await storage.groups.commit(READERS, commits(first))
+            remaining.append(store.pttl(key))
+
+    assert remaining[0] <= limits.DAY_MS < 6 * limits.DAY_MS < remaining[1]
 
 
 # Copies in the rows

@@ -11,7 +11,8 @@
 -- @include numbers
 -- @include group_offsets
 local now = now_at(ARGV[3])
-local state = redis.call('HMGET', KEYS[1], 'generation', 'epoch', 'fence')
+local RENEWALS = 7  -- of the time to live, before it ends: renewing it at each commit would take longer than the commit
+local state = redis.call('HMGET', KEYS[1], 'generation', 'epoch', 'fence', 'renewed')
 local generation = tonumber(state[1] or '')
 local usable = generation and not state[3] and tonumber(state[2]) >= tonumber(ARGV[1])
 local simple = ARGV[4] == '1'
@@ -41,7 +42,11 @@ for index = 5, #ARGV, 4 do
   answers[#answers + 1] = answer
 end
 if #moved > 0 then
+  if math.abs(now - tonumber(state[4] or '0')) > tonumber(ARGV[2]) / RENEWALS then
+    moved[#moved + 1] = 'renewed'
+    moved[#moved + 1] = word(now)
+    redis.call('PEXPIRE', KEYS[1], ARGV[2])
+  end
   redis.call('HSET', KEYS[1], unpack(moved))
-  redis.call('PEXPIRE', KEYS[1], ARGV[2])
 end
 return answers
