@@ -134,8 +134,11 @@ class OffsetCommitter:
 
         Raises GroupNotFound.
         """
-        group, members, shards = await self._rows.describe(name)
-        offsets = await self._hot.read(group)
+        for _ in range(limits.REPAIR_ATTEMPTS_MAX):
+            group, members, shards = await self._rows.describe(name)
+            offsets = await self._hot.read(group)
+            if offsets.generation is None or offsets.generation <= group.generation:
+                break  # or there was a rebalance in between, and the rows do not match
         return group, members, {shard: _latest(row, offsets) for shard, row in shards.items()}
 
     async def find(self, name: GroupName) -> Group:

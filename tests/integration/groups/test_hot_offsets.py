@@ -147,6 +147,24 @@ async def test_reset_moves_back_what_was_committed_last(storage, other):
     assert await refusals(storage, commits(first)) == {StaleGeneration}
 
 
+async def test_rows_from_before_a_rebalance_are_read_again(storage, other, monkeypatch):
+    """An offset was reported lower than before: rows and offsets were of different leases."""
+    await fill(storage)
+    storage.groups.copier.add = lambda _: None
+    await storage.groups.commit(READERS, commits(await read(storage)))
+    describe, rebalances = storage.groups._rows.describe, ["a"]
+
+    async def outdated(name: GroupName):
+        rows = await describe(name)
+        if rebalances:
+            await other.groups.join(READERS, member_id=rebalances.pop())
+        return rows
+
+    monkeypatch.setattr(storage.groups._rows, "describe", outdated)
+
+    assert await committed(storage) == [3, 3, 3, 3]
+
+
 async def test_rebalance_without_hot_store_is_refused(storage, monkeypatch):
     async def freeze(*_: object) -> None:
         raise StorageUnavailable("The store is unreachable.")
