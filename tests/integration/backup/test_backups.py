@@ -28,7 +28,7 @@ from storage.domain.backup_manifest import (
 )
 from storage.domain.clock import SystemClock
 from storage.domain.errors import MillstreamError
-from storage.domain.groups.group import Commit, GroupKind, GroupSpec
+from storage.domain.groups.group import Commit, GroupKind, GroupOffset, GroupSpec
 from storage.domain.limits import RESTORE_SKIPS_OFFSETS
 from storage.domain.log.record_batch import Record
 from storage.domain.names import GroupName, QueueName, SourceName, StreamName, WebhookName
@@ -191,6 +191,26 @@ async def test_configuration_and_progress_are_restored(source, target, tmp_path)
         assert again.message_id == token["message_id"]
         assert await storage.credentials.authenticate(token["word"]) is not None
         assert (done.committed, done.records) == (more.offset + 1, 0)
+
+
+async def test_commit_that_rows_lack_is_restored(source, target, tmp_path):
+    async with open_storage(source) as storage:
+        await storage.catalog.put_stream(CLICKS, StreamSpec())
+        await storage.groups.put(READERS, GroupSpec(stream="clicks", kind=GroupKind.SIMPLE))
+        await storage.streams.append(CLICKS, [Record(b"%d" % number) for number in range(5)])
+        storage.groups.copier.add = lambda _: None
+        await storage.groups.commit(READERS, [Commit(0, 3)])
+        await backed_up(source, tmp_path / "backup")
+    await restored(target, tmp_path / "backup")
+
+    async with open_storage(target) as storage:
+        [lag] = await storage.groups.lags.by_shard(READERS)
+        fetched = await storage.groups.fetcher.fetch(READERS)
+        [again] = await storage.groups.commit(READERS, [Commit(0, 1)])
+
+    assert (lag.committed, lag.records) == (3, 2)
+    assert [one.record.data for read in fetched.reads for one in read.records] == [b"3", b"4"]
+    assert again == GroupOffset(0, 3)
 
 
 async def test_source_is_restored_with_its_url_ids_and_waiting_events(source, target, tmp_path):
