@@ -279,9 +279,9 @@ class GroupMemberRow(GroupColumns, table=True):
 
 
 class GroupShardRow(GroupColumns, table=True):
-    """A shard of a group: its lease, and the next offset to read.
+    """A shard of a group: its lease, and a copy of the next offset to read.
 
-    Both in one row, so that a commit is checked and done by an update of one row. `committed` is null until
+    The hot store has the offset, which counts if it was committed under this lease. `committed` is null until
     the first commit; `start`, until the shard is first read.
     """
 
