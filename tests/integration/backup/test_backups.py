@@ -193,12 +193,12 @@ async def test_configuration_and_progress_are_restored(source, target, tmp_path)
         assert (done.committed, done.records) == (more.offset + 1, 0)
 
 
-async def test_commit_that_rows_lack_is_restored(source, target, tmp_path):
+async def test_commit_that_rows_lack_is_restored(source, target, tmp_path, monkeypatch):
     async with open_storage(source) as storage:
         await storage.catalog.put_stream(CLICKS, StreamSpec())
         await storage.groups.put(READERS, GroupSpec(stream="clicks", kind=GroupKind.SIMPLE))
         await storage.streams.append(CLICKS, [Record(b"%d" % number) for number in range(5)])
-        storage.groups.copier.add = lambda _: None
+        monkeypatch.setattr(storage.groups.copier, "add", lambda _: None)
         await storage.groups.commit(READERS, [Commit(0, 3)])
         await backed_up(source, tmp_path / "backup")
     await restored(target, tmp_path / "backup")
