@@ -14,6 +14,7 @@ import msgspec
 from consumers.webhooks.ssrf_guard import AddressRefused, Connections, Resolve, resolve
 from storage.domain import limits
 from storage.domain.access.egress import Egress
+from storage.domain.groups.group import GroupSpec
 from storage.domain.log.record_batch import CONTENT_TYPE, Header, Record
 from storage.domain.mirrors.mirror import MirrorSpec
 from storage.domain.streams.stream import StreamSpec
@@ -92,9 +93,24 @@ class OriginRead(msgspec.Struct, frozen=True):
 
     records: tuple[OriginRecord, ...]
     next_offset: int
-    tip: int = 0
+    tip: int
     behind_seconds: float = 0.0
     ended: bool = False
+
+
+class GroupPosition(msgspec.Struct, frozen=True):
+    """The next offset that a group of the origin reads of a shard.
+
+    `committed` is None before its first commit.
+    """
+
+    shard: int
+    position: int
+    committed: int | None = None
+
+
+class _Positions(msgspec.Struct, frozen=True):
+    shards: tuple[GroupPosition, ...]
 
 
 class _Problem(msgspec.Struct, frozen=True):
@@ -104,6 +120,19 @@ class _Problem(msgspec.Struct, frozen=True):
 def _ms_of(time: str) -> int:
     moment = datetime.fromisoformat(time)
     return round(moment.timestamp() * _MS)
+
+
+def group_spec_of(fields: dict[str, Any]) -> GroupSpec:
+    """Return the specification of a group of the origin, for its copy. Raises OriginFailed."""
+    values = _common_values(GroupSpec, fields)
+    start_time = fields.get("start_time")
+    try:
+        values["start_time_ms"] = None if start_time is None else _ms_of(start_time)
+        return msgspec.convert(values | {"paused": False}, GroupSpec)
+    except (TypeError, ValueError) as error:
+        raise OriginFailed(
+            f"A group of the origin has settings of no known form: {error}"
+        ) from None
 
 
 def spec_of(fields: dict[str, Any]) -> StreamSpec:
@@ -120,14 +149,20 @@ def spec_of(fields: dict[str, Any]) -> StreamSpec:
         ) from None
 
 
-def _values_of(fields: dict[str, Any]) -> dict[str, Any]:
+def _common_values(spec: type[msgspec.Struct], fields: dict[str, Any]) -> dict[str, Any]:
+    """Return the fields that a specification has as well, with durations in milliseconds."""
     values: dict[str, Any] = {}
-    for name in StreamSpec.__struct_fields__:
+    for name in spec.__struct_fields__:
         wire_name = name.replace("_ms", "_seconds")
         if wire_name in fields:
             value = fields[wire_name]
             is_time = wire_name != name and value is not None
             values[name] = round(value * _MS) if is_time else value
+    return values
+
+
+def _values_of(fields: dict[str, Any]) -> dict[str, Any]:
+    values = _common_values(StreamSpec, fields)
     values["shards"] = fields.get("open_shards", values.get("shards", 1))
     values["event_time_skew_ms_max"] = None
     return values
@@ -153,16 +188,27 @@ class OriginClient:
         """Close the idle connections."""
         await self._connections.close()
 
-    async def streams(self) -> AsyncIterator[dict[str, Any]]:
+    def streams(self) -> AsyncIterator[dict[str, Any]]:
         """Yield the streams that the key may list, as the REST API shows them."""
+        return self._listed("/v1/streams")
+
+    def groups(self) -> AsyncIterator[dict[str, Any]]:
+        """Yield the consumer groups that the key may list, as the REST API shows them."""
+        return self._listed("/v1/groups")
+
+    async def _listed(self, path: str) -> AsyncIterator[dict[str, Any]]:
         query: dict[str, Any] = {}
         while True:
-            page = await self._get("/v1/streams", query, _Page)
-            for stream in page.items:
-                yield stream
+            page = await self._get(path, query, _Page)
+            for item in page.items:
+                yield item
             if not page.next_cursor:
                 return
             query = {"cursor": page.next_cursor}
+
+    async def positions(self, group: str) -> tuple[GroupPosition, ...]:
+        """Return a group's position in each shard of its stream."""
+        return (await self._get(f"/v1/groups/{quote(group, '')}/lag", {}, _Positions)).shards
 
     async def shards(self, stream: str) -> tuple[str, tuple[OriginShard, ...]]:
         """Return the id of a stream, and its shards, parents before their children."""

@@ -15,6 +15,8 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
+from consumers.mirrors.copy_tips import CopyTips
+from consumers.mirrors.group_follower import GroupFollower
 from consumers.mirrors.origin import OriginClient, OriginFailed, OriginRead, OriginShard, spec_of
 from storage.bootstrap import Storage
 from storage.concurrency.tasks import end
@@ -27,7 +29,8 @@ from storage.domain.errors import (
 )
 from storage.domain.log.record_batch import CONTENT_TYPE, Record
 from storage.domain.mirrors.mirror import Mirror
-from storage.domain.mirrors.progress import MIRROR_ORIGIN, ShardProgress
+from storage.domain.mirrors.offsets import OffsetTable
+from storage.domain.mirrors.progress import MIRROR_ORIGIN, ShardKey, ShardProgress
 from storage.domain.names import StreamName
 from storage.domain.replays.replay import ORIGIN_HEADERS
 from storage.domain.streams.stream import hash_key
@@ -38,14 +41,6 @@ _OWN_HEADERS = ORIGIN_HEADERS | {CONTENT_TYPE, MIRROR_ORIGIN}
 _S = limits.SECOND_MS
 
 
-class _ShardKey(NamedTuple):
-    """A shard of the origin. Another stream of the same name has other ones."""
-
-    stream: str
-    origin_id: str
-    shard: int
-
-
 class MirrorTimes(NamedTuple):
     """Times of the rounds of pullers: see the limits of the same names."""
 
@@ -54,6 +49,7 @@ class MirrorTimes(NamedTuple):
     wait_ms: int = limits.MIRROR_WAIT_MS
     report_ms: int = limits.MIRROR_REPORT_MS
     backoff_ms: int = limits.MIRROR_BACKOFF_MS
+    groups_ms: int = limits.MIRROR_GROUPS_MS
 
 
 class Puller:
@@ -72,23 +68,32 @@ class Puller:
         self._client = client
         self._storage = storage
         self._clock = clock
-        self._progress: dict[_ShardKey, ShardProgress] = {}
-        self._tasks: dict[_ShardKey, asyncio.Task[None]] = {}
-        self._unreported: set[_ShardKey] = set()
+        self._progress: dict[ShardKey, ShardProgress] = {}
+        self._tasks: dict[ShardKey, asyncio.Task[None]] = {}
+        self._unreported: set[ShardKey] = set()
+        self._offsets: dict[ShardKey, OffsetTable] = {}
+        self._tips = CopyTips(storage.record_reader, clock, times.report_ms)
+        self._follower = GroupFollower(mirror, client, storage, self._progress, self._offsets)
         self._failure = ""
+        self._listing_failure = ""
+        self._groups_failure = ""
         self._has_new_failure = False
         self._changed = asyncio.Event()
 
     async def run(self) -> None:
         """Copy until cancelled. Raises StorageUnavailable at the start only."""
         status = await self._storage.mirrors.status(self._mirror)
-        self._progress = {_key_of(shard): shard for shard in status.shards}
+        self._progress.update({shard.key: shard for shard in status.shards})
+        self._offsets.update(await self._storage.mirrors.offsets(self._mirror))
+        self._follower.begin(status.groups)
         self._failure = status.failure
-        reporting = asyncio.create_task(self._report_forever())
+        background = [asyncio.create_task(self._report_forever())]
+        if self._mirror.spec.groups:
+            background.append(asyncio.create_task(self._follow_forever()))
         try:
             await self._discover_forever()
         finally:
-            await end(reporting, *self._tasks.values())
+            await end(*background, *self._tasks.values())
             await self._client.close()
             await self._report()
 
@@ -101,12 +106,26 @@ class Puller:
             try:
                 await self._discover()
             except (OriginFailed, MillstreamError) as error:
-                self._note_failure(_text_of(error))
+                self._note_failure(listing=_text_of(error))
                 await backoff.pause()
             else:
-                self._note_failure("")
+                self._note_failure(listing="")
                 backoff = PullBackoff(self._times.backoff_ms)
                 await _wait(self._changed, self._times.discovery_ms)
+
+    async def _follow_forever(self) -> None:
+        """Move groups as those of the origin move."""
+        while True:
+            await asyncio.sleep(self._times.groups_ms / _S)
+            try:
+                await self._follower.follow()
+            except (OriginFailed, MillstreamError) as error:
+                self._note_failure(groups=f"Groups: {_text_of(error)}")
+            except Exception as error:  # it must not keep records from being copied
+                logger.exception("mirror_failed", extra={"mirror": str(self._mirror.name)})
+                self._note_failure(groups=f"Groups: internal error: {error!r}")
+            else:
+                self._note_failure(groups="")
 
     async def _discover(self) -> None:
         """Start what is to be copied, and stop what the origin no longer has."""
@@ -114,11 +133,11 @@ class Puller:
         streams = {
             one["name"]: one async for one in self._client.streams() if matching(one["name"])
         }
-        shards: dict[_ShardKey, OriginShard] = {}
+        shards: dict[ShardKey, OriginShard] = {}
         for name, fields in streams.items():
             origin_id, items = await self._client.shards(name)
             await self._define(name, fields)
-            shards |= {_ShardKey(name, origin_id, one.index): one for one in items}
+            shards |= {ShardKey(name, origin_id, one.index): one for one in items}
         if len(shards) > limits.MIRROR_SHARDS_MAX:
             most = limits.MIRROR_SHARDS_MAX
             raise OriginFailed(f"The streams have {len(shards)} shards; a mirror copies {most}")
@@ -127,13 +146,13 @@ class Puller:
             if key not in self._tasks and self._is_next(key, shard, shards):
                 self._begin(key, shard)
 
-    def _is_next(self, key: _ShardKey, shard: OriginShard, shards: Container[_ShardKey]) -> bool:
+    def _is_next(self, key: ShardKey, shard: OriginShard, shards: Container[ShardKey]) -> bool:
         """Return whether a shard is not copied yet, but all its parents are."""
         parents = [key._replace(shard=index) for index in shard.parents]
         known_parents = [parent for parent in parents if parent in shards]
         return not self._has_ended(key) and all(map(self._has_ended, known_parents))
 
-    def _has_ended(self, key: _ShardKey) -> bool:
+    def _has_ended(self, key: ShardKey) -> bool:
         progress = self._progress.get(key)
         return progress is not None and progress.ended
 
@@ -153,7 +172,7 @@ class Puller:
             if self._mirror.spec.follow_definitions and spec != current:
                 await catalog.put_stream(target, spec)
 
-    async def _drop(self, keys: Iterable[_ShardKey]) -> None:
+    async def _drop(self, keys: Iterable[ShardKey]) -> None:
         """Stop copying what the origin no longer has."""
         for key in keys:
             if task := self._tasks.pop(key, None):
@@ -161,13 +180,14 @@ class Puller:
             if progress := self._progress.get(key):
                 await self._storage.mirrors.drop_shard(self._mirror, progress)
                 del self._progress[key]
+                self._offsets.pop(key, None)
 
     # ── Copying ──
 
-    def _begin(self, key: _ShardKey, shard: OriginShard) -> None:
+    def _begin(self, key: ShardKey, shard: OriginShard) -> None:
         self._tasks[key] = asyncio.create_task(self._copy_forever(key, shard))
 
-    async def _copy_forever(self, key: _ShardKey, shard: OriginShard) -> None:
+    async def _copy_forever(self, key: ShardKey, shard: OriginShard) -> None:
         """Copy a shard until it has ended."""
         backoff = PullBackoff(self._times.backoff_ms)
         while not self._has_ended(key):
@@ -185,12 +205,20 @@ class Puller:
         del self._tasks[key]
         self._changed.set()
 
-    async def _copy(self, key: _ShardKey, shard: OriginShard) -> None:
+    async def _copy(self, key: ShardKey, shard: OriginShard) -> None:
         """Read once, and add what was read."""
         progress = await self._progress_of(key)
+        target = StreamName(key.stream, self._mirror.name.namespace)
+        tips = await self._tips.read(target, progress.target_id)
         read = await self._client.read(*key, progress.next_offset, wait_ms=self._times.wait_ms)
         sequences, records = self._records_of(key, shard, progress.target_id, read)
         added = await self._append(progress, sequences, records)
+        self._tips.observe_append(target, progress.target_id, added)
+        offsets = self._offsets[key]
+        tips_of_shard = tips.of_range(int(shard.first_hash_key), int(shard.last_hash_key))
+        is_added = added == len(records) > 0
+        offsets.observe_read(progress.next_offset, read.tip, tips_of_shard, is_added=is_added)
+        offsets.retain(tips.starts)
         self._set(
             key,
             replace(
@@ -206,7 +234,7 @@ class Puller:
             ),
         )
 
-    async def _progress_of(self, key: _ShardKey) -> ShardProgress:
+    async def _progress_of(self, key: ShardKey) -> ShardProgress:
         """Return where to continue: at the beginning for a new shard, or if its copy is new."""
         target = StreamName(key.stream, self._mirror.name.namespace)
         target_id = (await self._storage.catalog.stream(target)).stream_id
@@ -216,10 +244,11 @@ class Puller:
             progress = ShardProgress(**key._asdict(), target_id=target_id, checked_at_ms=now_ms)
             await self._storage.mirrors.report(self._mirror, [progress], self._failure)
             self._progress[key] = progress
+            self._offsets.setdefault(key, OffsetTable()).clear()
         return progress
 
     def _records_of(
-        self, key: _ShardKey, shard: OriginShard, target_id: str, read: OriginRead
+        self, key: ShardKey, shard: OriginShard, target_id: str, read: OriginRead
     ) -> tuple[list[int], list[Record]]:
         """Return the records to add, and their sequences; without those that came from here."""
         sequences, records = [], []
@@ -253,18 +282,22 @@ class Puller:
 
     # ── Reports ──
 
-    def _set(self, key: _ShardKey, progress: ShardProgress) -> None:
+    def _set(self, key: ShardKey, progress: ShardProgress) -> None:
         self._progress[key] = progress
         self._unreported.add(key)
 
-    def _note_shard_failure(self, key: _ShardKey, failure: str) -> None:
+    def _note_shard_failure(self, key: ShardKey, failure: str) -> None:
         progress = self._progress.get(key)
         if progress is None:
-            self._note_failure(failure)
+            self._note_failure(listing=failure)
         else:
             self._set(key, replace(progress, failure=failure))
 
-    def _note_failure(self, failure: str) -> None:
+    def _note_failure(self, *, listing: str | None = None, groups: str | None = None) -> None:
+        """Note why streams or groups cannot be listed; empty: they can be."""
+        self._listing_failure = self._listing_failure if listing is None else listing
+        self._groups_failure = self._groups_failure if groups is None else groups
+        failure = self._listing_failure or self._groups_failure
         if failure != self._failure:
             self._failure, self._has_new_failure = failure, True
             facts = {"mirror": str(self._mirror.name)}
@@ -285,11 +318,16 @@ class Puller:
         if not shards and not self._has_new_failure:
             return
         self._has_new_failure = False
+        tables = {key: self._offsets[key] for key in keys if key in self._offsets}
+        changes = {key: table.changes() for key, table in tables.items()}
         try:
-            await self._storage.mirrors.report(self._mirror, shards, self._failure)
+            await self._storage.mirrors.report(self._mirror, shards, self._failure, changes)
         except MillstreamError:
             self._unreported |= keys
             self._has_new_failure = True
+        else:
+            for key, table in tables.items():
+                table.mark_stored(changes[key])
 
 
 class PullBackoff:
@@ -302,10 +340,6 @@ class PullBackoff:
         """Wait."""
         await asyncio.sleep(self._pause_ms / _S)
         self._pause_ms = min(2 * self._pause_ms, limits.MIRROR_BACKOFF_MS_MAX)
-
-
-def _key_of(shard: ShardProgress) -> _ShardKey:
-    return _ShardKey(shard.stream, shard.origin_id, shard.shard)
 
 
 def _text_of(error: OriginFailed | MillstreamError) -> str:

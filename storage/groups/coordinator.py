@@ -9,7 +9,7 @@ docs/internals/rebalance.md explains the protocol.
 import asyncio
 import logging
 import secrets
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from functools import partial
 
 import msgspec
@@ -35,7 +35,7 @@ from storage.domain.groups.assignment import (
     rebalance,
 )
 from storage.domain.groups.committed_offsets import GroupOffsets, OffsetEntry
-from storage.domain.groups.group import Group, Membership, group_not_found
+from storage.domain.groups.group import Group, Membership, group_not_found, without_back
 from storage.domain.limits import Limits
 from storage.domain.names import GroupName
 from storage.groups.offset_copier import later_copies
@@ -59,14 +59,15 @@ class MembershipChange(msgspec.Struct, frozen=True):
     """One caller's change of a group's assignment.
 
     It is made by `member_id`, unless that is empty; `revocations_acknowledged` are the shards that this member gives up,
-    `offsets` those that a reset sets. Without `rebalances` the group is only seeded, for a commit that the hot store could not
-    decide.
+    `offsets` those that a reset sets; with `never_back`, those of them that are ahead of the committed ones. Without
+    `rebalances` the group is only seeded, for a commit that the hot store could not decide.
     """
 
     step: Step
     member_id: MemberId = ""
     revocations_acknowledged: frozenset[int] = frozenset()
     offsets: Mapping[int, int] = {}
+    never_back: bool = False
     rebalances: bool = True
 
 
@@ -140,6 +141,21 @@ def resetting(finished: Mapping[int, bool]) -> Step:
     return step
 
 
+def advancing(finished: Mapping[int, bool]) -> Step:
+    """Return the step of a mirror that moves a group without members.
+
+    It is refused with StaleGeneration for a group with members.
+    """
+    fencing = resetting(finished)
+
+    def step(before: Assignment, now_ms: int) -> Assignment:
+        if before.members:
+            raise StaleGeneration("The group has members.")
+        return fencing(before, now_ms)
+
+    return step
+
+
 class GroupCoordinator:
     """Coordinator of group changes, which also records that the database is reachable."""
 
@@ -200,7 +216,7 @@ class GroupCoordinator:
                     locked, is_changed=_changes(locked, after, changes)
                 )
                 committed = locked.committed
-                await _store(locked, after, changes)
+                await _store(locked, after, changes, refusals)
             if fence:
                 await self._seed(locked, fence)
             return [
@@ -294,14 +310,20 @@ def _changes(locked: LockedGroup, after: Assignment, changes: Sequence[Membershi
 
 
 async def _store(
-    locked: LockedGroup, after: Assignment, changes: Sequence[MembershipChange]
+    locked: LockedGroup,
+    after: Assignment,
+    changes: Sequence[MembershipChange],
+    refusals: Container[int],
 ) -> None:
     if not _rebalances(changes):
         return  # nor would the mark of the lineage be right
     await locked.store(after)
     shards = {lease.shard for lease in after.leases}
-    for change in changes:
-        await locked.move({shard: at for shard, at in change.offsets.items() if shard in shards})
+    for nth, change in enumerate(changes):
+        if nth not in refusals:
+            offsets = {shard: at for shard, at in change.offsets.items() if shard in shards}
+            is_free = not change.never_back
+            await locked.move(offsets if is_free else without_back(offsets, locked.committed))
 
 
 def _revocations_acknowledged(

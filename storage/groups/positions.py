@@ -13,6 +13,7 @@ from storage.domain.errors import (
     GroupNotFound,
     OffsetOutOfRange,
     ShardNotFound,
+    StaleGeneration,
 )
 from storage.domain.groups.group import (
     Bookmark,
@@ -20,12 +21,14 @@ from storage.domain.groups.group import (
     ResetSpec,
     ResetTo,
     ShardReset,
+    group_not_found,
     start_offset,
+    without_back,
     without_holes,
 )
 from storage.domain.names import GroupName, LogId
 from storage.domain.streams.stream import ReadFrom, ShardState
-from storage.groups.coordinator import GroupCoordinator, MembershipChange, resetting
+from storage.groups.coordinator import GroupCoordinator, MembershipChange, advancing, resetting
 from storage.groups.offsets import OffsetCommitter
 from storage.groups.start_offsets import StartOffsets
 from storage.postgres.repositories.groups import GroupRows
@@ -72,6 +75,33 @@ class GroupPositions:
         return [
             _reset_result(state, before, after[state.shard.index][0], holes) for state in states
         ]
+
+    async def advance(
+        self, group: Group, offsets: Mapping[int, int], *, is_first: bool = False
+    ) -> bool:
+        """Set committed offsets of a group without members; never back, unless it `is_first`.
+
+        Returns False, and changes nothing, if it has members. Raises GroupNotFound for another group of its name,
+        OffsetOutOfRange, ShardNotFound.
+        """
+        current, members, shards = await self._offsets.describe(group.name)
+        if current.group_id != group.group_id:
+            raise group_not_found(group.name)
+        committed = {shard: found.committed for shard, found in shards.items()}
+        moves = offsets if is_first else without_back(offsets, committed)
+        if members or not moves:
+            return not members
+        spec = ResetSpec(to=ResetTo.OFFSETS, offsets=moves)
+        stream = await self._offsets.stream(group)
+        states = _chosen(await self._reader.shards(stream.name, stream.stream_id), spec)
+        targets = await self._targets(group, spec, states)
+        step = advancing({shard: ended for shard, (_, ended) in targets.items()})
+        change = MembershipChange(step, offsets=moves, never_back=not is_first)
+        try:
+            await self._coordinator.apply(group.name, change)
+        except StaleGeneration:
+            return False
+        return True
 
     async def _targets(
         self, group: Group, spec: ResetSpec, states: Sequence[ShardState]

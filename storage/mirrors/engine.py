@@ -1,6 +1,6 @@
 """Mirror engine: definitions, progress, promotion. `consumers.mirrors` pulls the records."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import partial
 from itertools import groupby
 from operator import attrgetter
@@ -17,14 +17,18 @@ from storage.domain.access.egress import Egress
 from storage.domain.clock import Clock
 from storage.domain.definitions import HIDDEN_VALUE, OTHER_HIDDEN_VALUE, next_version
 from storage.domain.errors import MillstreamError, MirrorNotFound, ValidationFailed
+from storage.domain.mirrors.groups import MirroredGroup
 from storage.domain.mirrors.mirror import Mirror, MirrorSpec
-from storage.domain.mirrors.progress import MirrorStatus, ShardProgress
+from storage.domain.mirrors.offsets import OffsetChanges, OffsetTable
+from storage.domain.mirrors.progress import MirrorStatus, ShardKey, ShardProgress
 from storage.domain.names import MirrorName, StreamName, new_log_id
 from storage.mirrors.secrets import MirrorSecrets
 from storage.postgres.database import Database
 from storage.postgres.repositories.leases import LeaseRows
 from storage.postgres.repositories.mirrors import LockedMirror, MirrorProgressRows, MirrorRows
 from storage.streams.engine import Streams
+
+_NO_OFFSETS: Mapping[ShardKey, OffsetChanges] = {}
 
 MirrorStore = DefinitionStore[MirrorName, MirrorSpec, Mirror, LockedMirror]
 
@@ -138,14 +142,35 @@ class Mirrors:
         """Return how far the mirror is."""
         return await self._progress.read(mirror.mirror_id)
 
-    async def report(self, mirror: Mirror, shards: Sequence[ShardProgress], failure: str) -> None:
-        """Store how far the mirror is on some shards, and why it cannot list streams, if so.
+    async def offsets(self, mirror: Mirror) -> dict[ShardKey, OffsetTable]:
+        """Return the offset tables of the mirror's shards."""
+        stored = await self._progress.read_offsets(mirror.mirror_id)
+        return {key: OffsetTable(entries) for key, entries in stored.items()}
 
-        A shard is reported before its first record is added: a promotion retires the producers of reported shards. Raises
+    async def report(
+        self,
+        mirror: Mirror,
+        shards: Sequence[ShardProgress],
+        failure: str,
+        offsets: Mapping[ShardKey, OffsetChanges] = _NO_OFFSETS,
+    ) -> None:
+        """Store how far the mirror is on some shards, with changes of their offset tables.
+
+        `failure`: why it cannot list streams or groups, if so. A shard is reported before its first record is added: a promotion retires the producers of reported shards. Raises
         MirrorNotFound if the mirror was deleted or promoted meanwhile.
         """
-        if not await self._progress.write(mirror.mirror_id, shards, failure):
-            raise MirrorNotFound(f"Mirror '{mirror.name.name}' was deleted or promoted.")
+        if not await self._progress.write(mirror.mirror_id, shards, failure, offsets):
+            raise _ended(mirror)
+
+    async def report_groups(
+        self, mirror: Mirror, groups: Sequence[MirroredGroup], gone: Collection[str] = ()
+    ) -> None:
+        """Store groups of the mirror, each before it is moved, and drop those that are `gone`.
+
+        Raises MirrorNotFound if the mirror was deleted or promoted meanwhile.
+        """
+        if not await self._progress.write_groups(mirror.mirror_id, groups, gone):
+            raise _ended(mirror)
 
     async def drop_shard(self, mirror: Mirror, shard: ShardProgress) -> None:
         """Forget a shard that the origin no longer has, with its producer if it has ended."""
@@ -167,6 +192,10 @@ async def _check_url(egress: Egress, _: MirrorName, spec: MirrorSpec) -> None:
         raise ValidationFailed.at("/from/url", error.detail, "not_allowed") from None
     if "?" in spec.url:
         raise ValidationFailed.at("/from/url", "The URL cannot have a query")
+
+
+def _ended(mirror: Mirror) -> MillstreamError:
+    return MirrorNotFound(f"Mirror '{mirror.name.name}' was deleted or promoted.")
 
 
 def _not_found(name: MirrorName) -> MillstreamError:

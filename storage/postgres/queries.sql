@@ -995,3 +995,26 @@ select holder, fence,
                                             cast(extract(epoch from clock_timestamp()) * 1000 as bigint))) as remaining_ms
   from leases
  where name = :name;
+
+
+-- name: delete_mirror_offsets
+-- Nothing else locks: only the report of the mirror's puller, which holds the mirror's row, changes its offset tables.
+delete from mirror_offsets m
+ using unnest(cast(:streams as text[]), cast(:origin_ids as text[]), cast(:shards as int[]),
+              cast(:target_shards as int[]), cast(:origin_offsets as bigint[]), cast(:target_offsets as bigint[]))
+       as gone(stream, origin_id, shard, target_shard, origin_offset, target_offset)
+ where m.mirror_id = :mirror_id and m.stream = gone.stream and m.origin_id = gone.origin_id and m.shard = gone.shard
+   and m.target_shard = gone.target_shard and m.origin_offset = gone.origin_offset;
+
+
+-- name: put_mirror_offsets
+-- The join leaves out shards that were forgotten meanwhile; their rows are locked by the foreign key, after the mirror's.
+insert into mirror_offsets (mirror_id, stream, origin_id, shard, target_shard, origin_offset, target_offset)
+select s.mirror_id, s.stream, s.origin_id, s.shard, new.target_shard, new.origin_offset, new.target_offset
+  from unnest(cast(:streams as text[]), cast(:origin_ids as text[]), cast(:shards as int[]),
+              cast(:target_shards as int[]), cast(:origin_offsets as bigint[]), cast(:target_offsets as bigint[]))
+       as new(stream, origin_id, shard, target_shard, origin_offset, target_offset)
+  join mirror_shards s
+    on s.mirror_id = :mirror_id and s.stream = new.stream and s.origin_id = new.origin_id and s.shard = new.shard
+    on conflict (mirror_id, stream, origin_id, shard, target_shard, origin_offset) do update
+   set target_offset = excluded.target_offset;

@@ -21,6 +21,8 @@ SHARDS = table(
     "stream", "shard", "lag_records", "lag_seconds", "copied", "skipped", "ended", "failure"
 )
 
+GROUPS = table("group", "stream", "state", "moved_at", "failure")
+
 Name = Annotated[str, typer.Argument(help="Mirror.")]
 Names = Annotated[list[str], typer.Argument(help="Mirrors.")]
 
@@ -50,16 +52,23 @@ def _configuration(
             "FILE",
         ),
     ] = None,
+    groups: Annotated[
+        bool | None,
+        option(
+            "--groups/--no-groups",
+            "Create the consumer groups of the streams, and move their offsets.",
+        ),
+    ] = None,
     follow_definitions: Annotated[
         bool | None,
         option(
             "--follow-definitions/--no-follow-definitions",
-            "Apply later changes of the streams' settings as well.",
+            "Apply later changes of the settings of streams and groups as well.",
         ),
     ] = None,
     set_: Settings = None,
 ) -> dict[str, Any]:
-    configured = fields(set_, streams=streams, follow_definitions=follow_definitions)
+    configured = fields(set_, streams=streams, groups=groups, follow_definitions=follow_definitions)
     return {"from": fields(None, url=origin, key=_key(key_file)), **configured}
 
 
@@ -86,7 +95,8 @@ def show(cli: Terminal, name: Name) -> None:
 
     definition = cli.call("mirrors.get_mirror", name)
     stats = cli.call("mirrors.get_mirror_stats", name)
-    cli.out.show({**definition, "stats": {**stats, "shards": len(stats["shards"])}})
+    counts = {"shards": len(stats["shards"]), "groups": len(stats["groups"])}
+    cli.out.show({**definition, "stats": {**stats, **counts}})
 
 
 @verb(mirror, "lag", examples=["millstream mirror lag eu"])
@@ -95,6 +105,14 @@ def lag(cli: Terminal, name: Name) -> None:
 
     stats = cli.call("mirrors.get_mirror_stats", name)
     cli.out.rows(iter(stats["shards"]), SHARDS)
+
+
+@verb(mirror, "groups", examples=["millstream mirror groups eu"])
+def groups(cli: Terminal, name: Name) -> None:
+    """Show the groups of a mirror."""
+
+    stats = cli.call("mirrors.get_mirror_stats", name)
+    cli.out.rows(iter(stats["groups"]), GROUPS)
 
 
 @verb(mirror, "promote", examples=["millstream mirror promote eu --yes"])

@@ -23,10 +23,11 @@ from storage.domain.mirrors.mirror import MirrorSpec
 MANAGE = Depends(may(Action.MIRROR_MANAGE))
 SEE = Depends(may(Action.MIRROR_LIST))
 _WRITES = (Action.STREAM_PUT.value, Action.STREAM_MANAGE.value)
+_MOVES = (Action.GROUP_MANAGE.value, Action.GROUP_RESET.value)
 
 
 def _authorise(_: Storage, principal: Principal, __: object, spec: MirrorSpec) -> None:
-    """Require permission to create and write every stream that the patterns name.
+    """Require permission to write every stream that the patterns name, and to move groups.
 
     Raises Forbidden.
     """
@@ -35,6 +36,11 @@ def _authorise(_: Storage, principal: Principal, __: object, spec: MirrorSpec) -
         raise Forbidden(
             f"'{principal.name}' is not allowed to create and write all streams that these patterns name.",
             action=Action.STREAM_PUT.value,
+        )
+    if spec.groups and not principal.policy.covers((Grant(Effect.ALLOW, _MOVES),)):
+        raise Forbidden(
+            f"'{principal.name}' is not allowed to create and reset all groups; mirror without 'groups'.",
+            action=Action.GROUP_RESET.value,
         )
 
 
@@ -54,7 +60,8 @@ MIRRORS = Noun(
         "put": """Create a mirror that copies streams of another deployment to this one, or replace its configuration.
 
             Each record of the other deployment is added once, and those of a key stay in order. Streams are created here with the
-            settings and the number of shards that they have there. What has been copied stays. Whether the mirror is
+            settings and the number of shards that they have there, and so are the consumer groups that read them, whose committed
+            offsets move with those of the other deployment, unless `groups` is false. What has been copied stays. Whether the mirror is
             paused does not change. With `If-None-Match: *`, an existing mirror is not changed: the response is 412, with the mirror
             (`current`) and the requested fields that differ from it (`changes`).
             """,
@@ -91,6 +98,7 @@ _MIRROR: dict[str, Any] = {
     "name": "eu",
     "from": {"url": "https://eu.example.com"},
     "streams": ["eu.*"],
+    "groups": True,
     "follow_definitions": False,
     "paused": False,
     "promoted_at": None,
@@ -128,6 +136,15 @@ EXAMPLES = {
                     "skipped": 0,
                     "ended": False,
                     "checked_at": LATER,
+                    "failure": "",
+                }
+            ],
+            "groups": [
+                {
+                    "group": "billing",
+                    "stream": "eu.orders",
+                    "state": "followed",
+                    "moved_at": LATER,
                     "failure": "",
                 }
             ],

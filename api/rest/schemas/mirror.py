@@ -10,6 +10,7 @@ from api.rest.field_map import Mapped, MappedDefinition, MappedDefinitionConfig
 from api.rest.schema_base import Config, ListPage, Seconds, Time, in_seconds
 from storage.domain import limits
 from storage.domain.definitions import HIDDEN_VALUE, OTHER_HIDDEN_VALUE
+from storage.domain.mirrors.groups import MirroredGroupState
 from storage.domain.mirrors.mirror import Mirror, MirrorSpec
 from storage.domain.mirrors.progress import MirrorStatus, ShardProgress
 
@@ -41,7 +42,8 @@ class MirrorFrom(Config):
         str | None,
         Field(
             max_length=limits.MIRROR_KEY_CHARACTERS_MAX,
-            description="API key of the other deployment, with `stream:list` and `stream:read`. It is stored encrypted and "
+            description="API key of the other deployment, with `stream:list` and `stream:read`, and with `group:list` for "
+            "`groups`. It is stored encrypted and "
             "never returned; if omitted, it is unchanged.",
         ),
     ] = None
@@ -59,10 +61,18 @@ class MirrorConfig(MappedDefinitionConfig):
             description="Names of streams to copy, with `*` for anything and `?` for one character."
         ),
     ]
+    groups: Annotated[
+        bool,
+        Field(
+            description="Create the consumer groups that read the streams here as well, and move their offsets with those of the "
+            "other deployment, until they have members here."
+        ),
+    ] = True
     follow_definitions: Annotated[
         bool,
         Field(
-            description="Apply later changes of the settings of copied streams here as well. Otherwise they are copied once."
+            description="Apply later changes of the settings of copied streams and groups here as well. Otherwise they are copied "
+            "once."
         ),
     ] = False
 
@@ -77,6 +87,7 @@ class MirrorConfig(MappedDefinitionConfig):
             url=self.origin.url,
             key=self.origin.key,
             streams=tuple(self.streams),
+            groups=self.groups,
             follow_definitions=self.follow_definitions,
         )
 
@@ -108,6 +119,7 @@ class MirrorOut(MappedDefinition):
     name: str
     origin: Annotated[MirrorFromOut, Field(alias="from")]
     streams: list[str]
+    groups: bool
     follow_definitions: bool
     paused: bool
     promoted_at: Annotated[
@@ -156,6 +168,25 @@ class MirrorShardOut(Mapped):
         return cls.mapped(shard, lag_seconds=lag, checked_at=checked)
 
 
+class MirrorGroupOut(Mapped):
+    """A consumer group of the other deployment, and its copy here."""
+
+    renamed = {"group": "group_name"}
+
+    group: str
+    stream: str
+    state: Annotated[
+        MirroredGroupState,
+        Field(
+            description="`created`: it is here, and nothing was committed yet. `followed`: its offsets move with those of the other "
+            "deployment. `in_use`: it has, or had, members or commits here, and is not moved. `foreign`: the mirror did not create "
+            "it, and leaves it alone."
+        ),
+    ]
+    moved_at: Annotated[Time | None, Field(description="When its offsets last moved.")]
+    failure: Failure
+
+
 class MirrorStats(Mapped):
     """Progress of a mirror. What is lost with the other deployment is what lags behind."""
 
@@ -163,6 +194,7 @@ class MirrorStats(Mapped):
     lag_seconds: LagSeconds
     failures: Annotated[list[str], Field(description="Why last attempts failed, each reason once.")]
     shards: list[MirrorShardOut]
+    groups: list[MirrorGroupOut]
 
     @classmethod
     def of(cls, status: MirrorStatus, now_ms: int) -> Self:
@@ -172,4 +204,5 @@ class MirrorStats(Mapped):
             lag_seconds=in_seconds(status.lag_ms(now_ms)),
             failures=list(status.failures),
             shards=[MirrorShardOut.of(shard, now_ms) for shard in status.shards],
+            groups=[MirrorGroupOut.from_domain(group) for group in status.groups],
         )

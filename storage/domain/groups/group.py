@@ -279,6 +279,15 @@ def start_offset(shard: Shard, oldest: int, *, has_started: bool) -> int:
     return 0 if has_started and shard.parents else oldest
 
 
+def without_back(offsets: Mapping[int, int], committed: Mapping[int, int | None]) -> dict[int, int]:
+    """Return the offsets that are ahead of the committed ones, or of none."""
+    return {
+        shard: offset
+        for shard, offset in offsets.items()
+        if committed.get(shard) is None or offset > (committed[shard] or 0)
+    }
+
+
 def without_holes(first: int, next_: int, holes: list[tuple[int, int]]) -> int:
     """Count the offsets [first, next) that have a record; `holes` are disjoint."""
     if first >= next_:

@@ -19,3 +19,7 @@ MIRROR_READ_BYTES = 2 * MIB  # or one larger record
 MIRROR_RESPONSE_BYTES_MAX = 32 * MIB
 MIRROR_STALE_MS = 4 * MIRROR_WAIT_MS  # without a report, from which on the lag includes its age
 MIRROR_FAILURE_CHARACTERS_MAX = 500
+MIRROR_OFFSET_INTERVAL = 1_000  # records between entries of an offset table: read again at most
+MIRROR_OFFSETS_MAX = 1_000  # entries for each pair of shards; then older ones become sparser
+MIRROR_GROUPS_MS = 5 * SECOND_MS  # between moves of the groups of copied streams
+MIRROR_GROUPS_MAX = 1_000  # that one mirror moves

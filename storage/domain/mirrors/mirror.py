@@ -21,12 +21,14 @@ class MirrorSpec(msgspec.Struct, frozen=True, kw_only=True):
     """Configuration of a mirror as requested by its owner.
 
     `key` is an API key of the origin; empty: its callers need none; None: keep the present one. `streams` are globs of
-    names. With `follow_definitions`, settings of the origin's streams that change later are applied here as well.
+    names. With `groups`, the consumer groups that read them are created here, and moved with those of the origin. With
+    `follow_definitions`, settings of the origin's streams and groups that change later are applied here as well.
     """
 
     url: str
     streams: tuple[str, ...]
     key: str | None = None
+    groups: bool = True
     follow_definitions: bool = False
     paused: bool = False
 

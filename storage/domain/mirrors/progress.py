@@ -1,14 +1,24 @@
 """Progress of a mirror: for each shard of the origin, up to where this deployment has it."""
 
 from collections.abc import Iterable
+from typing import NamedTuple
 
 import msgspec
 
 from storage.domain import limits
+from storage.domain.mirrors.groups import MirroredGroup
 from storage.domain.names import LogId
 
 MIRROR_ORIGIN = ":origin"
 """Header of a mirrored record: where it was first appended, as `<stream id>/<shard>/<offset>`."""
+
+
+class ShardKey(NamedTuple):
+    """A shard of the origin. Another stream of the same name has other ones."""
+
+    stream: str
+    origin_id: LogId
+    shard: int
 
 
 class ShardProgress(msgspec.Struct, frozen=True, kw_only=True):
@@ -33,6 +43,11 @@ class ShardProgress(msgspec.Struct, frozen=True, kw_only=True):
     failure: str = ""
 
     @property
+    def key(self) -> ShardKey:
+        """The shard."""
+        return ShardKey(self.stream, self.origin_id, self.shard)
+
+    @property
     def lag_records(self) -> int:
         """The number of records that are not here yet, as of the last check."""
         return max(0, self.tip - self.next_offset)
@@ -50,12 +65,13 @@ class ShardProgress(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class MirrorStatus(msgspec.Struct, frozen=True, kw_only=True):
-    """Progress of a mirror on all shards.
+    """Progress of a mirror on all shards, and its groups.
 
-    `failure`: why the origin's streams could not be listed.
+    `failure`: why the origin's streams or groups could not be listed.
     """
 
     shards: tuple[ShardProgress, ...] = ()
+    groups: tuple[MirroredGroup, ...] = ()
     failure: str = ""
 
     @property
@@ -70,5 +86,6 @@ class MirrorStatus(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def failures(self) -> tuple[str, ...]:
         """Each failure once."""
-        texts: Iterable[str] = (self.failure, *(shard.failure for shard in self.shards))
+        parts: Iterable[ShardProgress | MirroredGroup] = (*self.shards, *self.groups)
+        texts = (self.failure, *(part.failure for part in parts))
         return tuple(dict.fromkeys(text for text in texts if text))

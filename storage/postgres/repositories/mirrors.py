@@ -1,6 +1,6 @@
 """Repository of mirrors and of their progress; the keys of origins are stored encrypted."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Protocol
 
 import msgspec
@@ -9,13 +9,22 @@ from sqlalchemy.dialects.postgresql import insert
 from sqlalchemy.ext.asyncio import AsyncSession
 from sqlmodel import col
 
+from storage.domain.mirrors.groups import MirroredGroup, MirroredGroupState
 from storage.domain.mirrors.mirror import Mirror, MirrorSpec
-from storage.domain.mirrors.progress import MirrorStatus, ShardProgress
+from storage.domain.mirrors.offsets import OffsetChanges, OffsetEntry
+from storage.domain.mirrors.progress import MirrorStatus, ShardKey, ShardProgress
 from storage.domain.names import MirrorName
 from storage.postgres.database import Database
 from storage.postgres.definition_table import DefinitionTable, LockedDefinition
+from storage.postgres.queries import query
 from storage.postgres.rows import rows_of, struct_of
-from storage.postgres.tables import LeaseRow, MirrorRow, MirrorShardRow
+from storage.postgres.tables import (
+    LeaseRow,
+    MirrorGroupRow,
+    MirrorOffsetRow,
+    MirrorRow,
+    MirrorShardRow,
+)
 
 
 class MirrorCodec(Protocol):
@@ -72,16 +81,37 @@ class MirrorProgressRows:
         """Return the progress of a mirror, by stream and shard."""
         shards = rows_of(MirrorShardRow).where(col(MirrorShardRow.mirror_id) == mirror_id)
         order = (col(MirrorShardRow.stream), col(MirrorShardRow.shard))
+        groups = rows_of(MirrorGroupRow).where(col(MirrorGroupRow.mirror_id) == mirror_id)
         failure = rows_of(MirrorRow).where(col(MirrorRow.mirror_id) == mirror_id)
         async with self._database.reading() as session:
             rows = (await session.execute(shards.order_by(*order))).all()
+            named = (await session.execute(groups.order_by(col(MirrorGroupRow.group_name)))).all()
             mirror = (await session.execute(failure)).one_or_none()
         return MirrorStatus(
             shards=tuple(struct_of(ShardProgress, row) for row in rows),
+            groups=tuple(
+                struct_of(MirroredGroup, row, state=MirroredGroupState(row.state)) for row in named
+            ),
             failure="" if mirror is None else mirror.failure,
         )
 
-    async def write(self, mirror_id: str, shards: Sequence[ShardProgress], failure: str) -> bool:
+    async def read_offsets(self, mirror_id: str) -> dict[ShardKey, list[OffsetEntry]]:
+        """Return the offset tables of a mirror, by shard of the origin."""
+        offsets = rows_of(MirrorOffsetRow).where(col(MirrorOffsetRow.mirror_id) == mirror_id)
+        tables: dict[ShardKey, list[OffsetEntry]] = {}
+        async with self._database.reading() as session:
+            for row in await session.execute(offsets):
+                entry = OffsetEntry(row.target_shard, row.origin_offset, row.target_offset)
+                tables.setdefault(ShardKey(row.stream, row.origin_id, row.shard), []).append(entry)
+        return tables
+
+    async def write(
+        self,
+        mirror_id: str,
+        shards: Sequence[ShardProgress],
+        failure: str,
+        offsets: Mapping[ShardKey, OffsetChanges],
+    ) -> bool:
         """Store progress; return False, and store nothing, if the mirror was deleted or promoted.
 
         The row lock of the mirror decides between this and a promotion.
@@ -102,7 +132,42 @@ class MirrorProgressRows:
             is_open: bool = stored.rowcount > 0  # type: ignore[attr-defined]
             if values and is_open:
                 await session.execute(upsert, values)
+            if offsets and is_open:
+                await _write_offsets(session, mirror_id, offsets)
             return is_open
+
+    async def write_groups(
+        self, mirror_id: str, groups: Sequence[MirroredGroup], gone: Collection[str]
+    ) -> bool:
+        """Store groups, and drop those that are `gone`.
+
+        Returns False, and stores nothing, if the mirror was deleted or promoted.
+        """
+        lock = (
+            rows_of(MirrorRow)
+            .where(col(MirrorRow.mirror_id) == mirror_id)
+            .where(col(MirrorRow.promoted_at_ms).is_(None))
+            .with_for_update()
+        )
+        upsert = insert(MirrorGroupRow)
+        upsert = upsert.on_conflict_do_update(
+            index_elements=_GROUP_KEY,
+            set_={name: upsert.excluded[name] for name in _GROUP if name not in _GROUP_KEY},
+        )
+        drop = (
+            delete(MirrorGroupRow)
+            .where(col(MirrorGroupRow.mirror_id) == mirror_id)
+            .where(col(MirrorGroupRow.group_name).in_(gone))
+        )
+        values = [{"mirror_id": mirror_id, **msgspec.structs.asdict(group)} for group in groups]
+        async with self._database.writing() as session:
+            if (await session.execute(lock)).one_or_none() is None:
+                return False
+            if gone:
+                await session.execute(drop)
+            if values:
+                await session.execute(upsert, values)
+            return True
 
     async def delete(self, mirror_id: str, shard: ShardProgress) -> None:
         """Delete the progress on a shard that the origin no longer has."""
@@ -121,5 +186,21 @@ class MirrorProgressRows:
         await session.execute(delete(LeaseRow).where(col(LeaseRow.name) == lease))
 
 
+async def _write_offsets(
+    session: AsyncSession, mirror_id: str, offsets: Mapping[ShardKey, OffsetChanges]
+) -> None:
+    """Store changes of offset tables."""
+    removed = [(*key, *entry) for key, changes in offsets.items() for entry in changes.removed]
+    added = [(*key, *entry) for key, changes in offsets.items() for entry in changes.added]
+    for name, rows in (("delete_mirror_offsets", removed), ("put_mirror_offsets", added)):
+        if rows:
+            columns = zip(_OFFSET, zip(*rows, strict=True), strict=True)
+            parameters = {f"{column}s": list(values) for column, values in columns}
+            await session.execute(query(name), {"mirror_id": mirror_id, **parameters})
+
+
 _KEY = ("mirror_id", "stream", "origin_id", "shard")
+_OFFSET = (*_KEY[1:], *OffsetEntry._fields)
+_GROUP_KEY = ("mirror_id", "group_name")
+_GROUP = MirroredGroup.__struct_fields__
 _PROGRESS = ShardProgress.__struct_fields__

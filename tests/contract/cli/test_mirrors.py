@@ -32,7 +32,16 @@ def test_mirror_is_shown_listed_changed_and_deleted(mirror):
     shown = millstream("mirror", "show", mirror, "-o", "json").json
     listed = millstream("mirror", "ls", "--prefix", mirror).out
     changed = millstream(
-        *("mirror", "apply", mirror, URL, "--stream", "us.*", "--follow-definitions"),
+        *(
+            "mirror",
+            "apply",
+            mirror,
+            URL,
+            "--stream",
+            "us.*",
+            "--follow-definitions",
+            "--no-groups",
+        ),
         *("-o", "json"),
     ).json
     refused = millstream("mirror", "rm", mirror)
@@ -43,6 +52,7 @@ def test_mirror_is_shown_listed_changed_and_deleted(mirror):
     assert URL in listed
     assert {change["pointer"] for change in changed["changes"]} == {
         "/streams",
+        "/groups",
         "/follow_definitions",
     }
     assert (refused.code, removed.code) == (2, 0)
@@ -53,10 +63,12 @@ def test_mirror_is_paused_resumed_and_promoted(mirror):
     paused = millstream("mirror", "pause", mirror)
     resumed = millstream("mirror", "resume", mirror, "-o", "json").json
     lag = millstream("mirror", "lag", mirror, "-o", "json")
+    groups = millstream("mirror", "groups", mirror, "-o", "json")
     refused = millstream("mirror", "promote", mirror)
     promoted = millstream("mirror", "promote", mirror, "--yes", "-o", "json").json
 
     assert (paused.code, resumed["paused"]) == (0, False)
     assert (lag.code, lag.json) == (0, [])
+    assert (groups.code, groups.json) == (0, [])
     assert "0 records behind" in refused.err
     assert promoted["promoted_at"] is not None

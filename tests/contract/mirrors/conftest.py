@@ -18,7 +18,9 @@ from storage.settings import StorageSettings
 from tests.contract.conftest import deployment
 
 ALLOW = ("127.0.0.1",)
-QUICK = MirrorTimes(reload_ms=50, discovery_ms=100, wait_ms=500, report_ms=50, backoff_ms=20)
+QUICK = MirrorTimes(
+    reload_ms=50, discovery_ms=100, wait_ms=500, report_ms=50, backoff_ms=20, groups_ms=50
+)
 
 
 class Link:
@@ -148,6 +150,18 @@ async def link(service_url: str) -> AsyncGenerator[Link]:
     """The network between the two."""
     async with running_link(service_url) as link:
         yield link
+
+
+@pytest.fixture
+def put_mirror(copy: httpx.AsyncClient, link: Link):
+    """Create a mirror of a stream."""
+
+    async def put(stream: str, **fields):
+        body = {"from": {"url": link.url}, "streams": [stream], **fields}
+        answer = await copy.put(f"/v1/mirrors/{stream}", json=body)
+        return answer.raise_for_status().json()
+
+    return put
 
 
 @pytest.fixture

@@ -44,16 +44,6 @@ def normalized(by_key: dict[str, list[int]]) -> dict[str, list[int]]:
     return {key: numbers if key else sorted(numbers) for key, numbers in by_key.items()}
 
 
-@pytest.fixture
-def put_mirror(copy: httpx.AsyncClient, link):
-    async def put(stream: str, **fields):
-        body = {"from": {"url": link.url}, "streams": [stream], **fields}
-        answer = await copy.put(f"/v1/mirrors/{stream}", json=body)
-        return answer.raise_for_status().json()
-
-    return put
-
-
 async def copied(storage, stream):
     return normalized(await numbers_by_key(storage, stream))
 

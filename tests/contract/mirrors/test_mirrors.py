@@ -32,7 +32,7 @@ def test_mirror_is_created_shown_changed_listed_and_deleted(client, path, name):
     ]
     assert shown.json()["from"] == {"url": "https://eu.example.com"}
     assert listed == [shown.json()]
-    assert stats == {"lag_records": 0, "lag_seconds": 0, "failures": [], "shards": []}
+    assert stats == {"lag_records": 0, "lag_seconds": 0, "failures": [], "shards": [], "groups": []}
     assert deleted.status_code == 204
     assert client.get(path).json()["code"] == "mirror_not_found"
 
@@ -68,7 +68,7 @@ def test_existing_mirror_is_compared(client, path):
         ({"streams": []}, "/streams"),
         ({"streams": ["a b"]}, "/streams/0"),
         ({"queues": ["orders"]}, "/queues"),
-        ({"groups": True}, "/groups"),
+        ({"groups": "yes"}, "/groups"),
     ],
 )
 def test_invalid_field_is_refused_at_its_place(client, path, change, pointer):

@@ -13,12 +13,16 @@ def test_mirror_is_created_compared_replaced_paused_and_deleted(millstream: Mill
     made, again = mirror.create(URL, ["eu.*"], key="k"), mirror.create(URL, ["eu.*"])
     with pytest.raises(AlreadyExists):
         mirror.create(URL, ["us.*"])
-    changed = mirror.apply(URL, ["us.*"], follow_definitions=True)
+    changed = mirror.apply(URL, ["us.*"], groups=False, follow_definitions=True)
 
     assert (made.created, again.created) == (True, False)
-    assert {one.pointer for one in changed.changes} == {"/streams", "/follow_definitions"}
+    assert {one.pointer for one in changed.changes} == {
+        "/streams",
+        "/groups",
+        "/follow_definitions",
+    }
     assert (mirror.pause().paused, mirror.resume().paused) == (True, False)
-    assert mirror.stats().shards == []
+    assert (mirror.stats().shards, mirror.stats().groups) == ([], [])
     assert [one.name for one in millstream.mirrors(prefix=name)] == [name]
     assert mirror.promote().promoted_at is not None
     mirror.delete()

@@ -39,7 +39,18 @@ async def test_key_decides_what_a_mirror_reads(secured_service):
 async def test_mirror_needs_permission_for_all_streams_it_writes(secured_service, pattern, status):
     """Permission to manage mirrors allowed writes to any stream of the namespace."""
     key = await secured_service.key(WRITER)
-    config = {"from": {"url": "https://eu.example.com"}, "streams": [pattern]}
+    config = {"from": {"url": "https://eu.example.com"}, "streams": [pattern], "groups": False}
+
+    answer = await secured_service.request("PUT", "/v1/mirrors/eu", key, json=config)
+
+    assert answer.status_code == status
+
+
+@pytest.mark.parametrize(("actions", "status"), [((), 403), (("group:manage", "group:reset"), 201)])
+async def test_mirror_of_groups_needs_permission_to_move_them(secured_service, actions, status):
+    grants = (*WRITER.grants, Grant(Effect.ALLOW, actions)) if actions else WRITER.grants
+    key = await secured_service.key(Rights(grants=grants))
+    config = {"from": {"url": "https://eu.example.com"}, "streams": ["eu.*"]}
 
     answer = await secured_service.request("PUT", "/v1/mirrors/eu", key, json=config)
 

@@ -39,16 +39,18 @@ class Mirror(Resource):
         streams: Iterable[str],
         *,
         key: str | None = None,
+        groups: bool | None = None,
         follow_definitions: bool | None = None,
         only_new: bool = False,
     ) -> MirrorStored:
         """Create the mirror. If it exists with these settings, return it, with `created` False.
 
         `url` is the address of the other deployment, `key` one of its API keys, `streams` are names of streams with `*` for
-        anything. Settings that you leave out are not compared. Raises AlreadyExists, which names the settings that differ; with
+        anything; with `groups`, which is the default, their consumer groups are moved as well. Settings that you leave out are not compared. Raises AlreadyExists, which names the settings that differ; with
         `only_new`, whenever it exists.
         """
-        call = self._put(url, streams, key, follow_definitions, if_none_match="*")
+        settings = {"groups": groups, "follow_definitions": follow_definitions}
+        call = self._put(url, streams, key, settings, if_none_match="*")
         return create(self.transport, call, MirrorStored.from_dict, only_new=only_new)
 
     def apply(
@@ -57,6 +59,7 @@ class Mirror(Resource):
         streams: Iterable[str],
         *,
         key: str | None = None,
+        groups: bool | None = None,
         follow_definitions: bool | None = None,
         dry_run: bool = False,
     ) -> MirrorStored:
@@ -64,7 +67,8 @@ class Mirror(Resource):
 
         Settings that you leave out take their defaults; the key stays. With `dry_run`, nothing is stored.
         """
-        call = self._put(url, streams, key, follow_definitions, dry_run=dry_run)
+        settings = {"groups": groups, "follow_definitions": follow_definitions}
+        call = self._put(url, streams, key, settings, dry_run=dry_run)
         return self.transport.call(call)
 
     def _put(
@@ -72,13 +76,12 @@ class Mirror(Resource):
         url: str,
         streams: Iterable[str],
         key: str | None,
-        follow_definitions: bool | None,
+        settings: dict[str, bool | None],
         **conditions: Any,
     ) -> Call[MirrorStored]:
         origin = {"url": url} | ({} if key is None else {"key": key})
         body: dict[str, Any] = {"from": origin, "streams": list(streams)}
-        if follow_definitions is not None:
-            body["follow_definitions"] = follow_definitions
+        body |= {name: value for name, value in settings.items() if value is not None}
         call = put_mirror(self.name, body=MirrorConfig(MirrorFrom(url), []), **conditions)
         return replace(call, json=body)
 
@@ -87,7 +90,7 @@ class Mirror(Resource):
         return self.transport.call(get_mirror(self.name))
 
     def stats(self) -> MirrorStats:
-        """Return how far the mirror is, by stream and shard."""
+        """Return how far the mirror is, by stream and shard, and its groups."""
         return self.transport.call(get_mirror_stats(self.name))
 
     def pause(self) -> MirrorOut:

@@ -2883,9 +2883,15 @@ export type MirrorConfig = {
      */
     streams: Array<string>;
     /**
+     * Groups
+     *
+     * Create the consumer groups that read the streams here as well, and move their offsets with those of the other deployment, until they have members here.
+     */
+    groups?: boolean;
+    /**
      * Follow Definitions
      *
-     * Apply later changes of the settings of copied streams here as well. Otherwise they are copied once.
+     * Apply later changes of the settings of copied streams and groups here as well. Otherwise they are copied once.
      */
     follow_definitions?: boolean;
 };
@@ -2905,7 +2911,7 @@ export type MirrorFrom = {
     /**
      * Key
      *
-     * API key of the other deployment, with `stream:list` and `stream:read`. It is stored encrypted and never returned; if omitted, it is unchanged.
+     * API key of the other deployment, with `stream:list` and `stream:read`, and with `group:list` for `groups`. It is stored encrypted and never returned; if omitted, it is unchanged.
      */
     key?: string | null;
 };
@@ -2923,6 +2929,38 @@ export type MirrorFromOut = {
 };
 
 /**
+ * MirrorGroupOut
+ *
+ * A consumer group of the other deployment, and its copy here.
+ */
+export type MirrorGroupOut = {
+    /**
+     * Group
+     */
+    group: string;
+    /**
+     * Stream
+     */
+    stream: string;
+    /**
+     * `created`: it is here, and nothing was committed yet. `followed`: its offsets move with those of the other deployment. `in_use`: it has, or had, members or commits here, and is not moved. `foreign`: the mirror did not create it, and leaves it alone.
+     */
+    state: MirroredGroupState;
+    /**
+     * Moved At
+     *
+     * When its offsets last moved.
+     */
+    moved_at: string | null;
+    /**
+     * Failure
+     *
+     * Why the last attempt failed; empty if it did not.
+     */
+    failure: string;
+};
+
+/**
  * MirrorOut
  *
  * A mirror: its configuration and its version, which is the ETag.
@@ -2937,6 +2975,10 @@ export type MirrorOut = {
      * Streams
      */
     streams: Array<string>;
+    /**
+     * Groups
+     */
+    groups: boolean;
     /**
      * Follow Definitions
      */
@@ -3081,6 +3123,10 @@ export type MirrorStats = {
      * Shards
      */
     shards: Array<MirrorShardOut>;
+    /**
+     * Groups
+     */
+    groups: Array<MirrorGroupOut>;
 };
 
 /**
@@ -3098,6 +3144,10 @@ export type MirrorStored = {
      * Streams
      */
     streams: Array<string>;
+    /**
+     * Groups
+     */
+    groups: boolean;
     /**
      * Follow Definitions
      */
@@ -3143,6 +3193,13 @@ export type MirrorStored = {
      */
     changes: Array<FieldChange>;
 };
+
+/**
+ * MirroredGroupState
+ *
+ * Relation of a group here to that of the origin.
+ */
+export type MirroredGroupState = 'created' | 'followed' | 'in_use' | 'foreign';
 
 /**
  * MoveChange

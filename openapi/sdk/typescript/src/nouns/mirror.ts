@@ -54,7 +54,7 @@ export class Mirror {
     return (await getMirror(this.#at)).data;
   }
 
-  /** Return how far the mirror is, by stream and shard. */
+  /** Return how far the mirror is, by stream and shard, and its groups. */
   async stats(): Promise<MirrorStats> {
     return (await getMirrorStats(this.#at)).data;
   }

@@ -21,18 +21,23 @@ class MirrorConfig:
     Attributes:
         from_ (MirrorFrom): The deployment to copy from.
         streams (list[str]): Names of streams to copy, with `*` for anything and `?` for one character.
-        follow_definitions (bool | Unset): Apply later changes of the settings of copied streams here as well. Otherwise
-            they are copied once. Default: False.
+        groups (bool | Unset): Create the consumer groups that read the streams here as well, and move their offsets
+            with those of the other deployment, until they have members here. Default: True.
+        follow_definitions (bool | Unset): Apply later changes of the settings of copied streams and groups here as
+            well. Otherwise they are copied once. Default: False.
     """
 
     from_: MirrorFrom
     streams: list[str]
+    groups: bool | Unset = True
     follow_definitions: bool | Unset = False
 
     def to_dict(self) -> dict[str, Any]:
         from_ = self.from_.to_dict()
 
         streams = self.streams
+
+        groups = self.groups
 
         follow_definitions = self.follow_definitions
 
@@ -44,6 +49,8 @@ class MirrorConfig:
                 "streams": streams,
             }
         )
+        if groups is not UNSET:
+            field_dict["groups"] = groups
         if follow_definitions is not UNSET:
             field_dict["follow_definitions"] = follow_definitions
 
@@ -58,11 +65,14 @@ class MirrorConfig:
 
         streams = cast(list[str], d.pop("streams"))
 
+        groups = d.pop("groups", UNSET)
+
         follow_definitions = d.pop("follow_definitions", UNSET)
 
         mirror_config = cls(
             from_=from_,
             streams=streams,
+            groups=groups,
             follow_definitions=follow_definitions,
         )
 

@@ -22,6 +22,7 @@ class MirrorOut:
         name (str):
         from_ (MirrorFromOut): The deployment to copy from.
         streams (list[str]):
+        groups (bool):
         follow_definitions (bool):
         paused (bool):
         promoted_at (datetime.datetime | None): When it was promoted, since when it copies nothing; null if it was not.
@@ -33,6 +34,7 @@ class MirrorOut:
     name: str
     from_: MirrorFromOut
     streams: list[str]
+    groups: bool
     follow_definitions: bool
     paused: bool
     promoted_at: datetime.datetime | None
@@ -47,6 +49,8 @@ class MirrorOut:
         from_ = self.from_.to_dict()
 
         streams = self.streams
+
+        groups = self.groups
 
         follow_definitions = self.follow_definitions
 
@@ -71,6 +75,7 @@ class MirrorOut:
                 "name": name,
                 "from": from_,
                 "streams": streams,
+                "groups": groups,
                 "follow_definitions": follow_definitions,
                 "paused": paused,
                 "promoted_at": promoted_at,
@@ -92,6 +97,8 @@ class MirrorOut:
         from_ = MirrorFromOut.from_dict(d.pop("from"))
 
         streams = cast(list[str], d.pop("streams"))
+
+        groups = d.pop("groups")
 
         follow_definitions = d.pop("follow_definitions")
 
@@ -122,6 +129,7 @@ class MirrorOut:
             name=name,
             from_=from_,
             streams=streams,
+            groups=groups,
             follow_definitions=follow_definitions,
             paused=paused,
             promoted_at=promoted_at,

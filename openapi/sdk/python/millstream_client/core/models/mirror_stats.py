@@ -7,6 +7,7 @@ from attrs import define as _attrs_define
 from attrs import field as _attrs_field
 
 if TYPE_CHECKING:
+    from ..models.mirror_group_out import MirrorGroupOut
     from ..models.mirror_shard_out import MirrorShardOut
 
 
@@ -22,12 +23,14 @@ class MirrorStats:
         lag_seconds (float): Maximum age of a record that is not here yet. It grows while the origin does not answer.
         failures (list[str]): Why last attempts failed, each reason once.
         shards (list[MirrorShardOut]):
+        groups (list[MirrorGroupOut]):
     """
 
     lag_records: int
     lag_seconds: float
     failures: list[str]
     shards: list[MirrorShardOut]
+    groups: list[MirrorGroupOut]
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
@@ -42,6 +45,11 @@ class MirrorStats:
             shards_item = shards_item_data.to_dict()
             shards.append(shards_item)
 
+        groups = []
+        for groups_item_data in self.groups:
+            groups_item = groups_item_data.to_dict()
+            groups.append(groups_item)
+
         field_dict: dict[str, Any] = {}
         field_dict.update(self.additional_properties)
         field_dict.update(
@@ -50,6 +58,7 @@ class MirrorStats:
                 "lag_seconds": lag_seconds,
                 "failures": failures,
                 "shards": shards,
+                "groups": groups,
             }
         )
 
@@ -57,6 +66,7 @@ class MirrorStats:
 
     @classmethod
     def from_dict(cls: type[T], src_dict: Mapping[str, Any]) -> T:
+        from ..models.mirror_group_out import MirrorGroupOut  # noqa: PLC0415
         from ..models.mirror_shard_out import MirrorShardOut  # noqa: PLC0415
 
         d = dict(src_dict)
@@ -73,11 +83,19 @@ class MirrorStats:
 
             shards.append(shards_item)
 
+        groups = []
+        _groups = d.pop("groups")
+        for groups_item_data in _groups:
+            groups_item = MirrorGroupOut.from_dict(groups_item_data)
+
+            groups.append(groups_item)
+
         mirror_stats = cls(
             lag_records=lag_records,
             lag_seconds=lag_seconds,
             failures=failures,
             shards=shards,
+            groups=groups,
         )
 
         mirror_stats.additional_properties = d

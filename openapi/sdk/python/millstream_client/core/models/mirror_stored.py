@@ -23,6 +23,7 @@ class MirrorStored:
         name (str):
         from_ (MirrorFromOut): The deployment to copy from.
         streams (list[str]):
+        groups (bool):
         follow_definitions (bool):
         paused (bool):
         promoted_at (datetime.datetime | None): When it was promoted, since when it copies nothing; null if it was not.
@@ -37,6 +38,7 @@ class MirrorStored:
     name: str
     from_: MirrorFromOut
     streams: list[str]
+    groups: bool
     follow_definitions: bool
     paused: bool
     promoted_at: datetime.datetime | None
@@ -54,6 +56,8 @@ class MirrorStored:
         from_ = self.from_.to_dict()
 
         streams = self.streams
+
+        groups = self.groups
 
         follow_definitions = self.follow_definitions
 
@@ -87,6 +91,7 @@ class MirrorStored:
                 "name": name,
                 "from": from_,
                 "streams": streams,
+                "groups": groups,
                 "follow_definitions": follow_definitions,
                 "paused": paused,
                 "promoted_at": promoted_at,
@@ -112,6 +117,8 @@ class MirrorStored:
         from_ = MirrorFromOut.from_dict(d.pop("from"))
 
         streams = cast(list[str], d.pop("streams"))
+
+        groups = d.pop("groups")
 
         follow_definitions = d.pop("follow_definitions")
 
@@ -153,6 +160,7 @@ class MirrorStored:
             name=name,
             from_=from_,
             streams=streams,
+            groups=groups,
             follow_definitions=follow_definitions,
             paused=paused,
             promoted_at=promoted_at,
