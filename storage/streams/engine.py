@@ -94,17 +94,21 @@ class Streams:
         *,
         own: frozenset[str] = OWN_HEADERS,
         stream_id: LogId | None = None,
+        fence: str = "",
     ) -> AppendCounts:
         """Append the records of a monotonic producer, each once however often it is sent.
 
         `sequences` increase from record to record, and from call to call; how they are split into calls does not matter. A
         call is repeated until it has succeeded before the next one begins; `storage.streams.idempotent_append` has the other
         rules for senders. A record without a key gets a hash key of its own. `own` are the reserved headers that records may
-        have. With `stream_id`, only the stream of that id is appended to: a sender's position is of no use for another one. Raises
-        what `append` does, for any shard, and TooManyProducers; ProducerFenced after `retire_writers`; StreamRecreated.
+        have. With `stream_id`, only the stream of that id is appended to: a sender's position is of no use for another one. `fence`
+        is the fencing token of the shards. Raises what `append` does, for any shard, and TooManyProducers, FenceMismatch;
+        ProducerFenced after `retire_writers`; StreamRecreated.
         """
         batch = SequencedBatch.of(producer_id, sequences)
-        return await self._idempotent_appender.append(name, batch, records, own, stream_id)
+        return await self._idempotent_appender.append(
+            name, batch, records, own, stream_id, fence=fence
+        )
 
     async def append_idempotent_batch(
         self,

@@ -66,7 +66,14 @@ from storage.domain.streams.idempotence import (
     lasts_of,
 )
 from storage.domain.streams.lineage import ShardClosedTo, eldest, needs_refresh
-from storage.domain.streams.stream import Shard, Stream, by_shard, hash_key
+from storage.domain.streams.stream import (
+    UNCONDITIONAL,
+    AppendCondition,
+    Shard,
+    Stream,
+    by_shard,
+    hash_key,
+)
 from storage.hot_store.errors import LogNotReady
 from storage.hot_store.log_store import AppendPart, WatermarkStore, WriterWatermarks
 from storage.log.provisioner import LogDeleted
@@ -94,15 +101,17 @@ class _Batch(msgspec.Struct):
     records: Sequence[Record] | Columns
     sizes: Sequence[int]
     hash_keys: Sequence[int]
+    condition: AppendCondition = UNCONDITIONAL
 
     def part(self, numbers: Sequence[int]) -> AppendPart:
         """Return the records with these numbers as one part."""
         claims, records = self.sequenced.claims(numbers), self.records
         if isinstance(records, Columns):
             packed = records.chosen(numbers).packed()
-            return AppendPart(packed, size_bytes=packed.size_bytes, claims=claims)
+            return AppendPart(packed, self.condition, size_bytes=packed.size_bytes, claims=claims)
         return AppendPart(
             [records[number] for number in numbers],
+            self.condition,
             size_bytes=sum([self.sizes[number] for number in numbers]),
             claims=claims,
         )
@@ -143,12 +152,15 @@ class IdempotentAppender:
         records: Sequence[Record],
         own: frozenset[str] = OWN_HEADERS,
         stream_id: LogId | None = None,
+        *,
+        fence: str = "",
     ) -> AppendCounts:
         sequenced.check(len(records))
         stream = await self._appending.stream(name, stream_id)
         sizes = check_records(stream, records, own)
         records = timed(stream.spec, records, self._clock.now_ms)
-        batch = _Batch(sequenced, records, sizes, _hash_keys(sequenced, records))
+        condition = AppendCondition(fence=fence) if fence else UNCONDITIONAL
+        batch = _Batch(sequenced, records, sizes, _hash_keys(sequenced, records), condition)
         return await self._run(stream, batch, stream_id)
 
     async def append_columns(

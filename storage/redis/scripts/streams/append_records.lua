@@ -89,7 +89,7 @@ local function key_verdict(key, fingerprint, count)
   end
 end
 
-local function verdict_of_claims(claims)
+local function verdict_of_claims(claims, fence)
   local stands, lasts = judge_claims(rising, over, over_old, claims, tonumber(ARGV[7]))
   if stands == OVER then
     return { PRODUCER_OVER, 0 }
@@ -99,7 +99,7 @@ local function verdict_of_claims(claims)
     return { CLOSED, held[6] }
   elseif held[10] and tonumber(held[8]) >= tonumber(held[10]) then
     return { FULL, 0 }
-  elseif held[7] and held[7] ~= '' then
+  elseif (held[7] or '') ~= fence then
     return { FENCED, 0 }
   elseif stands == ACROSS then
     return { STRADDLES, lasts }
@@ -111,7 +111,7 @@ end
 
 local function verdict_of(count, condition)
   if condition[11] then
-    return verdict_of_claims(condition[11])
+    return verdict_of_claims(condition[11], condition[5])
   end
   local id, epoch, sequence, expected, fence, key, fingerprint, inherited_epoch, inherited_last = unpack(condition)
   local state
