@@ -61,6 +61,7 @@ from api.websocket.session_registry import Sessions
 from api.websocket.subscriptions.factory import SubscriptionFactory
 from api.websocket.subscriptions.queue import QueueSubscriptionServices
 from consumers.feeds.feed import Feeds
+from consumers.mirrors.promotion import MirrorPromoter
 from consumers.webhooks.manual_delivery import Requested
 from storage.bootstrap import Storage, open_storage
 from storage.concurrency.periodic import pause_seconds
@@ -182,6 +183,7 @@ def _serve_from(app: FastAPI, storage: Storage, settings: Settings) -> None:
     app.state.feeds = Feeds(storage.record_reader, FORMATS)
     app.state.context = AppContext(storage, app.state.feeds)
     app.state.requested = Requested(storage, settings.webhook_allow_list())
+    app.state.promoter = MirrorPromoter(storage, settings.webhook_allow_list())
     app.state.readiness = health.Readiness(storage.health)
     app.state.state_metrics = StateMetrics(storage, app.version)
 

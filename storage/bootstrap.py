@@ -382,7 +382,14 @@ async def open_storage(
             clock=clock,
         )
         stack.push_async_callback(source_transfer.close)
-        mirrors = Mirrors(database=database, streams=streams, box=box, egress=egress, clock=clock)
+        mirrors = Mirrors(
+            database=database,
+            streams=streams,
+            reader=record_reader,
+            box=box,
+            egress=egress,
+            clock=clock,
+        )
         windows = WindowResolver(record_reader, groups, catalog)
         arrow_reader = ArrowReader(RedisRangeReader(pipeline), stream_executor, tiered)
         replays = Replays(

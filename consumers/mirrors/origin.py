@@ -28,7 +28,14 @@ _MS = limits.SECOND_MS
 
 
 class OriginFailed(Exception):
-    """The origin could not be read; the text says why."""
+    """Failure of a request to the origin; the text says why.
+
+    `status`: that of its answer, if there was one.
+    """
+
+    def __init__(self, text: str, status: int | None = None) -> None:
+        super().__init__(text)
+        self.status = status
 
 
 class OriginShard(msgspec.Struct, frozen=True):
@@ -38,6 +45,8 @@ class OriginShard(msgspec.Struct, frozen=True):
     parents: tuple[int, ...]
     first_hash_key: str
     last_hash_key: str
+    open: bool = True
+    next: int = 0
 
     def hash_key_for(self, key_hash: int | None) -> int:
         """Return the hash key by which a record of the shard is routed.
@@ -111,6 +120,10 @@ class GroupPosition(msgspec.Struct, frozen=True):
 
 class _Positions(msgspec.Struct, frozen=True):
     shards: tuple[GroupPosition, ...]
+
+
+class _Fenced(msgspec.Struct, frozen=True):
+    fenced: bool
 
 
 class _Problem(msgspec.Struct, frozen=True):
@@ -229,10 +242,19 @@ class OriginClient:
         path = f"/v1/streams/{quote(stream, '')}/shards/{shard}/records"
         return await self._get(path, query, OriginRead, accept=_MSGPACK)
 
+    async def fence(self, stream: str, shard: int, token: str) -> None:
+        """Set the fencing token of a shard, so that only appends with it are accepted."""
+        path = f"/v1/streams/{quote(stream, '')}/shards/{shard}/fence"
+        body = msgspec.json.encode({"token": token})
+        await self._answer(self._request("PUT", path, {}, body=body), _Fenced)
+
     async def _get(
         self, path: str, query: dict[str, Any], kind: type[T], accept: bytes = _JSON
     ) -> T:
-        status, body = await self._exchange(path, query, accept)
+        return await self._answer(self._request("GET", path, query, accept), kind, accept)
+
+    async def _answer(self, request: httpcore.Request, kind: type[T], accept: bytes = _JSON) -> T:
+        status, body = await self._exchange(request)
         try:
             if status == 200:
                 decode = msgspec.msgpack.decode if accept is _MSGPACK else msgspec.json.decode
@@ -240,12 +262,12 @@ class OriginClient:
             detail = msgspec.json.decode(body, type=_Problem).detail
         except msgspec.MsgspecError:
             detail = "" if status != 200 else "not an answer of Millstream"
-        raise OriginFailed(f"The origin answered {status}: {detail or 'no reason given'}")
+        raise OriginFailed(f"The origin answered {status}: {detail or 'no reason given'}", status)
 
-    async def _exchange(self, path: str, query: dict[str, Any], accept: bytes) -> tuple[int, bytes]:
+    async def _exchange(self, request: httpcore.Request) -> tuple[int, bytes]:
         try:
             async with asyncio.timeout(limits.MIRROR_REQUEST_MS_MAX / _MS):
-                return await self._send(self._request(path, query, accept))
+                return await self._send(request)
         except TimeoutError:
             raise OriginFailed("The origin did not answer in time") from None
         except AddressRefused as refused:
@@ -267,7 +289,14 @@ class OriginClient:
                 await response.aclose()
         return response.status, bytes(body)
 
-    def _request(self, path: str, query: dict[str, Any], accept: bytes) -> httpcore.Request:
+    def _request(
+        self,
+        method: str,
+        path: str,
+        query: dict[str, Any],
+        accept: bytes = _JSON,
+        body: bytes = b"",
+    ) -> httpcore.Request:
         text = f"{path}?{urlencode(query)}" if query else path
         target = httpcore.URL(
             scheme=self._url.raw_scheme,
@@ -275,4 +304,8 @@ class OriginClient:
             port=self._url.port,
             target=self._path + text.encode(),
         )
-        return httpcore.Request("GET", target, headers=[*self._headers, (b"accept", accept)])
+        headers = [*self._headers, (b"accept", accept)]
+        if body:
+            length = str(len(body)).encode()
+            headers += [(b"content-type", _JSON), (b"content-length", length)]
+        return httpcore.Request(method, target, headers=headers, content=body)

@@ -10,7 +10,7 @@ that dies, is suspended, or runs beside its successor adds nothing twice and lea
 
 import asyncio
 import logging
-from collections.abc import Container, Iterable
+from collections.abc import Container, Iterable, Mapping
 from typing import NamedTuple
 
 from msgspec.structs import replace
@@ -24,11 +24,12 @@ from storage.domain import limits
 from storage.domain.clock import Clock
 from storage.domain.errors import (
     AlreadyExists,
+    FenceMismatch,
     MillstreamError,
     StreamNotFound,
 )
 from storage.domain.log.record_batch import CONTENT_TYPE, Record
-from storage.domain.mirrors.mirror import Mirror
+from storage.domain.mirrors.mirror import MIRROR_FENCE, Mirror
 from storage.domain.mirrors.offsets import OffsetTable
 from storage.domain.mirrors.progress import MIRROR_ORIGIN, ShardKey, ShardProgress
 from storage.domain.names import StreamName
@@ -79,6 +80,8 @@ class Puller:
         self._groups_failure = ""
         self._has_new_failure = False
         self._changed = asyncio.Event()
+        self._has_progress = asyncio.Event()
+        self._fences: dict[ShardKey, str] = {}
 
     async def run(self) -> None:
         """Copy until cancelled. Raises StorageUnavailable at the start only."""
@@ -86,6 +89,7 @@ class Puller:
         self._progress.update({shard.key: shard for shard in status.shards})
         self._offsets.update(await self._storage.mirrors.offsets(self._mirror))
         self._follower.begin(status.groups)
+        self._has_progress.set()
         self._failure = status.failure
         background = [asyncio.create_task(self._report_forever())]
         if self._mirror.spec.groups:
@@ -96,6 +100,26 @@ class Puller:
             await end(*background, *self._tasks.values())
             await self._client.close()
             await self._report()
+
+    async def wait_until_copied(self, ends: Mapping[ShardKey, int]) -> None:
+        """Wait until every record before these offsets of the origin's shards is here."""
+        while True:
+            self._has_progress.clear()
+            if all(self._next_offset(key) >= offset for key, offset in ends.items()):
+                return
+            await self._has_progress.wait()
+
+    def _next_offset(self, key: ShardKey) -> int:
+        progress = self._progress.get(key)
+        return 0 if progress is None else progress.next_offset
+
+    async def follow_groups(self) -> None:
+        """Move the groups of the origin once, if they are mirrored.
+
+        Raises OriginFailed, MillstreamError.
+        """
+        if self._mirror.spec.groups:
+            await self._follower.follow()
 
     # ── Discovery ──
 
@@ -212,9 +236,9 @@ class Puller:
         tips = await self._tips.read(target, progress.target_id)
         read = await self._client.read(*key, progress.next_offset, wait_ms=self._times.wait_ms)
         sequences, records = self._records_of(key, shard, progress.target_id, read)
-        added = await self._append(progress, sequences, records)
+        added = await self._append_fenced(progress, sequences, records)
         self._tips.observe_append(target, progress.target_id, added)
-        offsets = self._offsets[key]
+        offsets = self._offsets.setdefault(key, OffsetTable())
         tips_of_shard = tips.of_range(int(shard.first_hash_key), int(shard.last_hash_key))
         is_added = added == len(records) > 0
         offsets.observe_read(progress.next_offset, read.tip, tips_of_shard, is_added=is_added)
@@ -264,12 +288,24 @@ class Puller:
             records.append(record.to_record(shard.hash_key_for(key_hash), *added))
         return sequences, records
 
-    async def _append(
+    async def _append_fenced(
         self, progress: ShardProgress, sequences: list[int], records: list[Record]
     ) -> int:
-        """Add the records that are not here; return their number."""
+        """Add records to shards that are fenced by a promotion, or are not; return their number."""
         if not records:
             return 0
+        fence = self._fences.get(progress.key, "")
+        try:
+            return await self._append(progress, sequences, records, fence)
+        except FenceMismatch:
+            other = "" if fence else MIRROR_FENCE
+            added = await self._append(progress, sequences, records, other)
+            self._fences[progress.key] = other
+            return added
+
+    async def _append(
+        self, progress: ShardProgress, sequences: list[int], records: list[Record], fence: str
+    ) -> int:
         counts = await self._storage.streams.append_idempotent(
             StreamName(progress.stream, self._mirror.name.namespace),
             self._mirror.producer_of(progress.origin_id, progress.shard),
@@ -277,6 +313,7 @@ class Puller:
             records,
             own=_OWN_HEADERS,
             stream_id=progress.target_id,
+            fence=fence,
         )
         return counts.added
 
@@ -285,6 +322,7 @@ class Puller:
     def _set(self, key: ShardKey, progress: ShardProgress) -> None:
         self._progress[key] = progress
         self._unreported.add(key)
+        self._has_progress.set()
 
     def _note_shard_failure(self, key: ShardKey, failure: str) -> None:
         progress = self._progress.get(key)

@@ -1,6 +1,7 @@
 """Mirror engine: definitions, progress, promotion. `consumers.mirrors` pulls the records."""
 
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from itertools import groupby
 from operator import attrgetter
@@ -16,9 +17,16 @@ from storage.domain import limits
 from storage.domain.access.egress import Egress
 from storage.domain.clock import Clock
 from storage.domain.definitions import HIDDEN_VALUE, OTHER_HIDDEN_VALUE, next_version
-from storage.domain.errors import MillstreamError, MirrorNotFound, ValidationFailed
+from storage.domain.errors import (
+    FenceMismatch,
+    MillstreamError,
+    MirrorNotFound,
+    ShardClosed,
+    StreamNotFound,
+    ValidationFailed,
+)
 from storage.domain.mirrors.groups import MirroredGroup
-from storage.domain.mirrors.mirror import Mirror, MirrorSpec
+from storage.domain.mirrors.mirror import MIRROR_FENCE, Mirror, MirrorSpec
 from storage.domain.mirrors.offsets import OffsetChanges, OffsetTable
 from storage.domain.mirrors.progress import MirrorStatus, ShardKey, ShardProgress
 from storage.domain.names import MirrorName, StreamName, new_log_id
@@ -27,6 +35,7 @@ from storage.postgres.database import Database
 from storage.postgres.repositories.leases import LeaseRows
 from storage.postgres.repositories.mirrors import LockedMirror, MirrorProgressRows, MirrorRows
 from storage.streams.engine import Streams
+from storage.streams.read import RecordReader
 
 _NO_OFFSETS: Mapping[ShardKey, OffsetChanges] = {}
 
@@ -58,6 +67,7 @@ class Mirrors:
         *,
         database: Database,
         streams: Streams,
+        reader: RecordReader,
         box: SecretBox,
         egress: Egress,
         clock: Clock,
@@ -71,6 +81,7 @@ class Mirrors:
         )
         self._leases = LeaseRows(database, clock)
         self._streams = streams
+        self._reader = reader
         self._clock = clock
         self.put = self._with_keys.put
         """Create the mirror or replace its configuration; what it has copied stays."""
@@ -92,8 +103,8 @@ class Mirrors:
     async def promote(self, name: MirrorName) -> Mirror:
         """Make the mirror's streams independent of the origin: it never pulls again.
 
-        A puller that does not know it yet is fenced: its producers are retired. Again for one that was promoted, in case
-        that was interrupted.
+        A puller that does not know it yet is fenced: its producers are retired. Streams that a promotion elsewhere had fenced
+        accept records again. Again for one that was promoted, in case that was interrupted.
         """
         async with self._store.changing(name) as (locked, mirror):
             promoted = mirror
@@ -102,7 +113,25 @@ class Mirrors:
                 promoted = next_version(mirror, now_ms, promoted_at_ms=now_ms)
                 await locked.update(promoted)
         await self._retire_producers(promoted)
+        for stream in {shard.stream for shard in (await self.status(promoted)).shards}:
+            await self._lift_fence(StreamName(stream, name.namespace))
         return promoted
+
+    async def _lift_fence(self, stream: StreamName) -> None:
+        """Let any writer append to the shards that only mirrors may append to."""
+        for _ in range(limits.REPAIR_ATTEMPTS_MAX):
+            try:
+                states = await self._reader.shards(stream)
+            except StreamNotFound:
+                return
+            fenced = [one.shard.index for one in states if one.fenced and one.shard.is_open]
+            try:
+                for shard in fenced:
+                    with suppress(FenceMismatch):  # another writer's
+                        await self._streams.set_fence(stream, shard, "", MIRROR_FENCE)
+            except ShardClosed:  # its children have the fence
+                continue
+            return
 
     async def _retire_producers(self, mirror: Mirror) -> None:
         shards = (await self.status(mirror)).shards

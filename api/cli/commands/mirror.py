@@ -7,6 +7,7 @@ import typer
 
 from api.cli.errors import CliError
 from api.cli.shell.definitions import Definition, delete_verb, pause_verbs, put_verbs
+from api.cli.shell.operations import JsonBody
 from api.cli.shell.options import Prefix, Settings, Yes, fields, option
 from api.cli.shell.output import Column, table
 from api.cli.shell.prompts import confirm
@@ -21,6 +22,12 @@ SHARDS = table(
     "stream", "shard", "lag_records", "lag_seconds", "copied", "skipped", "ended", "failure"
 )
 
+ORIGINS = {
+    "fenced": "Its streams are read-only in the other deployment.",
+    "unreachable": "The other deployment was not reached: stop its writers.",
+    "refused": "The mirror's key may not make the other deployment read-only: stop its writers.",
+    "ignored": "The other deployment was left as it is.",
+}
 GROUPS = table("group", "stream", "state", "moved_at", "failure")
 
 Name = Annotated[str, typer.Argument(help="Mirror.")]
@@ -115,18 +122,46 @@ def groups(cli: Terminal, name: Name) -> None:
     cli.out.rows(iter(stats["groups"]), GROUPS)
 
 
-@verb(mirror, "promote", examples=["millstream mirror promote eu --yes"])
-def promote(cli: Terminal, name: Name, yes: Yes = False) -> None:
+@verb(
+    mirror,
+    "promote",
+    examples=[
+        "millstream mirror promote eu --yes",
+        "millstream mirror promote eu --force --yes",
+    ],
+)
+def promote(
+    cli: Terminal,
+    name: Name,
+    yes: Yes = False,
+    wait: Annotated[
+        float | None,
+        option("--wait", "Maximum time to copy the last records in; 20 by default.", "SECONDS"),
+    ] = None,
+    force: Annotated[
+        bool, option("--force", "Promote the mirror although records are missing.")
+    ] = False,
+    no_fence: Annotated[
+        bool, option("--no-fence", "Leave the other deployment as it is, and its writers.")
+    ] = False,
+) -> None:
     """Stop a mirror permanently.
 
-    Its streams are independent of the other deployment from then on. That one is not informed: stop its writers yourself.
+    Its streams are independent of the other deployment from then on. There they are made read-only first, if it can be
+    reached and the mirror's key may do it, and the last records are copied.
     """
     lagging = cli.call("mirrors.get_mirror_stats", name)
     seconds, records = lagging["lag_seconds"], lagging["lag_records"]
     behind = f"It is {seconds:g} s and {records} records behind."
     confirm(cli, f"Mirror {name} will never copy again. {behind}", name, yes=yes)
-    promoted = cli.call("mirrors.promote_mirror", name)
-    cli.out.done(f"Mirror {name} promoted.", promoted)
+    fence = False if no_fence else None
+    body = fields(None, wait_seconds=wait, force=force or None, fence=fence)
+    promoted = cli.call("mirrors.promote_mirror", name, body=JsonBody(body))
+    if promoted["promoted_at"] is None:
+        raise CliError(
+            f"mirror {name} is not promoted: records are missing. The other deployment is read-only; repeat, or use --force"
+        )
+    cli.out.done(f"Mirror {name} promoted. {ORIGINS[promoted['origin']]}", promoted)
 
 
 pause_verbs(

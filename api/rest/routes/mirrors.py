@@ -1,20 +1,24 @@
 """Mirrors: configuration, progress, promotion."""
 
-from typing import Any
+from typing import Annotated, Any
 
-from fastapi import Depends
+from fastapi import Body, Depends, Request
 
 from api.native.dependencies import MirrorPath, StorageDep, may
 from api.native.examples import AT, CREATED, LATER, Example
-from api.rest.definition_router import definition_router
+from api.native.fields import to_ms
+from api.rest.definition_router import JSON_ONLY, definition_router
 from api.rest.noun import Noun, Schemas, Verbs, verbs_of
 from api.rest.schemas.mirror import (
     MirrorConfig,
     MirrorOut,
     MirrorPage,
+    MirrorPromotion,
     MirrorStats,
     MirrorStored,
+    PromotionIn,
 )
+from consumers.mirrors.promotion import MirrorPromoter
 from storage.bootstrap import Storage
 from storage.domain.access.permissions import Action, Effect, Grant, Principal
 from storage.domain.errors import Forbidden
@@ -82,14 +86,37 @@ async def get_mirror_stats(mirror: MirrorPath, storage: StorageDep) -> MirrorSta
     return MirrorStats.of(await storage.mirrors.status(definition), storage.mirrors.now_ms())
 
 
-@router.post("/{mirror}/promotion", dependencies=[MANAGE])
-async def promote_mirror(mirror: MirrorPath, storage: StorageDep) -> MirrorOut:
+def promoter_of(request: Request) -> MirrorPromoter:
+    """Return the promoter of this process."""
+    promoter: MirrorPromoter = request.app.state.promoter
+    return promoter
+
+
+PromoterDep = Annotated[MirrorPromoter, Depends(promoter_of)]
+Promote = Annotated[PromotionIn, Body(default_factory=PromotionIn)]
+
+
+@router.post("/{mirror}/promotion", dependencies=[MANAGE, JSON_ONLY])
+async def promote_mirror(
+    mirror: MirrorPath, promoter: PromoterDep, promotion: Promote
+) -> MirrorPromotion:
     """Make the streams of a mirror independent of the other deployment.
 
-    For example after that failed. The mirror never copies again; nothing that is still on its way is added. A promotion cannot be undone: to copy again,
-    in either direction, create another mirror. The other deployment is not informed: stop its writers yourself.
+    For a planned move, or after the other deployment failed. If it can be reached and the mirror's key has `stream:manage` there, its
+    streams are made read-only and the last records are copied: nothing is lost. If these take longer than `wait_seconds`, the mirror
+    is not promoted (`promoted_at` is null), and the other deployment stays read-only: call again. If it cannot be reached, or
+    refuses, the mirror is promoted at once, and `origin` says so.
+
+    A promoted mirror never copies again; nothing that is still on its way is added. A promotion cannot be undone: to copy again,
+    in either direction, create another mirror.
     """
-    return MirrorOut.from_domain(await storage.mirrors.promote(mirror))
+    done = await promoter.promote(
+        mirror,
+        fence=promotion.fence,
+        force=promotion.force,
+        wait_ms=to_ms(promotion.wait_seconds),
+    )
+    return MirrorPromotion.from_domain(done.mirror, outcome=done.origin)
 
 
 # Examples of the OpenAPI document
@@ -159,7 +186,14 @@ EXAMPLES = {
     ),
     "promote_mirror": Example(
         "/v1/mirrors/eu/promotion",
-        answer={**_MIRROR, "promoted_at": LATER, "version": 4, "changed_at": LATER},
+        {"wait_seconds": 10},
+        answer={
+            **_MIRROR,
+            "promoted_at": LATER,
+            "version": 4,
+            "changed_at": LATER,
+            "origin": "fenced",
+        },
     ),
     "delete_mirror": Example("/v1/mirrors/eu", status=204),
 }

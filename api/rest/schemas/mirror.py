@@ -8,6 +8,7 @@ from api.native.fields import rfc3339
 from api.rest.definition_changes import PutOutcome
 from api.rest.field_map import Mapped, MappedDefinition, MappedDefinitionConfig
 from api.rest.schema_base import Config, ListPage, Seconds, Time, in_seconds
+from consumers.mirrors.promotion import OriginOutcome
 from storage.domain import limits
 from storage.domain.definitions import HIDDEN_VALUE, OTHER_HIDDEN_VALUE
 from storage.domain.mirrors.groups import MirroredGroupState
@@ -143,6 +144,46 @@ class MirrorStored(PutOutcome, MirrorOut):
 
 class MirrorPage(ListPage[MirrorOut]):
     """Mirrors by name."""
+
+
+class PromotionIn(Config):
+    """Treatment of the other deployment, and of records that are not here yet."""
+
+    fence: Annotated[
+        bool,
+        Field(
+            description="Make the streams read-only in the other deployment first, if it can be reached: its writers get "
+            "`fence_mismatch`. Needs `stream:manage` there."
+        ),
+    ] = True
+    wait_seconds: Annotated[
+        float,
+        Field(
+            ge=0,
+            le=limits.WAIT_MS_MAX / limits.SECOND_MS,
+            description="Maximum time to copy the last records in, once the other deployment is read-only.",
+        ),
+    ] = limits.WAIT_MS_MAX / limits.SECOND_MS
+    force: Annotated[
+        bool, Field(description="Promote the mirror although records are missing.")
+    ] = False
+
+
+class MirrorPromotion(MirrorOut):
+    """A mirror after a promotion.
+
+    `promoted_at` is null if the last records could not be copied in time: call again.
+    """
+
+    outcome: Annotated[
+        OriginOutcome,
+        Field(
+            serialization_alias="origin",
+            description="`fenced`: the streams are read-only in the other deployment, and nothing is missing here, unless the promotion "
+            "was forced. `unreachable`: it was not reached, or not for all streams. `refused`: the mirror's key may not do it. "
+            "`ignored`: not asked for. Unless `fenced`, stop its writers yourself.",
+        ),
+    ]
 
 
 class MirrorShardOut(Mapped):

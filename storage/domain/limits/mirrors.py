@@ -23,3 +23,4 @@ MIRROR_OFFSET_INTERVAL = 1_000  # records between entries of an offset table: re
 MIRROR_OFFSETS_MAX = 1_000  # entries for each pair of shards; then older ones become sparser
 MIRROR_GROUPS_MS = 5 * SECOND_MS  # between moves of the groups of copied streams
 MIRROR_GROUPS_MAX = 1_000  # that one mirror moves
+MIRROR_FENCE_MS_MAX = 10 * SECOND_MS  # of a promotion, to make the origin read-only

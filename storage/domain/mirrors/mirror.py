@@ -14,6 +14,9 @@ from storage.domain import limits
 from storage.domain.errors import FieldFault, ValidationFailed
 from storage.domain.names import MirrorName
 
+MIRROR_FENCE = "mirror"
+"""Fencing token of shards that a promotion made read-only: only mirrors append to them."""
+
 _PATTERN = re.compile(r"[A-Za-z0-9_.\-*?]{1,80}")
 
 

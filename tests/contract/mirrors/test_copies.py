@@ -177,8 +177,9 @@ async def test_promoted_mirror_copies_nothing_more(
     mirror = await copy_storage.mirrors.get(MirrorName(stream_name))
     [shard] = (await copy_storage.mirrors.status(mirror)).shards
 
-    promoted = await copy.post(f"/v1/mirrors/{stream_name}/promotion")
-    again = await copy.post(f"/v1/mirrors/{stream_name}/promotion")
+    path, apart = f"/v1/mirrors/{stream_name}/promotion", {"fence": False}
+    promoted = await copy.post(path, json=apart)
+    again = await copy.post(path, json=apart)
     await append(origin, stream_name, range(10, 20))
 
     assert promoted.json()["promoted_at"] is not None

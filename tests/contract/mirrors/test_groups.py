@@ -196,7 +196,7 @@ async def test_group_is_never_moved_back_or_after_the_promotion(
 
     await copy_storage.groups.positions.advance(stored, {0: 3})
     await pullers.stop()
-    await copy.post(f"/v1/mirrors/{stream_name}/promotion")
+    await copy.post(f"/v1/mirrors/{stream_name}/promotion", json={"fence": False})
     await append(origin, stream_name, range(10, 20))
     await _read(origin, group)
     pullers.start()

@@ -7,7 +7,8 @@ from consumers.mirrors.origin import OriginClient, OriginFailed
 from storage.domain.access.credentials import Rights
 from storage.domain.access.egress import Egress
 from storage.domain.access.permissions import Effect, Grant
-from storage.domain.mirrors.mirror import MirrorSpec
+from storage.domain.mirrors.mirror import MIRROR_FENCE, MirrorSpec
+from storage.domain.names import StreamName
 
 READER = Rights(grants=(Grant(Effect.ALLOW, ("stream:list", "stream:read"), ("cl*",)),))
 WRITER = Rights(
@@ -55,3 +56,25 @@ async def test_mirror_of_groups_needs_permission_to_move_them(secured_service, a
     answer = await secured_service.request("PUT", "/v1/mirrors/eu", key, json=config)
 
     assert answer.status_code == status
+
+
+@pytest.mark.parametrize(("actions", "refusal"), [(("stream:manage",), None), ((), 403)])
+async def test_key_decides_whether_a_mirror_makes_the_origin_read_only(
+    secured_service, actions, refusal
+):
+    grants = (*READER.grants, Grant(Effect.ALLOW, actions)) if actions else READER.grants
+    key = await secured_service.key(Rights(grants=grants))
+    spec = MirrorSpec(url=secured_service.url, streams=("clicks",), key=key.token)
+    client = OriginClient(spec, Egress.of(("127.0.0.1",)))
+
+    status = None
+    try:
+        await client.fence("clicks", 0, MIRROR_FENCE)
+    except OriginFailed as failed:
+        status = failed.status
+    finally:
+        await client.close()
+
+    [state] = await secured_service.storage.record_reader.shards(StreamName("clicks"))
+    await secured_service.storage.streams.set_fence(StreamName("clicks"), 0, "")
+    assert (status, state.fenced) == (refusal, refusal is None)

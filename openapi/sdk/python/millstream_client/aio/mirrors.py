@@ -17,12 +17,14 @@ from millstream_client.core.api.mirrors.resume_mirror import resume_mirror
 from millstream_client.core.models.mirror_config import MirrorConfig
 from millstream_client.core.models.mirror_from import MirrorFrom
 from millstream_client.core.models.mirror_stored import MirrorStored
+from millstream_client.core.models.promotion_in import PromotionIn
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from millstream_client.calls import Call
     from millstream_client.core.models.mirror_out import MirrorOut
+    from millstream_client.core.models.mirror_promotion import MirrorPromotion
     from millstream_client.core.models.mirror_stats import MirrorStats
 
 
@@ -100,9 +102,17 @@ class AsyncMirror(AsyncResource):
         """Resume the mirror where it was."""
         return await self.transport.call(resume_mirror(self.name))
 
-    async def promote(self) -> MirrorOut:
-        """Stop the mirror permanently: its streams are independent of the other deployment."""
-        return await self.transport.call(promote_mirror(self.name))
+    async def promote(
+        self, *, fence: bool = True, wait_seconds: float = 20, force: bool = False
+    ) -> MirrorPromotion:
+        """Stop the mirror permanently: its streams are independent of the other deployment.
+
+        If that can be reached, its streams are made read-only first, unless `fence` is False, and the last records are
+        copied. If these take longer than `wait_seconds`, the mirror is not promoted, and `promoted_at` is None, unless with
+        `force`: call again. `origin` says what became of the other deployment.
+        """
+        body = PromotionIn(fence=fence, wait_seconds=wait_seconds, force=force)
+        return await self.transport.call(promote_mirror(self.name, body=body))
 
     async def delete(self) -> None:
         """Delete the mirror; its streams stay."""

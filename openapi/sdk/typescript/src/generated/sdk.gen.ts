@@ -556,13 +556,22 @@ export const pauseMirror = <ThrowOnError extends boolean = true>(options: Option
  *
  * Make the streams of a mirror independent of the other deployment.
  *
- * For example after that failed. The mirror never copies again; nothing that is still on its way is added. A promotion cannot be undone: to copy again,
- * in either direction, create another mirror. The other deployment is not informed: stop its writers yourself.
+ * For a planned move, or after the other deployment failed. If it can be reached and the mirror's key has `stream:manage` there, its
+ * streams are made read-only and the last records are copied: nothing is lost. If these take longer than `wait_seconds`, the mirror
+ * is not promoted (`promoted_at` is null), and the other deployment stays read-only: call again. If it cannot be reached, or
+ * refuses, the mirror is promoted at once, and `origin` says so.
+ *
+ * A promoted mirror never copies again; nothing that is still on its way is added. A promotion cannot be undone: to copy again,
+ * in either direction, create another mirror.
  */
 export const promoteMirror = <ThrowOnError extends boolean = true>(options: Options<PromoteMirrorData, ThrowOnError>) => (options.client ?? client).post<PromoteMirrorResponses, PromoteMirrorErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
     url: '/v1/mirrors/{mirror}/promotion',
-    ...options
+    ...options,
+    headers: {
+        'Content-Type': 'application/json',
+        ...options.headers
+    }
 });
 
 /**

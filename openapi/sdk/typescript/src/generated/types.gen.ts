@@ -3024,6 +3024,59 @@ export type MirrorPage = {
 };
 
 /**
+ * MirrorPromotion
+ *
+ * A mirror after a promotion.
+ *
+ * `promoted_at` is null if the last records could not be copied in time: call again.
+ */
+export type MirrorPromotion = {
+    /**
+     * Name
+     */
+    name: string;
+    from: MirrorFromOut;
+    /**
+     * Streams
+     */
+    streams: Array<string>;
+    /**
+     * Groups
+     */
+    groups: boolean;
+    /**
+     * Follow Definitions
+     */
+    follow_definitions: boolean;
+    /**
+     * Paused
+     */
+    paused: boolean;
+    /**
+     * Promoted At
+     *
+     * When it was promoted, since when it copies nothing; null if it was not.
+     */
+    promoted_at: string | null;
+    /**
+     * Version
+     */
+    version: number;
+    /**
+     * Created At
+     */
+    created_at: string;
+    /**
+     * Changed At
+     */
+    changed_at: string;
+    /**
+     * `fenced`: the streams are read-only in the other deployment, and nothing is missing here, unless the promotion was forced. `unreachable`: it was not reached, or not for all streams. `refused`: the mirror's key may not do it. `ignored`: not asked for. Unless `fenced`, stop its writers yourself.
+     */
+    origin: OriginOutcome;
+};
+
+/**
  * MirrorShardOut
  *
  * Progress on one shard of the other deployment's stream.
@@ -3625,6 +3678,13 @@ export type OnFailure = 'block' | 'dead_letter';
 export type Order = 'shard' | 'key' | 'time' | 'none';
 
 /**
+ * OriginOutcome
+ *
+ * Effect of a promotion on the origin.
+ */
+export type OriginOutcome = 'fenced' | 'unreachable' | 'refused' | 'ignored';
+
+/**
  * Overflow
  *
  * Handling of a send that would exceed the queue's cap.
@@ -3930,6 +3990,32 @@ export type ProducerIn = {
     id: string;
     epoch: number;
     sequence: number;
+};
+
+/**
+ * PromotionIn
+ *
+ * Treatment of the other deployment, and of records that are not here yet.
+ */
+export type PromotionIn = {
+    /**
+     * Fence
+     *
+     * Make the streams read-only in the other deployment first, if it can be reached: its writers get `fence_mismatch`. Needs `stream:manage` there.
+     */
+    fence?: boolean;
+    /**
+     * Wait Seconds
+     *
+     * Maximum time to copy the last records in, once the other deployment is read-only.
+     */
+    wait_seconds?: number;
+    /**
+     * Force
+     *
+     * Promote the mirror although records are missing.
+     */
+    force?: boolean;
 };
 
 /**
@@ -10498,7 +10584,7 @@ export type PauseMirrorResponses = {
 export type PauseMirrorResponse = PauseMirrorResponses[keyof PauseMirrorResponses];
 
 export type PromoteMirrorData = {
-    body?: never;
+    body?: PromotionIn;
     path: {
         /**
          * 1 to 80 of A-Z a-z 0-9 _ . -
@@ -10522,7 +10608,7 @@ export type PromoteMirrorResponses = {
     /**
      * Successful Response
      */
-    200: MirrorOut;
+    200: MirrorPromotion;
 };
 
 export type PromoteMirrorResponse = PromoteMirrorResponses[keyof PromoteMirrorResponses];

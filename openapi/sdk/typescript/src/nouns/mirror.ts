@@ -9,7 +9,14 @@ import {
   putMirror,
   resumeMirror,
 } from '../generated/sdk.gen.js';
-import type { MirrorConfig, MirrorOut, MirrorStats, MirrorStored } from '../generated/types.gen.js';
+import type {
+  MirrorConfig,
+  MirrorOut,
+  MirrorPromotion,
+  MirrorStats,
+  MirrorStored,
+  PromotionIn,
+} from '../generated/types.gen.js';
 import type { CallOptions } from '../transport/settings.js';
 import type { Transport } from '../transport/transport.js';
 import { type ApplyOptions, CREATE, type CreateOptions, created } from './definitions.js';
@@ -69,9 +76,14 @@ export class Mirror {
     return (await resumeMirror(this.#at)).data;
   }
 
-  /** Stop the mirror permanently: its streams are independent of the other deployment. */
-  async promote(): Promise<MirrorOut> {
-    return (await promoteMirror(this.#at)).data;
+  /**
+   * Stop the mirror permanently: its streams are independent of the other deployment.
+   *
+   * If that can be reached, its streams are made read-only first, and the last records are copied. If these take longer than
+   * `wait_seconds`, the mirror is not promoted, and `promoted_at` is null: call again.
+   */
+  async promote(promotion: PromotionIn = {}): Promise<MirrorPromotion> {
+    return (await promoteMirror({ ...this.#at, body: promotion })).data;
   }
 
   /** Delete the mirror; its streams stay. */

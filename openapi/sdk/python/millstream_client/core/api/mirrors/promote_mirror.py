@@ -6,22 +6,36 @@ from urllib.parse import quote
 import httpx
 
 from ....calls import Call
+from ...types import UNSET, Unset
 
 if TYPE_CHECKING:
-    from ...models.mirror_out import MirrorOut
+    from ...models.mirror_promotion import MirrorPromotion
+    from ...models.promotion_in import PromotionIn
 
 
 def promote_mirror(
     mirror: str,
-) -> Call[MirrorOut]:
+    *,
+    body: PromotionIn | Unset = UNSET,
+) -> Call[MirrorPromotion]:
     """Make the streams of a mirror independent of the other deployment.
 
-    For example after that failed. The mirror never copies again; nothing that is still on its way is added. A promotion cannot be undone: to copy again,
-    in either direction, create another mirror. The other deployment is not informed: stop its writers yourself.
+    For a planned move, or after the other deployment failed. If it can be reached and the mirror's key has `stream:manage` there, its
+    streams are made read-only and the last records are copied: nothing is lost. If these take longer than `wait_seconds`, the mirror
+    is not promoted (`promoted_at` is null), and the other deployment stays read-only: call again. If it cannot be reached, or
+    refuses, the mirror is promoted at once, and `origin` says so.
+
+    A promoted mirror never copies again; nothing that is still on its way is added. A promotion cannot be undone: to copy again,
+    in either direction, create another mirror.
     """
+    headers: dict[str, Any] = {}
 
     _kwargs: dict[str, Any] = {}
 
+    if not isinstance(body, Unset):
+        _kwargs["json"] = body.to_dict()
+
+    headers["Content-Type"] = "application/json"
     return Call(
         "promote_mirror",
         "POST",
@@ -29,15 +43,16 @@ def promote_mirror(
             mirror=quote(str(mirror), safe=""),
         ),
         _read,
+        headers=headers,
         **_kwargs,
     )
 
 
-def _read(response: httpx.Response) -> MirrorOut:
-    from ...models.mirror_out import MirrorOut
+def _read(response: httpx.Response) -> MirrorPromotion:
+    from ...models.mirror_promotion import MirrorPromotion
 
     if response.status_code == 200:
-        response_200 = MirrorOut.from_dict(response.json())
+        response_200 = MirrorPromotion.from_dict(response.json())
 
         return response_200
 
