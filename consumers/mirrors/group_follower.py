@@ -8,6 +8,7 @@ it is created or moved: so a mirror knows what is its own, and a promoted one mo
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 
 from msgspec.structs import replace
@@ -16,7 +17,6 @@ from consumers.mirrors.origin import (
     GroupPosition,
     OriginClient,
     OriginFailed,
-    OriginShard,
     group_spec_of,
 )
 from storage.bootstrap import Storage
@@ -100,41 +100,39 @@ class GroupFollower:
 
     async def _follow(self, mirrored: MirroredGroup, fields: dict[str, Any]) -> None:
         """Create a group, or move it to where the origin's is."""
-        group = await self._ensure(mirrored, group_spec_of(fields))
-        if group is None:
+        copy = await self._copy(mirrored.group_name)
+        spec = group_spec_of(fields)
+        if copy is not None and not await self._is_own(mirrored, copy, spec):
             return
-        mirrored = self._groups[mirrored.group_name]
         positions = await self._client.positions(mirrored.group_name)
-        origin_id, shards = await self._client.shards(mirrored.stream)
+        offsets = None
         if any(one.committed is not None for one in positions):
-            offsets = await self._translate(group, origin_id, shards, positions)
-            await self._move(mirrored, group, offsets)
-        elif mirrored.failure:
-            await self._note(mirrored.group_name, failure="")
+            offsets = await self._translate(mirrored.stream, positions)
+        if copy is None:
+            await self._create(mirrored, spec, offsets)
+        else:
+            if self._mirror.spec.follow_definitions and replace(copy.spec, paused=False) != spec:
+                await self._storage.groups.put(copy.name, spec)
+            await self._move(self._groups[mirrored.group_name], copy, offsets or {})
 
     # ── Definitions ──
 
-    async def _ensure(self, mirrored: MirroredGroup, spec: GroupSpec) -> Group | None:
-        """Return the mirror's copy of a group, created if it is missing.
-
-        None if the group here is not the mirror's, or is used.
-        """
-        copy = await self._copy(mirrored.group_name)
-        if copy is None:
-            return await self._create(mirrored, spec)
+    async def _is_own(self, mirrored: MirroredGroup, copy: Group, spec: GroupSpec) -> bool:
+        """Return whether a group here is the mirror's, and may be moved."""
         if mirrored.state is MirroredGroupState.IN_USE:
-            return None
+            return False
         if mirrored.group_id is None and _is_created_since(mirrored, copy, spec):
             await self._note(mirrored.group_name, group_id=copy.group_id)  # before a crash
-        elif mirrored.group_id != copy.group_id:
-            if mirrored.state is not MirroredGroupState.FOREIGN:
-                await self._note(mirrored.group_name, state=MirroredGroupState.FOREIGN)
-            return None
-        if self._mirror.spec.follow_definitions and replace(copy.spec, paused=False) != spec:
-            await self._storage.groups.put(copy.name, spec)
-        return copy
+            return True
+        if mirrored.group_id != copy.group_id:
+            await self._note(mirrored.group_name, state=MirroredGroupState.FOREIGN)
+            return False
+        return True
 
-    async def _create(self, mirrored: MirroredGroup, spec: GroupSpec) -> Group | None:
+    async def _create(
+        self, mirrored: MirroredGroup, spec: GroupSpec, offsets: Mapping[int, int] | None
+    ) -> None:
+        """Create a group with these offsets, so that it never reads from anywhere else."""
         fresh = MirroredGroup(
             group_name=mirrored.group_name,
             stream=mirrored.stream,
@@ -142,12 +140,12 @@ class GroupFollower:
             noted_at_ms=self._storage.mirrors.now_ms(),
         )
         await self._store(fresh)
-        try:
-            put = await self._storage.groups.put(self._name(mirrored), spec, create_only=True)
-        except AlreadyExists:  # by another, since the check
-            return None
-        await self._note(mirrored.group_name, group_id=put.definition.group_id)
-        return put.definition
+        name = GroupName(mirrored.group_name, self._mirror.name.namespace)
+        with suppress(AlreadyExists):  # by another, since the check: the next round sees which
+            put = await self._storage.groups.put(name, spec, create_only=True, offsets=offsets)
+            await self._note(name.name, group_id=put.definition.group_id)
+            if offsets is not None:
+                await self._note_moved(name.name, _by_text(offsets))
 
     async def _copy(self, name: str) -> Group | None:
         """Return the group of a name here, if there is one."""
@@ -156,21 +154,13 @@ class GroupFollower:
         except GroupNotFound:
             return None
 
-    def _name(self, mirrored: MirroredGroup) -> GroupName:
-        return GroupName(mirrored.group_name, self._mirror.name.namespace)
-
     # ── Offsets ──
 
-    async def _translate(
-        self,
-        group: Group,
-        origin_id: str,
-        shards: Sequence[OriginShard],
-        positions: Sequence[GroupPosition],
-    ) -> dict[int, int]:
-        """Return the safe offset of each shard of the copy."""
-        stream = StreamName(group.spec.stream, group.name.namespace)
-        states = await self._storage.record_reader.shards(stream, group.stream_id)
+    async def _translate(self, stream: str, positions: Sequence[GroupPosition]) -> dict[int, int]:
+        """Return the safe offset of each shard of the copy, for these positions at the origin."""
+        origin_id, shards = await self._client.shards(stream)
+        target = StreamName(stream, self._mirror.name.namespace)
+        states = await self._storage.record_reader.shards(target)
         targets = [
             TargetShard(
                 one.shard.index, one.shard.first_hash_key, one.shard.last_hash_key, one.next
@@ -181,9 +171,9 @@ class GroupFollower:
         parents = {parent for shard in shards for parent in shard.parents}
         sources = []
         for shard in shards:
-            key = ShardKey(group.spec.stream, origin_id, shard.index)
+            key = ShardKey(stream, origin_id, shard.index)
             position, progress = by_shard.get(shard.index, 0), self._progress.get(key)
-            is_known = progress is not None and progress.target_id == group.stream_id
+            is_known = progress is not None and progress.target_id == states[0].stream_id
             is_read = progress is not None and progress.ended and position >= progress.next_offset
             sources.append(
                 ShardPosition(
@@ -201,36 +191,40 @@ class GroupFollower:
     ) -> None:
         """Move the copy of a group, unless it is used here."""
         _, members, shards = await self._storage.groups.describe(group.name)
-        earlier = mirrored.positions
-        is_moved_here = earlier is not None and any(
+        earlier = mirrored.positions or {}
+        is_in_use = bool(members) or any(
             (shards[int(shard)].committed or 0) > offset
             for shard, offset in earlier.items()
             if int(shard) in shards
         )
-        positions = {**(earlier or {}), **{str(shard): at for shard, at in offsets.items()}}
-        if earlier is not None:
-            positions = {
-                shard: max(offset, earlier.get(shard, 0)) for shard, offset in positions.items()
-            }
-        is_in_use = bool(members) or is_moved_here
+        positions = {
+            **earlier,
+            **{
+                shard: max(offset, earlier.get(shard, 0))
+                for shard, offset in _by_text(offsets).items()
+            },
+        }
         if not is_in_use and positions != earlier:
-            if earlier is not None:  # so that a move is never taken for that of another
-                await self._note(mirrored.group_name, positions=positions)
-            is_in_use = not await self._storage.groups.positions.advance(
-                group, offsets, is_first=earlier is None
-            )
+            # Noted before, so that it is never taken for the move of another.
+            await self._note(mirrored.group_name, positions=positions)
+            is_in_use = not await self._storage.groups.positions.advance(group, offsets)
         if is_in_use:
             await self._note(mirrored.group_name, state=MirroredGroupState.IN_USE, failure="")
-        elif positions != earlier or mirrored.failure:
-            await self._note(
-                mirrored.group_name,
-                state=MirroredGroupState.FOLLOWED,
-                positions=positions,
-                moved_at_ms=self._storage.mirrors.now_ms(),
-                failure="",
-            )
+        elif positions != earlier:
+            await self._note_moved(mirrored.group_name, positions)
+        else:
+            await self._note(mirrored.group_name, failure="")
 
     # ── Reports ──
+
+    async def _note_moved(self, name: str, positions: Mapping[str, int]) -> None:
+        await self._note(
+            name,
+            state=MirroredGroupState.FOLLOWED,
+            positions=positions,
+            moved_at_ms=self._storage.mirrors.now_ms(),
+            failure="",
+        )
 
     async def _note(self, name: str, **changes: Any) -> None:
         group = replace(self._groups[name], **changes)
@@ -241,6 +235,10 @@ class GroupFollower:
         await self._storage.mirrors.report_groups(self._mirror, [group])
         self._groups[group.group_name] = group
         return group
+
+
+def _by_text(offsets: Mapping[int, int]) -> dict[str, int]:
+    return {str(shard): offset for shard, offset in offsets.items()}
 
 
 def _is_created_since(mirrored: MirroredGroup, copy: Group, spec: GroupSpec) -> bool:

@@ -9,7 +9,7 @@ Postgres decides who reads what (`storage.postgres.repositories.groups`), and th
 (`storage.groups.offset_store`). Reading removes nothing and can be repeated; only commits, and resets, move a group. docs/internals/rebalance.md explains the protocol.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Unpack
@@ -130,11 +130,16 @@ class Groups:
     # Definitions
 
     async def put(
-        self, name: GroupName, spec: GroupSpec, **options: Unpack[PutOptions]
+        self,
+        name: GroupName,
+        spec: GroupSpec,
+        *,
+        offsets: Mapping[int, int] | None = None,
+        **options: Unpack[PutOptions],
     ) -> Put[Group]:
         """Create the group or change its timeouts; whether it is paused does not change.
 
-        Raises StreamNotFound, ValidationFailed for what is not valid or cannot change, PreconditionFailed, AlreadyExists for
+        A new group has committed `offsets`, by shard, instead of what its start policy says. Raises StreamNotFound, ValidationFailed for what is not valid or cannot change, PreconditionFailed, AlreadyExists for
         `create_only` with a group that exists.
         """
         spec.check()
@@ -142,7 +147,11 @@ class Groups:
         if stream.is_view:
             detail = "Consumer groups cannot read a queue's stream view; read it by offset"
             raise ValidationFailed.at("/stream", detail, "not_supported")
-        shards = await self._starts.initial_offsets(stream, spec.start)
+        shards = (
+            await self._starts.initial_offsets(stream, spec.start)
+            if offsets is None
+            else [(shard.index, offsets.get(shard.index), False) for shard in stream.shards]
+        )
         return await self._store.put(
             name,
             spec,

@@ -76,10 +76,8 @@ class GroupPositions:
             _reset_result(state, before, after[state.shard.index][0], holes) for state in states
         ]
 
-    async def advance(
-        self, group: Group, offsets: Mapping[int, int], *, is_first: bool = False
-    ) -> bool:
-        """Set committed offsets of a group without members; never back, unless it `is_first`.
+    async def advance(self, group: Group, offsets: Mapping[int, int]) -> bool:
+        """Set committed offsets of a group without members, and never back.
 
         Returns False, and changes nothing, if it has members. Raises GroupNotFound for another group of its name,
         OffsetOutOfRange, ShardNotFound.
@@ -88,7 +86,7 @@ class GroupPositions:
         if current.group_id != group.group_id:
             raise group_not_found(group.name)
         committed = {shard: found.committed for shard, found in shards.items()}
-        moves = offsets if is_first else without_back(offsets, committed)
+        moves = without_back(offsets, committed)
         if members or not moves:
             return not members
         spec = ResetSpec(to=ResetTo.OFFSETS, offsets=moves)
@@ -96,7 +94,7 @@ class GroupPositions:
         states = _chosen(await self._reader.shards(stream.name, stream.stream_id), spec)
         targets = await self._targets(group, spec, states)
         step = advancing({shard: ended for shard, (_, ended) in targets.items()})
-        change = MembershipChange(step, offsets=moves, never_back=not is_first)
+        change = MembershipChange(step, offsets=moves, never_back=True)
         try:
             await self._coordinator.apply(group.name, change)
         except StaleGeneration:
