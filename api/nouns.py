@@ -123,6 +123,7 @@ NOUNS: tuple[NounDeclaration, ...] = (
         help="Copies of another deployment's streams.",
         heading="Queues and streams",
         commands=("mirror:mirror",),
+        manifest="mirrors.{}_mirror",
         is_granted_by_name=True,
     ),
     NounDeclaration(

@@ -111,6 +111,16 @@ MIRROR_LAG_SECONDS = _metric(
     "Age of the oldest record that a mirror may not have yet",
     ("namespace", "mirror"),
 )
+MIRROR_FAILURES = _metric(
+    "mirror_failures",
+    "Reasons for which a mirror fails at present, for its origin, shards or groups",
+    ("namespace", "mirror"),
+)
+MIRROR_SILENCE_SECONDS = _metric(
+    "mirror_origin_silence_seconds",
+    "Time since the origin of a mirror last listed its streams",
+    ("namespace", "mirror"),
+)
 MIRROR_LAG_RECORDS = _metric(
     "mirror_lag_records", "Records that a mirror does not have yet", ("namespace", "mirror")
 )
@@ -245,6 +255,10 @@ def _of_mirrors(mirrors: Sequence[MirrorLag]) -> Iterator[Metric]:
     if mirrors:
         yield MIRROR_LAG_SECONDS.family((one.labels, one.lag_ms / _SECOND) for one in mirrors)
         yield MIRROR_LAG_RECORDS.family((one.labels, one.lag_records) for one in mirrors)
+        yield MIRROR_FAILURES.family((one.labels, len(one.failures)) for one in mirrors)
+        yield MIRROR_SILENCE_SECONDS.family(
+            (one.labels, one.silence_ms / _SECOND) for one in mirrors
+        )
 
 
 def _build_info(version: str, store: HotFigures) -> Metric:

@@ -78,7 +78,8 @@ class Puller:
         self._failure = ""
         self._listing_failure = ""
         self._groups_failure = ""
-        self._has_new_failure = False
+        self._has_news = False
+        self._listed_at_ms: int | None = None
         self._changed = asyncio.Event()
         self._has_progress = asyncio.Event()
         self._fences: dict[ShardKey, str] = {}
@@ -134,6 +135,7 @@ class Puller:
                 await backoff.pause()
             else:
                 self._note_failure(listing="")
+                self._listed_at_ms, self._has_news = self._clock.now_ms(), True
                 backoff = PullBackoff(self._times.backoff_ms)
                 await _wait(self._changed, self._times.discovery_ms)
 
@@ -337,7 +339,7 @@ class Puller:
         self._groups_failure = self._groups_failure if groups is None else groups
         failure = self._listing_failure or self._groups_failure
         if failure != self._failure:
-            self._failure, self._has_new_failure = failure, True
+            self._failure, self._has_news = failure, True
             facts = {"mirror": str(self._mirror.name)}
             if failure:
                 logger.warning("mirror_listing_failed", extra={**facts, "reason": failure})
@@ -353,16 +355,18 @@ class Puller:
         """Write what changed; what cannot be written now is written later."""
         keys, self._unreported = self._unreported, set()
         shards = [self._progress[key] for key in keys if key in self._progress]
-        if not shards and not self._has_new_failure:
+        if not shards and not self._has_news:
             return
-        self._has_new_failure = False
+        self._has_news = False
         tables = {key: self._offsets[key] for key in keys if key in self._offsets}
         changes = {key: table.changes() for key, table in tables.items()}
         try:
-            await self._storage.mirrors.report(self._mirror, shards, self._failure, changes)
+            await self._storage.mirrors.report(
+                self._mirror, shards, self._failure, changes, listed_at_ms=self._listed_at_ms
+            )
         except MillstreamError:
             self._unreported |= keys
-            self._has_new_failure = True
+            self._has_news = True
         else:
             for key, table in tables.items():
                 table.mark_stored(changes[key])

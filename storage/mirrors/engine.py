@@ -43,11 +43,16 @@ MirrorStore = DefinitionStore[MirrorName, MirrorSpec, Mirror, LockedMirror]
 
 
 class MirrorLag(NamedTuple):
-    """Lag of a mirror that pulls."""
+    """Lag of a mirror that pulls, and its failures.
+
+    `silence_ms`: how long ago the origin last listed its streams.
+    """
 
     name: MirrorName
     lag_ms: int
     lag_records: int
+    silence_ms: int
+    failures: tuple[str, ...]
 
     @property
     def labels(self) -> tuple[str, str]:
@@ -147,13 +152,26 @@ class Mirrors:
         """Return the time that lags refer to."""
         return self._clock.now_ms()
 
-    async def lags(self) -> list[MirrorLag]:
-        """Return the lag of each mirror that is neither paused nor promoted."""
-        mirrors = [one for one in await self.all() if one.is_active]
+    async def lags(self, namespace: str | None = None) -> list[MirrorLag]:
+        """Return the lag of each mirror that is neither paused nor promoted.
+
+        With `namespace`, of that one only.
+        """
+        mirrors = [
+            one
+            for one in await self.all()
+            if one.is_active and namespace in {None, one.name.namespace}
+        ]
         statuses = await in_batches(mirrors, self.status, limits.MAINTENANCE_CONCURRENCY_MAX)
         now_ms = self.now_ms()
         return [
-            MirrorLag(one.name, status.lag_ms(now_ms), status.lag_records)
+            MirrorLag(
+                one.name,
+                status.lag_ms(now_ms),
+                status.lag_records,
+                status.silence_ms(now_ms),
+                status.failures,
+            )
             for one, status in zip(mirrors, statuses, strict=True)
         ]
 
@@ -182,13 +200,15 @@ class Mirrors:
         shards: Sequence[ShardProgress],
         failure: str,
         offsets: Mapping[ShardKey, OffsetChanges] = _NO_OFFSETS,
+        *,
+        listed_at_ms: int | None = None,
     ) -> None:
         """Store how far the mirror is on some shards, with changes of their offset tables.
 
-        `failure`: why it cannot list streams or groups, if so. A shard is reported before its first record is added: a promotion retires the producers of reported shards. Raises
+        `failure`: why it cannot list streams or groups, if so; `listed_at_ms`: when it last could list streams. A shard is reported before its first record is added: a promotion retires the producers of reported shards. Raises
         MirrorNotFound if the mirror was deleted or promoted meanwhile.
         """
-        if not await self._progress.write(mirror.mirror_id, shards, failure, offsets):
+        if not await self._progress.write(mirror.mirror_id, shards, failure, offsets, listed_at_ms):
             raise _ended(mirror)
 
     async def report_groups(

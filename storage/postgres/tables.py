@@ -542,7 +542,7 @@ class SourceRow(DefinitionColumns, table=True):
 class MirrorRow(DefinitionColumns, table=True):
     """A `storage.domain.mirrors.mirror.Mirror`; its key is in `sealed`, encrypted.
 
-    `failure`: why its puller could not list the streams of the origin.
+    `failure`: why its puller could not list the streams of the origin. `listed_at_ms`: when it last could.
     """
 
     __tablename__ = "mirrors"
@@ -552,6 +552,7 @@ class MirrorRow(DefinitionColumns, table=True):
     sealed: bytes
     promoted_at_ms: int | None = Field(default=None, sa_type=BigInteger)
     failure: str = Field(default="", sa_type=Text, sa_column_kwargs={"server_default": ""})
+    listed_at_ms: int | None = Field(default=None, sa_type=BigInteger)
 
 
 class MirrorShardRow(SQLModel, table=True):

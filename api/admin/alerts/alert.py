@@ -19,6 +19,7 @@ from storage.domain.streams.stream import Stream
 from storage.domain.timeseries.history import NO_HISTORY, History, StateStart
 from storage.domain.timeseries.samples import GroupSample, QueueSample, StreamSample, TotalSample
 from storage.domain.webhooks import Webhook
+from storage.mirrors.engine import MirrorLag
 
 WAITS_LONG_MS = 5 * limits.MINUTE_MS
 """Time from which a ready message, or an unread record, has waited for too long."""
@@ -177,6 +178,7 @@ class AlertInputs(msgspec.Struct, frozen=True, kw_only=True):
     total: TotalSample | None
     webhooks: Sequence[Webhook]
     sources: Sequence[SourceFacts]
+    mirrors: Sequence[MirrorLag] = ()
     failed_jobs: Sequence[Job]
     unserved_jobs: Sequence[Job]
     processes: Sequence[ProcessSeen]

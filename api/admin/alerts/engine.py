@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from api.admin.alerts.alert import Alert, AlertCandidate, AlertInputs, level_of
 from api.admin.alerts.deployment import deployment_alerts
-from api.admin.alerts.failures import job_alerts, webhook_alerts
+from api.admin.alerts.failures import job_alerts, mirror_alerts, webhook_alerts
 from api.admin.alerts.groups import group_alerts
 from api.admin.alerts.queues import queue_alerts
 from api.admin.alerts.sources import source_alerts
@@ -51,6 +51,8 @@ LABELS = {
     AlertKind.WEBHOOK_BLOCKED: "blocked webhooks",
     AlertKind.WEBHOOK_FAILING: "failing webhooks",
     AlertKind.SOURCE_REJECTING: "sources that reject requests",
+    AlertKind.MIRROR_FAILING: "failing mirrors",
+    AlertKind.MIRROR_BEHIND: "mirrors falling behind",
     AlertKind.JOB_FAILED: "failed jobs",
     AlertKind.ARCHIVE_BEHIND: "late archives",
     AlertKind.OBJECT_FAILING: "objects that a task cannot serve",
@@ -77,11 +79,12 @@ _OTHER_LISTS = {
     "group": ("/ui/groups", {"sort": "-lag"}),
     "webhook": ("/ui/webhooks", {}),
     "source": ("/ui/sources", {}),
+    "mirror": ("/ui/mirrors", {}),
     "job": ("/ui/system/jobs", {"state": "failed"}),
 }
 
 
-_UNITS = {"group": "record", "source": "event"}
+_UNITS = {"group": "record", "source": "event", "mirror": "record"}
 
 
 class AlertGroup(NamedTuple):
@@ -170,6 +173,7 @@ def _candidates(inputs: AlertInputs) -> Iterator[AlertCandidate]:
     for source in inputs.sources:
         yield from source_alerts(source, inputs.now_ms)
     yield from webhook_alerts(inputs)
+    yield from mirror_alerts(inputs)
     yield from job_alerts(inputs)
 
 

@@ -1,4 +1,4 @@
-"""Alerts of webhooks and jobs."""
+"""Alerts of webhooks, mirrors and jobs."""
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
@@ -6,11 +6,13 @@ from functools import partial
 
 from api.admin import display_formats
 from api.admin.alerts.alert import Alert, AlertCandidate, AlertInputs
+from storage.domain import limits
 from storage.domain.alerts.kinds import AlertKind, AlertSubject
 from storage.domain.alerts.rank import Finding
 from storage.domain.jobs import WAITING_FOR, Job, WaitReason
 from storage.domain.timeseries.history import StateStart
 from storage.domain.webhooks import SourceKind, Webhook
+from storage.mirrors.engine import MirrorLag
 
 _CHARACTERS_MAX = 200  # of a job's error
 
@@ -63,6 +65,30 @@ def _describe_webhook(webhook: Webhook, finding: Finding) -> Alert:
         path=f"/ui/webhooks/{name}",
         start=None if since_ms is None else StateStart(since_ms),
         last_ms=health.last_failure_at_ms,
+    )
+
+
+def mirror_alerts(inputs: AlertInputs) -> Iterator[AlertCandidate]:
+    """Yield the alerts of mirrors that fail, or are far behind."""
+    for mirror in inputs.mirrors:
+        is_behind = mirror.lag_ms >= limits.MIRROR_ALERT_LAG_MS
+        if mirror.failures or is_behind:
+            kind = AlertKind.MIRROR_FAILING if mirror.failures else AlertKind.MIRROR_BEHIND
+            finding = Finding(AlertSubject(kind, mirror.name.name), mirror.lag_records)
+            yield AlertCandidate(finding, partial(_describe_mirror, mirror, inputs.now_ms))
+
+
+def _describe_mirror(mirror: MirrorLag, now_ms: int, finding: Finding) -> Alert:
+    name, lag = mirror.name.name, display_formats.format_duration(mirror.lag_ms)
+    title = f"Mirror {name} is {lag} behind"
+    if mirror.failures:
+        title = f"Mirror {name} is failing"
+    return Alert(
+        finding=finding,
+        title=title,
+        detail=mirror.failures[0][:_CHARACTERS_MAX] if mirror.failures else "",
+        path=f"/ui/mirrors/{name}",
+        start=StateStart(now_ms - mirror.lag_ms),
     )
 
 

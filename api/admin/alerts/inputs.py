@@ -54,6 +54,7 @@ async def read_inputs(
         _jobs(storage, namespace),
         storage.presence.processes(),
     )
+    mirrors = await storage.mirrors.lags(namespace)
     total = totals.get("")
     sees_deployment = policy.allows(Action.METRICS_READ, "*")
     store_history = NO_HISTORY
@@ -66,6 +67,7 @@ async def read_inputs(
         total=total,
         webhooks=[one for one in webhooks if policy.allows(Action.WEBHOOK_LIST, one.name.name)],
         sources=sources,
+        mirrors=[one for one in mirrors if policy.allows(Action.MIRROR_LIST, one.name.name)],
         failed_jobs=_recent(failed, now_ms) if sees_jobs else [],
         unserved_jobs=_unserved(queued, processes, now_ms) if sees_jobs else [],
         processes=processes,

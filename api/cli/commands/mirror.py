@@ -6,6 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from api.cli.errors import CliError
+from api.cli.manifests.edit_verb import edit_verb
 from api.cli.shell.definitions import Definition, delete_verb, pause_verbs, put_verbs
 from api.cli.shell.operations import JsonBody
 from api.cli.shell.options import Prefix, Settings, Yes, fields, option
@@ -88,6 +89,9 @@ put_verbs(
     ],
     apply=["millstream mirror apply eu https://eu.example.com --stream 'eu.*' --dry-run"],
 )
+
+
+edit_verb(MIRROR, "millstream mirror edit eu")
 
 
 @verb(mirror, "ls", examples=["millstream mirror ls"])

@@ -83,7 +83,8 @@ router = definition_router(MIRRORS)
 async def get_mirror_stats(mirror: MirrorPath, storage: StorageDep) -> MirrorStats:
     """Show how far a mirror is, by stream and shard, and why it fails, if it does."""
     definition = await storage.mirrors.get(mirror)
-    return MirrorStats.of(await storage.mirrors.status(definition), storage.mirrors.now_ms())
+    now_ms = definition.promoted_at_ms or storage.mirrors.now_ms()
+    return MirrorStats.of(await storage.mirrors.status(definition), now_ms)
 
 
 def promoter_of(request: Request) -> MirrorPromoter:

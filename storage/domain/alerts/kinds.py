@@ -54,6 +54,8 @@ class AlertKind(StrEnum):
     WEBHOOK_BLOCKED = "webhook_blocked"
     WEBHOOK_FAILING = "webhook_failing"
     SOURCE_REJECTING = "source_rejecting"
+    MIRROR_FAILING = "mirror_failing"
+    MIRROR_BEHIND = "mirror_behind"
     JOB_FAILED = "job_failed"
     ARCHIVE_BEHIND = "archive_behind"
     OBJECT_FAILING = "object_failing"
@@ -90,6 +92,8 @@ _KINDS_OF = {
         AlertKind.GROUP_PAUSED,
         AlertKind.GROUP_BEHIND,
         AlertKind.SOURCE_BLOCKED,
+        AlertKind.MIRROR_FAILING,
+        AlertKind.MIRROR_BEHIND,
         AlertKind.DELIVERER_MISSING,
         AlertKind.JOBS_UNSERVED,
     ),

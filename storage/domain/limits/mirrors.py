@@ -24,3 +24,4 @@ MIRROR_OFFSETS_MAX = 1_000  # entries for each pair of shards; then older ones b
 MIRROR_GROUPS_MS = 5 * SECOND_MS  # between moves of the groups of copied streams
 MIRROR_GROUPS_MAX = 1_000  # that one mirror moves
 MIRROR_FENCE_MS_MAX = 10 * SECOND_MS  # of a promotion, to make the origin read-only
+MIRROR_ALERT_LAG_MS = 60 * SECOND_MS  # from which on the dashboard names a mirror

@@ -67,12 +67,15 @@ class ShardProgress(msgspec.Struct, frozen=True, kw_only=True):
 class MirrorStatus(msgspec.Struct, frozen=True, kw_only=True):
     """Progress of a mirror on all shards, and its groups.
 
-    `failure`: why the origin's streams or groups could not be listed.
+    `failure`: why the origin's streams or groups could not be listed. `listed_at_ms`: when its streams last were; None if they
+    never were since `created_at_ms`.
     """
 
     shards: tuple[ShardProgress, ...] = ()
     groups: tuple[MirroredGroup, ...] = ()
     failure: str = ""
+    created_at_ms: int = 0
+    listed_at_ms: int | None = None
 
     @property
     def lag_records(self) -> int:
@@ -80,8 +83,18 @@ class MirrorStatus(msgspec.Struct, frozen=True, kw_only=True):
         return sum(shard.lag_records for shard in self.shards)
 
     def lag_ms(self, now_ms: int) -> int:
-        """Return the largest lag of a shard."""
-        return max((shard.lag_ms(now_ms) for shard in self.shards), default=0)
+        """Return the largest lag of a shard.
+
+        While the streams are not listed, there may be others, with records since then.
+        """
+        silence_ms = self.silence_ms(now_ms)
+        is_listed = self.listed_at_ms is not None and silence_ms <= limits.MIRROR_STALE_MS
+        return max([0 if is_listed else silence_ms, *(one.lag_ms(now_ms) for one in self.shards)])
+
+    def silence_ms(self, now_ms: int) -> int:
+        """Return how long ago the origin's streams were listed, or the mirror was created."""
+        since_ms = self.created_at_ms if self.listed_at_ms is None else self.listed_at_ms
+        return max(0, now_ms - since_ms)
 
     @property
     def failures(self) -> tuple[str, ...]:

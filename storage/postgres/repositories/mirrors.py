@@ -93,6 +93,8 @@ class MirrorProgressRows:
                 struct_of(MirroredGroup, row, state=MirroredGroupState(row.state)) for row in named
             ),
             failure="" if mirror is None else mirror.failure,
+            created_at_ms=0 if mirror is None else mirror.created_at_ms,
+            listed_at_ms=None if mirror is None else mirror.listed_at_ms,
         )
 
     async def read_offsets(self, mirror_id: str) -> dict[ShardKey, list[OffsetEntry]]:
@@ -111,12 +113,16 @@ class MirrorProgressRows:
         shards: Sequence[ShardProgress],
         failure: str,
         offsets: Mapping[ShardKey, OffsetChanges],
+        listed_at_ms: int | None,
     ) -> bool:
         """Store progress; return False, and store nothing, if the mirror was deleted or promoted.
 
         The row lock of the mirror decides between this and a promotion.
         """
-        fail = (
+        changes: dict[str, Any] = {"failure": failure}
+        if listed_at_ms is not None:
+            changes["listed_at_ms"] = listed_at_ms
+        note = (
             update(MirrorRow)
             .where(col(MirrorRow.mirror_id) == mirror_id)
             .where(col(MirrorRow.promoted_at_ms).is_(None))
@@ -128,7 +134,7 @@ class MirrorProgressRows:
         )
         values = [{"mirror_id": mirror_id, **msgspec.structs.asdict(shard)} for shard in shards]
         async with self._database.writing() as session:
-            stored = await session.execute(fail.values(failure=failure))
+            stored = await session.execute(note.values(changes))
             is_open: bool = stored.rowcount > 0  # type: ignore[attr-defined]
             if values and is_open:
                 await session.execute(upsert, values)

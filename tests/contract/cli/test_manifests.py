@@ -218,4 +218,4 @@ def test_export_of_unknown_kind_is_rejected():
     done = millstream("export", "topics")
 
     assert done.code == 2
-    assert "'topics' is not a kind: use queue, stream, group, webhook" in done.err
+    assert "'topics' is not a kind: use queue, stream, group, mirror, webhook" in done.err

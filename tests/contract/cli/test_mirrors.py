@@ -72,3 +72,19 @@ def test_mirror_is_paused_resumed_and_promoted(mirror):
     assert (groups.code, groups.json) == (0, [])
     assert "0 records behind" in refused.err
     assert promoted["promoted_at"] is not None
+
+
+def test_mirror_is_exported_without_its_key_and_applied(mirror, tmp_path, client):
+    exported = millstream("export", "mirrors", "--prefix", mirror)
+    file = tmp_path / "mirror.yaml"
+    file.write_text(exported.out)
+    same = millstream("diff", "-f", str(file))
+    file.write_text(exported.out.replace("groups: true", "groups: false"))
+    changed = millstream("apply", "-f", str(file))
+
+    assert KEY not in exported.out
+    assert "kind: mirror" in exported.out
+    assert (same.code, same.out) == (0, "")
+    assert "/groups: true -> false" in changed.out
+    assert "/from/key" not in changed.out
+    assert client.get(f"/v1/mirrors/{mirror}").json()["groups"] is False

@@ -75,6 +75,8 @@ async def test_scrape_reports_contents_of_stores(secured_service):
     of_mirror = {"namespace": "default", "mirror": "eu"}
     assert value(text, "millstream_mirror_lag_records", **of_mirror) == 7
     assert value(text, "millstream_mirror_lag_seconds", **of_mirror) > 0
+    assert value(text, "millstream_mirror_origin_silence_seconds", **of_mirror) > 0
+    assert value(text, "millstream_mirror_failures", **of_mirror) == 0
     assert value(text, "millstream_queue_messages", state="ready") == 2
     assert value(text, "millstream_queue_messages", state="in_flight") == 1
     assert value(text, "millstream_queues") == 1

@@ -25,7 +25,7 @@ from storage.domain.alerts.kinds import AlertKind, AlertSubject
 from storage.domain.alerts.mutes import AlertMute
 from storage.domain.groups.group import Group, GroupKind, GroupSpec
 from storage.domain.jobs import WAITING_FOR, Job, JobKind, JobState, RequestedState
-from storage.domain.names import GroupName, SourceName, StreamName, WebhookName
+from storage.domain.names import GroupName, MirrorName, SourceName, StreamName, WebhookName
 from storage.domain.presence import FailingObject, ProcessRole, ProcessSeen
 from storage.domain.queues.policies import QueueCaps
 from storage.domain.queues.queue import QueueSpec
@@ -54,6 +54,7 @@ from storage.domain.timeseries.samples import (
     TotalSample,
 )
 from storage.domain.webhooks import DeliveryHealth, Source, Webhook, WebhookSpec
+from storage.mirrors.engine import MirrorLag
 
 NOW_MS = 10_000_000_000
 LONG_AGO_MS = NOW_MS - WAITS_LONG_MS
@@ -486,6 +487,22 @@ def test_blocked_shard_is_reported_although_others_succeed():
 
     assert (alert.level, alert.title) == (BAD, "Webhook shop is blocked in 2 shards")
     assert alert.detail == "Shard 3, offset 7: 400"
+
+
+def test_mirrors_that_fail_or_lag_are_named():
+    far = limits.MIRROR_ALERT_LAG_MS
+    mirrors = [
+        MirrorLag(MirrorName("near"), far - 1, 5, 0, ()),
+        MirrorLag(MirrorName("far"), far, 5, 0, ()),
+        MirrorLag(MirrorName("failing"), 0, 7, 0, ("The origin answered 403", "other")),
+    ]
+
+    alerts = alerts_for(mirrors=mirrors)
+
+    assert [(alert.title, alert.detail, alert.path) for alert in alerts] == [
+        ("Mirror failing is failing", "The origin answered 403", "/ui/mirrors/failing"),
+        ("Mirror far is 1 min behind", "", "/ui/mirrors/far"),
+    ]
 
 
 def test_webhooks_are_ranked_by_their_backlog():

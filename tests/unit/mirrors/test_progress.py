@@ -42,10 +42,20 @@ def test_ended_shard_has_no_lag():
 
 def test_status_has_the_largest_lag_and_each_failure_once():
     failing = replace(SHARD, failure="no answer")
-    status = MirrorStatus(shards=(SHARD, failing, failing), failure="no list")
+    status = MirrorStatus(shards=(SHARD, failing, failing), failure="no list", listed_at_ms=10_900)
 
     assert (status.lag_records, status.lag_ms(11_000)) == (30, 1_400)
     assert status.failures == ("no list", "no answer")
+
+
+def test_lag_grows_while_streams_are_not_listed():
+    """A mirror whose origin had never answered had no shards, and so no lag."""
+    never = MirrorStatus(created_at_ms=10_000, failure="no answer")
+    listed = replace(never, listed_at_ms=12_000)
+
+    assert (never.lag_ms(10_400), never.lag_ms(70_000)) == (400, 60_000)
+    assert listed.lag_ms(12_000 + limits.MIRROR_STALE_MS) == 0
+    assert listed.lag_ms(112_000) == 100_000
 
 
 @given(st.integers(0, RING_SIZE - 1), st.integers(0, RING_SIZE - 1), st.integers(0, RING_SIZE - 1))

@@ -11,7 +11,8 @@ NAME = sa.Text(collation="C")
 
 
 def upgrade() -> None:
-    """Create the tables."""
+    """Create the tables, and the time of the last list of streams."""
+    op.add_column("mirrors", sa.Column("listed_at_ms", sa.BigInteger))
     op.create_table(
         "mirror_offsets",
         sa.Column("mirror_id", NAME, primary_key=True),

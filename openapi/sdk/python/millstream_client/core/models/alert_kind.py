@@ -16,6 +16,8 @@ class AlertKind(StrEnum):
     GROUP_STALLED = "group_stalled"
     JOBS_UNSERVED = "jobs_unserved"
     JOB_FAILED = "job_failed"
+    MIRROR_BEHIND = "mirror_behind"
+    MIRROR_FAILING = "mirror_failing"
     OBJECT_FAILING = "object_failing"
     PROCESS_OVERLOADED = "process_overloaded"
     QUEUE_BEHIND = "queue_behind"
