@@ -29,6 +29,7 @@ class Link:
     def __init__(self, port: int) -> None:
         self.port = port
         self._writers: set[asyncio.StreamWriter] = set()
+        self._serving: set[asyncio.Task[None]] = set()
         self.is_cut = False
         self.connections = 0
         self.url = ""
@@ -43,13 +44,29 @@ class Link:
         for writer in self._writers:
             writer.transport.abort()
 
-    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def close(self) -> None:
+        """Cut every connection, also those that are being made."""
+        self.cut()
+        await end(*self._serving)
+
+    def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        task = asyncio.create_task(self._serve(reader, writer))
+        self._serving.add(task)
+        task.add_done_callback(self._serving.discard)
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.connections += 1
         if self.is_cut:
             writer.transport.abort()
             return
-        far_reader, far_writer = await asyncio.open_connection("127.0.0.1", self.port)
-        self._writers |= {writer, far_writer}
+        self._writers.add(writer)
+        try:
+            far_reader, far_writer = await asyncio.open_connection("127.0.0.1", self.port)
+        except BaseException:
+            self._writers.discard(writer)
+            writer.transport.abort()
+            raise
+        self._writers.add(far_writer)
         try:
             await asyncio.gather(_copy(reader, far_writer), _copy(far_reader, writer))
         except OSError:
@@ -77,7 +94,7 @@ async def running_link(url: str) -> AsyncGenerator[Link]:
         yield link
     finally:
         server.close()
-        link.cut()
+        await link.close()
 
 
 class Pullers:
