@@ -19,6 +19,7 @@ from tests.simulator.stream_protocol import (
     StreamClient,
     Token,
     finish_reshard,
+    read_current_shards,
     read_shard,
     records_of,
     send_idempotent,
@@ -217,7 +218,7 @@ async def replay(world: World, ends: dict[int, int]) -> None:
 
 async def _read_target(client: StreamClient) -> list[Seen]:
     name, seen = StreamName(TARGET), list[Seen]()
-    for state in await client.insist(lambda storage: storage.record_reader.shards(name)):
+    for state in await client.insist(partial(read_current_shards, name)):
         shard = state.shard.index
         page = await client.insist(partial(read_shard, name, shard, state.start))
         seen += records_of(shard, page)["seen"]

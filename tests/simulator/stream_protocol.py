@@ -16,6 +16,7 @@ from storage.domain.streams.stream import (
     Producer,
     ReadFrom,
     ShardRead,
+    ShardState,
     Stream,
 )
 from tests.chaos.history import Gap, Kind, Operation, Outcome, Seen
@@ -198,6 +199,12 @@ async def send_idempotent(
     """Send records of a replay, each with its sequence number."""
     name = StreamName(TARGET)
     return await storage.streams.append_idempotent(name, producer_id, sequences, records)
+
+
+async def read_current_shards(name: StreamName, storage: Storage) -> Sequence[ShardState]:
+    """Return the shards of a stream, also those that another process has just added."""
+    await storage.catalog.fresh_stream(name)
+    return await storage.record_reader.shards(name)
 
 
 def _appended(value: str, result: Appended) -> Seen:
