@@ -145,6 +145,8 @@ class StoreWatch:
 
     def _has_enough(self, first: float, last: float) -> bool | None:
         """Return whether enough stores were in sync all the time, or None if it changed or is not known."""
+        if not self.seen or first < self.seen[0].at:
+            return None
         states = {seen.insync >= self._required for seen in self._between(first, last)}
         return states.pop() if len(states) == 1 else None
 
