@@ -4,7 +4,7 @@ import sqlalchemy as sa
 from alembic import op
 from sqlalchemy.dialects.postgresql import JSONB
 
-revision = "0023"
+revision = "0022"
 down_revision = "0021"
 
 NAME = sa.Text(collation="C")
