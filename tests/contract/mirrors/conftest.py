@@ -220,7 +220,10 @@ async def numbers_by_key(storage: Storage, stream: str) -> dict[str, list[int]]:
 
 
 async def progress(storage: Storage, mirror: str) -> list[tuple[int, int, bool]]:
-    """Return (shard, copied, ended) of the mirror's shards."""
+    """Return (shard, next offset, ended) of the mirror's shards.
+
+    `copied` does not count what a puller added and had not reported when it was stopped.
+    """
     stored = await storage.mirrors.get(MirrorName(mirror))
     status = await storage.mirrors.status(stored)
-    return [(one.shard, one.copied, one.ended) for one in status.shards]
+    return [(one.shard, one.next_offset, one.ended) for one in status.shards]
