@@ -578,7 +578,7 @@ class MirrorShardRow(SQLModel, table=True):
 
 
 class MirrorOffsetRow(SQLModel, table=True):
-    """A `storage.domain.mirrors.offsets.OffsetEntry` of a shard of the origin."""
+    """A `storage.domain.mirrors.offsets.OffsetBound` of a shard of the origin."""
 
     __tablename__ = "mirror_offsets"
     __table_args__ = (

@@ -18,7 +18,7 @@ import msgspec
 from storage.domain import limits
 
 
-class OffsetEntry(NamedTuple):
+class OffsetBound(NamedTuple):
     """Lower bound of where records of a shard are.
 
     None with an offset of `origin_offset` or more is in `target_shard` before `target_offset`.
@@ -32,8 +32,8 @@ class OffsetEntry(NamedTuple):
 class OffsetChanges(NamedTuple):
     """Entries that were added to a table since it was stored, and those that were removed."""
 
-    added: frozenset[OffsetEntry]
-    removed: frozenset[OffsetEntry]
+    added: frozenset[OffsetBound]
+    removed: frozenset[OffsetBound]
 
 
 class OffsetTable:
@@ -43,16 +43,16 @@ class OffsetTable:
     either column, after the one before it; the newest one always is.
     """
 
-    def __init__(self, stored: Iterable[OffsetEntry] = ()) -> None:
+    def __init__(self, stored: Iterable[OffsetBound] = ()) -> None:
         self._stored = frozenset(stored)
         self._entries: dict[int, list[tuple[int, int]]] = {}
         self._is_changed = False
         for shard, origin_offset, target_offset in sorted(self._stored):
             self._entries.setdefault(shard, []).append((origin_offset, target_offset))
 
-    def __iter__(self) -> Iterator[OffsetEntry]:
+    def __iter__(self) -> Iterator[OffsetBound]:
         return (
-            OffsetEntry(shard, *entry)
+            OffsetBound(shard, *entry)
             for shard, entries in self._entries.items()
             for entry in entries
         )

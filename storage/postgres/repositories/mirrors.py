@@ -11,7 +11,7 @@ from sqlmodel import col
 
 from storage.domain.mirrors.groups import MirroredGroup, MirroredGroupState
 from storage.domain.mirrors.mirror import Mirror, MirrorSpec
-from storage.domain.mirrors.offsets import OffsetChanges, OffsetEntry
+from storage.domain.mirrors.offsets import OffsetBound, OffsetChanges
 from storage.domain.mirrors.progress import MirrorStatus, ShardKey, ShardProgress
 from storage.domain.names import MirrorName
 from storage.postgres.database import Database
@@ -97,13 +97,13 @@ class MirrorProgressRows:
             listed_at_ms=None if mirror is None else mirror.listed_at_ms,
         )
 
-    async def read_offsets(self, mirror_id: str) -> dict[ShardKey, list[OffsetEntry]]:
+    async def read_offsets(self, mirror_id: str) -> dict[ShardKey, list[OffsetBound]]:
         """Return the offset tables of a mirror, by shard of the origin."""
         offsets = rows_of(MirrorOffsetRow).where(col(MirrorOffsetRow.mirror_id) == mirror_id)
-        tables: dict[ShardKey, list[OffsetEntry]] = {}
+        tables: dict[ShardKey, list[OffsetBound]] = {}
         async with self._database.reading() as session:
             for row in await session.execute(offsets):
-                entry = OffsetEntry(row.target_shard, row.origin_offset, row.target_offset)
+                entry = OffsetBound(row.target_shard, row.origin_offset, row.target_offset)
                 tables.setdefault(ShardKey(row.stream, row.origin_id, row.shard), []).append(entry)
         return tables
 
@@ -206,7 +206,7 @@ async def _write_offsets(
 
 
 _KEY = ("mirror_id", "stream", "origin_id", "shard")
-_OFFSET = (*_KEY[1:], *OffsetEntry._fields)
+_OFFSET = (*_KEY[1:], *OffsetBound._fields)
 _GROUP_KEY = ("mirror_id", "group_name")
 _GROUP = MirroredGroup.__struct_fields__
 _PROGRESS = ShardProgress.__struct_fields__

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from storage.domain import limits
 from storage.domain.mirrors.offsets import (
-    OffsetEntry,
+    OffsetBound,
     OffsetTable,
     ShardPosition,
     TargetShard,
@@ -68,7 +68,7 @@ class Side:
 class Attempt:
     """A puller: how far it knows that records are copied, its tables, and the tips that it read."""
 
-    def __init__(self, progress: dict[int, int], tables: dict[int, list[OffsetEntry]]) -> None:
+    def __init__(self, progress: dict[int, int], tables: dict[int, list[OffsetBound]]) -> None:
         self.progress = dict(progress)
         self.tables = {shard: OffsetTable(entries) for shard, entries in tables.items()}
         self.tips: dict[int, int] = {}
@@ -257,7 +257,7 @@ def test_table_is_sparse_and_bounded():
 
 
 def test_entries_below_the_start_are_dropped():
-    table = OffsetTable([OffsetEntry(0, 10, 20), OffsetEntry(0, 20, 40), OffsetEntry(1, 5, 7)])
+    table = OffsetTable([OffsetBound(0, 10, 20), OffsetBound(0, 20, 40), OffsetBound(1, 5, 7)])
 
     table.retain({0: 45})
 
@@ -266,7 +266,7 @@ def test_entries_below_the_start_are_dropped():
 
 
 def test_changes_are_those_since_the_table_was_stored():
-    table = OffsetTable([OffsetEntry(0, 10, 20)])
+    table = OffsetTable([OffsetBound(0, 10, 20)])
     table.add(10, {0: 30})
     changes = table.changes()
     table.add(50, {0: 90})
