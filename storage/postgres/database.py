@@ -14,7 +14,7 @@ from typing import Any, cast
 import psycopg
 from psycopg.conninfo import make_conninfo
 from sqlalchemy import URL, AdaptedConnection, QueuePool, event, make_url, text
-from sqlalchemy.exc import DBAPIError, InvalidatePoolError
+from sqlalchemy.exc import DBAPIError, DisconnectionError, InvalidatePoolError
 from sqlalchemy.exc import TimeoutError as NoConnectionFree
 from sqlalchemy.ext.asyncio import (
     AsyncEngine,
@@ -165,19 +165,30 @@ def _open_engine(settings: StorageSettings) -> AsyncEngine:
         hide_parameters=True,  # in errors, which are logged
         connect_args=connection_options(),
     )
-    event.listen(engine.sync_engine, "checkout", _discard_ended)
+    event.listen(engine.sync_engine, "checkout", _discard_unusable)
     return engine
 
 
-def _discard_ended(connection: AdaptedConnection, *_: object) -> None:
-    """Have the pool replace a connection that Postgres has ended, and all older ones.
+def _discard_unusable(connection: AdaptedConnection, *_: object) -> None:
+    """Have the pool replace a connection that is not idle, or that Postgres has ended.
 
     Postgres sends nothing unasked but why it ends a connection, so the socket of a usable one has nothing to read. That is
-    known without a round trip.
+    known without a round trip. All older ones are replaced then, too.
     """
     driver: psycopg.AsyncConnection[Any] = connection.driver_connection
     if driver.closed or _is_readable(driver.fileno()):
         raise InvalidatePoolError
+    if not _is_idle(driver):
+        raise DisconnectionError
+
+
+def _is_idle(driver: psycopg.AsyncConnection[Any]) -> bool:
+    """Return whether a connection is ready for a statement.
+
+    A call that is cancelled while it sends several rows may leave the driver's pipeline open: then statements have no results.
+    """
+    idle = (psycopg.pq.TransactionStatus.IDLE, psycopg.pq.PipelineStatus.OFF)
+    return (driver.info.transaction_status, driver.info.pipeline_status) == idle
 
 
 def _is_readable(file: int) -> bool:

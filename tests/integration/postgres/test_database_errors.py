@@ -4,6 +4,7 @@ import asyncio
 import gc
 import warnings
 from collections.abc import AsyncIterator
+from typing import Any
 from urllib.parse import quote, urlsplit
 
 import psycopg
@@ -256,3 +257,16 @@ async def lose_connection(session: AsyncSession, url: str) -> None:
     pid = await session.scalar(text("select pg_backend_pid()"))
     with psycopg.connect(url, autocommit=True) as operator:
         operator.execute("select pg_terminate_backend(%s, 1000)", [pid])
+
+
+async def test_connection_that_is_left_in_a_pipeline_is_not_used_again(database):
+    """A write of several rows that was cancelled left it there: then every statement returned no rows."""
+    async with database.reading() as session:
+        (await driver_of(session)).pgconn.enter_pipeline_mode()
+
+    assert await count(database) == 0
+
+
+async def driver_of(session: AsyncSession) -> Any:
+    raw = await (await session.connection()).get_raw_connection()
+    return raw.driver_connection
