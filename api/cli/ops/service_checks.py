@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 from importlib import metadata
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from api.cli.config.profiles import is_on_this_machine
@@ -16,6 +17,8 @@ from storage.operations.diagnostics import Diagnostic
 
 if TYPE_CHECKING:
     import httpx
+
+    from millstream_client import JobOut
 
 ANSWER_S = 10.0
 UNREACHABLE = (
@@ -29,6 +32,7 @@ REQUIRED_ROLES = {
     "deliverer": "Without it, webhooks are not delivered: run `millstream deliver`.",
     "worker": "Without it, streams are not archived or replayed: run `millstream worker`.",
 }
+JOBS_MAX = 100  # queued jobs that are looked at
 RUNNING = frozenset({"sweeper"})  # roles without which a service does not work
 
 
@@ -55,7 +59,7 @@ def examine_service(cli: Terminal) -> Iterator[Diagnostic]:
         "processes", lambda: _processes(cli.call("processes.list_processes")["items"])
     )
     yield from _checked(
-        "jobs", lambda: [_jobs(cli.call("jobs.list_jobs", state="queued")["items"])]
+        "jobs", lambda: [_jobs(list(islice(cli.client.jobs(state="queued"), JOBS_MAX)))]
     )
 
 
@@ -146,13 +150,13 @@ def _key(identity: Row) -> Diagnostic:
     return Diagnostic("key", True if is_lasting else None, detail, "Run `millstream key rotate`.")
 
 
-def _jobs(queued: list[dict[str, Any]]) -> Diagnostic:
+def _jobs(queued: "list[JobOut]") -> Diagnostic:
     """Check that no job waits for a Spark cluster that cannot run it."""
-    waiting = [job for job in queued if job["waiting_for"] == "executors"]
+    waiting = [job for job in queued if job.waiting_for == "executors"]
     if not waiting:
         return Diagnostic("jobs", True, f"{len(queued)} queued")
     hint = "See docs/how-to/spark-cluster.md and the log of the worker."
-    detail = f"{len(waiting)} wait for executors of the Spark cluster: {waiting[0]['failure']}"
+    detail = f"{len(waiting)} wait for executors of the Spark cluster: {waiting[0].failure}"
     return Diagnostic("jobs", False, detail, hint)
 
 
