@@ -128,7 +128,7 @@ def _is_readable(path: Path) -> bool:
 @pytest.mark.parametrize(
     "fault",
     [
-        "executor",
+        pytest.param("executor", marks=pytest.mark.chaos),
         pytest.param("worker", marks=pytest.mark.chaos),
         pytest.param("master", marks=pytest.mark.chaos),
         pytest.param("driver", marks=pytest.mark.chaos),

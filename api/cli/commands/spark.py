@@ -16,9 +16,9 @@ def pack(
     cli: Terminal,
     target: Annotated[Path, typer.Argument(help="File to write, .tar.gz.")],
 ) -> None:
-    """Pack this installation for the executors of a Spark cluster.
+    """Pack this installation for Spark executors.
 
-    Put the file where all of them can read it, and name it in MILLSTREAM_SPARK_ENVIRONMENT. They need the same minor version
+    Put the file where all executors of the cluster can read it, and name it in MILLSTREAM_SPARK_ENVIRONMENT. They need the same minor version
     of Python, and the same platform.
     """
     if not target.name.endswith(".tar.gz"):

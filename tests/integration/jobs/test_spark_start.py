@@ -16,7 +16,9 @@ from storage.settings import StorageSettings
 
 pytestmark = pytest.mark.one_store
 
-SPARK = SimpleNamespace(sparkContext=SimpleNamespace(setJobGroup=lambda *_: None))
+SPARK = SimpleNamespace(
+    sparkContext=SimpleNamespace(setJobGroup=lambda *_: None, setLocalProperty=lambda *_: None)
+)
 
 
 class SlowSparks:
