@@ -67,24 +67,30 @@ class OffsetCopier:
                     del self._pending[key]
 
     async def copy_every_group(self) -> int:
-        """Copy the offsets of all groups; return the number of groups."""
-        count, page = 0, list[Group]()
-        async for group in self._rows.every():
-            page.append(group)
-            if len(page) == limits.PAGE_ITEMS_MAX:
-                count += await self._copy_groups(page)
-                page = []
-        return count + (await self._copy_groups(page) if page else 0)
+        """Copy the offsets of all groups; return the number of groups.
 
-    async def _copy_groups(self, groups: Sequence[Group]) -> int:
-        copies = list[OffsetCopy]()
+        Raises the last error of a group that could not be read, once the others are copied.
+        """
+        groups = [group async for group in self._rows.every()]
+        failure: MillstreamError | None = None
+        for first in range(0, len(groups), limits.PAGE_ITEMS_MAX):
+            page = groups[first : first + limits.PAGE_ITEMS_MAX]
+            failure = await self._copy_groups(page) or failure
+        if failure is not None:
+            raise failure
+        return len(groups)
+
+    async def _copy_groups(self, groups: Sequence[Group]) -> MillstreamError | None:
+        """Copy what the rows lack; return the error of a group that could not be read."""
+        copies, failure = list[OffsetCopy](), None
         for group, offsets in zip(groups, await self._hot.read_many(groups), strict=True):
             if isinstance(offsets, MillstreamError):
-                raise offsets
-            copies += copies_of(group, offsets)
+                failure = offsets
+            else:
+                copies += copies_of(group, offsets)
         if copies:
             await self._rows.copy_offsets(copies)
-        return len(groups)
+        return failure
 
 
 def copies_of(group: Group, offsets: GroupOffsets) -> list[OffsetCopy]:

@@ -279,6 +279,28 @@ async def test_maintenance_copies_what_ended_process_left(storage, other, former
     assert former.committed() == [3, 3, 3, 3]
 
 
+async def test_unreadable_group_keeps_no_other_from_being_copied(
+    storage, other, former, monkeypatch
+):
+    await fill(storage)
+    await storage.groups.put(GroupName("a-first"), GroupSpec(stream=CLICKS.name))
+    other.groups.copier.add = lambda _: None  # it is killed
+    await other.groups.commit(READERS, commits(await read(other)))
+    read_many = storage.groups._hot.read_many
+
+    async def read_some(groups):
+        unread = StorageUnavailable("its part of the store is away")
+        results = zip(groups, await read_many(groups), strict=True)
+        return [read if group.name == READERS else unread for group, read in results]
+
+    monkeypatch.setattr(storage.groups._hot, "read_many", read_some)
+
+    with pytest.raises(StorageUnavailable, match="is away"):
+        await copy_group_offsets.work(storage)
+
+    assert former.committed() == [3, 3, 3, 3]
+
+
 async def test_late_copy_does_not_undo_reset(storage, other, former):
     await fill(storage)
     copies = list[OffsetCopy]()
