@@ -17,6 +17,7 @@ from consumers.mirrors.origin import (
     GroupPosition,
     OriginClient,
     OriginFailed,
+    failure_text,
     group_spec_of,
 )
 from storage.bootstrap import Storage
@@ -73,7 +74,7 @@ class GroupFollower:
             try:
                 await self._follow(group, fields)
             except (OriginFailed, MillstreamError) as error:
-                await self._note(group.group_name, failure=_text_of(error))
+                await self._note(group.group_name, failure=failure_text(error))
 
     async def _drop(self, names: set[str]) -> None:
         if names:
@@ -245,8 +246,3 @@ def _is_created_since(mirrored: MirroredGroup, copy: Group, spec: GroupSpec) -> 
     """Return whether a group here is what the mirror was about to create."""
     is_new = copy.created_at_ms >= mirrored.noted_at_ms
     return mirrored.state is MirroredGroupState.CREATED and is_new and copy.spec == spec
-
-
-def _text_of(error: OriginFailed | MillstreamError) -> str:
-    text = error.detail if isinstance(error, MillstreamError) else str(error)
-    return text[: limits.MIRROR_FAILURE_CHARACTERS_MAX].replace("\0", "\ufffd")

@@ -14,6 +14,7 @@ import msgspec
 from consumers.webhooks.ssrf_guard import AddressRefused, Connections, Resolve, resolve
 from storage.domain import limits
 from storage.domain.access.egress import Egress
+from storage.domain.errors import MillstreamError
 from storage.domain.groups.group import GroupSpec
 from storage.domain.log.record_batch import CONTENT_TYPE, Header, Record
 from storage.domain.mirrors.mirror import MirrorSpec
@@ -36,6 +37,12 @@ class OriginFailed(Exception):
     def __init__(self, text: str, status: int | None = None) -> None:
         super().__init__(text)
         self.status = status
+
+
+def failure_text(error: OriginFailed | MillstreamError) -> str:
+    """Return the text of a failure as it is stored and shown."""
+    text = error.detail if isinstance(error, MillstreamError) else str(error)
+    return text[: limits.MIRROR_FAILURE_CHARACTERS_MAX].replace("\0", "\ufffd")
 
 
 class OriginShard(msgspec.Struct, frozen=True):

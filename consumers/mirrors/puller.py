@@ -17,7 +17,14 @@ from msgspec.structs import replace
 
 from consumers.mirrors.copy_tips import CopyTips
 from consumers.mirrors.group_follower import GroupFollower
-from consumers.mirrors.origin import OriginClient, OriginFailed, OriginRead, OriginShard, spec_of
+from consumers.mirrors.origin import (
+    OriginClient,
+    OriginFailed,
+    OriginRead,
+    OriginShard,
+    failure_text,
+    spec_of,
+)
 from storage.bootstrap import Storage
 from storage.concurrency.tasks import end
 from storage.domain import limits
@@ -131,7 +138,7 @@ class Puller:
             try:
                 await self._discover()
             except (OriginFailed, MillstreamError) as error:
-                self._note_failure(listing=_text_of(error))
+                self._note_failure(listing=failure_text(error))
                 await backoff.pause()
             else:
                 self._note_failure(listing="")
@@ -146,7 +153,7 @@ class Puller:
             try:
                 await self._follower.follow()
             except (OriginFailed, MillstreamError) as error:
-                self._note_failure(groups=f"Groups: {_text_of(error)}")
+                self._note_failure(groups=f"Groups: {failure_text(error)}")
             except Exception as error:  # it must not keep records from being copied
                 logger.exception("mirror_failed", extra={"mirror": str(self._mirror.name)})
                 self._note_failure(groups=f"Groups: internal error: {error!r}")
@@ -220,7 +227,7 @@ class Puller:
             try:
                 await self._copy(key, shard)
             except (OriginFailed, MillstreamError) as error:
-                self._note_shard_failure(key, _text_of(error))
+                self._note_shard_failure(key, failure_text(error))
                 await backoff.pause()
             except Exception as error:  # it must not keep other shards from being copied
                 logger.exception("mirror_failed", extra={"mirror": str(self._mirror.name)})
@@ -382,11 +389,6 @@ class PullBackoff:
         """Wait."""
         await asyncio.sleep(self._pause_ms / _S)
         self._pause_ms = min(2 * self._pause_ms, limits.MIRROR_BACKOFF_MS_MAX)
-
-
-def _text_of(error: OriginFailed | MillstreamError) -> str:
-    text = error.detail if isinstance(error, MillstreamError) else str(error)
-    return text[: limits.MIRROR_FAILURE_CHARACTERS_MAX].replace("\0", "\ufffd")
 
 
 async def _wait(event: asyncio.Event, ms: int) -> None:

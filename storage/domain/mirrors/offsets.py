@@ -62,8 +62,9 @@ class OffsetTable:
     ) -> None:
         """Add what a read from `first_offset` shows.
 
-        `target_offsets`: the ends of the copy's shards before the read. `tip`: the end of the shard then; what the origin did not have yet comes later. `is_added`: every record of the
-        read was added after it, and so by this attempt, so that no other attempt is ahead of it.
+        `target_offsets`: the ends of the copy's shards before the read. `tip`: the end of the shard then; what the origin did not
+        have yet comes later. `is_added`: every record of the read was added after it, and so by this attempt: no other attempt
+        is ahead of it.
         """
         if is_added:
             self.add(first_offset, target_offsets)
@@ -123,8 +124,8 @@ class OffsetTable:
 class ShardPosition(msgspec.Struct, frozen=True, kw_only=True):
     """A group's position in a shard of the origin, and the table of that shard.
 
-    `position` is the next offset that it reads. The shard's records have hash keys from `first_hash_key` to `last_hash_key`. `is_complete`: the group has read
-    all that the shard will ever have, and all of it is here.
+    `position` is the next offset that it reads. The shard's records have hash keys from `first_hash_key` to `last_hash_key`.
+    `is_complete`: the group has read all that the shard will ever have, and all of it is here.
     """
 
     first_hash_key: int
