@@ -263,17 +263,18 @@ class JobContext:
 
     async def yield_slot(self, reason: WaitReason, wait_ms: int) -> None:
         """Stop the attempt, so that another job gets its place; it continues after `wait_ms`."""
-        self.report({**self.progress, WAITING_FOR: reason.value})
-        self.wait_ms = wait_ms
-        self.stop(StopReason.WAITING)
+        self._wait(reason, wait_ms)
         if self.used_spark:
             await self._sparks.cancel(self.group)
 
     def lose_executors(self, failure: str) -> None:
         """Stop the attempt, whose Spark session is lost; it continues after a while with another."""
         self.failure = failure
-        self.report({**self.progress, WAITING_FOR: WaitReason.EXECUTORS.value})
-        self.wait_ms = self.limits.job_wait_ms
+        self._wait(WaitReason.EXECUTORS, self.limits.job_wait_ms)
+
+    def _wait(self, reason: WaitReason, wait_ms: int) -> None:
+        self.report({**self.progress, WAITING_FOR: reason.value})
+        self.wait_ms = wait_ms
         self.stop(StopReason.WAITING)
 
     def stop(self, reason: StopReason) -> None:

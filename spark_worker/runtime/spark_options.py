@@ -22,6 +22,7 @@ _CONF_LINE = re.compile(r"([^\s=:]+)\s*(?:[\s=:]\s*(.*))?")
 _ENVIRONMENT = "environment"
 """Folder of an executor into which the packed Python environment is unpacked."""
 
+_PACKED_PYTHON = f"./{_ENVIRONMENT}/bin/python"
 _JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 _PYTHON = "spark.pyspark.python"
 _ARCHIVES = "spark.archives"
@@ -120,14 +121,11 @@ _HERE = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.
 
 
 def _on_cluster(settings: WorkerSettings, site: dict[str, str]) -> dict[str, str]:
-    """Return options of executors: their Python is the packed environment, or the site's."""
+    """Return options of executors, which unpack the packed environment."""
     if settings.spark_environment is None:
         return {}
     archives = [f"{settings.spark_environment}#{_ENVIRONMENT}", site.pop(_ARCHIVES, "")]
-    return {
-        _ARCHIVES: ",".join(filter(None, archives)),
-        _PYTHON: f"./{_ENVIRONMENT}/bin/python",
-    }
+    return {_ARCHIVES: ",".join(filter(None, archives))}
 
 
 def write_options(file: Path, chosen: Mapping[str, str]) -> None:
@@ -146,7 +144,7 @@ def python_of_executors(settings: WorkerSettings, here: str) -> str:
     """Return the command of Python where tasks run; `here`: this process's own."""
     if not settings.has_cluster:
         return here
-    return options(settings, Path()).get(_PYTHON, here)
+    return settings.spark_conf.get(_PYTHON, _PACKED_PYTHON if settings.spark_environment else here)
 
 
 def local_slots(settings: WorkerSettings) -> tuple[str, Mapping[str, str]]:
