@@ -25,7 +25,9 @@ with running_network(["store"]):
     time.sleep(600)
 """
 
-pytestmark = pytest.mark.skipif(bool(lacking_network()), reason=lacking_network() or "it has one")
+LACKING = lacking_network()
+
+pytestmark = pytest.mark.skipif(LACKING != "", reason=LACKING)
 
 
 @pytest.fixture
