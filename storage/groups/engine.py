@@ -139,7 +139,8 @@ class Groups:
     ) -> Put[Group]:
         """Create the group or change its timeouts; whether it is paused does not change.
 
-        A new group has committed `offsets`, by shard, instead of what its start policy says. Raises StreamNotFound, ValidationFailed for what is not valid or cannot change, PreconditionFailed, AlreadyExists for
+        A new group has committed `offsets`, by shard, instead of what its start policy says. Raises StreamNotFound,
+        ValidationFailed for what is not valid or cannot change, PreconditionFailed, AlreadyExists for
         `create_only` with a group that exists.
         """
         spec.check()

@@ -1,7 +1,8 @@
 """Findings of `millstream doctor` about a service."""
 
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import httpx
 import pytest
@@ -134,3 +135,14 @@ def test_object_that_a_process_cannot_serve_is_a_warning():
 )
 def test_unreachable_service_is_reported_with_remedy(reason, hint):
     assert hint in _unreachable(URL, reason).hint
+
+
+def test_jobs_that_wait_for_executors_are_reported_with_the_reason():
+    waiting = SimpleNamespace(waiting_for="executors", failure="millstream is 0.1 on executor a")
+    other = SimpleNamespace(waiting_for="capacity", failure="")
+
+    found = service_checks._jobs(cast(Any, [other, waiting]))
+
+    assert found.ok is False
+    assert "1 wait for executors of the Spark cluster: millstream is 0.1" in found.detail
+    assert service_checks._jobs(cast(Any, [other])).ok is True
