@@ -15,7 +15,7 @@ connections to Postgres.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import suppress
 from typing import TypeVar
 
@@ -103,7 +103,7 @@ class LogProvisioner:
 
         Raises LogDeleted, or LogNotReady for a log that its definition must confirm first.
         """
-        for _ in range(limits.REPAIR_ATTEMPTS_MAX):
+        for _ in self.attempts():
             try:
                 return await work()
             except StoreChanged:
@@ -116,6 +116,17 @@ class LogProvisioner:
                 else:
                     await self.repair(log, problem)
         raise StorageUnavailable("The log is being created or moved; try again.")
+
+    def attempts(self) -> Iterator[int]:
+        """Count a call's attempts: REPAIR_ATTEMPTS_MAX in each store epoch.
+
+        A new epoch takes two of them: one by a process that did not know it, and one by a log that was not moved into it.
+        """
+        attempt, epoch = 0, self.store_epoch
+        while attempt < limits.REPAIR_ATTEMPTS_MAX:
+            yield attempt
+            attempt = attempt + 1 if epoch == self.store_epoch else 0
+            epoch = self.store_epoch
 
     async def _begin_view(self, log: LogAddress) -> None:
         """Switch on a queue's view, which begins with its next message.

@@ -6,7 +6,6 @@ from typing import TypeVar
 import attrs
 
 from storage.catalog.catalog import Catalog
-from storage.domain import limits
 from storage.domain.errors import QueueNotFound, StorageUnavailable
 from storage.domain.log.address import LogAddress
 from storage.domain.names import QueueName
@@ -36,7 +35,7 @@ class QueueExecutor:
         what the verb raises.
         """
         queue = definition or self._catalog.cached_queue(name) or await self._catalog.queue(name)
-        for _ in range(limits.REPAIR_ATTEMPTS_MAX):
+        for _ in self._provisioner.attempts():
             try:
                 return await verb(queue)
             except StoreChanged:

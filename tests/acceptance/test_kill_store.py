@@ -175,9 +175,9 @@ async def status_after_lower_count(url: str) -> int:
 
 async def statuses_during(
     url: str, work: Callable[[httpx.AsyncClient], Awaitable[None]]
-) -> set[int]:
-    """Statuses of calls without repetition during some work: each sends, appends, receives, acknowledges and reads."""
-    statuses: set[int] = set()
+) -> set[int | str]:
+    """Statuses, or problems, of calls without repetition during some work: each sends, appends, receives, acknowledges and reads."""
+    statuses: set[int | str] = set()
     done = asyncio.Event()
 
     async def call(http: httpx.AsyncClient) -> None:
@@ -194,7 +194,7 @@ async def statuses_during(
                     "settlements": [{"receipt_handle": message["receipt_handle"], "action": "ack"}]
                 }
                 answers.append(await http.post(f"{queue}/settle", json=body))
-            statuses.update(answer.status_code for answer in answers)
+            statuses.update(one.text if one.is_error else one.status_code for one in answers)
 
     async with client(url) as http, asyncio.TaskGroup() as group:
         (await http.put("/queues/replicated", json={})).raise_for_status()

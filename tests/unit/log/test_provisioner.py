@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import cast
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -10,6 +11,7 @@ from storage.domain.clock import ManualClock
 from storage.domain.errors import StorageUnavailable
 from storage.domain.limits import (
     BATCH_RECORDS_MAX,
+    REPAIR_ATTEMPTS_MAX,
     RESERVATION_MS,
     RESERVATION_OFFSETS_MAX,
     RESERVATION_OFFSETS_MIN,
@@ -17,7 +19,7 @@ from storage.domain.limits import (
     Limits,
 )
 from storage.domain.log.address import LogAddress
-from storage.hot_store.errors import LogNotReady, LogProblem
+from storage.hot_store.errors import LogNotReady, LogProblem, StoreChanged
 from storage.hot_store.log_store import LogStore
 from storage.log.provisioner import LogProvisioner
 from storage.log.store_epoch import StoreEpoch
@@ -53,9 +55,27 @@ class HotStore:
 
 
 class Epoch:
-    """An epoch that does not change."""
+    """The store epoch that a process knows."""
 
     current = 3
+
+    async def refresh(self, at_least: int) -> None:
+        self.current = at_least
+
+
+class ChangingStore:
+    """A log that refuses each of a number of epochs twice: its own process is behind, and then the log."""
+
+    def __init__(self, changes: int) -> None:
+        self.changes, self.met = changes, 0
+
+    async def append(self) -> int:
+        self.met += 1
+        if self.met <= 2 * self.changes:
+            if self.met % 2:
+                raise LogNotReady(LogProblem.CALLER_BEHIND, Epoch.current + self.met)
+            raise StoreChanged
+        return self.met
 
 
 class Log:
@@ -159,3 +179,24 @@ async def test_reservation_ahead_is_tried_once_a_second_when_refused():
     await log.provisioner.close()
 
     assert log.postgres.attempts == 2
+
+
+async def test_append_outlasts_many_changes_of_the_epoch():
+    """Five switch-overs within a second used up the attempts of messages that were being sent."""
+    store = ChangingStore(changes=3 * REPAIR_ATTEMPTS_MAX)
+
+    assert await Log().provisioner.with_repair(LOG, store.append) == 2 * store.changes + 1
+
+
+async def test_append_gives_up_in_an_epoch_that_never_accepts_it():
+    attempts = 0
+
+    async def append() -> None:
+        nonlocal attempts
+        attempts += 1
+        raise StoreChanged
+
+    with pytest.raises(StorageUnavailable, match="created or moved"):
+        await Log().provisioner.with_repair(LOG, append)
+
+    assert attempts == REPAIR_ATTEMPTS_MAX
