@@ -7,9 +7,9 @@ A transaction that did not reach its commit has changed nothing, so any failure 
 import asyncio
 import select
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager, suppress
 from time import perf_counter
-from typing import Any, cast
+from typing import Any, NoReturn, cast
 
 import psycopg
 from psycopg.conninfo import make_conninfo
@@ -37,6 +37,7 @@ from storage.settings import InvalidUrl, StorageSettings, hosts_as_parameters
 
 _DRIVER = "postgresql+psycopg"
 _REPLY_SECONDS = limits.POSTGRES_REPLY_MS_MAX / limits.SECOND_MS
+_CANCEL_SECONDS = limits.POSTGRES_CANCEL_MS_MAX / limits.SECOND_MS
 
 _REFUSAL_CLASSES = ("08", "40", "53", "57")
 """SQLSTATE classes: connection, rolled back by a conflict, out of resources, shut down or cancelled."""
@@ -163,7 +164,7 @@ def _open_engine(settings: StorageSettings) -> AsyncEngine:
         pool_use_lifo=True,  # an idle process uses one connection, and its server process stays warm
         pool_timeout=limits.POSTGRES_CONNECTION_WAIT_MS_MAX / limits.SECOND_MS,
         hide_parameters=True,  # in errors, which are logged
-        connect_args=connection_options(),
+        connect_args=connection_options() | {"async_creator_fn": DriverConnection.connect},
     )
     event.listen(engine.sync_engine, "checkout", _discard_unusable)
     return engine
@@ -195,6 +196,21 @@ def _is_readable(file: int) -> bool:
     poll = select.poll()
     poll.register(file, select.POLLIN)
     return bool(poll.poll(0))
+
+
+class DriverConnection(psycopg.AsyncConnection[Any]):
+    """Connection whose statements end soon after they are cancelled.
+
+    The driver alone waits five seconds for a cancellation, and five more for its effect, to save a connection that the pool
+    discards.
+    """
+
+    async def _try_cancel(self, *, timeout: float = _CANCEL_SECONDS) -> NoReturn:  # noqa: ASYNC109  the driver's signature
+        with suppress(psycopg.Error, OSError, TimeoutError):
+            async with asyncio.timeout(min(timeout, _CANCEL_SECONDS)):
+                await self.cancel_safe(timeout=timeout)
+        self.pgconn.finish()
+        raise psycopg.errors.QueryCanceled
 
 
 def connection_options() -> dict[str, str | int]:

@@ -25,7 +25,7 @@ from storage.concurrency.periodic import pause_seconds
 from storage.concurrency.tasks import end, in_background
 from storage.domain import limits
 from storage.domain.errors import MillstreamError
-from storage.postgres.database import connection_options, conninfo
+from storage.postgres.database import DriverConnection, connection_options, conninfo
 
 logger = logging.getLogger(__name__)
 
@@ -105,7 +105,7 @@ class Listener:
             await asyncio.sleep(pause)
 
     async def _listen(self) -> None:
-        connection = await AsyncConnection.connect(
+        connection = await DriverConnection.connect(
             self._conninfo, autocommit=True, **_keepalive_options()
         )
         async with connection:

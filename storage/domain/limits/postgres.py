@@ -4,6 +4,9 @@ from storage.domain.limits._shared import HOUR_MS, MINUTE_MS, SECOND_MS
 
 # Postgres
 POSTGRES_REPLY_MS_MAX = 5 * SECOND_MS  # one transaction, or its commit
+POSTGRES_CANCEL_MS_MAX = (
+    SECOND_MS  # of a statement that was given up; then its connection is closed
+)
 POSTGRES_CONNECTION_WAIT_MS_MAX = 2 * SECOND_MS  # when all connections are in use; then 503
 POSTGRES_DECISION_MS_MAX = 30 * SECOND_MS  # deciding the store epoch also queries the hot store
 POSTGRES_MIGRATION_WAIT_MS_MAX = MINUTE_MS  # while another process migrates

@@ -18,6 +18,8 @@ from storage.domain.errors import OutcomeUnknown, StorageBusy, StorageUnavailabl
 from storage.postgres.database import Database, conninfo, driver_url, open_database
 from storage.postgres.listener import Listener, running
 from storage.settings import StorageSettings
+from tests.conditions import eventually
+from tests.integration.fault_proxy import running_database_proxy
 
 ADD = text("insert into namespaces (name, account_id) values ('acme', '123456789012')")
 COUNT = text("select count(*) from namespaces where name = 'acme'")
@@ -270,3 +272,31 @@ async def test_connection_that_is_left_in_a_pipeline_is_not_used_again(database)
 async def driver_of(session: AsyncSession) -> Any:
     raw = await (await session.connection()).get_raw_connection()
     return raw.driver_connection
+
+
+async def test_silent_postgres_is_given_up_without_the_waits_of_the_driver(
+    database_url, short_folder, monkeypatch
+):
+    """The driver waits five seconds for a cancellation, and five more for its effect."""
+    monkeypatch.setattr("storage.postgres.database._REPLY_SECONDS", 0.2)
+    monkeypatch.setattr("storage.postgres.database._CANCEL_SECONDS", 0.2)
+    monkeypatch.setattr("storage.postgres.listener._REPLY_SECONDS", 0.2)
+    monkeypatch.setattr("storage.postgres.listener._CHECK_SECONDS", 0.2)
+    async with running_database_proxy(database_url, short_folder) as (url, faults):
+        settings = StorageSettings(redis_url="redis://unused", database_url=url)
+        async with open_database(settings) as database, running(Listener(url)) as listener:
+            await database.ping()
+            await eventually(lambda: _listens(listener), True)
+            faults.swallow_answers = True
+
+            async with asyncio.timeout(4):
+                with pytest.raises(StorageUnavailable, match="timed out"):
+                    await database.ping()
+                await eventually(lambda: _listens(listener), False)
+
+            faults.swallow_answers = False
+            await database.ping()
+
+
+async def _listens(listener: Listener) -> bool:
+    return listener.listening
