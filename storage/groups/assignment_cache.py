@@ -10,6 +10,7 @@ what it has committed, as commits need no Postgres either. docs/adr/0083 and doc
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from typing import TypeVar
 
 from msgspec.structs import replace
 
@@ -24,9 +25,12 @@ from storage.groups.offset_store import OffsetStore
 from storage.postgres.definition_table import CHANNEL
 from storage.postgres.listener import Listener
 
+T = TypeVar("T")
+
 _RETRY_SECONDS = limits.POSTGRES_REPLY_MS_MAX / limits.SECOND_MS
 _WITNESS_SECONDS = limits.CATALOG_WITNESS_MS / limits.SECOND_MS
 _AWAY = "Postgres is away, and this process does not know the member's assignment."
+_NO_JOIN = "Postgres is away: only members that have joined read on, with their last token."
 
 
 class AssignmentCache:
@@ -67,9 +71,24 @@ class AssignmentCache:
         A silent Postgres delays one call every five seconds, not each of them. `generation`: the member's own, if it sends
         it. Raises what `load` raises, StorageUnavailable.
         """
+        membership = await self.unless_away(load)
+        return membership or await self._cached(name, member_id, generation)
+
+    async def join(self, load: Callable[[], Awaitable[Membership]]) -> Membership:
+        """Return the membership with which an instance joins, by `load`.
+
+        Raises what `load` raises, and StorageUnavailable in an outage.
+        """
+        membership = await self.unless_away(load)
+        if membership is None:
+            raise StorageUnavailable(_NO_JOIN)
+        return membership
+
+    async def unless_away(self, load: Callable[[], Awaitable[T]]) -> T | None:
+        """Return what `load` gets from Postgres, or None in an outage. Raises what `load` raises."""
         loop = asyncio.get_running_loop()
         if loop.time() < self._retry_s and self._listener.is_vouched:
-            return await self._cached(name, member_id, generation)
+            return None
         if self._retry_s:
             self._retry_s = loop.time() + _RETRY_SECONDS  # other calls do not wait for this one
         try:
@@ -78,7 +97,7 @@ class AssignmentCache:
             if not self._listener.is_vouched:
                 raise
             self._retry_s = loop.time() + _RETRY_SECONDS
-            return await self._cached(name, member_id, generation)
+            return None
         self._retry_s = 0.0
         return membership
 

@@ -175,6 +175,12 @@ class Groups:
         """Return the group's definition."""
         return await self._offsets.find(name)
 
+    async def check_exists(self, name: GroupName) -> None:
+        """Check that the group exists; in an outage of Postgres, that this process has read it."""
+        find = partial(self._offsets.find, name)
+        if await self._assignments.unless_away(find) is None:
+            await self._offsets.cached(name)
+
     async def of_stream(
         self, stream: Stream, limit: int = limits.PAGE_ITEMS_DEFAULT
     ) -> list[Group]:
@@ -208,7 +214,8 @@ class Groups:
         `instance_id` makes a static member of that name, which keeps its shards for a while when it is
         silent. Raises GroupFull, ValidationFailed.
         """
-        membership = await self._members.join(name, member_id, instance_id)
+        join = partial(self._members.join, name, member_id, instance_id)
+        membership = await self._assignments.join(join)
         return self._assignments.store(await self._with_starts(membership))
 
     async def heartbeat(

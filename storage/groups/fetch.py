@@ -94,7 +94,8 @@ class GroupFetcher:
         if not member_id:
             return await self._starts.stored(await self._everything(name))
         if new_instance:
-            membership = await self._members.begin_instance(name, member_id)
+            begin = partial(self._members.begin_instance, name, member_id)
+            membership = await self._assignments.join(begin)
         else:
             load = partial(self._members.ensure_member, name, member_id, instance)
             membership = await self._assignments.read(name, member_id, instance, load)

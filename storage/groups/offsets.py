@@ -106,7 +106,7 @@ class OffsetCommitter:
         Raises GroupNotFound, StreamNotFound, ValidationFailed.
         """
         _check(commits)
-        group = self._groups.get(name) or await self.find(name)
+        group = await self.cached(name)
         for _ in range(limits.REPAIR_ATTEMPTS_MAX):
             try:
                 return await self._commit(group, commits)
@@ -140,6 +140,13 @@ class OffsetCommitter:
             if offsets.generation is None or offsets.generation <= group.generation:
                 break  # or there was a rebalance in between, and the rows do not match
         return group, members, {shard: _latest(row, offsets) for shard, row in shards.items()}
+
+    async def cached(self, name: GroupName) -> Group:
+        """Return the group that this process has read last, from Postgres if it has not yet.
+
+        Raises GroupNotFound.
+        """
+        return self._groups.get(name) or await self.find(name)
 
     async def find(self, name: GroupName) -> Group:
         """Return the group from Postgres.

@@ -249,7 +249,7 @@ async def commit_offsets(call: Call[CommitIn]) -> CommittedOffsets:
     """
     commits = _commits(call)
     if not commits:
-        await call.storage.groups.get(call.group)
+        await call.storage.groups.check_exists(call.group)
         return CommittedOffsets([], 0)
     results = await call.storage.groups.commit(call.group, commits)
     refused = [result for result in results if isinstance(result, MillstreamError)]

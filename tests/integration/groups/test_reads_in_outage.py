@@ -376,3 +376,38 @@ async def test_silent_postgres_delays_one_read(redis_url, database_url, short_fo
                         again = await read(storage, generation=first.membership.generation)
 
     assert data(again) == data(first)
+
+
+async def test_silent_postgres_refuses_joins_without_delay(
+    redis_url, database_url, short_folder, monkeypatch
+):
+    """A read without a token begins a new instance, and took five seconds each time."""
+    monkeypatch.setattr("storage.postgres.database._REPLY_SECONDS", 0.5)
+    async with running_database_proxy(database_url, short_folder) as (url, faults):
+        settings = StorageSettings(redis_url=redis_url, database_url=url)
+        async with (
+            open_storage(settings) as storage,
+            running_server(storage, Limits()) as service,
+            httpx.AsyncClient(base_url=service.url, timeout=30) as http,
+        ):
+            await storage.catalog.put_stream(CLICKS, StreamSpec())
+            await storage.groups.put(READERS, GroupSpec(stream="clicks"))
+            records, commit = "/v1/groups/readers/records", "/v1/groups/readers/commit"
+            member = {"member": "a"}
+            token = (await http.get(records, params=member)).json()["token"]
+            async with _silent(storage, faults):
+                refused = [await http.get(records, params=member)]
+                async with asyncio.timeout(4):
+                    for _ in range(10):
+                        refused += [
+                            await http.get(records, params=member),
+                            await http.post("/v1/groups/readers/members", json={}),
+                        ]
+                        nothing = await http.post(commit, json={"token": token})
+                        again = await http.get(records, params=member | {"token": token})
+                        assert (nothing.status_code, again.status_code) == (200, 200)
+
+    assert {answer.status_code for answer in refused} == {503}
+    assert {answer.json()["detail"] for answer in refused} == {
+        "Postgres is away: only members that have joined read on, with their last token."
+    }
