@@ -96,6 +96,9 @@ def test_values_match_schema_and_typing_errors_do_not():
         {"settings": {"LOG_LEVEL": "debug"}},
         {"archive": {"url": "/archive"}},
         {"stores": {"enabled": True, "count": 4}},
+        {"networkPolicy": {"enabled": True, "from": [{"podSelectors": {}}]}},
+        {"networkPolicy": {"enabled": True, "executors": [{}]}},
+        {"api": {"replicas": 1, "workers": 1, "autoscaling": {"metrics": ["cpu"]}}},
     ):
         assert list(values.iter_errors(DEFAULTS | wrong)) != [], wrong
 
@@ -114,6 +117,7 @@ def test_schema_covers_all_values():
         "service",
         "ingress",
         "serviceMonitor",
+        "networkPolicy",
     ):
         assert set(DEFAULTS[name]) <= set(properties[name]["properties"]), name
 
@@ -181,6 +185,53 @@ def test_selectors_match_the_intended_pods(case):
                 assert resource["spec"]["selector"]["matchLabels"].items() <= target.items()
             case _:
                 pass
+
+
+@pytest.mark.parametrize("case", ["everything", "stores"])
+def test_network_policies_admit_only_intended_peers(case):
+    policies = {
+        one["metadata"]["name"].removeprefix("mill-millstream-"): one["spec"]
+        for one in resources(case)
+        if one["kind"] == "NetworkPolicy"
+    }
+    selected = {
+        name: spec["podSelector"]["matchLabels"]["app.kubernetes.io/component"]
+        for name, spec in policies.items()
+    }
+    admitted = {name: spec["ingress"] for name, spec in policies.items() if spec["ingress"]}
+    values = yaml.safe_load((VALUES[case] or CHART).read_text())["networkPolicy"]
+    release = {"app.kubernetes.io/name": "millstream", "app.kubernetes.io/instance": "mill"}
+
+    assert {spec["policyTypes"][0] for spec in policies.values()} == {"Ingress"}
+    assert set(pods(case)) <= set(selected.values())
+    assert selected.pop("stores", "store") == "store"
+    assert all(name == component for name, component in selected.items())
+    if case == "everything":
+        assert admitted == {
+            "api": [{"ports": [{"port": "http"}], "from": values["from"]}],
+            "worker": [{"from": values["executors"]}],
+        }
+    else:
+        assert admitted == {
+            "api": [{"ports": [{"port": "http"}]}],
+            "stores": [
+                {
+                    "ports": [{"port": "redis"}],
+                    "from": [{"podSelector": {"matchLabels": release}}],
+                }
+            ],
+        }
+
+
+@each_case
+def test_pods_of_a_kind_are_spread_over_zones_and_nodes(case):
+    for process in OURS & set(pods(case)) - {"migrate"}:
+        spread = pods(case)[process]["topologySpreadConstraints"]
+
+        assert [one["topologyKey"].split("/")[1] for one in spread] == ["zone", "hostname"]
+        for one in spread:
+            labels = one["labelSelector"]["matchLabels"]
+            assert labels["app.kubernetes.io/component"] == process
 
 
 def test_chart_version_matches_project():

@@ -97,16 +97,16 @@ spec:
     runAsGroup: 10001
     fsGroup: 10001
     seccompProfile: {type: RuntimeDefault}
-  {{- if eq $process "api" }}
   topologySpreadConstraints:
+    {{- range list "topology.kubernetes.io/zone" "kubernetes.io/hostname" }}
     - maxSkew: 1
-      topologyKey: kubernetes.io/hostname
+      topologyKey: {{ . }}
       whenUnsatisfiable: ScheduleAnyway
       labelSelector:
         matchLabels:
           {{- include "millstream.selector" $root | nindent 10 }}
-          app.kubernetes.io/component: api
-  {{- end }}
+          app.kubernetes.io/component: {{ $process }}
+    {{- end }}
   containers:
     - name: {{ $process }}
       image: {{ printf "%s:%s" (ternary $root.Values.image.workerRepository $root.Values.image.repository (eq $process "worker")) (default $root.Chart.AppVersion $root.Values.image.tag) | quote }}
