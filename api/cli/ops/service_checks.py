@@ -13,6 +13,7 @@ from api.cli.shell.clock import now
 from api.cli.shell.output import Row
 from api.cli.shell.terminal import Terminal
 from millstream_client.errors import Forbidden, MillstreamError, Refused, Unauthenticated
+from storage.domain import limits
 from storage.operations.diagnostics import Diagnostic
 
 if TYPE_CHECKING:
@@ -32,6 +33,7 @@ REQUIRED_ROLES = {
     "deliverer": "Without it, webhooks are not delivered: run `millstream deliver`.",
     "worker": "Without it, streams are not archived or replayed: run `millstream worker`.",
 }
+MIRRORS_MAX = 100  # that are looked at
 JOBS_MAX = 100  # queued jobs that are looked at
 RUNNING = frozenset({"sweeper"})  # roles without which a service does not work
 
@@ -61,6 +63,7 @@ def examine_service(cli: Terminal) -> Iterator[Diagnostic]:
     yield from _checked(
         "jobs", lambda: [_jobs(list(islice(cli.client.jobs(state="queued"), JOBS_MAX)))]
     )
+    yield from _checked("mirrors", lambda: _mirrors(_copying_mirrors(cli)))
 
 
 def _unreachable(url: str, reason: str) -> Diagnostic:
@@ -158,6 +161,29 @@ def _jobs(queued: "list[JobOut]") -> Diagnostic:
     hint = "See docs/how-to/spark-cluster.md and the log of the worker."
     detail = f"{len(waiting)} wait for executors of the Spark cluster: {waiting[0].failure}"
     return Diagnostic("jobs", False, detail, hint)
+
+
+def _copying_mirrors(cli: Terminal) -> dict[str, Row]:
+    """Return the statistics of the mirrors that should copy, by name."""
+    mirrors = islice(cli.pages("mirrors.list_mirrors"), MIRRORS_MAX)
+    copying = [one["name"] for one in mirrors if not one["paused"] and not one["promoted_at"]]
+    return {name: cli.call("mirrors.get_mirror_stats", name) for name in copying}
+
+
+def _mirrors(stats: dict[str, Row]) -> list[Diagnostic]:
+    """Check that mirrors copy, and are not far behind their origin."""
+    failing = [
+        Diagnostic(
+            f"mirror {name}",
+            False if one["failures"] else None,
+            "; ".join([f"{one['lag_seconds']:.0f} s behind its origin", *one["failures"]]),
+            "See `millstream mirror lag` and docs/how-to/mirrors.md.",
+        )
+        for name, one in stats.items()
+        if one["failures"] or one["lag_seconds"] * limits.SECOND_MS >= limits.MIRROR_ALERT_LAG_MS
+    ]
+    copying = [Diagnostic("mirrors", True, f"{len(stats)} copy")] if stats else []
+    return failing or copying
 
 
 def _processes(processes: list[Row]) -> list[Diagnostic]:

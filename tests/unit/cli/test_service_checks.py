@@ -146,3 +146,27 @@ def test_jobs_that_wait_for_executors_are_reported_with_the_reason():
     assert found.ok is False
     assert "1 wait for executors of the Spark cluster: millstream is 0.1" in found.detail
     assert service_checks._jobs(cast(Any, [other])).ok is True
+
+
+def _stats(*failures: str, lag_seconds: float = 0.4) -> dict[str, Any]:
+    return {"lag_seconds": lag_seconds, "failures": list(failures)}
+
+
+@pytest.mark.parametrize(
+    ("stats", "found"),
+    [
+        ({}, []),
+        ({"eu": _stats(), "us": _stats()}, [(True, "mirrors", "2 copy")]),
+        ({"eu": _stats(), "us": _stats(lag_seconds=90)}, [(None, "mirror us", "90 s behind")]),
+        (
+            {"eu": _stats("the key was refused"), "us": _stats(lag_seconds=60)},
+            [(False, "mirror eu", "the key was refused"), (None, "mirror us", "60 s behind")],
+        ),
+    ],
+)
+def test_mirrors_that_fail_or_lag_are_reported(stats, found):
+    findings = service_checks._mirrors(stats)
+
+    assert [(one.ok, one.check) for one in findings] == [(ok, check) for ok, check, _ in found]
+    for finding, (_, _, detail) in zip(findings, found, strict=True):
+        assert detail in finding.detail
