@@ -176,7 +176,7 @@ async def status_after_lower_count(url: str) -> int:
 async def statuses_during(
     url: str, work: Callable[[httpx.AsyncClient], Awaitable[None]]
 ) -> set[int | str]:
-    """Statuses, or problems, of calls without repetition during some work: each sends, appends, receives, acknowledges and reads."""
+    """Statuses, or problems, of calls without repetition during some work: each sends, appends, receives, acknowledges, reads and commits."""
     statuses: set[int | str] = set()
     done = asyncio.Event()
 
@@ -187,9 +187,15 @@ async def statuses_during(
                 await http.post(f"{queue}/messages", json={"body": "once"}),
                 await http.post(f"{stream}/records", json={"data": "once"}),
                 await http.get(f"{stream}/records", params={"limit": 10}),
+                await http.get("/groups/readers/records", params={"limit": 10}),
                 await http.post(f"{queue}/receive", json={"messages_max": 1}),
             ]
-            for message in answers[-1].json()["messages"]:
+            answers.append(
+                await http.post(
+                    "/groups/readers/commit", json={"token": answers[3].json()["token"]}
+                )
+            )
+            for message in answers[4].json()["messages"]:
                 body = {
                     "settlements": [{"receipt_handle": message["receipt_handle"], "action": "ack"}]
                 }
@@ -199,6 +205,8 @@ async def statuses_during(
     async with client(url) as http, asyncio.TaskGroup() as group:
         (await http.put("/queues/replicated", json={})).raise_for_status()
         (await http.put("/streams/acknowledged", json={})).raise_for_status()
+        readers = {"stream": "acknowledged", "kind": "simple"}
+        (await http.put("/groups/readers", json=readers)).raise_for_status()
         for _ in range(SENDERS):
             group.create_task(call(http))
         try:

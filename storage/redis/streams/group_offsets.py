@@ -1,7 +1,7 @@
 """Committed offsets of groups: one hash for each group, which expires by itself."""
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 from storage.domain import limits
 from storage.domain.clock import ScriptTime
@@ -9,7 +9,7 @@ from storage.domain.errors import MillstreamError
 from storage.domain.groups.committed_offsets import CommittedShard, GroupOffsets, OffsetEntry
 from storage.domain.groups.group import Commit, Group, GroupKind
 from storage.domain.replication.acknowledgement import acknowledged_by_replicas
-from storage.hot_store.errors import StoreChanged
+from storage.hot_store.retry import retry_store_changes
 from storage.redis.keys import group_offsets_key
 from storage.redis.transport.client import Reply
 from storage.redis.transport.command import Argument
@@ -68,15 +68,13 @@ class RedisGroupOffsets:
             return error
 
     async def _write(self, name: str, group: Group, *arguments: Argument) -> Reply:
-        """Run a script; once more if the store was another one than this process knew."""
-        try:
-            return await self._write_once(name, group, *arguments)
-        except StoreChanged:
-            return await self._write_once(name, group, *arguments)
+        """Run a script with the present store epoch."""
 
-    async def _write_once(self, name: str, group: Group, *arguments: Argument) -> Reply:
-        epoch, ttl_ms = self._store_epoch(), limits.GROUP_OFFSETS_TTL_MS
-        return await self._pipeline.write(name, [_key(group)], epoch, ttl_ms, *arguments)
+        def write() -> Awaitable[Reply]:
+            epoch, ttl_ms = self._store_epoch(), limits.GROUP_OFFSETS_TTL_MS
+            return self._pipeline.write(name, [_key(group)], epoch, ttl_ms, *arguments)
+
+        return await retry_store_changes(write)
 
     def _offsets_of(self, reply: Reply) -> GroupOffsets:
         fields: dict[bytes, bytes] = dict(zip(reply[::2], reply[1::2], strict=True))

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 from storage.domain.errors import OutcomeUnknown, StorageUnavailable
 from storage.domain.histogram import LatencyBuffer
 from storage.domain.limits import COMMAND_WEIGHT, PART_BYTES_SMALL, PART_WEIGHT, Limits
-from storage.hot_store.errors import StoreChanged
+from storage.hot_store.retry import retry_store_changes
 from storage.redis.scripts import script
 from storage.redis.transport.client import ConnectionFactory, Reply
 from storage.redis.transport.coalescing import Coalescer, Store
@@ -112,10 +112,7 @@ class Pipeline:
         """Run a script that changes nothing that must last, so that any store may answer it."""
         command = command_of(script(name), keys, *arguments)
         try:
-            try:
-                return await self._route_of(keys[0]).reads.call(command)
-            except StoreChanged:
-                return await self._route_of(keys[0]).reads.call(command)
+            return await retry_store_changes(lambda: self._route_of(keys[0]).reads.call(command))
         except OutcomeUnknown:
             raise StorageUnavailable("The store timed out.") from None
 
