@@ -205,6 +205,7 @@ async def open_storage(
         database = await stack.enter_async_context(stores.database(settings))
         isolation = Isolation(clock)
         listener, box = stores.listener(settings.database_url), SecretBox(settings.secret_keys)
+        database.is_away = lambda: listener.is_vouched
         identities = StoreIdentities(database)
         hot_store = await stack.enter_async_context(
             open_hot_store(

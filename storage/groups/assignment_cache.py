@@ -27,7 +27,6 @@ from storage.postgres.listener import Listener
 
 T = TypeVar("T")
 
-_RETRY_SECONDS = limits.POSTGRES_REPLY_MS_MAX / limits.SECOND_MS
 _WITNESS_SECONDS = limits.CATALOG_WITNESS_MS / limits.SECOND_MS
 _AWAY = "Postgres is away, and this process does not know the member's assignment."
 _NO_JOIN = "Postgres is away: only members that have joined read on, with their last token."
@@ -42,7 +41,6 @@ class AssignmentCache:
         self._memberships: BoundedCache[tuple[GroupName, MemberId], Membership] = BoundedCache(
             limits.GROUP_ASSIGNMENTS_CACHED_MAX
         )
-        self._retry_s = 0.0  # until then Postgres is not asked again, while it is known to be away
         listener.subscribe(CHANNEL, self._on_change, self._memberships.clear)
 
     def _on_change(self, payload: str) -> None:
@@ -68,8 +66,7 @@ class AssignmentCache:
     ) -> Membership:
         """Return the membership that `load` reads from Postgres, or in an outage the cached one.
 
-        A silent Postgres delays one call every five seconds, not each of them. `generation`: the member's own, if it sends
-        it. Raises what `load` raises, StorageUnavailable.
+        `generation`: the member's own, if it sends it. Raises what `load` raises, StorageUnavailable.
         """
         membership = await self.unless_away(load)
         return membership or await self._cached(name, member_id, generation)
@@ -86,20 +83,12 @@ class AssignmentCache:
 
     async def unless_away(self, load: Callable[[], Awaitable[T]]) -> T | None:
         """Return what `load` gets from Postgres, or None in an outage. Raises what `load` raises."""
-        loop = asyncio.get_running_loop()
-        if loop.time() < self._retry_s and self._listener.is_vouched:
-            return None
-        if self._retry_s:
-            self._retry_s = loop.time() + _RETRY_SECONDS  # other calls do not wait for this one
         try:
-            membership = await load()
+            return await load()
         except (StorageUnavailable, StorageBusy):
             if not self._listener.is_vouched:
                 raise
-            self._retry_s = loop.time() + _RETRY_SECONDS
             return None
-        self._retry_s = 0.0
-        return membership
 
     async def _cached(
         self, name: GroupName, member_id: MemberId, generation: int | None

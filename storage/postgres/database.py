@@ -39,6 +39,8 @@ _DRIVER = "postgresql+psycopg"
 _REPLY_SECONDS = limits.POSTGRES_REPLY_MS_MAX / limits.SECOND_MS
 _CANCEL_SECONDS = limits.POSTGRES_CANCEL_MS_MAX / limits.SECOND_MS
 
+_AWAY = "Postgres does not answer; try again."
+
 _REFUSAL_CLASSES = ("08", "40", "53", "57")
 """SQLSTATE classes: connection, rolled back by a conflict, out of resources, shut down or cancelled."""
 
@@ -60,6 +62,9 @@ class Database:
     before_catalog_change: Callable[[AsyncSession], Awaitable[None]] | None = None
     """Called at the end of a transaction that changes a definition or a credential."""
 
+    is_away: Callable[[], bool] = staticmethod(lambda: False)
+    """Returns whether an outage is known, in which one call in five seconds asks a silent Postgres."""
+
     def __init__(self, engine: AsyncEngine) -> None:
         self._engine = engine
         self._sessions = async_sessionmaker(engine, expire_on_commit=False)
@@ -70,6 +75,7 @@ class Database:
         self.timings = {"read": LatencyBuffer(), "write": LatencyBuffer()}
         """Durations of whole transactions, including the wait for a connection."""
         self.open_transactions = 0
+        self._retry_s = 0.0  # until then a silent Postgres is not asked again
 
     @property
     def in_use(self) -> int:
@@ -85,6 +91,26 @@ class Database:
         finally:
             self.open_transactions -= 1
             self.timings[op].observe(perf_counter() - began)
+
+    @contextmanager
+    def _unless_silent(self) -> Iterator[None]:
+        """Refuse a transaction at once if a silent Postgres was just asked.
+
+        One that refuses connections is asked by every call, so that a restart is noticed at once. Raises StorageUnavailable.
+        """
+        began_s = perf_counter()
+        if began_s < self._retry_s and self.is_away():
+            raise StorageUnavailable(_AWAY)
+        if self._retry_s:
+            self._retry_s = began_s + _REPLY_SECONDS  # other calls do not wait for this one
+        try:
+            yield
+        except Exception as error:
+            is_unanswered = isinstance(error, (StorageUnavailable, StorageBusy, OutcomeUnknown))
+            is_silent = is_unanswered and perf_counter() - began_s > _REPLY_SECONDS / 2
+            self._retry_s = perf_counter() + _REPLY_SECONDS if is_silent else 0.0
+            raise
+        self._retry_s = 0.0
 
     def reading(self) -> AbstractAsyncContextManager[AsyncSession]:
         """Open a session whose statements are transactions of their own, without BEGIN.
@@ -102,7 +128,7 @@ class Database:
 
     @asynccontextmanager
     async def _autocommit(self, op: str) -> AsyncGenerator[AsyncSession]:
-        with _translated(StorageUnavailable), self._timed(op):
+        with self._unless_silent(), _translated(StorageUnavailable), self._timed(op):
             async with self._autocommit_sessions() as session, asyncio.timeout(_REPLY_SECONDS):
                 yield session
 
@@ -122,7 +148,7 @@ class Database:
         happened, and `unknown` when the commit was not answered: a caller for whom doing it twice is
         harmless passes StorageUnavailable.
         """
-        with _translated(StorageUnavailable), self._timed("write"):
+        with self._unless_silent(), _translated(StorageUnavailable), self._timed("write"):
             async with self._sessions() as session:
                 async with asyncio.timeout(limit_ms / limits.SECOND_MS):
                     yield session

@@ -298,5 +298,57 @@ async def test_silent_postgres_is_given_up_without_the_waits_of_the_driver(
             await database.ping()
 
 
+async def test_known_silence_delays_one_call_and_not_the_others(
+    database_url, short_folder, monkeypatch
+):
+    monkeypatch.setattr("storage.postgres.database._REPLY_SECONDS", 0.5)
+    async with running_database_proxy(database_url, short_folder) as (url, faults):
+        settings = StorageSettings(redis_url="redis://unused", database_url=url)
+        async with open_database(settings) as database:
+            database.is_away = lambda: True
+            await database.ping()
+            faults.swallow_answers = True
+            with pytest.raises(StorageUnavailable, match="timed out"):
+                await database.ping()
+
+            async with asyncio.timeout(3):  # each would take half a second
+                for _ in range(50):
+                    with pytest.raises(StorageUnavailable):
+                        await database.ping()
+                    with pytest.raises(StorageUnavailable):
+                        await add_row(database)
+
+            faults.swallow_answers = False
+            await eventually(lambda: answers(database), True)
+            await asyncio.gather(*(database.ping() for _ in range(4)))
+
+
+async def test_postgres_that_refuses_connections_is_asked_by_every_call(database_url, short_folder):
+    async with running_database_proxy(database_url, short_folder) as (url, faults):
+        settings = StorageSettings(redis_url="redis://unused", database_url=url)
+        async with open_database(settings) as database:
+            database.is_away = lambda: True
+            faults.refuse = True
+            for _ in range(2):
+                with pytest.raises(StorageUnavailable):
+                    await database.ping()
+
+            faults.refuse = False
+            await database.ping()
+
+
+async def answers(database: Database) -> bool:
+    try:
+        await database.ping()
+    except StorageUnavailable:
+        return False
+    return True
+
+
+async def add_row(database: Database) -> None:
+    async with database.writing() as session:
+        await session.execute(ADD)
+
+
 async def _listens(listener: Listener) -> bool:
     return listener.listening
