@@ -6,7 +6,12 @@ from collections.abc import Callable, Mapping
 import attrs
 
 from storage.domain import limits
-from storage.domain.errors import ReplicaSetRefused, StorageUnavailable, ValidationFailed
+from storage.domain.errors import (
+    ReplicaSetRefused,
+    StorageBusy,
+    StorageUnavailable,
+    ValidationFailed,
+)
 from storage.domain.replication.replica_set import (
     MemberRole,
     MemberState,
@@ -39,10 +44,16 @@ class ReplicaSetEngine:
     _rows: ReplicaSetRows
     _members: StoreMembers
     _on_primary_change: Callable[[PrimaryChange], object] = lambda kind: None
+    _cached: ReplicaSet | None = attrs.field(default=None, init=False)
 
     async def status(self) -> ReplicaSetStatus:
-        """Return the replica set and the state of its members, as far as they answer."""
-        replica_set = await self._read()
+        """Return the replica set and the state of its members, as far as they answer.
+
+        While Postgres is away, the replica set is the one that this process read last.
+        """
+        return await self._observe(await self._read_or_cached())
+
+    async def _observe(self, replica_set: ReplicaSet) -> ReplicaSetStatus:
         facts, numeric = await asyncio.gather(
             self._members.observe(replica_set.members),
             self._members.numeric_addresses(replica_set.members),
@@ -74,7 +85,7 @@ class ReplicaSetEngine:
 
         Processes hold their writes back meanwhile, so that no caller sees it.
         """
-        status = await self.status()
+        status = await self._observe(await self._read())
         replica_set = _normal(status.replica_set)
         target = _switch_target(status, None if to is None else self._address(to))
         result = await switch_over(
@@ -143,7 +154,7 @@ class ReplicaSetEngine:
         A higher count begins with a new epoch, so that no process continues with the lower one. Processes hold their writes
         back meanwhile, as in a switch-over.
         """
-        status = await self.status()
+        status = await self._observe(await self._read())
         replica_set = _normal(status.replica_set)
         check_min_insync(count, len(replica_set.members))
         if count <= replica_set.min_insync_replicas:
@@ -202,7 +213,17 @@ class ReplicaSetEngine:
         replica_set = await self._rows.read()
         if replica_set is None:
             raise StorageUnavailable("The replica set was not created yet.")
+        self._cached = replica_set
         return replica_set
+
+    async def _read_or_cached(self) -> ReplicaSet:
+        """Return the replica set, while Postgres is away as it was read last."""
+        try:
+            return await self._read()
+        except (StorageUnavailable, StorageBusy):
+            if self._cached is None:
+                raise
+            return self._cached
 
     async def _promoted(self, result: TermResult, kind: PrimaryChange) -> ReplicaSet:
         if result.primary is not None:

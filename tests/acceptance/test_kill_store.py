@@ -7,9 +7,10 @@ import os
 import shutil
 import signal
 import statistics
+import subprocess
 import time
 from collections.abc import Awaitable, Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -34,6 +35,7 @@ SENDERS = 6
 SWITCH_OVERS, SWITCH_OVERS_MANY = 5, 20
 RESUME_S = 5.0  # two or three on a quiet machine
 STOPPED_S = 14.0  # longer than readiness tolerates
+REPLY_S = 5.0  # that a call waited for a Postgres which does not answer
 NO_SPARK = {"MILLSTREAM_SPARK": "off"}
 
 
@@ -130,6 +132,83 @@ async def test_page_of_replication_runs_and_switch_over_fails_no_call(tmp_path):
     assert "durability replicated: 3 of 3 stores in sync, 2 required" in printed
     assert '"duplicate":false' in printed
     assert "Primary 127.0.0.1:" in printed
+
+
+async def test_replicated_deployment_outlives_silent_postgres(tmp_path):
+    """Calls that need no Postgres are answered while it accepts connections and answers nothing."""
+    data = tmp_path / "data"
+    with deployed(
+        tmp_path / "log", "--data", str(data), "--replicas", "2", environment=NO_SPARK
+    ) as replicated:
+        async with client(replicated.url) as http:
+            for path, body in (
+                ("/streams/clicks", {}),
+                ("/groups/readers", {"stream": "clicks"}),
+                ("/queues/orders", {}),
+            ):
+                (await http.put(path, json=body)).raise_for_status()
+            await eventually(lambda: insync(http), STORES)
+            sent = [
+                (await http.post("/queues/orders/messages", json={"body": "first"})).status_code
+            ]
+            member = {"member": "a"}
+            token = (await http.get("/groups/readers/records", params=member)).json()["token"]
+            with suspended_postgres(data):
+                ready = httpx.URL(replicated.url).join("/readyz")
+                checks = await eventually_ready(http, ready)
+                for _ in range(3):
+                    answers = [
+                        await http.post("/queues/orders/messages", json={"body": "again"}),
+                        await http.post("/streams/clicks/records", json={"data": "again"}),
+                        await http.get("/groups/readers/records", params=member | {"token": token}),
+                    ]
+                    token = answers[-1].json()["token"]
+                    answers.append(await http.post("/groups/readers/commit", json={"token": token}))
+                    sent += [answer.status_code for answer in answers]
+                began = time.monotonic()
+                refused = [
+                    (await http.put("/streams/other", json={})).status_code for _ in range(20)
+                ]
+                took_s = time.monotonic() - began
+            await eventually(partial(is_created, http), True)
+
+    assert checks == {"redis": "ok", "postgres": "away, serving what is known", "migrations": "ok"}
+    assert set(sent) == {200, 201}
+    assert set(refused) == {503}
+    assert took_s < 20 * REPLY_S  # each waited
+
+
+async def eventually_ready(http: httpx.AsyncClient, ready: httpx.URL) -> dict[str, str]:
+    """Return the checks of /readyz once it is 200 in the outage."""
+    checks: dict[str, str] = {}
+
+    async def is_ready() -> bool:
+        answer = await http.get(ready)
+        checks.update(answer.json()["checks"])
+        return answer.is_success and checks.get("postgres") != "ok"
+
+    await eventually(is_ready, True, within_s=30)
+    checks.pop("storage", None)
+    return checks
+
+
+async def is_created(http: httpx.AsyncClient) -> bool:
+    return (await http.put("/streams/other", json={})).is_success
+
+
+@contextmanager
+def suspended_postgres(data: Path) -> Iterator[None]:
+    """Stop the processes of Postgres, as a machine that hangs."""
+    postmaster = int((data / "postgres" / "postmaster.pid").read_text().split()[0])
+    listed = subprocess.run(
+        ["ps", "-o", "pid=", "--ppid", str(postmaster)], check=True, capture_output=True, text=True
+    )
+    processes = [postmaster, *map(int, listed.stdout.split())]
+    with ExitStack() as stack:
+        for pid in processes:
+            os.kill(pid, signal.SIGSTOP)
+            stack.callback(os.kill, pid, signal.SIGCONT)
+        yield
 
 
 @pytest.mark.chaos

@@ -15,6 +15,7 @@ from storage.domain.replication.replica_set import (
     PrimaryChange,
 )
 from storage.hot_store.members import WriteOutcome
+from storage.postgres.repositories.replica_set import ReplicaSetRows
 from storage.redis.keys import STORE_KEY
 from storage.replication.dissolution import dissolve
 from tests.integration.replication.conftest import Deployment, until
@@ -39,6 +40,24 @@ async def test_status_names_roles_states_and_positions(deployment):
     assert status.insync_replicas == 2
     now_ms = SystemClock().now_ms()
     assert all(abs(one.time_ms - now_ms) < 10_000 for one in (primary, replica))
+
+
+async def test_status_in_outage_of_postgres_is_that_of_the_members(deployment, monkeypatch):
+    """The processes of a deployment were not ready while Postgres was away, and took no calls."""
+    row = await deployment.begin()
+    engine = deployment.engine
+    assert (await engine.status()).insync_replicas == 3
+
+    async def refuse(_rows: ReplicaSetRows) -> None:
+        raise StorageUnavailable
+
+    monkeypatch.setattr(ReplicaSetRows, "read", refuse)
+    deployment.at(deployment.addresses[2]).kill()
+    status = await engine.status()
+
+    assert (status.replica_set, status.insync_replicas) == (row, 2)
+    with pytest.raises(StorageUnavailable):
+        await engine.set_min_insync(3)
 
 
 async def test_confirmed_write_needs_enough_replicas(deployment, monkeypatch):
