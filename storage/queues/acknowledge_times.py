@@ -22,8 +22,8 @@ from storage.domain.log.address import LogAddress
 from storage.domain.names import LogId
 from storage.domain.queues.message import SETTLED, SettleAction, Settled
 from storage.domain.queues.queue import Queue
-from storage.hot_store.queue_consumers import QueueConsumerStore
-from storage.hot_store.queue_store import Verdict
+from storage.hot_store.queues.consumers import QueueConsumerStore
+from storage.hot_store.queues.store import Verdict
 from storage.log.queue_executor import address_of
 
 

@@ -30,7 +30,7 @@ from storage.domain.queues.consumer import (
     ReceiveCounts,
 )
 from storage.domain.queues.queue import Queue
-from storage.hot_store.queue_consumers import ConsumerSnapshot, QueueConsumerStore
+from storage.hot_store.queues.consumers import ConsumerSnapshot, QueueConsumerStore
 from storage.log.queue_executor import QueueExecutor, address_of
 
 _MINUTES = limits.CONSUMER_WINDOW_MS // limits.MINUTE_MS

@@ -3,7 +3,7 @@
 import attrs
 
 from storage.domain.clock import Clock
-from storage.hot_store.queue_contents import QueueContentStore
+from storage.hot_store.queues.contents import QueueContentStore
 from storage.log.queue_executor import QueueExecutor
 
 

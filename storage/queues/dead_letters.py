@@ -21,7 +21,7 @@ from storage.domain.queues.message import (
     offset_in,
 )
 from storage.domain.queues.queue import Queue
-from storage.hot_store.queue_contents import BrowsePage, DeadSelection
+from storage.hot_store.queues.contents import BrowsePage, DeadSelection
 from storage.queues.contents import QueueContents
 from storage.queues.message_filter import SelectsMessage, matching
 

@@ -50,8 +50,8 @@ from storage.domain.streams.stream import view_of
 from storage.domain.trace_context import OF_TRACES, without_context
 from storage.hot_store.errors import LogNotReady, LogProblem
 from storage.hot_store.log_store import LogStore, WatermarkStore
-from storage.hot_store.message_codec import encode_message
-from storage.hot_store.queue_store import (
+from storage.hot_store.queues.message_codec import encode_message
+from storage.hot_store.queues.store import (
     HotReceive,
     PartSent,
     QueueStateStore,

@@ -23,7 +23,7 @@ from storage.domain.queues.message import (
     NewMessage,
 )
 from storage.domain.queues.queue import Queue, QueueType
-from storage.hot_store.queue_contents import BrowsePage, RedelayCursor
+from storage.hot_store.queues.contents import BrowsePage, RedelayCursor
 from storage.queues.contents import QueueContents
 from storage.queues.dead_letters import QueueDeadLetters, find_message, offset_of
 from storage.queues.message_filter import SelectsMessage, matching

@@ -27,7 +27,7 @@ from storage.domain.errors import (
 from storage.domain.names import QueueName
 from storage.domain.queues.message import WhichDead
 from storage.domain.queues.moves import QUEUE_NOT_FOUND, Move, MoveState
-from storage.hot_store.transfers import TransferStore
+from storage.hot_store.queues.transfers import TransferStore
 from storage.log.queue_executor import QueueExecutor
 from storage.postgres.advisory_lock import try_advisory_lock
 from storage.postgres.database import Database

@@ -25,7 +25,7 @@ from storage.domain.queues.dead_letter_origin import DeadLetterOrigin
 from storage.domain.queues.message import message_id
 from storage.domain.queues.moves import MESSAGE_SOURCE_UNKNOWN, QUEUE_NOT_FOUND, Move
 from storage.domain.queues.queue import Queue, QueueType
-from storage.hot_store.transfers import Arriving, Moving, TransferStore
+from storage.hot_store.queues.transfers import Arriving, Moving, TransferStore
 from storage.log.outbox import PendingEntries, transfer
 from storage.log.provisioner import LogProvisioner
 from storage.log.queue_executor import QueueExecutor, address_of

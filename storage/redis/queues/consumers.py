@@ -9,7 +9,7 @@ from storage.domain.clock import ScriptTime
 from storage.domain.log.address import LogAddress
 from storage.domain.queues.consumer import ConsumerReport
 from storage.domain.queues.queue import Queue
-from storage.hot_store.queue_consumers import ConsumerSnapshot, QueueConsumerStore
+from storage.hot_store.queues.consumers import ConsumerSnapshot, QueueConsumerStore
 from storage.redis.keys import consumer_keys
 from storage.redis.queues.queue_scripts import QueueScripts
 from storage.redis.queues.script_args import queue_keys_of

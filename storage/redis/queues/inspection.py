@@ -20,7 +20,7 @@ from storage.domain.queues.message import (
 from storage.domain.queues.policies import ParkedGroup
 from storage.domain.queues.queue import Queue
 from storage.domain.trace_context import with_noted
-from storage.hot_store.queue_contents import (
+from storage.hot_store.queues.contents import (
     BrowsePage,
     DeadSelection,
     QueueContentStore,

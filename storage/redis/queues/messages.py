@@ -6,7 +6,7 @@ from storage.domain.clock import ScriptTime
 from storage.domain.limits import Limits
 from storage.domain.queues.message import Settled
 from storage.domain.queues.queue import Queue
-from storage.hot_store.queue_store import (
+from storage.hot_store.queues.store import (
     HotReceive,
     PartSent,
     QueueStore,

@@ -11,7 +11,7 @@ from storage.domain.log.record_batch import Record, decode_columns, decode_one
 from storage.domain.names import LogId
 from storage.domain.queues.message import ReceiptHandle, ReceivedMessage, message_id
 from storage.domain.queues.queue import Queue
-from storage.hot_store.queue_store import HotReceive, ReceivePart
+from storage.hot_store.queues.store import HotReceive, ReceivePart
 from storage.redis.queues.script_args import (
     QueueCoalescingKey,
     attempts_of,

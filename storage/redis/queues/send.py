@@ -18,7 +18,7 @@ from storage.domain.names import LogId
 from storage.domain.queues.message import SentMessage, message_id
 from storage.domain.queues.queue import Queue
 from storage.domain.streams.idempotence import PartialDuplicate
-from storage.hot_store.queue_store import PartSent, SendPart
+from storage.hot_store.queues.store import PartSent, SendPart
 from storage.redis.queues.script_args import (
     QueueCoalescingKey,
     fifo_arg,

@@ -19,7 +19,7 @@ from storage.domain.queues.message import (
     Settlement,
 )
 from storage.domain.queues.queue import Queue
-from storage.hot_store.queue_store import Verdict
+from storage.hot_store.queues.store import Verdict
 from storage.redis.queues.script_args import (
     QueueCoalescingKey,
     attempts_of,

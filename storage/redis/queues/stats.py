@@ -4,7 +4,7 @@ from storage.domain.clock import ScriptTime
 from storage.domain.errors import PurgeInProgress
 from storage.domain.limits import Limits
 from storage.domain.queues.queue import Queue, QueueStats
-from storage.hot_store.queue_store import QueueStateStore, SweepResult
+from storage.hot_store.queues.store import QueueStateStore, SweepResult
 from storage.redis.queues.queue_scripts import QueueScripts
 from storage.redis.queues.script_args import attempts_of, fifo_arg, history_arg
 from storage.redis.transport.command import Argument

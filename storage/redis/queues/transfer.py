@@ -14,7 +14,7 @@ from storage.domain import limits
 from storage.domain.clock import ScriptTime
 from storage.domain.log.record_batch import decode_one, encode_batch
 from storage.domain.queues.queue import Queue
-from storage.hot_store.transfers import Arriving, Moving, TransferStore
+from storage.hot_store.queues.transfers import Arriving, Moving, TransferStore
 from storage.redis.queues.queue_scripts import QueueScripts
 from storage.redis.queues.script_args import attempts_of, fifo_arg, view_arg
 from storage.redis.transport.client import Reply

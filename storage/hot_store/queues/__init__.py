@@ -1,0 +1,1 @@
+"""Verbs of queues in the hot store."""
