@@ -65,6 +65,8 @@ class Database:
     is_away: Callable[[], bool] = staticmethod(lambda: False)
     """Returns whether an outage is known, in which one call in five seconds asks a silent Postgres."""
 
+    _retry_s = 0.0  # until then a silent Postgres is not asked again
+
     def __init__(self, engine: AsyncEngine) -> None:
         self._engine = engine
         self._sessions = async_sessionmaker(engine, expire_on_commit=False)
@@ -75,7 +77,6 @@ class Database:
         self.timings = {"read": LatencyBuffer(), "write": LatencyBuffer()}
         """Durations of whole transactions, including the wait for a connection."""
         self.open_transactions = 0
-        self._retry_s = 0.0  # until then a silent Postgres is not asked again
 
     @property
     def in_use(self) -> int:
