@@ -21,7 +21,7 @@ from storage.settings import StorageSettings
 from tests.conditions import eventually
 from tests.replay_steps import SOURCE, TARGET, everything, replay_request
 from tests.replica_sets import free_ports
-from tests.spark.standalone_cluster import (
+from tests.spark.cluster.standalone_cluster import (
     StandaloneCluster,
     conf_of_executors,
     standalone_cluster,

@@ -16,7 +16,7 @@ from storage.embedded.processes import child_setup
 from tests.replica_sets import free_ports
 
 SPARK_HOME = Path(pyspark.__file__).parent
-ROOT = Path(__file__).parent.parent.parent
+ROOT = Path(__file__).parents[3]
 START_S = 60.0
 _MASTER = "org.apache.spark.deploy.master.Master"
 _WORKER = "org.apache.spark.deploy.worker.Worker"

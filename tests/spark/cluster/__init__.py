@@ -1,0 +1,1 @@
+"""Tests of jobs on a Spark cluster."""
