@@ -1,5 +1,6 @@
 """Sizes and durations of a run, and the existing rows of the design."""
 
+import os
 from dataclasses import dataclass
 
 from tests.bench.ratios import Bar, Row
@@ -324,6 +325,23 @@ REPLAY_SMALL = Row(
     reference="2 s",
     bar=Bar(1, at_most=True),
 )
+CORES = os.cpu_count() or 1
+EXECUTORS_CORES_MIN = 4  # of two executors, the stores and the driver
+_EXECUTORS_BAR = Bar(1.7) if CORES >= EXECUTORS_CORES_MIN else None
+EXECUTORS_ARCHIVE = Row(
+    name="executors-archive",
+    what="archive records of 256 B of 4 shards on a Spark cluster, with two executors of one core each",
+    unit="records/s",
+    reference="one executor",
+    bar=_EXECUTORS_BAR,
+)
+EXECUTORS_REPLAY = Row(
+    name="executors-replay",
+    what="replay archived records of 256 B of 4 shards on a Spark cluster, with two executors of one core each",
+    unit="records/s",
+    reference="one executor",
+    bar=_EXECUTORS_BAR,
+)
 READ_TIERED = Row(
     name="read-tiered",
     what="read 500 records of 256 B of one shard from the archive, one call behind the other, in MessagePack",
@@ -417,6 +435,8 @@ ROWS = (
     READ_TIERED,
     REPLAY,
     REPLAY_SMALL,
+    EXECUTORS_ARCHIVE,
+    EXECUTORS_REPLAY,
     REPLICATED_SEND,
     REPLICATED_LATENCY,
     REPLICATED_READ,

@@ -46,7 +46,7 @@ def measure(house: House, plan: Plan, wanted: Collection[Row]) -> list[Measured]
     archive.fill(COLD, plan.archived)
     with running_worker(house) as worker:
         archived = archive.copy(worker)
-        archive.let_go()
+        let_go(house, COLD, plan.archived)
         measured = [archived] if ARCHIVE in wanted else []
         if REPLAY in wanted:
             measured.append(archive.replay())
@@ -68,10 +68,7 @@ class Archive:
 
     def fill(self, name: str, records: int) -> None:
         """Create a stream of incompressible records."""
-        spec = {"archive": name == COLD, "hot_retention_seconds": 0, "hot_bytes_max": None}
-        call(self._house.api.port, "PUT", f"/v1/streams/{name}", spec)
-        path = f"/v1/streams/{name}/columns"
-        post_all(self._house.api.port, ((path, body, MSGPACK) for body in columns_of(records)))
+        fill(self._house, name, records, archive=name == COLD)
 
     def copy(self, worker: "subprocess.Popen[bytes]") -> Measured:
         """Archive everything; records per second of one processor."""
@@ -87,20 +84,7 @@ class Archive:
         self._archive(name)
 
     def _archive(self, name: str) -> None:
-        job = call(self._house.api.port, "POST", f"/v1/archives/{name}/flushes")["job"]
-        if failures := self._await(f"/v1/jobs/{job}")["progress"]["failures"]:
-            raise Unmeasurable(f"not all is archived: {failures}")
-
-    def _await(self, path: str) -> Any:
-        """Return the job or replay, once it is done."""
-        give_up_at = monotonic() + JOB_S_MAX
-        while True:
-            response = call(self._house.api.port, "GET", path)
-            if response["state"] == "done":
-                return response
-            if response["state"] == "failed" or monotonic() > give_up_at:
-                raise Unmeasurable(f"it did not end: {response}")
-            sleep(0.1)
+        archive_all(self._house.api.port, name)
 
     def _written_by_pyarrow(self) -> float:
         """Write the table of one file with pyarrow; records per second of one processor."""
@@ -116,20 +100,8 @@ class Archive:
             writer.write_table(table)
         return float(table.num_rows / (process_time() - begun))
 
-    def let_go(self) -> None:
-        """Trim archived records from the hot store."""
-        asyncio.run(self._let_go())
-
-    async def _let_go(self) -> None:
-        async with open_storage(self._house.storage) as storage:
-            while await storage.streams.trim(StreamName(COLD), _TRIM):
-                pass
-            [shard] = (await storage.archive_admin.show(StreamName(COLD))).shards
-        if shard.hot is None or shard.hot.start < self._plan.archived:
-            raise Unmeasurable("records stayed in the hot store")
-
     def replay(self) -> Measured:
-        """Replay archived records; uses the replay's own start and end times."""
+        """Replay archived records."""
         port = self._house.api.port
         call(port, "PUT", "/v1/streams/bench-again", {"shards": 4})
         request = {
@@ -137,10 +109,7 @@ class Archive:
             "target": {"stream": "bench-again"},
             "max_records": self._plan.replayed,
         }
-        replay = call(port, "POST", "/v1/replays", request)["id"]
-        self._await(f"/v1/replays/{replay}")
-        response = call(port, "GET", f"/v1/replays/{replay}")
-        seconds = (_moment(response["ended_at"]) - _moment(response["started_at"])).total_seconds()
+        response, seconds = replay_all(port, request)
         self._house.settle_store()
         entries = self._plan.replayed * self._plan.seconds
         reference = redis_benchmark(self._house.valkey_socket, entries, payloads.BODY_BYTES)
@@ -160,6 +129,60 @@ class Archive:
         words = ("GET", JSON, MSGPACK, "-", path, str(calls), str(payloads.RECORDS))
         load = wrk(self._house.api.port, "fixed.lua", *words, seconds=self._plan.seconds)
         return load.rate * payloads.RECORDS
+
+
+def fill(house: House, name: str, records: int, **spec: object) -> None:
+    """Create a stream of incompressible records, which stay in the hot store until they are trimmed."""
+    spec = {"hot_retention_seconds": 0, "hot_bytes_max": None} | spec
+    call(house.api.port, "PUT", f"/v1/streams/{name}", spec)
+    path = f"/v1/streams/{name}/columns"
+    post_all(house.api.port, ((path, body, MSGPACK) for body in columns_of(records)))
+
+
+def archive_all(port: int, name: str) -> float:
+    """Archive all of a stream; return the job's own duration, in seconds."""
+    job = call(port, "POST", f"/v1/archives/{name}/flushes")["job"]
+    response = _done(port, f"/v1/jobs/{job}")
+    if failures := response["progress"]["failures"]:
+        raise Unmeasurable(f"not all is archived: {failures}")
+    return _seconds(response)
+
+
+def replay_all(port: int, request: dict[str, object]) -> tuple[Any, float]:
+    """Run a replay; return its final state, and its own duration in seconds."""
+    replay = call(port, "POST", "/v1/replays", request)["id"]
+    response = _done(port, f"/v1/replays/{replay}")
+    return response, _seconds(response)
+
+
+def _done(port: int, path: str) -> Any:
+    """Return the job or replay, once it is done."""
+    give_up_at = monotonic() + JOB_S_MAX
+    while True:
+        response = call(port, "GET", path)
+        if response["state"] == "done":
+            return response
+        if response["state"] == "failed" or monotonic() > give_up_at:
+            raise Unmeasurable(f"it did not end: {response}")
+        sleep(0.1)
+
+
+def _seconds(ended: Any) -> float:
+    return (_moment(ended["ended_at"]) - _moment(ended["started_at"])).total_seconds()
+
+
+def let_go(house: House, name: str, records: int) -> None:
+    """Trim archived records from the hot store."""
+    asyncio.run(_let_go(house, StreamName(name), records))
+
+
+async def _let_go(house: House, name: StreamName, records: int) -> None:
+    async with open_storage(house.storage) as storage:
+        while await storage.streams.trim(name, _TRIM):
+            pass
+        shards = (await storage.archive_admin.show(name)).shards
+    if sum(shard.hot.start if shard.hot else 0 for shard in shards) < records:
+        raise Unmeasurable("records stayed in the hot store")
 
 
 def _moment(told: str) -> datetime:
@@ -182,9 +205,9 @@ def columns_of(records: int) -> Iterator[bytes]:
 
 
 @contextmanager
-def running_worker(house: House) -> "Generator[subprocess.Popen[bytes]]":
-    """Run a worker with one task slot of Spark, and end it."""
-    settings = house.settings.model_copy(update={"spark_master": "local[1]"})
+def running_worker(house: House, **spark: object) -> "Generator[subprocess.Popen[bytes]]":
+    """Run a worker with one task slot of Spark, or these settings, and end it."""
+    settings = house.settings.model_copy(update={"spark_master": "local[1]"} | spark)
     program = worker_program(settings, house.data / "metrics")
     with open_log(house.data / "logs" / "worker.log") as output:
         process = subprocess.Popen(
