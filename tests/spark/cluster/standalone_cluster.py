@@ -13,6 +13,7 @@ import pyspark
 
 from spark_worker.runtime.java import find_java
 from storage.embedded.processes import child_setup
+from tests.chaos.network import HERE, Network
 from tests.replica_sets import free_ports
 
 SPARK_HOME = Path(pyspark.__file__).parent
@@ -24,17 +25,24 @@ _EXECUTOR = b"CoarseGrainedExecutorBackend"
 
 
 class StandaloneCluster:
-    """A master and workers of one core each."""
+    """A master and workers of one core each.
 
-    def __init__(self, folder: Path, workers: int) -> None:
+    With a network each is a machine of it, `master`, `worker-0` and so on, and `hidden` is a folder whose files they do not have.
+    """
+
+    def __init__(
+        self, folder: Path, workers: int, network: Network | None = None, hidden: Path | None = None
+    ) -> None:
         self.folder = folder
+        self._network = network
+        self._hidden = hidden
         self._workers = [f"worker-{number}" for number in range(workers)]
         [self._port] = free_ports(1)
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
 
     @property
     def master_url(self) -> str:
-        return f"spark://127.0.0.1:{self._port}"
+        return f"spark://{self._address('master')}:{self._port}"
 
     def start_master(self) -> None:
         """Start the master, at the same address each time."""
@@ -85,6 +93,16 @@ class StandaloneCluster:
     def log(self, name: str) -> Path:
         return self.folder / f"{name}.log"
 
+    def _address(self, name: str) -> str:
+        return self._network.machine(name).address if self._network else "127.0.0.1"
+
+    def _launcher(self, name: str) -> list[str]:
+        """Return the words before a command that runs it on its machine."""
+        if self._network is None:
+            return []
+        launcher = self._network.machine(name).launcher
+        return launcher if self._hidden is None else [*launcher, *hiding(self._hidden)]
+
     def _start(self, name: str, program: str, *words: str) -> None:
         java = find_java()
         environment = {
@@ -94,8 +112,9 @@ class StandaloneCluster:
             "SPARK_SCALA_VERSION": "2.13",
             "JAVA_HOME": str(java.home),
         }
-        command: list[str | Path] = [java.binary, "-Xmx128m", "-cp", f"{SPARK_HOME}/jars/*"]
-        command += [program, "--host", "127.0.0.1", "--webui-port", str(free_ports(1)[0]), *words]
+        command: list[str | Path] = [*self._launcher(name), java.binary, "-Xmx128m"]
+        command += ["-cp", f"{SPARK_HOME}/jars/*", program, "--host", self._address(name)]
+        command += ["--webui-port", str(free_ports(1)[0]), *words]
         with self.log(name).open("wb") as log:
             self._processes[name] = subprocess.Popen(
                 command,
@@ -115,9 +134,11 @@ class StandaloneCluster:
 
 
 @contextmanager
-def standalone_cluster(folder: Path, workers: int = 2) -> Iterator[StandaloneCluster]:
+def standalone_cluster(
+    folder: Path, workers: int = 2, network: Network | None = None, hidden: Path | None = None
+) -> Iterator[StandaloneCluster]:
     """Run a cluster for the length of the block."""
-    cluster = StandaloneCluster(folder, workers)
+    cluster = StandaloneCluster(folder, workers, network, hidden)
     try:
         cluster.restore()
         yield cluster
@@ -125,10 +146,17 @@ def standalone_cluster(folder: Path, workers: int = 2) -> Iterator[StandaloneClu
         cluster.close()
 
 
-def conf_of_executors(python: str = sys.executable) -> dict[str, str]:
+def hiding(folder: Path) -> list[str]:
+    """Return the words before a command that runs it with an empty folder in the place of this one."""
+    return ["unshare", "--mount", "sh", "-c", 'mount -t tmpfs none "$0" && exec "$@"', str(folder)]
+
+
+def conf_of_executors(
+    python: str = sys.executable, network: Network | None = None
+) -> dict[str, str]:
     """Return options with which executors run this checkout's tasks."""
     return {
-        "spark.driver.host": "127.0.0.1",
+        "spark.driver.host": network.machine(HERE).address if network else "127.0.0.1",
         "spark.executor.memory": "512m",
         "spark.executorEnv.PYTHONPATH": str(ROOT),
         "spark.pyspark.python": python,

@@ -31,7 +31,7 @@ from tests.spark.workers import ON_SPARK, worker_process
 
 pytestmark = pytest.mark.parametrize("redis_url", ["plain"], indirect=True)
 
-RECORDS = 12_000
+RECORDS, MILLION = 12_000, 1_000_000
 INTERPRETER = os.path.realpath(sys.executable)
 
 
@@ -50,13 +50,26 @@ def cluster(running_cluster: StandaloneCluster) -> StandaloneCluster:
 
 @pytest.fixture
 async def records(storage) -> list[bytes]:
+    return await append_numbers(storage, RECORDS)
+
+
+async def append_numbers(storage, count: int, **spec) -> list[bytes]:
+    """Create `source` and `target`, and append numbers to the former, with their last digit as key."""
     for name in (SOURCE, TARGET):
-        await storage.catalog.put_stream(name, StreamSpec(shards=4))
-    bodies = [b"%d" % number for number in range(RECORDS)]
-    for first in range(0, RECORDS, 1_000):
+        await storage.catalog.put_stream(name, StreamSpec(shards=4, **spec))
+    bodies = [b"%d" % number for number in range(count)]
+    for first in range(0, count, 1_000):
         batch = [Record(body, f"key {body[-1]}") for body in bodies[first : first + 1_000]]
         await storage.streams.append(SOURCE, batch)
     return bodies
+
+
+async def trim_archived(storage, count: int) -> None:
+    """Leave the records of `source` to the archive, from which a replay then reads."""
+    while await storage.streams.trim(SOURCE, count):
+        pass
+    shards = (await storage.archive_admin.show(SOURCE)).shards
+    assert sum(shard.hot.start for shard in shards) == count
 
 
 def settings_on(
@@ -168,6 +181,26 @@ async def test_loss_in_the_middle_leaves_archive_and_target_exact(
 
 async def _some_are_sent(storage) -> bool:
     return bool(await everything(storage))
+
+
+@pytest.mark.chaos
+async def test_replay_of_a_million_records_is_exact(storage, stores, cluster, ended, tmp_path):
+    records = await append_numbers(storage, MILLION, hot_retention_ms=0)
+
+    with worker_process(settings_on(cluster, stores, tmp_path), tmp_path / "log", "real", ON_SPARK):
+        flushed = await ended((await storage.archive_admin.flush(SOURCE)).job_id)
+        await trim_archived(storage, MILLION)
+        replay = await storage.replays.submit("default", replay_request())
+        replayed = await ended(replay.job.job_id, within_s=300)
+        executors = len(cluster.executors())
+
+    assert [flushed.state, replayed.state] == [JobState.DONE, JobState.DONE], replayed
+    assert executors == 2
+    target = [one.record for one in await everything(storage)]
+    assert sorted(record.data for record in target) == sorted(records)
+    for key in {record.key for record in target}:
+        numbers = [int(record.data) for record in target if record.key == key]
+        assert numbers == sorted(numbers), key
 
 
 async def test_jobs_wait_with_the_reason_until_executors_can_run_them(
