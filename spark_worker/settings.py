@@ -106,6 +106,11 @@ class TaskSettings:
         return StorageSettings.model_validate_json(self._encoded)
 
 
+def container_environment() -> Mapping[str, str]:
+    """Return the variables with which Spark's driver starts an executor in a container."""
+    return dict(os.environ)
+
+
 @cache
 def armed_fault() -> str:
     """Return the fault that a failure test arms, or '': see `storage.domain.fault_points`."""
