@@ -11,6 +11,7 @@ RENDERED = Path(__file__).parent / "rendered"
 VALUES = {
     "defaults": None,
     "everything": Path(__file__).with_name("everything.yaml"),
+    "executors": Path(__file__).with_name("executors.yaml"),
     "stores": Path(__file__).with_name("stores.yaml"),
 }
 KUBERNETES = "1.34.0"

@@ -19,6 +19,7 @@ from jsonschema import Draft7Validator
 
 from api.cli.main import app
 from api.config.settings import Settings
+from spark_worker.runtime.spark_options import read_conf_file
 from tests.unit.helm.rendering import CHART, RENDERED, VALUES, digest_of, render
 
 COMMANDS = app.commands
@@ -29,6 +30,10 @@ OF_OTHERS = {"ServiceMonitor"}
 COMPOSE = CHART.parents[1] / "compose.replicated.yaml"
 PROCESSES = {"Deployment", "Job"}
 OURS = {"api", "sweeper", "deliverer", "worker", "migrate"}
+
+RELEASE = {"app.kubernetes.io/name": "millstream", "app.kubernetes.io/instance": "mill"}
+OF_EXECUTORS = {"POD_NAME", "POD_IP"}
+"""Variables that options of Spark name."""
 
 each_case = pytest.mark.parametrize("case", VALUES)
 
@@ -98,6 +103,8 @@ def test_values_match_schema_and_typing_errors_do_not():
         {"stores": {"enabled": True, "count": 4}},
         {"networkPolicy": {"enabled": True, "from": [{"podSelectors": {}}]}},
         {"networkPolicy": {"enabled": True, "executors": [{}]}},
+        {"worker": {"replicas": 1, "executors": {"conf": {"master": "local"}}}},
+        {"worker": {"replicas": 1, "executors": {"memory": "1Gi"}}},
         {"api": {"replicas": 1, "workers": 1, "autoscaling": {"metrics": ["cpu"]}}},
     ):
         assert list(values.iter_errors(DEFAULTS | wrong)) != [], wrong
@@ -126,7 +133,8 @@ def test_schema_covers_all_values():
 def test_pods_run_existing_commands_as_non_root(case):
     actual_pods = pods(case)
 
-    assert set(actual_pods) == OURS - (set() if case == "everything" else {"worker"})
+    has_archive = case in ("everything", "executors")
+    assert set(actual_pods) == OURS - (set() if has_archive else {"worker"})
     for process, pod in actual_pods.items():
         [container] = pod["containers"]
         command, *options = container["args"]
@@ -142,7 +150,7 @@ def test_pods_set_only_existing_settings(case):
     for pod in pods(case).values():
         names = {one["name"] for one in pod["containers"][0]["env"]}
 
-        assert names <= known | {"REDIS_URL", "DATABASE_URL", "STORE_PASSWORD"}
+        assert names <= known | {"REDIS_URL", "DATABASE_URL", "STORE_PASSWORD", *OF_EXECUTORS}
         assert {"REDIS_URL", "DATABASE_URL", "MILLSTREAM_ARCHIVE_URL"} <= names
 
 
@@ -187,7 +195,7 @@ def test_selectors_match_the_intended_pods(case):
                 pass
 
 
-@pytest.mark.parametrize("case", ["everything", "stores"])
+@pytest.mark.parametrize("case", ["everything", "stores", "executors"])
 def test_network_policies_admit_only_intended_peers(case):
     policies = {
         one["metadata"]["name"].removeprefix("mill-millstream-"): one["spec"]
@@ -200,27 +208,41 @@ def test_network_policies_admit_only_intended_peers(case):
     }
     admitted = {name: spec["ingress"] for name, spec in policies.items() if spec["ingress"]}
     values = yaml.safe_load((VALUES[case] or CHART).read_text())["networkPolicy"]
-    release = {"app.kubernetes.io/name": "millstream", "app.kubernetes.io/instance": "mill"}
 
     assert {spec["policyTypes"][0] for spec in policies.values()} == {"Ingress"}
     assert set(pods(case)) <= set(selected.values())
     assert selected.pop("stores", "store") == "store"
+    of_executors = _admission([7078, 7079], "executor")
+    of_release = [{"podSelector": {"matchLabels": RELEASE}}]
     assert all(name == component for name, component in selected.items())
     if case == "everything":
         assert admitted == {
             "api": [{"ports": [{"port": "http"}], "from": values["from"]}],
-            "worker": [{"from": values["executors"]}],
+            "worker": [of_executors, {"from": values["executors"]}],
+            "executor": [_admission([7079], "worker", "executor")],
+        }
+    elif case == "executors":
+        assert admitted == {
+            "api": [{"ports": [{"port": "http"}]}],
+            "worker": [of_executors],
+            "executor": [_admission([7079], "worker", "executor")],
         }
     else:
         assert admitted == {
             "api": [{"ports": [{"port": "http"}]}],
-            "stores": [
-                {
-                    "ports": [{"port": "redis"}],
-                    "from": [{"podSelector": {"matchLabels": release}}],
-                }
-            ],
+            "stores": [{"ports": [{"port": "redis"}], "from": of_release}],
         }
+
+
+def _admission(ports: list[int], *components: str) -> dict[str, Any]:
+    """Return the rule that admits pods of the release to these ports."""
+    return {
+        "ports": [{"port": port} for port in ports],
+        "from": [
+            {"podSelector": {"matchLabels": RELEASE | {"app.kubernetes.io/component": component}}}
+            for component in components
+        ],
+    }
 
 
 @each_case
@@ -264,3 +286,80 @@ def test_replicated_store_has_settings_of_compose():
         word for word in compose if not word.startswith(own)
     }
     assert container["readinessProbe"]["exec"]["command"] == ["valkey-cli", "ping"]
+
+
+@pytest.mark.parametrize("case", ["executors", "everything"])
+def test_executor_template_is_as_confined_as_the_other_pods(case):
+    """Spark adds the image, resources and its own labels; the rest of the pod is the template's."""
+    template = executor_template(case)
+    pod, [container] = template["spec"], template["spec"]["containers"]
+    worker = pods(case)["worker"]
+    [of_worker] = worker["containers"]
+
+    for version in VERSIONS:
+        complete = container | {"image": "some"}
+        spec = pod | {"containers": [complete]}
+        kubernetes_validate.validate(template | {"spec": spec}, version, strict=True)
+    assert pod["securityContext"] == worker["securityContext"]
+    assert container["securityContext"] == of_worker["securityContext"]
+    assert pod["automountServiceAccountToken"] is False
+    assert pod["serviceAccountName"] == pods(case)["api"]["serviceAccountName"]
+    assert template["metadata"]["labels"].items() >= RELEASE.items()
+
+
+def executor_template(case: str = "executors") -> dict[str, Any]:
+    template: dict[str, Any] = yaml.safe_load(spark_files(case)["executor.yaml"])
+    return template
+
+
+def spark_files(case: str = "executors") -> dict[str, str]:
+    """Files of the worker's Spark by name."""
+    files: dict[str, str]
+    [files] = [one["data"] for one in resources(case) if one["kind"] == "ConfigMap"]
+    return files
+
+
+def test_only_the_worker_has_an_account_that_may_create_pods():
+    [role] = [one for one in resources("executors") if one["kind"] == "Role"]
+    [binding] = [one for one in resources("executors") if one["kind"] == "RoleBinding"]
+    [subject] = binding["subjects"]
+    of_pods = pods("executors")
+
+    assert {one for rule in role["rules"] for one in rule["resources"]} == {"pods"}
+    assert binding["roleRef"]["name"] == role["metadata"]["name"]
+    assert of_pods.pop("worker")["serviceAccountName"] == subject["name"]
+    assert all(
+        pod.get("serviceAccountName") != subject["name"] and not pod["automountServiceAccountToken"]
+        for pod in of_pods.values()
+    )
+
+
+def test_worker_accepts_options_of_the_chart_and_mounts_them(tmp_path):
+    files, worker = spark_files(), pods("executors")["worker"]
+    [container] = worker["containers"]
+    [mount] = [one for one in container["volumeMounts"] if one["name"] == "spark"]
+    environment = {one["name"]: one.get("value") for one in container["env"]}
+    conf = tmp_path / "spark.conf"
+    conf.write_text(files["spark.conf"])
+
+    options = read_conf_file(conf)
+
+    assert environment["MILLSTREAM_SPARK_CONF_FILE"] == f"{mount['mountPath']}/spark.conf"
+    assert environment["MILLSTREAM_SPARK_MASTER"].startswith("k8s://")
+    template = options["spark.kubernetes.executor.podTemplateFile"]
+    assert template == f"{mount['mountPath']}/executor.yaml"
+    assert options["spark.kubernetes.container.image"] == container["image"]
+    assert options["spark.authenticate"] == "true"
+
+
+def test_executors_mount_the_claim_of_a_directory_archive():
+    """The worker refuses a directory with a cluster unless it is told that executors have it."""
+    [worker] = pods("everything")["worker"]["containers"]
+    template = executor_template("everything")["spec"]
+    environment = {one["name"]: one.get("value") for one in worker["env"]}
+
+    assert environment["MILLSTREAM_ARCHIVE_SHARED"] == "true"
+    assert {"name": "archive", "mountPath": "/archive"} in template["containers"][0]["volumeMounts"]
+    assert [one for one in template["volumes"] if one["name"] == "archive"] == [
+        {"name": "archive", "persistentVolumeClaim": {"claimName": "archive"}}
+    ]

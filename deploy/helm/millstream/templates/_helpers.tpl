@@ -28,6 +28,15 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- if .Values.tls.secretName -}}HTTPS{{- else -}}HTTP{{- end -}}
 {{- end -}}
 
+{{- define "millstream.imageTag" -}}
+{{- default .Chart.AppVersion .Values.image.tag -}}
+{{- end -}}
+
+{{/* Set where workers have executors in pods. */}}
+{{- define "millstream.executors" -}}
+{{- if and .Values.worker.executors.enabled (ne .Values.archive.url "off") -}}true{{- end -}}
+{{- end -}}
+
 {{/* What every process is told. */}}
 {{- define "millstream.environment" -}}
 {{- if .Values.stores.enabled }}
@@ -83,8 +92,13 @@ metadata:
     {{- toYaml . | nindent 4 }}
   {{- end }}
 spec:
+  {{- if and (eq $process "worker") (include "millstream.executors" $root) }}
+  serviceAccountName: {{ include "millstream.fullname" $root }}-worker
+  automountServiceAccountToken: true
+  {{- else }}
   serviceAccountName: {{ include "millstream.fullname" $root }}
   automountServiceAccountToken: false
+  {{- end }}
   enableServiceLinks: false  # a Service named millstream would say MILLSTREAM_PORT=tcp://…
   terminationGracePeriodSeconds: {{ index . 4 }}
   {{- with $root.Values.image.pullSecrets }}
@@ -109,12 +123,27 @@ spec:
     {{- end }}
   containers:
     - name: {{ $process }}
-      image: {{ printf "%s:%s" (ternary $root.Values.image.workerRepository $root.Values.image.repository (eq $process "worker")) (default $root.Chart.AppVersion $root.Values.image.tag) | quote }}
+      image: {{ printf "%s:%s" (ternary $root.Values.image.workerRepository $root.Values.image.repository (eq $process "worker")) (include "millstream.imageTag" $root) | quote }}
       imagePullPolicy: {{ $root.Values.image.pullPolicy }}
       args:
         {{- toYaml (index . 2) | nindent 8 }}
       env:
         {{- include "millstream.environment" $root | nindent 8 }}
+        {{- if and (eq $process "worker") (include "millstream.executors" $root) }}
+        - name: MILLSTREAM_SPARK_MASTER
+          value: k8s://https://kubernetes.default.svc
+        - name: MILLSTREAM_SPARK_CONF_FILE
+          value: /etc/millstream/spark/spark.conf
+        {{- if hasPrefix "file://" $root.Values.archive.url }}
+        - name: MILLSTREAM_ARCHIVE_SHARED
+          value: "true"
+        {{- end }}
+        # Spark puts them into its options.
+        - name: POD_NAME
+          valueFrom: {fieldRef: {fieldPath: metadata.name}}
+        - name: POD_IP
+          valueFrom: {fieldRef: {fieldPath: status.podIP}}
+        {{- end }}
       securityContext:
         allowPrivilegeEscalation: false
         readOnlyRootFilesystem: true
@@ -144,6 +173,9 @@ spec:
       volumeMounts:
         - {name: tmp, mountPath: /tmp}
         - {name: home, mountPath: /home/millstream}
+        {{- if and (eq $process "worker") (include "millstream.executors" $root) }}
+        - {name: spark, mountPath: /etc/millstream/spark, readOnly: true}
+        {{- end }}
         {{- if $root.Values.archive.existingClaim }}
         - {name: archive, mountPath: /archive}
         {{- end }}
@@ -153,6 +185,10 @@ spec:
   volumes:
     - {name: tmp, emptyDir: {}}
     - {name: home, emptyDir: {}}
+    {{- if and (eq $process "worker") (include "millstream.executors" $root) }}
+    - name: spark
+      configMap: {name: {{ include "millstream.fullname" $root }}-spark}
+    {{- end }}
     {{- if $root.Values.archive.existingClaim }}
     - name: archive
       persistentVolumeClaim: {claimName: {{ $root.Values.archive.existingClaim }}}
