@@ -146,7 +146,7 @@ def compared(row: Row, rounds: list[tuple[Run, Run]]) -> Measured:
     notes = [
         f"with one executor {_note(ones)}",
         f"with two {_note(twos)}",
-        f"{most:.2f} is the most that cores for all processes would give",
+        f"by this time alone two would be {most:.2f} times as fast, with a core for every process",
     ]
     if row.bar is None:
         notes.append(
