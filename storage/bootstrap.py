@@ -37,6 +37,7 @@ from storage.groups.engine import Groups
 from storage.hot_store.wakeups import Wakeups
 from storage.hot_store_bootstrap import open_hot_store
 from storage.jobs import Jobs
+from storage.log.gap_reasons import GapReasons
 from storage.log.provisioner import LogProvisioner
 from storage.log.queue_executor import QueueExecutor
 from storage.log.stream_executor import StreamExecutor
@@ -221,8 +222,11 @@ async def open_storage(
         pipeline = Pipeline(nodes, limits, epoch.check)
         stack.push_async_callback(pipeline.close)
         logs = RedisLogStore(pipeline, limits)
-        provisioner = LogProvisioner(logs, epoch, Reservations(database), clock, limits)
+        reservations = Reservations(database)
+        provisioner = LogProvisioner(logs, epoch, reservations, clock, limits)
         stack.push_async_callback(provisioner.close)
+        gap_reasons = GapReasons(reservations)
+        stack.push_async_callback(gap_reasons.close)
         write_tombstones = _tombstone_writer(logs)
         witness = CatalogWitness(store, database)
         database.before_catalog_change = witness.raise_version
@@ -309,6 +313,7 @@ async def open_storage(
             wakeups=wakeups,
             clock=clock,
             archive=tiered,
+            gap_reasons=gap_reasons,
         )
         appender = Appender(
             hot=logs,
@@ -392,7 +397,7 @@ async def open_storage(
             clock=clock,
         )
         windows = WindowResolver(record_reader, groups, catalog)
-        arrow_reader = ArrowReader(RedisRangeReader(pipeline), stream_executor, tiered)
+        arrow_reader = ArrowReader(RedisRangeReader(pipeline), stream_executor, tiered, gap_reasons)
         replays = Replays(
             windows=windows,
             planning=ReplayPlanner(record_reader, windows, rows),

@@ -56,7 +56,9 @@ async def open_hot_store(
     if not settings.has_replica_set:
         only = open_nodes(settings.redis_url)
         only_servers = RedisServers(only)
-        yield HotStore(only, only_servers, StoreEpoch(only_servers, StoreIdentities(database)))
+        is_replicated = settings.durability == "replicated"
+        epoch = StoreEpoch(only_servers, StoreIdentities(database), is_replicated=is_replicated)
+        yield HotStore(only, only_servers, epoch)
         return
     async with AsyncExitStack() as stack:
         connections = limits.REPLICATION_CONNECTIONS + 1  # of which one is for a listener
@@ -65,8 +67,10 @@ async def open_hot_store(
         rows = ReplicaSetRows(database)
         nodes = ReplicaSetNodes(settings.redis_url)
         servers = RedisServers(nodes)
-        epoch = ReplicaSetEpoch(nodes, servers, rows.read)
-        listener.subscribe(REPLICA_SET_CHANNEL, lambda _: epoch.changed(), epoch.changed)
+        members_epoch = ReplicaSetEpoch(nodes, servers, rows.read)
+        listener.subscribe(
+            REPLICA_SET_CHANNEL, lambda _: members_epoch.changed(), members_epoch.changed
+        )
         members = RedisMembers(settings.redis_url)
         stack.push_async_callback(members.close)
         controller = ReplicationController(
@@ -81,7 +85,7 @@ async def open_hot_store(
         )
         await stack.enter_async_context(in_background(controller.run(), "replication-controller"))
         engine = ReplicaSetEngine(rows, members, on_primary_change)
-        yield HotStore(nodes, servers, epoch, engine)
+        yield HotStore(nodes, servers, members_epoch, engine)
 
 
 async def leave_replica_set(settings: StorageSettings, remaining: str) -> None:

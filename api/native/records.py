@@ -247,7 +247,8 @@ class AppendedRecords(msgspec.Struct):
 class GapOut(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Offsets [first, next) that cannot be read.
 
-    `reason`: 'expired' by retention, or a 'hole' that was never filled.
+    `reason`: 'expired' by retention; 'failover', without a record that was acknowledged; or a 'hole', whose records, if there
+    were any, are lost.
     """
 
     shard: int | UnsetType = UNSET

@@ -35,7 +35,8 @@ _encode = msgspec.json.Encoder().encode
 class GapNotice(msgspec.Struct, frozen=True):
     """Offsets [first, next) of a shard that cannot be read.
 
-    `reason`: 'expired' by retention, or a 'hole' that was never filled.
+    `reason`: 'expired' by retention; 'failover', without a record that was acknowledged; or a 'hole', whose records, if there
+    were any, are lost.
     """
 
     shard: int

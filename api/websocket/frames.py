@@ -343,7 +343,8 @@ class Records(ServerFrameBase, tag="records"):
 class Gap(ServerFrameBase, tag="gap"):
     """Offsets [first, next) that this subscription will not receive.
 
-    `reason`: 'expired' by retention, or a 'hole' that was never filled.
+    `reason`: 'expired' by retention; 'failover', without a record that was acknowledged; or a 'hole', whose records, if there
+    were any, are lost.
     """
 
     sub: str

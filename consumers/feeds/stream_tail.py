@@ -19,7 +19,7 @@ from storage.domain import limits
 from storage.domain.errors import ShardNotFound
 from storage.domain.names import LogId, StreamName
 from storage.domain.streams.lineage import FULLY_READ, expired_positions, read_frontier
-from storage.domain.streams.stream import Gap, ShardRead
+from storage.domain.streams.stream import Gap, GapReason, ShardRead
 
 TO_ITS_END = limits.OFFSET_MAX + 1
 """Up to the end of a closed shard."""
@@ -261,5 +261,5 @@ class Tail:
 
 def _expired_chunk(shard: int, offset: int) -> Chunk:
     """Return the chunk that reports an expired shard: how much was left is unknown."""
-    read = ShardRead(shard, (), offset, offset, offset, 0, Gap(offset, offset, "expired"))
+    read = ShardRead(shard, (), offset, offset, offset, 0, Gap(offset, offset, GapReason.EXPIRED))
     return Block(offset, read, {}).chunk(offset, offset)

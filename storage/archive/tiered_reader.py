@@ -26,7 +26,7 @@ from msgspec.structs import replace
 from storage.archive.manifest_cache import ManifestCache
 from storage.archive.scanner import RowGroupScanner
 from storage.domain.archive import ShardKey, unexplained
-from storage.domain.streams.stream import Shard, Stream, Tier
+from storage.domain.streams.stream import GapReason, Shard, Stream, Tier
 from storage.hot_store.log_store import HotRead, ReadRequest
 from storage.parquet.cache import ArchiveCache
 from storage.postgres.repositories.archive_manifest import ArchiveRows
@@ -44,7 +44,7 @@ class TierRead(HotRead, frozen=True):
 
     end: int
     tier: Tier = Tier.HOT
-    reason: str = "hole"
+    reason: GapReason = GapReason.HOLE
 
 
 def as_hot(hot_read: HotRead) -> TierRead:
@@ -81,7 +81,7 @@ class Archived(msgspec.Struct, frozen=True):
     start_at: int
     parts: "Sequence[RowGroupSlice]"
     end: int
-    reason: str = "hole"
+    reason: GapReason = GapReason.HOLE
 
 
 class TierDecision(msgspec.Struct, frozen=True):
@@ -230,15 +230,15 @@ class TieredReader:
     ) -> "Sequence[RowGroupSlice]":
         return await self._following.parts(key, offset, request.records_max, request.bytes_max)
 
-    async def _reason(self, stream: Stream, shard: Shard, first: int, edge: int) -> str:
+    async def _reason(self, stream: Stream, shard: Shard, first: int, edge: int) -> GapReason:
         """Return why no tier has these offsets.
 
         Either no record ever had them, or they were lost before they were archived.
         """
         if stream.is_view:
-            return "hole"  # a queue's log has offsets that its view never showed
+            return GapReason.HOLE  # a queue's log has offsets that its view never showed
         holes = (await self._rows.holes([shard.log_id])).get(shard.log_id, [])
-        return "expired" if unexplained([(first, edge)], holes) else "hole"
+        return GapReason.EXPIRED if unexplained([(first, edge)], holes) else GapReason.HOLE
 
     # Extents
 

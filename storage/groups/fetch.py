@@ -11,7 +11,7 @@ from storage.domain.errors import OffsetOutOfRange, ValidationFailed
 from storage.domain.groups.assignment import Link, MemberId, eligible
 from storage.domain.groups.group import Commit, Fetched, Group, GroupKind, MemberShard, Membership
 from storage.domain.names import GroupName
-from storage.domain.streams.stream import Gap, ShardRead
+from storage.domain.streams.stream import Gap, GapReason, ShardRead
 from storage.groups.assignment_cache import AssignmentCache
 from storage.groups.membership import GroupMembership
 from storage.groups.offsets import OffsetCommitter
@@ -240,7 +240,7 @@ def _member_shard(shard: int, state: GroupShard | None) -> MemberShard:
 
 
 def _expired_read(shard: int, offset: int) -> ShardRead:
-    return ShardRead(shard, (), offset, offset, offset, 0, Gap(offset, offset, "expired"))
+    return ShardRead(shard, (), offset, offset, offset, 0, Gap(offset, offset, GapReason.EXPIRED))
 
 
 def _fetched(

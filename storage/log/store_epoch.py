@@ -2,7 +2,7 @@
 
 import asyncio
 
-from storage.domain.log.store_epoch import StoreIdentity, needs_new_epoch
+from storage.domain.log.store_epoch import StoreIdentity, lossless_since, needs_new_epoch
 from storage.hot_store.servers import HotServers
 from storage.postgres.repositories.offset_reservations import (
     StoreIdentities,
@@ -12,12 +12,15 @@ from storage.postgres.repositories.offset_reservations import (
 class StoreEpoch:
     """The fencing epoch sent with this process's appends.
 
-    It is decided in Postgres whenever the store was away.
+    It is decided in Postgres whenever the store was away. `is_replicated`: by the engine, before it acknowledges.
     """
 
-    def __init__(self, store: HotServers, identities: StoreIdentities) -> None:
+    def __init__(
+        self, store: HotServers, identities: StoreIdentities, *, is_replicated: bool = False
+    ) -> None:
         self._store = store
         self._identities = identities
+        self._is_replicated = is_replicated
         self._run_id = ""
         self._deciding = asyncio.Lock()
         self.current = 0
@@ -51,5 +54,6 @@ class StoreEpoch:
                 epoch = max(remembered.epoch, facts.epoch) + 1
                 await self._store.write_epoch(epoch, max(remembered.beacon, facts.beacon))
             beacon = max(remembered.beacon, facts.beacon)
-            await decision.remember(StoreIdentity(epoch, facts.replid, beacon))
+            since = lossless_since(remembered, facts, epoch, is_replicated=self._is_replicated)
+            await decision.remember(StoreIdentity(epoch, facts.replid, beacon, since))
         self.current = epoch

@@ -72,7 +72,8 @@ update logs l
 -- After lock_logs, which every writer of a log's holes holds.
 delete from log_holes h
  using unnest(cast(:log_ids as text[]), cast(:firsts as bigint[])) as o(log_id, first)
- where h.log_id = o.log_id and h.next > o.first;
+ where h.log_id = o.log_id and h.next > o.first
+returning h.log_id, h.reason;
 
 
 -- name: raise_ceilings
@@ -122,7 +123,8 @@ select greatest(store_term, store_epoch) as last_term, primary_id, replid from d
 with changed as (
     update deployment
        set store_term = :term, store_epoch = :term, store_phase = 'normal', replid = :replid,
-           min_insync_replicas = :min_insync, primary_id = (select id from store_members where address = :primary)
+           min_insync_replicas = :min_insync, primary_id = (select id from store_members where address = :primary),
+           lossless_since = :term, lossless_until = :term
     returning id)
 select pg_notify(:channel, '') from changed;
 
@@ -147,11 +149,16 @@ select pg_notify(:channel, '') from changed;
 
 
 -- name: promote_member
--- Only in the term that fenced the others: a controller that stalled since then changes nothing.
+-- Only in the term that fenced the others: a controller that stalled since then changes nothing. With a quorum the new epoch
+-- continues those in which nothing was lost, the present one at least: an earlier version may have begun it.
 with changed as (
     update deployment d
        set primary_id = m.id, store_epoch = d.store_term, store_phase = 'promote', replid = :replid,
-           min_insync_replicas = coalesce(cast(:min_insync as integer), d.min_insync_replicas)
+           min_insync_replicas = coalesce(cast(:min_insync as integer), d.min_insync_replicas),
+           lossless_since = case when not :has_quorum then d.store_term
+                                 when d.lossless_until = d.store_epoch then d.lossless_since
+                                 else d.store_epoch end,
+           lossless_until = d.store_term
       from store_members m
      where d.store_term = :term and d.store_phase in ('fence', 'switch') and m.address = :primary
     returning d.id)

@@ -108,7 +108,8 @@ class DeploymentRow(SQLModel, table=True):
 
     `store_epoch`, `replid` and `beacon` are `storage.domain.log.store_epoch.StoreIdentity`; `secret` is 32 random
     bytes that every process shares. `store_term` and the columns below are a `storage.domain.replication.replica_set.ReplicaSet`, whose
-    epoch is `store_epoch`; `primary_id` is null while there is none.
+    epoch is `store_epoch`; `primary_id` is null while there is none. What was acknowledged since the epoch `lossless_since` was not lost
+    up to the epoch `lossless_until`; a version that does not know these columns changes neither.
     """
 
     __tablename__ = "deployment"
@@ -123,6 +124,8 @@ class DeploymentRow(SQLModel, table=True):
     store_phase: str = Field(sa_type=Text)
     primary_id: int | None = Field(default=None, foreign_key="store_members.id", sa_type=Integer)
     min_insync_replicas: int = Field(sa_type=Integer)
+    lossless_since: int | None = Field(default=None, sa_type=BigInteger)
+    lossless_until: int | None = Field(default=None, sa_type=BigInteger)
 
 
 class CatalogVersionRow(SQLModel, table=True):
@@ -205,7 +208,10 @@ class LogRow(SQLModel, table=True):
 
 
 class LogHoleRow(SQLModel, table=True):
-    """Offsets [first, next) of a log that no record has, or that the hot store lost."""
+    """Offsets [first, next) of a log that no record has, or that the hot store lost.
+
+    `reason`: a `storage.domain.streams.stream.GapReason`.
+    """
 
     __tablename__ = "log_holes"
     __table_args__ = (CheckConstraint("first < next", name="log_holes_hold_something"),)
@@ -215,6 +221,7 @@ class LogHoleRow(SQLModel, table=True):
     )
     first: int = Field(primary_key=True, sa_type=BigInteger)
     next: int = Field(sa_type=BigInteger)
+    reason: str = Field(sa_type=Text)
 
 
 class MoveRow(SQLModel, table=True):

@@ -30,8 +30,9 @@ from storage.domain.streams.record_columns import (
     RecordColumns,
     columns_of,
 )
-from storage.domain.streams.stream import Gap, Shard, Stream, Tier
+from storage.domain.streams.stream import Gap, GapReason, Shard, Stream, Tier
 from storage.hot_store.log_store import EntryRange, LogRangeReader, ReadRequest
+from storage.log.gap_reasons import GapReasons
 from storage.log.stream_executor import StreamExecutor
 
 if TYPE_CHECKING:  # it imports pyarrow: see storage.archive.cache
@@ -89,7 +90,7 @@ class _Located(msgspec.Struct, frozen=True):
 
     def gap(self, offset: int, first: int) -> Gap | None:
         """Return the gap between the requested offset and the first record."""
-        reason = "hole" if self.archived is None else self.archived.reason
+        reason = GapReason.HOLE if self.archived is None else self.archived.reason
         return Gap(offset, first, reason) if first > offset else None
 
 
@@ -97,11 +98,16 @@ class ArrowReader:
     """Columnar reads of a deployment's shards."""
 
     def __init__(
-        self, ranges: LogRangeReader, executor: StreamExecutor, archive: TieredReader | None
+        self,
+        ranges: LogRangeReader,
+        executor: StreamExecutor,
+        archive: TieredReader | None,
+        gap_reasons: GapReasons,
     ) -> None:
         self._ranges = ranges
         self._executor = executor
         self._archive = archive
+        self._gap_reasons = gap_reasons
         self._turns = asyncio.Semaphore(limits.ARROW_TABLE_CONCURRENCY_MAX)
         self._waiting = 0
 
@@ -156,7 +162,7 @@ class ArrowReader:
             columns = await asyncio.to_thread(_archived_columns, parts)
         read = (columns.offsets[0], columns.offsets[-1] + 1) if columns.offsets else None
         first, next_offset = located.bounds(end, read)
-        return ColumnRead(columns, next_offset, located.gap(offset, first))
+        return ColumnRead(columns, next_offset, await self._gap(located, offset, first))
 
     async def _locate(
         self,
@@ -209,8 +215,11 @@ class ArrowReader:
             tip=located.tip,
             tier=located.tier,
             ended=not located.shard.is_open and next_offset == located.tip,
-            gap=located.gap(offset, first),
+            gap=await self._gap(located, offset, first),
         )
+
+    async def _gap(self, located: _Located, offset: int, first: int) -> Gap | None:
+        return await self._gap_reasons.resolve(located.shard.log_id, located.gap(offset, first))
 
     async def _entries(self, log: LogAddress, offset: int, end: int, bytes_max: int) -> EntryRange:
         """Read the hot store's entries from an offset up to a hole, in bounded calls.

@@ -10,7 +10,7 @@ from storage.domain.errors import OffsetExpired
 from storage.domain.names import LogId, StreamName
 from storage.domain.streams.record_columns import NO_RECORDS, ColumnRead, RecordColumns
 from storage.domain.streams.record_filter import Filter, selects
-from storage.domain.streams.stream import Gap
+from storage.domain.streams.stream import Gap, GapReason
 from storage.streams.arrow_reader import ArrowReader
 
 
@@ -65,10 +65,10 @@ class ColumnSource:
 
 
 def _expired(first: int, end: int) -> ColumnRead:
-    return ColumnRead(NO_RECORDS, end, Gap(first, end, "expired"))
+    return ColumnRead(NO_RECORDS, end, Gap(first, end, GapReason.EXPIRED))
 
 
 def _with_expired(read: ColumnRead, first: int) -> ColumnRead:
     """Return a read behind expired records, with a gap from `first` on."""
     after = read.columns.offsets[0] if read.columns.offsets else read.next_offset
-    return ColumnRead(read.columns, read.next_offset, Gap(first, after, "expired"))
+    return ColumnRead(read.columns, read.next_offset, Gap(first, after, GapReason.EXPIRED))

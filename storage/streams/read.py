@@ -23,6 +23,7 @@ from storage.domain.streams.lineage import (
 )
 from storage.domain.streams.stream import (
     Gap,
+    GapReason,
     LogRecord,
     ReadFrom,
     Shard,
@@ -34,6 +35,7 @@ from storage.domain.streams.stream import (
 )
 from storage.hot_store.log_store import HotRead, LogStore, ReadRequest
 from storage.hot_store.wakeups import Wakeups
+from storage.log.gap_reasons import GapReasons
 from storage.log.stream_executor import StreamExecutor
 from storage.streams.reshard import Resharder
 
@@ -79,6 +81,7 @@ class RecordReader:
     _wakeups: Wakeups
     _clock: Clock
     _archive: TieredReader | None
+    _gap_reasons: GapReasons
 
     async def read_shard(
         self,
@@ -166,10 +169,14 @@ class RecordReader:
             await self._resharder.reclose(stream, target)
             hot_read = await self._executor.with_repair(log, read)
         if self._archive is None:
-            return _shard_read(stream, target, as_hot(hot_read))
-        return _shard_read(
-            stream, target, await self._archive.read(stream, target, request, hot_read)
-        )
+            tier_read = as_hot(hot_read)
+        else:
+            tier_read = await self._archive.read(stream, target, request, hot_read)
+        shard_read = _shard_read(stream, target, tier_read)
+        if shard_read.gap is None:
+            return shard_read
+        gap = await self._gap_reasons.resolve(target.log_id, shard_read.gap)
+        return replace(shard_read, gap=gap)
 
     async def read(
         self,
@@ -365,7 +372,7 @@ def _has_news(read: ShardRead) -> bool:
 
 def _gone(shard: int, offset: int) -> ShardRead:
     """Return the read of a position in an expired shard: how much was left is unknown."""
-    return ShardRead(shard, (), offset, offset, offset, 0, Gap(offset, offset, "expired"))
+    return ShardRead(shard, (), offset, offset, offset, 0, Gap(offset, offset, GapReason.EXPIRED))
 
 
 def _from(offset: int | None) -> ReadFrom:
@@ -434,7 +441,7 @@ def _unbroken(records: Sequence[LogRecord]) -> Sequence[LogRecord]:
 def _with_expired(read: ShardRead, first: int) -> ShardRead:
     """Return a read behind expired records, with a gap from `first` on."""
     after = read.records[0].offset if read.records else read.next_offset
-    return replace(read, gap=Gap(first, after, "expired"))
+    return replace(read, gap=Gap(first, after, GapReason.EXPIRED))
 
 
 def _seconds_from_now(wait_ms: int) -> float:

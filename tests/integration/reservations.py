@@ -31,3 +31,8 @@ async def raise_ceiling(
     """Reserve more offsets for one log."""
     [ceiling] = await reservations.raise_ceilings([CeilingRequest(log_id, store_epoch, at_least)])
     return ceiling
+
+
+async def spans(reservations: Reservations, log_id: LogId) -> list[tuple[int, int]]:
+    """Return the log's holes without their reasons."""
+    return [(hole.first, hole.next) for hole in await reservations.holes(log_id)]

@@ -60,7 +60,7 @@ _RESPONSE: dict[int | str, dict[str, Any]] = {
             ),
             "Millstream-Gap": _header(
                 "`first-next reason`: offsets before these records that are not available"
-                " because they are `expired` or a `hole`.",
+                " because they are `expired`, a `hole` or from a `failover`.",
                 "string",
             ),
         },

@@ -31,7 +31,7 @@ from storage.domain.streams.lineage import (
     read_frontier,
 )
 from storage.domain.streams.record_filter import selects
-from storage.domain.streams.stream import Stream
+from storage.domain.streams.stream import GapReason, Stream
 from storage.streams.read import RecordReader
 from storage.streams.seek import offset_since, positions_since
 
@@ -377,7 +377,7 @@ class StreamSubscription(ShardReaders):
         self._ended(shard, offset)
         await self._send_mark(
             DeliveryMark(shard, offset),
-            lambda seq: Gap(self.name, seq, shard, offset, offset, "expired"),
+            lambda seq: Gap(self.name, seq, shard, offset, offset, GapReason.EXPIRED),
         )
 
     def _ended(self, shard: int, offset: int) -> None:

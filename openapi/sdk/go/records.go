@@ -45,7 +45,8 @@ func (r *Record) Text() string { return string(r.Data) }
 // JSON decodes the data.
 func (r *Record) JSON(value any) error { return json.Unmarshal(r.Data, value) }
 
-// Gap is a range of offsets that are no longer available, or were never used.
+// Gap is a range of offsets that are no longer available, or were never used: "expired" by retention; "failover", without a
+// record that was acknowledged; or a "hole", whose records, if there were any, are lost.
 type Gap struct {
 	Shard  int    `json:"shard"`
 	First  int64  `json:"first"`

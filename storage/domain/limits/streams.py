@@ -5,6 +5,7 @@ from storage.domain.limits._shared import DAY_MS, HOUR_MS, KIB, MIB, MINUTE_MS, 
 # Streams
 READ_RECORDS_MAX = 10_000
 READ_BYTES_MAX = 10 * MIB  # as Kinesis GetRecords
+GAP_REASONS_CACHED_MAX = 10_000  # gaps whose reason a process knows
 SHARDS_MAX = 1_024
 ON_DEMAND_SHARD_RECORDS = (
     1_000  # per second, as Kinesis; the target capacity of an on-demand stream's shard

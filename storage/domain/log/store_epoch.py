@@ -15,12 +15,13 @@ class StoreIdentity(msgspec.Struct, frozen=True):
     """Identity of the store that Postgres last agreed with.
 
     `replid` is the server's replication id; `beacon` is a number written first to the store and then to
-    Postgres, every few seconds.
+    Postgres, every few seconds. `lossless_since`: the epoch since which nothing acknowledged was lost; None if that is not known.
     """
 
     epoch: int
     replid: str
     beacon: int
+    lossless_since: int | None = None
 
 
 class StoreFacts(msgspec.Struct, frozen=True):
@@ -50,3 +51,22 @@ def needs_new_epoch(remembered: StoreIdentity, facts: StoreFacts) -> bool:
     if facts.promoted and facts.replid != remembered.replid:
         return True  # a fail-over: replication is asynchronous
     return facts.restarted and not facts.fsync_always
+
+
+def lossless_since(
+    remembered: StoreIdentity, facts: StoreFacts, epoch: int, *, is_replicated: bool
+) -> int | None:
+    """Return the epoch since which nothing acknowledged was lost, once the store has `epoch`.
+
+    `is_replicated`: the engine replicates before it acknowledges, so its own fail-over loses nothing. A store that is not
+    the one remembered, or is an older copy of it, starts anew; so does one whose last epoch began before it was replicated.
+    """
+    if not is_replicated:
+        return None
+    is_same_store = (
+        facts.epoch == remembered.epoch
+        and facts.beacon >= remembered.beacon
+        and remembered.replid != REPLICATED
+    )
+    since = remembered.lossless_since
+    return since if is_same_store and since is not None else epoch

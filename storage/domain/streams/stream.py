@@ -366,12 +366,24 @@ class LogRecord(msgspec.Struct, frozen=True, gc=False):
     record: Record
 
 
+class GapReason(StrEnum):
+    """Reason of a gap.
+
+    expired: retention deleted the records. failover: the stores have changed their primary, and no acknowledged record is
+    among these offsets. hole: records may have been lost with the hot store, or no record ever had them.
+    """
+
+    EXPIRED = "expired"
+    FAILOVER = "failover"
+    HOLE = "hole"
+
+
 class Gap(msgspec.Struct, frozen=True, gc=False):
-    """Unreadable offsets [first, next): 'expired' by retention, or a 'hole' never filled."""
+    """Unreadable offsets [first, next)."""
 
     first: int
     next: int
-    reason: str
+    reason: GapReason
 
 
 class Tier(StrEnum):

@@ -10,11 +10,14 @@ lost data, the log continues at the old ceiling, above all offsets it can have a
 
 A crash between the steps here and in the hot store costs only offsets, which become a hole. So an unanswered commit
 counts as "nothing happened": repeating it is harmless.
+
+A hole has the reason `failover` if nothing acknowledged is in it: the stores replicate before they acknowledge, and have
+changed their primary, but lost nothing, in each epoch since the log was opened. Every other hole may be a loss.
 """
 
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 from sqlalchemy import Row, delete, insert, select, update
@@ -26,7 +29,7 @@ from storage.domain.backup_manifest import RESTORING, RestoreUnfinished
 from storage.domain.errors import StorageUnavailable
 from storage.domain.log.store_epoch import StoreIdentity
 from storage.domain.names import LogId
-from storage.domain.streams.stream import Shard
+from storage.domain.streams.stream import GapReason, Shard
 from storage.postgres.queries import query
 from storage.postgres.repository import Repository
 from storage.postgres.tables import ArchiveShardRow, DeploymentRow, LogHoleRow, LogRow
@@ -66,6 +69,23 @@ class CeilingRequest(msgspec.Struct, frozen=True):
     at_least: int
 
 
+class Hole(msgspec.Struct, frozen=True):
+    """Offsets [first, next) of a log without a record."""
+
+    log_id: LogId
+    first: int
+    next: int
+    reason: GapReason
+
+
+class _Opened(NamedTuple):
+    """A new decision, and the store epoch in which the log was opened before."""
+
+    request: OpenRequest
+    reservation: Reservation
+    epoch_before: int | None
+
+
 class EpochBehind(StorageUnavailable):
     """The store has a newer epoch than this process knows; nothing happened."""
 
@@ -98,7 +118,7 @@ class Reservations(Repository):
                 _decision(rows_by_id.get(request.log_id), request, children) for request in requests
             ]
             opened = [
-                (request, result)
+                _Opened(request, result, rows_by_id[request.log_id].store_epoch)
                 for request, result in zip(requests, results, strict=True)
                 if isinstance(result, Reservation) and result.fresh
             ]
@@ -120,15 +140,18 @@ class Reservations(Repository):
             ceilings = {row.log_id: row.ceiling for row in rows}
         return [ceilings.get(request.log_id) for request in requests]
 
-    async def holes(self, log_id: LogId) -> list[tuple[int, int]]:
-        """Return the log's holes (first, next), in order and disjoint."""
+    async def holes(self, log_id: LogId) -> list[Hole]:
+        """Return the log's holes, in order and disjoint."""
         statement = (
-            select(col(LogHoleRow.first), col(LogHoleRow.next))
+            select(col(LogHoleRow.first), col(LogHoleRow.next), col(LogHoleRow.reason))
             .where(col(LogHoleRow.log_id) == log_id)
             .order_by(col(LogHoleRow.first))
         )
         async with self._database.reading() as session:
-            return [(row.first, row.next) for row in await session.execute(statement)]
+            return [
+                Hole(log_id, row.first, row.next, GapReason(row.reason))
+                for row in await session.execute(statement)
+            ]
 
     async def delete_log(self, log_id: LogId) -> None:
         """Remove a log's row and holes; from now on it cannot be opened.
@@ -174,25 +197,55 @@ async def _children(
     return children
 
 
-async def _store(session: AsyncSession, opened: Sequence[tuple[OpenRequest, Reservation]]) -> None:
+async def _store(session: AsyncSession, opened: Sequence[_Opened]) -> None:
     """Store new decisions, and the holes that they leave."""
     if not opened:
         return
+    log_ids = [request.log_id for request, _, _ in opened]
     parameters = {
-        "log_ids": [request.log_id for request, _ in opened],
-        "store_epochs": [request.store_epoch for request, _ in opened],
-        "log_epochs": [reservation.log_epoch for _, reservation in opened],
-        "starts": [reservation.next for _, reservation in opened],
-        "ceilings": [reservation.ceiling for _, reservation in opened],
+        "log_ids": log_ids,
+        "store_epochs": [request.store_epoch for request, _, _ in opened],
+        "log_epochs": [reservation.log_epoch for _, reservation, _ in opened],
+        "starts": [reservation.next for _, reservation, _ in opened],
+        "ceilings": [reservation.ceiling for _, reservation, _ in opened],
     }
     await session.execute(query("store_reservations"), parameters)
-    archived = await _archived(session, [request.log_id for request, _ in opened])
-    holes = []
-    for request, reservation in opened:
-        preserved = max(request.hot_next or 0, archived.get(request.log_id, 0))
-        if preserved < reservation.next:
-            holes.append((request.log_id, preserved, reservation.next))
-    await _swallow(session, holes)
+    archived = await _archived(session, log_ids)
+    lossless = await _lossless_epochs(session)
+    holes = [_hole(one, archived.get(one.request.log_id, 0), lossless) for one in opened]
+    await _swallow(session, [hole for hole in holes if hole.first < hole.next])
+
+
+async def _lossless_epochs(session: AsyncSession) -> range:
+    """Return the latest epochs between which nothing acknowledged was lost."""
+    since, until = col(DeploymentRow.lossless_since), col(DeploymentRow.lossless_until)
+    row = (await session.execute(select(since, until))).one()
+    return (
+        range(0)
+        if row.lossless_since is None
+        else range(row.lossless_since, row.lossless_until + 1)
+    )
+
+
+def _hole(opened: _Opened, archived: int, lossless: range) -> Hole:
+    """Return the hole that a decision leaves.
+
+    A log that the hot store does not know, or has less of than the archive, has lost something whatever the epochs tell.
+    """
+    request, reservation, epoch_before = opened
+    hot_next = request.hot_next
+    is_fail_over = (
+        hot_next is not None
+        and hot_next >= archived
+        and epoch_before in lossless
+        and request.store_epoch in lossless
+    )
+    return Hole(
+        request.log_id,
+        max(hot_next or 0, archived),
+        reservation.next,
+        GapReason.FAILOVER if is_fail_over else GapReason.HOLE,
+    )
 
 
 async def _archived(session: AsyncSession, log_ids: Sequence[LogId]) -> dict[LogId, int]:
@@ -202,18 +255,29 @@ async def _archived(session: AsyncSession, log_ids: Sequence[LogId]) -> dict[Log
     return {row.log_id: row.archived for row in rows}
 
 
-async def _swallow(session: AsyncSession, holes: Sequence[tuple[LogId, int, int]]) -> None:
-    """Record the holes (log, first, next), replacing those that end in them.
+async def _swallow(session: AsyncSession, holes: Sequence[Hole]) -> None:
+    """Record the holes, replacing those that end in them.
 
-    A hole that contains the hot store's `first` was recorded by the loser of a race to open the log, and never came to
-    exist.
+    A hole that contains the hot store's `first` was recorded by the loser of a race to open the log, or by a process that
+    ended before it could advance the log. So what replaces one that may be a loss may be one too.
     """
     if not holes:
         return
-    log_ids, firsts, _ = zip(*holes, strict=True)
-    parameters = {"log_ids": list(log_ids), "firsts": list(firsts)}
-    await session.execute(query("delete_swallowed_holes"), parameters)
-    rows = [{"log_id": log_id, "first": first, "next": next_} for log_id, first, next_ in holes]
+    parameters = {
+        "log_ids": [hole.log_id for hole in holes],
+        "firsts": [hole.first for hole in holes],
+    }
+    swallowed = await session.execute(query("delete_swallowed_holes"), parameters)
+    lossy = {row.log_id for row in swallowed if row.reason != GapReason.FAILOVER}
+    rows = [
+        {
+            "log_id": hole.log_id,
+            "first": hole.first,
+            "next": hole.next,
+            "reason": GapReason.HOLE if hole.log_id in lossy else hole.reason,
+        }
+        for hole in holes
+    ]
     await session.execute(insert(LogHoleRow), rows)
 
 
@@ -228,7 +292,11 @@ class Decision:
         """Write the identity; it takes effect once the decision's block ends."""
         await self._session.execute(
             update(DeploymentRow).values(
-                store_epoch=identity.epoch, replid=identity.replid, beacon=identity.beacon
+                store_epoch=identity.epoch,
+                replid=identity.replid,
+                beacon=identity.beacon,
+                lossless_since=identity.lossless_since,
+                lossless_until=None if identity.lossless_since is None else identity.epoch,
             )
         )
         self.remembered = identity
@@ -280,9 +348,13 @@ async def _identity(session: AsyncSession) -> StoreIdentity:
                 col(DeploymentRow.store_epoch),
                 col(DeploymentRow.replid),
                 col(DeploymentRow.beacon),
+                col(DeploymentRow.lossless_since),
+                col(DeploymentRow.lossless_until),
             )
         )
     ).one()
     if row.replid == RESTORING:
         raise RestoreUnfinished
-    return StoreIdentity(row.store_epoch, row.replid, row.beacon)
+    is_current = row.lossless_until == row.store_epoch
+    lossless_since = row.lossless_since if is_current else None
+    return StoreIdentity(row.store_epoch, row.replid, row.beacon, lossless_since)

@@ -85,7 +85,7 @@ class ReplicaSetRows(Repository):
     ) -> bool:
         """Make a member the primary of the epoch `term`; False if the term has ended."""
         async with self._database.autocommitting() as session:
-            return await _promote(session, term, primary, min_insync_replicas)
+            return await _promote(session, term, primary, min_insync_replicas, has_quorum=True)
 
     async def end(self, term: int) -> bool:
         """Return to the phase `normal`; False if the term has ended."""
@@ -95,7 +95,7 @@ class ReplicaSetRows(Repository):
     async def recover(self, term: int, primary: str, members: Sequence[str]) -> bool:
         """Promote a member and remove all but `members`; False if the term has ended."""
         async with self._database.writing(unknown=StorageUnavailable) as session:
-            if not await _promote(session, term, primary, None):
+            if not await _promote(session, term, primary, None, has_quorum=False):
                 return False
             address = col(StoreMemberRow.address)
             await session.execute(delete(StoreMemberRow).where(address.not_in(members)))
@@ -148,7 +148,12 @@ def _refuse_restoring(row: Row[Any]) -> None:
 
 
 async def _promote(
-    session: AsyncSession, term: int, primary: str, min_insync_replicas: int | None
+    session: AsyncSession,
+    term: int,
+    primary: str,
+    min_insync_replicas: int | None,
+    *,
+    has_quorum: bool,
 ) -> bool:
     return await _change(
         session,
@@ -157,6 +162,7 @@ async def _promote(
         primary=primary,
         replid=REPLICATED,
         min_insync=min_insync_replicas,
+        has_quorum=has_quorum,
     )
 
 

@@ -20,7 +20,7 @@ from storage.domain.errors import (
 from storage.domain.limits import MIB
 from storage.domain.log.record_batch import Record
 from storage.domain.names import StreamName
-from storage.domain.streams.stream import RING_SIZE, Gap, LogRecord, StreamSpec
+from storage.domain.streams.stream import RING_SIZE, Gap, GapReason, LogRecord, StreamSpec
 from tests.archive_steps import archive_stream
 
 pytestmark = pytest.mark.one_store
@@ -366,9 +366,9 @@ async def test_slow_reader_gets_gap_for_expired_records(engines, feeds, clock):
         chunk = await feed.at(1, LONG_MS)
         within = await feed.at(2, LONG_MS)
 
-    assert chunk.gap == Gap(1, 4, "expired")
+    assert chunk.gap == Gap(1, 4, GapReason.EXPIRED)
     assert (chunk.first, offsets(chunk), chunk.next_offset) == (1, [4, 5], 6)
-    assert within.gap == Gap(2, 4, "expired")
+    assert within.gap == Gap(2, 4, GapReason.EXPIRED)
 
 
 async def test_expired_records_are_dropped_from_cache(engines, feeds):
@@ -381,7 +381,7 @@ async def test_expired_records_are_dropped_from_cache(engines, feeds):
 
         chunk = await feed.at(1)
 
-    assert chunk.gap == Gap(1, 3, "expired")
+    assert chunk.gap == Gap(1, 3, GapReason.EXPIRED)
     assert offsets(chunk) == [3]
 
 

@@ -19,7 +19,7 @@ from storage.domain.groups.group import (
 )
 from storage.domain.log.record_batch import Record
 from storage.domain.names import GroupName, StreamName
-from storage.domain.streams.stream import Gap, StreamSpec
+from storage.domain.streams.stream import Gap, GapReason, StreamSpec
 from tests.integration.groups.group_reads import (
     CLICKS,
     NEVER_AWAY,
@@ -186,7 +186,7 @@ async def test_expired_shard_is_gap_until_children_are_committed(storage, groups
     after = await groups.fetcher.fetch(READERS, "a")
 
     assert shards_of(fetched_records.membership) == [1, 2, 3, 4, 5]
-    assert (0, Gap(0, 0, "expired")) in fetched_records.gaps
+    assert (0, Gap(0, 0, GapReason.EXPIRED)) in fetched_records.gaps
     assert again == fetched_records
     assert all(isinstance(one, GroupOffset) for one in results)
     assert after.gaps == []

@@ -20,7 +20,7 @@ from storage.postgres.repositories.offset_reservations import (
 )
 from storage.postgres.tables import LogRow
 from storage.settings import StorageSettings
-from tests.integration.reservations import open_log, raise_ceiling
+from tests.integration.reservations import open_log, raise_ceiling, spans
 
 PROCESSES = 3
 
@@ -45,7 +45,7 @@ async def test_new_log_starts_at_zero(reservations, log_id):
     opened = await open_log(reservations, log_id, 1, None, 100)
 
     assert opened == Reservation(next=0, ceiling=100, log_epoch=0, fresh=True)
-    assert await reservations.holes(log_id) == []
+    assert await spans(reservations, log_id) == []
 
 
 async def test_log_being_created_is_not_opened_again(reservations, log_id):
@@ -62,7 +62,7 @@ async def test_log_continues_above_reservation_when_creator_crashed(reservations
     again = await open_log(reservations, log_id, 1, None, 50, lost=True)
 
     assert again == Reservation(next=100, ceiling=150, log_epoch=1, fresh=True)
-    assert await reservations.holes(log_id) == [(0, 100)]
+    assert await spans(reservations, log_id) == [(0, 100)]
 
 
 async def test_new_store_epoch_jumps_to_ceiling_and_leaves_hole(reservations, log_id):
@@ -71,7 +71,7 @@ async def test_new_store_epoch_jumps_to_ceiling_and_leaves_hole(reservations, lo
     jumped = await open_log(reservations, log_id, 2, 30, 100)
 
     assert jumped == Reservation(next=100, ceiling=200, log_epoch=1, fresh=True)
-    assert await reservations.holes(log_id) == [(30, 100)]
+    assert await spans(reservations, log_id) == [(30, 100)]
 
 
 async def test_first_process_in_store_epoch_decides_for_all(reservations, log_id):
@@ -85,7 +85,7 @@ async def test_first_process_in_store_epoch_decides_for_all(reservations, log_id
     assert second is not None
     assert sorted([first.fresh, second.fresh]) == [False, True]
     assert _place(first) == _place(second)
-    assert await reservations.holes(log_id) == [(30, 100)]
+    assert await spans(reservations, log_id) == [(30, 100)]
 
 
 async def test_full_log_jumps_without_hole(reservations, log_id):
@@ -93,7 +93,7 @@ async def test_full_log_jumps_without_hole(reservations, log_id):
 
     await open_log(reservations, log_id, 2, 100, 100)
 
-    assert await reservations.holes(log_id) == []
+    assert await spans(reservations, log_id) == []
 
 
 async def test_store_that_lost_everything_leaves_one_hole_from_zero(reservations, log_id):
@@ -102,7 +102,7 @@ async def test_store_that_lost_everything_leaves_one_hole_from_zero(reservations
 
     await open_log(reservations, log_id, 3, None, 100)
 
-    assert await reservations.holes(log_id) == [(0, 200)]
+    assert await spans(reservations, log_id) == [(0, 200)]
 
 
 async def test_hole_of_unused_jump_is_removed(reservations, log_id):
@@ -112,7 +112,7 @@ async def test_hole_of_unused_jump_is_removed(reservations, log_id):
 
     await open_log(reservations, log_id, 2, 40, 100)
 
-    assert await reservations.holes(log_id) == [(40, 200)]
+    assert await spans(reservations, log_id) == [(40, 200)]
 
 
 async def test_process_of_earlier_store_epoch_is_rejected(reservations, log_id):
@@ -143,7 +143,7 @@ async def test_deleted_log_is_neither_opened_nor_raised(reservations, log_id):
 
     assert await open_log(reservations, log_id, 1, None, 100) is None
     assert await raise_ceiling(reservations, log_id, 1, 500) is None
-    assert await reservations.holes(log_id) == []
+    assert await spans(reservations, log_id) == []
 
 
 # The store's identity
@@ -330,7 +330,7 @@ async def _play(url: str, story) -> tuple[LossyStore, list[tuple[int, int]]]:
             outcome = getattr(world, verb)(*arguments)
             if outcome is not None:
                 await outcome
-        return world, await world.reservations.holes(world.log_id)
+        return world, await spans(world.reservations, world.log_id)
 
 
 def _place(place: Reservation) -> tuple[int, int, int]:

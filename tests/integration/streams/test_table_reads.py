@@ -25,7 +25,15 @@ from storage.domain.log.record_batch import Record
 from storage.domain.names import QueueName, StreamName
 from storage.domain.queues.message import NewMessage
 from storage.domain.queues.queue import QueueSpec
-from storage.domain.streams.stream import RING_SIZE, Gap, LogRecord, ReadFrom, StreamSpec, Tier
+from storage.domain.streams.stream import (
+    RING_SIZE,
+    Gap,
+    GapReason,
+    LogRecord,
+    ReadFrom,
+    StreamSpec,
+    Tier,
+)
 from storage.parquet.record_schema import RECORD_SCHEMA, records_of
 from storage.redis.keys import log_keys
 from storage.settings import StorageSettings
@@ -179,8 +187,8 @@ async def test_lost_records_are_reported_as_hole(engines, settings, redis_url):
     cut = await table(engines, 10, 12)
     before = await table(engines, 4)
 
-    assert gap.gap == Gap(10, one.offset, "hole")
-    assert (offsets(gap), cut.gap, cut.next_offset) == ([], Gap(10, 12, "hole"), 12)
+    assert gap.gap == Gap(10, one.offset, GapReason.HOLE)
+    assert (offsets(gap), cut.gap, cut.next_offset) == ([], Gap(10, 12, GapReason.HOLE), 12)
     assert (offsets(before), before.gap, before.tier) == ([4, 5, 6, 7, 8, 9], None, Tier.ARCHIVE)
     assert offsets(await table(engines, one.offset)) == [one.offset]
 
@@ -196,7 +204,11 @@ async def test_hole_in_hot_store_ends_one_read_and_starts_next(engines, redis_ur
     reads = [await table(engines, 0), await table(engines, 5), await table(engines, 7, 9)]
 
     assert [offsets(read) for read in reads] == [[0, 1, 2, 3, 4], [10, 11, 12, 13, 14], []]
-    assert [read.gap for read in reads] == [None, Gap(5, 10, "hole"), Gap(7, 9, "hole")]
+    assert [read.gap for read in reads] == [
+        None,
+        Gap(5, 10, GapReason.HOLE),
+        Gap(7, 9, GapReason.HOLE),
+    ]
     assert [read.next_offset for read in reads] == [5, 15, 9]
 
 

@@ -16,7 +16,7 @@ from storage.domain.replays.replay import OffsetRange, PartProgress
 from storage.domain.streams.columnar_batch import Columns
 from storage.domain.streams.record_columns import NO_RECORDS, ColumnRead, RecordColumns
 from storage.domain.streams.record_filter import Filter
-from storage.domain.streams.stream import Gap, LogRecord
+from storage.domain.streams.stream import Gap, GapReason, LogRecord
 from storage.streams.column_source import ColumnSource
 
 SOURCE = StreamName("source")
@@ -43,9 +43,9 @@ class Logs:
             one for nth, one in enumerate(records[:most]) if one.offset == records[0].offset + nth
         ]
         if not chosen:
-            return ColumnRead(NO_RECORDS, end, Gap(offset, end, "expired"))
+            return ColumnRead(NO_RECORDS, end, Gap(offset, end, GapReason.EXPIRED))
         first = chosen[0].offset
-        gap = Gap(offset, first, "expired") if first > offset else None
+        gap = Gap(offset, first, GapReason.EXPIRED) if first > offset else None
         return ColumnRead(columns_of(chosen), chosen[-1].offset + 1, gap)
 
     def source(self, keys: tuple[str, ...] = ()) -> ColumnSource:

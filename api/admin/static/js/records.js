@@ -5,6 +5,11 @@ import { spellTime } from "./times.js";
 const ROWS_MAX = 300;
 const WAITING_MAX = 5000;
 const AGAIN_MS = 2000;
+const GAPS = {
+  expired: "Records expired before they were read",
+  failover: "The stores failed over and lost no acknowledged record",
+  hole: "Offsets without records, which were lost or never written",
+};
 
 const form = document.querySelector(".seek");
 const select = form?.querySelector("[data-seek]");
@@ -90,7 +95,7 @@ function follow(body) {
     for await (const event of eventsOf(answer)) {
       if (event.id) last = event.id;
       if (event.name === "record" && event.data) take(JSON.parse(event.data));
-      if (event.name === "gap") say("Records expired before they were read");
+      if (event.name === "gap") say(GAPS[JSON.parse(event.data).reason] ?? GAPS.hole);
     }
     return true;
   };

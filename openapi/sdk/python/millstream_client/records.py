@@ -96,7 +96,8 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
 class Gap(msgspec.Struct, frozen=True, kw_only=True):
     """Offsets [first, next) of a shard that are not available.
 
-    `reason`: 'expired' by retention, or a 'hole' that was never filled.
+    `reason`: 'expired' by retention; 'failover', without a record that was acknowledged; or a 'hole', whose records, if there were any, are
+    lost.
     """
 
     shard: int = -1

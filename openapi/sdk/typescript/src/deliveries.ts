@@ -111,7 +111,10 @@ export class StreamRecord extends Body {
   }
 }
 
-/** Offsets [first, next) of a shard that are not available: 'expired' by retention, or a 'hole' that was never filled. */
+/**
+ * Offsets [first, next) of a shard that are not available: 'expired' by retention; 'failover', without a record that was
+ * acknowledged; or a 'hole', whose records, if there were any, are lost.
+ */
 export interface Gap {
   shard: number;
   first: number;

@@ -7,7 +7,7 @@ from storage.domain import limits
 from storage.domain.errors import OffsetExpired, OffsetOutOfRange
 from storage.domain.groups.group import GroupSpec
 from storage.domain.log.record_batch import Record
-from storage.domain.streams.stream import Gap, ReadFrom, Tier
+from storage.domain.streams.stream import Gap, GapReason, ReadFrom, Tier
 from tests.archive_steps import archive_stream
 from tests.integration.archive.tiers.tier_reads import ALL_HOT, READERS, offsets, read, read_on
 from tests.tiered_stream import CLICKS, append, lose_hot_store, move_to_archive, restored_older_copy
@@ -88,7 +88,7 @@ async def test_archived_records_survive_loss_of_hot_store(engines, settings, red
     [one] = await engines.streams.append_to_shard(CLICKS, 0, [Record(b"next")])
     first, second, third = await read_on(engines, 0, 100)
     assert offsets(first) == list(range(10))
-    assert second.gap == Gap(10, one.offset, "hole")
+    assert second.gap == Gap(10, one.offset, GapReason.HOLE)
     assert [record.record.data for record in third.records] == [b"next"]
     assert [read.tier for read in (first, second, third)] == [Tier.ARCHIVE, Tier.ARCHIVE, Tier.HOT]
 
@@ -122,4 +122,4 @@ async def test_archive_completes_older_copy_of_hot_store(engines, settings, redi
     assert (offsets(at_its_end), at_its_end.next_offset) == ([], 4)  # reported once there is more
     assert offsets(beyond) == [7, 8, 9]
     assert [offset for read in reads[:2] for offset in offsets(read)] == list(range(10))
-    assert reads[2].gap == Gap(10, one.offset, "hole")
+    assert reads[2].gap == Gap(10, one.offset, GapReason.HOLE)

@@ -1214,7 +1214,8 @@ export type FlushOut = {
  *
  * Offsets [first, next) that cannot be read.
  *
- * `reason`: 'expired' by retention, or a 'hole' that was never filled.
+ * `reason`: 'expired' by retention; 'failover', without a record that was acknowledged; or a 'hole', whose records, if there
+ * were any, are lost.
  */
 export type GapOut = {
     shard?: number;

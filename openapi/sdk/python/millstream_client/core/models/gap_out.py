@@ -15,7 +15,9 @@ T = TypeVar("T", bound="GapOut")
 class GapOut:
     """Offsets [first, next) that cannot be read.
 
-    `reason`: 'expired' by retention, or a 'hole' that was never filled.
+    `reason`: 'expired' by retention; 'failover', without a record that was acknowledged; or a 'hole', whose records, if
+    there
+    were any, are lost.
 
         Attributes:
             first (int):

@@ -38,7 +38,9 @@ class ShardRecords:
             ended (bool):
             gap (GapOut | Unset): Offsets [first, next) that cannot be read.
 
-                `reason`: 'expired' by retention, or a 'hole' that was never filled.
+                `reason`: 'expired' by retention; 'failover', without a record that was acknowledged; or a 'hole', whose
+                records, if there
+                were any, are lost.
             children (list[ChildOut] | Unset):
     """
 

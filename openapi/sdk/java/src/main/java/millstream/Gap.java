@@ -3,7 +3,10 @@ package millstream;
 import com.fasterxml.jackson.databind.JsonNode;
 import java.util.function.Consumer;
 
-/** A range of offsets that are no longer available, or were never used. */
+/**
+ * A range of offsets that are no longer available, or were never used: {@code expired} by retention; {@code failover},
+ * without a record that was acknowledged; or a {@code hole}, whose records, if there were any, are lost.
+ */
 public record Gap(int shard, long first, long next, String reason) {
   private static final System.Logger LOG = System.getLogger("millstream");
 
