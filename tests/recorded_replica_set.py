@@ -52,6 +52,9 @@ class RecordedReplicaSet:
             replica_set=self.replica_set, members=members, unknown_replicas=("10.0.0.9:6379",)
         )
 
+    async def current(self) -> ReplicaSet:
+        return self.replica_set
+
     async def confirm_write(self) -> WriteOutcome:
         return WriteOutcome.CONFIRMED
 

@@ -3,6 +3,8 @@
 from typing import Protocol
 from urllib.parse import unquote, urlsplit
 
+import msgspec
+
 from storage.domain.errors import ReplicaSetRefused
 from storage.domain.replication.replica_set import (
     MemberRole,
@@ -20,6 +22,16 @@ from storage.settings import Durability, StorageSettings
 _REDIS_PORT = 6379
 
 
+class Copies(msgspec.Struct, frozen=True):
+    """Number of stores with the data, and of those that a write waits for.
+
+    None where an engine replicates by itself.
+    """
+
+    replication_factor: int | None
+    min_insync_replicas: int | None
+
+
 class ReplicaSetControl(Protocol):
     """Verbs on the replica set, for operators.
 
@@ -28,6 +40,10 @@ class ReplicaSetControl(Protocol):
 
     async def status(self) -> ReplicaSetStatus:
         """Return the replica set and the status of its members, away if they do not answer."""
+        ...
+
+    async def current(self) -> ReplicaSet:
+        """Return the replica set, while Postgres is away as it was read last."""
         ...
 
     async def confirm_write(self) -> WriteOutcome:
@@ -101,6 +117,13 @@ class StoreAdmin:
         if self._replica_set is not None:
             return await self._replica_set.status()
         return await self._single_store()
+
+    async def copies(self) -> Copies:
+        """Return the number of copies of the data. Raises StorageUnavailable, StorageBusy."""
+        if self._replica_set is not None:
+            replica_set = await self._replica_set.current()
+            return Copies(len(replica_set.members), replica_set.min_insync_replicas)
+        return Copies(None, None) if self.durability == "replicated" else Copies(1, 1)
 
     async def _single_store(self) -> ReplicaSetStatus:
         address = _address(self._settings.redis_url)

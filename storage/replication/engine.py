@@ -51,7 +51,16 @@ class ReplicaSetEngine:
 
         While Postgres is away, the replica set is the one that this process read last.
         """
-        return await self._observe(await self._read_or_cached())
+        return await self._observe(await self.current())
+
+    async def current(self) -> ReplicaSet:
+        """Return the replica set, while Postgres is away as it was read last."""
+        try:
+            return await self._read()
+        except (StorageUnavailable, StorageBusy):
+            if self._cached is None:
+                raise
+            return self._cached
 
     async def _observe(self, replica_set: ReplicaSet) -> ReplicaSetStatus:
         facts, numeric = await asyncio.gather(
@@ -215,15 +224,6 @@ class ReplicaSetEngine:
             raise StorageUnavailable("The replica set was not created yet.")
         self._cached = replica_set
         return replica_set
-
-    async def _read_or_cached(self) -> ReplicaSet:
-        """Return the replica set, while Postgres is away as it was read last."""
-        try:
-            return await self._read()
-        except (StorageUnavailable, StorageBusy):
-            if self._cached is None:
-                raise
-            return self._cached
 
     async def _promoted(self, result: TermResult, kind: PrimaryChange) -> ReplicaSet:
         if result.primary is not None:

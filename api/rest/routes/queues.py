@@ -68,7 +68,13 @@ router = definition_router(QUEUES)
 async def get_queue_stats(queue: QueuePath, storage: StorageDep, request: Request) -> QueueStatsOut:
     """Return exact message counts of a queue by state."""
     stats = await storage.queues.stats(queue)
-    return QueueStatsOut.from_domain(stats, durability=request.app.state.durability)
+    copies = await storage.stores.copies()
+    return QueueStatsOut.from_domain(
+        stats,
+        durability=request.app.state.durability,
+        replication_factor=copies.replication_factor,
+        min_insync_replicas=copies.min_insync_replicas,
+    )
 
 
 @router.get("/{queue}/consumers", dependencies=[SEE])
@@ -140,6 +146,8 @@ _STATS = {
     "bytes_held": 37,
     "oldest_ready_at": AT,
     "durability": "always",
+    "replication_factor": 1,
+    "min_insync_replicas": 1,
 }
 _MEASUREMENT = {
     "measured_at": LATER,

@@ -285,6 +285,16 @@ class QueueStatsOut(Mapped):
             " survive the loss of one."
         ),
     ]
+    replication_factor: Annotated[
+        int | None,
+        Field(
+            description="Number of stores that have the data; null where an engine replicates by itself."
+        ),
+    ]
+    min_insync_replicas: Annotated[
+        int | None,
+        Field(description="How many of them a write is on before it is acknowledged."),
+    ]
 
 
 class Purged(BaseModel):

@@ -429,7 +429,10 @@ def test_purge_drops_messages(client, queue):
 
 
 def test_stats_include_durability(client, queue):
-    assert client.get(f"{queue}/stats").json()["durability"] == "always"
+    stats = client.get(f"{queue}/stats").json()
+
+    assert stats["durability"] == "always"
+    assert (stats["replication_factor"], stats["min_insync_replicas"]) == (1, 1)
 
 
 def test_duplicate_in_fifo_queue_is_reported(client, fifo_queue):

@@ -109,6 +109,15 @@ async def test_members_of_replica_set_are_shown(replicated):
     assert members[THIRD]["position"] is None
 
 
+async def test_queue_stats_show_copies(replicated):
+    key = await replicated.key()
+    await replicated.request("PUT", "/v1/queues/orders", key, json={})
+
+    stats = (await replicated.request("GET", "/v1/queues/orders/stats", key)).json()
+
+    assert (stats["replication_factor"], stats["min_insync_replicas"]) == (3, 2)
+
+
 async def test_metrics_describe_members(replicated):
     key = await replicated.key(all_namespaces=True)
 

@@ -321,6 +321,8 @@ class MemoryQueue(Defined):
             "bytes_held": sum(len(message.body) for message in self._messages.values()),
             "oldest_ready_at": moment(min(ready_at)) if ready_at else None,
             "durability": "memory",
+            "replication_factor": 1,
+            "min_insync_replicas": 1,
         }
 
     def find(self, identity: str) -> StoredMessage:

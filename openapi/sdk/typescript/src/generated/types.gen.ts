@@ -4623,6 +4623,18 @@ export type QueueStatsOut = {
      */
     durability: string;
     /**
+     * Replication Factor
+     *
+     * Number of stores that have the data; null where an engine replicates by itself.
+     */
+    replication_factor: number | null;
+    /**
+     * Min Insync Replicas
+     *
+     * How many of them a write is on before it is acknowledged.
+     */
+    min_insync_replicas: number | null;
+    /**
      * Receives
      *
      * Former name of `receive_count`, which replaces it.
@@ -8664,6 +8676,18 @@ export type QueueStatsOutWritable = {
      * 'always': acknowledged data is on disk. 'everysec': it is written shortly after. 'replicated': it is on the disks of enough stores to survive the loss of one.
      */
     durability: string;
+    /**
+     * Replication Factor
+     *
+     * Number of stores that have the data; null where an engine replicates by itself.
+     */
+    replication_factor: number | null;
+    /**
+     * Min Insync Replicas
+     *
+     * How many of them a write is on before it is acknowledged.
+     */
+    min_insync_replicas: number | null;
 };
 
 /**

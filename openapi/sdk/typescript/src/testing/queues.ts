@@ -337,6 +337,8 @@ export class MemoryQueue extends Defined<MemoryQueueConfig> {
       bytes_held: this.#all().reduce((sum, { content }) => sum + content.size, 0),
       oldest_ready_at: ready.length > 0 ? moment(Math.min(...ready)) : null,
       durability: 'memory',
+      replication_factor: 1,
+      min_insync_replicas: 1,
     };
   }
 

@@ -40,6 +40,8 @@ class QueueStatsOut:
             oldest_ready_at (datetime.datetime | None):
             durability (str): 'always': acknowledged data is on disk. 'everysec': it is written shortly after. 'replicated':
                 it is on the disks of enough stores to survive the loss of one.
+            replication_factor (int | None): Number of stores that have the data; null where an engine replicates by itself.
+            min_insync_replicas (int | None): How many of them a write is on before it is acknowledged.
             receives (int | Unset): Former name of `receive_count`, which replaces it.
     """
 
@@ -62,6 +64,8 @@ class QueueStatsOut:
     bytes_held: int
     oldest_ready_at: datetime.datetime | None
     durability: str
+    replication_factor: int | None
+    min_insync_replicas: int | None
     receives: int | Unset = UNSET
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
 
@@ -108,6 +112,12 @@ class QueueStatsOut:
 
         durability = self.durability
 
+        replication_factor: int | None
+        replication_factor = self.replication_factor
+
+        min_insync_replicas: int | None
+        min_insync_replicas = self.min_insync_replicas
+
         receives = self.receives
 
         field_dict: dict[str, Any] = {}
@@ -133,6 +143,8 @@ class QueueStatsOut:
                 "bytes_held": bytes_held,
                 "oldest_ready_at": oldest_ready_at,
                 "durability": durability,
+                "replication_factor": replication_factor,
+                "min_insync_replicas": min_insync_replicas,
             }
         )
         if receives is not UNSET:
@@ -194,6 +206,20 @@ class QueueStatsOut:
 
         durability = d.pop("durability")
 
+        def _parse_replication_factor(data: object) -> int | None:
+            if data is None:
+                return data
+            return cast(int | None, data)
+
+        replication_factor = _parse_replication_factor(d.pop("replication_factor"))
+
+        def _parse_min_insync_replicas(data: object) -> int | None:
+            if data is None:
+                return data
+            return cast(int | None, data)
+
+        min_insync_replicas = _parse_min_insync_replicas(d.pop("min_insync_replicas"))
+
         receives = d.pop("receives", UNSET)
 
         queue_stats_out = cls(
@@ -216,6 +242,8 @@ class QueueStatsOut:
             bytes_held=bytes_held,
             oldest_ready_at=oldest_ready_at,
             durability=durability,
+            replication_factor=replication_factor,
+            min_insync_replicas=min_insync_replicas,
             receives=receives,
         )
 
