@@ -9,10 +9,10 @@ import select
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager, suppress
 from time import perf_counter
-from typing import Any, NoReturn, cast
+from typing import Any, ClassVar, NoReturn, Self, cast
 
 import psycopg
-from psycopg.conninfo import make_conninfo
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from sqlalchemy import URL, AdaptedConnection, QueuePool, event, make_url, text
 from sqlalchemy.exc import DBAPIError, DisconnectionError, InvalidatePoolError
 from sqlalchemy.exc import TimeoutError as NoConnectionFree
@@ -226,11 +226,40 @@ def _is_readable(file: int) -> bool:
 
 
 class DriverConnection(psycopg.AsyncConnection[Any]):
-    """Connection whose statements end soon after they are cancelled.
+    """Connection whose statements end soon after they are cancelled, to one of several hosts.
 
     The driver alone waits five seconds for a cancellation, and five more for its effect, to save a connection that the pool
-    discards.
+    discards. Of several hosts it would try the first one first each time, for as long as a call may take: the machine of a lost
+    primary, which answers nothing, would hide its standby.
     """
+
+    _first: ClassVar[dict[tuple[str, ...], int]] = {}
+    """Index of the host to try first, by hosts: the one that answered last."""
+
+    @classmethod
+    async def connect(cls, conninfo: str = "", **options: Any) -> Self:
+        """Connect; of several hosts, to the one that answered last if it still does."""
+        parameters = conninfo_to_dict(conninfo) | options
+        hosts, ports = (str(parameters.get(name) or "").split(",") for name in ("host", "port"))
+        if len(hosts) == 1 or "hostaddr" in parameters:
+            return await super().connect(conninfo, **options)
+        key = (*hosts, *ports)
+        first = cls._first.get(key, 0)
+        order = [*range(first, len(hosts)), *range(first)]
+        several = {
+            "host": ",".join(hosts[index] for index in order),
+            "port": ",".join(ports[index % len(ports)] for index in order),
+            "connect_timeout": limits.POSTGRES_HOST_CONNECT_MS_MAX // limits.SECOND_MS,
+        }
+        try:
+            connection = await super().connect(conninfo, **options | several)
+        except BaseException:  # also the end of the time for the call
+            cls._first[key] = order[1]
+            raise
+        answered = (connection.info.host, str(connection.info.port))
+        places = [(host, ports[index % len(ports)] or "5432") for index, host in enumerate(hosts)]
+        cls._first[key] = places.index(answered) if answered in places else first
+        return connection
 
     async def _try_cancel(self, *, timeout: float = _CANCEL_SECONDS) -> NoReturn:  # noqa: ASYNC109  the driver's signature
         with suppress(psycopg.Error, OSError, TimeoutError):
@@ -241,8 +270,20 @@ class DriverConnection(psycopg.AsyncConnection[Any]):
 
 
 def connection_options() -> dict[str, str | int]:
-    """Return the options of every connection: its application name and connect timeout."""
-    return {"application_name": "millstream", "connect_timeout": int(_REPLY_SECONDS)}
+    """Return the options of every connection: its application name and timeouts.
+
+    The kernel gives a silent peer up after a check's time and two more, so that the pool replaces its idle connections to
+    a lost machine.
+    """
+    idle = limits.LISTEN_CHECK_MS // limits.SECOND_MS
+    return {
+        "application_name": "millstream",
+        "connect_timeout": int(_REPLY_SECONDS),
+        "keepalives": 1,
+        "keepalives_idle": idle,
+        "keepalives_interval": idle,
+        "keepalives_count": 2,
+    }
 
 
 def driver_url(url: str) -> str:

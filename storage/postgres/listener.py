@@ -106,7 +106,9 @@ class Listener:
 
     async def _listen(self) -> None:
         connection = await DriverConnection.connect(
-            self._conninfo, autocommit=True, **_keepalive_options()
+            self._conninfo,
+            autocommit=True,
+            **connection_options() | {"application_name": "millstream-listener"},
         )
         async with connection:
             for channel in self._channels:
@@ -216,15 +218,3 @@ async def running(listener: Listener) -> AsyncGenerator[Listener]:
             yield listener
     finally:
         await listener.close()
-
-
-def _keepalive_options() -> dict[str, Any]:
-    """Return options by which the kernel abandons a silent peer about when we do."""
-    idle = int(_CHECK_SECONDS)
-    return connection_options() | {
-        "application_name": "millstream-listener",
-        "keepalives": 1,
-        "keepalives_idle": idle,
-        "keepalives_interval": idle,
-        "keepalives_count": 2,
-    }

@@ -4,6 +4,7 @@ from storage.domain.limits._shared import HOUR_MS, MINUTE_MS, SECOND_MS
 
 # Postgres
 POSTGRES_REPLY_MS_MAX = 5 * SECOND_MS  # one transaction, or its commit
+POSTGRES_HOST_CONNECT_MS_MAX = 2 * SECOND_MS  # of several hosts; the driver's minimum
 POSTGRES_CANCEL_MS_MAX = (
     SECOND_MS  # of a statement that was given up; then its connection is closed
 )

@@ -244,6 +244,26 @@ async def test_dead_host_of_several_is_passed_over(database_url, spelling):
         assert listener.listening
 
 
+async def test_silent_host_of_several_delays_one_connection(database_url, short_folder):
+    """The machine of a lost primary, the first host, answered nothing, and every call gave up before it tried the standby."""
+    parts, options = urlsplit(database_url), conninfo_to_dict(conninfo(database_url))
+    silent, live = (quote(str(host), safe="") for host in (short_folder, options["host"]))
+    address = f"{options['user']}@{silent},{live}{parts.path}"
+    settings = StorageSettings(redis_url="redis://unused", database_url=f"postgresql://{address}")
+    attempts = []
+
+    async def say_nothing(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        attempts.append(await reader.read())
+        writer.close()
+
+    async with await asyncio.start_unix_server(say_nothing, short_folder / ".s.PGSQL.5432"):
+        for _ in range(2):
+            async with open_database(settings) as database:
+                await database.ping()
+
+    assert len(attempts) == 1
+
+
 async def backend_pid(database: Database) -> int:
     async with database.reading() as session:
         return int(await session.scalar(text("select pg_backend_pid()")) or 0)
