@@ -10,6 +10,7 @@ SPLIT ?= 4           # processes that share the tests, each with stores of its o
 SECONDS ?= 60        # how long make simulate runs schedules
 MINUTES ?= 6         # how long make chaos breaks things at random
 STORES ?= 1          # stores that make chaos and make faults break: one, or those of a replica set (3)
+STANDBY ?=             # 1: of chaos and faults, Postgres has a synchronous standby, and fails over
 SLICE ?=             # 1: of chaos and faults, a run too short for all invariants to be checked
 SEED ?=              # of what it breaks when; none: another one each time
 SPARK ?= 1           # 0: make up without Spark
@@ -145,16 +146,17 @@ chaos: faults
 	$(BIN)/python -m tests.chaos.data_loss $(if $(strip $(SEED)),--seed $(strip $(SEED))) $(REDIS)
 	$(BIN)/pytest -m chaos tests
 
-# What takes hours: run it each night. The second run is 200 fail-overs under load.
+# What takes hours: run it each night. The third run is 200 fail-overs under load.
 FAIL_OVERS := kill_primary deafen_replica pause_primary part_primary stop_controller
 nightly:
 	$(MAKE) chaos MINUTES=30
 	$(MAKE) faults MINUTES=30 STORES=3
 	$(BIN)/python -m tests.chaos.run --minutes 20 --stores 3 --slice --only $(FAIL_OVERS)
 	$(BIN)/python -m tests.chaos.data_loss --scenario replicated --seeds 10
+	$(BIN)/python -m tests.chaos.run --minutes 2 --standby --slice --only postgres_failover kill_api
 
 faults: install-dev faketime
-	$(BIN)/python -m tests.chaos.run --minutes $(strip $(MINUTES)) --stores $(strip $(STORES)) $(if $(strip $(SLICE)),--slice) $(if $(strip $(SEED)),--seed $(strip $(SEED))) $(REDIS)
+	$(BIN)/python -m tests.chaos.run --minutes $(strip $(MINUTES)) --stores $(strip $(STORES)) $(if $(strip $(STANDBY)),--standby) $(if $(strip $(SLICE)),--slice) $(if $(strip $(SEED)),--seed $(strip $(SEED))) $(REDIS)
 
 # Engines in virtual time: thousands of schedules with faults, each repeatable by its seed.
 simulate: install-dev

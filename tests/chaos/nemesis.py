@@ -9,6 +9,7 @@ from random import Random
 import msgspec
 
 from tests.chaos.history import History, Kind, Operation, Outcome
+from tests.chaos.postgres_pair import PostgresPair
 from tests.chaos.proxy import Fault, Proxy
 from tests.chaos.replica_set import REPLICA_SET_FAULTS, ReplicaSetFaults
 from tests.chaos.site import Site, signalled
@@ -39,6 +40,7 @@ RESOURCES = {
     "fsync_error": "valkey",
     "clock_jump": "valkey",
     "kill_postgres": "postgres",
+    "postgres_failover": "postgres",
     **dict.fromkeys(REPLICA_SET_FAULTS, "replica set"),
     "part_postgres": "postgres link",
     "recreate_stream": "recreated stream",
@@ -55,6 +57,16 @@ RESOURCES = {
 SINGLE_STORE_FAULTS = tuple(
     name for name, resource in RESOURCES.items() if resource in ("valkey", "valkey link")
 )
+SINGLE_POSTGRES_FAULTS = (
+    "kill_postgres",
+    *(
+        name
+        for name, resource in RESOURCES.items()
+        if name.endswith("_postgres") and resource == "postgres link"
+    ),
+)
+OF_A_STANDBY = "postgres_failover"
+"""The fault of a Postgres with a synchronous standby."""
 OF_THE_WORKER = ("kill_worker", "pause_worker")
 OF_THE_OPERATOR = ("recreate_stream", "pause_queue", "pause_group")
 """Faults that are requests, which the workload carries out; each takes the seconds that it should last."""
@@ -115,6 +127,7 @@ class Nemesis:
         history: History,
         requests: Requests,
         replica_set: ReplicaSetFaults | None = None,
+        postgres: PostgresPair | None = None,
     ) -> None:
         self.done: Counter[str] = Counter()
         self.told: list[str] = []
@@ -122,6 +135,7 @@ class Nemesis:
         self._history = history
         self._requests = requests
         self._replica_set = replica_set.named() if replica_set else {}
+        self._postgres = postgres
         self._held = {resource: asyncio.Lock() for resource in RESOURCES.values()}
 
     async def run(self, planned: list[Planned]) -> None:
@@ -157,6 +171,9 @@ class Nemesis:
             await self._replica_set[fault.name](fault.lasts, fault.luck)
         elif fault.name in breaks:
             await breaks[fault.name](fault)
+        elif fault.name == OF_A_STANDBY:
+            assert self._postgres is not None
+            await self._postgres.fail_over(self._site.url, fault.lasts, fault.luck)
         elif name == "kill":
             await self._kill(of, fault)
         elif name == "pause":

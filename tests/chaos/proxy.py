@@ -53,9 +53,11 @@ class _Link:
         peer = near.get_extra_info("peername")
         self.source = peer[0] if peer else ""
         self.swallowed = False
+        self.was_reset = asyncio.Event()
 
     def reset(self) -> None:
         """Reset both sides with RST, not an orderly close."""
+        self.was_reset.set()
         for side in (self.near, self.far):
             _reset(side)
 
@@ -201,6 +203,9 @@ class Proxy:
                 if await self._lets_pass(link, len(piece), answers=answers):
                     writer.write(piece)
                     await writer.drain()
+            if link.swallowed or self._fault_of(link) is Fault.HALF_OPEN:
+                link.swallowed = True  # the end is not delivered either
+                await link.was_reset.wait()
 
     async def _lets_pass(self, link: _Link, size: int, *, answers: bool) -> bool:
         """Return whether to forward these bytes, possibly after a delay."""

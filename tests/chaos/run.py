@@ -20,8 +20,17 @@ from tests.chaos.checker import ARCHIVE_INVARIANTS, check, without_silent_gaps
 from tests.chaos.checking.findings import Finding, Operations
 from tests.chaos.damage import flip_bytes
 from tests.chaos.history import History, Outcome
-from tests.chaos.nemesis import OF_THE_WORKER, RESOURCES, SINGLE_STORE_FAULTS, Nemesis, schedule
+from tests.chaos.nemesis import (
+    OF_A_STANDBY,
+    OF_THE_WORKER,
+    RESOURCES,
+    SINGLE_POSTGRES_FAULTS,
+    SINGLE_STORE_FAULTS,
+    Nemesis,
+    schedule,
+)
 from tests.chaos.network import Network, lacking_network, running_network
+from tests.chaos.postgres_pair import PostgresPair, running_pair
 from tests.chaos.replica_set import (
     NETWORK_FAULTS,
     REPLICA_SET_FAULTS,
@@ -29,7 +38,7 @@ from tests.chaos.replica_set import (
     running_replica_set,
     store_machine,
 )
-from tests.chaos.site import CONTROLLER, POSTGRES, HotStore, running_site
+from tests.chaos.site import CONTROLLER, POSTGRES, HotStore, Metadata, running_site
 from tests.chaos.stage import Stage
 from tests.chaos.tools import Tools, found_tools
 from tests.chaos.workload import Workload
@@ -126,27 +135,41 @@ async def run(
     *,
     archives: bool,
     stores: int = 1,
+    has_standby: bool = False,
     only: Collection[str] = (),
 ) -> Verdict:
     """Run with faults for this duration; history and log stay in that directory.
 
-    `archives`: with a Spark worker, which takes time to start. `stores`: those of a replica set, or one. `only`: kinds of faults,
-    all by default.
+    `archives`: with a Spark worker, which takes time to start. `stores`: those of a replica set, or one. `has_standby`: of
+    Postgres, which then has no machine of its own in a network. `only`: kinds of faults, all by default.
     """
     history = History()
     is_replicated = stores > 1
-    left_out = _left_out(tools, archives=archives, is_replicated=is_replicated)
+    left_out = _left_out(
+        tools, archives=archives, is_replicated=is_replicated, has_standby=has_standby
+    )
     async with (
+        prepared_postgres(place, seed, has_standby=has_standby) as postgres,
         prepared_stores(place, seed, stores, tools, has_network="part_half" not in left_out) as hot,
         running_site(
-            place, seed, tools, archives=archives, stores=hot.stores, network=hot.network
+            place,
+            seed,
+            tools,
+            archives=archives,
+            stores=hot.stores,
+            network=hot.network,
+            postgres=postgres.metadata,
         ) as site,
         Stage(site.url, history, seed) as stage,
         Workload(stage, archives=archives) as workload,
     ):
         replica_set = ReplicaSetFaults(site) if is_replicated else None
-        nemesis = Nemesis(site, history, await workload.start_recreation(), replica_set)
-        of_others = SINGLE_STORE_FAULTS if is_replicated else REPLICA_SET_FAULTS
+        nemesis = Nemesis(
+            site, history, await workload.start_recreation(), replica_set, postgres.pair
+        )
+        of_others = {*(SINGLE_STORE_FAULTS if is_replicated else REPLICA_SET_FAULTS)}
+        if not has_standby:
+            of_others.add(OF_A_STANDBY)
         stage.reshard_s = max(stage.reshard_s, seconds / RESHARDS_MAX)
         await workload.start()
         not_chosen = RESOURCES.keys() - set(only or RESOURCES)
@@ -204,6 +227,26 @@ def fail_overs_in(log: Path) -> int:
     )
 
 
+class Postgres(NamedTuple):
+    """The Postgres of a run, None for one without a standby."""
+
+    pair: PostgresPair | None = None
+    metadata: AbstractAsyncContextManager[Metadata] | None = None
+
+
+@asynccontextmanager
+async def prepared_postgres(
+    place: Path, seed: int, *, has_standby: bool
+) -> AsyncIterator[Postgres]:
+    """Run the pair of a run; one without a standby is started by the site."""
+    if not has_standby:
+        yield Postgres()
+        return
+    async with running_pair(place, seed) as pair:
+        metadata = Metadata(pair.store, pair.address, pair.proxies)
+        yield Postgres(pair, nullcontext(metadata))
+
+
 class HotStores(NamedTuple):
     """The stores of a run, None for its only one, and their network."""
 
@@ -224,12 +267,17 @@ async def prepared_stores(
         yield HotStores(running_replica_set(place, seed, count, tools, network), network)
 
 
-def _left_out(tools: Tools, *, archives: bool, is_replicated: bool) -> dict[str, str]:
+def _left_out(
+    tools: Tools, *, archives: bool, is_replicated: bool, has_standby: bool
+) -> dict[str, str]:
     """Faults that this run omits, with reasons."""
     left_out = tools.lacking(of_store="_store" if is_replicated else "")
     if not archives:
         left_out |= dict.fromkeys(OF_THE_WORKER, "no Spark worker runs")
-    if is_replicated and (reason := lacking_network()):
+    if has_standby:
+        left_out |= dict.fromkeys(SINGLE_POSTGRES_FAULTS, "Postgres has a standby")
+    reason = "Postgres has a standby" if has_standby else lacking_network()
+    if is_replicated and reason:
         left_out |= dict.fromkeys(NETWORK_FAULTS, reason)
     return left_out
 
@@ -244,6 +292,9 @@ def main() -> int:
         "--slice", action="store_true", help="allow invariants for which nothing was checked"
     )
     words.add_argument("--stores", type=int, default=1, help="of a replica set, or one")
+    words.add_argument(
+        "--standby", action="store_true", help="run Postgres with a synchronous standby"
+    )
     words.add_argument(
         "--only", nargs="+", choices=sorted(RESOURCES), default=(), help="kinds of faults"
     )
@@ -263,6 +314,7 @@ def main() -> int:
         tools,
         archives=archives,
         stores=arguments.stores,
+        has_standby=arguments.standby,
         only=arguments.only,
     )
     verdict = asyncio.run(running)

@@ -146,6 +146,14 @@ class HotStore(NamedTuple):
     clock: Clock | None = None
 
 
+class Metadata(NamedTuple):
+    """Postgres, and how the service reaches it."""
+
+    store: Store
+    address: str
+    proxies: dict[str, Proxy]
+
+
 class Site:
     """The breakable parts of a deployment."""
 
@@ -211,8 +219,8 @@ def signalled(pid: int, number: signal.Signals) -> None:
         os.kill(pid, number)
 
 
-def _postgres_socket(server: PostgresServer) -> Path:
-    """The socket in its URL."""
+def postgres_socket(server: PostgresServer) -> Path:
+    """Return the socket in its URL."""
     [sockets] = parse_qs(urlsplit(server.url).query)["host"]
     return Path(sockets) / f".s.PGSQL.{POSTGRES_PORT}"
 
@@ -237,6 +245,21 @@ async def single_store(
 
 
 @asynccontextmanager
+async def single_postgres(
+    place: Path, seed: int, network: Network | None = None
+) -> AsyncIterator[Metadata]:
+    """Run one Postgres behind a proxy, on a machine of its own with a network."""
+    server = PostgresServer(place)
+    store = Store(server, postgres_socket(server))
+    listener = network.machine(POSTGRES).listener() if network else None
+    with ExitStack() as ends:
+        ends.callback(store.stop)
+        await store.start()
+        async with Proxy(store.connect, Random(f"{seed} postgres"), listener=listener) as proxy:
+            yield Metadata(store, proxy.address, {"postgres": proxy})
+
+
+@asynccontextmanager
 async def running_site(
     place: Path,
     seed: int,
@@ -245,22 +268,17 @@ async def running_site(
     archives: bool,
     stores: AbstractAsyncContextManager[HotStore] | None = None,
     network: Network | None = None,
+    postgres: AbstractAsyncContextManager[Metadata] | None = None,
 ) -> AsyncIterator[Site]:
-    """Run a deployment in that directory, on one store by default.
+    """Run a deployment in that directory, on one store and one Postgres by default.
 
     `archives`: with an archive and a Spark worker. `network`: with Postgres and a second sweeper on machines of their own.
     """
     async with AsyncExitStack() as ends:
-        server = PostgresServer(place)
-        postgres = Store(server, _postgres_socket(server))
-        ends.callback(postgres.stop)
-        await postgres.start()
+        metadata = await ends.enter_async_context(postgres or single_postgres(place, seed, network))
         hot = await ends.enter_async_context(stores or single_store(place, seed, tools))
-        listener = network.machine(POSTGRES).listener() if network else None
-        proxy = Proxy(postgres.connect, Random(f"{seed} postgres"), listener=listener)
-        await ends.enter_async_context(proxy)
         words = ["--workers", str(API_PROCESSES), "--data", str(place / "data")]
-        environment = _environment(proxy.address, archives=archives) | hot.environment
+        environment = _environment(metadata.address, archives=archives) | hot.environment
         running = deployed(place / "log", *words, environment=environment)
         # In threads: it waits for responses that pass through proxies on this loop.
         deployment = await asyncio.to_thread(running.__enter__)
@@ -276,8 +294,8 @@ async def running_site(
             ) as clients:
                 yield Site(
                     deployment,
-                    (hot, postgres),
-                    {**hot.proxies, "postgres": proxy, "clients": clients},
+                    (hot, metadata.store),
+                    {**hot.proxies, **metadata.proxies, "clients": clients},
                     tools,
                     place=place,
                     environment=environment,
@@ -310,7 +328,8 @@ def _sweeping(
 
 def _environment(postgres_address: str, *, archives: bool) -> dict[str, str]:
     return {
-        "DATABASE_URL": f"postgresql://postgres@{postgres_address}/millstream?sslmode=disable",
+        "DATABASE_URL": f"postgresql://postgres@{postgres_address}/millstream?sslmode=disable"
+        + ("&target_session_attrs=read-write" if "," in postgres_address else ""),
         "MILLSTREAM_WEBHOOK_ALLOW": "127.0.0.1",
         **(ARCHIVING if archives else {"MILLSTREAM_ARCHIVE_URL": "off"}),
     }
