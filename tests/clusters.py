@@ -1,4 +1,4 @@
-"""A local cluster of three masters, each with a replica."""
+"""A local cluster: three masters, each with a replica, by default."""
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -98,36 +98,39 @@ class Masters:
 
 
 @contextmanager
-def running_masters(data: Path) -> Iterator[Masters]:
-    """Run the cluster for the length of the block."""
+def running_masters(
+    data: Path, count: int = MASTERS, *, has_replicas: bool = True
+) -> Iterator[Masters]:
+    """Run a cluster of so many masters for the length of the block."""
     nodes: list[_Node] = []
     with ExitStack() as stack:
-        for nth in range(2 * MASTERS):
+        for nth in range((1 + has_replicas) * count):
             folder = data / str(nth)
             folder.mkdir()
             node = _Node(folder, nodes[0].password if nodes else "")
             stack.enter_context(running(node))
             nodes.append(node)
         masters = Masters(nodes)
-        _form(masters)
+        _form(masters, count)
         yield masters
 
 
-def _form(masters: Masters) -> None:
-    count = len(masters.nodes)
-    clients = [masters.direct(nth) for nth in range(count)]
-    for nth in range(MASTERS):
-        first = nth * (CLUSTER_SLOT_LAST + 1) // MASTERS
-        last = (nth + 1) * (CLUSTER_SLOT_LAST + 1) // MASTERS - 1
+def _form(masters: Masters, count: int) -> None:
+    nodes = len(masters.nodes)
+    replicas = nodes - count
+    clients = [masters.direct(nth) for nth in range(nodes)]
+    for nth in range(count):
+        first = nth * (CLUSTER_SLOT_LAST + 1) // count
+        last = (nth + 1) * (CLUSTER_SLOT_LAST + 1) // count - 1
         clients[nth].execute_command("CLUSTER ADDSLOTSRANGE", first, last)
         clients[nth].execute_command("CLUSTER SET-CONFIG-EPOCH", nth + 1)
     for node in masters.nodes[1:]:
         clients[0].execute_command("CLUSTER MEET", "127.0.0.1", node.port)
-    _wait(lambda: all(_known(client) == count for client in clients))
+    _wait(lambda: all(_known(client) == nodes for client in clients))
     ids = [client.execute_command("CLUSTER MYID").decode() for client in clients]
-    for nth in range(MASTERS):
-        clients[MASTERS + nth].execute_command("CLUSTER REPLICATE", ids[nth])
-    _wait(lambda: all(_is_whole(client) for client in clients))
+    for nth in range(replicas):
+        clients[count + nth].execute_command("CLUSTER REPLICATE", ids[nth])
+    _wait(lambda: all(_is_whole(client, replicas // count) for client in clients))
     for client in clients:
         client.close()
 
@@ -136,13 +139,13 @@ def _known(client: Any) -> int:
     return int(client.execute_command("CLUSTER INFO")["cluster_known_nodes"])
 
 
-def _is_whole(client: Any) -> bool:
-    """Return whether the node serves, and has or is an up-to-date replica."""
+def _is_whole(client: Any, replicas: int) -> bool:
+    """Return whether the node serves, and has its replicas or is an up-to-date one."""
     if client.execute_command("CLUSTER INFO")["cluster_state"] != "ok":
         return False
     info = client.info("replication")
     if info["role"] == "master":
-        return int(info["connected_slaves"]) == 1
+        return int(info["connected_slaves"]) == replicas
     return str(info["master_link_status"]) == "up"
 
 
