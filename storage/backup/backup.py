@@ -23,6 +23,7 @@ import os
 import secrets
 import shutil
 from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -30,7 +31,9 @@ from pathlib import Path
 from storage.backup.archive_files import archive_root, copy_named, copy_staged, named_in
 from storage.backup.tarball import SUFFIX, pack
 from storage.domain.backup_manifest import (
+    FOLDER_OF_SNAPSHOTS,
     FORMAT,
+    FORMAT_OF_CLUSTER,
     MANIFEST,
     SNAPSHOT,
     BackupError,
@@ -44,8 +47,10 @@ from storage.domain.clock import Clock
 from storage.domain.replication.member_urls import has_several_hosts
 from storage.parquet.local_store import sync_folder
 from storage.postgres.dump import DatabaseMoment, moment_of
+from storage.redis.cluster_snapshot import cluster_snapshots
 from storage.redis.discovery import backup_url
 from storage.redis.restore import backed_store
+from storage.redis.slot_map import SlotMap
 from storage.redis.snapshot import snapshot_of
 from storage.settings import StorageSettings
 
@@ -76,10 +81,11 @@ def backup(
         with backed_store(redis_url) as store:
             is_member = has_several_hosts(settings.redis_url)
             layout, server = store.layout(may_be_replica=is_member), store.server()
+            slots = store.slots
         with moment_of(settings.database_url) as before:
             jobs = _copied(before, folder, parts, _is_of_jobs)
             namespaces = before.names("namespaces_of_jobs")
-        parts.append(_written(folder, SNAPSHOT, snapshot_of(redis_url)))
+        parts += _snapshots(folder, redis_url, slots)
         staged = copy_staged(root, part) if root else set()
         with moment_of(settings.database_url) as after:
             if after.revision != before.revision or namespaces - after.names("every_namespace"):
@@ -94,7 +100,7 @@ def backup(
             copy_named(root, named - staged, settings.database_url, part)
         tables = {table.name: table for table in (*jobs, *others)}
         manifest = Manifest(
-            format=FORMAT,
+            format=FORMAT if len(slots.primaries) == 1 else FORMAT_OF_CLUSTER,
             millstream=version,
             began_at_ms=began_at_ms,
             ended_at_ms=clock.now_ms(),
@@ -123,6 +129,18 @@ def _copied(
                 rows = moment.copy(name, columns, write)
             tables.append(Table(name, columns, rows))
     return tables
+
+
+def _snapshots(folder: Path, redis_url: str, slots: SlotMap) -> list[Part]:
+    """Copy the hot store: one server, or all primaries of a cluster at one moment."""
+    count = len(slots.primaries)
+    if count == 1:
+        return [_written(folder, SNAPSHOT, snapshot_of(redis_url))]
+    paths = [f"{FOLDER_OF_SNAPSHOTS}{number}.rdb" for number in range(count)]
+    with ThreadPoolExecutor(count) as threads, cluster_snapshots(slots) as lines:
+        return list(
+            threads.map(lambda path, line: _written(folder, path, line.pieces()), paths, lines)
+        )
 
 
 @contextmanager

@@ -7,15 +7,15 @@
 
 import hashlib
 import tempfile
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Generator, Iterator
+from contextlib import closing, contextmanager
+from itertools import chain
 from pathlib import Path
 from typing import BinaryIO
 
 from storage.backup.archive_files import archive_root, put_back
 from storage.domain.backup_manifest import (
     MANIFEST,
-    SNAPSHOT,
     BackupError,
     Manifest,
     Table,
@@ -28,7 +28,7 @@ from storage.embedded.servers import running
 from storage.embedded.valkey import SnapshotServer
 from storage.postgres import dump
 from storage.redis.keys import LAYOUT
-from storage.redis.restore import backed_store
+from storage.redis.restore import SnapshotStore, backed_store
 from storage.settings import StorageSettings
 
 
@@ -84,10 +84,10 @@ def restore(settings: StorageSettings, source: Path, server: ServerChoice) -> Ma
     check_parts(source, manifest)
     root = archive_root(settings) if manifest.archived else None
     with (
-        _snapshot_server(source, server) as url,
-        backed_store(url) as snapshot,
+        closing(_snapshots(source, manifest, server)) as snapshots,
         backed_store(settings.redis_url) as store,
     ):
+        first = next(snapshots)  # readable, before anything is written
         dump.check_empty(settings.database_url)
         if root:  # files that no row names yet are garbage if this is interrupted
             put_back(root, source, manifest.parts)
@@ -97,23 +97,31 @@ def restore(settings: StorageSettings, source: Path, server: ServerChoice) -> Ma
         except BaseException:
             store.leave()
             raise
-        store.fill(snapshot)
+        for snapshot in chain([first], snapshots):
+            store.fill(snapshot)
         dump.finish(settings.database_url)
         store.finish(manifest.layout)
     return manifest
 
 
+def _snapshots(source: Path, manifest: Manifest, server: ServerChoice) -> Generator[SnapshotStore]:
+    """Yield each snapshot of the backup, served by a private server until the next is wanted."""
+    for path in manifest.snapshots:
+        with _snapshot_server(source / path, server) as url, backed_store(url) as snapshot:
+            yield snapshot
+
+
 @contextmanager
-def _snapshot_server(source: Path, server: ServerChoice) -> Iterator[str]:
-    """Run a private server with the backup's snapshot loaded; yield its URL."""
+def _snapshot_server(snapshot: Path, server: ServerChoice) -> Iterator[str]:
+    """Run a private server with a snapshot loaded; yield its URL."""
     with tempfile.TemporaryDirectory(prefix="millstream-", ignore_cleanup_errors=True) as scratch:
-        reader = SnapshotServer(Path(scratch), source / SNAPSHOT, server=server)
+        reader = SnapshotServer(Path(scratch), snapshot, server=server)
         try:
             with running(reader) as url:
                 yield url
         except EmbeddedServerError as error:
             raise BackupError(
-                f"cannot read {SNAPSHOT} with this server ({error}); use --server path to use the server on PATH"
+                f"cannot read {snapshot.name} with this server ({error}); use --server path to use the server on PATH"
             ) from None
 
 

@@ -1,6 +1,7 @@
 """Backup: its files, and the manifest that makes it complete.
 
-    BACKUP/store.rdb               the hot store at one moment
+    BACKUP/store.rdb               the hot store at one moment; of a cluster, format 2 has one file for each primary:
+    BACKUP/store/<number>.rdb      all primaries at one moment
     BACKUP/postgres/<table>.copy   each table of Postgres, as COPY writes it
     BACKUP/archive/<path>          the archive's files, if they were requested
     BACKUP/manifest.json           a `Manifest`; written last, so that an incomplete backup has none
@@ -16,8 +17,10 @@ import msgspec
 from storage.domain.errors import StorageUnavailable
 
 FORMAT = 1
+FORMAT_OF_CLUSTER = 2
 MANIFEST = "manifest.json"
 SNAPSHOT = "store.rdb"
+FOLDER_OF_SNAPSHOTS = "store/"
 FOLDER_OF_TABLES = "postgres"
 FOLDER_OF_ARCHIVE = "archive/"
 RESTORING = "restoring"
@@ -80,6 +83,16 @@ class Manifest(msgspec.Struct, frozen=True):
     digest: str = ""
 
     @property
+    def snapshots(self) -> tuple[str, ...]:
+        """Paths of the snapshots of the hot store, one for each of its primaries."""
+        paths = [part.path for part in self.parts]
+        return tuple(
+            sorted(
+                path for path in paths if path == SNAPSHOT or path.startswith(FOLDER_OF_SNAPSHOTS)
+            )
+        )
+
+    @property
     def bytes(self) -> int:
         """Total size of its files."""
         return sum(part.bytes for part in self.parts)
@@ -114,9 +127,9 @@ def decode_manifest(text: bytes) -> Manifest:
     """
     try:
         format_ = msgspec.json.decode(text, type=_Format).format
-        if format_ != FORMAT:
+        if format_ not in (FORMAT, FORMAT_OF_CLUSTER):
             raise BackupError(
-                f"the backup has format {format_}, but this version of Millstream supports {FORMAT}: use the version that wrote it"
+                f"the backup has format {format_}, but this version of Millstream supports {FORMAT} and {FORMAT_OF_CLUSTER}: use the version that wrote it"
             )
         manifest = msgspec.json.decode(text, type=Manifest)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:

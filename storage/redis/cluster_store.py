@@ -17,7 +17,7 @@ from storage.hot_store.servers import HotServers
 from storage.redis.keys import STORE_KEY, VERSION_KEY
 from storage.redis.server_store import SLOW_COMMANDS_MAX, HotServer
 from storage.redis.transport.client import SlotMoved
-from storage.redis.transport.topology import Master, Nodes, hash_tag_for
+from storage.redis.transport.topology import Master, Nodes, key_of_master
 
 T = TypeVar("T")
 
@@ -38,7 +38,10 @@ class RedisServers(HotServers):
         return [self._server(one) for one in masters]
 
     def _server(self, master: Master) -> HotServer:
-        keys = [_key_at(key, master, self._nodes) for key in (STORE_KEY, VERSION_KEY)]
+        keys = [
+            key_of_master(key, master, self._nodes.url_of(key.encode()))
+            for key in (STORE_KEY, VERSION_KEY)
+        ]
         return HotServer(self._nodes.client(master.url), *keys)
 
     async def _all(self, ask: Callable[[HotServer], Coroutine[Any, Any, T]]) -> list[T]:
@@ -147,16 +150,6 @@ class RedisServers(HotServers):
 def _joined(values: Iterable[str | None]) -> str | None:
     """Return the different values in order; None if none is known."""
     return ", ".join(sorted({value for value in values if value is not None})) or None
-
-
-def _key_at(key: str, master: Master, nodes: Nodes) -> str:
-    """Return each master's own form of a key.
-
-    The plain key at the master that has it, and a key in the first slot at the others.
-    """
-    if nodes.url_of(key.encode()) == master.url:
-        return key
-    return key.replace("ms:", f"ms:{{{hash_tag_for(master.slot)}}}:", 1)
 
 
 def _fullness(memory: tuple[int, int]) -> tuple[float, int]:

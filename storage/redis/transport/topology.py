@@ -96,14 +96,14 @@ class Nodes:
 
         The rest of the topology is refreshed.
         """
-        url = self._moved[slot] = _at(self.seed, host, port)
+        url = self._moved[slot] = url_at(self.seed, host, port)
         self.is_cluster, self._is_alone = True, False
         self.schedule_refresh()
         return url
 
     def at(self, host: str, port: int) -> str:
         """Return the URL of a server of the cluster."""
-        return _at(self.seed, host, port)
+        return url_at(self.seed, host, port)
 
     def schedule_refresh(self) -> None:
         """Refresh the topology in the background, unless that is in progress."""
@@ -156,7 +156,7 @@ class Nodes:
         host = urlsplit(url).hostname or ""
         ranges = []
         for first, _, (name, port, *_), *_ in slots:
-            ranges.append((int(first), _at(self.seed, name or host, int(port))))
+            ranges.append((int(first), url_at(self.seed, name or host, int(port))))
         if not ranges:
             raise ConnectionError("the cluster has no slots yet")
         return sorted(ranges)
@@ -188,7 +188,17 @@ def hash_tag_for(slot: int) -> str:
     return str(number)
 
 
-def _at(seed: str, host: str, port: int) -> str:
+def key_of_master(key: str, master: Master, owner: str) -> str:
+    """Return a master's own form of a key that each master has.
+
+    The plain key at `owner`, the URL of the master that has it, and a key in the first slot at the others.
+    """
+    if owner == master.url:
+        return key
+    return key.replace("ms:", f"ms:{{{hash_tag_for(master.slot)}}}:", 1)
+
+
+def url_at(seed: str, host: str, port: int) -> str:
     """Return the URL of another server, with the seed's options."""
     parts = urlsplit(seed)
     before, separator, _ = parts.netloc.rpartition("@")

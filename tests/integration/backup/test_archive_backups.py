@@ -25,10 +25,7 @@ from tests.archive_steps import archive_stream
 from tests.arrow import arrow_stream
 from tests.databases import fresh_database
 
-pytestmark = [
-    pytest.mark.one_store,
-    pytest.mark.one_server,
-]  # several masters have no common moment
+pytestmark = pytest.mark.one_store
 
 CLICKS = StreamName("clicks")
 VERSION = "0.1.0"

@@ -18,10 +18,7 @@ from storage.embedded.valkey import ValkeyServer
 from storage.settings import StorageSettings
 from tests.cli_commands import millstream
 
-pytestmark = [
-    pytest.mark.one_store,
-    pytest.mark.one_server,
-]  # several masters have no common moment
+pytestmark = pytest.mark.one_store
 
 ORDERS = QueueName("orders")
 
