@@ -37,7 +37,7 @@ class HotConfiguration(msgspec.Struct, frozen=True, kw_only=True):
     """Settings of Valkey or Redis on which durability depends, and their effect.
 
     `redis_version`: the version of Redis with which it is compatible. `fsync` and `eviction_policy` are None where
-    the server does not report them; of a cluster with different ones, they are all of them, comma-separated.
+    the server does not report them.
     """
 
     flavor: str
@@ -47,6 +47,30 @@ class HotConfiguration(msgspec.Struct, frozen=True, kw_only=True):
     last_append: str
     fsync: str | None
     eviction_policy: str | None
+
+
+class HotNode(msgspec.Struct, frozen=True, kw_only=True):
+    """Condition of one server of the hot store.
+
+    `primary` is the address of the server that it copies, empty for a primary. `report` is None if it does not answer.
+    """
+
+    address: str
+    primary: str = ""
+    report: "HotReport | None" = None
+
+
+class HotReport(msgspec.Struct, frozen=True, kw_only=True):
+    """Answers of one server of the hot store.
+
+    `memory_max_bytes` 0: no limit. `is_linked`: a replica receives what its primary writes.
+    """
+
+    configuration: HotConfiguration
+    memory_used_bytes: int
+    memory_max_bytes: int
+    time_ms: int
+    is_linked: bool = True
 
 
 class PostgresFigures(msgspec.Struct, frozen=True, kw_only=True):

@@ -1,10 +1,11 @@
 """Verbs on the servers of the hot store as a whole."""
 
+from collections.abc import Sequence
 from typing import Protocol
 
 from storage.domain.log.store_epoch import StoreFacts, StoreIdentity
 from storage.domain.replication.replica_set import ReplicaSet
-from storage.domain.store_status import HotConfiguration, HotFigures, SlowCommand
+from storage.domain.store_status import HotFigures, HotNode, SlowCommand
 
 
 class PrimaryConnections(Protocol):
@@ -70,8 +71,8 @@ class HotServers(Protocol):
         """Return 'ok', or the problem: a full disk makes even PING fail."""
         ...
 
-    async def configuration(self) -> HotConfiguration:
-        """Return the configuration of the servers; versions are those of one of them."""
+    async def nodes(self) -> Sequence[HotNode]:
+        """Return the condition of each server, of a cluster also of the replicas."""
         ...
 
     async def memory(self) -> tuple[int, int]:
@@ -84,8 +85,4 @@ class HotServers(Protocol):
 
     async def slow_commands(self) -> tuple[SlowCommand, ...] | None:
         """Return the latest entries of the slow logs, or None where they may not be read."""
-        ...
-
-    async def time_ms(self) -> int:
-        """Return the clock of one of the servers."""
         ...

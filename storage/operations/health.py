@@ -13,6 +13,7 @@ from storage.domain.errors import MillstreamError
 from storage.domain.store_status import HotFigures, PostgresFigures, SlowCommand
 from storage.hot_store.servers import HotServers
 from storage.operations.diagnostics import Diagnostic
+from storage.operations.hot_store_checks import STORE_CLUSTER, clock_finding, hot_store_findings
 from storage.operations.replica_set_checks import ReplicaSetChecks
 from storage.postgres.database import Database
 from storage.postgres.listener import Listener
@@ -24,10 +25,8 @@ AWAY = "away, serving what is known"
 """Check of Postgres in an outage that is outlived: the process is ready."""
 
 _CHECK_S = 1.0
-_SKEW_MS_MAX = 1_000
 _PINGS = 100
 _PING_MS_MAX = 5.0
-_PRESSURE = 0.8
 _POSTGRES_MIN = 140_000
 
 
@@ -90,11 +89,13 @@ class HealthChecks:
 
         Raises StorageUnavailable when a store is unreachable.
         """
+        hot = await self._hot_findings()
+        is_silent = any(finding.check == STORE_CLUSTER and finding.ok is False for finding in hot)
         return [
-            *await self._hot_findings(),
+            *hot,
             *await self._replica_set_findings(),
-            await self._latency_finding(pings),
-            *await self._clock_findings(),
+            *([] if is_silent else [await self._latency_finding(pings)]),
+            await self._postgres_clock_finding(),
             *await self._postgres_findings(),
         ]
 
@@ -122,32 +123,8 @@ class HealthChecks:
         return PostgresFigures(**row._mapping)
 
     async def _hot_findings(self) -> list[Diagnostic]:
-        configuration = await self._store.configuration()
-        is_on = configuration.is_append_only
-        policy = str(configuration.eviction_policy)
-        return [
-            Diagnostic(
-                "store version",
-                _at_least(configuration.redis_version, (6, 2)),
-                f"{configuration.flavor} {configuration.version}",
-                "requires Redis 6.2 or Valkey 7.2, or later",
-            ),
-            Diagnostic("append-only file", is_on, "on" if is_on else "off", "set appendonly yes"),
-            Diagnostic(
-                "last write to the file",
-                configuration.last_append == "ok",
-                configuration.last_append,
-                "check the disk",
-            ),
-            self._fsync_finding(configuration.fsync),
-            Diagnostic(
-                "memory policy",
-                policy == "noeviction",
-                policy,
-                "set maxmemory-policy noeviction: any other policy loses messages",
-            ),
-            memory_finding(*await self._store.memory()),
-        ]
+        nodes = await self._store.nodes()
+        return hot_store_findings(nodes, self._settings, self._clock.now_ms())
 
     async def _replica_set_findings(self) -> list[Diagnostic]:
         if self._replica_set is None:
@@ -165,19 +142,6 @@ class HealthChecks:
             "replicate Postgres synchronously: it decides which store is the primary, and has offsets of groups",
         )
 
-    def _fsync_finding(self, fsync: str | None) -> Diagnostic:
-        expected = self._settings.fsync
-        if fsync is None:
-            return Diagnostic(
-                "fsync", None, "not reported by the server", "verify appendfsync yourself"
-            )
-        return Diagnostic(
-            "fsync",
-            fsync == expected,
-            fsync,
-            f"set appendfsync {expected}, which durability={self._settings.durability} requires",
-        )
-
     async def _latency_finding(self, pings: int) -> Diagnostic:
         times = []
         for _ in range(pings):
@@ -191,15 +155,9 @@ class HealthChecks:
             "every call includes this latency: run the API close to its store",
         )
 
-    async def _clock_findings(self) -> list[Diagnostic]:
-        return [
-            _clock_finding(
-                "clock", "the store's", await self._store.time_ms(), self._clock.now_ms()
-            ),
-            _clock_finding(
-                "postgres clock", "Postgres's", await self._postgres_time_ms(), self._clock.now_ms()
-            ),
-        ]
+    async def _postgres_clock_finding(self) -> Diagnostic:
+        time_ms = await self._postgres_time_ms()
+        return clock_finding("postgres clock", "Postgres's", time_ms, self._clock.now_ms())
 
     async def _postgres_time_ms(self) -> int:
         async with self._database.reading() as session:
@@ -224,35 +182,6 @@ class HealthChecks:
     async def _postgres_version(self) -> int:
         async with self._database.reading() as session:
             return int(await session.scalar(text("show server_version_num")) or 0)
-
-
-def _clock_finding(check: str, whose: str, time_ms: int, now_ms: int) -> Diagnostic:
-    skew_ms = abs(time_ms - now_ms)
-    return Diagnostic(
-        check, skew_ms <= _SKEW_MS_MAX, f"{skew_ms} ms from {whose}", "run an NTP client on both"
-    )
-
-
-def memory_finding(used_bytes: int, max_bytes: int) -> Diagnostic:
-    """Check the store's memory use, and that it has a limit to compare it with."""
-    if not max_bytes:
-        return Diagnostic(
-            "memory",
-            None,
-            f"{used_bytes >> 20} MiB, no limit: the memory guard is disabled",
-            "set maxmemory: writes are then rejected at 85 % of it, before the store runs"
-            " out of memory",
-        )
-    return Diagnostic(
-        "memory",
-        None if used_bytes / max_bytes > _PRESSURE else True,
-        f"{used_bytes >> 20} of {max_bytes >> 20} MiB",
-        "increase maxmemory: writes are rejected at 85 %",
-    )
-
-
-def _at_least(version: str, minimum: tuple[int, ...]) -> bool:
-    return tuple(int(part) for part in version.split(".")[: len(minimum)]) >= minimum
 
 
 async def _bounded(check: Callable[[], Awaitable[str]]) -> str:

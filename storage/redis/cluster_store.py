@@ -6,13 +6,13 @@ which reuses no offset.
 """
 
 import asyncio
-from collections.abc import Callable, Coroutine, Iterable
+from collections.abc import Callable, Coroutine, Sequence
 from typing import Any, TypeVar
+from urllib.parse import urlsplit
 
-from msgspec.structs import replace
-
+from storage.domain.errors import StorageUnavailable
 from storage.domain.log.store_epoch import StoreFacts, StoreIdentity
-from storage.domain.store_status import HotConfiguration, HotFigures, SlowCommand
+from storage.domain.store_status import HotFigures, HotNode, SlowCommand
 from storage.hot_store.servers import HotServers
 from storage.redis.keys import STORE_KEY, VERSION_KEY
 from storage.redis.server_store import SLOW_COMMANDS_MAX, HotServer
@@ -103,15 +103,25 @@ class RedisServers(HotServers):
         answers = await self._all(HotServer.ping)
         return next((one for one in answers if one != "ok"), "ok")
 
-    async def configuration(self) -> HotConfiguration:
-        servers = await self._all(HotServer.configuration)
-        return replace(
-            servers[0],
-            is_append_only=all(server.is_append_only for server in servers),
-            last_append=_joined(server.last_append for server in servers) or "",
-            fsync=_joined(server.fsync for server in servers),
-            eviction_policy=_joined(server.eviction_policy for server in servers),
+    async def nodes(self) -> Sequence[HotNode]:
+        masters = await self._nodes.masters()
+        if len(masters) == 1 and not self._nodes.is_cluster:
+            report = await HotServer(self._nodes.client(masters[0].url)).report()
+            return [HotNode(address="", report=report)]
+        primaries = dict.fromkeys((master.url for master in masters), "")
+        return await asyncio.gather(
+            *(
+                self._node(url, primary)
+                for url, primary in (primaries | self._nodes.replicas).items()
+            )
         )
+
+    async def _node(self, url: str, primary: str) -> HotNode:
+        try:
+            report = await HotServer(self._nodes.client(url)).report()
+        except StorageUnavailable:
+            report = None
+        return HotNode(address=_address(url), primary=_address(primary), report=report)
 
     async def memory(self) -> tuple[int, int]:
         return max(await self._all(HotServer.memory), key=_fullness)
@@ -142,14 +152,10 @@ class RedisServers(HotServers):
         latest = sorted((entry for log in logs for entry in log), key=lambda entry: -entry.at_ms)
         return tuple(latest[:SLOW_COMMANDS_MAX])
 
-    async def time_ms(self) -> int:
-        [first, *_] = await self._servers()
-        return await first.time_ms()
 
-
-def _joined(values: Iterable[str | None]) -> str | None:
-    """Return the different values in order; None if none is known."""
-    return ", ".join(sorted({value for value in values if value is not None})) or None
+def _address(url: str) -> str:
+    """Return the address of a server, without the password in its URL."""
+    return urlsplit(url).netloc.rpartition("@")[2]
 
 
 def _fullness(memory: tuple[int, int]) -> tuple[float, int]:

@@ -10,7 +10,7 @@ from storage.domain import limits
 from storage.domain.backup_manifest import RESTORING, RestoreUnfinished
 from storage.domain.errors import NotEnoughReplicas, StorageUnavailable
 from storage.domain.log.store_epoch import StoreFacts, StoreIdentity
-from storage.domain.store_status import HotConfiguration, HotFigures, SlowCommand
+from storage.domain.store_status import HotConfiguration, HotFigures, HotReport, SlowCommand
 from storage.redis.keys import LAYOUT, STORE_KEY, VERSION_KEY
 from storage.redis.transport.client import unreachable
 
@@ -119,6 +119,18 @@ class HotServer:
             last_append=str(info.get("aof_last_write_status")),
             fsync=await self._setting("appendfsync"),
             eviction_policy=await self._setting("maxmemory-policy") or info.get("maxmemory_policy"),
+        )
+
+    async def report(self) -> HotReport:
+        """Return the server's configuration, memory and clock."""
+        link = (await self._info("replication")).get("master_link_status")
+        used_bytes, max_bytes = await self.memory()
+        return HotReport(
+            configuration=await self.configuration(),
+            memory_used_bytes=used_bytes,
+            memory_max_bytes=max_bytes,
+            is_linked=link in (None, "up"),
+            time_ms=await self.time_ms(),
         )
 
     async def _setting(self, name: str) -> str | None:

@@ -43,6 +43,8 @@ class Nodes:
         self._listening: dict[str, Redis] = {}
         self._is_alone = False
         self.is_cluster = False  # as far as is known: there are servers besides the seed
+        self.replicas: dict[str, str] = {}
+        """URL of each replica in a cluster, and of its master; the lost ones are not in it."""
         self._firsts: list[int] = []  # the first slot of each range, and the URL of its master
         self._owners: list[str] = []
         self._moved: dict[int, str] = {}  # reported by MOVED since
@@ -155,8 +157,13 @@ class Nodes:
             return []
         host = urlsplit(url).hostname or ""
         ranges = []
-        for first, _, (name, port, *_), *_ in slots:
-            ranges.append((int(first), url_at(self.seed, name or host, int(port))))
+        self.replicas = {}
+        for first, _, *servers in slots:
+            master, *replicas = [
+                url_at(self.seed, name or host, int(port)) for name, port, *_ in servers
+            ]
+            ranges.append((int(first), master))
+            self.replicas |= dict.fromkeys(replicas, master)
         if not ranges:
             raise ConnectionError("the cluster has no slots yet")
         return sorted(ranges)

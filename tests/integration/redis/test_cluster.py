@@ -153,19 +153,31 @@ async def test_store_is_found_when_one_server_has_stale_slot_map(masters):
     assert {len(facts.replid.split(",")) for facts in results} == {MASTERS}
 
 
-async def test_configuration_lists_settings_in_which_masters_differ(masters):
-    nodes = Nodes(masters.url)
-    with masters.direct(1) as client:
+async def test_doctor_names_servers_that_differ(storage, masters):
+    """Replicas too: one that evicts would lose messages once it is promoted."""
+    before = await hot_findings(storage)
+    replica = MASTERS + 1
+    with masters.direct(1) as master, masters.direct(replica) as client:
+        master.config_set("appendfsync", "everysec")
         client.config_set("maxmemory-policy", "allkeys-lru")
         try:
-            configuration = await RedisServers(nodes).configuration()
+            during = await hot_findings(storage)
         finally:
+            master.config_set("appendfsync", "always")
             client.config_set("maxmemory-policy", "noeviction")
-            await nodes.close()
 
-    assert configuration.eviction_policy == "allkeys-lru, noeviction"
-    assert configuration.is_append_only
-    assert configuration.last_append == "ok"
+    assert [before[name].ok for name in ("store cluster", "fsync", "memory policy")] == [True] * 3
+    assert before["store cluster"].detail == "primaries: 3, replicas: 3"
+    assert before["fsync"].detail == "always"
+    address = f"127.0.0.1:{masters.nodes[1].port}"
+    assert (during["fsync"].ok, during["fsync"].detail) == (False, f"always; everysec at {address}")
+    address = f"127.0.0.1:{masters.nodes[replica].port}"
+    assert not during["memory policy"].ok
+    assert during["memory policy"].detail == f"noeviction; allkeys-lru at {address}"
+
+
+async def hot_findings(storage):
+    return {finding.check: finding for finding in await storage.health.diagnose(pings=1)}
 
 
 async def test_waiting_receive_is_woken_by_any_master(storage):
@@ -193,8 +205,12 @@ async def test_promoted_replica_reuses_no_offset(short_folder, database_url):
             with masters.direct(lost) as client:
                 client.shutdown(nosave=True)
             after = {nth: await _offset_at_last(storage, nth) for nth in range(8)}
+            cluster = (await hot_findings(storage))["store cluster"]
 
         assert all(after[nth] > before[nth] for nth in before)
+        promoted = f"127.0.0.1:{masters.nodes[MASTERS + lost].port}"
+        assert cluster.ok is None
+        assert cluster.detail.endswith(f"no replica in sync for {promoted}")
         survivor = (lost + 1) % MASTERS
         await eventually(lambda: _is_master(masters, survivor, lost), False)
 

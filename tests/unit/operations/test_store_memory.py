@@ -7,7 +7,7 @@ from api.config.settings import Settings
 from api.native.problems import problem
 from storage.domain import limits
 from storage.domain.errors import BacklogFull
-from storage.operations.health import memory_finding
+from storage.operations.hot_store_checks import memory_finding
 
 
 @pytest.mark.parametrize(("said", "expected"), [(0, 0), (512, 512 * limits.MIB)])
