@@ -33,18 +33,24 @@ def cluster_snapshots(slots: SlotMap) -> Iterator[Sequence[SnapshotLine]]:
     They must be read concurrently, since a server that cannot send ends its snapshot. Raises BackupError if the primaries
     or their slots change, or do not fork in time; StorageUnavailable.
     """
-    urls = [one.url for one in slots.primaries]
-    with as_backup_error(), ExitStack() as stack:
-        clients = {
-            url: stack.enter_context(open_client(url, limits.CLUSTER_PAUSE_MS_MAX)) for url in urls
-        }
-        for client in clients.values():
-            stack.enter_context(changed_settings(client, _FORK_AT_ONCE))
-        for _ in range(limits.CLUSTER_SNAPSHOT_ATTEMPTS_MAX):
-            _wait_for_children(clients.values())
-            if lines := _attempt(clients, slots, stack):
-                yield lines
-                return
+    with ExitStack() as stack:
+        with as_backup_error():
+            lines = _begun(slots, stack)
+        yield lines
+
+
+def _begun(slots: SlotMap, stack: ExitStack) -> Sequence[SnapshotLine]:
+    """Return snapshots that have begun at one moment; `stack` ends them."""
+    clients = {
+        one.url: stack.enter_context(open_client(one.url, limits.REDIS_REPLY_MS_MAX))
+        for one in slots.primaries
+    }
+    for client in clients.values():
+        stack.enter_context(changed_settings(client, _FORK_AT_ONCE))
+    for _ in range(limits.CLUSTER_SNAPSHOT_ATTEMPTS_MAX):
+        _wait_for_children(clients.values())
+        if lines := _attempt(clients, slots, stack):
+            return lines
     raise BackupError(
         f"the primaries of the cluster did not all fork within {limits.CLUSTER_PAUSE_MS_MAX // limits.SECOND_MS} s, for which"
         " writes were paused; try again, with repl-diskless-sync yes and repl-diskless-sync-delay 0"

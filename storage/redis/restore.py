@@ -181,7 +181,10 @@ class _Server(NamedTuple):
 
 @contextmanager
 def changed_settings(client: Any, settings: Mapping[str, str]) -> Iterator[None]:
-    """Change a server's settings while the block runs, if it permits that."""
+    """Change a server's settings while the block runs, if it permits that.
+
+    They stay if the server is lost meanwhile.
+    """
     before: dict[str, str] = {}
     try:
         with suppress(ResponseError):
@@ -191,8 +194,9 @@ def changed_settings(client: Any, settings: Mapping[str, str]) -> Iterator[None]
                 before |= present
         yield
     finally:
-        for name, value in before.items():
-            client.config_set(name, value)
+        with suppress(RedisError):
+            for name, value in before.items():
+                client.config_set(name, value)
 
 
 @contextmanager

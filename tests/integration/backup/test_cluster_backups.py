@@ -1,6 +1,7 @@
 """Backups of a Redis Cluster: one moment of all primaries, restored into stores of any number."""
 
 import asyncio
+import errno
 import threading
 from collections.abc import Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
@@ -341,6 +342,19 @@ def test_backup_fails_when_primary_closes_its_connection(
     monkeypatch.setattr(SnapshotLine, "pieces", interrupted)
 
     assert "closed the connection" in failing_backup(source, tmp_path)
+
+
+def test_backup_fails_with_its_reason_when_disk_is_full(
+    source, slow_to_fork, tmp_path, monkeypatch
+):
+    """A full disk was reported as an unreachable store."""
+
+    def full(_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("os.fsync", full)
+
+    assert "cannot write" in failing_backup(source, tmp_path)
 
 
 def test_backup_fails_when_primary_was_replaced_after_it_began(
