@@ -91,6 +91,14 @@ class Masters:
 
         return from_url
 
+    def pids(self) -> list[int]:
+        """Return the process ids of all servers."""
+        clients = [self.direct(nth) for nth in range(len(self.nodes))]
+        pids = [int(client.info("server")["process_id"]) for client in clients]
+        for client in clients:
+            client.close()
+        return pids
+
     def empty(self) -> None:
         """Delete every key."""
         with self.client() as client:

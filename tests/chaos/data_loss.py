@@ -4,6 +4,9 @@
     truncated    the append-only file of a store with durability=everysec loses its end, as in a power cut
     replicated   the primary of a replica set is lost with its machine, right after a replica has missed the last writes:
                  what is counted for the others must be zero
+    slots        slots of a Redis Cluster move from each primary to the next, and each replica takes over as planned: this
+                 loses nothing either
+    cluster      a primary of a Redis Cluster is killed, and its replica takes over
 
 python -m tests.chaos.data_loss --seed 1
 """
@@ -27,6 +30,7 @@ from tests.chaos.checking.findings import Finding
 from tests.chaos.history import History
 from tests.chaos.network import lacking_network
 from tests.chaos.proxy import Fault, Proxy
+from tests.chaos.redis_cluster import cluster_site, kill_primary, move_slots
 from tests.chaos.replica_set import ReplicaSetFaults
 from tests.chaos.run import RECOVERED_S, SEED_MAX, complaints_in, prepared_stores
 from tests.chaos.site import Site, Store, running_site, single_store
@@ -140,7 +144,7 @@ async def run_scenario(name: str, seed: int, place: Path, tools: Tools) -> Outco
             counted=[invariant(told) for invariant in COUNTED],
             gaps=sum(len(answer.gaps) for answer in told),
             complaints=complaints_in(site.log),
-            may_lose=name != REPLICATED,
+            may_lose=name not in LOSSLESS,
         )
 
 
@@ -233,11 +237,14 @@ async def _until_in_step(replica: Store) -> None:
 
 SiteOf = Callable[[Path, int, Tools], AbstractAsyncContextManager[Site]]
 
-REPLICATED = "replicated"
+REPLICATED, SLOTS = "replicated", "slots"
+LOSSLESS = (REPLICATED, SLOTS)
 SCENARIOS: dict[str, tuple[SiteOf, Break]] = {
     "fail-over": (_site_with_replica, fail_over),
     "truncated": (_site, truncate),
     REPLICATED: (_replicated_site, lose_machine),
+    SLOTS: (cluster_site, move_slots),
+    "cluster": (cluster_site, kill_primary),
 }
 
 

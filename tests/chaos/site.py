@@ -40,6 +40,7 @@ from tests.acceptance.deployment import (
 from tests.chaos.network import Network
 from tests.chaos.proxy import Proxy, Streams
 from tests.chaos.tools import Clock, SmallDisk, Tools, small_disk
+from tests.clusters import Masters
 from tests.redis_server import NamedServer
 
 API_PROCESSES = 2
@@ -134,7 +135,7 @@ class Store:
 class HotStore(NamedTuple):
     """A hot store, and how the service reaches it; `disk` and `clock` are the store's, if supported.
 
-    `only`: the server, or `members`: those of a replica set.
+    `only`: the server, `members`: those of a replica set, or `cluster`.
     """
 
     version: str
@@ -144,6 +145,7 @@ class HotStore(NamedTuple):
     members: Sequence[Store] = ()
     disk: SmallDisk | None = None
     clock: Clock | None = None
+    cluster: Masters | None = None
 
 
 class Metadata(NamedTuple):
