@@ -8,7 +8,7 @@ import signal
 import subprocess
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from time import monotonic, sleep
 
@@ -83,6 +83,13 @@ class House:
         """Start another API process on the same stores."""
         with _serving(APPLICATION, self.data, self.redis_url, self.database_url) as served:
             yield served
+
+    @contextmanager
+    def on_stores(self, redis_url: str, database_url: str) -> Generator["House"]:
+        """Start another API process on other stores; yield the processes with these."""
+        migrate(_settings(self.data, redis_url, database_url).storage())
+        with _serving(APPLICATION, self.data, redis_url, database_url) as api:
+            yield replace(self, redis_url=redis_url, database_url=database_url, api=api)
 
     @contextmanager
     def background(self) -> Generator[None]:

@@ -18,9 +18,18 @@ from typing import Any
 
 from tests.bench import machine
 from tests.bench.ratios import Unmeasurable
-from tests.bench.scale import archived, depth, processes, queues, shards, waiting
+from tests.bench.scale import (
+    archived,
+    capacity,
+    depth,
+    primaries,
+    processes,
+    queues,
+    shards,
+    waiting,
+)
 from tests.bench.scale.curves import Curve, as_json, described, from_json
-from tests.bench.scale.publish import publish
+from tests.bench.scale.publish import PAGE, publish, publish_text
 from tests.bench.scale.sizes import FULL, TINY, Sizes
 from tests.bench.servers import House, house
 
@@ -37,6 +46,7 @@ PARTS: dict[str, Part] = {
     "waiting": depth.measure_waiting,
     "in-flight": depth.measure_in_flight,
     "processes": processes.measure,
+    "primaries": primaries.measure,
     "archived": archived.measure,
 }
 
@@ -50,6 +60,7 @@ def main() -> int:
         sys.stdout.write(f"## {curve.title}\n\n{described(curve)}\n")
     if options.publish:
         publish(body["machine"], body["started_at"], curves)
+        publish_text(capacity.TABLE, capacity.described(PAGE.read_text()))
     return NOT_MEASURED if any(curve.trouble for curve in curves) else 0
 
 

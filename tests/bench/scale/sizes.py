@@ -1,4 +1,4 @@
-"""The sizes of a run: short, under eight minutes, and full."""
+"""The sizes of a run: short, about ten minutes, and full."""
 
 from dataclasses import dataclass
 
@@ -15,6 +15,7 @@ class Sizes:
     in_flight: tuple[int, ...] = (100, 1_000, 10_000, 100_000)
     archived: tuple[int, ...] = (100_000, 1_000_000, 4_000_000)
     processes: tuple[int, ...] = (1, 2, 4)
+    primaries: tuple[int, ...] = (1, 2, 3)
     calls: int = 320
     samples: int = 150
 
@@ -33,6 +34,7 @@ TINY = Sizes(
     in_flight=(100, 1_000),
     archived=(20_000, 50_000),
     processes=(1, 2),
+    primaries=(1, 2),
     calls=80,
     samples=20,
 )
