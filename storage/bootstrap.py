@@ -63,6 +63,7 @@ from storage.postgres.repositories.staged_writes import WriteRows
 from storage.postgres.repositories.webhook_deliveries import DeliveryRows
 from storage.queues.acknowledge_times import AcknowledgeTimes
 from storage.queues.consumers import QueueConsumers
+from storage.queues.copies import QueueCopies
 from storage.queues.dead_letters import QueueDeadLetters
 from storage.queues.engine import Queues
 from storage.queues.inspection import QueueInspector
@@ -81,6 +82,7 @@ from storage.redis.counters.timeseries import RedisTimeSeriesStore
 from storage.redis.member_settings import MemberSettings
 from storage.redis.outbox.outboxes import RedisOutboxStore
 from storage.redis.queues.consumers import RedisQueueConsumerStore
+from storage.redis.queues.copies import RedisQueueCopyStore
 from storage.redis.queues.inspection import RedisQueueContentStore
 from storage.redis.queues.messages import RedisQueueStore
 from storage.redis.queues.stats import RedisQueueStateStore
@@ -132,6 +134,7 @@ class Storage:
     inspector: QueueInspector
     dead_letters: QueueDeadLetters
     parked_groups: QueueParkedGroups
+    queue_copies: QueueCopies
     streams: Streams
     record_reader: RecordReader
     shard_loads: ShardLoads
@@ -388,9 +391,19 @@ async def open_storage(
             clock=clock,
         )
         stack.push_async_callback(source_transfer.close)
+        queue_copies = QueueCopies(
+            hot=RedisQueueCopyStore(pipeline, limits),
+            logs=logs,
+            executor=queue_executor,
+            provisioner=provisioner,
+            wakeups=wakeups,
+            clock=clock,
+        )
         mirrors = Mirrors(
             database=database,
             streams=streams,
+            queue_copies=queue_copies,
+            catalog=catalog,
             reader=record_reader,
             box=box,
             egress=egress,
@@ -429,6 +442,7 @@ async def open_storage(
             inspector=inspector,
             dead_letters=dead_letters,
             parked_groups=QueueParkedGroups(hot_contents, queue_executor, clock),
+            queue_copies=queue_copies,
             streams=streams,
             record_reader=record_reader,
             shard_loads=ShardLoads(record_reader, stream_executor, clock),

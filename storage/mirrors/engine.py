@@ -10,6 +10,7 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from storage.access.secret_box import SecretBox
+from storage.catalog.catalog import Catalog
 from storage.catalog.definition_store import DefinitionRules, DefinitionStore
 from storage.concurrency.leader_election import LeaderElection
 from storage.concurrency.tasks import in_batches
@@ -21,6 +22,7 @@ from storage.domain.errors import (
     FenceMismatch,
     MillstreamError,
     MirrorNotFound,
+    QueueNotFound,
     ShardClosed,
     StreamNotFound,
     ValidationFailed,
@@ -28,12 +30,18 @@ from storage.domain.errors import (
 from storage.domain.mirrors.groups import MirroredGroup
 from storage.domain.mirrors.mirror import MIRROR_FENCE, Mirror, MirrorSpec
 from storage.domain.mirrors.offsets import OffsetChanges, OffsetTable
-from storage.domain.mirrors.progress import MirrorStatus, ShardKey, ShardProgress
-from storage.domain.names import MirrorName, StreamName, new_log_id
+from storage.domain.mirrors.progress import (
+    MirrorStatus,
+    QueueProgress,
+    ShardKey,
+    ShardProgress,
+)
+from storage.domain.names import MirrorName, QueueName, StreamName, new_log_id
 from storage.mirrors.secrets import MirrorSecrets
 from storage.postgres.database import Database
 from storage.postgres.repositories.leases import LeaseRows
 from storage.postgres.repositories.mirrors import LockedMirror, MirrorProgressRows, MirrorRows
+from storage.queues.copies import QueueCopies
 from storage.streams.engine import Streams
 from storage.streams.read import RecordReader
 
@@ -73,6 +81,8 @@ class Mirrors:
         database: Database,
         streams: Streams,
         reader: RecordReader,
+        queue_copies: QueueCopies,
+        catalog: Catalog,
         box: SecretBox,
         egress: Egress,
         clock: Clock,
@@ -87,6 +97,8 @@ class Mirrors:
         self._leases = LeaseRows(database, clock)
         self._streams = streams
         self._reader = reader
+        self._queue_copies = queue_copies
+        self._catalog = catalog
         self._clock = clock
         self.put = self._with_keys.put
         """Create the mirror or replace its configuration; what it has copied stays."""
@@ -118,9 +130,18 @@ class Mirrors:
                 promoted = next_version(mirror, now_ms, promoted_at_ms=now_ms)
                 await locked.update(promoted)
         await self._retire_producers(promoted)
-        for stream in {shard.stream for shard in (await self.status(promoted)).shards}:
+        status = await self.status(promoted)
+        for stream in {shard.stream for shard in status.shards}:
             await self._lift_fence(StreamName(stream, name.namespace))
+        for queue in status.queues:
+            await self._release(QueueName(queue.queue, name.namespace), paused=queue.paused)
         return promoted
+
+    async def _release(self, queue: QueueName, *, paused: bool) -> None:
+        """Let a copy of a queue take messages, and deliver them unless the queue there is paused."""
+        with suppress(QueueNotFound):
+            if await self._queue_copies.end(queue):
+                await self._catalog.pause_queue(queue, paused=paused)
 
     async def _lift_fence(self, stream: StreamName) -> None:
         """Let any writer append to the shards that only mirrors may append to."""
@@ -220,6 +241,18 @@ class Mirrors:
         """
         if not await self._progress.write_groups(mirror.mirror_id, groups, gone):
             raise _ended(mirror)
+
+    async def report_queues(self, mirror: Mirror, queues: Sequence[QueueProgress]) -> None:
+        """Store how far the mirror is on some queues, each before its first message is added.
+
+        Raises MirrorNotFound if the mirror was deleted or promoted meanwhile.
+        """
+        if not await self._progress.write_queues(mirror.mirror_id, queues):
+            raise _ended(mirror)
+
+    async def other_mirror_of(self, mirror: Mirror, queue: str) -> str | None:
+        """Return the name of another mirror of the namespace that copies a queue, if there is one."""
+        return await self._progress.other_mirror_of(mirror, queue)
 
     async def drop_shard(self, mirror: Mirror, shard: ShardProgress) -> None:
         """Forget a shard that the origin no longer has, with its producer if it has ended."""

@@ -633,6 +633,24 @@ class MirrorGroupRow(SQLModel, table=True):
     failure: str = Field(sa_type=Text)
 
 
+class MirrorQueueRow(SQLModel, table=True):
+    """A `storage.domain.mirrors.progress.QueueProgress`."""
+
+    __tablename__ = "mirror_queues"
+
+    mirror_id: str = Field(
+        primary_key=True, foreign_key="mirrors.mirror_id", ondelete="CASCADE", sa_type=NAME
+    )
+    queue: str = Field(primary_key=True, sa_type=NAME)
+    paused: bool
+    next_offset: int = Field(sa_type=BigInteger)
+    tip: int = Field(sa_type=BigInteger)
+    behind_ms: int = Field(sa_type=BigInteger)
+    checked_at_ms: int = Field(sa_type=BigInteger)
+    copied: int = Field(sa_type=BigInteger)
+    failure: str = Field(sa_type=Text)
+
+
 class WebhookDeliveryRow(WebhookColumns, table=True):
     """A `storage.domain.webhooks.WebhookDelivery`; `payload` is a `Payload` in MessagePack."""
 

@@ -21,6 +21,7 @@ from storage.domain.clock import Clock
 from storage.domain.errors import (
     BatchTooLarge,
     ErrorCode,
+    FenceMismatch,
     MillstreamError,
     QueueNotFound,
     ReceiptHandleInvalid,
@@ -400,7 +401,8 @@ class Queues:
         """
         result = await self._executor.run(name, self._sweep, definition)
         if result.moving:
-            await self._transfer.complete(name)
+            with suppress(FenceMismatch):  # the dead-letter queue is read-only: they wait
+                await self._transfer.complete(name)
         return result.work + result.moving
 
     async def _sweep(self, queue: Queue) -> SweepResult:

@@ -165,7 +165,7 @@ class QueueInspector(QueueContents):
             own = tuple(header for header in headers if not header[0].startswith(RESERVED))
             queue.check_size(NewMessage(body, own).size_bytes)
             changed = msgspec.structs.replace(record, data=body, headers=headers)
-            await self._hot.replace(queue, offset, changed)
+            await self._hot.replace(queue, offset, changed, self._clock.script_time())
 
         await self._executor.run(name, replace)
 

@@ -11,7 +11,7 @@ import msgspec
 
 from storage.domain import limits
 from storage.domain.clock import Clock
-from storage.domain.errors import QueueNotFound
+from storage.domain.errors import FenceMismatch, QueueNotFound
 from storage.domain.log.record_batch import (
     DEAD_LETTER,
     DEAD_LETTER_SOURCE,
@@ -23,7 +23,12 @@ from storage.domain.log.record_batch import (
 from storage.domain.names import QueueName
 from storage.domain.queues.dead_letter_origin import DeadLetterOrigin
 from storage.domain.queues.message import message_id
-from storage.domain.queues.moves import MESSAGE_SOURCE_UNKNOWN, QUEUE_NOT_FOUND, Move
+from storage.domain.queues.moves import (
+    MESSAGE_SOURCE_UNKNOWN,
+    QUEUE_NOT_FOUND,
+    QUEUE_READ_ONLY,
+    Move,
+)
 from storage.domain.queues.queue import Queue, QueueType
 from storage.hot_store.queues.transfers import Arriving, Moving, TransferStore
 from storage.log.outbox import PendingEntries, transfer
@@ -101,6 +106,11 @@ class _QueueOutbox:
             await self._stores.executor.run(target, accept)
         except QueueNotFound:
             return False
+        except FenceMismatch:
+            if not all(message.move_id for message in entries):
+                raise  # dead letters wait for their queue
+            self.result.failure = QUEUE_READ_ONLY
+            return False
         return True
 
     async def clear(
@@ -117,7 +127,8 @@ class _QueueOutbox:
             self.result.moved += cleared
         elif cleared:
             is_unknown = target is None and entries[0].move_id
-            self.result.failure = MESSAGE_SOURCE_UNKNOWN if is_unknown else QUEUE_NOT_FOUND
+            other = MESSAGE_SOURCE_UNKNOWN if is_unknown else QUEUE_NOT_FOUND
+            self.result.failure = self.result.failure or other
 
 
 def _target_of(source: Queue, moving: Moving, move: Move | None) -> QueueName | None:

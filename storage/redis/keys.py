@@ -48,7 +48,10 @@ _QUEUE_PARTS = (
 _CONSUMER_PARTS = ("consumers", "consumer_reports", "ack_times")
 _VIEW_PARTS = ("view", "view_meta", "prod", "prod_old")  # a view has no producers
 _OUTBOX_PARTS = ("outbox_meta", "outbox", "seen", "seen_old", "rejected")
-_EVERY_PART = tuple(dict.fromkeys(("meta", *_LOG_PARTS, *_QUEUE_PARTS, *_CONSUMER_PARTS)))
+_COPY_PARTS = ("changes", "copies", "dead_copies")
+_EVERY_PART = tuple(
+    dict.fromkeys(("meta", *_LOG_PARTS, *_QUEUE_PARTS, *_CONSUMER_PARTS, *_COPY_PARTS))
+)
 _REMEMBERED_MAX = 20_000  # logs whose keys are cached, per process
 
 

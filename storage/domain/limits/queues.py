@@ -36,6 +36,11 @@ BROWSE_SCANNED_MAX = 1_000  # messages that one browse call examines
 BROWSE_BYTES_MAX = (
     RECEIVE_BYTES_MAX  # messages or dead letters per page; at least one is always returned
 )
+COPY_CHANGES_MAX = 1_000  # of a queue that is copied, per call
+COPY_MESSAGES_MAX = 500  # of a queue that is copied, per call
+COPY_DROPS_MAX = 1_000  # messages that one call drops from a copy
+COPY_CHANGES_RETENTION_MS = DAY_MS  # that changes are recorded for while no copy reads them
+COPY_POLL_MS = 500  # between looks for changes while a call waits: acknowledgements wake nobody
 BACKOFF_MULTIPLIER_MAX = 100
 BACKOFF_DELAYS_MAX = 100
 ARRIVAL_WINDOW_MS = (

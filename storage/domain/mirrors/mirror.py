@@ -1,8 +1,10 @@
-"""Mirror: streams of another deployment that this one copies.
+"""Mirror: streams and queues of another deployment that this one copies.
 
     origin ──HTTP──▶ puller, leased ──each shard a monotonic producer──▶ streams of the same names here
+                                    ──changes and new messages────────▶ queues of the same names, which deliver nothing
 
-The origin's offset is the producer's sequence, so a record is added once however often it is read (ADR 0082).
+The origin's offset is the producer's sequence, so a record is added once however often it is read (ADR 0082). Queues are
+copied by their state (ADR 0091).
 """
 
 import re
@@ -15,7 +17,7 @@ from storage.domain.errors import FieldFault, ValidationFailed
 from storage.domain.names import MirrorName
 
 MIRROR_FENCE = "mirror"
-"""Fencing token of shards that a promotion made read-only: only mirrors append to them."""
+"""Fencing token of shards and queues that a promotion made read-only, and of copies of queues: only mirrors write them."""
 
 _PATTERN = re.compile(r"[A-Za-z0-9_.\-*?]{1,80}")
 
@@ -24,12 +26,13 @@ class MirrorSpec(msgspec.Struct, frozen=True, kw_only=True):
     """Configuration of a mirror as requested by its owner.
 
     `key` is an API key of the origin; empty: its callers need none; None: keep the present one. `streams` are globs of
-    names. With `groups`, the consumer groups that read them are created here, and moved with those of the origin. With
+    names, and so are `queues`; one of both is enough. With `groups`, the consumer groups that read them are created here, and moved with those of the origin. With
     `follow_definitions`, settings of the origin's streams and groups that change later are applied here as well.
     """
 
     url: str
-    streams: tuple[str, ...]
+    streams: tuple[str, ...] = ()
+    queues: tuple[str, ...] = ()
     key: str | None = None
     groups: bool = True
     follow_definitions: bool = False
@@ -42,13 +45,14 @@ class MirrorSpec(msgspec.Struct, frozen=True, kw_only=True):
             raise ValidationFailed("The mirror's configuration is invalid.", *faults)
 
     def _pattern_faults(self) -> list[FieldFault]:
-        if not 1 <= len(self.streams) <= limits.MIRROR_PATTERNS_MAX:
-            detail = f"Specify 1 to {limits.MIRROR_PATTERNS_MAX} patterns"
+        if not 1 <= len(self.streams) + len(self.queues) <= limits.MIRROR_PATTERNS_MAX:
+            detail = f"Specify 1 to {limits.MIRROR_PATTERNS_MAX} patterns of streams and queues"
             return [FieldFault("/streams", detail, "out_of_range")]
         detail = "Must be a name, in which * stands for anything and ? for one character"
         return [
-            FieldFault(f"/streams/{nth}", detail)
-            for nth, pattern in enumerate(self.streams)
+            FieldFault(f"/{field}/{nth}", detail)
+            for field, patterns in (("streams", self.streams), ("queues", self.queues))
+            for nth, pattern in enumerate(patterns)
             if not _PATTERN.fullmatch(pattern)
         ]
 
@@ -61,6 +65,10 @@ class MirrorSpec(msgspec.Struct, frozen=True, kw_only=True):
     def matches(self, stream: str) -> bool:
         """Return whether a stream of the origin is mirrored."""
         return any(fnmatchcase(stream, pattern) for pattern in self.streams)
+
+    def matches_queue(self, queue: str) -> bool:
+        """Return whether a queue of the origin is mirrored."""
+        return any(fnmatchcase(queue, pattern) for pattern in self.queues)
 
 
 class Mirror(msgspec.Struct, frozen=True, kw_only=True):

@@ -15,6 +15,9 @@ from storage.domain.queues.message import WhichDead
 QUEUE_NOT_FOUND = "queue_not_found"
 """Failure: the source or the destination was deleted."""
 
+QUEUE_READ_ONLY = "queue_read_only"
+"""Failure: the destination is a copy of another deployment's queue, or was moved there."""
+
 MESSAGE_SOURCE_UNKNOWN = "message_source_unknown"
 """Failure: a message was not dead-lettered, and so has no queue to return to."""
 

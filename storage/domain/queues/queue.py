@@ -247,7 +247,8 @@ class QueueStats(msgspec.Struct, frozen=True, kw_only=True):
     sent + moved_in = ready + delayed + in_flight + parked + dead_lettered + moving
                       + acknowledged + expired + purged + dropped + moved_out
 
-    `bytes_held` are those of ready, delayed, in flight and parked messages as the log keeps them.
+    `bytes_held` are those of ready, delayed, in flight and parked messages as the log keeps them. A `fenced` queue takes and
+    delivers nothing: it is a copy, or was moved.
     """
 
     ready: int
@@ -268,6 +269,7 @@ class QueueStats(msgspec.Struct, frozen=True, kw_only=True):
     dropped: int
     bytes_held: int
     oldest_ready_at_ms: int | None
+    fenced: bool = False
 
 
 def _target_faults(target: DeadLetterTarget | None) -> list[FieldFault]:

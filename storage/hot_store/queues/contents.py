@@ -66,7 +66,7 @@ class QueueContentStore(Protocol):
         """Return the record of a message, dead-lettered or not. Raises MessageNotFound."""
         ...
 
-    async def replace(self, queue: Queue, offset: int, record: Record) -> None:
+    async def replace(self, queue: Queue, offset: int, record: Record, now: ScriptTime) -> None:
         """Replace the record of a waiting or dead-lettered message.
 
         Raises MessageNotFound, MessageInFlight.

@@ -12,7 +12,12 @@ from sqlmodel import col
 from storage.domain.mirrors.groups import MirroredGroup, MirroredGroupState
 from storage.domain.mirrors.mirror import Mirror, MirrorSpec
 from storage.domain.mirrors.offsets import OffsetBound, OffsetChanges
-from storage.domain.mirrors.progress import MirrorStatus, ShardKey, ShardProgress
+from storage.domain.mirrors.progress import (
+    MirrorStatus,
+    QueueProgress,
+    ShardKey,
+    ShardProgress,
+)
 from storage.domain.names import MirrorName
 from storage.postgres.database import Database
 from storage.postgres.definition_table import DefinitionTable, LockedDefinition
@@ -22,6 +27,7 @@ from storage.postgres.tables import (
     LeaseRow,
     MirrorGroupRow,
     MirrorOffsetRow,
+    MirrorQueueRow,
     MirrorRow,
     MirrorShardRow,
 )
@@ -78,20 +84,23 @@ class MirrorProgressRows:
         self._database = database
 
     async def read(self, mirror_id: str) -> MirrorStatus:
-        """Return the progress of a mirror, by stream and shard."""
+        """Return the progress of a mirror, by stream and shard, and by queue."""
         shards = rows_of(MirrorShardRow).where(col(MirrorShardRow.mirror_id) == mirror_id)
         order = (col(MirrorShardRow.stream), col(MirrorShardRow.shard))
         groups = rows_of(MirrorGroupRow).where(col(MirrorGroupRow.mirror_id) == mirror_id)
+        queues = rows_of(MirrorQueueRow).where(col(MirrorQueueRow.mirror_id) == mirror_id)
         failure = rows_of(MirrorRow).where(col(MirrorRow.mirror_id) == mirror_id)
         async with self._database.reading() as session:
             rows = (await session.execute(shards.order_by(*order))).all()
             named = (await session.execute(groups.order_by(col(MirrorGroupRow.group_name)))).all()
+            copied = (await session.execute(queues.order_by(col(MirrorQueueRow.queue)))).all()
             mirror = (await session.execute(failure)).one_or_none()
         return MirrorStatus(
             shards=tuple(struct_of(ShardProgress, row) for row in rows),
             groups=tuple(
                 struct_of(MirroredGroup, row, state=MirroredGroupState(row.state)) for row in named
             ),
+            queues=tuple(struct_of(QueueProgress, row) for row in copied),
             failure="" if mirror is None else mirror.failure,
             created_at_ms=0 if mirror is None else mirror.created_at_ms,
             listed_at_ms=None if mirror is None else mirror.listed_at_ms,
@@ -149,12 +158,6 @@ class MirrorProgressRows:
 
         Returns False, and stores nothing, if the mirror was deleted or promoted.
         """
-        lock = (
-            rows_of(MirrorRow)
-            .where(col(MirrorRow.mirror_id) == mirror_id)
-            .where(col(MirrorRow.promoted_at_ms).is_(None))
-            .with_for_update()
-        )
         upsert = insert(MirrorGroupRow)
         upsert = upsert.on_conflict_do_update(
             index_elements=_GROUP_KEY,
@@ -167,13 +170,44 @@ class MirrorProgressRows:
         )
         values = [{"mirror_id": mirror_id, **msgspec.structs.asdict(group)} for group in groups]
         async with self._database.writing() as session:
-            if (await session.execute(lock)).one_or_none() is None:
+            if (await session.execute(_locked(mirror_id))).one_or_none() is None:
                 return False
             if gone:
                 await session.execute(drop)
             if values:
                 await session.execute(upsert, values)
             return True
+
+    async def write_queues(self, mirror_id: str, queues: Sequence[QueueProgress]) -> bool:
+        """Store progress on queues.
+
+        Returns False, and stores nothing, if the mirror was deleted or promoted.
+        """
+        upsert = insert(MirrorQueueRow)
+        upsert = upsert.on_conflict_do_update(
+            index_elements=_QUEUE_KEY,
+            set_={name: upsert.excluded[name] for name in _QUEUE if name not in _QUEUE_KEY},
+        )
+        values = [{"mirror_id": mirror_id, **msgspec.structs.asdict(queue)} for queue in queues]
+        async with self._database.writing() as session:
+            if (await session.execute(_locked(mirror_id))).one_or_none() is None:
+                return False
+            await session.execute(upsert, values)
+            return True
+
+    async def other_mirror_of(self, mirror: Mirror, queue: str) -> str | None:
+        """Return the name of another mirror of the namespace that copies a queue, if there is one."""
+        other = (
+            rows_of(MirrorRow)
+            .join(MirrorQueueRow, col(MirrorQueueRow.mirror_id) == col(MirrorRow.mirror_id))
+            .where(col(MirrorRow.namespace) == mirror.name.namespace)
+            .where(col(MirrorRow.mirror_id) != mirror.mirror_id)
+            .where(col(MirrorRow.promoted_at_ms).is_(None))
+            .where(col(MirrorQueueRow.queue) == queue)
+        )
+        async with self._database.reading() as session:
+            row = (await session.execute(other.limit(1))).one_or_none()
+        return None if row is None else str(row.name)
 
     async def delete(self, mirror_id: str, shard: ShardProgress) -> None:
         """Delete the progress on a shard that the origin no longer has."""
@@ -190,6 +224,16 @@ class MirrorProgressRows:
     async def delete_lease(self, session: AsyncSession, lease: str) -> None:
         """Delete the lease of a deleted mirror."""
         await session.execute(delete(LeaseRow).where(col(LeaseRow.name) == lease))
+
+
+def _locked(mirror_id: str) -> Any:
+    """Return the query of a mirror that was not promoted, which locks its row."""
+    return (
+        rows_of(MirrorRow)
+        .where(col(MirrorRow.mirror_id) == mirror_id)
+        .where(col(MirrorRow.promoted_at_ms).is_(None))
+        .with_for_update()
+    )
 
 
 async def _write_offsets(
@@ -209,4 +253,6 @@ _KEY = ("mirror_id", "stream", "origin_id", "shard")
 _OFFSET = (*_KEY[1:], *OffsetBound._fields)
 _GROUP_KEY = ("mirror_id", "group_name")
 _GROUP = MirroredGroup.__struct_fields__
+_QUEUE_KEY = ("mirror_id", "queue")
+_QUEUE = QueueProgress.__struct_fields__
 _PROGRESS = ShardProgress.__struct_fields__

@@ -86,8 +86,8 @@ class RedisQueueContentStore(QueueScripts, QueueContentStore):
             raise MessageNotFound
         return decode_one(reply[1])
 
-    async def replace(self, queue: Queue, offset: int, record: Record) -> None:
-        reply = await self._write("replace_message", queue, offset, encode_batch((record,)))
+    async def replace(self, queue: Queue, offset: int, record: Record, now: ScriptTime) -> None:
+        reply = await self._write("replace_message", queue, offset, encode_batch((record,)), now)
         _check_result(reply[1])
 
     async def drop(self, queue: Queue, offset: int, now: ScriptTime) -> bool:

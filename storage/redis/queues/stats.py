@@ -39,6 +39,7 @@ class RedisQueueStateStore(QueueScripts, QueueStateStore):
             **dict(zip((*names, *totals), reply[1:12], strict=True)),
             **dict(zip(rest, reply[13:19], strict=True)),
             oldest_ready_at_ms=oldest,
+            fenced=bool(reply[-1]),
         )
 
     async def purge(self, queue: Queue, at_most_every_ms: int, now: ScriptTime) -> int:

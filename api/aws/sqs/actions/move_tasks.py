@@ -19,7 +19,13 @@ from api.aws.sqs.queues.urls import check_arn
 from storage.domain.access.permissions import Action
 from storage.domain.errors import MoveNotFound, MoveRefused, QueueNotFound
 from storage.domain.names import QueueName
-from storage.domain.queues.moves import MESSAGE_SOURCE_UNKNOWN, QUEUE_NOT_FOUND, Move, MoveState
+from storage.domain.queues.moves import (
+    MESSAGE_SOURCE_UNKNOWN,
+    QUEUE_NOT_FOUND,
+    QUEUE_READ_ONLY,
+    Move,
+    MoveState,
+)
 
 operations = Operations()
 
@@ -27,6 +33,7 @@ PER_SECOND_MAX = 500
 RESULTS_MAX = 10
 _FAILURES = {
     QUEUE_NOT_FOUND: "AWS.SimpleQueueService.NonExistentQueue",
+    QUEUE_READ_ONLY: "AWS.SimpleQueueService.UnsupportedOperation",
     MESSAGE_SOURCE_UNKNOWN: "CouldNotDetermineMessageSource",
 }
 _REFUSALS = {

@@ -3,12 +3,43 @@
 -- that is the event's number; e: MessagePack { what, at ms, until when or 0, a number or 0 }; w: why, in words, or the
 -- consumer of a delivery; d: details of a failure, if there are any.
 -- In meta `history` is how many events there may be. A script that has read it says so in `noted_max`.
+--
+-- The changes of its messages that mirrors copy, while one reads them (queues/read_changes.lua): a stream of entries
+-- n-0 whose numbers follow one another. Field g: the message at this offset is gone; c: it failed, died, lives again, or was
+-- edited; p: all messages before this offset were purged. In meta `changes` is the number of the last entry; a
+-- script that has read it says so in `change`.
 local TEXT_MAX, DETAILS_MAX = 256, 1024  -- bytes: an event has 400 at most, and that of a failure 1,500
+local CHANGES_MAX = 100000  -- a mirror that falls further behind copies the queue anew
+local CHANGE_OF = {
+  acknowledged = 'g', expired = 'g', dropped = 'g', purged = 'g', moved_out = 'g', dead_lettered = 'c', redriven = 'c',
+  changed = 'c', put_back = 'c', nacked = 'c', lease_ended = 'c',
+}
 local noted_max  -- nil: not asked yet; false: no history
+local change     -- likewise
+
+local function changes_key()
+  return string.sub(KEYS[2], 1, -5) .. 'changes'
+end
+
+local function record_change(offset, what, number)
+  local field = offset == '*' and 'p' or CHANGE_OF[what]
+  if field then
+    change = redis.call('HINCRBY', KEYS[2], 'changes', 1)
+    redis.call('XADD', changes_key(), 'MAXLEN', '~', CHANGES_MAX, word(change) .. '-0', field,
+      offset == '*' and word(number) or offset)
+  end
+end
 
 local function note(offset, what, until_ms, number, text, details)
-  if noted_max == nil then
-    noted_max = redis.call('HGET', KEYS[2], 'history')
+  if noted_max == nil or change == nil then
+    local held = redis.call('HMGET', KEYS[2], 'history', 'changes')
+    if noted_max == nil then
+      noted_max = held[1]
+    end
+    change = held[2]
+  end
+  if change then
+    record_change(offset, what, number)
   end
   if noted_max then
     redis.call('XADD', KEYS[31], 'MAXLEN', '~', noted_max, '*', 'o', offset,

@@ -24,6 +24,8 @@
 --   parked        zset    by name: groups of which nothing is delivered until they are resumed
 --   parked_why    hash    group -> { parked ms, offset of the message that is to blame or -1, reason }
 --   view, view_meta       the queue as a stream, when its owner wants that (lib/view.lua)
+--   changes       stream  what mirrors copy of that, while one reads it (lib/history.lua)
+--   copies, dead_copies   zset    offset by offset in the queue that this one is a copy of (queues/apply_copies.lua)
 --   history       stream  what has happened to messages, when its owner wants that (lib/history.lua)
 --   rising, rising_over, rising_over_old  hash  high-water marks of monotonic producers (lib/writer_watermarks.lua)
 local K = {

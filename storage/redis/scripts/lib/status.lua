@@ -5,6 +5,7 @@ local DELETED = 2        -- a tombstone: the caller's definition is stale
 local CALLER_BEHIND = 3  -- { 3, log's store epoch }: the caller's store epoch is older than the log's
 local LOG_BEHIND = 4     -- { 4, next }: the store got a new epoch; the log must jump to its reserved ceiling
 local AT_CEILING = 5     -- { 5, next }: more offsets must be reserved first
+local FENCED = 6         -- a queue that takes nothing but copies of another deployment's
 
 -- Returns the answer for a log that is deleted or unknown, from these fields of its meta; nil for one that exists.
 local function absence(deleted, next_offset)

@@ -20,11 +20,13 @@ local FIRST_MESSAGE, MESSAGE_ARGS = 6, 3
 
 fifo = ARGV[3] == '1'
 local held = redis.call('HMGET', K.meta, 'next', 'ceiling', 'store_epoch', 'deleted', 'last_ms', 'view',
-  'history')
+  'history', 'fence')
 local wanted = (#ARGV - FIRST_MESSAGE + 1) / MESSAGE_ARGS
 local refused = refusal(held[1], held[2], held[3], held[4], ARGV[2], wanted)
 if refused then
   return refused
+elseif held[8] then
+  return { FENCED }
 end
 local now = now_at(ARGV[1], held[5])
 local next_offset, bytes = tonumber(held[1]), 0

@@ -15,23 +15,7 @@ fifo = ARGV[1] == '1'
 local offset = ARGV[2]
 now_at(ARGV[3], last_ms)
 
-local function drop_wherever_it_is()
-  local record = record_of(offset)
-  if record then
-    detach(offset, record)
-    forget(offset, record)
-    return 1
-  elseif redis.call('HDEL', K.dead_letters, offset) == 1 then
-    redis.call('ZREM', K.dead, offset)
-    redis.call('ZREM', K.dead_due, offset)
-    return 1
-  end
-  local entry = redis.call('XRANGE', K.log, offset, offset, 'COUNT', 1)[1]
-  redis.call('ZREM', K.expiring, offset)
-  return drop_entry(entry)
-end
-
-local dropped = drop_wherever_it_is()
+local dropped = drop_in_any_state(offset)
 count('purged', dropped)
 if dropped == 1 then
   note(offset, 'purged')

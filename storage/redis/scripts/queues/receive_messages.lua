@@ -27,7 +27,8 @@
 local FULL, NOT_SERVED, REFUSED, HEAD, ATTEMPTS_KEPT = -2, -3, -4, 2, 100000
 local FIRST_CALLER, CALLER_ARGS = 12, 7
 
-local held = redis.call('HMGET', K.meta, 'next', 'cursor', 'last_ms', 'deleted', 'receives', 'history')
+local held = redis.call('HMGET', K.meta, 'next', 'cursor', 'last_ms', 'deleted', 'receives', 'history',
+  'fence')
 local absent = absence(held[4], held[1])
 if absent then
   return absent
@@ -488,8 +489,10 @@ local function serve(at)
   answer, bytes, left = { -1, 0 }, 0, 0
   deliver_to(ARGV[at + 6])
   local full, attempt_id = room <= 0, ARGV[at + 4]
-  local known = answered_before(attempt_id)
-  if not (known and answer_again(attempt_id, known)) then
+  local known = not held[7] and answered_before(attempt_id)
+  if held[7] then
+    full = false  -- a copy of another deployment's queue, or one that was moved there: nothing is delivered
+  elseif not (known and answer_again(attempt_id, known)) then
     if known and now < known[2] and ARGV[at + 5] == '1' then
       answer[1] = REFUSED
       return

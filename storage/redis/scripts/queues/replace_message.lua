@@ -1,10 +1,11 @@
 -- Change what a message holds, wherever it waits: ready, delayed, parked or dead-lettered. Its place, its counts and its
 -- times stay.
 -- KEYS     as lib/queue.lua names them
--- ARGV     1 offset  2 the batch v1 that takes the place of the one it has
+-- ARGV     1 offset  2 the batch v1 that takes the place of the one it has  3 now_ms or empty
 -- Returns  { OK, DONE, or GONE, or OUT when it is in flight }, or what lib/status.lua says
 -- Keeps    Q1 one state
 -- @include numbers
+-- @include time
 -- @include status
 -- @include notify
 -- @include history
@@ -14,6 +15,7 @@
 local DONE, GONE, OUT = 0, 1, 2
 
 local offset, batch = ARGV[1], ARGV[2]
+now_at(ARGV[3], last_ms)
 
 local function replace_dead_letter()
   local packed = redis.call('HGET', K.dead_letters, offset)
@@ -55,4 +57,8 @@ local function replace()
   return DONE
 end
 
-return { OK, replace() }
+local result = replace()
+if result == DONE then
+  note(offset, 'changed')
+end
+return { OK, result }

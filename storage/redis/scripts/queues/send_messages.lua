@@ -36,7 +36,7 @@ local LONG = 900000  -- ms; SQS knows no longer delay
 
 fifo = ARGV[3] == '1'
 local held = redis.call('HMGET', K.meta, 'next', 'ceiling', 'store_epoch', 'deleted', 'last_ms', 'last_due', 'view',
-  'history')
+  'history', 'fence')
 local wanted, index = 0, FIRST_PART
 while index <= #ARGV do
   local messages = tonumber(ARGV[index])
@@ -49,6 +49,8 @@ end
 local refused = refusal(held[1], held[2], held[3], held[4], ARGV[2], wanted)
 if refused then
   return refused
+elseif held[9] then
+  return { FENCED }
 end
 local now = now_at(ARGV[1], held[5])
 local at = '-' .. word(now)

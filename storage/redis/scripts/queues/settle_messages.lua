@@ -24,7 +24,7 @@
 local DONE, HANDLE_EXPIRED, GONE, TOO_LONG = 0, 1, 2, 3
 local ACK_ITEMS, FIRST_OTHER = 3, 8
 
-local held = redis.call('HMGET', K.meta, 'next', 'last_ms', 'deleted', 'history')
+local held = redis.call('HMGET', K.meta, 'next', 'last_ms', 'deleted', 'history', 'changes')
 local absent = absence(held[3], held[1])
 if absent then
   return absent
@@ -33,7 +33,7 @@ local now = now_at(ARGV[1], held[2])
 local attempts_max, delivery_ms_max = tonumber(ARGV[2]), tonumber(ARGV[3])
 local acknowledged, stirred = 0, false
 fifo = ARGV[4] == '1'
-noted_max = held[4]
+noted_max, change = held[4], held[5]
 local as_sqs = ARGV[5] == '1'
 local any_delivery = as_sqs and not fifo
 
@@ -196,7 +196,7 @@ local function acknowledge_together(answer, acks)
       taken[offset], results[nth] = true, DONE
       done[#done + 1], entries[#entries + 1] = offset, acks[nth * ACK_ITEMS]
       bytes = bytes + number_at(record, #expected + 2)  -- its size follows what the handle knows
-      if noted_max then
+      if noted_max or change then
         note(offset, 'acknowledged')
       end
       if fifo then

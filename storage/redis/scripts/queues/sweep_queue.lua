@@ -13,13 +13,18 @@
 -- @include queue
 -- @include sweep
 fifo = ARGV[7] == '1'
-local held = redis.call('HMGET', K.meta, 'next', 'last_ms', 'deleted', 'view', 'history')
+local held = redis.call('HMGET', K.meta, 'next', 'last_ms', 'deleted', 'view', 'history', 'changes', 'changes_until')
 local absent = absence(held[3], held[1])
 if absent then
   return absent
 end
 local now = now_at(ARGV[1], held[2])
 keep_history(held[5], ARGV[8])
+if held[6] and tonumber(held[7] or '0') < now then
+  redis.call('HSET', K.meta, 'changes_ended', held[6])
+  redis.call('HDEL', K.meta, 'changes', 'changes_until')
+  redis.call('UNLINK', changes_key())
+end
 local moved = move_due(tonumber(ARGV[2]), now, tonumber(ARGV[5]))
 local dropped = drop_expired(now, tonumber(ARGV[3]), tonumber(ARGV[6]))
   + drop_old_dead(now, tonumber(ARGV[4]), tonumber(ARGV[6]))
