@@ -60,7 +60,7 @@ NOUNS: tuple[NounDeclaration, ...] = (
         "queue",
         "queues",
         tag="Queues with at-least-once delivery.",
-        routes=("queues", "messages", "queue_contents", "moves"),
+        routes=("queues", "messages", "queue_contents", "queue_copies", "moves"),
         pages=("queues", "queue", "queue_contents", "queue_message"),
         page=DashboardPage("Queues", "/ui/queues", "q", "queue:list"),
         icon="M3 5h14M3 10h14M3 15h8M14 13l3 2-3 2z",

@@ -18,6 +18,9 @@ from storage.domain.errors import MillstreamError
 from storage.domain.groups.group import GroupSpec
 from storage.domain.log.record_batch import CONTENT_TYPE, Header, Record
 from storage.domain.mirrors.mirror import MirrorSpec
+from storage.domain.queues.backoff import Backoff
+from storage.domain.queues.copies import QueueChanges, QueueContentsPage
+from storage.domain.queues.queue import QueueSpec
 from storage.domain.streams.stream import StreamSpec
 
 T = TypeVar("T")
@@ -169,6 +172,25 @@ def spec_of(fields: dict[str, Any]) -> StreamSpec:
         ) from None
 
 
+def queue_spec_of(fields: dict[str, Any]) -> QueueSpec:
+    """Return the specification of a queue of the origin, for its copy, which is paused.
+
+    Fields of a later version are ignored. Raises OriginFailed.
+    """
+    values = _common_values(QueueSpec, fields)
+    values["ttl_ms"] = values.get("ttl_ms") or 0
+    if (backoff := fields.get("backoff")) is not None:
+        values["backoff"] = _common_values(Backoff, backoff)
+        delays = backoff.get("delays_seconds") or ()
+        values["backoff"]["delays_ms"] = [round(seconds * _MS) for seconds in delays]
+    try:
+        return msgspec.convert(values | {"paused": True}, QueueSpec)
+    except (TypeError, msgspec.ValidationError) as error:
+        raise OriginFailed(
+            f"A queue of the origin has settings of no known form: {error}"
+        ) from None
+
+
 def _common_values(spec: type[msgspec.Struct], fields: dict[str, Any]) -> dict[str, Any]:
     """Return the fields that a specification has as well, with durations in milliseconds."""
     values: dict[str, Any] = {}
@@ -176,7 +198,7 @@ def _common_values(spec: type[msgspec.Struct], fields: dict[str, Any]) -> dict[s
         wire_name = name.replace("_ms", "_seconds")
         if wire_name in fields:
             value = fields[wire_name]
-            is_time = wire_name != name and value is not None
+            is_time = wire_name != name and isinstance(value, int | float)
             values[name] = round(value * _MS) if is_time else value
     return values
 
@@ -211,6 +233,30 @@ class OriginClient:
     def streams(self) -> AsyncIterator[dict[str, Any]]:
         """Yield the streams that the key may list, as the REST API shows them."""
         return self._listed("/v1/streams")
+
+    def queues(self) -> AsyncIterator[dict[str, Any]]:
+        """Yield the queues that the key may list, as the REST API shows them."""
+        return self._listed("/v1/queues")
+
+    async def changes(
+        self, queue: str, position: str, *, next_offset: int, wait_ms: int
+    ) -> QueueChanges:
+        """Return what has changed about a queue's messages since a position, or wait for it."""
+        query = {"position": position, "next_offset": next_offset, "wait_seconds": wait_ms / _MS}
+        path = f"/v1/queues/{quote(queue, '')}/changes"
+        return await self._get(path, query, QueueChanges, accept=_MSGPACK)
+
+    async def contents(self, queue: str, *, after: int, dead: bool) -> QueueContentsPage:
+        """Return messages of a queue, or its dead letters, behind an offset."""
+        query = {"after": after, "dead_letters": str(dead).lower()}
+        path = f"/v1/queues/{quote(queue, '')}/contents"
+        return await self._get(path, query, QueueContentsPage, accept=_MSGPACK)
+
+    async def fence_queue(self, queue: str, token: str) -> None:
+        """Make a queue read-only for all but mirrors: it takes no messages, and delivers none."""
+        path = f"/v1/queues/{quote(queue, '')}/fence"
+        body = msgspec.json.encode({"token": token})
+        await self._answer(self._request("PUT", path, {}, body=body), _Fenced)
 
     def groups(self) -> AsyncIterator[dict[str, Any]]:
         """Yield the consumer groups that the key may list, as the REST API shows them."""

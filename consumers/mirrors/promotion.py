@@ -1,7 +1,7 @@
 """Promotion of a mirror: fences the origin, copies its last records, and ends the copying.
 
-    fence each shard of the origin ──▶ copy up to the ends that they have then ──▶ retire the producers
-         │                                  │                                      lift the fences of the copy
+    fence each shard and queue of the origin ──▶ copy up to the ends that they have then ──▶ retire the producers
+         │                                  │                                      lift the fences of the copies
          │                                  └── not in time: not promoted, to be repeated
          └── unreachable, refused: go on without it
 
@@ -10,13 +10,14 @@ same: so a mirror in the other direction may write what is fenced, and its promo
 """
 
 import asyncio
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from contextlib import suppress
 from enum import StrEnum
 from typing import NamedTuple
 
 from consumers.mirrors.origin import OriginClient, OriginFailed
-from consumers.mirrors.puller import MirrorTimes, Puller
+from consumers.mirrors.pull_times import MirrorTimes
+from consumers.mirrors.puller import Puller
 from consumers.webhooks.ssrf_guard import Resolve, resolve
 from storage.bootstrap import Storage
 from storage.concurrency.tasks import end
@@ -48,6 +49,13 @@ class OriginOutcome(StrEnum):
 
     IGNORED = "ignored"
     """Not asked for: its writers go on."""
+
+
+class _FencedOrigin(NamedTuple):
+    """The ends of the shards of the origin that are fenced, and the queues that are."""
+
+    ends: dict[ShardKey, int]
+    queues: set[str]
 
 
 class Promotion(NamedTuple):
@@ -87,13 +95,15 @@ class MirrorPromoter:
         promoted only fences its origin. Raises MirrorNotFound.
         """
         mirror, can_read = await self._with_key(name)
-        origin, ends = OriginOutcome.IGNORED, dict[ShardKey, int]()
+        origin, fenced = OriginOutcome.IGNORED, _FencedOrigin({}, set())
         if fence:
-            origin, ends = await self._fence(mirror) if can_read else (OriginOutcome.REFUSED, ends)
+            origin = OriginOutcome.REFUSED
+            if can_read:
+                origin = await self._fence(mirror, fenced)
         is_drained = (
             force or origin is not OriginOutcome.FENCED or mirror.promoted_at_ms is not None
         )
-        if not is_drained and not await self._drain(mirror, ends, wait_ms):
+        if not is_drained and not await self._drain(mirror, fenced, wait_ms):
             return Promotion(mirror, origin)
         return Promotion(await self._storage.mirrors.promote(name), origin)
 
@@ -107,23 +117,29 @@ class MirrorPromoter:
     def _client(self, mirror: Mirror) -> OriginClient:
         return OriginClient(mirror.spec, self._egress, self._resolver)
 
-    async def _fence(self, mirror: Mirror) -> tuple[OriginOutcome, dict[ShardKey, int]]:
-        """Fence the origin; return the ends of its shards, which are final if it is fenced."""
-        client, ends = self._client(mirror), dict[ShardKey, int]()
+    async def _fence(self, mirror: Mirror, fenced: _FencedOrigin) -> OriginOutcome:
+        """Fence the origin, and note what is fenced. The ends of shards are final if all is."""
+        client, spec = self._client(mirror), mirror.spec
         try:
             async with asyncio.timeout(limits.MIRROR_FENCE_MS_MAX / limits.SECOND_MS):
-                async for stream in client.streams():
-                    if mirror.spec.matches(stream["name"]):
-                        ends |= await _fence_stream(client, stream["name"])
+                if spec.queues:
+                    async for queue in client.queues():
+                        if spec.matches_queue(queue["name"]):
+                            await client.fence_queue(queue["name"], MIRROR_FENCE)
+                            fenced.queues.add(queue["name"])
+                if spec.streams:
+                    async for stream in client.streams():
+                        if spec.matches(stream["name"]):
+                            fenced.ends.update(await _fence_stream(client, stream["name"]))
         except (OriginFailed, TimeoutError) as failed:
             is_refused = isinstance(failed, OriginFailed) and failed.status in _FORBIDDEN
-            return OriginOutcome.REFUSED if is_refused else OriginOutcome.UNREACHABLE, ends
+            return OriginOutcome.REFUSED if is_refused else OriginOutcome.UNREACHABLE
         finally:
             await client.close()
-        return OriginOutcome.FENCED, ends
+        return OriginOutcome.FENCED
 
-    async def _drain(self, mirror: Mirror, ends: Mapping[ShardKey, int], wait_ms: int) -> bool:
-        """Copy up to the ends; return False if that takes longer.
+    async def _drain(self, mirror: Mirror, fenced: _FencedOrigin, wait_ms: int) -> bool:
+        """Copy up to the ends, and what is in the queues; return False if that takes longer.
 
         By a puller of its own, beside that of the background process, if there is one: it may be away, or the mirror paused.
         """
@@ -131,7 +147,8 @@ class MirrorPromoter:
         pulling = asyncio.create_task(puller.run())
         try:
             async with asyncio.timeout(wait_ms / limits.SECOND_MS):
-                await puller.wait_until_copied(ends)
+                await puller.wait_until_copied(fenced.ends)
+                await puller.wait_until_queues_are_copied(fenced.queues)
         except TimeoutError:
             return False
         else:

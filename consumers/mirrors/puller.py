@@ -1,4 +1,4 @@
-"""Puller of one mirror: finds the origin's streams, and copies their shards in order.
+"""Puller of one mirror: copies shards of the origin's streams in order, and its queues.
 
     discover, every few seconds ──▶ shards whose parents have ended ──▶ one task each
         task: read at next_offset ─▶ append as a monotonic producer ─▶ next_offset
@@ -10,8 +10,7 @@ that dies, is suspended, or runs beside its successor adds nothing twice and lea
 
 import asyncio
 import logging
-from collections.abc import Container, Iterable, Mapping
-from typing import NamedTuple
+from collections.abc import Collection, Container, Iterable, Mapping
 
 from msgspec.structs import replace
 
@@ -25,6 +24,8 @@ from consumers.mirrors.origin import (
     failure_text,
     spec_of,
 )
+from consumers.mirrors.pull_times import MirrorTimes, PullBackoff
+from consumers.mirrors.queue_follower import QueueFollower
 from storage.bootstrap import Storage
 from storage.concurrency.tasks import end
 from storage.domain import limits
@@ -47,17 +48,6 @@ logger = logging.getLogger(__name__)
 
 _OWN_HEADERS = ORIGIN_HEADERS | {CONTENT_TYPE, MIRROR_ORIGIN}
 _S = limits.SECOND_MS
-
-
-class MirrorTimes(NamedTuple):
-    """Times of the rounds of pullers: see the limits of the same names."""
-
-    reload_ms: int = limits.MIRROR_RELOAD_MS
-    discovery_ms: int = limits.MIRROR_DISCOVERY_MS
-    wait_ms: int = limits.MIRROR_WAIT_MS
-    report_ms: int = limits.MIRROR_REPORT_MS
-    backoff_ms: int = limits.MIRROR_BACKOFF_MS
-    groups_ms: int = limits.MIRROR_GROUPS_MS
 
 
 class Puller:
@@ -85,6 +75,10 @@ class Puller:
         self._failure = ""
         self._listing_failure = ""
         self._groups_failure = ""
+        self._queues_failure = ""
+        self._queues = QueueFollower(
+            mirror, client, storage, clock, times=times, note_failure=self._note_queues_failure
+        )
         self._has_news = False
         self._listed_at_ms: int | None = None
         self._changed = asyncio.Event()
@@ -102,8 +96,12 @@ class Puller:
         background = [asyncio.create_task(self._report_forever())]
         if self._mirror.spec.groups:
             background.append(asyncio.create_task(self._follow_forever()))
+        if self._mirror.spec.queues:
+            background.append(asyncio.create_task(self._queues.run(status.queues)))
         try:
-            await self._discover_forever()
+            if self._mirror.spec.streams:
+                await self._discover_forever()
+            await asyncio.gather(*background)
         finally:
             await end(*background, *self._tasks.values())
             await self._client.close()
@@ -116,6 +114,15 @@ class Puller:
             if all(self._next_offset(key) >= offset for key, offset in ends.items()):
                 return
             await self._has_progress.wait()
+
+    def _note_queues_failure(self, failure: str) -> None:
+        self._note_failure(queues=failure)
+        if not failure and not self._mirror.spec.streams:
+            self._listed_at_ms, self._has_news = self._clock.now_ms(), True
+
+    async def wait_until_queues_are_copied(self, queues: Collection[str]) -> None:
+        """Wait until each of these queues of the origin was copied whole since the start."""
+        await self._queues.wait_until_current(queues)
 
     def _next_offset(self, key: ShardKey) -> int:
         progress = self._progress.get(key)
@@ -340,11 +347,14 @@ class Puller:
         else:
             self._set(key, replace(progress, failure=failure))
 
-    def _note_failure(self, *, listing: str | None = None, groups: str | None = None) -> None:
-        """Note why streams or groups cannot be listed; empty: they can be."""
+    def _note_failure(
+        self, *, listing: str | None = None, groups: str | None = None, queues: str | None = None
+    ) -> None:
+        """Note why streams, groups or queues cannot be listed; empty: they can be."""
         self._listing_failure = self._listing_failure if listing is None else listing
         self._groups_failure = self._groups_failure if groups is None else groups
-        failure = self._listing_failure or self._groups_failure
+        self._queues_failure = self._queues_failure if queues is None else queues
+        failure = self._listing_failure or self._groups_failure or self._queues_failure
         if failure != self._failure:
             self._failure, self._has_news = failure, True
             facts = {"mirror": str(self._mirror.name)}
@@ -377,18 +387,6 @@ class Puller:
         else:
             for key, table in tables.items():
                 table.mark_stored(changes[key])
-
-
-class PullBackoff:
-    """Pauses after failures, each twice as long as the one before."""
-
-    def __init__(self, first_ms: int) -> None:
-        self._pause_ms = first_ms
-
-    async def pause(self) -> None:
-        """Wait."""
-        await asyncio.sleep(self._pause_ms / _S)
-        self._pause_ms = min(2 * self._pause_ms, limits.MIRROR_BACKOFF_MS_MAX)
 
 
 async def _wait(event: asyncio.Event, ms: int) -> None:

@@ -9,7 +9,8 @@ from collections.abc import Iterable
 from contextlib import suppress
 
 from consumers.mirrors.origin import OriginClient
-from consumers.mirrors.puller import MirrorTimes, PullBackoff, Puller
+from consumers.mirrors.pull_times import MirrorTimes, PullBackoff
+from consumers.mirrors.puller import Puller
 from consumers.webhooks.ssrf_guard import Resolve, resolve
 from storage.bootstrap import Storage
 from storage.concurrency.periodic import periodic

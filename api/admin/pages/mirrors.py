@@ -27,7 +27,7 @@ def state_of(mirror: Mirror, status: MirrorStatus) -> tuple[str, str]:
         return "quiet", "Paused"
     if status.failures:
         return "bad", "Failing"
-    return ("ok", "Active") if status.shards else ("quiet", "Waiting")
+    return ("ok", "Active") if status.shards or status.queues else ("quiet", "Waiting")
 
 
 async def find_names(storage: Storage, namespace: str, part: str) -> list[str]:
@@ -60,7 +60,7 @@ async def list_mirrors(context: Context, q: Words = "", after: Words = "") -> Re
 
 @router.get("/{mirror}", dependencies=[SEE])
 async def show_mirror(context: Context, mirror: MirrorPath) -> Response:
-    """Show a mirror, and how far each of its shards is."""
+    """Show a mirror, and how far each of its shards and queues is."""
     engine = context.storage.mirrors
     stored = await engine.get(mirror)
     status = await engine.status(stored)

@@ -1,4 +1,4 @@
-"""`millstream mirror`: copies of another deployment's streams."""
+"""`millstream mirror`: copies of another deployment's streams and queues."""
 
 from pathlib import Path
 from typing import Annotated, Any
@@ -17,14 +17,16 @@ from api.cli.shell.terminal import Terminal, noun, verb
 mirror = noun()
 
 MIRRORS = table(
-    "name", Column("from.url", "from"), "streams", "paused", "promoted_at", "changed_at"
+    "name", Column("from.url", "from"), "streams", "queues", "paused", "promoted_at", "changed_at"
 )
 SHARDS = table(
     "stream", "shard", "lag_records", "lag_seconds", "copied", "skipped", "ended", "failure"
 )
 
+QUEUES = table("queue", "lag_messages", "lag_seconds", "copied", "failure")
+
 ORIGINS = {
-    "fenced": "Its streams are read-only in the other deployment.",
+    "fenced": "Its streams and queues are read-only in the other deployment.",
     "unreachable": "The other deployment was not reached: stop its writers.",
     "refused": "The mirror's key may not make the other deployment read-only: stop its writers.",
     "ignored": "The other deployment was left as it is.",
@@ -49,9 +51,13 @@ def _key(path: Path | None) -> str | None:
 def _configuration(
     origin: Annotated[str, typer.Argument(help="Address of the other deployment.")],
     streams: Annotated[
-        list[str],
+        list[str] | None,
         option("--stream", "Streams to copy, with * for anything; repeat.", "PATTERN"),
-    ],
+    ] = None,
+    queues: Annotated[
+        list[str] | None,
+        option("--queue", "Queues to copy, with * for anything; repeat.", "PATTERN"),
+    ] = None,
     key_file: Annotated[
         Path | None,
         option(
@@ -76,7 +82,13 @@ def _configuration(
     ] = None,
     set_: Settings = None,
 ) -> dict[str, Any]:
-    configured = fields(set_, streams=streams, groups=groups, follow_definitions=follow_definitions)
+    configured = fields(
+        set_,
+        streams=streams or None,
+        queues=queues or None,
+        groups=groups,
+        follow_definitions=follow_definitions,
+    )
     return {"from": fields(None, url=origin, key=_key(key_file)), **configured}
 
 
@@ -106,7 +118,7 @@ def show(cli: Terminal, name: Name) -> None:
 
     definition = cli.call("mirrors.get_mirror", name)
     stats = cli.call("mirrors.get_mirror_stats", name)
-    counts = {"shards": len(stats["shards"]), "groups": len(stats["groups"])}
+    counts = {part: len(stats[part]) for part in ("shards", "queues", "groups")}
     cli.out.show({**definition, "stats": {**stats, **counts}})
 
 
@@ -116,6 +128,14 @@ def lag(cli: Terminal, name: Name) -> None:
 
     stats = cli.call("mirrors.get_mirror_stats", name)
     cli.out.rows(iter(stats["shards"]), SHARDS)
+
+
+@verb(mirror, "queues", examples=["millstream mirror queues eu"])
+def queues(cli: Terminal, name: Name) -> None:
+    """Show the lag of each queue of a mirror."""
+
+    stats = cli.call("mirrors.get_mirror_stats", name)
+    cli.out.rows(iter(stats["queues"]), QUEUES)
 
 
 @verb(mirror, "groups", examples=["millstream mirror groups eu"])
@@ -151,8 +171,8 @@ def promote(
 ) -> None:
     """Stop a mirror permanently.
 
-    Its streams are independent of the other deployment from then on. There they are made read-only first, if it can be
-    reached and the mirror's key may do it, and the last records are copied.
+    Its streams and queues are independent of the other deployment from then on. There they are made read-only first, if it can
+    be reached and the mirror's key may do it, and the last records are copied.
     """
     lagging = cli.call("mirrors.get_mirror_stats", name)
     seconds, records = lagging["lag_seconds"], lagging["lag_records"]
@@ -178,6 +198,7 @@ pause_verbs(
 
 @delete_verb(MIRROR, Names, "millstream mirror rm eu --yes")
 def remove(cli: Terminal, name: str) -> str:
-    """Delete mirrors. Their streams are kept."""
-    copied = sum(one["copied"] for one in cli.call("mirrors.get_mirror_stats", name)["shards"])
+    """Delete mirrors. Their streams and queues are kept; queues stay read-only."""
+    stats = cli.call("mirrors.get_mirror_stats", name)
+    copied = sum(one["copied"] for part in ("shards", "queues") for one in stats[part])
     return f"Mirror {name} will be deleted; the {copied} records that it copied are kept."

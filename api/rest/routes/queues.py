@@ -146,6 +146,7 @@ _STATS = {
     "bytes_held": 37,
     "oldest_ready_at": AT,
     "durability": "always",
+    "fenced": False,
     "replication_factor": 1,
     "min_insync_replicas": 1,
 }

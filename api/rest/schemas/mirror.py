@@ -13,18 +13,20 @@ from storage.domain import limits
 from storage.domain.definitions import HIDDEN_VALUE, OTHER_HIDDEN_VALUE
 from storage.domain.mirrors.groups import MirroredGroupState
 from storage.domain.mirrors.mirror import Mirror, MirrorSpec
-from storage.domain.mirrors.progress import MirrorStatus, ShardProgress
+from storage.domain.mirrors.progress import MirrorStatus, QueueProgress, ShardProgress
 
 Pattern = Annotated[str, Field(min_length=1, max_length=80)]
 Failure = Annotated[str, Field(description="Why the last attempt failed; empty if it did not.")]
 LagRecords = Annotated[
     int,
-    Field(description="Number of records that are not here yet, when the origin last answered."),
+    Field(
+        description="Number of records and messages that are not here yet, when the origin last answered."
+    ),
 ]
 LagSeconds = Annotated[
     Seconds,
     Field(
-        description="Maximum age of a record that is not here yet. It grows while the origin does not answer."
+        description="Maximum age of a record or message that is not here yet. It grows while the origin does not answer."
     ),
 ]
 
@@ -43,8 +45,8 @@ class MirrorFrom(Config):
         str | None,
         Field(
             max_length=limits.MIRROR_KEY_CHARACTERS_MAX,
-            description="API key of the other deployment, with `stream:list` and `stream:read`, and with `group:list` for "
-            "`groups`. It is stored encrypted and "
+            description="API key of the other deployment, with `stream:list` and `stream:read`, with `group:list` for "
+            "`groups`, and with `queue:list` and `queue:peek` for `queues`. It is stored encrypted and "
             "never returned; if omitted, it is unchanged.",
         ),
     ] = None
@@ -61,7 +63,13 @@ class MirrorConfig(MappedDefinitionConfig):
         Field(
             description="Names of streams to copy, with `*` for anything and `?` for one character."
         ),
-    ]
+    ] = []
+    queues: Annotated[
+        list[Pattern],
+        Field(
+            description="Names of queues to copy, likewise. The copies deliver nothing until the mirror is promoted."
+        ),
+    ] = []
     groups: Annotated[
         bool,
         Field(
@@ -88,6 +96,7 @@ class MirrorConfig(MappedDefinitionConfig):
             url=self.origin.url,
             key=self.origin.key,
             streams=tuple(self.streams),
+            queues=tuple(self.queues),
             groups=self.groups,
             follow_definitions=self.follow_definitions,
         )
@@ -120,6 +129,7 @@ class MirrorOut(MappedDefinition):
     name: str
     origin: Annotated[MirrorFromOut, Field(alias="from")]
     streams: list[str]
+    queues: list[str]
     groups: bool
     follow_definitions: bool
     paused: bool
@@ -152,8 +162,8 @@ class PromotionIn(Config):
     fence: Annotated[
         bool,
         Field(
-            description="Make the streams read-only in the other deployment first, if it can be reached: its writers get "
-            "`fence_mismatch`. Needs `stream:manage` there."
+            description="Make the streams and queues read-only in the other deployment first, if it can be reached: its writers get "
+            "`fence_mismatch`, and its queues deliver nothing. Needs `stream:manage` and `queue:manage` there."
         ),
     ] = True
     wait_seconds: Annotated[
@@ -179,8 +189,8 @@ class MirrorPromotion(MirrorOut):
         OriginOutcome,
         Field(
             serialization_alias="origin",
-            description="`fenced`: the streams are read-only in the other deployment, and nothing is missing here, unless the promotion "
-            "was forced. `unreachable`: it was not reached, or not for all streams. `refused`: the mirror's key may not do it. "
+            description="`fenced`: the streams and queues are read-only in the other deployment, and nothing is missing here, unless the promotion "
+            "was forced. `unreachable`: it was not reached, or not for all of them. `refused`: the mirror's key may not do it. "
             "`ignored`: not asked for. Unless `fenced`, stop its writers yourself.",
         ),
     ]
@@ -209,6 +219,29 @@ class MirrorShardOut(Mapped):
         return cls.mapped(shard, lag_seconds=lag, checked_at=checked)
 
 
+class MirrorQueueOut(Mapped):
+    """Progress on a queue of the other deployment."""
+
+    queue: str
+    next_offset: Annotated[int, Field(description="Offset there of the next message to copy.")]
+    tip: Annotated[int, Field(description="Next offset to be sent there.")]
+    lag_messages: Annotated[
+        int,
+        Field(description="Maximum number of messages that are not here yet, as of `checked_at`."),
+    ]
+    lag_seconds: LagSeconds
+    copied: Annotated[int, Field(description="Number of messages that were copied.")]
+    checked_at: Annotated[Time | None, Field(description="When the origin last answered.")]
+    failure: Failure
+
+    @classmethod
+    def of(cls, queue: QueueProgress, now_ms: int) -> Self:
+        """Return the progress as of now."""
+        checked = rfc3339(queue.checked_at_ms) if queue.checked_at_ms else None
+        lag = in_seconds(queue.lag_ms(now_ms))
+        return cls.mapped(queue, lag_seconds=lag, checked_at=checked)
+
+
 class MirrorGroupOut(Mapped):
     """A consumer group of the other deployment, and its copy here."""
 
@@ -235,6 +268,7 @@ class MirrorStats(Mapped):
     lag_seconds: LagSeconds
     failures: Annotated[list[str], Field(description="Why last attempts failed, each reason once.")]
     shards: list[MirrorShardOut]
+    queues: list[MirrorQueueOut]
     groups: list[MirrorGroupOut]
 
     @classmethod
@@ -245,5 +279,6 @@ class MirrorStats(Mapped):
             lag_seconds=in_seconds(status.lag_ms(now_ms)),
             failures=list(status.failures),
             shards=[MirrorShardOut.of(shard, now_ms) for shard in status.shards],
+            queues=[MirrorQueueOut.of(queue, now_ms) for queue in status.queues],
             groups=[MirrorGroupOut.from_domain(group) for group in status.groups],
         )

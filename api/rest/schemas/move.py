@@ -43,8 +43,8 @@ class MoveOut(Mapped):
     failure: Annotated[
         str,
         Field(
-            description="`queue_not_found`, or `message_source_unknown` for a message that was sent to "
-            "the dead-letter queue itself; empty unless the move failed."
+            description="`queue_not_found`, `queue_read_only` for a destination that is a mirror's, or "
+            "`message_source_unknown` for a message that was sent to the dead-letter queue itself; empty unless the move failed."
         ),
     ]
     started_at: Time

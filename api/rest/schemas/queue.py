@@ -277,6 +277,12 @@ class QueueStatsOut(Mapped):
         Field(description="Stored size of ready, delayed, in-flight and parked messages."),
     ]
     oldest_ready_at: Time | None
+    fenced: Annotated[
+        bool,
+        Field(
+            description="The queue takes and delivers nothing: it is a copy of another deployment's queue, or was moved there."
+        ),
+    ]
     durability: Annotated[
         str,
         Field(

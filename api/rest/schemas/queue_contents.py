@@ -273,3 +273,22 @@ class MessageHistoryOut(BaseModel):
 
 def _identity(consumer: QueueConsumer | None) -> ConsumerIdentity | None:
     return None if consumer is None else ConsumerIdentity.from_domain(consumer)
+
+
+FenceToken = Annotated[str, Field(max_length=limits.FENCE_CHARACTERS_MAX)]
+
+
+class QueueFenceConfig(Config):
+    """The fencing token of a queue; empty for none.
+
+    `expected`: apply only if this is the current token.
+    """
+
+    token: FenceToken
+    expected: FenceToken | None = None
+
+
+class QueueFenceOut(BaseModel):
+    """The fencing state of a queue."""
+
+    fenced: bool

@@ -8,7 +8,7 @@ from contextlib import asynccontextmanager
 import httpx
 import pytest
 
-from consumers.mirrors.puller import MirrorTimes
+from consumers.mirrors.pull_times import MirrorTimes
 from consumers.mirrors.runner import MirrorRunner
 from storage.bootstrap import Storage, open_storage
 from storage.concurrency.tasks import end

@@ -33,7 +33,7 @@ def test_mirror_is_created_shown_changed_listed_and_deleted(client, path, name):
     assert shown.json()["from"] == {"url": "https://eu.example.com"}
     assert listed == [shown.json()]
     assert 0 < stats.pop("lag_seconds") < 60
-    assert stats == {"lag_records": 0, "failures": [], "shards": [], "groups": []}
+    assert stats == {"lag_records": 0, "failures": [], "shards": [], "queues": [], "groups": []}
     assert deleted.status_code == 204
     assert client.get(path).json()["code"] == "mirror_not_found"
 
@@ -68,7 +68,8 @@ def test_existing_mirror_is_compared(client, path):
         ({"from": {"url": "https://example.com", "token": "x"}}, "/from/token"),
         ({"streams": []}, "/streams"),
         ({"streams": ["a b"]}, "/streams/0"),
-        ({"queues": ["orders"]}, "/queues"),
+        ({"queues": ["a b"]}, "/queues/0"),
+        ({"topics": ["orders"]}, "/topics"),
         ({"groups": "yes"}, "/groups"),
     ],
 )

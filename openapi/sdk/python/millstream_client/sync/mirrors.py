@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 class Mirror(Resource):
-    """A mirror of another deployment's streams, whether it exists or not.
+    """A mirror of another deployment's streams and queues, whether it exists or not.
 
     Raises MillstreamError.
     """
@@ -38,8 +38,9 @@ class Mirror(Resource):
     def create(
         self,
         url: str,
-        streams: Iterable[str],
+        streams: Iterable[str] = (),
         *,
+        queues: Iterable[str] = (),
         key: str | None = None,
         groups: bool | None = None,
         follow_definitions: bool | None = None,
@@ -47,19 +48,20 @@ class Mirror(Resource):
     ) -> MirrorStored:
         """Create the mirror. If it exists with these settings, return it, with `created` False.
 
-        `url` is the address of the other deployment, `key` one of its API keys, `streams` are names of streams with `*` for
-        anything; with `groups`, which is the default, their consumer groups are moved as well. Settings that you leave out are not compared. Raises AlreadyExists, which names the settings that differ; with
+        `url` is the address of the other deployment, `key` one of its API keys, `streams` and `queues` are names
+        with `*` for anything; with `groups`, which is the default, the consumer groups of streams are moved as well. Settings that you leave out are not compared. Raises AlreadyExists, which names the settings that differ; with
         `only_new`, whenever it exists.
         """
         settings = {"groups": groups, "follow_definitions": follow_definitions}
-        call = self._put(url, streams, key, settings, if_none_match="*")
+        call = self._put(url, (streams, queues), key, settings, if_none_match="*")
         return create(self.transport, call, MirrorStored.from_dict, only_new=only_new)
 
     def apply(
         self,
         url: str,
-        streams: Iterable[str],
+        streams: Iterable[str] = (),
         *,
+        queues: Iterable[str] = (),
         key: str | None = None,
         groups: bool | None = None,
         follow_definitions: bool | None = None,
@@ -70,21 +72,24 @@ class Mirror(Resource):
         Settings that you leave out take their defaults; the key stays. With `dry_run`, nothing is stored.
         """
         settings = {"groups": groups, "follow_definitions": follow_definitions}
-        call = self._put(url, streams, key, settings, dry_run=dry_run)
+        call = self._put(url, (streams, queues), key, settings, dry_run=dry_run)
         return self.transport.call(call)
 
     def _put(
         self,
         url: str,
-        streams: Iterable[str],
+        names: tuple[Iterable[str], Iterable[str]],
         key: str | None,
         settings: dict[str, bool | None],
         **conditions: Any,
     ) -> Call[MirrorStored]:
         origin = {"url": url} | ({} if key is None else {"key": key})
-        body: dict[str, Any] = {"from": origin, "streams": list(streams)}
+        streams, queues = map(list, names)
+        body: dict[str, Any] = {"from": origin, "streams": streams}
+        if queues:
+            body["queues"] = queues
         body |= {name: value for name, value in settings.items() if value is not None}
-        call = put_mirror(self.name, body=MirrorConfig(MirrorFrom(url), []), **conditions)
+        call = put_mirror(self.name, body=MirrorConfig(MirrorFrom(url)), **conditions)
         return replace(call, json=body)
 
     def config(self) -> MirrorOut:
@@ -92,7 +97,7 @@ class Mirror(Resource):
         return self.transport.call(get_mirror(self.name))
 
     def stats(self) -> MirrorStats:
-        """Return how far the mirror is, by stream and shard, and its groups."""
+        """Return how far the mirror is, by stream and shard, its groups and queues."""
         return self.transport.call(get_mirror_stats(self.name))
 
     def pause(self) -> MirrorOut:
@@ -106,9 +111,9 @@ class Mirror(Resource):
     def promote(
         self, *, fence: bool = True, wait_seconds: float = 20, force: bool = False
     ) -> MirrorPromotion:
-        """Stop the mirror permanently: its streams are independent of the other deployment.
+        """Stop the mirror permanently: its copies are independent of the other deployment.
 
-        If that can be reached, its streams are made read-only first, unless `fence` is False, and the last records are
+        If that can be reached, its streams and queues are made read-only first, unless `fence` is False, and the last records are
         copied. If these take longer than `wait_seconds`, the mirror is not promoted, and `promoted_at` is None, unless with
         `force`: call again. `origin` says what became of the other deployment.
         """

@@ -320,6 +320,7 @@ class MemoryQueue(Defined):
             "sent": self._next_offset,
             "bytes_held": sum(len(message.body) for message in self._messages.values()),
             "oldest_ready_at": moment(min(ready_at)) if ready_at else None,
+            "fenced": False,
             "durability": "memory",
             "replication_factor": 1,
             "min_insync_replicas": 1,

@@ -2,7 +2,7 @@
 
 import { client } from './client.gen.js';
 import type { Client, Options as Options2, TDataShape } from './client/index.js';
-import type { AddStoreData, AddStoreErrors, AddStoreResponses, AppendColumnsData, AppendColumnsErrors, AppendColumnsResponses, AppendRawRecordData, AppendRawRecordErrors, AppendRawRecordResponses, AppendRecordsData, AppendRecordsErrors, AppendRecordsResponses, AppendRecordsToShardData, AppendRecordsToShardErrors, AppendRecordsToShardResponses, BrowseMessagesData, BrowseMessagesErrors, BrowseMessagesResponses, CancelJobData, CancelJobErrors, CancelJobResponses, CancelReplayData, CancelReplayErrors, CancelReplayResponses, ChangeKeyData, ChangeKeyErrors, ChangeKeyResponses, ChangeMessageData, ChangeMessageErrors, ChangeMessageResponses, ChangeMoveData, ChangeMoveErrors, ChangeMoveResponses, ChangeQueueData, ChangeQueueErrors, ChangeQueueResponses, ChangeStreamData, ChangeStreamErrors, ChangeStreamResponses, CheckLiveData, CheckLiveErrors, CheckLiveResponses, CheckReadyData, CheckReadyErrors, CheckReadyResponses, CloseSocketData, CloseSocketErrors, CloseSocketResponses, CommitOffsetsData, CommitOffsetsErrors, CommitOffsetsResponses, CommitStagedData, CommitStagedErrors, CommitStagedResponses, ConfigureStoresData, ConfigureStoresErrors, ConfigureStoresResponses, CreateKeyData, CreateKeyErrors, CreateKeyResponses, DeleteBookmarkData, DeleteBookmarkErrors, DeleteBookmarkResponses, DeleteConsumerGroupData, DeleteConsumerGroupErrors, DeleteConsumerGroupResponses, DeleteMessageData, DeleteMessageErrors, DeleteMessageResponses, DeleteMirrorData, DeleteMirrorErrors, DeleteMirrorResponses, DeleteNamespaceData, DeleteNamespaceErrors, DeleteNamespaceResponses, DeleteQueueData, DeleteQueueErrors, DeleteQueueResponses, DeleteSourceData, DeleteSourceErrors, DeleteSourceResponses, DeleteStreamData, DeleteStreamErrors, DeleteStreamResponses, DeleteWebhookData, DeleteWebhookErrors, DeleteWebhookResponses, DiscardStagedData, DiscardStagedErrors, DiscardStagedResponses, EnableWebhookData, EnableWebhookErrors, EnableWebhookResponses, FetchRecordsData, FetchRecordsErrors, FetchRecordsResponses, FlushArchiveData, FlushArchiveErrors, FlushArchiveResponses, GetArchiveData, GetArchiveErrors, GetArchiveResponses, GetConsumerGroupData, GetConsumerGroupErrors, GetConsumerGroupResponses, GetGroupLagData, GetGroupLagErrors, GetGroupLagResponses, GetGroupSeriesData, GetGroupSeriesErrors, GetGroupSeriesResponses, GetJobData, GetJobErrors, GetJobResponses, GetKeyData, GetKeyErrors, GetKeyResponses, GetLatestRecordData, GetLatestRecordErrors, GetLatestRecordResponses, GetMessageData, GetMessageErrors, GetMessageHistoryData, GetMessageHistoryErrors, GetMessageHistoryResponses, GetMessageResponses, GetMirrorData, GetMirrorErrors, GetMirrorResponses, GetMirrorStatsData, GetMirrorStatsErrors, GetMirrorStatsResponses, GetMoveData, GetMoveErrors, GetMoveResponses, GetNamespaceData, GetNamespaceErrors, GetNamespaceResponses, GetNamespaceSeriesData, GetNamespaceSeriesErrors, GetNamespaceSeriesResponses, GetQueueData, GetQueueErrors, GetQueueResponses, GetQueueSeriesData, GetQueueSeriesErrors, GetQueueSeriesResponses, GetQueueStatsData, GetQueueStatsErrors, GetQueueStatsResponses, GetReplayData, GetReplayErrors, GetReplayResponses, GetSourceData, GetSourceErrors, GetSourceResponses, GetSourceStatsData, GetSourceStatsErrors, GetSourceStatsResponses, GetSourceUrlData, GetSourceUrlErrors, GetSourceUrlResponses, GetStoresData, GetStoresErrors, GetStoresResponses, GetStreamData, GetStreamErrors, GetStreamLoadData, GetStreamLoadErrors, GetStreamLoadResponses, GetStreamResponses, GetStreamSeriesData, GetStreamSeriesErrors, GetStreamSeriesResponses, GetWebhookData, GetWebhookErrors, GetWebhookResponses, JoinGroupData, JoinGroupErrors, JoinGroupResponses, LeaveGroupData, LeaveGroupErrors, LeaveGroupResponses, ListArchivedFilesData, ListArchivedFilesErrors, ListArchivedFilesResponses, ListAuditEntriesData, ListAuditEntriesErrors, ListAuditEntriesResponses, ListBookmarksData, ListBookmarksErrors, ListBookmarksResponses, ListConsumerGroupsData, ListConsumerGroupsErrors, ListConsumerGroupsResponses, ListDeadLettersData, ListDeadLettersErrors, ListDeadLettersResponses, ListDeathReasonsData, ListDeathReasonsErrors, ListDeathReasonsResponses, ListDeliveriesData, ListDeliveriesErrors, ListDeliveriesResponses, ListJobsData, ListJobsErrors, ListJobsResponses, ListKeysData, ListKeysErrors, ListKeysResponses, ListMirrorsData, ListMirrorsErrors, ListMirrorsResponses, ListMovesData, ListMovesErrors, ListMovesResponses, ListMutedAlertsData, ListMutedAlertsErrors, ListMutedAlertsResponses, ListNamespacesData, ListNamespacesErrors, ListNamespacesResponses, ListParkedGroupsData, ListParkedGroupsErrors, ListParkedGroupsResponses, ListProcessesData, ListProcessesErrors, ListProcessesResponses, ListQueueConsumersData, ListQueueConsumersErrors, ListQueueConsumersResponses, ListQueuesData, ListQueuesErrors, ListQueuesResponses, ListReplaysData, ListReplaysErrors, ListReplaysResponses, ListShardsData, ListShardsErrors, ListShardsResponses, ListSocketsData, ListSocketsErrors, ListSocketsResponses, ListSourceFailuresData, ListSourceFailuresErrors, ListSourceFailuresResponses, ListSourcesData, ListSourcesErrors, ListSourcesResponses, ListStreamsData, ListStreamsErrors, ListStreamsResponses, ListWebhooksData, ListWebhooksErrors, ListWebhooksResponses, LogInData, LogInErrors, LogInResponses, LogOutData, LogOutErrors, LogOutResponses, MakeTicketData, MakeTicketErrors, MakeTicketResponses, MuteAlertData, MuteAlertErrors, MuteAlertResponses, PauseConsumerGroupData, PauseConsumerGroupErrors, PauseConsumerGroupResponses, PauseGroupData, PauseGroupErrors, PauseGroupResponses, PauseMirrorData, PauseMirrorErrors, PauseMirrorResponses, PauseQueueData, PauseQueueErrors, PauseQueueResponses, PauseReplayData, PauseReplayErrors, PauseReplayResponses, PauseSourceData, PauseSourceErrors, PauseSourceResponses, PauseWebhookData, PauseWebhookErrors, PauseWebhookResponses, PromoteMirrorData, PromoteMirrorErrors, PromoteMirrorResponses, PurgeQueueData, PurgeQueueErrors, PurgeQueueResponses, PutBookmarkData, PutBookmarkErrors, PutBookmarkResponses, PutConsumerGroupData, PutConsumerGroupErrors, PutConsumerGroupResponses, PutFenceData, PutFenceErrors, PutFenceResponses, PutMirrorData, PutMirrorErrors, PutMirrorResponses, PutNamespaceData, PutNamespaceErrors, PutNamespaceResponses, PutQueueData, PutQueueErrors, PutQueueResponses, PutSourceData, PutSourceErrors, PutSourceResponses, PutStreamData, PutStreamErrors, PutStreamResponses, PutWebhookData, PutWebhookErrors, PutWebhookResponses, ReadEventsData, ReadEventsErrors, ReadEventsResponse, ReadEventsResponses, ReadShardData, ReadShardErrors, ReadShardEventsData, ReadShardEventsErrors, ReadShardEventsResponse, ReadShardEventsResponses, ReadShardResponses, ReadStreamData, ReadStreamErrors, ReadStreamResponses, ReadTableData, ReadTableErrors, ReadTableResponses, ReceiveMessagesData, ReceiveMessagesErrors, ReceiveMessagesResponses, RecoverStoresData, RecoverStoresErrors, RecoverStoresResponses, RedriveQueueData, RedriveQueueErrors, RedriveQueueResponses, RemoveStoreData, RemoveStoreErrors, RemoveStoreResponses, ReplaceStoreData, ReplaceStoreErrors, ReplaceStoreResponses, ResendDeliveriesData, ResendDeliveriesErrors, ResendDeliveriesResponses, ResendDeliveryData, ResendDeliveryErrors, ResendDeliveryResponses, ResetGroupData, ResetGroupErrors, ResetGroupResponses, ReshardStreamData, ReshardStreamErrors, ReshardStreamResponses, ResumeConsumerGroupData, ResumeConsumerGroupErrors, ResumeConsumerGroupResponses, ResumeGroupData, ResumeGroupErrors, ResumeGroupResponses, ResumeMirrorData, ResumeMirrorErrors, ResumeMirrorResponses, ResumeQueueData, ResumeQueueErrors, ResumeQueueResponses, ResumeReplayData, ResumeReplayErrors, ResumeReplayResponses, ResumeSourceData, ResumeSourceErrors, ResumeSourceResponses, ResumeWebhookData, ResumeWebhookErrors, ResumeWebhookResponses, RetryJobData, RetryJobErrors, RetryJobResponses, RetryReplayData, RetryReplayErrors, RetryReplayResponses, RevokeKeyData, RevokeKeyErrors, RevokeKeyResponses, RotateKeyData, RotateKeyErrors, RotateKeyResponses, RotateSourceUrlData, RotateSourceUrlErrors, RotateSourceUrlResponses, RotateWebhookSecretData, RotateWebhookSecretErrors, RotateWebhookSecretResponses, SendHeartbeatData, SendHeartbeatErrors, SendHeartbeatResponses, SendMessagesData, SendMessagesErrors, SendMessagesResponses, SendRawMessageData, SendRawMessageErrors, SendRawMessageResponses, SettleMessagesData, SettleMessagesErrors, SettleMessagesResponses, StageRecordsData, StageRecordsErrors, StageRecordsResponses, StartMoveData, StartMoveErrors, StartMoveResponses, StartReplayData, StartReplayErrors, StartReplayResponses, SwitchOverStoresData, SwitchOverStoresErrors, SwitchOverStoresResponses, TestSourceData, TestSourceErrors, TestSourceResponses, TestWebhookData, TestWebhookErrors, TestWebhookResponses, TruncateShardData, TruncateShardErrors, TruncateShardResponses, UnmuteAlertData, UnmuteAlertErrors, UnmuteAlertResponses, WhoamiData, WhoamiErrors, WhoamiResponses } from './types.gen.js';
+import type { AddStoreData, AddStoreErrors, AddStoreResponses, AppendColumnsData, AppendColumnsErrors, AppendColumnsResponses, AppendRawRecordData, AppendRawRecordErrors, AppendRawRecordResponses, AppendRecordsData, AppendRecordsErrors, AppendRecordsResponses, AppendRecordsToShardData, AppendRecordsToShardErrors, AppendRecordsToShardResponses, BrowseMessagesData, BrowseMessagesErrors, BrowseMessagesResponses, CancelJobData, CancelJobErrors, CancelJobResponses, CancelReplayData, CancelReplayErrors, CancelReplayResponses, ChangeKeyData, ChangeKeyErrors, ChangeKeyResponses, ChangeMessageData, ChangeMessageErrors, ChangeMessageResponses, ChangeMoveData, ChangeMoveErrors, ChangeMoveResponses, ChangeQueueData, ChangeQueueErrors, ChangeQueueResponses, ChangeStreamData, ChangeStreamErrors, ChangeStreamResponses, CheckLiveData, CheckLiveErrors, CheckLiveResponses, CheckReadyData, CheckReadyErrors, CheckReadyResponses, CloseSocketData, CloseSocketErrors, CloseSocketResponses, CommitOffsetsData, CommitOffsetsErrors, CommitOffsetsResponses, CommitStagedData, CommitStagedErrors, CommitStagedResponses, ConfigureStoresData, ConfigureStoresErrors, ConfigureStoresResponses, CreateKeyData, CreateKeyErrors, CreateKeyResponses, DeleteBookmarkData, DeleteBookmarkErrors, DeleteBookmarkResponses, DeleteConsumerGroupData, DeleteConsumerGroupErrors, DeleteConsumerGroupResponses, DeleteMessageData, DeleteMessageErrors, DeleteMessageResponses, DeleteMirrorData, DeleteMirrorErrors, DeleteMirrorResponses, DeleteNamespaceData, DeleteNamespaceErrors, DeleteNamespaceResponses, DeleteQueueData, DeleteQueueErrors, DeleteQueueResponses, DeleteSourceData, DeleteSourceErrors, DeleteSourceResponses, DeleteStreamData, DeleteStreamErrors, DeleteStreamResponses, DeleteWebhookData, DeleteWebhookErrors, DeleteWebhookResponses, DiscardStagedData, DiscardStagedErrors, DiscardStagedResponses, EnableWebhookData, EnableWebhookErrors, EnableWebhookResponses, FetchRecordsData, FetchRecordsErrors, FetchRecordsResponses, FlushArchiveData, FlushArchiveErrors, FlushArchiveResponses, GetArchiveData, GetArchiveErrors, GetArchiveResponses, GetConsumerGroupData, GetConsumerGroupErrors, GetConsumerGroupResponses, GetGroupLagData, GetGroupLagErrors, GetGroupLagResponses, GetGroupSeriesData, GetGroupSeriesErrors, GetGroupSeriesResponses, GetJobData, GetJobErrors, GetJobResponses, GetKeyData, GetKeyErrors, GetKeyResponses, GetLatestRecordData, GetLatestRecordErrors, GetLatestRecordResponses, GetMessageData, GetMessageErrors, GetMessageHistoryData, GetMessageHistoryErrors, GetMessageHistoryResponses, GetMessageResponses, GetMirrorData, GetMirrorErrors, GetMirrorResponses, GetMirrorStatsData, GetMirrorStatsErrors, GetMirrorStatsResponses, GetMoveData, GetMoveErrors, GetMoveResponses, GetNamespaceData, GetNamespaceErrors, GetNamespaceResponses, GetNamespaceSeriesData, GetNamespaceSeriesErrors, GetNamespaceSeriesResponses, GetQueueData, GetQueueErrors, GetQueueResponses, GetQueueSeriesData, GetQueueSeriesErrors, GetQueueSeriesResponses, GetQueueStatsData, GetQueueStatsErrors, GetQueueStatsResponses, GetReplayData, GetReplayErrors, GetReplayResponses, GetSourceData, GetSourceErrors, GetSourceResponses, GetSourceStatsData, GetSourceStatsErrors, GetSourceStatsResponses, GetSourceUrlData, GetSourceUrlErrors, GetSourceUrlResponses, GetStoresData, GetStoresErrors, GetStoresResponses, GetStreamData, GetStreamErrors, GetStreamLoadData, GetStreamLoadErrors, GetStreamLoadResponses, GetStreamResponses, GetStreamSeriesData, GetStreamSeriesErrors, GetStreamSeriesResponses, GetWebhookData, GetWebhookErrors, GetWebhookResponses, JoinGroupData, JoinGroupErrors, JoinGroupResponses, LeaveGroupData, LeaveGroupErrors, LeaveGroupResponses, ListArchivedFilesData, ListArchivedFilesErrors, ListArchivedFilesResponses, ListAuditEntriesData, ListAuditEntriesErrors, ListAuditEntriesResponses, ListBookmarksData, ListBookmarksErrors, ListBookmarksResponses, ListConsumerGroupsData, ListConsumerGroupsErrors, ListConsumerGroupsResponses, ListDeadLettersData, ListDeadLettersErrors, ListDeadLettersResponses, ListDeathReasonsData, ListDeathReasonsErrors, ListDeathReasonsResponses, ListDeliveriesData, ListDeliveriesErrors, ListDeliveriesResponses, ListJobsData, ListJobsErrors, ListJobsResponses, ListKeysData, ListKeysErrors, ListKeysResponses, ListMirrorsData, ListMirrorsErrors, ListMirrorsResponses, ListMovesData, ListMovesErrors, ListMovesResponses, ListMutedAlertsData, ListMutedAlertsErrors, ListMutedAlertsResponses, ListNamespacesData, ListNamespacesErrors, ListNamespacesResponses, ListParkedGroupsData, ListParkedGroupsErrors, ListParkedGroupsResponses, ListProcessesData, ListProcessesErrors, ListProcessesResponses, ListQueueConsumersData, ListQueueConsumersErrors, ListQueueConsumersResponses, ListQueuesData, ListQueuesErrors, ListQueuesResponses, ListReplaysData, ListReplaysErrors, ListReplaysResponses, ListShardsData, ListShardsErrors, ListShardsResponses, ListSocketsData, ListSocketsErrors, ListSocketsResponses, ListSourceFailuresData, ListSourceFailuresErrors, ListSourceFailuresResponses, ListSourcesData, ListSourcesErrors, ListSourcesResponses, ListStreamsData, ListStreamsErrors, ListStreamsResponses, ListWebhooksData, ListWebhooksErrors, ListWebhooksResponses, LogInData, LogInErrors, LogInResponses, LogOutData, LogOutErrors, LogOutResponses, MakeTicketData, MakeTicketErrors, MakeTicketResponses, MuteAlertData, MuteAlertErrors, MuteAlertResponses, PauseConsumerGroupData, PauseConsumerGroupErrors, PauseConsumerGroupResponses, PauseGroupData, PauseGroupErrors, PauseGroupResponses, PauseMirrorData, PauseMirrorErrors, PauseMirrorResponses, PauseQueueData, PauseQueueErrors, PauseQueueResponses, PauseReplayData, PauseReplayErrors, PauseReplayResponses, PauseSourceData, PauseSourceErrors, PauseSourceResponses, PauseWebhookData, PauseWebhookErrors, PauseWebhookResponses, PromoteMirrorData, PromoteMirrorErrors, PromoteMirrorResponses, PurgeQueueData, PurgeQueueErrors, PurgeQueueResponses, PutBookmarkData, PutBookmarkErrors, PutBookmarkResponses, PutConsumerGroupData, PutConsumerGroupErrors, PutConsumerGroupResponses, PutFenceData, PutFenceErrors, PutFenceResponses, PutMirrorData, PutMirrorErrors, PutMirrorResponses, PutNamespaceData, PutNamespaceErrors, PutNamespaceResponses, PutQueueData, PutQueueErrors, PutQueueFenceData, PutQueueFenceErrors, PutQueueFenceResponses, PutQueueResponses, PutSourceData, PutSourceErrors, PutSourceResponses, PutStreamData, PutStreamErrors, PutStreamResponses, PutWebhookData, PutWebhookErrors, PutWebhookResponses, ReadEventsData, ReadEventsErrors, ReadEventsResponse, ReadEventsResponses, ReadQueueChangesData, ReadQueueChangesErrors, ReadQueueChangesResponses, ReadQueueContentsData, ReadQueueContentsErrors, ReadQueueContentsResponses, ReadShardData, ReadShardErrors, ReadShardEventsData, ReadShardEventsErrors, ReadShardEventsResponse, ReadShardEventsResponses, ReadShardResponses, ReadStreamData, ReadStreamErrors, ReadStreamResponses, ReadTableData, ReadTableErrors, ReadTableResponses, ReceiveMessagesData, ReceiveMessagesErrors, ReceiveMessagesResponses, RecoverStoresData, RecoverStoresErrors, RecoverStoresResponses, RedriveQueueData, RedriveQueueErrors, RedriveQueueResponses, RemoveStoreData, RemoveStoreErrors, RemoveStoreResponses, ReplaceStoreData, ReplaceStoreErrors, ReplaceStoreResponses, ResendDeliveriesData, ResendDeliveriesErrors, ResendDeliveriesResponses, ResendDeliveryData, ResendDeliveryErrors, ResendDeliveryResponses, ResetGroupData, ResetGroupErrors, ResetGroupResponses, ReshardStreamData, ReshardStreamErrors, ReshardStreamResponses, ResumeConsumerGroupData, ResumeConsumerGroupErrors, ResumeConsumerGroupResponses, ResumeGroupData, ResumeGroupErrors, ResumeGroupResponses, ResumeMirrorData, ResumeMirrorErrors, ResumeMirrorResponses, ResumeQueueData, ResumeQueueErrors, ResumeQueueResponses, ResumeReplayData, ResumeReplayErrors, ResumeReplayResponses, ResumeSourceData, ResumeSourceErrors, ResumeSourceResponses, ResumeWebhookData, ResumeWebhookErrors, ResumeWebhookResponses, RetryJobData, RetryJobErrors, RetryJobResponses, RetryReplayData, RetryReplayErrors, RetryReplayResponses, RevokeKeyData, RevokeKeyErrors, RevokeKeyResponses, RotateKeyData, RotateKeyErrors, RotateKeyResponses, RotateSourceUrlData, RotateSourceUrlErrors, RotateSourceUrlResponses, RotateWebhookSecretData, RotateWebhookSecretErrors, RotateWebhookSecretResponses, SendHeartbeatData, SendHeartbeatErrors, SendHeartbeatResponses, SendMessagesData, SendMessagesErrors, SendMessagesResponses, SendRawMessageData, SendRawMessageErrors, SendRawMessageResponses, SettleMessagesData, SettleMessagesErrors, SettleMessagesResponses, StageRecordsData, StageRecordsErrors, StageRecordsResponses, StartMoveData, StartMoveErrors, StartMoveResponses, StartReplayData, StartReplayErrors, StartReplayResponses, SwitchOverStoresData, SwitchOverStoresErrors, SwitchOverStoresResponses, TestSourceData, TestSourceErrors, TestSourceResponses, TestWebhookData, TestWebhookErrors, TestWebhookResponses, TruncateShardData, TruncateShardErrors, TruncateShardResponses, UnmuteAlertData, UnmuteAlertErrors, UnmuteAlertResponses, WhoamiData, WhoamiErrors, WhoamiResponses } from './types.gen.js';
 
 export type Options<TData extends TDataShape = TDataShape, ThrowOnError extends boolean = boolean, TResponse = unknown> = Options2<TData, ThrowOnError, TResponse> & {
     /**
@@ -487,9 +487,9 @@ export const listMirrors = <ThrowOnError extends boolean = true>(options?: Optio
 });
 
 /**
- * Delete a mirror. The streams and what was copied to them are kept.
+ * Delete a mirror. The streams and queues and what was copied to them are kept; queues stay read-only.
  *
- * Delete a mirror. The streams and what was copied to them are kept.
+ * Delete a mirror. The streams and queues and what was copied to them are kept; queues stay read-only.
  */
 export const deleteMirror = <ThrowOnError extends boolean = true>(options: Options<DeleteMirrorData, ThrowOnError>) => (options.client ?? client).delete<DeleteMirrorResponses, DeleteMirrorErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -509,13 +509,14 @@ export const getMirror = <ThrowOnError extends boolean = true>(options: Options<
 });
 
 /**
- * Create a mirror that copies streams of another deployment to this one, or replace its configuration.
+ * Create a mirror that copies streams and queues of another deployment to this one, or replace its configuration.
  *
- * Create a mirror that copies streams of another deployment to this one, or replace its configuration.
+ * Create a mirror that copies streams and queues of another deployment to this one, or replace its configuration.
  *
  * Each record of the other deployment is added once, and those of a key stay in order. Streams are created here with the
  * settings and the number of shards that they have there, and so are the consumer groups that read them, whose committed
- * offsets move with those of the other deployment, unless `groups` is false. What has been copied stays. Whether the mirror is
+ * offsets move with those of the other deployment, unless `groups` is false. The copy of a queue has the messages and dead
+ * letters that the queue has, takes no other messages, and delivers nothing until the mirror is promoted. What has been copied stays. Whether the mirror is
  * paused does not change. With `If-None-Match: *`, an existing mirror is not changed: the response is 412, with the mirror
  * (`current`) and the requested fields that differ from it (`changes`).
  */
@@ -552,12 +553,12 @@ export const pauseMirror = <ThrowOnError extends boolean = true>(options: Option
 });
 
 /**
- * Make the streams of a mirror independent of the other deployment.
+ * Make the streams and queues of a mirror independent of the other deployment.
  *
- * Make the streams of a mirror independent of the other deployment.
+ * Make the streams and queues of a mirror independent of the other deployment.
  *
- * For a planned move, or after the other deployment failed. If it can be reached and the mirror's key has `stream:manage` there, its
- * streams are made read-only and the last records are copied: nothing is lost. If these take longer than `wait_seconds`, the mirror
+ * For a planned move, or after the other deployment failed. If it can be reached and the mirror's key has `stream:manage` there
+ * (for queues `queue:manage`), its streams and queues are made read-only and the last records are copied: nothing is lost. If these take longer than `wait_seconds`, the mirror
  * is not promoted (`promoted_at` is null), and the other deployment stays read-only: call again. If it cannot be reached, or
  * refuses, the mirror is promoted at once, and `origin` says so.
  *
@@ -575,9 +576,9 @@ export const promoteMirror = <ThrowOnError extends boolean = true>(options: Opti
 });
 
 /**
- * Show how far a mirror is, by stream and shard, and why it fails, if it does.
+ * Show the progress of a mirror by shard, queue and group, and why it fails, if it does.
  *
- * Show how far a mirror is, by stream and shard, and why it fails, if it does.
+ * Show the progress of a mirror by shard, queue and group, and why it fails, if it does.
  */
 export const getMirrorStats = <ThrowOnError extends boolean = true>(options: Options<GetMirrorStatsData, ThrowOnError>) => (options.client ?? client).get<GetMirrorStatsResponses, GetMirrorStatsErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -715,6 +716,18 @@ export const putQueue = <ThrowOnError extends boolean = true>(options: Options<P
 });
 
 /**
+ * Read the changes of a queue's messages, to keep a copy of it in another deployment.
+ *
+ * Mirrors copy queues with this. Times are milliseconds since 1970. With `wait_seconds`, the call waits for a change, or a message
+ * from `next_offset` on. Changes are recorded for a day after the last call.
+ */
+export const readQueueChanges = <ThrowOnError extends boolean = true>(options: Options<ReadQueueChangesData, ThrowOnError>) => (options.client ?? client).get<ReadQueueChangesResponses, ReadQueueChangesErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
+    url: '/v1/queues/{queue}/changes',
+    ...options
+});
+
+/**
  * List the consumers of a queue, by any protocol.
  *
  * List the consumers of a queue, by any protocol.
@@ -725,6 +738,17 @@ export const putQueue = <ThrowOnError extends boolean = true>(options: Options<P
 export const listQueueConsumers = <ThrowOnError extends boolean = true>(options: Options<ListQueueConsumersData, ThrowOnError>) => (options.client ?? client).get<ListQueueConsumersResponses, ListQueueConsumersErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
     url: '/v1/queues/{queue}/consumers',
+    ...options
+});
+
+/**
+ * Read the messages or dead letters of a queue by offset, with all that a copy needs.
+ *
+ * Mirrors copy queues with this. Nothing is received.
+ */
+export const readQueueContents = <ThrowOnError extends boolean = true>(options: Options<ReadQueueContentsData, ThrowOnError>) => (options.client ?? client).get<ReadQueueContentsResponses, ReadQueueContentsErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
+    url: '/v1/queues/{queue}/contents',
     ...options
 });
 
@@ -748,6 +772,24 @@ export const listDeathReasons = <ThrowOnError extends boolean = true>(options: O
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
     url: '/v1/queues/{queue}/dead-letters/reasons',
     ...options
+});
+
+/**
+ * Fence a queue: it accepts no messages and delivers none.
+ *
+ * Fence a queue: it accepts no messages and delivers none.
+ *
+ * Settlements are accepted. A mirror fences its copies of queues, and a promotion the queues of the other deployment, with the token `mirror`. An empty token
+ * removes the fence. With `expected`, only if that is the current token.
+ */
+export const putQueueFence = <ThrowOnError extends boolean = true>(options: Options<PutQueueFenceData, ThrowOnError>) => (options.client ?? client).put<PutQueueFenceResponses, PutQueueFenceErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
+    url: '/v1/queues/{queue}/fence',
+    ...options,
+    headers: {
+        'Content-Type': 'application/json',
+        ...options.headers
+    }
 });
 
 /**

@@ -790,6 +790,46 @@ export type ConsumerIdentity = {
 export type ConsumerProtocol = 'rest' | 'sqs' | 'ws' | 'webhook';
 
 /**
+ * CopiedHeader
+ *
+ * A header; the type is empty outside SQS.
+ */
+export type CopiedHeader = {
+    name: string;
+    type: string;
+    value: string;
+};
+
+/**
+ * CopiedMessage
+ *
+ * A message with all that a copy needs. Times are milliseconds since 1970.
+ *
+ * `headers` include reserved ones. `retained_from_ms`: start of its retention, 0 for its arrival. `due_at_ms`: None unless it is
+ * delayed. `died_at_ms`: None unless it is a dead letter, then with its `reason`. A message in flight, or in transfer to another
+ * queue, is shown as ready.
+ */
+export type CopiedMessage = {
+    offset: number;
+    data: string;
+    headers: Array<CopiedHeader>;
+    arrival_ms: number;
+    retained_from_ms?: number;
+    due_at_ms?: number | null;
+    expires_at_ms?: number;
+    group?: string;
+    priority?: number;
+    receive_count?: number;
+    failures?: number;
+    crash_count?: number;
+    first_received_at_ms?: number;
+    last_failure_reason?: string;
+    details?: string;
+    died_at_ms?: number | null;
+    reason?: string;
+};
+
+/**
  * DeadLetterOriginOut
  *
  * The source that gave up on the message, why, and after how many failures.
@@ -2882,7 +2922,13 @@ export type MirrorConfig = {
      *
      * Names of streams to copy, with `*` for anything and `?` for one character.
      */
-    streams: Array<string>;
+    streams?: Array<string>;
+    /**
+     * Queues
+     *
+     * Names of queues to copy, likewise. The copies deliver nothing until the mirror is promoted.
+     */
+    queues?: Array<string>;
     /**
      * Groups
      *
@@ -2912,7 +2958,7 @@ export type MirrorFrom = {
     /**
      * Key
      *
-     * API key of the other deployment, with `stream:list` and `stream:read`, and with `group:list` for `groups`. It is stored encrypted and never returned; if omitted, it is unchanged.
+     * API key of the other deployment, with `stream:list` and `stream:read`, with `group:list` for `groups`, and with `queue:list` and `queue:peek` for `queues`. It is stored encrypted and never returned; if omitted, it is unchanged.
      */
     key?: string | null;
 };
@@ -2976,6 +3022,10 @@ export type MirrorOut = {
      * Streams
      */
     streams: Array<string>;
+    /**
+     * Queues
+     */
+    queues: Array<string>;
     /**
      * Groups
      */
@@ -3042,6 +3092,10 @@ export type MirrorPromotion = {
      */
     streams: Array<string>;
     /**
+     * Queues
+     */
+    queues: Array<string>;
+    /**
      * Groups
      */
     groups: boolean;
@@ -3072,9 +3126,63 @@ export type MirrorPromotion = {
      */
     changed_at: string;
     /**
-     * `fenced`: the streams are read-only in the other deployment, and nothing is missing here, unless the promotion was forced. `unreachable`: it was not reached, or not for all streams. `refused`: the mirror's key may not do it. `ignored`: not asked for. Unless `fenced`, stop its writers yourself.
+     * `fenced`: the streams and queues are read-only in the other deployment, and nothing is missing here, unless the promotion was forced. `unreachable`: it was not reached, or not for all of them. `refused`: the mirror's key may not do it. `ignored`: not asked for. Unless `fenced`, stop its writers yourself.
      */
     origin: OriginOutcome;
+};
+
+/**
+ * MirrorQueueOut
+ *
+ * Progress on a queue of the other deployment.
+ */
+export type MirrorQueueOut = {
+    /**
+     * Queue
+     */
+    queue: string;
+    /**
+     * Next Offset
+     *
+     * Offset there of the next message to copy.
+     */
+    next_offset: number;
+    /**
+     * Tip
+     *
+     * Next offset to be sent there.
+     */
+    tip: number;
+    /**
+     * Lag Messages
+     *
+     * Maximum number of messages that are not here yet, as of `checked_at`.
+     */
+    lag_messages: number;
+    /**
+     * Lag Seconds
+     *
+     * Maximum age of a record or message that is not here yet. It grows while the origin does not answer.
+     */
+    lag_seconds: number;
+    /**
+     * Copied
+     *
+     * Number of messages that were copied.
+     */
+    copied: number;
+    /**
+     * Checked At
+     *
+     * When the origin last answered.
+     */
+    checked_at: string | null;
+    /**
+     * Failure
+     *
+     * Why the last attempt failed; empty if it did not.
+     */
+    failure: string;
 };
 
 /**
@@ -3108,13 +3216,13 @@ export type MirrorShardOut = {
     /**
      * Lag Records
      *
-     * Number of records that are not here yet, when the origin last answered.
+     * Number of records and messages that are not here yet, when the origin last answered.
      */
     lag_records: number;
     /**
      * Lag Seconds
      *
-     * Maximum age of a record that is not here yet. It grows while the origin does not answer.
+     * Maximum age of a record or message that is not here yet. It grows while the origin does not answer.
      */
     lag_seconds: number;
     /**
@@ -3158,13 +3266,13 @@ export type MirrorStats = {
     /**
      * Lag Records
      *
-     * Number of records that are not here yet, when the origin last answered.
+     * Number of records and messages that are not here yet, when the origin last answered.
      */
     lag_records: number;
     /**
      * Lag Seconds
      *
-     * Maximum age of a record that is not here yet. It grows while the origin does not answer.
+     * Maximum age of a record or message that is not here yet. It grows while the origin does not answer.
      */
     lag_seconds: number;
     /**
@@ -3177,6 +3285,10 @@ export type MirrorStats = {
      * Shards
      */
     shards: Array<MirrorShardOut>;
+    /**
+     * Queues
+     */
+    queues: Array<MirrorQueueOut>;
     /**
      * Groups
      */
@@ -3198,6 +3310,10 @@ export type MirrorStored = {
      * Streams
      */
     streams: Array<string>;
+    /**
+     * Queues
+     */
+    queues: Array<string>;
     /**
      * Groups
      */
@@ -3336,7 +3452,7 @@ export type MoveOut = {
     /**
      * Failure
      *
-     * `queue_not_found`, or `message_source_unknown` for a message that was sent to the dead-letter queue itself; empty unless the move failed.
+     * `queue_not_found`, `queue_read_only` for a destination that is a mirror's, or `message_source_unknown` for a message that was sent to the dead-letter queue itself; empty unless the move failed.
      */
     failure: string;
     /**
@@ -4002,7 +4118,7 @@ export type PromotionIn = {
     /**
      * Fence
      *
-     * Make the streams read-only in the other deployment first, if it can be reached: its writers get `fence_mismatch`. Needs `stream:manage` there.
+     * Make the streams and queues read-only in the other deployment first, if it can be reached: its writers get `fence_mismatch`, and its queues deliver nothing. Needs `stream:manage` and `queue:manage` there.
      */
     fence?: boolean;
     /**
@@ -4029,6 +4145,34 @@ export type Purged = {
      * Purged
      */
     purged: number;
+};
+
+/**
+ * QueueChanges
+ *
+ * Changes of a queue's messages since a position.
+ *
+ * `complete` is False if changes since that position are not recorded any more: then all messages have to be copied again, and
+ * changes from `position` on apply to that. `changed` are messages that failed, died, were redriven or edited, as they are now.
+ * `removed` were acknowledged, expired, moved or deleted; so was everything before `purged_before`, except for dead letters and
+ * `changed`.
+ *
+ * Messages from `next_offset` on do not exist yet. `truncated`: further changes follow at once. `fenced`: the queue accepts no
+ * messages, and delivers none. `copy_of`: the queue that it is a copy of itself, up to `copied_to`; None if there is none.
+ */
+export type QueueChanges = {
+    queue_id: string;
+    position: string;
+    complete: boolean;
+    removed: Array<number>;
+    changed: Array<CopiedMessage>;
+    purged_before?: number;
+    next_offset: number;
+    truncated: boolean;
+    now_ms: number;
+    fenced: boolean;
+    copy_of?: string | null;
+    copied_to?: number;
 };
 
 /**
@@ -4222,6 +4366,47 @@ export type QueueConsumerOut = {
      * Messages received and not yet settled.
      */
     in_flight: number;
+};
+
+/**
+ * QueueContentsPage
+ *
+ * Messages of a queue by offset; `after`: the offset to continue after, None at the end.
+ */
+export type QueueContentsPage = {
+    queue_id: string;
+    messages: Array<CopiedMessage>;
+    after: number | null;
+};
+
+/**
+ * QueueFenceConfig
+ *
+ * The fencing token of a queue; empty for none.
+ *
+ * `expected`: apply only if this is the current token.
+ */
+export type QueueFenceConfig = {
+    /**
+     * Token
+     */
+    token: string;
+    /**
+     * Expected
+     */
+    expected?: string | null;
+};
+
+/**
+ * QueueFenceOut
+ *
+ * The fencing state of a queue.
+ */
+export type QueueFenceOut = {
+    /**
+     * Fenced
+     */
+    fenced: boolean;
 };
 
 /**
@@ -4616,6 +4801,12 @@ export type QueueStatsOut = {
      * Oldest Ready At
      */
     oldest_ready_at: string | null;
+    /**
+     * Fenced
+     *
+     * The queue takes and delivers nothing: it is a copy of another deployment's queue, or was moved there.
+     */
+    fenced: boolean;
     /**
      * Durability
      *
@@ -8671,6 +8862,12 @@ export type QueueStatsOutWritable = {
      */
     oldest_ready_at: string | null;
     /**
+     * Fenced
+     *
+     * The queue takes and delivers nothing: it is a copy of another deployment's queue, or was moved there.
+     */
+    fenced: boolean;
+    /**
      * Durability
      *
      * 'always': acknowledged data is on disk. 'everysec': it is written shortly after. 'replicated': it is on the disks of enough stores to survive the loss of one.
@@ -11033,6 +11230,46 @@ export type PutQueueResponses = {
 
 export type PutQueueResponse = PutQueueResponses[keyof PutQueueResponses];
 
+export type ReadQueueChangesData = {
+    body?: never;
+    path: {
+        queue: string;
+    };
+    query?: {
+        /**
+         * Position of the last response; empty for none.
+         */
+        position?: string;
+        /**
+         * `next_offset` of the last response.
+         */
+        next_offset?: number;
+        /**
+         * Time to wait for the first message.
+         */
+        wait_seconds?: number;
+    };
+    url: '/v1/queues/{queue}/changes';
+};
+
+export type ReadQueueChangesErrors = {
+    /**
+     * A problem
+     */
+    default: Problem;
+};
+
+export type ReadQueueChangesError = ReadQueueChangesErrors[keyof ReadQueueChangesErrors];
+
+export type ReadQueueChangesResponses = {
+    /**
+     * Changes of a queue's messages since a position.
+     */
+    200: QueueChanges;
+};
+
+export type ReadQueueChangesResponse = ReadQueueChangesResponses[keyof ReadQueueChangesResponses];
+
 export type ListQueueConsumersData = {
     body?: never;
     path: {
@@ -11062,6 +11299,39 @@ export type ListQueueConsumersResponses = {
 };
 
 export type ListQueueConsumersResponse = ListQueueConsumersResponses[keyof ListQueueConsumersResponses];
+
+export type ReadQueueContentsData = {
+    body?: never;
+    path: {
+        queue: string;
+    };
+    query?: {
+        /**
+         * Offset behind which to begin.
+         */
+        after?: number;
+        dead_letters?: boolean;
+    };
+    url: '/v1/queues/{queue}/contents';
+};
+
+export type ReadQueueContentsErrors = {
+    /**
+     * A problem
+     */
+    default: Problem;
+};
+
+export type ReadQueueContentsError = ReadQueueContentsErrors[keyof ReadQueueContentsErrors];
+
+export type ReadQueueContentsResponses = {
+    /**
+     * Messages of a queue by offset; `after`: the offset to continue after, None at the end.
+     */
+    200: QueueContentsPage;
+};
+
+export type ReadQueueContentsResponse = ReadQueueContentsResponses[keyof ReadQueueContentsResponses];
 
 export type ListDeadLettersData = {
     body?: never;
@@ -11153,6 +11423,36 @@ export type ListDeathReasonsResponses = {
 };
 
 export type ListDeathReasonsResponse = ListDeathReasonsResponses[keyof ListDeathReasonsResponses];
+
+export type PutQueueFenceData = {
+    body: QueueFenceConfig;
+    path: {
+        /**
+         * 1 to 80 of A-Z a-z 0-9 _ . -
+         */
+        queue: string;
+    };
+    query?: never;
+    url: '/v1/queues/{queue}/fence';
+};
+
+export type PutQueueFenceErrors = {
+    /**
+     * A problem
+     */
+    default: Problem;
+};
+
+export type PutQueueFenceError = PutQueueFenceErrors[keyof PutQueueFenceErrors];
+
+export type PutQueueFenceResponses = {
+    /**
+     * Successful Response
+     */
+    200: QueueFenceOut;
+};
+
+export type PutQueueFenceResponse = PutQueueFenceResponses[keyof PutQueueFenceResponses];
 
 export type ListParkedGroupsData = {
     body?: never;

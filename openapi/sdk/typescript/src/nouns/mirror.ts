@@ -21,7 +21,7 @@ import type { CallOptions } from '../transport/settings.js';
 import type { Transport } from '../transport/transport.js';
 import { type ApplyOptions, CREATE, type CreateOptions, created } from './definitions.js';
 
-/** A mirror of another deployment's streams, whether it exists or not. Throws MillstreamError. */
+/** A mirror of another deployment's streams and queues, whether it exists or not. Throws MillstreamError. */
 export class Mirror {
   readonly name: string;
   readonly #transport: Transport;
@@ -61,7 +61,7 @@ export class Mirror {
     return (await getMirror(this.#at)).data;
   }
 
-  /** Return how far the mirror is, by stream and shard, and its groups. */
+  /** Return how far the mirror is, by stream and shard, its groups and queues. */
   async stats(): Promise<MirrorStats> {
     return (await getMirrorStats(this.#at)).data;
   }
@@ -77,16 +77,16 @@ export class Mirror {
   }
 
   /**
-   * Stop the mirror permanently: its streams are independent of the other deployment.
+   * Stop the mirror permanently: its streams and queues are independent of the other deployment.
    *
-   * If that can be reached, its streams are made read-only first, and the last records are copied. If these take longer than
+   * If that can be reached, its streams and queues are made read-only first, and the last records are copied. If these take longer than
    * `wait_seconds`, the mirror is not promoted, and `promoted_at` is null: call again.
    */
   async promote(promotion: PromotionIn = {}): Promise<MirrorPromotion> {
     return (await promoteMirror({ ...this.#at, body: promotion })).data;
   }
 
-  /** Delete the mirror; its streams stay. */
+  /** Delete the mirror; its streams and queues stay. */
   async delete(): Promise<void> {
     await deleteMirror(this.#at);
   }

@@ -336,6 +336,7 @@ export class MemoryQueue extends Defined<MemoryQueueConfig> {
       sent: this.#nextOffset,
       bytes_held: this.#all().reduce((sum, { content }) => sum + content.size, 0),
       oldest_ready_at: ready.length > 0 ? moment(Math.min(...ready)) : null,
+      fenced: false,
       durability: 'memory',
       replication_factor: 1,
       min_insync_replicas: 1,

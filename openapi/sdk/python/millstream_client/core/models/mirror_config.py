@@ -20,7 +20,9 @@ class MirrorConfig:
 
     Attributes:
         from_ (MirrorFrom): The deployment to copy from.
-        streams (list[str]): Names of streams to copy, with `*` for anything and `?` for one character.
+        streams (list[str] | Unset): Names of streams to copy, with `*` for anything and `?` for one character.
+        queues (list[str] | Unset): Names of queues to copy, likewise. The copies deliver nothing until the mirror is
+            promoted.
         groups (bool | Unset): Create the consumer groups that read the streams here as well, and move their offsets
             with those of the other deployment, until they have members here. Default: True.
         follow_definitions (bool | Unset): Apply later changes of the settings of copied streams and groups here as
@@ -28,14 +30,21 @@ class MirrorConfig:
     """
 
     from_: MirrorFrom
-    streams: list[str]
+    streams: list[str] | Unset = UNSET
+    queues: list[str] | Unset = UNSET
     groups: bool | Unset = True
     follow_definitions: bool | Unset = False
 
     def to_dict(self) -> dict[str, Any]:
         from_ = self.from_.to_dict()
 
-        streams = self.streams
+        streams: list[str] | Unset = UNSET
+        if not isinstance(self.streams, Unset):
+            streams = self.streams
+
+        queues: list[str] | Unset = UNSET
+        if not isinstance(self.queues, Unset):
+            queues = self.queues
 
         groups = self.groups
 
@@ -46,9 +55,12 @@ class MirrorConfig:
         field_dict.update(
             {
                 "from": from_,
-                "streams": streams,
             }
         )
+        if streams is not UNSET:
+            field_dict["streams"] = streams
+        if queues is not UNSET:
+            field_dict["queues"] = queues
         if groups is not UNSET:
             field_dict["groups"] = groups
         if follow_definitions is not UNSET:
@@ -63,7 +75,9 @@ class MirrorConfig:
         d = dict(src_dict)
         from_ = MirrorFrom.from_dict(d.pop("from"))
 
-        streams = cast(list[str], d.pop("streams"))
+        streams = cast(list[str], d.pop("streams", UNSET))
+
+        queues = cast(list[str], d.pop("queues", UNSET))
 
         groups = d.pop("groups", UNSET)
 
@@ -72,6 +86,7 @@ class MirrorConfig:
         mirror_config = cls(
             from_=from_,
             streams=streams,
+            queues=queues,
             groups=groups,
             follow_definitions=follow_definitions,
         )

@@ -16,8 +16,9 @@ class MirrorFrom:
 
     Attributes:
         url (str): Address of the other deployment, such as https://eu.example.com.
-        key (None | str | Unset): API key of the other deployment, with `stream:list` and `stream:read`, and with
-            `group:list` for `groups`. It is stored encrypted and never returned; if omitted, it is unchanged.
+        key (None | str | Unset): API key of the other deployment, with `stream:list` and `stream:read`, with
+            `group:list` for `groups`, and with `queue:list` and `queue:peek` for `queues`. It is stored encrypted and never
+            returned; if omitted, it is unchanged.
     """
 
     url: str

@@ -22,6 +22,7 @@ class MirrorOut:
         name (str):
         from_ (MirrorFromOut): The deployment to copy from.
         streams (list[str]):
+        queues (list[str]):
         groups (bool):
         follow_definitions (bool):
         paused (bool):
@@ -34,6 +35,7 @@ class MirrorOut:
     name: str
     from_: MirrorFromOut
     streams: list[str]
+    queues: list[str]
     groups: bool
     follow_definitions: bool
     paused: bool
@@ -49,6 +51,8 @@ class MirrorOut:
         from_ = self.from_.to_dict()
 
         streams = self.streams
+
+        queues = self.queues
 
         groups = self.groups
 
@@ -75,6 +79,7 @@ class MirrorOut:
                 "name": name,
                 "from": from_,
                 "streams": streams,
+                "queues": queues,
                 "groups": groups,
                 "follow_definitions": follow_definitions,
                 "paused": paused,
@@ -97,6 +102,8 @@ class MirrorOut:
         from_ = MirrorFromOut.from_dict(d.pop("from"))
 
         streams = cast(list[str], d.pop("streams"))
+
+        queues = cast(list[str], d.pop("queues"))
 
         groups = d.pop("groups")
 
@@ -129,6 +136,7 @@ class MirrorOut:
             name=name,
             from_=from_,
             streams=streams,
+            queues=queues,
             groups=groups,
             follow_definitions=follow_definitions,
             paused=paused,

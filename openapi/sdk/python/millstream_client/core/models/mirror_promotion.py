@@ -26,6 +26,7 @@ class MirrorPromotion:
             name (str):
             from_ (MirrorFromOut): The deployment to copy from.
             streams (list[str]):
+            queues (list[str]):
             groups (bool):
             follow_definitions (bool):
             paused (bool):
@@ -39,6 +40,7 @@ class MirrorPromotion:
     name: str
     from_: MirrorFromOut
     streams: list[str]
+    queues: list[str]
     groups: bool
     follow_definitions: bool
     paused: bool
@@ -55,6 +57,8 @@ class MirrorPromotion:
         from_ = self.from_.to_dict()
 
         streams = self.streams
+
+        queues = self.queues
 
         groups = self.groups
 
@@ -83,6 +87,7 @@ class MirrorPromotion:
                 "name": name,
                 "from": from_,
                 "streams": streams,
+                "queues": queues,
                 "groups": groups,
                 "follow_definitions": follow_definitions,
                 "paused": paused,
@@ -106,6 +111,8 @@ class MirrorPromotion:
         from_ = MirrorFromOut.from_dict(d.pop("from"))
 
         streams = cast(list[str], d.pop("streams"))
+
+        queues = cast(list[str], d.pop("queues"))
 
         groups = d.pop("groups")
 
@@ -140,6 +147,7 @@ class MirrorPromotion:
             name=name,
             from_=from_,
             streams=streams,
+            queues=queues,
             groups=groups,
             follow_definitions=follow_definitions,
             paused=paused,

@@ -19,8 +19,9 @@ class MirrorShardOut:
         shard (int): Number of the shard in the other deployment.
         next_offset (int): Offset there of the next record to copy.
         tip (int): Next offset to be written there.
-        lag_records (int): Number of records that are not here yet, when the origin last answered.
-        lag_seconds (float): Maximum age of a record that is not here yet. It grows while the origin does not answer.
+        lag_records (int): Number of records and messages that are not here yet, when the origin last answered.
+        lag_seconds (float): Maximum age of a record or message that is not here yet. It grows while the origin does not
+            answer.
         copied (int): Number of records that were copied.
         skipped (int): Number of records that came from here.
         ended (bool): Whether it is closed, and completely copied.

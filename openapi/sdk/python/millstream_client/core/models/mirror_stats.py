@@ -8,6 +8,7 @@ from attrs import field as _attrs_field
 
 if TYPE_CHECKING:
     from ..models.mirror_group_out import MirrorGroupOut
+    from ..models.mirror_queue_out import MirrorQueueOut
     from ..models.mirror_shard_out import MirrorShardOut
 
 
@@ -19,10 +20,12 @@ class MirrorStats:
     """Progress of a mirror. What is lost with the other deployment is what lags behind.
 
     Attributes:
-        lag_records (int): Number of records that are not here yet, when the origin last answered.
-        lag_seconds (float): Maximum age of a record that is not here yet. It grows while the origin does not answer.
+        lag_records (int): Number of records and messages that are not here yet, when the origin last answered.
+        lag_seconds (float): Maximum age of a record or message that is not here yet. It grows while the origin does not
+            answer.
         failures (list[str]): Why last attempts failed, each reason once.
         shards (list[MirrorShardOut]):
+        queues (list[MirrorQueueOut]):
         groups (list[MirrorGroupOut]):
     """
 
@@ -30,6 +33,7 @@ class MirrorStats:
     lag_seconds: float
     failures: list[str]
     shards: list[MirrorShardOut]
+    queues: list[MirrorQueueOut]
     groups: list[MirrorGroupOut]
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
 
@@ -45,6 +49,11 @@ class MirrorStats:
             shards_item = shards_item_data.to_dict()
             shards.append(shards_item)
 
+        queues = []
+        for queues_item_data in self.queues:
+            queues_item = queues_item_data.to_dict()
+            queues.append(queues_item)
+
         groups = []
         for groups_item_data in self.groups:
             groups_item = groups_item_data.to_dict()
@@ -58,6 +67,7 @@ class MirrorStats:
                 "lag_seconds": lag_seconds,
                 "failures": failures,
                 "shards": shards,
+                "queues": queues,
                 "groups": groups,
             }
         )
@@ -67,6 +77,7 @@ class MirrorStats:
     @classmethod
     def from_dict(cls: type[T], src_dict: Mapping[str, Any]) -> T:
         from ..models.mirror_group_out import MirrorGroupOut  # noqa: PLC0415
+        from ..models.mirror_queue_out import MirrorQueueOut  # noqa: PLC0415
         from ..models.mirror_shard_out import MirrorShardOut  # noqa: PLC0415
 
         d = dict(src_dict)
@@ -83,6 +94,13 @@ class MirrorStats:
 
             shards.append(shards_item)
 
+        queues = []
+        _queues = d.pop("queues")
+        for queues_item_data in _queues:
+            queues_item = MirrorQueueOut.from_dict(queues_item_data)
+
+            queues.append(queues_item)
+
         groups = []
         _groups = d.pop("groups")
         for groups_item_data in _groups:
@@ -95,6 +113,7 @@ class MirrorStats:
             lag_seconds=lag_seconds,
             failures=failures,
             shards=shards,
+            queues=queues,
             groups=groups,
         )
 

@@ -23,6 +23,7 @@ class MirrorStored:
         name (str):
         from_ (MirrorFromOut): The deployment to copy from.
         streams (list[str]):
+        queues (list[str]):
         groups (bool):
         follow_definitions (bool):
         paused (bool):
@@ -38,6 +39,7 @@ class MirrorStored:
     name: str
     from_: MirrorFromOut
     streams: list[str]
+    queues: list[str]
     groups: bool
     follow_definitions: bool
     paused: bool
@@ -56,6 +58,8 @@ class MirrorStored:
         from_ = self.from_.to_dict()
 
         streams = self.streams
+
+        queues = self.queues
 
         groups = self.groups
 
@@ -91,6 +95,7 @@ class MirrorStored:
                 "name": name,
                 "from": from_,
                 "streams": streams,
+                "queues": queues,
                 "groups": groups,
                 "follow_definitions": follow_definitions,
                 "paused": paused,
@@ -117,6 +122,8 @@ class MirrorStored:
         from_ = MirrorFromOut.from_dict(d.pop("from"))
 
         streams = cast(list[str], d.pop("streams"))
+
+        queues = cast(list[str], d.pop("queues"))
 
         groups = d.pop("groups")
 
@@ -160,6 +167,7 @@ class MirrorStored:
             name=name,
             from_=from_,
             streams=streams,
+            queues=queues,
             groups=groups,
             follow_definitions=follow_definitions,
             paused=paused,

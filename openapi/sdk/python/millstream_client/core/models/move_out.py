@@ -25,8 +25,9 @@ class MoveOut:
         moved (int):
         to_move (int): Number of messages at the start of the move.
         redrive (bool): Whether the move redrives the queue's own dead letters.
-        failure (str): `queue_not_found`, or `message_source_unknown` for a message that was sent to the dead-letter
-            queue itself; empty unless the move failed.
+        failure (str): `queue_not_found`, `queue_read_only` for a destination that is a mirror's, or
+            `message_source_unknown` for a message that was sent to the dead-letter queue itself; empty unless the move
+            failed.
         started_at (datetime.datetime):
     """
 

@@ -15,8 +15,9 @@ class PromotionIn:
     """Treatment of the other deployment, and of records that are not here yet.
 
     Attributes:
-        fence (bool | Unset): Make the streams read-only in the other deployment first, if it can be reached: its
-            writers get `fence_mismatch`. Needs `stream:manage` there. Default: True.
+        fence (bool | Unset): Make the streams and queues read-only in the other deployment first, if it can be reached:
+            its writers get `fence_mismatch`, and its queues deliver nothing. Needs `stream:manage` and `queue:manage`
+            there. Default: True.
         wait_seconds (float | Unset): Maximum time to copy the last records in, once the other deployment is read-only.
             Default: 20.0.
         force (bool | Unset): Promote the mirror although records are missing. Default: False.

@@ -38,6 +38,8 @@ class QueueStatsOut:
             dropped (int): Messages dropped for newer ones.
             bytes_held (int): Stored size of ready, delayed, in-flight and parked messages.
             oldest_ready_at (datetime.datetime | None):
+            fenced (bool): The queue takes and delivers nothing: it is a copy of another deployment's queue, or was moved
+                there.
             durability (str): 'always': acknowledged data is on disk. 'everysec': it is written shortly after. 'replicated':
                 it is on the disks of enough stores to survive the loss of one.
             replication_factor (int | None): Number of stores that have the data; null where an engine replicates by itself.
@@ -63,6 +65,7 @@ class QueueStatsOut:
     dropped: int
     bytes_held: int
     oldest_ready_at: datetime.datetime | None
+    fenced: bool
     durability: str
     replication_factor: int | None
     min_insync_replicas: int | None
@@ -110,6 +113,8 @@ class QueueStatsOut:
         else:
             oldest_ready_at = self.oldest_ready_at
 
+        fenced = self.fenced
+
         durability = self.durability
 
         replication_factor: int | None
@@ -142,6 +147,7 @@ class QueueStatsOut:
                 "dropped": dropped,
                 "bytes_held": bytes_held,
                 "oldest_ready_at": oldest_ready_at,
+                "fenced": fenced,
                 "durability": durability,
                 "replication_factor": replication_factor,
                 "min_insync_replicas": min_insync_replicas,
@@ -204,6 +210,8 @@ class QueueStatsOut:
 
         oldest_ready_at = _parse_oldest_ready_at(d.pop("oldest_ready_at"))
 
+        fenced = d.pop("fenced")
+
         durability = d.pop("durability")
 
         def _parse_replication_factor(data: object) -> int | None:
@@ -241,6 +249,7 @@ class QueueStatsOut:
             dropped=dropped,
             bytes_held=bytes_held,
             oldest_ready_at=oldest_ready_at,
+            fenced=fenced,
             durability=durability,
             replication_factor=replication_factor,
             min_insync_replicas=min_insync_replicas,

@@ -14,7 +14,7 @@ def delete_mirror(
     *,
     if_match: str | Unset = UNSET,
 ) -> Call[None]:
-    """Delete a mirror. The streams and what was copied to them are kept."""
+    """Delete a mirror. The streams and queues and what was copied to them are kept; queues stay read-only."""
     headers: dict[str, Any] = {}
     if not isinstance(if_match, Unset):
         headers["if-match"] = if_match

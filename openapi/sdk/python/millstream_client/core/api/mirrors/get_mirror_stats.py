@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 def get_mirror_stats(
     mirror: str,
 ) -> Call[MirrorStats]:
-    """Show how far a mirror is, by stream and shard, and why it fails, if it does."""
+    """Show the progress of a mirror by shard, queue and group, and why it fails, if it does."""
 
     _kwargs: dict[str, Any] = {}
 

@@ -18,10 +18,10 @@ def promote_mirror(
     *,
     body: PromotionIn | Unset = UNSET,
 ) -> Call[MirrorPromotion]:
-    """Make the streams of a mirror independent of the other deployment.
+    """Make the streams and queues of a mirror independent of the other deployment.
 
-    For a planned move, or after the other deployment failed. If it can be reached and the mirror's key has `stream:manage` there, its
-    streams are made read-only and the last records are copied: nothing is lost. If these take longer than `wait_seconds`, the mirror
+    For a planned move, or after the other deployment failed. If it can be reached and the mirror's key has `stream:manage` there
+    (for queues `queue:manage`), its streams and queues are made read-only and the last records are copied: nothing is lost. If these take longer than `wait_seconds`, the mirror
     is not promoted (`promoted_at` is null), and the other deployment stays read-only: call again. If it cannot be reached, or
     refuses, the mirror is promoted at once, and `origin` says so.
 

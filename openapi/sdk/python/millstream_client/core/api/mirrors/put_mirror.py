@@ -21,11 +21,12 @@ def put_mirror(
     if_match: str | Unset = UNSET,
     if_none_match: str | Unset = UNSET,
 ) -> Call[MirrorStored]:
-    """Create a mirror that copies streams of another deployment to this one, or replace its configuration.
+    """Create a mirror that copies streams and queues of another deployment to this one, or replace its configuration.
 
     Each record of the other deployment is added once, and those of a key stay in order. Streams are created here with the
     settings and the number of shards that they have there, and so are the consumer groups that read them, whose committed
-    offsets move with those of the other deployment, unless `groups` is false. What has been copied stays. Whether the mirror is
+    offsets move with those of the other deployment, unless `groups` is false. The copy of a queue has the messages and dead
+    letters that the queue has, takes no other messages, and delivers nothing until the mirror is promoted. What has been copied stays. Whether the mirror is
     paused does not change. With `If-None-Match: *`, an existing mirror is not changed: the response is 412, with the mirror
     (`current`) and the requested fields that differ from it (`changes`).
     """

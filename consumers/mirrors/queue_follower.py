@@ -1,0 +1,207 @@
+"""Follower of the origin's queues: creates them here, paused, and copies each in a task.
+
+    discover, every few seconds ──▶ matching queues ──▶ one task each: begin ─▶ copy, copy, …
+    every second: store the progress
+
+A queue is reported before its first message is added: a promotion ends the copies that were reported.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Collection, Iterable
+from typing import Any
+
+from msgspec.structs import replace
+
+from consumers.mirrors.origin import OriginClient, OriginFailed, failure_text, queue_spec_of
+from consumers.mirrors.pull_times import MirrorTimes, PullBackoff
+from consumers.mirrors.queue_copier import CopyRefused, CopySuperseded, QueueCopier
+from storage.bootstrap import Storage
+from storage.concurrency.tasks import end
+from storage.domain import limits
+from storage.domain.clock import Clock
+from storage.domain.errors import AlreadyExists, MillstreamError, QueueNotFound
+from storage.domain.mirrors.mirror import Mirror
+from storage.domain.mirrors.progress import QueueProgress
+from storage.domain.names import QueueName
+
+logger = logging.getLogger(__name__)
+
+_GONE = "The other deployment has no queue of this name any more; the copy is kept"
+
+
+class QueueFollower:
+    """Follower of the queues that a mirror copies.
+
+    `note_failure` is called with the reason why they cannot be listed, empty if they can be.
+    """
+
+    def __init__(
+        self,
+        mirror: Mirror,
+        client: OriginClient,
+        storage: Storage,
+        clock: Clock,
+        *,
+        times: MirrorTimes,
+        note_failure: Callable[[str], None],
+    ) -> None:
+        self._mirror = mirror
+        self._client = client
+        self._storage = storage
+        self._clock = clock
+        self._times = times
+        self._note_failure = note_failure
+        self._progress: dict[str, QueueProgress] = {}
+        self._unreported: set[str] = set()
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._current: set[str] = set()
+        self._paused: dict[str, bool] = {}
+        self._has_progress = asyncio.Event()
+
+    async def run(self, progress: Iterable[QueueProgress]) -> None:
+        """Follow until cancelled, from the progress that was stored."""
+        self._progress.update({queue.queue: queue for queue in progress})
+        reports = asyncio.create_task(self._report_forever())
+        try:
+            while True:
+                await self._discover_once()
+                await asyncio.sleep(self._times.discovery_ms / limits.SECOND_MS)
+        finally:
+            await end(reports, *self._tasks.values())
+            await self._report()
+
+    async def wait_until_current(self, queues: Collection[str]) -> None:
+        """Wait until each of these was copied whole since the start."""
+        while not self._current.issuperset(queues):
+            self._has_progress.clear()
+            await self._has_progress.wait()
+
+    async def _discover_once(self) -> None:
+        try:
+            await self._discover()
+        except (OriginFailed, MillstreamError) as error:
+            self._note_failure(f"Queues: {failure_text(error)}")
+        except Exception as error:  # it must not keep queues from being copied
+            logger.exception("mirror_failed", extra={"mirror": str(self._mirror.name)})
+            self._note_failure(f"Queues: internal error: {error!r}")
+        else:
+            self._note_failure("")
+
+    async def _discover(self) -> None:
+        """Start to copy queues that are new, and stop for those that are gone."""
+        matching = self._mirror.spec.matches_queue
+        queues = {one["name"]: one async for one in self._client.queues() if matching(one["name"])}
+        if len(queues) > limits.MIRROR_QUEUES_MAX:
+            most = limits.MIRROR_QUEUES_MAX
+            raise OriginFailed(f"{len(queues)} queues match; a mirror copies {most}")
+        for name in self._tasks.keys() - queues.keys():
+            await end(self._tasks.pop(name))
+        for name in self._progress.keys() - queues.keys():
+            self._set(replace(self._progress[name], failure=_GONE))
+        for name, fields in queues.items():
+            await self._define(name, fields)
+            self._paused[name] = fields["paused"]
+            if name not in self._tasks:
+                self._tasks[name] = asyncio.create_task(self._copy_forever(name))
+
+    async def _define(self, name: str, fields: dict[str, Any]) -> None:
+        """Create the copy of a queue, or apply the origin's settings to it, if that is wanted."""
+        target, spec = self._target(name), queue_spec_of(fields)
+        catalog = self._storage.catalog
+        try:
+            current = (await catalog.queue(target)).spec
+        except QueueNotFound:
+            try:
+                await catalog.put_queue(target, spec, create_only=True)
+            except AlreadyExists:  # by another
+                return
+        else:
+            spec = replace(spec, paused=current.paused, annotations=current.annotations)
+            is_own = name in self._current
+            if self._mirror.spec.follow_definitions and is_own and spec != current:
+                await catalog.put_queue(target, spec)
+
+    def _target(self, name: str) -> QueueName:
+        return QueueName(name, self._mirror.name.namespace)
+
+    async def _copy_forever(self, name: str) -> None:
+        backoff = PullBackoff(self._times.backoff_ms)
+        while True:
+            try:
+                async for _ in self._rounds(name):
+                    backoff = PullBackoff(self._times.backoff_ms)
+            except (OriginFailed, MillstreamError) as error:
+                self._note(name, failure_text(error))
+            except CopyRefused as error:
+                self._note(name, str(error))
+            except CopySuperseded:  # by a promotion, or a process that has the lease now
+                pass
+            except Exception as error:  # it must not keep other queues from being copied
+                logger.exception("mirror_failed", extra={"mirror": str(self._mirror.name)})
+                self._note(name, f"Internal error: {error!r}")
+            await backoff.pause()
+
+    async def _rounds(self, name: str) -> Any:
+        """Begin to copy a queue, and yield after each round."""
+        await self._reserve(name)
+        copier = QueueCopier(name, self._target(name), self._client, self._storage.queue_copies)
+        await copier.begin()
+        before, wait_ms = self._progress[name].copied, 0
+        while True:
+            await copier.copy(wait_ms)
+            wait_ms = self._times.wait_ms
+            self._current.add(name)
+            self._set(
+                QueueProgress(
+                    queue=name,
+                    paused=self._paused[name],
+                    next_offset=copier.next_offset,
+                    tip=copier.tip,
+                    behind_ms=copier.behind_ms,
+                    checked_at_ms=self._clock.now_ms(),
+                    copied=before + copier.added,
+                )
+            )
+            yield
+
+    async def _reserve(self, name: str) -> None:
+        """Report a queue before it is copied. Raises CopyRefused if another mirror copies it."""
+        other = await self._storage.mirrors.other_mirror_of(self._mirror, name)
+        if other is not None:
+            raise CopyRefused(f"Mirror '{other}' copies this queue")
+        progress = self._progress.get(name) or QueueProgress(
+            queue=name, paused=self._paused[name], checked_at_ms=self._clock.now_ms()
+        )
+        await self._storage.mirrors.report_queues(self._mirror, [progress])
+        self._progress[name] = progress
+
+    # ── Reports ──
+
+    def _set(self, progress: QueueProgress) -> None:
+        if self._progress.get(progress.queue) != progress:
+            self._progress[progress.queue] = progress
+            self._unreported.add(progress.queue)
+        self._has_progress.set()
+
+    def _note(self, name: str, failure: str) -> None:
+        now_ms = self._clock.now_ms()
+        progress = self._progress.get(name) or QueueProgress(queue=name, checked_at_ms=now_ms)
+        self._set(replace(progress, failure=failure))
+
+    async def _report_forever(self) -> None:
+        while True:
+            await asyncio.sleep(self._times.report_ms / limits.SECOND_MS)
+            await self._report()
+
+    async def _report(self) -> None:
+        """Store the progress that has changed, or later if it cannot be stored now."""
+        names, self._unreported = self._unreported, set()
+        if not names:
+            return
+        try:
+            await self._storage.mirrors.report_queues(
+                self._mirror, [self._progress[name] for name in names]
+            )
+        except MillstreamError:
+            self._unreported |= names

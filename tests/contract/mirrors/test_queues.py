@@ -1,0 +1,250 @@
+"""Mirrors of queues: copies while the link or a puller fails, and promotions."""
+
+import asyncio
+from functools import partial
+from typing import Any
+
+import httpx
+import pytest
+
+from storage.domain.names import MirrorName
+from tests.aws_clients import aws_client
+from tests.conditions import eventually
+
+ROUNDS = 12
+
+
+@pytest.fixture
+def put_queue_mirror(copy, link):
+    """Create a mirror of a queue."""
+
+    async def put(queue: str, **fields: Any) -> dict[str, Any]:
+        body = {"from": {"url": link.url}, "queues": [queue], **fields}
+        answer = await copy.put(f"/v1/mirrors/{queue}", json=body)
+        return dict(answer.raise_for_status().json())
+
+    return put
+
+
+async def _send(client: httpx.AsyncClient, queue: str, numbers: range, **options: Any) -> None:
+    messages = [{"body": str(number), **options} for number in numbers]
+    answer = await client.post(f"/v1/queues/{queue}/messages", json={"messages": messages})
+    answer.raise_for_status()
+
+
+async def _receive(client: httpx.AsyncClient, queue: str, messages_max: int) -> list[Any]:
+    answer = await client.post(f"/v1/queues/{queue}/receive", json={"messages_max": messages_max})
+    return list(answer.raise_for_status().json()["messages"])
+
+
+async def _settle(
+    client: httpx.AsyncClient, queue: str, action: str, messages: list[Any], **options: Any
+) -> None:
+    settlements = [
+        {"receipt_handle": one["receipt_handle"], "action": action, **options} for one in messages
+    ]
+    answer = await client.post(f"/v1/queues/{queue}/settle", json={"settlements": settlements})
+    answer.raise_for_status()
+
+
+async def _numbers(client: httpx.AsyncClient, queue: str) -> list[int]:
+    """Return the numbers of the messages in a queue; none while it does not exist."""
+    numbers: list[int] = []
+    cursor = ""
+    while True:
+        answer = await client.get(
+            f"/v1/queues/{queue}/messages", params={"cursor": cursor, "limit": 500}
+        )
+        if answer.status_code == 404:
+            return []
+        page = answer.raise_for_status().json()
+        numbers += [int(one["body"]) for one in page["items"]]
+        if page["next_cursor"] is None:
+            return numbers
+        cursor = page["next_cursor"]
+
+
+async def _dead_letters(client: httpx.AsyncClient, queue: str) -> list[tuple[str, str, str]]:
+    letters = (await client.get(f"/v1/queues/{queue}/dead-letters")).raise_for_status().json()
+    return [(one["id"], one["body"], one["reason"]) for one in letters["items"]]
+
+
+async def _promote(client: httpx.AsyncClient, mirror: str, **fields: Any) -> dict[str, Any]:
+    answer = await client.post(f"/v1/mirrors/{mirror}/promotion", json=fields)
+    return dict(answer.raise_for_status().json())
+
+
+async def _failures(storage, mirror: str) -> list[str]:
+    stored = await storage.mirrors.get(MirrorName(mirror))
+    return list((await storage.mirrors.status(stored)).failures)
+
+
+async def _error_of_send(client: httpx.AsyncClient, queue: str, **options: Any) -> str:
+    """Send a message; return the code of the error, or nothing."""
+    answer = await client.post(f"/v1/queues/{queue}/messages", json={"body": "1", **options})
+    return str(answer.json().get("code", ""))
+
+
+async def test_copy_follows_its_queue_while_link_and_pullers_fail(
+    origin, copy, pullers, link, put_queue_mirror, stream_name
+):
+    queue = stream_name
+    await origin.put(f"/v1/queues/{queue}", json={"attempts_max": 1})
+    await put_queue_mirror(queue)
+    sent = 0
+    for number in range(ROUNDS):
+        await _send(origin, queue, range(sent, sent + 20))
+        sent += 20
+        received = await _receive(origin, queue, 15)
+        await _settle(origin, queue, "ack", received[:9])
+        await _settle(origin, queue, "reject", received[9:11], reason="poison")
+        if number % 4 == 1:
+            link.abort()
+        elif number % 4 == 2:
+            await pullers.stop()
+            pullers.start()
+    await pullers.stop()
+    pullers.start()
+
+    left = await _numbers(origin, queue)
+    await eventually(partial(_numbers, copy, queue), left)
+    await eventually(partial(_dead_letters, copy, queue), await _dead_letters(origin, queue))
+    stats = (await copy.get(f"/v1/queues/{queue}/stats")).json()
+    definition = (await copy.get(f"/v1/queues/{queue}")).json()
+
+    assert len(left) == ROUNDS * 9
+    assert len(await _dead_letters(copy, queue)) == ROUNDS * 2
+    assert (stats["fenced"], definition["paused"], definition["attempts_max"]) == (True, True, 1)
+    assert await _receive(copy, queue, 10) == []
+    assert await _error_of_send(copy, queue) == "fence_mismatch"
+
+
+async def test_planned_promotion_of_a_queue_loses_and_repeats_nothing(
+    origin, copy, mirrors, put_queue_mirror, stream_name
+):
+    """No background process runs: the promotion copies what is left by itself."""
+    queue = f"{stream_name}.fifo"
+    await origin.put(f"/v1/queues/{queue}", json={"type": "fifo"})
+    for group in ("a", "b"):
+        for number in range(10):
+            await _send(
+                origin, queue, range(number, number + 1), group=group, dedup_id=f"{group}{number}"
+            )
+    await _settle(origin, queue, "ack", await _receive(origin, queue, 4))
+    await put_queue_mirror(queue)
+
+    promoted = await _promote(copy, queue)
+    delivered = await _receive(copy, queue, 100)
+
+    assert (promoted["origin"], promoted["promoted_at"] is None) == ("fenced", False)
+    assert await _error_of_send(origin, queue, group="a", dedup_id="x") == "fence_mismatch"
+    assert await _receive(origin, queue, 10) == []
+    assert len(delivered) == 16
+    for group in ("a", "b"):
+        numbers = [int(one["body"]) for one in delivered if one["group"] == group]
+        assert numbers == sorted(numbers)
+        assert numbers[-1] == 9
+    assert not (await copy.get(f"/v1/queues/{queue}")).json()["paused"]
+    assert await _error_of_send(copy, queue, group="a", dedup_id="x") == ""
+
+
+async def test_queue_moves_back_with_what_happened_in_between(
+    origin, copy, copy_storage, pullers, put_queue_mirror, service, copy_service, stream_name
+):
+    queue = stream_name
+    await origin.put(f"/v1/queues/{queue}", json={})
+    await _send(origin, queue, range(5))
+    await put_queue_mirror(queue)
+    await eventually(partial(_numbers, copy, queue), list(range(5)))
+    await _promote(copy, queue)
+    await _settle(copy, queue, "ack", await _receive(copy, queue, 2))
+    await _send(copy, queue, range(5, 8))
+
+    back = {"from": {"url": copy_service[0]}, "queues": [queue]}
+    (await origin.put(f"/v1/mirrors/back-{queue}", json=back)).raise_for_status()
+    try:
+        promoted = await _promote(origin, f"back-{queue}")
+    finally:
+        await origin.delete(f"/v1/mirrors/back-{queue}")
+
+    assert promoted["origin"] == "fenced"
+    assert await _numbers(origin, queue) == list(range(2, 8))
+    assert len(await _receive(origin, queue, 10)) == 6
+    assert await _receive(copy, queue, 10) == []
+
+
+async def test_queue_of_its_own_and_second_mirror_are_refused_by_name(
+    origin, copy, copy_storage, pullers, link, put_queue_mirror, stream_name
+):
+    own, twice = f"{stream_name}-own", f"{stream_name}-twice"
+    for queue in (own, twice):
+        await origin.put(f"/v1/queues/{queue}", json={})
+        await _send(origin, queue, range(3))
+    await copy.put(f"/v1/queues/{own}", json={})
+    await _send(copy, own, range(100, 101))
+    await put_queue_mirror(own)
+    await put_queue_mirror(twice)
+    await eventually(partial(_numbers, copy, twice), [0, 1, 2])
+    second = {"from": {"url": link.url}, "queues": [twice]}
+    await copy.put(f"/v1/mirrors/{twice}-second", json=second)
+
+    refused = f"Queue '{own}' accepts messages of its own here: delete it to have it copied"
+    await eventually(partial(_failures, copy_storage, own), [refused])
+    await eventually(
+        partial(_failures, copy_storage, f"{twice}-second"),
+        [f"Mirror '{twice}' copies this queue"],
+    )
+    assert await _numbers(copy, own) == [100]
+    assert [one["body"] for one in await _receive(copy, own, 10)] == ["100"]
+
+
+async def test_promotion_without_the_origin_delivers_what_was_copied(
+    origin, copy, pullers, link, put_queue_mirror, stream_name
+):
+    queue = stream_name
+    await origin.put(f"/v1/queues/{queue}", json={})
+    await origin.put(f"/v1/queues/{queue}/pause")
+    await _send(origin, queue, range(3))
+    await put_queue_mirror(queue)
+    await eventually(partial(_numbers, copy, queue), [0, 1, 2])
+    link.cut()
+
+    promoted = await _promote(copy, queue)
+
+    assert promoted["origin"] == "unreachable"
+    assert (await copy.get(f"/v1/queues/{queue}")).json()["paused"]  # its owner paused it
+    await copy.delete(f"/v1/queues/{queue}/pause")
+    assert [one["body"] for one in await _receive(copy, queue, 10)] == ["0", "1", "2"]
+    await _send(copy, queue, range(3, 4))
+
+
+async def test_sqs_attributes_and_ids_survive(
+    origin, copy, pullers, put_queue_mirror, service, copy_service, stream_name
+):
+    queue = stream_name
+    sqs, target = (aws_client("sqs", url[0]) for url in (service, copy_service))
+    url = (await asyncio.to_thread(sqs.create_queue, QueueName=queue))["QueueUrl"]
+    sent = await asyncio.to_thread(
+        sqs.send_message,
+        QueueUrl=url,
+        MessageBody="5",
+        MessageAttributes={
+            "n": {"DataType": "Number", "StringValue": "7"},
+            "b": {"DataType": "Binary", "BinaryValue": b"\x00\xff"},
+        },
+    )
+    await put_queue_mirror(queue)
+    await eventually(partial(_numbers, copy, queue), [5])
+    await _promote(copy, queue)
+
+    copied = await asyncio.to_thread(target.get_queue_url, QueueName=queue)
+    received = await asyncio.to_thread(
+        target.receive_message, QueueUrl=copied["QueueUrl"], MessageAttributeNames=["All"]
+    )
+    [message] = received["Messages"]
+
+    assert message["MessageId"] == sent["MessageId"]
+    assert message["MessageAttributes"] == {
+        "n": {"DataType": "Number", "StringValue": "7"},
+        "b": {"DataType": "Binary", "BinaryValue": b"\x00\xff"},
+    }
