@@ -1,11 +1,16 @@
 """A second deployment beside that of the run, which mirrors its streams, and the link between them."""
 
 import asyncio
+import os
 import secrets
+import signal
+import subprocess
+import sys
 from collections.abc import AsyncGenerator, Iterator
 from contextlib import asynccontextmanager
 
 import httpx
+import psycopg
 import pytest
 
 from consumers.mirrors.pull_times import MirrorTimes
@@ -14,6 +19,7 @@ from storage.bootstrap import Storage, open_storage
 from storage.concurrency.tasks import end
 from storage.domain.names import MirrorName, StreamName
 from storage.domain.streams.stream import ReadFrom
+from storage.embedded.processes import child_setup
 from storage.settings import StorageSettings
 from tests.contract.conftest import deployment
 
@@ -227,3 +233,29 @@ async def progress(storage: Storage, mirror: str) -> list[tuple[int, int, bool]]
     stored = await storage.mirrors.get(MirrorName(mirror))
     status = await storage.mirrors.status(stored)
     return [(one.shard, one.next_offset, one.ended) for one in status.shards]
+
+
+def end_leases(database_url: str) -> None:
+    """Let the leases of killed processes end, as they do after a while."""
+    with psycopg.connect(database_url, autocommit=True) as connection:
+        connection.execute("update leases set expires_at_ms = 0 where name like 'mirror/%'")
+
+
+def environment_of(settings: StorageSettings) -> dict[str, str]:
+    """Return the environment of another process of a deployment."""
+    return {
+        "REDIS_URL": settings.redis_url,
+        "DATABASE_URL": settings.database_url,
+        "MILLSTREAM_ARCHIVE_URL": settings.archive_url or "",
+        "MILLSTREAM_SECRET_KEYS": settings.secret_keys[0],
+        "MILLSTREAM_WEBHOOK_ALLOW": "127.0.0.1",
+    }
+
+
+def background_process(settings: StorageSettings) -> subprocess.Popen[bytes]:
+    """Start a background process of a deployment."""
+    return subprocess.Popen(
+        [sys.executable, "-m", "api.cli", "deliver"],
+        env={**os.environ, **environment_of(settings)},
+        preexec_fn=child_setup(signal.SIGKILL),
+    )

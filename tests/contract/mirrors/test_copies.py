@@ -1,15 +1,10 @@
 """Records of one deployment reach another once and in order, whatever fails in between."""
 
 import asyncio
-import os
 import random
-import signal
-import subprocess
-import sys
 from functools import partial
 
 import httpx
-import psycopg
 import pytest
 
 from consumers.mirrors.origin import OriginClient, OriginFailed
@@ -22,11 +17,18 @@ from storage.domain.log.record_batch import Record
 from storage.domain.mirrors.mirror import MirrorSpec
 from storage.domain.mirrors.progress import MIRROR_ORIGIN
 from storage.domain.names import MirrorName, StreamName
-from storage.embedded.processes import child_setup
-from storage.settings import StorageSettings
 from tests.conditions import eventually
 from tests.contract.conftest import running_service
-from tests.contract.mirrors.conftest import ALLOW, QUICK, append, numbers_by_key, progress
+from tests.contract.mirrors.conftest import (
+    ALLOW,
+    QUICK,
+    append,
+    background_process,
+    end_leases,
+    environment_of,
+    numbers_by_key,
+    progress,
+)
 
 SEED = 82
 
@@ -308,12 +310,12 @@ async def test_records_are_added_once_when_processes_are_killed(
         port, link.port = link.port, httpx.URL(url).port
         await put_mirror(stream_name)
         for kills in range(1, 4):
-            background = _background(copy_service[1])
+            background = background_process(copy_service[1])
             await eventually(partial(_has_copied, copy_storage, kills * 3_000), True)
             background.kill()
             background.wait()
-            _end_leases(copy_service[1].database_url)
-        background = _background(copy_service[1])
+            end_leases(copy_service[1].database_url)
+        background = background_process(copy_service[1])
         await eventually(lambda: _has_copied(copy_storage, 12_000), True)
         api.kill()
         api.wait()
@@ -329,27 +331,3 @@ async def _has_copied(storage, least: int) -> bool:
     [mirror] = await storage.mirrors.all()
     status = await storage.mirrors.status(mirror)
     return bool(sum(one.next_offset for one in status.shards) >= least)
-
-
-def _end_leases(database_url: str) -> None:
-    """Let the leases of killed processes end, as they do after a while."""
-    with psycopg.connect(database_url, autocommit=True) as connection:
-        connection.execute("update leases set expires_at_ms = 0 where name like 'mirror/%'")
-
-
-def environment_of(settings: StorageSettings) -> dict[str, str]:
-    return {
-        "REDIS_URL": settings.redis_url,
-        "DATABASE_URL": settings.database_url,
-        "MILLSTREAM_ARCHIVE_URL": settings.archive_url or "",
-        "MILLSTREAM_SECRET_KEYS": settings.secret_keys[0],
-        "MILLSTREAM_WEBHOOK_ALLOW": "127.0.0.1",
-    }
-
-
-def _background(settings: StorageSettings) -> subprocess.Popen[bytes]:
-    return subprocess.Popen(
-        [sys.executable, "-m", "api.cli", "deliver"],
-        env={**os.environ, **environment_of(settings)},
-        preexec_fn=child_setup(signal.SIGKILL),
-    )

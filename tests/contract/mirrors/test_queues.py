@@ -10,6 +10,8 @@ import pytest
 from storage.domain.names import MirrorName
 from tests.aws_clients import aws_client
 from tests.conditions import eventually
+from tests.contract.conftest import running_service
+from tests.contract.mirrors.conftest import background_process, end_leases, environment_of
 
 ROUNDS = 12
 
@@ -248,3 +250,45 @@ async def test_sqs_attributes_and_ids_survive(
         "n": {"DataType": "Number", "StringValue": "7"},
         "b": {"DataType": "Binary", "BinaryValue": b"\x00\xff"},
     }
+
+
+@pytest.mark.chaos
+async def test_copy_is_complete_when_processes_are_killed(
+    origin, service, copy, copy_service, mirrors, link, put_queue_mirror, stream_name
+):
+    """Background processes are killed while they copy, then a process of the origin, under traffic."""
+    queue = stream_name
+    await origin.put(f"/v1/queues/{queue}", json={})
+    with running_service(environment_of(service[1])) as (url, api):
+        port, link.port = link.port, httpx.URL(url).port
+        await put_queue_mirror(queue)
+        traffic = asyncio.create_task(_traffic(origin, queue))
+        for _ in range(4):
+            background = background_process(copy_service[1])
+            before = len(await _numbers(copy, queue))
+            await eventually(partial(_has_more, copy, queue, before), True, within_s=60)
+            background.kill()
+            background.wait()
+            end_leases(copy_service[1].database_url)
+        background = background_process(copy_service[1])
+        await traffic
+        api.kill()
+        api.wait()
+    link.port = port
+    try:
+        await eventually(partial(_numbers, copy, queue), await _numbers(origin, queue), 60)
+    finally:
+        background.kill()
+        background.wait()
+
+
+async def _traffic(client: httpx.AsyncClient, queue: str) -> None:
+    """Send messages, and acknowledge some of them, for a while."""
+    for number in range(60):
+        await _send(client, queue, range(100 * number, 100 * number + 100))
+        await _settle(client, queue, "ack", await _receive(client, queue, 40))
+        await asyncio.sleep(0.2)
+
+
+async def _has_more(client: httpx.AsyncClient, queue: str, count: int) -> bool:
+    return len(await _numbers(client, queue)) > count
