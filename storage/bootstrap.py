@@ -398,6 +398,7 @@ async def open_storage(
             provisioner=provisioner,
             wakeups=wakeups,
             clock=clock,
+            memory_guard=memory_guard,
         )
         mirrors = Mirrors(
             database=database,

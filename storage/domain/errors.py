@@ -354,7 +354,7 @@ class OffsetMismatch(MillstreamError):
 
 
 class FenceMismatch(MillstreamError):
-    """The shard is fenced by another writer's token."""
+    """The shard is fenced by another writer's token, or the queue by a mirror."""
 
     code = ErrorCode.FENCE_MISMATCH
 

@@ -26,6 +26,7 @@ from storage.domain.queues.copies import (
     CopyReached,
     CopyStart,
     CopyStep,
+    PutCopy,
     QueueChanges,
     QueueContentsPage,
 )
@@ -37,6 +38,7 @@ from storage.hot_store.queues.copies import ChangeList, QueueCopyStore
 from storage.hot_store.wakeups import Wakeups
 from storage.log.provisioner import LogProvisioner
 from storage.log.queue_executor import QueueExecutor, address_of
+from storage.quotas.memory_guard import MemoryGuard
 
 
 @attrs.define(eq=False, slots=False, kw_only=True)
@@ -52,6 +54,7 @@ class QueueCopies:
     _provisioner: LogProvisioner
     _wakeups: Wakeups
     _clock: Clock
+    _memory_guard: MemoryGuard
 
     # Of a queue that is copied
 
@@ -155,7 +158,13 @@ class QueueCopies:
     async def apply(
         self, name: QueueName, steps: Sequence[CopyStep], reached: CopyReached
     ) -> CopiesApplied | None:
-        """Apply steps in order, and store the progress; None if the session has ended."""
+        """Apply steps in order, and store the progress; None if the session has ended.
+
+        Raises BacklogFull and QuotaExceeded for new messages if the store or the namespace has no capacity left.
+        """
+        adds = any(isinstance(step, PutCopy) and not step.replaces for step in steps)
+        if adds and self._memory_guard.is_shedding:
+            self._memory_guard.check(name.namespace)
 
         async def apply(queue: Queue) -> CopiesApplied | None:
             while True:

@@ -11,7 +11,7 @@ from consumers.mirrors.queue_copier import CopyRefused, CopySuperseded, QueueCop
 from storage.bootstrap import Storage
 from storage.domain import limits
 from storage.domain.clock import ManualClock
-from storage.domain.errors import FenceMismatch, MessageInFlight, MessageNotFound
+from storage.domain.errors import BacklogFull, FenceMismatch, MessageInFlight, MessageNotFound
 from storage.domain.names import QueueName
 from storage.domain.queues.copies import QueueChanges, QueueContentsPage
 from storage.domain.queues.message import NewMessage, SettleAction, Settlement, WhichDead
@@ -393,3 +393,24 @@ async def test_counts_of_a_copy_add_up(engines, clock, copier):
     assert counts.sent + counts.moved_in == sum(getattr(counts, name) for name in (*states, *ends))
     assert counts.moved_in > 20
     assert counts.bytes_held >= 0
+
+
+async def test_full_store_accepts_removals_but_no_new_messages(engines, copier):
+    await create(engines)
+    await send(engines.queues, ORIGIN, b"one", b"two")
+    copy = await copier()
+    await copy.copy(0)
+    [message] = await engines.queues.receive(ORIGIN)
+    await engines.queues.settle(ORIGIN, [Settlement(message.receipt_handle, SettleAction.ACK)])
+    await send(engines.queues, ORIGIN, b"three")
+    guard = engines.memory_guard
+    guard.full = guard.is_shedding = True
+
+    with pytest.raises(BacklogFull):
+        await copy.copy(0)
+    bodies = [body for _, body, *_ in await contents(engines, COPY)]
+    guard.full = guard.is_shedding = False
+    await copy.copy(0)
+
+    assert bodies == [b"two"]
+    assert await contents(engines, COPY) == await contents(engines, ORIGIN)
