@@ -7,7 +7,7 @@ from fastapi import APIRouter, Depends, Response
 from api.admin.error_pages import PageRoute
 from api.admin.lists import Words
 from api.admin.pages._shared import page_by_name
-from api.admin.rendering import Context
+from api.admin.rendering import Context, PageContext
 from api.native.dependencies import MirrorPath, may
 from storage.bootstrap import Storage
 from storage.domain.access.permissions import Action
@@ -30,6 +30,11 @@ def state_of(mirror: Mirror, status: MirrorStatus) -> tuple[str, str]:
     return ("ok", "Active") if status.shards or status.queues else ("quiet", "Waiting")
 
 
+def _as_of_ms(mirror: Mirror, context: PageContext) -> int:
+    """Return the time that a mirror's lag refers to: that of its promotion, or now."""
+    return mirror.promoted_at_ms or context.storage.mirrors.now_ms()
+
+
 async def find_names(storage: Storage, namespace: str, part: str) -> list[str]:
     """Return names of mirrors that begin with `part`."""
     mirrors = await storage.mirrors.list_mirrors(namespace, prefix=part)
@@ -45,7 +50,7 @@ async def list_mirrors(context: Context, q: Words = "", after: Words = "") -> Re
     )
     statuses = await asyncio.gather(*map(engine.status, mirrors))
     rows = [
-        (mirror, status, state_of(mirror, status))
+        (mirror, status, state_of(mirror, status), _as_of_ms(mirror, context))
         for mirror, status in zip(mirrors, statuses, strict=True)
     ]
     return context.render(
@@ -70,4 +75,5 @@ async def show_mirror(context: Context, mirror: MirrorPath) -> Response:
         mirror=stored,
         status=status,
         state=state_of(stored, status),
+        as_of_ms=_as_of_ms(stored, context),
     )
