@@ -1,9 +1,9 @@
 """Store schemas: the members of the replica set, and its changes."""
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Self
 
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 from api.rest.field_map import Mapped
 from api.rest.schema_base import Config
@@ -151,12 +151,23 @@ class StoreAddition(Config):
     address: Address
 
 
+def _check_confirmed(value: bool) -> bool:
+    """Return `value`. Raises ValueError unless it is true.
+
+    As a constant of the schema it would be a string in clients of the stock generator for Java.
+    """
+    if not value:
+        raise ValueError("Must be true")
+    return value
+
+
 class StoreRecovery(Config):
     """The store to continue with, when too few are left to decide that automatically."""
 
     source: Annotated[Address, Field(alias="from")]
     accept_loss: Annotated[
-        Literal[True],
+        bool,
+        AfterValidator(_check_confirmed),
         Field(
             description="Confirms that acknowledged writes that only the lost stores had are lost."
         ),

@@ -6901,7 +6901,7 @@ export type StoreRecovery = {
      *
      * Confirms that acknowledged writes that only the lost stores had are lost.
      */
-    accept_loss: true;
+    accept_loss: boolean;
 };
 
 /**
