@@ -10,25 +10,8 @@
 -- script that has read it says so in `change`.
 local TEXT_MAX, DETAILS_MAX = 256, 1024  -- bytes: an event has 400 at most, and that of a failure 1,500
 local CHANGES_MAX = 100000  -- a mirror that falls further behind copies the queue anew
-local CHANGE_OF = {
-  acknowledged = 'g', expired = 'g', dropped = 'g', purged = 'g', moved_out = 'g', dead_lettered = 'c', redriven = 'c',
-  changed = 'c', put_back = 'c', nacked = 'c', lease_ended = 'c',
-}
 local noted_max  -- nil: not asked yet; false: no history
 local change     -- likewise
-
-local function changes_key()
-  return string.sub(KEYS[2], 1, -5) .. 'changes'
-end
-
-local function record_change(offset, what, number)
-  local field = offset == '*' and 'p' or CHANGE_OF[what]
-  if field then
-    change = redis.call('HINCRBY', KEYS[2], 'changes', 1)
-    redis.call('XADD', changes_key(), 'MAXLEN', '~', CHANGES_MAX, word(change) .. '-0', field,
-      offset == '*' and word(number) or offset)
-  end
-end
 
 local function note(offset, what, until_ms, number, text, details)
   if noted_max == nil or change == nil then
@@ -39,7 +22,16 @@ local function note(offset, what, until_ms, number, text, details)
     change = held[2]
   end
   if change then
-    record_change(offset, what, number)
+    local fields = {  -- here, so that calls without changes do not build it
+      acknowledged = 'g', expired = 'g', dropped = 'g', purged = 'g', moved_out = 'g', dead_lettered = 'c', redriven = 'c',
+      changed = 'c', put_back = 'c', nacked = 'c', lease_ended = 'c',
+    }
+    local field = offset == '*' and 'p' or fields[what]
+    if field then
+      change = redis.call('HINCRBY', KEYS[2], 'changes', 1)
+      redis.call('XADD', string.sub(KEYS[2], 1, -5) .. 'changes', 'MAXLEN', '~', CHANGES_MAX, word(change) .. '-0',
+        field, offset == '*' and word(number) or offset)
+    end
   end
   if noted_max then
     redis.call('XADD', KEYS[31], 'MAXLEN', '~', noted_max, '*', 'o', offset,

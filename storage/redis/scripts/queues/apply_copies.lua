@@ -16,6 +16,7 @@
 -- @include history
 -- @include queue
 -- @include sweep
+-- @include drop
 -- @include view
 -- @include copies
 local APPLIED, SUPERSEDED, UNFINISHED, FIRST_STEP, PAGE = 0, 1, 2, 9, 1000

@@ -10,6 +10,7 @@
 -- @include history
 -- @include queue
 -- @include sweep
+-- @include drop
 -- @include existing_queue
 fifo = ARGV[1] == '1'
 local offset = ARGV[2]

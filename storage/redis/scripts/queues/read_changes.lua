@@ -11,6 +11,7 @@
 -- @include time
 -- @include status
 -- @include history
+-- @include changes
 -- @include queue
 -- @include existing_queue
 local RENEWALS = 24  -- in the time that changes are recorded without a reader
@@ -28,14 +29,14 @@ if tonumber(held[2] or '0') < now + kept_ms - kept_ms / RENEWALS then
   redis.call('HSET', K.meta, 'changes_until', word(now + kept_ms))
 end
 
-local first = redis.call('XRANGE', changes_key(), '-', '+', 'COUNT', 1)[1]
+local first = redis.call('XRANGE', CHANGES, '-', '+', 'COUNT', 1)[1]
 local oldest = first and tonumber(string.match(first[1], '^(%d+)-')) or last + 1
 local is_continued = epoch == held[4] and known <= last and oldest <= known + 1
 if not is_continued then
   return { OK, now, tonumber(held[4]), last, 1, tonumber(next_offset), 0, held[5] or '', held[6] or '',
     tonumber(held[7] or '0') }
 end
-local changes = redis.call('XRANGE', changes_key(), word(known + 1), '+', 'COUNT', ARGV[4])
+local changes = redis.call('XRANGE', CHANGES, word(known + 1), '+', 'COUNT', ARGV[4])
 local given = known + #changes
 local answer = { OK, now, tonumber(held[4]), given, 0, tonumber(next_offset), last - given, held[5] or '', held[6] or '',
   tonumber(held[7] or '0') }

@@ -10,6 +10,7 @@
 -- @include notify
 -- @include status
 -- @include history
+-- @include changes
 -- @include queue
 -- @include sweep
 fifo = ARGV[7] == '1'
@@ -23,7 +24,7 @@ keep_history(held[5], ARGV[8])
 if held[6] and tonumber(held[7] or '0') < now then
   redis.call('HSET', K.meta, 'changes_ended', held[6])
   redis.call('HDEL', K.meta, 'changes', 'changes_until')
-  redis.call('UNLINK', changes_key())
+  redis.call('UNLINK', CHANGES)
 end
 local moved = move_due(tonumber(ARGV[2]), now, tonumber(ARGV[5]))
 local dropped = drop_expired(now, tonumber(ARGV[3]), tonumber(ARGV[6]))

@@ -1,0 +1,2 @@
+-- The stream of the changes that lib/history.lua records.
+local CHANGES = string.sub(KEYS[2], 1, -5) .. 'changes'
