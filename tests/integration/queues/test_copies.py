@@ -6,6 +6,7 @@ from contextlib import suppress
 from typing import Any
 
 import pytest
+import redis.asyncio
 
 from consumers.mirrors.queue_copier import CopyRefused, CopySuperseded, QueueCopier
 from storage.bootstrap import Storage
@@ -15,7 +16,9 @@ from storage.domain.errors import BacklogFull, FenceMismatch, MessageInFlight, M
 from storage.domain.names import QueueName
 from storage.domain.queues.copies import QueueChanges, QueueContentsPage
 from storage.domain.queues.message import NewMessage, SettleAction, Settlement, WhichDead
+from storage.domain.queues.policies import Overflow
 from storage.domain.queues.queue import DeadLetterTarget, QueueSpec, QueueType
+from storage.redis.keys import key
 from tests.conditions import eventually
 from tests.queue_operations import receive, send
 
@@ -92,6 +95,14 @@ async def contents(engines: Storage, name: QueueName) -> list[tuple[Any, ...]]:
         for letter in dead
     ]
     return sorted(rows, key=lambda row: row[0])
+
+
+async def mapped(engines: Storage, redis_url: str) -> int:
+    """Return how many messages of the origin the copy remembers."""
+    log_id = (await engines.catalog.queue(COPY)).log_id
+    async with redis.asyncio.from_url(redis_url) as client:
+        keys = [key("default", log_id, part) for part in ("copies", "dead_copies")]
+        return sum([await client.zcard(one) for one in keys])
 
 
 class Owner:
@@ -177,7 +188,9 @@ class Owner:
 
 @pytest.mark.parametrize("fifo", [False, True], ids=["standard", "fifo"])
 @pytest.mark.parametrize("seed", range(4))
-async def test_copy_becomes_what_the_queue_is(engines, clock, copier, origin, seed, fifo):
+async def test_copy_becomes_what_the_queue_is(
+    engines, redis_url, clock, copier, origin, seed, fifo
+):
     await create(engines, type=QueueType.FIFO if fifo else QueueType.STANDARD)
     owner, chance = Owner(engines, clock, seed, fifo), random.Random(seed)
     for _ in range(STEPS // 4):
@@ -194,7 +207,50 @@ async def test_copy_becomes_what_the_queue_is(engines, clock, copier, origin, se
     await copy.copy(0)
     await copy.copy(0)
 
-    assert await contents(engines, COPY) == await contents(engines, ORIGIN)
+    copied = await contents(engines, COPY)
+    assert copied == await contents(engines, ORIGIN)
+    assert await mapped(engines, redis_url) == len(copied)
+
+
+async def test_purge_reaches_the_copy_and_spares_dead_letters(engines, copier):
+    await create(engines)
+    await send(engines.queues, ORIGIN, b"dead", b"purged", b"purged, too")
+    [message] = await engines.queues.receive(ORIGIN)
+    verdict = Settlement(message.receipt_handle, SettleAction.REJECT, reason="no")
+    await engines.queues.settle(ORIGIN, [verdict])
+    copy = await copier()
+    await copy.copy(0)
+    await engines.queues.purge(ORIGIN)
+    await send(engines.queues, ORIGIN, b"later")
+    await copy.copy(0)
+
+    assert [body for _, body, *_ in await contents(engines, COPY)] == [b"dead", b"later"]
+
+
+async def test_dropped_message_leaves_the_copy(engines, copier):
+    await create(engines, messages_max=2, overflow=Overflow.DROP_OLDEST)
+    await send(engines.queues, ORIGIN, b"one", b"two")
+    copy = await copier()
+    await copy.copy(0)
+    await send(engines.queues, ORIGIN, b"three")
+    await copy.copy(0)
+
+    assert [body for _, body, *_ in await contents(engines, COPY)] == [b"two", b"three"]
+
+
+async def test_message_that_moved_to_its_dead_letter_queue_leaves_the_copy(engines, copier):
+    await engines.catalog.put_queue(QueueName("dead"), QueueSpec())
+    await create(engines, dead_letters=DeadLetterTarget("dead", receives_max=1))
+    await send(engines.queues, ORIGIN, b"one", b"two")
+    copy = await copier()
+    await copy.copy(0)
+    [message] = await engines.queues.receive(ORIGIN)
+    release = Settlement(message.receipt_handle, SettleAction.RELEASE)
+    await engines.queues.settle(ORIGIN, [release])
+    assert await receive(engines.queues, ORIGIN) == [b"two"]
+    await copy.copy(0)
+
+    assert [body for _, body, *_ in await contents(engines, COPY)] == [b"two"]
 
 
 async def test_ended_copy_delivers_what_was_not_acknowledged_in_order(engines, clock, copier):

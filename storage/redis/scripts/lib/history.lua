@@ -24,7 +24,7 @@ local function note(offset, what, until_ms, number, text, details)
   if change then
     local fields = {  -- here, so that calls without changes do not build it
       acknowledged = 'g', expired = 'g', dropped = 'g', purged = 'g', moved_out = 'g', dead_lettered = 'c', redriven = 'c',
-      changed = 'c', put_back = 'c', nacked = 'c', lease_ended = 'c',
+      changed = 'c', nacked = 'c', lease_ended = 'c',
     }
     local field = offset == '*' and 'p' or fields[what]
     if field then
