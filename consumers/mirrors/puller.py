@@ -34,6 +34,8 @@ from storage.domain.errors import (
     AlreadyExists,
     FenceMismatch,
     MillstreamError,
+    StorageBusy,
+    StorageUnavailable,
     StreamNotFound,
 )
 from storage.domain.log.record_batch import CONTENT_TYPE, Record
@@ -143,12 +145,14 @@ class Puller:
         while True:
             self._changed.clear()
             try:
-                await self._discover()
+                failures = await self._discover()
             except (OriginFailed, MillstreamError) as error:
                 self._note_failure(listing=failure_text(error))
                 await backoff.pause()
             else:
-                self._note_failure(listing="")
+                self._note_failure(
+                    listing="; ".join(failures)[: limits.MIRROR_FAILURE_CHARACTERS_MAX]
+                )
                 self._listed_at_ms, self._has_news = self._clock.now_ms(), True
                 backoff = PullBackoff(self._times.backoff_ms)
                 await _wait(self._changed, self._times.discovery_ms)
@@ -167,24 +171,35 @@ class Puller:
             else:
                 self._note_failure(groups="")
 
-    async def _discover(self) -> None:
-        """Start what is to be copied, and stop what the origin no longer has."""
+    async def _discover(self) -> list[str]:
+        """Start what is to be copied, and stop what the origin no longer has.
+
+        Returns why streams cannot be created here, which does not keep the others from being copied.
+        """
         matching = self._mirror.spec.matches
         streams = {
             one["name"]: one async for one in self._client.streams() if matching(one["name"])
         }
         shards: dict[ShardKey, OriginShard] = {}
+        failures: dict[str, str] = {}
         for name, fields in streams.items():
             origin_id, items = await self._client.shards(name)
-            await self._define(name, fields)
+            try:
+                await self._define(name, fields)
+            except (StorageUnavailable, StorageBusy):
+                raise
+            except MillstreamError as error:
+                failures[name] = f"Stream '{name}': {error.detail}"
             shards |= {ShardKey(name, origin_id, one.index): one for one in items}
         if len(shards) > limits.MIRROR_SHARDS_MAX:
             most = limits.MIRROR_SHARDS_MAX
             raise OriginFailed(f"The streams have {len(shards)} shards; a mirror copies {most}")
         await self._drop((self._progress.keys() | self._tasks.keys()) - shards.keys())
         for key, shard in shards.items():
-            if key not in self._tasks and self._is_next(key, shard, shards):
+            is_refused = key.stream in failures
+            if key not in self._tasks and not is_refused and self._is_next(key, shard, shards):
                 self._begin(key, shard)
+        return list(failures.values())
 
     def _is_next(self, key: ShardKey, shard: OriginShard, shards: Container[ShardKey]) -> bool:
         """Return whether a shard is not copied yet, but all its parents are."""

@@ -20,7 +20,13 @@ from storage.bootstrap import Storage
 from storage.concurrency.tasks import end
 from storage.domain import limits
 from storage.domain.clock import Clock
-from storage.domain.errors import AlreadyExists, MillstreamError, QueueNotFound
+from storage.domain.errors import (
+    AlreadyExists,
+    MillstreamError,
+    QueueNotFound,
+    StorageBusy,
+    StorageUnavailable,
+)
 from storage.domain.mirrors.mirror import Mirror
 from storage.domain.mirrors.progress import QueueProgress
 from storage.domain.names import QueueName
@@ -99,11 +105,18 @@ class QueueFollower:
             await end(self._tasks.pop(name))
         for name in self._progress.keys() - queues.keys():
             self._set(replace(self._progress[name], failure=_GONE))
-        for name, fields in queues.items():
-            await self._define(name, fields)
-            self._paused[name] = fields["paused"]
-            if name not in self._tasks:
-                self._tasks[name] = asyncio.create_task(self._copy_forever(name))
+        # Dead-letter queues first: a queue that names one can be created once that exists.
+        for name in sorted(queues, key=lambda name: queues[name].get("dead_letters") is not None):
+            self._paused[name] = queues[name]["paused"]
+            try:
+                await self._define(name, queues[name])
+            except (StorageUnavailable, StorageBusy):
+                raise
+            except (OriginFailed, MillstreamError) as error:  # not a failure of the others
+                self._note(name, failure_text(error))
+            else:
+                if name not in self._tasks:
+                    self._tasks[name] = asyncio.create_task(self._copy_forever(name))
 
     async def _define(self, name: str, fields: dict[str, Any]) -> None:
         """Create the copy of a queue, or apply the origin's settings to it, if that is wanted."""

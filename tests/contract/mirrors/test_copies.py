@@ -12,7 +12,7 @@ from consumers.mirrors.runner import MirrorRunner
 from storage.bootstrap import Storage, open_storage
 from storage.concurrency.tasks import end
 from storage.domain.access.egress import Egress
-from storage.domain.errors import ProducerFenced
+from storage.domain.errors import ProducerFenced, QuotaReached
 from storage.domain.log.record_batch import Record
 from storage.domain.mirrors.mirror import MirrorSpec
 from storage.domain.mirrors.progress import MIRROR_ORIGIN
@@ -296,6 +296,33 @@ async def test_answer_of_another_service_is_a_failure(stream_name):
     finally:
         await client.close()
         server.close()
+
+
+async def test_stream_that_cannot_be_created_does_not_keep_others_from_being_copied(
+    origin, copy_storage, pullers, put_mirror, stream_name, monkeypatch
+):
+    put = copy_storage.catalog.put_stream
+
+    async def refuse_first(name, spec, **options):
+        if name.name == first:
+            raise QuotaReached("The namespace has as many streams as it may have.")
+        return await put(name, spec, **options)
+
+    monkeypatch.setattr(copy_storage.catalog, "put_stream", refuse_first)
+    first, second = f"{stream_name}-1", f"{stream_name}-2"
+    for stream in (first, second):
+        await origin.put(f"/v1/streams/{stream}", json={})
+        await append(origin, stream, range(10))
+    await put_mirror(stream_name, streams=[f"{stream_name}-*"])
+
+    await eventually(lambda: copied(copy_storage, second), expected(10))
+    await eventually(lambda: _names_failure(copy_storage, f"Stream '{first}': "), True)
+
+
+async def _names_failure(storage, start: str) -> bool:
+    [mirror] = await storage.mirrors.all()
+    failures = (await storage.mirrors.status(mirror)).failures
+    return any(failure.startswith(start) for failure in failures)
 
 
 @pytest.mark.chaos

@@ -200,6 +200,26 @@ async def test_queue_of_its_own_and_second_mirror_are_refused_by_name(
     assert [one["body"] for one in await _receive(copy, own, 10)] == ["100"]
 
 
+async def test_queue_that_cannot_be_created_does_not_keep_others_from_being_copied(
+    origin, copy, copy_storage, pullers, put_queue_mirror, stream_name
+):
+    """Its dead-letter queue is not mirrored; that of another one is, and is created first."""
+    names = [f"{stream_name}-{part}" for part in ("a", "b", "dead", "dead-of-a")]
+    for name in names[2:]:
+        await origin.put(f"/v1/queues/{name}", json={})
+    for name, dead in zip(names[:2], (names[3], names[2]), strict=True):
+        spec = {"dead_letters": {"queue": dead, "receives_max": 3}}
+        (await origin.put(f"/v1/queues/{name}", json=spec)).raise_for_status()
+        await _send(origin, name, range(2))
+
+    await put_queue_mirror(stream_name, queues=[names[0], names[1], names[2]])
+
+    await eventually(partial(_numbers, copy, names[1]), [0, 1])
+    refused = f"Queue '{names[3]}' does not exist"
+    await eventually(partial(_failures, copy_storage, stream_name), [refused])
+    assert (await copy.get(f"/v1/queues/{names[0]}")).status_code == 404
+
+
 async def test_promotion_without_the_origin_delivers_what_was_copied(
     origin, copy, pullers, link, put_queue_mirror, stream_name
 ):
