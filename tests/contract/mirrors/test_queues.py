@@ -282,7 +282,8 @@ async def test_copy_is_complete_when_processes_are_killed(
     with running_service(environment_of(service[1])) as (url, api):
         port, link.port = link.port, httpx.URL(url).port
         await put_queue_mirror(queue)
-        traffic = asyncio.create_task(_traffic(origin, queue))
+        killed = asyncio.Event()
+        traffic = asyncio.create_task(_traffic(origin, queue, killed))
         for _ in range(4):
             background = background_process(copy_service[1])
             before = len(await _numbers(copy, queue))
@@ -291,6 +292,7 @@ async def test_copy_is_complete_when_processes_are_killed(
             background.wait()
             end_leases(copy_service[1].database_url)
         background = background_process(copy_service[1])
+        killed.set()
         await traffic
         api.kill()
         api.wait()
@@ -302,11 +304,13 @@ async def test_copy_is_complete_when_processes_are_killed(
         background.wait()
 
 
-async def _traffic(client: httpx.AsyncClient, queue: str) -> None:
-    """Send messages, and acknowledge some of them, for a while."""
-    for number in range(60):
+async def _traffic(client: httpx.AsyncClient, queue: str, is_over: asyncio.Event) -> None:
+    """Send messages, and acknowledge some of them."""
+    number = 0
+    while not is_over.is_set():
         await _send(client, queue, range(100 * number, 100 * number + 100))
         await _settle(client, queue, "ack", await _receive(client, queue, 40))
+        number += 1
         await asyncio.sleep(0.2)
 
 
