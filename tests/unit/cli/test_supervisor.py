@@ -22,10 +22,10 @@ DEAF = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); prin
 TELLS_ITS_END = """
 import os, signal, time
 def end(*_):
-    print(os.environ["NAME"], flush=True)
+    os.write(1, os.environ["NAME"].encode() + b"\\n")
     raise SystemExit
 signal.signal(signal.SIGTERM, end)
-print("ready", flush=True)
+os.write(1, b"ready\\n")  # print() cannot be interrupted by another one
 time.sleep(60)
 """
 
