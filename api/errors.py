@@ -2,7 +2,12 @@
 
 from enum import StrEnum
 
-from storage.domain.errors import ErrorCategory
+from storage.domain.errors import (
+    ErrorCategory,
+    MillstreamError,
+    OutcomeUnknown,
+    StorageBusy,
+)
 
 
 class HttpErrorCode(StrEnum):
@@ -58,3 +63,13 @@ class HttpError(Exception):
 
 class ClientDisconnected(Exception):
     """The client closed its connection before the response was ready."""
+
+
+def interrupted(method: str) -> MillstreamError:
+    """Return the error of a request that the server cancels when its grace period is over."""
+    if method in _SAFE:
+        return StorageBusy("The server is shutting down; try again.")
+    return OutcomeUnknown("The server shut down; the request may have taken effect.")
+
+
+_SAFE = frozenset({"GET", "HEAD", "OPTIONS"})

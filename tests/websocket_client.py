@@ -150,9 +150,9 @@ class Server:
 
 @asynccontextmanager
 async def running_server(
-    storage: Storage, limits: Limits, settings: Settings | None = None
+    storage: Storage, limits: Limits, settings: Settings | None = None, *, grace_s: int = 5
 ) -> AsyncGenerator[Server]:
-    """Serve this storage on a free port."""
+    """Serve this storage on a free port; requests have `grace_s` to end once it is stopped."""
     config = uvicorn.Config(
         create_app(settings or Settings(), storage, limits),
         port=0,
@@ -163,7 +163,7 @@ async def running_server(
         log_level="warning",
         access_log=False,
         proxy_headers=False,
-        timeout_graceful_shutdown=5,
+        timeout_graceful_shutdown=grace_s,
     )
     server = uvicorn.Server(config)
     server.capture_signals = nullcontext  # type: ignore[method-assign, assignment]

@@ -20,7 +20,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from api.admin import access as dashboard
 from api.auth.endpoint_services import EndpointServices
 from api.aws.protocol.target_protocol import ServiceRouter
-from api.errors import ClientDisconnected
+from api.errors import ClientDisconnected, interrupted
 from api.http.body import is_open, read_body
 from api.http.codecs import ACKNOWLEDGE
 from api.http.content_codings import ACCEPT_ENCODING, CONTENT_ENCODING, decoded
@@ -270,7 +270,10 @@ class Gateway:
                 answer.extra_headers = await self._charge_quota(principal, path)
             bytes_max = _body_bytes_max(headers, is_public=is_public)
             await app(scope, bounded(receive, headers, bytes_max), answer.send)
-        except Exception as error:
+        except (Exception, asyncio.CancelledError) as raised:
+            if isinstance(raised, asyncio.CancelledError) and not is_open(receive, scope):
+                raise  # by the client
+            error = raised if isinstance(raised, Exception) else interrupted(scope["method"])
             page = None if answer.status else dashboard.page_instead(self.control, scope, error)
             if isinstance(error, Unauthenticated) and not (
                 page and self._authenticator.is_anonymous(headers)  # a browser is asked to log in

@@ -16,7 +16,7 @@ from starlette.types import Receive, Scope, Send
 from api.auth.audit import Auditing, address_of
 from api.auth.authenticator import Authenticator
 from api.auth.revalidation import SessionRevalidator
-from api.errors import HttpError, HttpErrorCode
+from api.errors import HttpError, HttpErrorCode, interrupted
 from api.http.request_id import HEADER as REQUEST_ID
 from api.http.request_id import request_id_of
 from api.http.responses import RequestContext, log_failure
@@ -78,6 +78,8 @@ class WebSocketEndpoint(msgspec.Struct, frozen=True, kw_only=True):
             await self._close(connection, violation.code, violation.reason)
         except SocketClosed:
             pass
+        except asyncio.CancelledError:  # the server's grace period is over, and closes it
+            pass
         except Exception as error:
             context = RequestContext(principal)
             log_failure(error, "push", 500, request_id_of(dict(scope["headers"])), context)
@@ -103,7 +105,8 @@ class WebSocketEndpoint(msgspec.Struct, frozen=True, kw_only=True):
             self._check_capacity()
             if principal is not None:
                 await self.connection_slots().acquire(principal.namespace)
-        except Exception as error:
+        except (Exception, asyncio.CancelledError) as raised:
+            error = raised if isinstance(raised, Exception) else interrupted("GET")
             self._note(error, scope)
             await receive()
             await _deny(send, error, request_id_of(headers))
