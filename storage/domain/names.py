@@ -67,3 +67,11 @@ class SourceName(ScopedName, frozen=True, gc=False):
 
 class MirrorName(ScopedName, frozen=True, gc=False):
     """A mirror within its namespace."""
+
+
+def check_fence(token: str, expected: str | None) -> None:
+    """Raise ValidationFailed if a fencing token, or the one that is expected, is too long."""
+    for pointer, value in (("/token", token), ("/expected", expected or "")):
+        if len(value) > limits.FENCE_CHARACTERS_MAX:
+            detail = f"A fencing token can have at most {limits.FENCE_CHARACTERS_MAX} characters"
+            raise ValidationFailed.at(pointer, detail, "too_long")

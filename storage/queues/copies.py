@@ -16,9 +16,8 @@ from msgspec.structs import replace
 
 from storage.domain import limits
 from storage.domain.clock import Clock
-from storage.domain.errors import ValidationFailed
 from storage.domain.log.record_batch import MESSAGE_ID
-from storage.domain.names import LogId, QueueName
+from storage.domain.names import LogId, QueueName, check_fence
 from storage.domain.queues.copies import (
     CopiedHeader,
     CopiedMessage,
@@ -128,12 +127,7 @@ class QueueCopies:
         Mirrors with this token still write it. Settlements are accepted. With `expected`, only if that is the current token.
         Raises FenceMismatch.
         """
-        for pointer, value in (("/token", token), ("/expected", expected or "")):
-            if len(value) > limits.FENCE_CHARACTERS_MAX:
-                detail = (
-                    f"A fencing token can have at most {limits.FENCE_CHARACTERS_MAX} characters"
-                )
-                raise ValidationFailed.at(pointer, detail, "too_long")
+        check_fence(token, expected)
         await self._executor.run(
             name,
             lambda queue: self._logs.set_fence(

@@ -15,7 +15,7 @@ from storage.domain.clock import Clock
 from storage.domain.errors import MillstreamError, OffsetOutOfRange, ValidationFailed
 from storage.domain.log.address import LogAddress
 from storage.domain.log.record_batch import Headers, Record
-from storage.domain.names import LogId, StreamName
+from storage.domain.names import LogId, StreamName, check_fence
 from storage.domain.streams.columnar_batch import Columns
 from storage.domain.streams.idempotence import AppendCounts, SequencedBatch
 from storage.domain.streams.load_scaler import Load, changes_for
@@ -175,12 +175,7 @@ class Streams:
         The children of a shard inherit its fence; a child of two parents, that of the first that has one. Raises
         ShardNotFound, ShardClosed, and FenceMismatch if another token is set.
         """
-        for pointer, given in (("/token", token), ("/expected", expected or "")):
-            if len(given) > limits.FENCE_CHARACTERS_MAX:
-                detail = (
-                    f"A fencing token can have at most {limits.FENCE_CHARACTERS_MAX} characters"
-                )
-                raise ValidationFailed.at(pointer, detail, "too_long")
+        check_fence(token, expected)
         await self._on_shard(
             name,
             shard,
