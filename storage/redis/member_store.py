@@ -283,7 +283,7 @@ async def _of_each(
 ) -> dict[str, T]:
     """Call `work` for all members at once; return the results of those that answered in time."""
     members = list(addresses)
-    results = await asyncio.gather(*(_in_time(work(member), limit_ms) for member in members))
+    results = await asyncio.gather(*(_in_time(work, member, limit_ms) for member in members))
     return {
         member: result
         for member, result in zip(members, results, strict=True)
@@ -291,10 +291,10 @@ async def _of_each(
     }
 
 
-async def _in_time(work: Awaitable[T], limit_ms: int) -> T | None:
+async def _in_time(work: Callable[[str], Awaitable[T]], member: str, limit_ms: int) -> T | None:
     try:
         async with asyncio.timeout(limit_ms / limits.SECOND_MS):
-            return await work
+            return await work(member)
     except (RedisError, OSError, TimeoutError):
         return None
 
