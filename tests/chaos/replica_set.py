@@ -38,6 +38,7 @@ CHANGE_S = 2.0
 """Time within which a change of the primary usually ends, and the controller is stopped."""
 SWITCH_S = 10.0
 INSYNC_S = 15.0
+COPIED_S = 10.0
 POLL_S = 0.1
 
 NETWORK_FAULTS = ("part_primary_and_clients", "part_half", "part_controller", "part_postgres")
@@ -177,6 +178,14 @@ async def _epoch_of_primary(member: Member) -> int:
     return -1
 
 
+async def _has_copy(member: Member) -> bool:
+    """Return whether a replica has received all that its primary had."""
+    with suppress(RedisError, OSError, TimeoutError):
+        role = await member.say("ROLE")
+        return bool(role[0] == "slave" and role[3] == "connected")
+    return False
+
+
 @asynccontextmanager
 async def running_replica_set(
     place: Path, seed: int, count: int, tools: Tools, network: Network | None = None
@@ -240,11 +249,24 @@ class ReplicaSetFaults:
 
     async def _lose_primary(self, seconds: float, luck: float) -> None:
         """The primary's machine is gone for good; another one with an empty disk takes its address."""
-        primary, _ = await self._by_role()
+        primary, replicas = await self._by_role()
+        has_copies = await self._until_copied(replicas)
         primary.lose()
-        primary.wipe()
+        if has_copies:
+            primary.wipe()
         await asyncio.sleep(seconds)
         await primary.return_()
+
+    async def _until_copied(self, replicas: Sequence[Member]) -> bool:
+        """Wait until the replicas have a copy; return whether they have.
+
+        A disk that is lost while another one is empty is more than is promised: only the third member has all data then.
+        """
+        for _ in range(int(COPIED_S / POLL_S)):
+            if all(await asyncio.gather(*map(_has_copy, replicas))):
+                return True
+            await asyncio.sleep(POLL_S)
+        return False
 
     async def _kill_replica(self, seconds: float, luck: float) -> None:
         _, replicas = await self._by_role()
@@ -258,8 +280,10 @@ class ReplicaSetFaults:
         """A replica returns with an empty disk as the primary goes."""
         primary, replicas = await self._by_role()
         empty = _chosen(replicas, luck)
+        has_copies = await self._until_copied(replicas)
         empty.lose()
-        empty.wipe()
+        if has_copies:
+            empty.wipe()
         primary.lose()
         await empty.return_()
         await asyncio.sleep(seconds)
