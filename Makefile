@@ -89,7 +89,7 @@ import-contracts:
 types:
 	$(BIN)/mypy
 unit:
-	$(BIN)/pytest -q -n 2 tests/unit
+	$(BIN)/pytest -q -m 'not chaos' -n 2 tests/unit
 
 # A package of Debian's, unless it is there or cannot be had: $(call debian,what says that it is there,the package)
 debian = $(1) || ! command -v apt-get >/dev/null || \

@@ -98,7 +98,7 @@ def main() -> int:
     if not selected:
         sys.stdout.write("No unit test belongs to what changed.\n")
         return 0
-    return pytest.main(["-q", "--durations=0", "--durations-min=1", *selected])
+    return pytest.main(["-q", "-m", "not chaos", "--durations=0", "--durations-min=1", *selected])
 
 
 if __name__ == "__main__":
