@@ -5,6 +5,7 @@ import re
 import tomllib
 from collections import defaultdict
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -172,28 +173,44 @@ CITED_FUNCTION = re.compile(r"`(\w+)\(\)`")
 )
 def test_internals_cite_existing_code(page):
     """Classes with their members, and functions written with parentheses."""
-    packages = ("api", "consumers", "pyspark_millstream", "spark_worker", "storage")
-    modules = [path.read_text() for name in packages for path in (ROOT / name).rglob("*.py")]
     text = page.read_text()
 
     missing = [
         f"{name}.{member}" if member else name
         for name, member in CITED_CLASS.findall(text)
-        if not any(
-            re.search(rf"^class {name}\b", module, re.MULTILINE)
-            and (
-                not member
-                or re.search(rf"^    (?:async )?(?:def )?{member}\b", module, re.MULTILINE)
-            )
-            for module in modules
-        )
+        if name not in defined_classes()
+        or (member and not any(member in module for module in defined_classes()[name]))
     ]
-    missing += [
-        name
-        for name in CITED_FUNCTION.findall(text)
-        if not any(re.search(rf"\bdef {name}\(", module) for module in modules)
-    ]
+    missing += [name for name in CITED_FUNCTION.findall(text) if name not in defined_functions()]
     assert missing == []
+
+
+CLASS = re.compile(r"^class (\w+)\b", re.MULTILINE)
+FUNCTION = re.compile(r"\bdef (\w+)\(")
+MEMBER = re.compile(r"^    (?:async )?(?:def )?(\w+)\b", re.MULTILINE)
+
+
+@cache
+def sources() -> list[str]:
+    packages = ("api", "consumers", "pyspark_millstream", "spark_worker", "storage")
+    return [path.read_text() for name in packages for path in (ROOT / name).rglob("*.py")]
+
+
+@cache
+def defined_classes() -> dict[str, list[set[str]]]:
+    """Map the name of each class to the indented words of each module that defines it."""
+    modules = defaultdict(list)
+    for source in sources():
+        if names := CLASS.findall(source):
+            members = set(MEMBER.findall(source))
+            for name in names:
+                modules[name].append(members)
+    return dict(modules)
+
+
+@cache
+def defined_functions() -> set[str]:
+    return {name for source in sources() for name in FUNCTION.findall(source)}
 
 
 def test_troubleshooting_quotes_existing_messages():

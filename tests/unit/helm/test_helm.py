@@ -9,6 +9,7 @@ import json
 import shutil
 import subprocess
 import tomllib
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +38,9 @@ OF_EXECUTORS = {"POD_NAME", "POD_IP"}
 
 each_case = pytest.mark.parametrize("case", VALUES)
 
+# The validator reads a file of all definitions for each resource that it validates.
+kubernetes_validate.utils.schema_contents = cache(kubernetes_validate.utils.schema_contents)
+
 
 def over(values: Any, more: Any) -> Any:
     """Merge values over others, as Helm does."""
@@ -45,6 +49,7 @@ def over(values: Any, more: Any) -> Any:
     return values | {name: over(values.get(name), one) for name, one in more.items()}
 
 
+@cache
 def resources(case: str) -> list[dict[str, Any]]:
     return [one for one in yaml.safe_load_all((RENDERED / f"{case}.yaml").read_text()) if one]
 
