@@ -125,7 +125,7 @@ _DEFAULT_LIMITS = Limits()
 _DEFAULT_CLOCK = SystemClock()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)  # it would name every object of every engine: 90 KB
 class Storage:
     """The open engines."""
 
