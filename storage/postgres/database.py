@@ -191,6 +191,7 @@ def _open_engine(settings: StorageSettings) -> AsyncEngine:
         pool_use_lifo=True,  # an idle process uses one connection, and its server process stays warm
         pool_timeout=limits.POSTGRES_CONNECTION_WAIT_MS_MAX / limits.SECOND_MS,
         hide_parameters=True,  # in errors, which are logged
+        use_native_hstore=False,  # no column has this type, whose lookup takes three round trips
         connect_args=connection_options() | {"async_creator_fn": DriverConnection.connect},
     )
     event.listen(engine.sync_engine, "checkout", _discard_unusable)
