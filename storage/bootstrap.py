@@ -81,6 +81,7 @@ from storage.redis.counters.shared_rate import RedisPaceStore
 from storage.redis.counters.timeseries import RedisTimeSeriesStore
 from storage.redis.member_settings import MemberSettings
 from storage.redis.outbox.outboxes import RedisOutboxStore
+from storage.redis.placement import spread_log_ids
 from storage.redis.queues.consumers import RedisQueueConsumerStore
 from storage.redis.queues.copies import RedisQueueCopyStore
 from storage.redis.queues.inspection import RedisQueueContentStore
@@ -237,7 +238,7 @@ async def open_storage(
         credentials = Credentials(database, listener, clock, box)
         webhook_changes = WebhookChanges(listener)
         catalog = await stack.enter_async_context(
-            open_catalog(database, listener, clock, write_tombstones)
+            open_catalog(database, listener, clock, write_tombstones, spread_log_ids)
         )
         stack.push_async_callback(credentials.close)
         await stack.enter_async_context(in_background(credentials.keep_warm(), "warm-credentials"))

@@ -5,6 +5,7 @@ The invariants are numbered as in the design.
 """
 
 from dataclasses import dataclass, field
+from math import inf
 
 from msgspec.structs import replace
 
@@ -58,7 +59,8 @@ class ReferenceQueue:
     spec: QueueSpec
     now_ms: int
     messages: dict[int, Message] = field(default_factory=dict)
-    next_offset: int = 0
+    coming: list[int] = field(default_factory=list)
+    """Offsets of the next new messages: of a queue with partitions, which the model does not choose."""
     counts: dict[str, int] = field(
         default_factory=lambda: dict.fromkeys(
             ("acknowledged", "expired", "purged", "deduplicated", "receive_count"), 0
@@ -69,7 +71,7 @@ class ReferenceQueue:
     last_due_ms: int = 0
     departed: list[Message] = field(default_factory=list)
     parked: dict[str, int | None] = field(default_factory=dict)
-    sent: list[bytes] = field(default_factory=list)
+    sent: dict[int, bytes] = field(default_factory=dict)
     parked_before: bool = False
     """Return whether a group was ever resumed, which resets the counts of its poison message."""
 
@@ -105,20 +107,25 @@ class ReferenceQueue:
             if known and self.now_ms - known[1] < DEDUP_WINDOW_MS:  # Q7
                 self.counts["deduplicated"] += 1
                 return known[0], True
-            self.dedup[dedup_id] = (self.next_offset, self.now_ms)
+            self.dedup[dedup_id] = (self._next_offset, self.now_ms)
         due_ms = self.now_ms + delay_ms
         if self.fifo:  # all have the same delay, and order is kept
             due_ms = max(self.now_ms + self.spec.delay_ms, self.last_due_ms)
             self.last_due_ms = due_ms
         state = DELAYED if due_ms > self.now_ms else READY
-        message = Message(self.next_offset, body, group, self.now_ms, state, until_ms=due_ms)
+        offset = self._next_offset
+        del self.coming[:1]
+        message = Message(offset, body, group, self.now_ms, state, until_ms=due_ms)
         message.priority = priority
         message.was_out = state == DELAYED or priority > 0
         message.expires_ms = due_ms + ttl_ms if ttl_ms else 0
-        self.messages[message.offset] = message
-        self.sent.append(body)
-        self.next_offset += 1
-        return message.offset, False
+        self.messages[offset] = message
+        self.sent[offset] = body
+        return offset, False
+
+    @property
+    def _next_offset(self) -> int:
+        return self.coming[0] if self.coming else len(self.sent)
 
     def settle_time(self) -> None:
         """Apply the passing of time up to now (Q8: nothing before it is due)."""
@@ -180,7 +187,7 @@ class ReferenceQueue:
 
     def free_groups(self) -> dict[str, list[int]]:
         """Waiting offsets per group that no unsettled message of the group precedes (Q6)."""
-        barriers: dict[str, int] = {}
+        barriers: dict[str, float] = {}
         for message in self.messages.values():
             is_out = message.state == IN_FLIGHT or (
                 message.state == DELAYED and message.receive_count
@@ -190,7 +197,7 @@ class ReferenceQueue:
                 barriers[message.group] = min(lowest, message.offset)
         groups: dict[str, list[int]] = {}
         for message in sorted(self.messages.values(), key=lambda one: one.offset):
-            barrier = barriers.get(message.group, self.next_offset)
+            barrier = barriers.get(message.group, inf)
             if self.shown_state(message) == READY and message.offset < barrier:
                 groups.setdefault(message.group, []).append(message.offset)
         return groups
@@ -321,4 +328,4 @@ class ReferenceQueue:
         by_state = {state: states.count(state) for state in (READY, DELAYED, IN_FLIGHT, PARKED)}
         by_state[DEAD] = states.count(DEAD)
         moved = {"moved_out": len(self.departed), "moving": 0, "moved_in": 0}
-        return {**by_state, **self.counts, **moved, "sent": self.next_offset}
+        return {**by_state, **self.counts, **moved, "sent": len(self.sent)}

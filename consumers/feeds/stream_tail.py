@@ -17,7 +17,8 @@ from consumers.feeds.feed import Feed, Feeds, Reader
 from storage.catalog.catalog import Catalog
 from storage.domain import limits
 from storage.domain.errors import ShardNotFound
-from storage.domain.names import LogId, StreamName
+from storage.domain.names import LogId, QueueName, StreamName
+from storage.domain.queues.queue import Queue
 from storage.domain.streams.lineage import FULLY_READ, expired_positions, read_frontier
 from storage.domain.streams.stream import Gap, GapReason, ShardRead
 
@@ -53,6 +54,7 @@ class Tail:
         "_lanes",
         "_must_regroup",
         "_name",
+        "_queue",
         "_read_done",
         "_ready",
         "_stream_id",
@@ -82,6 +84,7 @@ class Tail:
         self._expired: list[Chunk] = []
         self._read_done: asyncio.Future[None] | None = None
         self._must_regroup = False  # a shard has ended, or was lost
+        self._queue: Queue | None = None  # of which it is the view
         self.positions = dict(positions)
         """The next offset to read of each shard, or FULLY_READ while a child of it waits for another parent."""
 
@@ -123,7 +126,9 @@ class Tail:
 
         A chunk that is not taken is returned again. Raises what `Feed.at` raises; it may be called again after that.
         """
-        if self._must_regroup:
+        if self._must_regroup or (
+            self._queue is not None and self._has_new_partitions(self._queue)
+        ):
             await self._regroup()
         if self._expired:
             return self._expired[0]
@@ -226,10 +231,19 @@ class Tail:
             _expired_chunk(shard, offset)
             for shard, offset in expired_positions(stream, self.positions).items()
         )
+        if stream.is_view and self.follows:
+            self._queue = await self._catalog.queue(
+                QueueName(self._name.name, self._name.namespace)
+            )
         ahead = read_frontier(stream, self.positions)
         self.positions = {shard: offset or 0 for shard, offset in ahead.items()}
         await self._begin()
         self._must_regroup = False
+
+    def _has_new_partitions(self, former: Queue) -> bool:
+        """Return whether the queue has got more partitions, which no shard forwards to."""
+        queue = self._catalog.cached_queue(former.name)
+        return queue is not None and len(queue.logs) > len(former.logs)
 
     async def _begin(self) -> None:
         for shard, offset in self.positions.items():

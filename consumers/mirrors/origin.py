@@ -210,6 +210,11 @@ def _values_of(fields: dict[str, Any]) -> dict[str, Any]:
     return values
 
 
+def _of_partition(partition: int) -> dict[str, int]:
+    """Return the query of a partition, which earlier versions do not know."""
+    return {"partition": partition} if partition else {}
+
+
 class OriginClient:
     """Client of one origin, with its own connections. Every method raises OriginFailed."""
 
@@ -239,16 +244,19 @@ class OriginClient:
         return self._listed("/v1/queues")
 
     async def changes(
-        self, queue: str, position: str, *, next_offset: int, wait_ms: int
+        self, queue: str, position: str, *, partition: int, next_offset: int, wait_ms: int
     ) -> QueueChanges:
-        """Return what has changed about a queue's messages since a position, or wait for it."""
+        """Return what has changed in a queue's partition since a position, or wait for it."""
         query = {"position": position, "next_offset": next_offset, "wait_seconds": wait_ms / _MS}
+        query |= _of_partition(partition)
         path = f"/v1/queues/{quote(queue, '')}/changes"
         return await self._get(path, query, QueueChanges, accept=_MSGPACK)
 
-    async def contents(self, queue: str, *, after: int, dead: bool) -> QueueContentsPage:
-        """Return messages of a queue, or its dead letters, behind an offset."""
-        query = {"after": after, "dead_letters": str(dead).lower()}
+    async def contents(
+        self, queue: str, *, partition: int, after: int, dead: bool
+    ) -> QueueContentsPage:
+        """Return messages of a queue's partition, or its dead letters, behind an offset."""
+        query = {"after": after, "dead_letters": str(dead).lower(), **_of_partition(partition)}
         path = f"/v1/queues/{quote(queue, '')}/contents"
         return await self._get(path, query, QueueContentsPage, accept=_MSGPACK)
 

@@ -1,4 +1,4 @@
-"""Copier of one queue of the origin.
+"""Copier of one queue of the origin, or of one of its partitions.
 
     begin ──▶ session, position, next offset
     round:  changes since the position ──▶ drop, replace      then the position advances
@@ -28,13 +28,15 @@ class QueueOrigin(Protocol):
     """Queues of the origin."""
 
     async def changes(
-        self, queue: str, position: str, *, next_offset: int, wait_ms: int
+        self, queue: str, position: str, *, partition: int, next_offset: int, wait_ms: int
     ) -> QueueChanges:
-        """Return what has changed since a position, or wait for it."""
+        """Return what has changed in a partition since a position, or wait for it."""
         ...
 
-    async def contents(self, queue: str, *, after: int, dead: bool) -> QueueContentsPage:
-        """Return messages or dead letters behind an offset."""
+    async def contents(
+        self, queue: str, *, partition: int, after: int, dead: bool
+    ) -> QueueContentsPage:
+        """Return messages or dead letters of a partition behind an offset."""
         ...
 
 
@@ -47,18 +49,28 @@ class CopySuperseded(Exception):
 
 
 class QueueCopier:
-    """Copier of one queue. Offsets are those of the origin; `added`: number of messages added."""
+    """Copier of one partition of a queue. Offsets are those of the origin's log.
+
+    `partitions`: how many the queue has there; `added`: number of messages added.
+    """
 
     def __init__(
-        self, queue: str, target: QueueName, origin: QueueOrigin, copies: QueueCopies
+        self,
+        queue: str,
+        target: QueueName,
+        origin: QueueOrigin,
+        copies: QueueCopies,
+        partition: int = 0,
     ) -> None:
         self._queue = queue
         self._target = target
         self._origin = origin
         self._copies = copies
+        self._partition = partition
         self._session = 0
         self._position = ""
         self.origin_id: LogId = ""
+        self.partitions = 1
         self.next_offset = 0
         self.tip = 0
         self.behind_ms = 0
@@ -66,21 +78,24 @@ class QueueCopier:
 
     async def begin(self) -> None:
         """Begin or continue, in the place of any other copier of the queue. Raises CopyRefused."""
-        changes = await self._origin.changes(self._queue, "", next_offset=0, wait_ms=0)
+        changes = await self._changes(wait_ms=0)
         own = None if changes.copy_of is None else (changes.copy_of, changes.copied_to)
-        start = await self._copies.begin(self._target, changes.queue_id, own)
+        start = await self._copies.begin(
+            self._target, changes.queue_id, own, partition=self._partition
+        )
         if start is None:
             raise CopyRefused(
                 f"Queue '{self._target.name}' accepts messages of its own here: delete it to have it copied"
             )
         self.origin_id, self.tip = changes.queue_id, changes.next_offset
+        self.partitions = changes.partitions
         self._session, self._position, self.next_offset = start
 
     async def copy(self, wait_ms: int) -> None:
         """Copy what is new, or wait for it. Raises CopySuperseded."""
-        changes = await self._origin.changes(
-            self._queue, self._position, next_offset=self.next_offset, wait_ms=wait_ms
-        )
+        changes = await self._changes(self._position, self.next_offset, wait_ms=wait_ms)
+        if changes.partitions != self.partitions:
+            raise CopyRefused(f"The number of partitions of queue '{self._queue}' has changed")
         if changes.queue_id != self.origin_id:  # deleted there, and made again
             await self.begin()
             return
@@ -92,6 +107,17 @@ class QueueCopier:
         if changes.next_offset > self.next_offset:
             await self._copy_new(changes)
         self.behind_ms = 0
+
+    async def _changes(
+        self, position: str = "", next_offset: int = 0, *, wait_ms: int
+    ) -> QueueChanges:
+        return await self._origin.changes(
+            self._queue,
+            position,
+            partition=self._partition,
+            next_offset=next_offset,
+            wait_ms=wait_ms,
+        )
 
     def _steps_of(self, changes: QueueChanges) -> list[CopyStep]:
         """Return the steps for changes of messages that are copied already, and for dead letters."""
@@ -135,7 +161,9 @@ class QueueCopier:
 
     async def _page(self, after: int, *, dead: bool) -> QueueContentsPage:
         """Read a page. Raises CopyRefused if the queue was deleted and made again."""
-        page = await self._origin.contents(self._queue, after=after, dead=dead)
+        page = await self._origin.contents(
+            self._queue, partition=self._partition, after=after, dead=dead
+        )
         if page.queue_id != self.origin_id:
             raise CopyRefused(f"Queue '{self._queue}' was deleted and created again")
         return page
@@ -158,7 +186,10 @@ class QueueCopier:
         next_offset: int | None = None,
     ) -> None:
         applied = await self._copies.apply(
-            self._target, steps, CopyReached(self._session, position, next_offset)
+            self._target,
+            steps,
+            CopyReached(self._session, position, next_offset),
+            partition=self._partition,
         )
         if applied is None:
             raise CopySuperseded

@@ -1,6 +1,6 @@
 """Follower of the origin's queues: creates them here, paused, and copies each in a task.
 
-    discover, every few seconds ──▶ matching queues ──▶ one task each: begin ─▶ copy, copy, …
+    discover, every few seconds ──▶ matching queues ──▶ one task each: begin ─▶ copy, copy, …   all partitions at once
     every second: store the progress
 
 A queue is reported before its first message is added: a promotion ends the copies that were reported.
@@ -8,7 +8,7 @@ A queue is reported before its first message is added: a promotion ends the copi
 
 import asyncio
 import logging
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any
 
 from msgspec.structs import replace
@@ -30,6 +30,7 @@ from storage.domain.errors import (
 from storage.domain.mirrors.mirror import Mirror
 from storage.domain.mirrors.progress import QueueProgress
 from storage.domain.names import QueueName
+from storage.domain.queues.queue import QueueType
 
 logger = logging.getLogger(__name__)
 
@@ -98,9 +99,11 @@ class QueueFollower:
         """Start to copy queues that are new, and stop for those that are gone."""
         matching = self._mirror.spec.matches_queue
         queues = {one["name"]: one async for one in self._client.queues() if matching(one["name"])}
-        if len(queues) > limits.MIRROR_QUEUES_MAX:
+        logs = sum(_partitions(fields) for fields in queues.values())
+        if logs > limits.MIRROR_QUEUES_MAX:
             most = limits.MIRROR_QUEUES_MAX
-            raise OriginFailed(f"{len(queues)} queues match; a mirror copies {most}")
+            counted = "" if logs == len(queues) else f" with {logs} partitions"
+            raise OriginFailed(f"{len(queues)} queues{counted} match; a mirror copies {most}")
         for name in self._tasks.keys() - queues.keys():
             await end(self._tasks.pop(name))
         for name in self._progress.keys() - queues.keys():
@@ -140,10 +143,14 @@ class QueueFollower:
 
     async def _copy_forever(self, name: str) -> None:
         backoff = PullBackoff(self._times.backoff_ms)
+
+        def reset_backoff() -> None:
+            nonlocal backoff
+            backoff = PullBackoff(self._times.backoff_ms)
+
         while True:
             try:
-                async for _ in self._rounds(name):
-                    backoff = PullBackoff(self._times.backoff_ms)
+                await self._copy(name, reset_backoff)
             except (OriginFailed, MillstreamError) as error:
                 self._note(name, failure_text(error))
             except CopyRefused as error:
@@ -155,28 +162,68 @@ class QueueFollower:
                 self._note(name, f"Internal error: {error!r}")
             await backoff.pause()
 
-    async def _rounds(self, name: str) -> Any:
-        """Begin to copy a queue, and yield after each round."""
+    async def _copy(self, name: str, on_round: Callable[[], None]) -> None:
+        """Copy the partitions of a queue until one fails; a round is over when all had one."""
         await self._reserve(name)
-        copier = QueueCopier(name, self._target(name), self._client, self._storage.queue_copies)
-        await copier.begin()
-        before, wait_ms = self._progress[name].copied, 0
-        while True:
-            await copier.copy(wait_ms)
-            wait_ms = self._times.wait_ms
-            self._current.add(name)
-            self._set(
-                QueueProgress(
-                    queue=name,
-                    paused=self._paused[name],
-                    next_offset=copier.next_offset,
-                    tip=copier.tip,
-                    behind_ms=copier.behind_ms,
-                    checked_at_ms=self._clock.now_ms(),
-                    copied=before + copier.added,
-                )
+        target, copies = self._target(name), self._storage.queue_copies
+        first = QueueCopier(name, target, self._client, copies)
+        await first.begin()
+        await self._provide_partitions(target, first.partitions)
+        others = [
+            QueueCopier(name, target, self._client, copies, partition)
+            for partition in range(1, first.partitions)
+        ]
+        for copier in others:
+            await copier.begin()
+        copiers = [first, *others]
+        before, waiting_for = self._progress[name].copied, set(range(len(copiers)))
+
+        async def copy_partition(partition: int) -> None:
+            wait_ms = 0
+            while True:
+                await copiers[partition].copy(wait_ms)
+                wait_ms = self._times.wait_ms
+                waiting_for.discard(partition)
+                if not waiting_for:
+                    self._current.add(name)
+                    self._set(self._progress_of(name, copiers, before))
+                    on_round()
+
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                for partition in range(len(copiers)):
+                    tasks.create_task(copy_partition(partition))
+        except BaseExceptionGroup as failures:
+            raise failures.exceptions[0] from None
+
+    async def _provide_partitions(self, target: QueueName, count: int) -> None:
+        """Give a copy as many partitions as its queue has, with closed ones.
+
+        Raises CopyRefused if it cannot have that number.
+        """
+        queue = await self._storage.catalog.fresh_queue(target)
+        here = len(queue.logs)
+        if here < count and queue.spec.type is QueueType.STANDARD:
+            await self._storage.catalog.put_queue(target, replace(queue.spec, partitions=count))
+            if queue.spec.partitions != count:
+                await self._storage.catalog.put_queue(target, queue.spec)
+        elif here != count:
+            raise CopyRefused(
+                f"Queue '{target.name}' has {here} partitions here and {count} there: delete it to have it copied"
             )
-            yield
+
+    def _progress_of(
+        self, name: str, copiers: Sequence[QueueCopier], copied_before: int
+    ) -> QueueProgress:
+        return QueueProgress(
+            queue=name,
+            paused=self._paused[name],
+            next_offset=sum(copier.next_offset for copier in copiers),
+            tip=sum(copier.tip for copier in copiers),
+            behind_ms=max(copier.behind_ms for copier in copiers),
+            checked_at_ms=self._clock.now_ms(),
+            copied=copied_before + sum(copier.added for copier in copiers),
+        )
 
     async def _reserve(self, name: str) -> None:
         """Report a queue before it is copied. Raises CopyRefused if another mirror copies it."""
@@ -218,3 +265,8 @@ class QueueFollower:
             )
         except MillstreamError:
             self._unreported |= names
+
+
+def _partitions(fields: dict[str, Any]) -> int:
+    """Return the number of partitions of a queue of the origin; earlier versions have one."""
+    return int(fields.get("partitions", 1))

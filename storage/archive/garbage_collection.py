@@ -17,7 +17,8 @@ from storage.domain import limits
 from storage.domain.archive import retired
 from storage.domain.clock import Clock
 from storage.domain.log.address import LogAddress
-from storage.domain.streams.stream import Shard, Stream, view_of
+from storage.domain.queues.stream_view import view_of
+from storage.domain.streams.stream import Shard, Stream
 from storage.hot_store.errors import LogNotReady
 from storage.hot_store.log_store import LogStore
 from storage.parquet.object_store import Root

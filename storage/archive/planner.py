@@ -34,7 +34,8 @@ from storage.domain.clock import Clock
 from storage.domain.jobs import JobKind
 from storage.domain.log.address import LogAddress
 from storage.domain.names import StreamName
-from storage.domain.streams.stream import Shard, Stream, view_of
+from storage.domain.queues.stream_view import view_of
+from storage.domain.streams.stream import Shard, Stream
 from storage.hot_store.errors import LogNotReady
 from storage.hot_store.log_store import HotBacklog, LogStore
 from storage.jobs import Jobs

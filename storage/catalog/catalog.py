@@ -16,6 +16,7 @@ from collections.abc import (
     Sequence,
 )
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import TypeVar
 
 from msgspec.structs import replace
@@ -42,9 +43,11 @@ from storage.domain.errors import (
     ValidationFailed,
 )
 from storage.domain.names import LogId, QueueName, StreamName, new_log_id
-from storage.domain.queues.queue import Queue, QueueSpec
+from storage.domain.queues.partitions import NewLogs, random_logs, with_spec
+from storage.domain.queues.queue import Queue, QueueSpec, QueueType
+from storage.domain.queues.stream_view import view_of
 from storage.domain.streams.reshard_plan import Change, children_of
-from storage.domain.streams.stream import Shard, Stream, StreamSpec, even_ranges, view_of
+from storage.domain.streams.stream import Shard, Stream, StreamSpec, even_ranges
 from storage.postgres.database import Database
 from storage.postgres.listener import Listener, running
 from storage.postgres.repositories import shard_lineage
@@ -74,7 +77,12 @@ class Catalog:
     """
 
     def __init__(
-        self, database: Database, listener: Listener, clock: Clock, bury: WriteTombstones
+        self,
+        database: Database,
+        listener: Listener,
+        clock: Clock,
+        bury: WriteTombstones,
+        new_logs: NewLogs,
     ) -> None:
         self._clock = clock
         self._write_tombstones = bury
@@ -87,7 +95,10 @@ class Catalog:
         )
         self._queues = DefinitionStore(
             self._queue_rows,
-            _QUEUES,
+            _QUEUES._replace(
+                create=partial(_new_queue, new_logs),
+                with_spec=lambda queue, spec: with_spec(queue, spec, clock.now_ms(), new_logs),
+            ),
             clock,
             check=self._check_queue,
             on_change=self._queue_reader.invalidate,
@@ -168,7 +179,7 @@ class Catalog:
         Raises QueueNotFound.
         """
         queue = await self._queues.delete(name, if_match=if_match)
-        await self._tombstone_or_defer(name.namespace, [queue.log_id])
+        await self._tombstone_or_defer(name.namespace, [log.log_id for log in queue.logs])
         return queue
 
     async def dead_letter_sources(
@@ -380,13 +391,17 @@ class Catalog:
 
 @asynccontextmanager
 async def open_catalog(
-    database: Database, listener: Listener, clock: Clock, bury: WriteTombstones
+    database: Database,
+    listener: Listener,
+    clock: Clock,
+    bury: WriteTombstones,
+    new_logs: NewLogs = random_logs,
 ) -> AsyncGenerator[Catalog]:
     """Open a catalog that receives other processes' changes while the block runs.
 
-    The listener runs as long.
+    The listener runs as long. `new_logs` chooses the logs of partitions.
     """
-    catalog = Catalog(database, listener, clock, bury)
+    catalog = Catalog(database, listener, clock, bury, new_logs)
     async with running(listener):
         await listener.attempted()
         try:
@@ -403,8 +418,9 @@ def _parents(children: Sequence[Shard]) -> set[int]:
     return {index for child in children for index in child.parents}
 
 
-def _new_queue(name: QueueName, spec: QueueSpec, now_ms: int) -> Queue:
-    return Queue(
+def _new_queue(new_logs: NewLogs, name: QueueName, spec: QueueSpec, now_ms: int) -> Queue:
+    spec = replace(spec, partitions=spec.partitions or 1)
+    queue = Queue(
         name=name,
         log_id=new_log_id(),
         spec=spec,
@@ -412,6 +428,7 @@ def _new_queue(name: QueueName, spec: QueueSpec, now_ms: int) -> Queue:
         created_at_ms=now_ms,
         changed_at_ms=now_ms,
     )
+    return with_spec(queue, spec, now_ms, new_logs)
 
 
 def _refuse_queue_change(old: QueueSpec, new: QueueSpec) -> None:
@@ -419,6 +436,12 @@ def _refuse_queue_change(old: QueueSpec, new: QueueSpec) -> None:
         raise ValidationFailed.at(
             "/type", f"The type of a queue is immutable; this queue is {old.type}.", "immutable"
         )
+    if new.partitions != old.partitions and new.type is QueueType.FIFO:
+        detail = (
+            f"The partitions of a FIFO queue are immutable, because its groups would lose their order; this queue has "
+            f"{old.partitions}. Create another queue with as many as it needs, and move the messages there."
+        )
+        raise ValidationFailed.at("/partitions", detail, "immutable")
 
 
 def _queue_not_found(name: QueueName) -> QueueNotFound:
@@ -464,11 +487,15 @@ def _keep_annotations(current: Annotated, spec: Annotated) -> Annotated:
     return replace(spec, annotations=spec.annotations or current.annotations)
 
 
+def _keep_partitions(current: QueueSpec, spec: QueueSpec) -> QueueSpec:
+    merged = _keep_annotations(current, spec)
+    return replace(merged, partitions=spec.partitions or current.partitions)
+
+
 _QUEUES: DefinitionRules[QueueName, QueueSpec, Queue] = DefinitionRules(
-    create=_new_queue,
     not_found=_queue_not_found,
     check_change=_refuse_queue_change,
-    merge=_keep_annotations,
+    merge=_keep_partitions,
     is_pausable=True,
 )
 _STREAMS: DefinitionRules[StreamName, StreamSpec, Stream] = DefinitionRules(

@@ -120,3 +120,23 @@ def check_seconds(pointer: str, value_ms: int, low_ms: int, high_ms: int) -> lis
         return []
     low, high = low_ms / limits.SECOND_MS, high_ms / limits.SECOND_MS
     return [FieldFault(pointer, f"must be {low:.15g} to {high:.15g}", "out_of_range")]
+
+
+def tag_faults(tags: dict[str, str]) -> list[FieldFault]:
+    """Return the validation faults of a resource's tags."""
+    faults = []
+    if len(tags) > limits.TAGS_MAX:
+        faults.append(FieldFault("/tags", f"at most {limits.TAGS_MAX} tags", "too_many"))
+    for key, value in tags.items():
+        if (
+            not 0 < len(key) <= limits.TAG_KEY_CHARACTERS_MAX
+            or len(value) > limits.TAG_VALUE_CHARACTERS_MAX
+        ):
+            faults.append(
+                FieldFault(
+                    f"/tags/{key}",
+                    "a key must be 1 to 128 characters, a value at most 256",
+                    "too_long",
+                )
+            )
+    return faults

@@ -40,3 +40,7 @@ class LogOpen(Exception):
 
 class ParentsRequired(Exception):
     """Refusal: the log does not know this producer; its closed parents may. Nothing happened."""
+
+
+class PartitionsChanged(Exception):
+    """Refusal: the queue has other partitions than the caller knows. Nothing happened."""

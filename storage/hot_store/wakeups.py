@@ -31,7 +31,7 @@ Each iteration is a subscription of its own, which ends by StorageUnavailable.
 class Waiter:
     """One caller that waits for logs to change. Small: there are thousands, and most are idle."""
 
-    __slots__ = ("_alone", "_wakeup", "_wakeups", "log_ids", "satisfied")
+    __slots__ = ("_alone", "_wakeup", "_wakeups", "_woken", "log_ids", "satisfied")
 
     def __init__(self, wakeups: "Wakeups", log_ids: tuple[LogId, ...], alone: bool) -> None:
         self._wakeups = wakeups
@@ -39,6 +39,12 @@ class Waiter:
         self._alone = alone
         self._wakeup: asyncio.Future[bool] | None = None  # True: woken; False: the time is up
         self.satisfied = False
+        self._woken: set[LogId] | None = set() if alone and len(log_ids) > 1 else None
+
+    @property
+    def keys(self) -> tuple[LogId, ...]:
+        """Logs under which it is registered: one for all partitions of a queue."""
+        return self.log_ids if self._woken is None else self.log_ids[:1]
 
     def __enter__(self) -> "Waiter":
         self._wakeups.enter(self)
@@ -76,8 +82,27 @@ class Waiter:
         """True if others are woken at the same time."""
         return not self._alone
 
-    def wake(self) -> None:
+    def note(self, log_id: LogId) -> None:
+        """Note that a log may have something for a caller that waits for several."""
+        if self._woken is not None:
+            self._woken.add(log_id)
+
+    def take_woken(self) -> set[LogId]:
+        """Return the logs noted since the last call."""
+        woken = self._woken
+        if woken:
+            self._woken = set()
+        return woken or set()
+
+    def passes_on(self, log_id: LogId) -> bool:
+        """Return whether another caller should read a log when this one leaves."""
+        if self._woken is None:
+            return self.satisfied or self.was_woken
+        return log_id in self._woken
+
+    def wake(self, log_id: LogId) -> None:
         """End the wait, now or when it starts."""
+        self.note(log_id)
         if self._wakeup is None:
             self._wakeup = asyncio.get_running_loop().create_future()
         self._resolve(True)
@@ -94,6 +119,9 @@ class Wakeups:
         self._subscribe = subscribe
         self._limits = limits
         self._waiters: dict[LogId, dict[Waiter, None]] = {}
+        self._first_logs: dict[
+            LogId, LogId
+        ] = {}  # of the queue of a partition, while one waits for it
         self._timers: dict[LogId, tuple[float, asyncio.Handle]] = {}  # by loop time
         self._count = 0
         self._tasks = [asyncio.create_task(self._listen()), asyncio.create_task(self._recheck())]
@@ -123,8 +151,10 @@ class Wakeups:
     def enter(self, waiter: Waiter) -> None:
         """Start waking this caller."""
         self._count += 1
-        for log_id in waiter.log_ids:
-            self._waiters.setdefault(log_id, {})[waiter] = None
+        for key in waiter.keys:
+            self._waiters.setdefault(key, {})[waiter] = None
+        if len(waiter.keys) < len(waiter.log_ids):
+            self._first_logs.update(dict.fromkeys(waiter.log_ids, waiter.log_ids[0]))
 
     def leave(self, waiter: Waiter) -> None:
         """Stop waking this caller.
@@ -132,31 +162,42 @@ class Wakeups:
         If it was woken, or found something, the next one is woken: there may be more.
         """
         self._count -= 1
+        for key in waiter.keys:
+            waiters = self._waiters[key]
+            del waiters[waiter]
+            if not waiters:
+                del self._waiters[key]
         for log_id in waiter.log_ids:
-            self._leave(log_id, waiter)
-
-    def _leave(self, log_id: LogId, waiter: Waiter) -> None:
-        waiters = self._waiters[log_id]
-        del waiters[waiter]
-        if not waiters:
-            del self._waiters[log_id]
-            if timed := self._timers.pop(log_id, None):
-                timed[1].cancel()
-        elif waiter.satisfied or waiter.was_woken:
-            self.wake(log_id)
+            if self._first_logs.get(log_id, log_id) not in self._waiters:
+                self._first_logs.pop(log_id, None)
+                if timed := self._timers.pop(log_id, None):
+                    timed[1].cancel()
+            elif waiter.passes_on(log_id):
+                self.wake(log_id)
 
     def wake(self, log_id: LogId) -> None:
         """Wake the next caller, or all that share."""
-        for waiter in self._waiters.get(log_id, ()):
+        self._wake(log_id, log_id)
+        first = self._first_logs.get(log_id, log_id)
+        if first != log_id:
+            self._wake(first, log_id)
+
+    def _wake(self, key: LogId, log_id: LogId) -> None:
+        about_to_read: Waiter | None = None
+        for waiter in self._waiters.get(key, ()):
             if waiter.shares:
-                waiter.wake()
+                waiter.wake(log_id)
             elif not waiter.was_woken:
-                waiter.wake()
+                waiter.wake(log_id)
                 return
+            else:
+                about_to_read = about_to_read or waiter
+        if about_to_read is not None:
+            about_to_read.note(log_id)
 
     def wake_all(self) -> None:
         """Wake a reader of every log."""
-        for log_id in list(self._waiters):
+        for log_id in (*self._waiters, *self._first_logs):
             self.wake(log_id)
 
     def wake_after(self, log_id: LogId, delay_ms: int) -> None:

@@ -18,11 +18,28 @@ select namespace, log_id
   from (select namespace, log_id, deleted_at_ms
           from queues
          union all
+        select q.namespace, p.log_id, q.deleted_at_ms
+          from queues q join queue_partitions p on p.queue_id = q.log_id
+         union all
         select s.namespace, h.log_id, least(h.expired_at_ms, s.deleted_at_ms)
           from streams s join shards h using (stream_id)) as logs_of
  where deleted_at_ms <= :deleted_before_ms and log_id > :after
  order by log_id
  limit :limit;
+
+
+-- name: forget_deleted_partitions
+-- Only of deleted queues, whatever the caller says.
+delete from queue_partitions p
+ using queues q
+ where q.log_id = p.queue_id and p.log_id = any(:log_ids) and q.deleted_at_ms is not null;
+
+
+-- name: forget_deleted_queues
+-- A deleted queue goes with its last partition, which is found by its row: until then it is found again.
+delete from queues q
+ where q.log_id = any(:log_ids) and q.deleted_at_ms is not null
+   and not exists (select from queue_partitions p where p.queue_id = q.log_id);
 
 
 -- name: forget_deleted_shards
@@ -875,7 +892,8 @@ select current_setting('server_version') as version,
 
 -- name: measured_queues
 -- Nothing locks: a queue that is made or deleted meanwhile is measured a step later, or once more.
-select namespace, name, log_id
+select namespace, name, log_id,
+       array(select p.log_id from queue_partitions p where p.queue_id = queues.log_id) as others
   from queues
  where deleted_at_ms is null and (namespace, name) > (:after_namespace, :after_name)
  order by namespace, name

@@ -147,7 +147,10 @@ class StoreMemberRow(SQLModel, table=True):
 
 
 class QueueRow(DefinitionColumns, table=True):
-    """A queue's definition; `spec` is a `QueueSpec`."""
+    """A queue's definition; `spec` is a `QueueSpec`.
+
+    `partition_sets`: null while the number of partitions was never changed, else [generation, count, since when in ms] of each.
+    """
 
     __tablename__ = "queues"
     __table_args__ = (
@@ -156,6 +159,18 @@ class QueueRow(DefinitionColumns, table=True):
 
     log_id: LogId = Field(primary_key=True, sa_type=NAME)
     deleted_at_ms: int | None = Field(default=None, sa_type=BigInteger)
+    partition_sets: list[list[int]] | None = Field(default=None, sa_type=JSONB(none_as_null=True))
+
+
+class QueuePartitionRow(SQLModel, table=True):
+    """A partition of a queue beyond the first, whose log the queue's own row has."""
+
+    __tablename__ = "queue_partitions"
+
+    queue_id: LogId = Field(primary_key=True, foreign_key="queues.log_id", sa_type=NAME)
+    number: int = Field(primary_key=True, sa_type=Integer)
+    log_id: LogId = Field(unique=True, sa_type=NAME)
+    opened_at_ms: int = Field(sa_type=BigInteger)
 
 
 class StreamRow(DefinitionColumns, table=True):

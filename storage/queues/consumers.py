@@ -202,7 +202,8 @@ class QueueConsumers:
 
         Raises QueueNotFound.
         """
-        snapshot = await self._executor.run(name, self._snapshot)
+        first, *others = await self._executor.each(name, self._snapshot)
+        snapshot = first.with_in_flight(others)
         now_ms = self._clock.now_ms()
         by_consumer: defaultdict[bytes, list[ConsumerReport]] = defaultdict(list)
         for report in snapshot.reports:

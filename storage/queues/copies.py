@@ -4,18 +4,20 @@
     changes since a position  ──▶ drop removed messages, replace changed ones     one script call, with the
     messages behind an offset ──▶ add                                             position that is reached
 
-A copy accepts and delivers nothing else until it is ended. Steps are idempotent: they state what the origin contains, not what
+Each partition of a queue is copied to the partition of the same number. A copy accepts and delivers nothing else until it is ended. Steps are idempotent: they state what the origin contains, not what
 happened to it. A process that begins a session ends the previous one, whose steps are refused from then on (ADR 0091).
 """
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TypeVar
 
 import attrs
 from msgspec.structs import replace
 
 from storage.domain import limits
 from storage.domain.clock import Clock
+from storage.domain.errors import FenceMismatch, ValidationFailed
 from storage.domain.log.record_batch import MESSAGE_ID
 from storage.domain.names import LogId, QueueName, check_fence
 from storage.domain.queues.copies import (
@@ -39,6 +41,8 @@ from storage.log.provisioner import LogProvisioner
 from storage.log.queue_executor import QueueExecutor, address_of
 from storage.quotas.memory_guard import MemoryGuard
 
+T = TypeVar("T")
+
 
 @attrs.define(eq=False, slots=False, kw_only=True)
 class QueueCopies:
@@ -58,26 +62,34 @@ class QueueCopies:
     # Of a queue that is copied
 
     async def changes(
-        self, name: QueueName, position: str, *, next_offset: int = 0, wait_ms: int = 0
+        self,
+        name: QueueName,
+        position: str,
+        *,
+        partition: int = 0,
+        next_offset: int = 0,
+        wait_ms: int = 0,
     ) -> QueueChanges:
-        """Return the changes since a position; empty: there is none yet.
+        """Return the changes of a partition since a position; empty: there is none yet.
 
         Waits until there is a change, or a message from `next_offset` on. Changes are recorded from the first call on, and until
-        COPY_CHANGES_RETENTION_MS after the last one.
+        COPY_CHANGES_RETENTION_MS after the last one. Offsets are those of the partition's log. Raises ValidationFailed if the queue
+        has no such partition.
         """
         since = _parsed(position)
-        queue = await self._executor.run(name, _itself)
+        log = await self._log(name, partition)
         loop = asyncio.get_running_loop()
         until = loop.time() + wait_ms / limits.SECOND_MS
-        with self._wakeups.waiting([queue.log_id], alone=False) as waiter:
+        with self._wakeups.waiting([log.log_id], alone=False) as waiter:
             while True:
                 waiter.reset()
-                changes = await self._executor.run(
-                    name, lambda queue: self._changes(queue, since, next_offset)
+                changes = await self._run(
+                    name, partition, lambda log: self._changes(log, since, next_offset)
                 )
                 left_s = until - loop.time()
                 if not changes.complete or _has_news(changes, next_offset) or left_s <= 0:
-                    return changes
+                    partitions = len((await self._executor.resolve(name)).logs)
+                    return replace(changes, partitions=partitions)
                 await waiter.wait(min(left_s, limits.COPY_POLL_MS / limits.SECOND_MS))
 
     async def _changes(
@@ -107,8 +119,13 @@ class QueueCopies:
             copied_to=listed.copied_to,
         )
 
-    async def contents(self, name: QueueName, *, after: int, dead: bool) -> QueueContentsPage:
-        """Return messages behind an offset, or dead letters, in the order of their offsets."""
+    async def contents(
+        self, name: QueueName, *, after: int, dead: bool, partition: int = 0
+    ) -> QueueContentsPage:
+        """Return a partition's messages behind an offset, or dead letters, by offset.
+
+        Raises ValidationFailed if the queue has no such partition.
+        """
         page, now = BrowsePage(after, limits.COPY_MESSAGES_MAX), self._clock.script_time()
 
         async def export(queue: Queue) -> QueueContentsPage:
@@ -119,40 +136,63 @@ class QueueCopies:
                 after=following,
             )
 
-        return await self._executor.run(name, export)
+        return await self._run(name, partition, export)
 
     async def set_fence(self, name: QueueName, token: str, expected: str | None = None) -> None:
         """Fence a queue: it accepts no messages, and delivers none; an empty token ends that.
 
-        Mirrors with this token still write it. Settlements are accepted. With `expected`, only if that is the current token.
-        Raises FenceMismatch.
+        Mirrors with this token still write it. Settlements are accepted. With `expected`, only if that is the current token: of any
+        partition, if the others have the new one, as after a call that was interrupted. Raises FenceMismatch.
         """
         check_fence(token, expected)
-        await self._executor.run(
-            name,
-            lambda queue: self._logs.set_fence(
-                address_of(queue), token, expected, self._provisioner.store_epoch
-            ),
-        )
+
+        async def fence(log: Queue, unless_other: str | None) -> None:
+            epoch = self._provisioner.store_epoch
+            await self._logs.set_fence(address_of(log), token, unless_other, epoch)
+
+        async def has_changed(log: Queue) -> bool:
+            try:
+                await fence(log, expected)
+            except FenceMismatch:
+                await fence(log, token)
+                return False
+            return True
+
+        if not any(await self._executor.each(name, has_changed)):
+            raise FenceMismatch
 
     # Of a copy
 
     async def begin(
-        self, name: QueueName, origin_id: LogId, own: tuple[LogId, int] | None
+        self,
+        name: QueueName,
+        origin_id: LogId,
+        own: tuple[LogId, int] | None,
+        *,
+        partition: int = 0,
     ) -> CopyStart | None:
-        """Begin or continue to copy the queue `origin_id`; None if the queue accepts own messages.
+        """Begin or continue to copy the log `origin_id` to a partition.
 
-        `own`: the queue that `origin_id` is a copy of itself, and up to which offset. If that is this queue, and up to its end, the
+        Returns None if that accepts messages of its own.
+
+        `own`: the log that `origin_id` is a copy of itself, and up to which offset. If that is this one, and up to its end, the
         messages here are replaced; otherwise they stay, since the origin may not have them.
         """
-        return await self._executor.run(
-            name, lambda queue: self._hot.begin(queue, origin_id, own, self._clock.script_time())
+        return await self._run(
+            name,
+            partition,
+            lambda log: self._hot.begin(log, origin_id, own, self._clock.script_time()),
         )
 
     async def apply(
-        self, name: QueueName, steps: Sequence[CopyStep], reached: CopyReached
+        self,
+        name: QueueName,
+        steps: Sequence[CopyStep],
+        reached: CopyReached,
+        *,
+        partition: int = 0,
     ) -> CopiesApplied | None:
-        """Apply steps in order, and store the progress; None if the session has ended.
+        """Apply steps to a partition in order; store the progress. None if the session has ended.
 
         Raises BacklogFull and QuotaExceeded for new messages if the store or the namespace has no capacity left.
         """
@@ -171,15 +211,26 @@ class QueueCopies:
                 if applied is None or applied.is_finished:
                     return applied
 
-        return await self._executor.run(name, apply)
+        return await self._run(name, partition, apply)
 
     async def end(self, name: QueueName) -> bool:
         """Let a copy accept and deliver messages; return False if it did before."""
-        return await self._executor.run(name, self._hot.end)
+        return any(await self._executor.each(name, self._hot.end))
 
+    async def _run(
+        self, name: QueueName, partition: int, verb: Callable[[Queue], Awaitable[T]]
+    ) -> T:
+        return await self._executor.run(name, verb, await self._log(name, partition))
 
-async def _itself(queue: Queue) -> Queue:
-    return queue
+    async def _log(self, name: QueueName, partition: int) -> Queue:
+        logs = (await self._executor.resolve(name)).logs
+        if not 0 <= partition < len(logs):
+            raise ValidationFailed.at(
+                "/partition",
+                f"The queue has {len(logs)} partitions, numbered from 0",
+                "out_of_range",
+            )
+        return logs[partition]
 
 
 def _has_news(changes: QueueChanges, next_offset: int) -> bool:

@@ -18,7 +18,6 @@ from storage.domain.queues.message import (
     DeathReason,
     MessageContent,
     WhichDead,
-    offset_in,
 )
 from storage.domain.queues.queue import Queue
 from storage.hot_store.queues.contents import BrowsePage, DeadSelection
@@ -56,7 +55,7 @@ class QueueDeadLetters(QueueContents):
         """
         scanned_max = limits.BROWSE_SCANNED_MAX if selects else messages_max
         page = BrowsePage(after_offset, scanned_max)
-        scanned = await self._executor.run(name, lambda queue: self._hot.dead_letters(queue, page))
+        scanned = await self._page(name, page, self._hot.dead_letters)
         return matching(scanned, selects, messages_max) if selects else scanned
 
     async def get(self, name: QueueName, reference: str) -> DeadLetter:
@@ -74,7 +73,7 @@ class QueueDeadLetters(QueueContents):
         sums: dict[str, DeathReason] = {}
         after: int | None = -1
         while after is not None:
-            reasons, after = await self._executor.run(name, partial(self._page_of_reasons, after))
+            reasons, after = await self._executor.page(name, after, self._hot.death_reasons)
             for entry in reasons:
                 sums[entry.reason] = _merged(sums.get(entry.reason, entry), entry)
         return sorted(sums.values(), key=lambda entry: (-entry.count, entry.reason))
@@ -88,11 +87,6 @@ class QueueDeadLetters(QueueContents):
         if dead_letters <= limits.DEATH_REASONS_COUNTED_MAX:
             return await self.reasons(name)
         return await self._recent_reasons.get(name, partial(self.reasons, name))
-
-    async def _page_of_reasons(
-        self, after: int, queue: Queue
-    ) -> tuple[list[DeathReason], int | None]:
-        return await self._hot.death_reasons(queue, after)
 
     async def redrive(
         self, name: QueueName, which: WhichDead = _ALL_DEAD, *, messages_max: int | None = None
@@ -121,16 +115,18 @@ class QueueDeadLetters(QueueContents):
         Returns how many became ready, and the offset to continue after, None at the end.
         """
 
-        async def redrive(queue: Queue) -> tuple[int, int | None]:
-            parsed = [offset_in(queue.log_id, word) for word in which.references]
-            offsets = [offset for offset in parsed if offset is not None]
-            if which.references and not offsets:
-                return 0, None
-            page = BrowsePage(after_offset, messages_max)
-            selection = DeadSelection(which.reason, which.group, offsets)
-            return await self._hot.redrive(queue, page, selection, self._clock.script_time())
+        queue = await self._catalog.queue(name)
+        offsets = [queue.offset_in(word) for word in which.references]
 
-        return await self._executor.run(name, redrive)
+        async def redrive(log: Queue, after: int) -> tuple[int, int | None]:
+            own = [place for offset in offsets if (place := log.own_offset(offset)) is not None]
+            if which.references and not own:
+                return 0, None
+            page = BrowsePage(after, messages_max)
+            selection = DeadSelection(which.reason, which.group, own)
+            return await self._hot.redrive(log, page, selection, self._clock.script_time())
+
+        return await self._executor.page(name, after_offset, redrive)
 
 
 async def offset_of(catalog: Catalog, name: QueueName, reference: str) -> int:
@@ -138,7 +134,7 @@ async def offset_of(catalog: Catalog, name: QueueName, reference: str) -> int:
 
     Raises MessageNotFound, QueueNotFound.
     """
-    offset = offset_in((await catalog.queue(name)).log_id, reference)
+    offset = (await catalog.queue(name)).offset_in(reference)
     if offset is None:
         raise MessageNotFound
     return offset

@@ -23,6 +23,7 @@ from storage.domain.errors import (
     ErrorCode,
     FenceMismatch,
     MillstreamError,
+    PurgeInProgress,
     QueueNotFound,
     ReceiptHandleInvalid,
     ValidationFailed,
@@ -40,14 +41,21 @@ from storage.domain.queues.message import (
     Settlement,
     check_settlement,
 )
-from storage.domain.queues.queue import DedupScope, Queue, QueueSpec, QueueStats, QueueType
+from storage.domain.queues.queue import (
+    DedupScope,
+    Queue,
+    QueueSpec,
+    QueueStats,
+    QueueType,
+    total,
+)
+from storage.domain.queues.stream_view import view_of
 from storage.domain.streams.idempotence import (
     AppendCounts,
     PartialDuplicate,
     SequencedBatch,
     lasts_of,
 )
-from storage.domain.streams.stream import view_of
 from storage.domain.trace_context import OF_TRACES, without_context
 from storage.hot_store.errors import LogNotReady, LogProblem
 from storage.hot_store.log_store import LogStore, WatermarkStore
@@ -62,11 +70,16 @@ from storage.hot_store.queues.store import (
     SweepResult,
     Verdict,
 )
-from storage.hot_store.wakeups import Wakeups
+from storage.hot_store.wakeups import Waiter, Wakeups
 from storage.log.provisioner import LogProvisioner
 from storage.log.queue_executor import QueueExecutor, address_of
 from storage.queues.acknowledge_times import AcknowledgeTimes
 from storage.queues.consumers import QueueConsumers
+from storage.queues.partitions.memory import PartitionMemory
+from storage.queues.partitions.order import PartitionOrder
+from storage.queues.partitions.receive import PartitionReceiver
+from storage.queues.partitions.send import PartitionSender
+from storage.queues.receive_request import ReceiveRequest, check_wait
 from storage.queues.transfer import MessageTransfer
 from storage.quotas.memory_guard import MemoryGuard
 
@@ -98,6 +111,14 @@ class Queues:
     _consumers: QueueConsumers
     _acknowledge_times: AcknowledgeTimes
     _releases: set[asyncio.Task[None]] = attrs.field(factory=set, init=False)
+    _order: PartitionOrder = attrs.field(factory=PartitionOrder, init=False)
+    _partition_sender: PartitionSender = attrs.field(init=False)
+    _partition_receiver: PartitionReceiver = attrs.field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        memory = PartitionMemory(self._hot, self._executor, self._clock)
+        self._partition_sender = PartitionSender(self._executor, self._order, memory)
+        self._partition_receiver = PartitionReceiver(self._executor, self._wakeups, self._order)
 
     async def close(self) -> None:
         """Wait for the releases in progress."""
@@ -122,9 +143,11 @@ class Queues:
     ) -> Coroutine[None, None, list[SentMessage]]:
         encoded = _encoded(messages, queue)
         part = SendPart(encoded, key, _fingerprint(messages, encoded, queue.spec) if key else "")
-        return self._send_part(queue, part)
+        if queue.partitions:
+            return self._partition_sender.send(queue, messages, part, self._send_part)
+        return self._send_part(part, queue)
 
-    async def _send_part(self, queue: Queue, part: SendPart) -> list[SentMessage]:
+    async def _send_part(self, part: SendPart, queue: Queue) -> list[SentMessage]:
         epoch, now = self._provisioner.store_epoch, self._clock.script_time()
         sent: PartSent = await self._hot.send(queue, part, epoch, now)
         if sent.messages:
@@ -167,12 +190,43 @@ class Queues:
         self, batch: SequencedBatch, messages: Sequence[NewMessage], queue: Queue
     ) -> int:
         encoded = _encoded(messages, queue)
-        left: Sequence[int] = range(len(messages))
+        if not queue.partitions:
+            return await self._send_above(batch, encoded, range(len(messages)), 0, queue)
+        keys = [
+            message.group or producer_id
+            for message, producer_id in zip(messages, batch.producer_ids, strict=True)
+        ]
+        left = await self._partition_sender.not_sent(queue, keys, batch)
+        shares = self._partition_sender.shares_of(queue, keys, left)
+        added = await asyncio.gather(
+            *(
+                self._executor.run(
+                    queue.name,
+                    partial(self._send_above, batch, encoded, numbers, queue.generation),
+                    partition,
+                )
+                for partition, numbers in shares
+            )
+        )
+        return sum(added)
+
+    async def _send_above(
+        self,
+        batch: SequencedBatch,
+        encoded: Sequence[tuple[bytes, bytes]],
+        numbers: Sequence[int],
+        generation: int,
+        log: Queue,
+    ) -> int:
+        """Add those of the messages that lie above their producers' marks; return how many."""
+        left = numbers
         while left:
             claims = batch.claims(left)
-            part = SendPart([encoded[number] for number in left], claims=claims)
+            part = SendPart(
+                [encoded[number] for number in left], claims=claims, generation=generation
+            )
             try:
-                sent = await self._send_part(queue, part)
+                sent = await self._send_part(part, log)
             except PartialDuplicate as partial_duplicate:
                 left = batch.above(left, lasts_of(claims, partial_duplicate.lasts))
             else:
@@ -188,7 +242,7 @@ class Queues:
             )
 
         with suppress(QueueNotFound):
-            await self._executor.run(name, retire)
+            await self._executor.each(name, retire)
 
     def receive(
         self,
@@ -215,46 +269,61 @@ class Queues:
         Safe to cancel: before messages were taken nothing happens, after it they are released immediately. `consumer` is shown
         in the list of the queue's consumers. Raises InFlightLimitReached.
         """
-        request = _ReceiveRequest(
+        request = ReceiveRequest(
             messages_max, visibility_timeout_ms, attempt_id, strict_attempt, bytes_max, consumer
         )
-        _check_receive(request, wait_ms or 0)
+        request.check()
+        check_wait(wait_ms or 0)
         if forever:
             return self._long_poll(name, request, inf, is_client_connected)
         return self._receive_or_wait(name, request, wait_ms, is_client_connected)
 
     async def _receive(
-        self, request: "_ReceiveRequest", register_waiter: bool, queue: Queue
+        self, request: ReceiveRequest, waiter: Waiter | None, queue: Queue
     ) -> HotReceive:
-        if queue.spec.paused:
-            return _NOTHING
-        timeout_ms = request.visibility_timeout_ms
-        part = ReceivePart(
-            request.messages_max,
-            queue.spec.visibility_timeout_ms if timeout_ms is None else timeout_ms,
-            request.bytes_max,
-            register_waiter,
-            request.attempt_id,
-            request.strict_attempt,
-            partial(self._release_in_background, queue.name),
-            b"" if request.consumer is None else request.consumer.key,
-        )
-        received = await self._hot.receive(
-            queue,
-            part,
-            receives_max=await self._receives_max(queue) if queue.spec.dead_letters else 0,
-            now=self._clock.script_time(),
-        )
+        if queue.partitions:
+            received = await self._partition_receiver.receive(
+                queue,
+                request,
+                self._receive_from,
+                partial(self._release_in_background, queue.name),
+                waiter,
+            )
+        else:
+            received = await self._receive_from(request, waiter is not None, queue)
         if request.consumer is not None:
             self._consumers.count(
                 queue,
                 request.consumer,
-                receives=0 if register_waiter else 1,
+                receives=1 if waiter is None else 0,
                 messages=len(received.messages),
             )
         if received.departed:
             await self._complete_transfers(queue.name)
         return received
+
+    async def _receive_from(
+        self, request: ReceiveRequest, register_waiter: bool, log: Queue
+    ) -> HotReceive:
+        if log.spec.paused:
+            return _NOTHING
+        timeout_ms = request.visibility_timeout_ms
+        part = ReceivePart(
+            request.messages_max,
+            log.spec.visibility_timeout_ms if timeout_ms is None else timeout_ms,
+            request.bytes_max,
+            register_waiter,
+            request.attempt_id,
+            request.strict_attempt,
+            partial(self._release_in_background, log.name),
+            b"" if request.consumer is None else request.consumer.key,
+        )
+        return await self._hot.receive(
+            log,
+            part,
+            receives_max=await self._receives_max(log) if log.spec.dead_letters else 0,
+            now=self._clock.script_time(),
+        )
 
     async def _receives_max(self, queue: Queue) -> int:
         """Return the receive count after which messages are dead-lettered.
@@ -279,7 +348,7 @@ class Queues:
     async def _receive_or_wait(
         self,
         name: QueueName,
-        request: "_ReceiveRequest",
+        request: ReceiveRequest,
         wait_ms: int | None,
         is_client_connected: Callable[[], bool],
     ) -> list[ReceivedMessage]:
@@ -289,28 +358,28 @@ class Queues:
             wait_ms = queue.spec.receive_wait_ms
         if wait_ms:
             return await self._long_poll(name, request, wait_ms, is_client_connected)
-        once = partial(self._receive, request, False)
+        once = partial(self._receive, request, None)
         received = await self._executor.run(name, once, queue)
         return received.messages
 
     async def _long_poll(
         self,
         name: QueueName,
-        request: "_ReceiveRequest",
+        request: ReceiveRequest,
         wait_ms: float,
         is_client_connected: Callable[[], bool],
     ) -> list[ReceivedMessage]:
         loop = asyncio.get_running_loop()
         until = loop.time() + wait_ms / limits.SECOND_MS
         queue = await self._catalog.queue(name)
-        log_id = queue.log_id
+        log_ids = tuple(log.log_id for log in queue.logs)
         consumer = request.consumer
         waiting = nullcontext() if consumer is None else self._consumers.waiting(queue, consumer)
         del queue
-        with waiting, self._wakeups.waiting([log_id], alone=True) as waiter:
+        with waiting, self._wakeups.waiting(log_ids, alone=True) as waiter:
             while True:
                 waiter.reset()
-                once = partial(self._receive, request, True)
+                once = partial(self._receive, request, waiter)
                 received = await self._executor.run(name, once)
                 del once  # an idle wait holds as little memory as possible
                 if received.messages:
@@ -319,7 +388,7 @@ class Queues:
                 if loop.time() >= until:
                     return []
                 if received.next_due_ms >= 0:
-                    self._wakeups.wake_after(log_id, received.next_due_ms - received.now_ms)
+                    self._wakeups.wake_after(log_ids[0], received.next_due_ms - received.now_ms)
                 await waiter.wait(until - loop.time())
                 if not is_client_connected():
                     return []
@@ -361,6 +430,10 @@ class Queues:
     async def _settle(
         self, settlements: Sequence[Settlement], any_delivery: bool, queue: Queue
     ) -> list[Settled]:
+        if queue.partitions:
+            settle_in = partial(self._settle_in, any_delivery)
+            settled = await self._partition_sender.settle(queue, settlements, settle_in)
+            return [one or _INVALID for one in settled]
         verdicts: list[Verdict] = []
         invalid: list[int] = []
         for index, settlement in enumerate(settlements):
@@ -372,51 +445,67 @@ class Queues:
                 verdicts.append((settlement, handle))
         if not verdicts:
             return [_INVALID] * len(settlements)
-        settled = await self._hot.settle(queue, verdicts, any_delivery, self._clock.script_time())
-        self._acknowledge_times.count(queue, verdicts, settled)
+        results = await self._settle_in(any_delivery, verdicts, queue)
         for index in invalid:  # in order from the first, so each returns to its old position
-            settled.insert(index, _INVALID)
+            results.insert(index, _INVALID)
+        return results
+
+    async def _settle_in(
+        self, any_delivery: bool, verdicts: Sequence[Verdict], log: Queue
+    ) -> list[Settled]:
+        settled = await self._hot.settle(log, verdicts, any_delivery, self._clock.script_time())
+        self._acknowledge_times.count(log, verdicts, settled)
         return settled
 
     async def stats(self, name: QueueName) -> QueueStats:
-        """Return exact counts by state, as of now."""
-        return await self._executor.run(
-            name, lambda queue: self._states.stats(queue, self._clock.script_time())
+        """Return exact counts by state, as of now; each partition's at a moment of its own."""
+        return total(
+            await self._executor.each(
+                name, lambda log: self._states.stats(log, self._clock.script_time())
+            )
         )
 
     async def purge(self, name: QueueName, *, at_most_every_ms: int = 0) -> int:
         """Delete every message except dead letters; return their number.
 
-        Raises PurgeInProgress when the last purge is more recent than `at_most_every_ms`.
+        Raises PurgeInProgress when the last purge of each partition is more recent than `at_most_every_ms`.
         """
-        return await self._executor.run(
-            name,
-            lambda queue: self._states.purge(queue, at_most_every_ms, self._clock.script_time()),
-        )
+
+        async def purge(log: Queue) -> int | None:
+            try:
+                return await self._states.purge(log, at_most_every_ms, self._clock.script_time())
+            except PurgeInProgress:
+                return None
+
+        purged = [count for count in await self._executor.each(name, purge) if count is not None]
+        if not purged:
+            raise PurgeInProgress
+        return sum(purged)
 
     async def sweep(self, name: QueueName, definition: Queue | None = None) -> int:
         """Run one bounded round of maintenance; return the number of items of work done.
 
         For the sweeper. `definition`: the queue's definition, if it was just read.
         """
-        result = await self._executor.run(name, self._sweep, definition)
-        if result.moving:
+        queue = definition or await self._executor.resolve(name)
+        results = await self._executor.each(name, self._sweep, queue)
+        if moving := sum(result.moving for result in results):
             with suppress(FenceMismatch):  # the dead-letter queue is read-only: they wait
                 await self._transfer.complete(name)
-        return result.work + result.moving
+        freed = 0
+        if queue.spec.stream_view and any(result.has_view for result in results):
+            freed = await self._trimmer.trim(view_of(queue), self._limits.expired_per_call)
+        return sum(result.work for result in results) + moving + freed
 
-    async def _sweep(self, queue: Queue) -> SweepResult:
+    async def _sweep(self, log: Queue) -> SweepResult:
         try:
-            result = await self._states.sweep(queue, self._clock.script_time())
+            result = await self._states.sweep(log, self._clock.script_time())
         except LogNotReady as problem:
             if problem.problem is not LogProblem.UNKNOWN_LOG:
                 raise
             return _NEVER_USED  # or lost by the store: the next message creates its log
-        if result.has_view != queue.spec.stream_view:
-            await self._logs.switch_view(address_of(queue), on=queue.spec.stream_view)
-        elif result.has_view:
-            freed = await self._trimmer.trim(view_of(queue), self._limits.expired_per_call)
-            return msgspec.structs.replace(result, work=result.work + freed)
+        if result.has_view != log.spec.stream_view:
+            await self._logs.switch_view(address_of(log), on=log.spec.stream_view)
         return result
 
 
@@ -472,32 +561,3 @@ def _check_batch(messages: Sequence[NewMessage]) -> None:
         raise ValidationFailed.at("/messages", "A batch must have at least one message", "too_few")
     if len(messages) > limits.BATCH_MESSAGES_MAX:
         raise BatchTooLarge(f"A call can send at most {limits.BATCH_MESSAGES_MAX} messages.")
-
-
-class _ReceiveRequest(msgspec.Struct, frozen=True, gc=False):
-    """The parameters of a receive.
-
-    `visibility_timeout_ms` None: the queue's.
-    """
-
-    messages_max: int
-    visibility_timeout_ms: int | None
-    attempt_id: str
-    strict_attempt: bool
-    bytes_max: int
-    consumer: QueueConsumer | None
-
-
-def _check_receive(request: _ReceiveRequest, wait_ms: int) -> None:
-    if not 1 <= request.messages_max <= limits.RECEIVE_MESSAGES_MAX:
-        raise ValidationFailed.at(
-            "/messages_max", f"must be 1 to {limits.RECEIVE_MESSAGES_MAX}", "out_of_range"
-        )
-    if not 0 <= wait_ms <= limits.WAIT_MS_MAX:
-        raise ValidationFailed.at("/wait_seconds", "must be 0 to 20", "out_of_range")
-    if not 0 <= (request.visibility_timeout_ms or 0) <= limits.VISIBILITY_TIMEOUT_MS_MAX:
-        raise ValidationFailed.at(
-            "/visibility_timeout_seconds", "must be 0 to 43200", "out_of_range"
-        )
-    if len(request.attempt_id) > limits.ATTEMPT_ID_CHARACTERS_MAX:
-        raise ValidationFailed.at("/attempt_id", "At most 128 characters", "too_long")

@@ -52,8 +52,8 @@ class QueueInspector(QueueContents):
         """
         scanned_max = limits.BROWSE_SCANNED_MAX if selects else messages_max
         page, now = BrowsePage(after_offset, scanned_max), self._clock.script_time()
-        scanned = await self._executor.run(
-            name, lambda queue: self._hot.browse(queue, page, state, now)
+        scanned = await self._page(
+            name, page, lambda log, part: self._hot.browse(log, part, state, now)
         )
         return matching(scanned, selects, messages_max) if selects else scanned
 
@@ -70,7 +70,7 @@ class QueueInspector(QueueContents):
         Raises MessageNotFound if nothing is recorded about it.
         """
         offset = await offset_of(self._catalog, name, reference)
-        message_history = history_of(offset, await self.events(name, offset))
+        message_history = await self._executor.run_at(name, offset, self._history)
         if not message_history.events:
             try:
                 await self.show(name, reference)
@@ -78,24 +78,24 @@ class QueueInspector(QueueContents):
                 await self._dead_letters.get(name, reference)
         return message_history
 
-    async def events(self, name: QueueName, offset: int | None = None) -> list[Noted]:
-        """Return the recorded history of a queue's messages.
+    async def events(self, name: QueueName) -> list[Noted]:
+        """Return the recorded history of a queue's messages, partition by partition."""
+        logs = await self._executor.each(name, lambda log: self._events(log, None))
+        return [event for events in logs for event in events]
 
-        With `offset`, of that message, and of events that affected all messages.
-        """
+    async def _history(self, log: Queue, offset: int) -> MessageHistory:
+        history = history_of(offset, await self._events(log, offset))
+        return msgspec.structs.replace(history, offset=log.first_offset + offset)
+
+    async def _events(self, log: Queue, offset: int | None) -> list[Noted]:
+        """Return the events of a message, or of all, and those that affected all messages."""
         events: list[Noted] = []
         after = ""
         while True:
-            read = partial(self._read_history, offset, after)
-            page, after = await self._executor.run(name, read)
+            page, after = await self._hot.history(log, offset, after)
             events += page
             if not after:
                 return events
-
-    async def _read_history(
-        self, offset: int | None, after: str, queue: Queue
-    ) -> tuple[list[Noted], str]:
-        return await self._hot.history(queue, offset, after)
 
     async def change(
         self,
@@ -123,10 +123,11 @@ class QueueInspector(QueueContents):
             before.body, group=before.group, delay_ms=delay_ms, priority=priority or 0
         )
         queue.check_message(changed)
-        await self._executor.run(
+        await self._executor.run_at(
             name,
-            lambda queue: self._hot.change(
-                queue, offset, delay_ms, priority, self._clock.script_time()
+            offset,
+            lambda log, own: self._hot.change(
+                log, own, delay_ms, priority, self._clock.script_time()
             ),
         )
         return await self.show(name, reference)
@@ -137,15 +138,12 @@ class QueueInspector(QueueContents):
         Messages that were received before are not delayed again. Senders in other processes may use the former delay for a
         moment.
         """
+        await self._executor.each(name, partial(self._redelay, before_ms))
+
+    async def _redelay(self, before_ms: int, log: Queue) -> None:
         cursor: RedelayCursor | None = RedelayCursor()
         while cursor is not None:
-            step = partial(self._redelay, cursor, before_ms)
-            cursor = await self._executor.run(name, step)
-
-    async def _redelay(
-        self, cursor: RedelayCursor, before_ms: int, queue: Queue
-    ) -> RedelayCursor | None:
-        return await self._hot.redelay(queue, cursor, before_ms, self._clock.script_time())
+            cursor = await self._hot.redelay(log, cursor, before_ms, self._clock.script_time())
 
     async def replace(
         self, name: QueueName, reference: str, body: bytes, content_type: str = ""
@@ -157,17 +155,17 @@ class QueueInspector(QueueContents):
         """
         offset = await offset_of(self._catalog, name, reference)
 
-        async def replace(queue: Queue) -> None:
-            record = await self._hot.record(queue, offset)
+        async def replace(queue: Queue, own: int) -> None:
+            record = await self._hot.record(queue, own)
             headers = tuple(header for header in record.headers if header[0] != CONTENT_TYPE)
             if content_type:
                 headers = (*headers, (CONTENT_TYPE, "", content_type.encode()))
-            own = tuple(header for header in headers if not header[0].startswith(RESERVED))
-            queue.check_size(NewMessage(body, own).size_bytes)
+            visible = tuple(header for header in headers if not header[0].startswith(RESERVED))
+            queue.check_size(NewMessage(body, visible).size_bytes)
             changed = msgspec.structs.replace(record, data=body, headers=headers)
-            await self._hot.replace(queue, offset, changed, self._clock.script_time())
+            await self._hot.replace(queue, own, changed, self._clock.script_time())
 
-        await self._executor.run(name, replace)
+        await self._executor.run_at(name, offset, replace)
 
     async def drop(self, name: QueueName, reference: str) -> None:
         """Delete one message by its id or offset, whatever its state.
@@ -175,7 +173,7 @@ class QueueInspector(QueueContents):
         Raises MessageNotFound.
         """
         offset = await offset_of(self._catalog, name, reference)
-        if not await self._executor.run(
-            name, lambda queue: self._hot.drop(queue, offset, self._clock.script_time())
+        if not await self._executor.run_at(
+            name, offset, lambda log, own: self._hot.drop(log, own, self._clock.script_time())
         ):
             raise MessageNotFound

@@ -1,4 +1,4 @@
-"""Message moves: drain a dead-letter queue, or redrive dead letters, at a limited rate.
+"""Message moves: drain a queue into another, or redrive dead letters, at a limited rate.
 
 A move reports progress and runs until its source is empty. It is a row in Postgres. The process that starts it does
 the work; a sweep continues those that no process works on any longer. One process at a time works on a move, by an
@@ -27,6 +27,7 @@ from storage.domain.errors import (
 from storage.domain.names import QueueName
 from storage.domain.queues.message import WhichDead
 from storage.domain.queues.moves import QUEUE_NOT_FOUND, Move, MoveState
+from storage.domain.queues.queue import Queue
 from storage.hot_store.queues.transfers import TransferStore
 from storage.log.queue_executor import QueueExecutor
 from storage.postgres.advisory_lock import try_advisory_lock
@@ -65,18 +66,25 @@ class Moves:
             await end(task)
 
     async def start(
-        self, source: QueueName, destination: QueueName | None = None, per_second: int = 0
+        self,
+        source: QueueName,
+        destination: QueueName | None = None,
+        per_second: int = 0,
+        *,
+        is_redrive: bool = False,
     ) -> Move:
-        """Start a move of the ready messages of `source` to `destination`.
+        """Start a move of the ready messages of `source` to `destination`, groups in their order.
 
-        Without a destination, each goes back to the queue it was dead-lettered in. `per_second`: messages at most, 0 for no
-        limit. Raises QueueNotFound; MoveRefused with `reason` 'not_a_dead_letter_queue' or 'already_running'; ValidationFailed.
+        Without a destination, each goes back to the queue it was dead-lettered in; then, and for a redrive, the source must be
+        another queue's dead-letter queue. `per_second`: messages at most, 0 for no limit. Raises QueueNotFound; MoveRefused with
+        `reason` 'not_a_dead_letter_queue' or 'already_running'; ValidationFailed, also for a destination of another type.
         """
         _check_rate(per_second)
-        await self._catalog.queue(source)
+        queue = await self._catalog.queue(source)
         if destination is not None:
-            await self._catalog.queue(destination)
-        if not await self._catalog.dead_letter_sources(source, limit=1):
+            _check_destination(queue, await self._catalog.queue(destination))
+        is_redrive = is_redrive or destination is None
+        if is_redrive and not await self._catalog.dead_letter_sources(source, limit=1):
             raise MoveRefused(
                 "The source must be another queue's dead-letter queue.",
                 reason="not_a_dead_letter_queue",
@@ -198,12 +206,7 @@ class Moves:
         departed = 0
         try:
             if move.state is MoveState.RUNNING:
-                departed = await self._executor.run(
-                    move.source,
-                    lambda queue: self._hot.depart(
-                        queue, batch, move_id, self._clock.script_time()
-                    ),
-                )
+                departed = await self._depart(move, batch)
             carried = await self._transfer.complete(move.source)
         except QueueNotFound:
             await self._rows.end(move_id, MoveState.FAILED, QUEUE_NOT_FOUND)
@@ -220,6 +223,24 @@ class Moves:
                 await asyncio.sleep(batch / move.per_second)
             return True
         return False
+
+    async def _depart(self, move: Move, messages_max: int) -> int:
+        """Start the transfer of ready messages, from one partition after the other."""
+        departed = 0
+        for log in (await self._executor.resolve(move.source)).logs:
+            left = messages_max - departed
+            if left:
+                departed += await self._executor.run(
+                    move.source,
+                    lambda log: self._hot.depart(
+                        log,
+                        left,  # noqa: B023 - called before the next round
+                        move.move_id,
+                        self._clock.script_time(),
+                    ),
+                    log,
+                )
+        return departed
 
     async def _redrive_some(self, move: Move, which: WhichDead) -> bool:
         """Redrive some messages at the move's rate; return whether there are more."""
@@ -241,6 +262,14 @@ class Moves:
         if move.per_second:
             await asyncio.sleep(redriven / move.per_second)
         return True
+
+
+def _check_destination(source: Queue, destination: Queue) -> None:
+    if destination.name == source.name:
+        raise ValidationFailed.at("/destination", "must be another queue", "same_queue")
+    if destination.spec.type is not source.spec.type:
+        detail = f"The destination must have the same type as this queue, '{source.spec.type}'"
+        raise ValidationFailed.at("/destination", detail, "type_mismatch")
 
 
 def _check_rate(per_second: int) -> None:

@@ -4,8 +4,9 @@
 age up to which a list of moving messages is acted on.
 """
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
+from typing import NamedTuple, TypeVar
 
 import msgspec
 
@@ -29,12 +30,15 @@ from storage.domain.queues.moves import (
     QUEUE_READ_ONLY,
     Move,
 )
+from storage.domain.queues.partitions import home_of
 from storage.domain.queues.queue import Queue, QueueType
 from storage.hot_store.queues.transfers import Arriving, Moving, TransferStore
 from storage.log.outbox import PendingEntries, transfer
 from storage.log.provisioner import LogProvisioner
 from storage.log.queue_executor import QueueExecutor, address_of
 from storage.postgres.repositories.moves import MoveRows
+
+T = TypeVar("T")
 
 
 class TransferResult(msgspec.Struct):
@@ -58,22 +62,23 @@ class MessageTransfer(NamedTuple):
 
     async def complete(self, source: QueueName) -> TransferResult:
         """Transfer all `moving` messages of `source` to their target."""
-        outbox = _QueueOutbox(source, self)
-        await transfer(outbox)
-        return outbox.result
+        result = TransferResult()
+        queue = await self.executor.resolve(source)
+        for log in queue.logs:
+            await transfer(_QueueOutbox(log, self, result))
+        return result
 
 
 class _QueueOutbox:
-    """The moving messages of one queue, and the result of their transfer."""
+    """The moving messages of a queue's log, and the result of their transfer."""
 
-    def __init__(self, name: QueueName, stores: MessageTransfer) -> None:
-        self._name = name
+    def __init__(self, log: Queue, stores: MessageTransfer, result: TransferResult) -> None:
+        self._source = log
         self._stores = stores
-        self._source: Queue | None = None
-        self.result = TransferResult()
+        self.result = result
 
     async def pending(self) -> PendingEntries[Moving, QueueName]:
-        source, moving = await self._stores.executor.run(self._name, self._moving)
+        source, moving = await self._on_source(self._moving)
         self._source = source
         moves: dict[str, Move | None] = {}
         grouped: dict[QueueName | None, list[Moving]] = {}
@@ -84,26 +89,17 @@ class _QueueOutbox:
             grouped.setdefault(target, []).append(message)
         return PendingEntries(grouped, len(moving) < limits.MOVE_BATCH_MESSAGES)
 
+    async def _on_source(self, verb: Callable[[Queue], Awaitable[T]]) -> T:
+        return await self._stores.executor.run(self._source.name, verb, self._source)
+
     async def _moving(self, source: Queue) -> tuple[Queue, list[Moving]]:
         return source, await self._stores.hot.moving(source, limits.MOVE_BATCH_MESSAGES)
 
     async def deliver(self, target: QueueName, entries: Sequence[Moving]) -> bool:
-        source = self._source
-        assert source is not None
-
-        async def accept(queue: Queue) -> None:
-            now_ms = self._stores.clock.now_ms()
-            arriving = [_arriving(source, queue, message, now_ms) for message in entries]
-            following, left = await self._stores.hot.accept(
-                queue,
-                arriving,
-                self._stores.provisioner.store_epoch,
-                self._stores.clock.script_time(),
-            )
-            self._stores.provisioner.reserve_ahead(address_of(queue), following, left)
-
         try:
-            await self._stores.executor.run(target, accept)
+            queue = await self._stores.executor.resolve(target)
+            for log, own in self._by_log(queue, entries):
+                await self._stores.executor.run(target, partial(self._accept, own), log)
         except QueueNotFound:
             return False
         except FenceMismatch:
@@ -113,15 +109,34 @@ class _QueueOutbox:
             return False
         return True
 
+    def _by_log(
+        self, queue: Queue, entries: Sequence[Moving]
+    ) -> list[tuple[Queue, Sequence[Moving]]]:
+        """Return the entries of each log of the target, which a repeat finds there too."""
+        if not queue.partitions:
+            return [(queue, entries)]
+        shares: dict[int, list[Moving]] = {}
+        for message in entries:
+            key = message.group or _source_of(self._source, message)
+            shares.setdefault(home_of(queue, key).partition, []).append(message)
+        return [(queue.partitions[number], share) for number, share in shares.items()]
+
+    async def _accept(self, entries: Sequence[Moving], log: Queue) -> None:
+        now_ms = self._stores.clock.now_ms()
+        arriving = [_arriving(self._source, log, message, now_ms) for message in entries]
+        following, left = await self._stores.hot.accept(
+            log, arriving, self._stores.provisioner.store_epoch, self._stores.clock.script_time()
+        )
+        self._stores.provisioner.reserve_ahead(address_of(log), following, left)
+
     async def clear(
         self, target: QueueName | None, entries: Sequence[Moving], *, delivered: bool
     ) -> None:
         offsets = [message.offset for message in entries]
-        cleared = await self._stores.executor.run(
-            self._name,
-            lambda queue: self._stores.hot.clear(
-                queue, offsets, self._stores.clock.script_time(), put_back=not delivered
-            ),
+        cleared = await self._on_source(
+            lambda log: self._stores.hot.clear(
+                log, offsets, self._stores.clock.script_time(), put_back=not delivered
+            )
         )
         if delivered:
             self.result.moved += cleared
@@ -150,6 +165,10 @@ def _target_of(source: Queue, moving: Moving, move: Move | None) -> QueueName | 
     return None
 
 
+def _source_of(source: Queue, moving: Moving) -> str:
+    return f"{source.log_id} {moving.offset}"
+
+
 def _arriving(source: Queue, target: Queue, moving: Moving, now_ms: int) -> Arriving:
     """Return a message as it arrives in its target queue.
 
@@ -158,7 +177,7 @@ def _arriving(source: Queue, target: Queue, moving: Moving, now_ms: int) -> Arri
     dead = not moving.move_id
     fifo = target.spec.type is QueueType.FIFO
     return Arriving(
-        source=f"{source.log_id} {moving.offset}",
+        source=_source_of(source, moving),
         record=_with_origin_headers(source, moving, now_ms if dead else None, fifo=fifo),
         arrival_ms=moving.arrival_ms,
         renewed=not dead or fifo,

@@ -74,9 +74,10 @@ class StorageUsage:
 
 
 def _logs_of_queue(queue: Queue) -> Iterator[LogAddress]:
-    yield LogAddress(queue.name.namespace, queue.log_id)
-    if queue.spec.stream_view:
-        yield LogAddress(queue.name.namespace, queue.log_id, is_view=True)
+    for log in queue.logs:
+        yield LogAddress(queue.name.namespace, log.log_id)
+        if queue.spec.stream_view:
+            yield LogAddress(queue.name.namespace, log.log_id, is_view=True)
 
 
 def _logs_of_stream(stream: Stream) -> Iterator[LogAddress]:

@@ -1,6 +1,7 @@
 """Collector of samples of queues, streams and groups, before they are compared."""
 
 import asyncio
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import NamedTuple, TypeVar
@@ -95,11 +96,17 @@ class ResourceCollector:
 
     async def _queue(self, queue: MeasuredQueue) -> Observation | None:
         now = self._clock.script_time()
-        counts = await self._hot.sample_queue(queue.namespace, queue.log_id, now)
-        if counts is None:
+        logs = (queue.log_id, *queue.others)
+        samples = [await self._hot.sample_queue(queue.namespace, log_id, now) for log_id in logs]
+        first = samples[0]
+        if first is None:
             return None
-        values = _queue_values(counts.counts) if counts.counts else _NO_MESSAGES
-        times = tuple(sorted(counts.acknowledge_times.items()))
+        counts = _total([sample.counts for sample in samples if sample and sample.counts])
+        values = _queue_values(counts) if counts else _NO_MESSAGES
+        buckets = Counter[int]()
+        for sample in samples:
+            buckets.update(sample.acknowledge_times if sample else {})
+        times = tuple(sorted(buckets.items()))
         return Observation(queue.namespace, queue.name, queue.log_id, values, times)
 
     async def streams(self, streams: Sequence[MeasuredStream]) -> list[StreamObservation]:
@@ -244,6 +251,20 @@ _PERCENTILES = {"acknowledge_p50_ms": 50, "acknowledge_p95_ms": 95, "acknowledge
 
 _QUEUE_INDEXES = tuple(_COUNTED.index(name) for name in QUEUE.names if name not in _PERCENTILES)
 _OLDEST = QUEUE.names.index("oldest_ready_at_ms")
+
+
+_OLDEST_READY = _COUNTED.index("oldest_ready_at_ms")
+
+
+def _total(counts: Sequence[Sequence[int]]) -> Sequence[int]:
+    """Return the counts of a queue from those of its partitions; empty if none has any."""
+    if len(counts) == 1:
+        return counts[0]
+    totals = [sum(column) for column in zip(*counts, strict=True)]
+    if totals:
+        oldest = [own[_OLDEST_READY] for own in counts if own[_OLDEST_READY] >= 0]
+        totals[_OLDEST_READY] = min(oldest, default=-1)
+    return totals
 
 
 def _queue_values(counts: Sequence[int]) -> Values:

@@ -6,11 +6,13 @@ from functools import partial, wraps
 from random import Random
 from typing import Any
 
+from msgspec.structs import replace
+
 from storage.bootstrap import Storage
 from storage.domain.names import QueueName
 from storage.domain.queues.consumer import ConsumerProtocol, queue_consumer
 from storage.domain.queues.message import NewMessage, ReceivedMessage, SettleAction, Settlement
-from storage.domain.queues.queue import DeadLetterTarget, QueueSpec, QueueType
+from storage.domain.queues.queue import DeadLetterTarget, DedupScope, QueueSpec, QueueType
 from storage.sources.events import EVENT_ID_HEADER
 from tests.chaos import queue_clients
 from tests.chaos.checking.queues import STAYING
@@ -29,6 +31,7 @@ from tests.chaos.stage import (
 from tests.simulator.world import Client, SimulatedCaller, World
 
 CONSUMER = queue_consumer("simulated", ConsumerProtocol.REST, "192.0.2.7", b"")
+PARTITIONS = 3
 VISIBILITY_MS = int(VISIBILITY_S * 1000)
 _FAILING = (FRAGILE, DOOMED)
 _SPECS = {
@@ -115,6 +118,16 @@ async def create_queues(storage: Storage) -> None:
     """Create the queues; one that is a target comes first."""
     for name, spec in _SPECS.items():
         await storage.catalog.put_queue(QueueName(name), spec)
+
+
+async def create_partitioned_queues(storage: Storage) -> None:
+    """Create the same queues with partitions."""
+    for name, spec in _SPECS.items():
+        is_fifo = spec.type is QueueType.FIFO
+        scope = DedupScope.GROUP if is_fifo else DedupScope.QUEUE
+        await storage.catalog.put_queue(
+            QueueName(name), replace(spec, partitions=PARTITIONS, dedup_scope=scope)
+        )
 
 
 async def sweep(world: World, name: str) -> None:

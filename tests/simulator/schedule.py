@@ -173,6 +173,7 @@ QUEUES = Profile(
         queues.counts_are_consistent,
     ),
 )
+PARTITIONS = QUEUES._replace(name="partitions", create=queue_clients.create_partitioned_queues)
 _AFTER_LOSSES: tuple[Invariant, ...] = (
     streams.offset_has_one_value,
     streams.offsets_increase,
@@ -214,7 +215,7 @@ SOURCES = Profile(
     _FAULTS,
     (sources.event_is_in_its_target_once,),
 )
-PROFILES = {profile.name: profile for profile in (QUEUES, STREAMS, LOSSES, SOURCES)}
+PROFILES = {profile.name: profile for profile in (QUEUES, PARTITIONS, STREAMS, LOSSES, SOURCES)}
 
 
 @contextmanager

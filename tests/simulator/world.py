@@ -31,7 +31,17 @@ _SETTINGS = StorageSettings(
     database_url="postgresql://simulated/simulated",
     secret_keys=(new_key(),),
 )
-_TABLES = ("sources", "moves", "groups", "log_holes", "shards", "streams", "queues", "logs")
+_TABLES = (
+    "sources",
+    "moves",
+    "groups",
+    "log_holes",
+    "shards",
+    "streams",
+    "queue_partitions",
+    "queues",
+    "logs",
+)
 _EMPTY = "; ".join(
     (
         *(f"DELETE FROM {table}" for table in _TABLES),

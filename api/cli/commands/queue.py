@@ -91,6 +91,10 @@ Attempts = Annotated[
     int | None, option("--attempts", "Failed attempts before a message is dead-lettered.")
 ]
 
+Partitions = Annotated[
+    int | None, option("--partitions", "Number of logs that share the queue's messages.")
+]
+
 
 def _configuration(
     fifo: Annotated[
@@ -100,6 +104,7 @@ def _configuration(
     delay: Delay = None,
     ttl: Ttl = None,
     attempts: Attempts = None,
+    partitions: Partitions = None,
     set_: Settings = None,
 ) -> dict[str, Any]:
     return fields(
@@ -109,6 +114,7 @@ def _configuration(
         delay_seconds=delay,
         ttl_seconds=ttl,
         attempts_max=attempts,
+        partitions=partitions,
     )
 
 

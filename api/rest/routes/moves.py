@@ -1,4 +1,4 @@
-"""Moves of messages from a dead-letter queue to other queues."""
+"""Moves of messages from a queue to others."""
 
 from typing import Annotated
 
@@ -29,7 +29,11 @@ async def start_move(
     response: Response,
     config: Annotated[MoveConfig, Body(default_factory=MoveConfig)],
 ) -> MoveOut:
-    """Start moving the ready messages of a dead-letter queue."""
+    """Start moving the ready messages to `destination`, or dead letters back to their sources.
+
+    Without a destination the queue must be a dead-letter queue. Message groups keep their order. Messages that are delayed
+    or in flight are moved when they are ready: stop senders and consumers first, and start the move again until it finds none.
+    """
     destination = config.destination
     if destination is not None:
         where = f"{queue.namespace}/{destination}"

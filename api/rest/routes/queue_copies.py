@@ -21,6 +21,7 @@ router = APIRouter(prefix="/v1/queues", tags=["queues"], route_class=AuditedRout
 fast_routes = FastRouter()
 
 Offset = Annotated[int, Meta(ge=-1)]
+Partition = Annotated[int, Meta(ge=0, description="Number of the queue's partition.")]
 
 
 class ChangesQuery(msgspec.Struct, forbid_unknown_fields=True):
@@ -30,6 +31,7 @@ class ChangesQuery(msgspec.Struct, forbid_unknown_fields=True):
         str, Meta(max_length=40, description="Position of the last response; empty for none.")
     ] = ""
     next_offset: Annotated[Offset, Meta(description="`next_offset` of the last response.")] = 0
+    partition: Partition = 0
     wait_seconds: WaitSeconds = 0
 
 
@@ -38,19 +40,21 @@ class ContentsQuery(msgspec.Struct, forbid_unknown_fields=True):
 
     after: Annotated[Offset, Meta(description="Offset behind which to begin.")] = -1
     dead_letters: bool = False
+    partition: Partition = 0
 
 
 @fast_routes.get("/v1/queues/{queue}/changes", action=Action.QUEUE_PEEK)
 async def read_queue_changes(call: Call[ChangesQuery]) -> QueueChanges:
     """Read the changes of a queue's messages, to keep a copy of it in another deployment.
 
-    Mirrors copy queues with this. Times are milliseconds since 1970. With `wait_seconds`, the call waits for a change, or a message
+    Mirrors copy queues with this, partition by partition. Times are milliseconds since 1970. With `wait_seconds`, the call waits for a change, or a message
     from `next_offset` on. Changes are recorded for a day after the last call.
     """
     query = call.query
     return await call.storage.queue_copies.changes(
         call.queue,
         query.position,
+        partition=query.partition,
         next_offset=query.next_offset,
         wait_ms=to_ms(query.wait_seconds),
     )
@@ -60,10 +64,11 @@ async def read_queue_changes(call: Call[ChangesQuery]) -> QueueChanges:
 async def read_queue_contents(call: Call[ContentsQuery]) -> QueueContentsPage:
     """Read the messages or dead letters of a queue by offset, with all that a copy needs.
 
-    Mirrors copy queues with this. Nothing is received.
+    Mirrors copy queues with this, partition by partition. Nothing is received.
     """
+    query = call.query
     return await call.storage.queue_copies.contents(
-        call.queue, after=call.query.after, dead=call.query.dead_letters
+        call.queue, after=query.after, dead=query.dead_letters, partition=query.partition
     )
 
 
@@ -109,6 +114,7 @@ EXAMPLES = {
             "fenced": False,
             "copy_of": None,
             "copied_to": 0,
+            "partitions": 1,
         },
     ),
     "read_queue_contents": Example(

@@ -98,6 +98,7 @@ async def purge_queue(queue: QueuePath, storage: StorageDep) -> Purged:
 _QUEUE = {
     "name": "orders",
     "type": "standard",
+    "partitions": 1,
     "visibility_timeout_seconds": 60,
     "delay_seconds": 0,
     "retention_seconds": 345600,

@@ -48,6 +48,15 @@ class QueueConfig(MappedDefinitionConfig):
     """The complete configuration of a queue; omitted fields take their default."""
 
     type: Annotated[QueueType, Field(strict=False, description="Immutable.")] = QueueType.STANDARD
+    partitions: Annotated[
+        int | None,
+        Field(
+            ge=1,
+            le=limits.QUEUE_PARTITIONS_MAX,
+            description="Number of logs that share the queue's messages; more than one uses several cores or stores. null: as many as "
+            "it has, 1 for a new queue. Immutable for a FIFO queue.",
+        ),
+    ] = None
     visibility_timeout_seconds: Seconds = in_seconds(limits.VISIBILITY_TIMEOUT_MS_DEFAULT)
     delay_seconds: Seconds = 0
     ttl_seconds: Annotated[
@@ -105,7 +114,11 @@ class QueueConfig(MappedDefinitionConfig):
     def to_domain(self) -> QueueSpec:
         """Return the specification, which the catalog validates."""
         return domain_value(
-            QueueSpec, self, ttl_ms=to_ms(self.ttl_seconds or 0), paused=bool(self.paused)
+            QueueSpec,
+            self,
+            partitions=self.partitions or 0,
+            ttl_ms=to_ms(self.ttl_seconds or 0),
+            paused=bool(self.paused),
         )
 
     @classmethod
@@ -124,9 +137,10 @@ def _ttl_seconds(spec: QueueSpec) -> float | None:
 class QueuePatch(Config):
     """Changes to a queue (a JSON Merge Patch); null resets a field to its default.
 
-    Only `attempts_max: null` means no limit, as it does elsewhere.
+    Only `attempts_max: null` means no limit, as it does elsewhere, and `partitions: null` as many as the queue has.
     """
 
+    partitions: Annotated[int | None, Field(ge=1, le=limits.QUEUE_PARTITIONS_MAX)] = None
     visibility_timeout_seconds: Seconds | None = None
     delay_seconds: Seconds | None = None
     ttl_seconds: Seconds | None = None
@@ -159,7 +173,8 @@ class QueuePatch(Config):
         if "attempts_max" in self.model_fields_set:
             after["attempts_max"] = self.attempts_max
         changed = valid(QueueConfig, after).to_domain()
-        return msgspec.structs.replace(changed, annotations=spec.annotations)
+        partitions = changed.partitions or spec.partitions
+        return msgspec.structs.replace(changed, partitions=partitions, annotations=spec.annotations)
 
 
 class QueueOut(MappedDefinition):
@@ -167,6 +182,7 @@ class QueueOut(MappedDefinition):
 
     name: str
     type: QueueType
+    partitions: int
     visibility_timeout_seconds: Seconds
     delay_seconds: Seconds
     ttl_seconds: Seconds | None

@@ -6,7 +6,9 @@ from storage.domain.limits._shared import MIB, SECOND_MS
 MIRROR_PATTERNS_MAX = 100
 MIRROR_KEY_CHARACTERS_MAX = 4_096  # an API key, or a token of an identity provider
 MIRROR_SHARDS_MAX = 512  # read at once by one mirror, each with a connection that waits
-MIRROR_QUEUES_MAX = 512  # copied at once by one mirror, each with a connection that waits
+MIRROR_QUEUES_MAX = (
+    512  # and partitions of queues, copied at once by one mirror, each with a connection that waits
+)
 MIRROR_RELOAD_MS = 2 * SECOND_MS  # until a changed, paused or deleted mirror is noticed
 MIRROR_DISCOVERY_MS = 5 * SECOND_MS  # until a new stream or a reshard of the origin is noticed
 MIRROR_WAIT_MS = 5 * SECOND_MS  # of a read at the end of a shard, for the next record

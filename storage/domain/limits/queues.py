@@ -24,6 +24,15 @@ IN_FLIGHT_MAX_MAX = 10_000_000
 IN_FLIGHT_MAX_DEFAULT = IN_FLIGHT_MAX_MAX
 REDRIVE_SOURCES_MAX = 10  # as SQS byQueue
 PRIORITY_MAX = 9
+QUEUE_PARTITIONS_MAX = 64
+PARTITION_TURNS_CACHED_MAX = 10_000  # queues with partitions, per process
+PARTITIONS_TRIED_MAX = 2  # others that a send tries while the store of its partition is away
+PARTITION_OFFSETS = (
+    2**46
+)  # of each partition in the offsets of its queue, which stay below OFFSET_MAX
+PARTITION_MEMORY_MS = (
+    20 * MINUTE_MS
+)  # after a change, former partitions are asked for idempotency keys: twice their window
 QUEUE_MESSAGES_MAX = 10**12  # a higher cap could never be reached
 QUEUE_BYTES_MAX = 2**50
 GROUP_WEIGHTS_MAX = 100  # each is compared with the group whose turn it is

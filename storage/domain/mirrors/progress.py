@@ -69,7 +69,7 @@ def _lag_ms(progress: "ShardProgress | QueueProgress", now_ms: int) -> int:
 class QueueProgress(msgspec.Struct, frozen=True, kw_only=True):
     """Progress on a queue of the origin, which has the same name here.
 
-    `next_offset`: of the next message to copy; `tip`: of the next one to be sent there; `behind_ms`: the age of the oldest message that
+    `next_offset`: of the next message to copy; `tip`: of the next one to be sent there, each the sum of the queue's partitions; `behind_ms`: the age of the oldest message that
     is not here, all as of `checked_at_ms`. `copied`: messages that were added here. `paused`: its owner has paused it there.
     `failure`: why the last attempt failed.
     """

@@ -61,15 +61,17 @@ def copied_headers(headers: Headers) -> tuple[CopiedHeader, ...]:
 
 
 class QueueChanges(msgspec.Struct, frozen=True, kw_only=True):
-    """Changes of a queue's messages since a position.
+    """Changes of the messages of a queue, or of one of its partitions, since a position.
 
+    `queue_id` and `copy_of` are ids of logs, and offsets those of the log. `partitions`: how many the queue has, also those that
+    are closed and may have messages.
     `complete` is False if changes since that position are not recorded any more: then all messages have to be copied again, and
     changes from `position` on apply to that. `changed` are messages that failed, died, were redriven or edited, as they are now.
     `removed` were acknowledged, expired, moved or deleted; so was everything before `purged_before`, except for dead letters and
     `changed`.
 
     Messages from `next_offset` on do not exist yet. `truncated`: further changes follow at once. `fenced`: the queue accepts no
-    messages, and delivers none. `copy_of`: the queue that it is a copy of itself, up to `copied_to`; None if there is none.
+    messages, and delivers none. `copy_of`: what it is a copy of itself, up to `copied_to`; None if there is none.
     """
 
     queue_id: LogId
@@ -84,10 +86,14 @@ class QueueChanges(msgspec.Struct, frozen=True, kw_only=True):
     fenced: bool
     copy_of: LogId | None = None
     copied_to: int = 0
+    partitions: int = 1
 
 
 class QueueContentsPage(msgspec.Struct, frozen=True, kw_only=True):
-    """Messages of a queue by offset; `after`: the offset to continue after, None at the end."""
+    """Messages of a queue, or of one of its partitions, by offset.
+
+    `after`: the offset to continue after, None at the end.
+    """
 
     queue_id: LogId
     messages: tuple[CopiedMessage, ...]

@@ -94,14 +94,19 @@ class ReceiptHandle(msgspec.Struct, frozen=True, array_like=True, gc=False):
     @classmethod
     def decode(cls, handle: str, log_id: LogId) -> "ReceiptHandle":
         """Decode a handle. Raises ReceiptHandleInvalid unless it was issued by the log `log_id`."""
-        try:
-            encoded = handle.encode("ascii").translate(_FROM_URL_SAFE)
-            decoded = _handle_decoder.decode(a2b_base64(encoded + _PADDING[len(encoded) % 4]))
-        except (binascii.Error, ValueError, msgspec.DecodeError):
-            raise ReceiptHandleInvalid from None
+        decoded = cls.decode_any(handle)
         if decoded.log_id != log_id:
             raise ReceiptHandleInvalid
         return decoded
+
+    @classmethod
+    def decode_any(cls, handle: str) -> "ReceiptHandle":
+        """Decode a handle of any log. Raises ReceiptHandleInvalid."""
+        try:
+            encoded = handle.encode("ascii").translate(_FROM_URL_SAFE)
+            return _handle_decoder.decode(a2b_base64(encoded + _PADDING[len(encoded) % 4]))
+        except (binascii.Error, ValueError, msgspec.DecodeError):
+            raise ReceiptHandleInvalid from None
 
 
 _URL_SAFE = bytes.maketrans(b"+/", b"-_")
@@ -273,21 +278,6 @@ def offset_of(log_id: LogId, id_text: str) -> int | None:
         return None
     offset = ((bits >> _LOW_BITS) & 0x1F) << _LOW_BITS | bits & _LOW_MASK
     return offset if id_text == message_id(log_id, offset) else None
-
-
-def offset_in(log_id: LogId, reference: str) -> int | None:
-    """Resolve a reference to an offset.
-
-    `reference` is an offset, or the id of a message first accepted by this log; anything else resolves to
-    None. A message that came from another queue keeps its id, and is found by its offset only.
-    """
-    if (
-        reference.isascii()
-        and reference.isdigit()
-        and len(reference) <= len(str(limits.OFFSET_MAX))
-    ):
-        return int(reference)
-    return offset_of(log_id, reference)
 
 
 @lru_cache(4096)

@@ -1,15 +1,16 @@
 """Queue: its specification, stored definition and counts."""
 
+from collections.abc import Sequence
 from enum import StrEnum
 
 import msgspec
 
 from storage.domain import limits
-from storage.domain.definitions import check_range, check_seconds
+from storage.domain.definitions import check_range, check_seconds, tag_faults
 from storage.domain.errors import FieldFault, MessageTooLarge, ValidationFailed
 from storage.domain.names import LogId, QueueName, check_name
 from storage.domain.queues.backoff import Backoff
-from storage.domain.queues.message import NewMessage, check_header_names
+from storage.domain.queues.message import NewMessage, check_header_names, offset_of
 from storage.domain.queues.policies import (
     GroupWeight,
     Overflow,
@@ -76,7 +77,8 @@ class QueueSpec(msgspec.Struct, frozen=True, kw_only=True):
 
     `receive_wait_ms` is the wait of a receive that does not specify one. `attempts_max` counts failures
     and expired leases, and moves the message to the queue's own dead letters; `dead_letters` counts
-    receives. Without a `backoff` a failed message is ready immediately. A `paused` queue accepts messages
+    receives. `partitions`: logs that share the queue's messages (`storage.domain.queues.partitions`); 0 in a request: as many as it
+    has, 1 for a new queue. Without a `backoff` a failed message is ready immediately. A `paused` queue accepts messages
     and delivers none. `messages_max` and `bytes_max` cap the messages that are ready, delayed, in flight
     or parked; messages that come from another queue are accepted regardless. With a `stream_view`
     messages sent from then on can be read as a stream of the queue's name for the duration of its
@@ -86,6 +88,7 @@ class QueueSpec(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     type: QueueType = QueueType.STANDARD
+    partitions: int = 1
     visibility_timeout_ms: int = limits.VISIBILITY_TIMEOUT_MS_DEFAULT
     delay_ms: int = 0
     ttl_ms: int = 0
@@ -138,6 +141,7 @@ class QueueSpec(msgspec.Struct, frozen=True, kw_only=True):
             *check_range("/message_bytes_max", self.message_bytes_max, 1, limits.MESSAGE_BYTES_MAX),
             *check_range("/attempts_max", self.attempts_max or 1, 1, limits.ATTEMPTS_MAX_MAX),
             *check_seconds("/receive_wait_seconds", self.receive_wait_ms, 0, limits.WAIT_MS_MAX),
+            *check_range("/partitions", self.partitions or 1, 1, limits.QUEUE_PARTITIONS_MAX),
             *check_range("/in_flight_max", self.in_flight_max, 1, limits.IN_FLIGHT_MAX_MAX),
             *_target_faults(self.dead_letters),
             *(self.backoff.faults() if self.backoff else ()),
@@ -155,6 +159,13 @@ class QueueSpec(msgspec.Struct, frozen=True, kw_only=True):
             faults.append(
                 FieldFault("/archive", "Archiving requires a stream view", "not_supported")
             )
+        if (
+            self.partitions > 1
+            and self.type is QueueType.FIFO
+            and self.dedup_scope is not DedupScope.GROUP
+        ):
+            detail = "A FIFO queue with partitions requires the deduplication scope 'group'"
+            faults.append(FieldFault("/dedup_scope", detail, "required"))
         if self.type is QueueType.STANDARD and (
             self.deduplicate_by_content or self.dedup_scope is not DedupScope.QUEUE
         ):
@@ -165,8 +176,22 @@ class QueueSpec(msgspec.Struct, frozen=True, kw_only=True):
             raise ValidationFailed("The queue's configuration is invalid.", *faults)
 
 
+class PartitionSet(msgspec.Struct, frozen=True, array_like=True):
+    """Number of partitions that take messages since a time; each change makes a generation."""
+
+    generation: int
+    count: int
+    since_ms: int
+
+
 class Queue(msgspec.Struct, frozen=True, kw_only=True):
-    """A queue's stored definition; `version` counts its configurations and makes its ETag."""
+    """A queue's stored definition; `version` counts its configurations and makes its ETag.
+
+    `partitions`: those of a queue that has or had several, each as a queue of its own with its share of the caps; none for a
+    queue that is one log. The first `spec.partitions` take messages, the others are closed: they keep what they have. `log_id`
+    is the log of partition 0, and `partition` the number of one that is a partition. `partition_sets`: the present number and
+    former ones, none if it was never changed.
+    """
 
     name: QueueName
     log_id: LogId
@@ -174,6 +199,55 @@ class Queue(msgspec.Struct, frozen=True, kw_only=True):
     version: int
     created_at_ms: int
     changed_at_ms: int
+    partitions: tuple["Queue", ...] = ()
+    partition: int = 0
+    partition_sets: tuple[PartitionSet, ...] = ()
+
+    @property
+    def logs(self) -> tuple["Queue", ...]:
+        """The queue's partitions, or the queue itself if it is one log."""
+        return self.partitions or (self,)
+
+    @property
+    def open_partitions(self) -> tuple["Queue", ...]:
+        """The partitions that take messages."""
+        return self.partitions[: self.spec.partitions]
+
+    @property
+    def generation(self) -> int:
+        """Number of changes of the number of partitions."""
+        return self.partition_sets[-1].generation if self.partition_sets else 0
+
+    @property
+    def first_offset(self) -> int:
+        """The queue's offset of the first offset of this partition's log."""
+        return self.partition * limits.PARTITION_OFFSETS
+
+    def locate(self, offset: int) -> tuple["Queue", int] | None:
+        """Return the partition that has an offset of the queue, and the offset in its log."""
+        if not self.partitions:
+            return self, offset
+        number, own = divmod(offset, limits.PARTITION_OFFSETS)
+        return (self.partitions[number], own) if number < len(self.partitions) else None
+
+    def own_offset(self, offset: int | None) -> int | None:
+        """Return the offset in this log of an offset of the queue, None if it is in another one."""
+        own = -1 if offset is None else offset - self.first_offset
+        return own if 0 <= own < limits.PARTITION_OFFSETS else None
+
+    def offset_in(self, reference: str) -> int | None:
+        """Resolve a reference to an offset of the queue: an offset, or the id of a message.
+
+        A message that came from another queue keeps its id, and is found by its offset only. Anything else resolves to None.
+        """
+        if _is_offset(reference):
+            offset = int(reference)
+            return None if self.locate(offset) is None else offset
+        for log in self.logs:
+            own = offset_of(log.log_id, reference)
+            if own is not None:
+                return log.first_offset + own
+        return None
 
     def check_size(self, size_bytes: int) -> None:
         """Raise ValidationFailed or MessageTooLarge unless the queue accepts that size.
@@ -217,6 +291,11 @@ class Queue(msgspec.Struct, frozen=True, kw_only=True):
                 raise ValidationFailed.at(
                     pointer, f"At most {limits.GROUP_CHARACTERS_MAX} characters", "too_long"
                 )
+
+
+def _is_offset(reference: str) -> bool:
+    is_number = reference.isascii() and reference.isdigit()
+    return is_number and len(reference) <= len(str(limits.OFFSET_MAX))
 
 
 def _check_priority(message: NewMessage) -> None:
@@ -272,6 +351,20 @@ class QueueStats(msgspec.Struct, frozen=True, kw_only=True):
     fenced: bool = False
 
 
+def total(partitions: Sequence[QueueStats]) -> QueueStats:
+    """Return the counts of a queue from those of its partitions."""
+    if len(partitions) == 1:
+        return partitions[0]
+    columns = {
+        field: [getattr(counts, field) for counts in partitions]
+        for field in QueueStats.__struct_fields__
+    }
+    oldest = [ms for ms in columns.pop("oldest_ready_at_ms") if ms is not None]
+    fenced = any(columns.pop("fenced"))
+    sums = {field: sum(counts) for field, counts in columns.items()}
+    return QueueStats(**sums, oldest_ready_at_ms=min(oldest, default=None), fenced=fenced)
+
+
 def _target_faults(target: DeadLetterTarget | None) -> list[FieldFault]:
     if target is None:
         return []
@@ -282,23 +375,3 @@ def _target_faults(target: DeadLetterTarget | None) -> list[FieldFault]:
     return check_range(
         "/dead_letters/receives_max", target.receives_max, 1, limits.RECEIVES_MAX_MAX
     )
-
-
-def tag_faults(tags: dict[str, str]) -> list[FieldFault]:
-    """Return the validation faults of a resource's tags."""
-    faults = []
-    if len(tags) > limits.TAGS_MAX:
-        faults.append(FieldFault("/tags", f"at most {limits.TAGS_MAX} tags", "too_many"))
-    for key, value in tags.items():
-        if (
-            not 0 < len(key) <= limits.TAG_KEY_CHARACTERS_MAX
-            or len(value) > limits.TAG_VALUE_CHARACTERS_MAX
-        ):
-            faults.append(
-                FieldFault(
-                    f"/tags/{key}",
-                    "a key must be 1 to 128 characters, a value at most 256",
-                    "too_long",
-                )
-            )
-    return faults

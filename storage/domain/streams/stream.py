@@ -9,11 +9,10 @@ from functools import cached_property, lru_cache
 import msgspec
 
 from storage.domain import limits
-from storage.domain.definitions import check_range
+from storage.domain.definitions import check_range, tag_faults
 from storage.domain.errors import FieldFault, MillstreamError, ShardNotFound, ValidationFailed
 from storage.domain.log.record_batch import Record
 from storage.domain.names import LogId, StreamName
-from storage.domain.queues.queue import Queue, tag_faults
 
 RING_SIZE = 2**128
 _KEYS_CACHED_MAX = 16_384  # a few megabytes; repeated keys are looked up, not hashed
@@ -250,26 +249,6 @@ class Stream(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         since = {s.index: s for s in self.shards if s.closed_at_ms is None or s.closed_at_ms > ms}
         eldest = (shard for shard in since.values() if since.keys().isdisjoint(shard.parents))
         return tuple(sorted(eldest, key=lambda shard: shard.first_hash_key))
-
-
-def view_of(queue: Queue) -> Stream:
-    """Return a queue as a stream of one shard."""
-    shard = Shard(0, queue.log_id, 0, RING_SIZE - 1, queue.created_at_ms)
-    return Stream(
-        name=StreamName(queue.name.name, queue.name.namespace),
-        stream_id=queue.log_id,
-        spec=StreamSpec(
-            retention_ms=queue.spec.retention_ms,
-            archive=queue.spec.archive,
-            hot_bytes_max=None,
-            tags=queue.spec.tags,
-        ),
-        shards=(shard,),
-        version=queue.version,
-        created_at_ms=queue.created_at_ms,
-        changed_at_ms=queue.changed_at_ms,
-        is_view=True,
-    )
 
 
 def by_shard(shards: Sequence[Shard], hash_keys: Iterable[int]) -> dict[Shard, list[int]]:

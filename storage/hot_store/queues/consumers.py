@@ -1,9 +1,11 @@
 """Verbs of the consumers of queues."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 import msgspec
+from msgspec import structs
 
 from storage.domain.clock import ScriptTime
 from storage.domain.log.address import LogAddress
@@ -21,6 +23,18 @@ class ConsumerSnapshot(msgspec.Struct, frozen=True, kw_only=True):
     in_flight: int
     counted: int
     by_key: Mapping[bytes, int]
+
+    def with_in_flight(self, others: Sequence["ConsumerSnapshot"]) -> "ConsumerSnapshot":
+        """Add the messages in flight of a queue's other partitions; the first one has the reports."""
+        by_key = Counter(self.by_key)
+        for other in others:
+            by_key.update(other.by_key)
+        return structs.replace(
+            self,
+            in_flight=self.in_flight + sum(other.in_flight for other in others),
+            counted=self.counted + sum(other.counted for other in others),
+            by_key=by_key,
+        )
 
     @property
     def is_estimate(self) -> bool:

@@ -20,13 +20,15 @@ from storage.domain.streams.idempotence import SequenceRange
 class SendPart(msgspec.Struct, frozen=True, gc=False):
     """One caller's messages, already encoded: (batch, options) for each.
 
-    `claims` are those of monotonic producers, without a key; then the result may be PartialDuplicate.
+    `claims` are those of monotonic producers, without a key; then the result may be PartialDuplicate. `generation`: of the
+    queue's partitions; a part with a key or claims of an earlier one than the log knows raises PartitionsChanged.
     """
 
     encoded: Sequence[tuple[bytes, bytes]]
     idempotency_key: str = ""
     fingerprint: str = ""
     claims: tuple[SequenceRange, ...] = ()
+    generation: int = 0
 
     @property
     def size_bytes(self) -> int:
@@ -42,6 +44,17 @@ class PartSent(msgspec.Struct, frozen=True, gc=False):
 
     messages: list[SentMessage]
     left: int
+
+
+class SentBefore(msgspec.Struct, frozen=True, gc=False):
+    """Memory of a log of earlier sends.
+
+    `offsets`: those of the messages of an idempotency key, None if it does not know the key. `lasts`: of monotonic producers,
+    in the order they were asked for; NO_WATERMARK or WRITER_RETIRED without one.
+    """
+
+    offsets: Sequence[int] | None
+    lasts: Sequence[int]
 
 
 class HotReceive(msgspec.Struct, frozen=True):
@@ -100,6 +113,21 @@ class QueueStore(Protocol):
         self, queue: Queue, part: SendPart, store_epoch: int, now: ScriptTime
     ) -> Awaitable[PartSent]:
         """Send a part together with others of the same flush."""
+        ...
+
+    async def sent_before(
+        self,
+        log: Queue,
+        generation: int,
+        part: SendPart,
+        producer_ids: Sequence[str],
+        now: ScriptTime,
+    ) -> SentBefore:
+        """Return what a log remembers of a part's key and of producers.
+
+        From then on it refuses parts of earlier generations, so that the answer stays true. Raises PartitionsChanged,
+        IdempotencyKeyReused.
+        """
         ...
 
     async def receive(

@@ -11,15 +11,16 @@ from sqlmodel import col
 
 from storage.domain import limits
 from storage.domain.names import LogId, QueueName, StreamName
+from storage.domain.queues.partitions import PartitionLog, with_partitions
 from storage.domain.queues.policies import Overflow, QueueCaps
-from storage.domain.queues.queue import Queue, QueueSpec
+from storage.domain.queues.queue import PartitionSet, Queue, QueueSpec
 from storage.domain.streams.stream import Shard, Stream, StreamSpec
 from storage.postgres.definition_table import DefinitionTable, LockedDefinition
 from storage.postgres.queries import query
 from storage.postgres.repositories.namespaces import admit
 from storage.postgres.repository import Repository
 from storage.postgres.rows import struct_of
-from storage.postgres.tables import LogRow, QueueRow, ShardRow, StreamRow
+from storage.postgres.tables import LogRow, QueuePartitionRow, QueueRow, ShardRow, StreamRow
 
 N = TypeVar("N", bound=QueueName | StreamName)
 D = TypeVar("D", bound=Queue | Stream)
@@ -54,6 +55,22 @@ class LockedLogs(LockedDefinition[D]):
             await self.session.execute(
                 insert(ShardRow), shard_values(definition, definition.shards)
             )
+        elif definition.partitions:
+            await self.session.execute(
+                insert(QueuePartitionRow), _partition_values(definition, definition.partitions[1:])
+            )
+
+    async def update(self, definition: D) -> None:
+        """Store a later version, and the rows of a queue's new partitions."""
+        if isinstance(definition, Queue) and isinstance(self.definition, Queue):
+            added = definition.partitions[len(self.definition.logs) :]
+            if added:
+                logs = [{"log_id": one.log_id, "namespace": self._namespace} for one in added]
+                await self.session.execute(insert(LogRow), logs)
+                await self.session.execute(
+                    insert(QueuePartitionRow), _partition_values(definition, added)
+                )
+        await super().update(definition)
 
     async def delete(self, definition: D, now_ms: int) -> None:
         """Free the name. The logs cannot be opened any longer; the row stays for the sweeper."""
@@ -76,12 +93,32 @@ class LogDefinitions(DefinitionTable[N, D, LockedLogs[D]], Generic[N, D]):
         return LockedLogs(session, self, name, row)
 
 
+_PARTITIONS = (
+    select(
+        func.jsonb_agg(
+            func.jsonb_build_array(
+                col(QueuePartitionRow.number),
+                col(QueuePartitionRow.log_id),
+                col(QueuePartitionRow.opened_at_ms),
+            )
+        )
+    )
+    .where(col(QueuePartitionRow.queue_id) == col(QueueRow.log_id))
+    .correlate(QueueRow)
+    .scalar_subquery()
+    .label("partitions")
+)
+
+
 class QueueRows(LogDefinitions[QueueName, Queue]):
-    """Queues: each is one row, with a single log."""
+    """Queues: a row, and one for each partition beyond the first."""
 
     kind = "queue"
     table = QueueRow
     id = "log_id"
+
+    def select(self) -> Select[Any]:
+        return super().select().add_columns(_PARTITIONS)
 
     def archived(self) -> AsyncIterator[Queue]:
         """Yield the queues whose stream view is archived; others do not mention it."""
@@ -89,10 +126,18 @@ class QueueRows(LogDefinitions[QueueName, Queue]):
 
     def definition_of(self, row: Row[Any]) -> Queue:
         name, spec = QueueName(row.name, row.namespace), msgspec.convert(row.spec, QueueSpec)
-        return struct_of(Queue, row, name=name, spec=spec)
+        sets = msgspec.convert(row.partition_sets or (), tuple[PartitionSet, ...])
+        queue = struct_of(
+            Queue, row, name=name, spec=spec, partitions=(), partition=0, partition_sets=sets
+        )
+        return with_partitions(queue, [PartitionLog(*one) for one in row.partitions or ()])
+
+    def changes(self, definition: Queue) -> dict[str, Any]:
+        sets = msgspec.to_builtins(definition.partition_sets)
+        return super().changes(definition) | {"partition_sets": sets or None}
 
     def logs(self, definition: Queue) -> list[LogId]:
-        return [definition.log_id]
+        return [log.log_id for log in definition.logs]
 
     async def page_of_dead_letter_sources(
         self, target: QueueName, after: str, limit: int
@@ -174,6 +219,19 @@ class StreamRows(LogDefinitions[StreamName, Stream]):
         return [shard.log_id for shard in (*definition.shards, *definition.opening)]
 
 
+def _partition_values(queue: Queue, partitions: Sequence[Queue]) -> list[dict[str, Any]]:
+    """Return rows of the table `queue_partitions`."""
+    return [
+        {
+            "queue_id": queue.log_id,
+            "number": one.partition,
+            "log_id": one.log_id,
+            "opened_at_ms": one.created_at_ms,
+        }
+        for one in partitions
+    ]
+
+
 def _apart(rows: Sequence[Any]) -> tuple[tuple[Shard, ...], tuple[Shard, ...]]:
     """Return the shards of the stream by index, and those whose parents are being closed."""
     shards = sorted((_shard(*row) for row in rows), key=lambda shard: shard.index)
@@ -233,10 +291,7 @@ class DeletedDefinitions(Repository):
         """Remove the rows of these logs' queues and shards, if deleted, and of streams left empty."""
         parameters = {"log_ids": list(log_ids)}
         async with self._database.writing() as session:
-            await session.execute(
-                delete(QueueRow).where(
-                    col(QueueRow.log_id).in_(log_ids), col(QueueRow.deleted_at_ms).is_not(None)
-                )
-            )
+            await session.execute(query("forget_deleted_partitions"), parameters)
+            await session.execute(query("forget_deleted_queues"), parameters)
             await session.execute(query("forget_deleted_shards"), parameters)
             await session.execute(query("forget_empty_streams"))

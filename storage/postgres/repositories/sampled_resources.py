@@ -15,11 +15,12 @@ from storage.postgres.tables import LogHoleRow, NamespaceRow
 
 
 class MeasuredQueue(NamedTuple):
-    """Name and log of a queue."""
+    """Name and log of a queue; `others`: the logs of its partitions beyond the first."""
 
     namespace: str
     name: str
     log_id: LogId
+    others: Sequence[LogId] = ()
 
 
 class MeasuredShard(msgspec.Struct, frozen=True, array_like=True):

@@ -18,6 +18,7 @@ from storage.domain.names import LogId
 from storage.domain.queues.message import SentMessage, message_id
 from storage.domain.queues.queue import Queue
 from storage.domain.streams.idempotence import PartialDuplicate
+from storage.hot_store.errors import PartitionsChanged
 from storage.hot_store.queues.store import PartSent, SendPart
 from storage.redis.queues.script_args import (
     QueueCoalescingKey,
@@ -58,7 +59,13 @@ class Sends(QueueCoalescingKey):
             count = len(part.encoded)
             if part.idempotency_key or part.claims:
                 claims = _encoder.encode(part.claims) if part.claims else b""
-                arguments += (-count, part.idempotency_key, part.fingerprint, claims)
+                arguments += (
+                    -count,
+                    part.idempotency_key,
+                    part.fingerprint,
+                    claims,
+                    part.generation,
+                )
             else:
                 arguments.append(count)
             for pair in part.encoded:
@@ -114,6 +121,8 @@ class Sends(QueueCoalescingKey):
                 return ProducerFenced("This producer is retired: it has sent all its records.")
             case [7]:
                 return TooManyProducers()
+            case [8]:
+                return PartitionsChanged()
             case _:
                 return QueueFull()
 

@@ -169,6 +169,10 @@ def test_configuration_is_set_by_options_and_by_field(name):
         "--fifo",
         "--visibility",
         "2m",
+        "--partitions",
+        "4",
+        "--set",
+        "dedup_scope=group",
         "--set",
         'tags={"a":"b"}',
         "-o",
@@ -179,6 +183,7 @@ def test_configuration_is_set_by_options_and_by_field(name):
 
     assert (made["type"], made["visibility_timeout_seconds"]) == ("fifo", 120)
     assert made["tags"] == {"a": "b"}
+    assert changed["partitions"] == 4
     assert changed["attempts_max"] == 4
     assert shown["stats"]["ready"] == 0
     assert millstream("queue", "create", name, "--new").code == 1

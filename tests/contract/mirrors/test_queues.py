@@ -66,6 +66,13 @@ async def _numbers(client: httpx.AsyncClient, queue: str) -> list[int]:
         cursor = page["next_cursor"]
 
 
+async def _by_id(client: httpx.AsyncClient, queue: str) -> list[tuple[str, int]]:
+    """Return the id and number of each message in a queue; none while it does not exist."""
+    answer = await client.get(f"/v1/queues/{queue}/messages", params={"limit": 500})
+    items = [] if answer.status_code == 404 else answer.raise_for_status().json()["items"]
+    return sorted((one["id"], int(one["body"])) for one in items)
+
+
 async def _dead_letters(client: httpx.AsyncClient, queue: str) -> list[tuple[str, str, str]]:
     letters = (await client.get(f"/v1/queues/{queue}/dead-letters")).raise_for_status().json()
     return [(one["id"], one["body"], one["reason"]) for one in letters["items"]]
@@ -119,6 +126,96 @@ async def test_copy_follows_its_queue_while_link_and_pullers_fail(
     assert (stats["fenced"], definition["paused"], definition["attempts_max"]) == (True, True, 1)
     assert await _receive(copy, queue, 10) == []
     assert await _error_of_send(copy, queue) == "fence_mismatch"
+
+
+async def test_partitions_are_copied_each_and_promoted_together(
+    origin, copy, pullers, put_queue_mirror, stream_name
+):
+    queue = f"{stream_name}.fifo"
+    config = {"type": "fifo", "partitions": 4, "dedup_scope": "group"}
+    await origin.put(f"/v1/queues/{queue}", json=config)
+    for number in range(24):
+        group = f"g{number % 8}"
+        await _send(origin, queue, range(number, number + 1), group=group, dedup_id=str(number))
+    await _settle(origin, queue, "ack", await _receive(origin, queue, 6))
+    await put_queue_mirror(queue)
+    await eventually(partial(_by_id, copy, queue), await _by_id(origin, queue))
+    definition = (await copy.get(f"/v1/queues/{queue}")).json()
+    await _settle(origin, queue, "ack", await _receive(origin, queue, 4))
+
+    promoted = await _promote(copy, queue)
+    left = await _by_id(origin, queue)
+
+    assert (definition["partitions"], promoted["origin"]) == (4, "fenced")
+    assert await _error_of_send(origin, queue, group="g1", dedup_id="new") == "fence_mismatch"
+    assert await _by_id(copy, queue) == left
+    taken: list[Any] = []
+    while received := await _receive(copy, queue, 100):
+        taken += received
+        await _settle(copy, queue, "ack", received)
+    assert sorted(int(one["body"]) for one in taken) == sorted(number for _, number in left)
+    for group in {one["group"] for one in taken}:
+        numbers = [int(one["body"]) for one in taken if one["group"] == group]
+        assert numbers == sorted(numbers)
+
+
+async def test_copy_follows_changes_of_number_of_partitions(
+    origin, copy, pullers, put_queue_mirror, stream_name
+):
+    queue = stream_name
+    await origin.put(f"/v1/queues/{queue}", json={"partitions": 4})
+    for number in range(8):
+        await _send(origin, queue, range(number, number + 1))
+    await origin.patch(f"/v1/queues/{queue}", json={"partitions": 2})
+    await put_queue_mirror(queue)
+    await eventually(partial(_by_id, copy, queue), await _by_id(origin, queue))
+
+    await origin.patch(f"/v1/queues/{queue}", json={"partitions": 6})
+    for number in range(8, 20):
+        await _send(origin, queue, range(number, number + 1))
+    left = await _by_id(origin, queue)
+    await eventually(partial(_by_id, copy, queue), left)
+
+    async def partitions() -> int:
+        return int((await copy.get(f"/v1/queues/{queue}")).json()["partitions"])
+
+    await eventually(partitions, 6)
+    assert len(left) == 20
+
+
+async def test_fifo_queue_with_other_number_of_partitions_is_refused(
+    origin, copy, copy_storage, pullers, put_queue_mirror, stream_name
+):
+    """Only some partitions would be copied otherwise."""
+    queue = f"{stream_name}.fifo"
+    for client, partitions in ((copy, 2), (origin, 4)):
+        config = {"type": "fifo", "dedup_scope": "group", "partitions": partitions}
+        await client.put(f"/v1/queues/{queue}", json=config)
+    await put_queue_mirror(queue)
+
+    async def failure() -> str:
+        status = await copy_storage.mirrors.status(
+            await copy_storage.mirrors.get(MirrorName(queue))
+        )
+        return "".join(one.failure for one in status.queues)
+
+    refused = f"Queue '{queue}' has 2 partitions here and 4 there: delete it to have it copied"
+    await eventually(failure, refused)
+    await copy.delete(f"/v1/queues/{queue}")
+
+    await eventually(failure, "")
+
+
+async def test_changes_of_missing_partition_are_refused(origin, stream_name):
+    await origin.put(f"/v1/queues/{stream_name}", json={"partitions": 4})
+
+    for path in ("changes", "contents"):
+        last = await origin.get(f"/v1/queues/{stream_name}/{path}?partition=3")
+        beyond = await origin.get(f"/v1/queues/{stream_name}/{path}?partition=4")
+
+        assert last.status_code == 200
+        assert (beyond.status_code, beyond.json()["code"]) == (422, "validation_failed")
+        assert beyond.json()["errors"][0]["pointer"] == "/partition"
 
 
 async def test_planned_promotion_of_a_queue_loses_and_repeats_nothing(

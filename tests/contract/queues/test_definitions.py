@@ -6,6 +6,7 @@ import pytest
 
 DEFAULTS = {
     "type": "standard",
+    "partitions": 1,
     "visibility_timeout_seconds": 30,
     "delay_seconds": 0,
     "retention_seconds": 345600,

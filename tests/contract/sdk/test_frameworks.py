@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TypeVar
 
 import httpx
+import pytest
 
 from millstream_client import Millstream
 from tests.documentation import DOCS
@@ -143,13 +144,17 @@ def test_django_project_runs(service_url, tmp_path):
     assert working.returncode == 0
 
 
-def test_celery_worker_runs_task(service_url, millstream, tmp_path):
+@pytest.mark.parametrize("partitions", [1, 4])
+def test_celery_worker_runs_task(service_url, millstream, tmp_path, partitions):
+    queue = f"{service_url}/v1/queues/celery-orders"
+    httpx.put(queue, json={"partitions": partitions}).raise_for_status()
+    before = millstream.queue("celery-orders").stats().acknowledged
     saved(tmp_path, "celery_")
     notes = tmp_path / "notes"
     notes.mkdir()
     environment = {"BROKER_URL": f"sqs://any:any@{service_url.removeprefix('http://')}"}
     celery = [*PYTHON, "-m", "celery", "-A", "celery_tasks", "worker", "--pool=solo"]
-    send = f"import celery_tasks; [celery_tasks.ship.delay(n, {str(notes)!r}) for n in range(3)]"
+    send = f"import celery_tasks; [celery_tasks.ship.delay(n, {str(notes)!r}) for n in range(8)]"
 
     with running(
         *celery, "--without-gossip", "--without-mingle", folder=tmp_path, environment=environment
@@ -157,5 +162,5 @@ def test_celery_worker_runs_task(service_url, millstream, tmp_path):
         subprocess.run(
             [*PYTHON, "-c", send], cwd=tmp_path, env={**os.environ, **environment}, check=True
         )
-        until(lambda: len(list(notes.iterdir())) == 3)
-        until(lambda: millstream.queue("celery-orders").stats().acknowledged == 3)
+        until(lambda: len(list(notes.iterdir())) == 8)
+        until(lambda: millstream.queue("celery-orders").stats().acknowledged == before + 8)

@@ -107,10 +107,10 @@ async def test_key_decides_what_a_mirror_reads_of_queues_and_fences(
     status = None
     try:
         names = [one["name"] async for one in client.queues()]
-        changes = await client.changes(queue.name, "", next_offset=0, wait_ms=0)
-        page = await client.contents(queue.name, after=-1, dead=False)
+        changes = await client.changes(queue.name, "", partition=0, next_offset=0, wait_ms=0)
+        page = await client.contents(queue.name, partition=0, after=-1, dead=False)
         with pytest.raises(OriginFailed, match=r"40[34]"):
-            await client.contents("orders", after=-1, dead=False)
+            await client.contents("orders", partition=0, after=-1, dead=False)
         await client.fence_queue(queue.name, MIRROR_FENCE)
     except OriginFailed as failed:
         status = failed.status

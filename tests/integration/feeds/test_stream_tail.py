@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from consumers.feeds.blocks import Chunk, Format
 from consumers.feeds.feed import Feeds
@@ -13,7 +14,9 @@ from consumers.feeds.stream_tail import TO_ITS_END, Tail
 from storage.domain.errors import ShardNotFound, StorageUnavailable, StreamNotFound
 from storage.domain.limits import CLOSED_SHARD_MS_MIN
 from storage.domain.log.record_batch import Record
-from storage.domain.names import LogId, StreamName
+from storage.domain.names import LogId, QueueName, StreamName
+from storage.domain.queues.message import NewMessage
+from storage.domain.queues.queue import QueueSpec
 from storage.domain.streams.lineage import FULLY_READ
 from storage.domain.streams.stream import RING_SIZE, StreamSpec
 
@@ -286,3 +289,27 @@ async def test_drain_does_not_end_plain_feed_read(engines, feeds, catalog):
         await engines.streams.append_to_shard(CLICKS, 0, [Record(b"x")])
 
         assert len(await waiting) == 1
+
+
+async def test_view_is_followed_into_partitions_that_are_added(engines):
+    """They have no parents that end: the reader looks whether the queue has more."""
+    work = QueueName("work")
+    await engines.catalog.put_queue(work, QueueSpec(stream_view=True, partitions=2))
+    view = await engines.catalog.stream(StreamName("work"))
+    feeds = Feeds(engines.record_reader, {"": Format(lambda _, at: at.record.data)})
+    positions = {0: 0, 1: 0}
+    seen: set[tuple[int, bytes]] = set()
+    async with Tail(feeds, engines.catalog, view.name, positions, stream_id=view.stream_id) as tail:
+        for count in (2, 5):
+            await engines.catalog.change_queue(work, lambda spec: replace(spec, partitions=count))  # noqa: B023
+            for nth in range(10):
+                await engines.queues.send(work, [NewMessage(b"%d of %d" % (nth, count))])
+            async with asyncio.timeout(20):
+                while len(seen) < (10 if count == 2 else 20):
+                    chunk = await tail.next(1_000)
+                    if chunk is not None:
+                        seen.update((chunk.shard, one.record.data) for one in chunk.records)
+                        await tail.take(chunk)
+    await feeds.close()
+
+    assert {shard for shard, _ in seen} == {0, 1, 2, 3, 4}

@@ -35,18 +35,23 @@ class SameDeployment:
         self.position: str | None = None
 
     async def changes(
-        self, queue: str, position: str, *, next_offset: int, wait_ms: int
+        self, queue: str, position: str, *, partition: int, next_offset: int, wait_ms: int
     ) -> QueueChanges:
         replaced, self.position = self.position, None
         return await self._copies.changes(
             QueueName(queue),
             position if replaced is None else replaced,
+            partition=partition,
             next_offset=next_offset,
             wait_ms=wait_ms,
         )
 
-    async def contents(self, queue: str, *, after: int, dead: bool) -> QueueContentsPage:
-        return await self._copies.contents(QueueName(queue), after=after, dead=dead)
+    async def contents(
+        self, queue: str, *, partition: int, after: int, dead: bool
+    ) -> QueueContentsPage:
+        return await self._copies.contents(
+            QueueName(queue), partition=partition, after=after, dead=dead
+        )
 
 
 @pytest.fixture

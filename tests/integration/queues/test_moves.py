@@ -8,11 +8,12 @@ from storage.bootstrap import Storage, open_storage
 from storage.domain.clock import ManualClock
 from storage.domain.errors import (
     MoveRefused,
+    ValidationFailed,
 )
 from storage.domain.names import QueueName
 from storage.domain.queues.message import ReceivedMessage, SettleAction, WhichDead
 from storage.domain.queues.moves import Move, MoveState
-from storage.domain.queues.queue import DeadLetterTarget
+from storage.domain.queues.queue import DeadLetterTarget, DedupScope
 from storage.queues.transfer import MessageTransfer
 from storage.settings import StorageSettings
 from tests.queue_operations import (
@@ -191,6 +192,38 @@ async def test_move_requires_dead_letter_queue_and_runs_alone(engines, clock):
     assert refused_again.value.facts["reason"] == "already_running"
     assert ended.state is MoveState.CANCELLED
     assert ended.moved + (await engines.queues.stats(DEAD)).ready == 3
+
+
+@pytest.mark.parametrize("partitions", [1, 3])
+async def test_any_queue_can_be_moved_to_another(engines, partitions):
+    """A FIFO queue gets more partitions by a move: its groups keep their order."""
+    line = QueueName("wide.fifo")
+    await create_queue(engines, LINE)
+    await create_queue(engines, line, partitions=partitions, dedup_scope=DedupScope.GROUP)
+    for nth in range(30):
+        await send(engines.queues, LINE, b"%d" % nth, group=f"g{nth % 4}", dedup_id=f"{nth}")
+
+    ended = await until_over(engines, await engines.moves.start(LINE, line))
+
+    moved: dict[str, list[int]] = {}
+    while messages := await engines.queues.receive(line, messages_max=10):
+        for message in messages:
+            moved.setdefault(message.group, []).append(int(message.body))
+            await settle(engines.queues, line, message, SettleAction.ACK)
+    assert (ended.state, ended.moved) == (MoveState.COMPLETED, 30)
+    assert moved == {f"g{group}": list(range(group, 30, 4)) for group in range(4)}
+
+
+@pytest.mark.parametrize(("destination", "code"), [(WORK, "same_queue"), (LINE, "type_mismatch")])
+async def test_unsuitable_destination_is_refused(engines, destination, code):
+    await create_queue(engines, LINE)
+    await create_queue(engines, WORK)
+
+    with pytest.raises(ValidationFailed) as refused:
+        await engines.moves.start(WORK, destination)
+
+    [fault] = refused.value.faults
+    assert (fault.pointer, fault.code) == ("/destination", code)
 
 
 async def test_move_fails_without_loss_when_destination_is_deleted(engines, clock):

@@ -128,7 +128,7 @@ def test_nested_value_has_its_own_mapping():
 
 
 NOUNS = {
-    "queue": (queues.QUEUES, {}),
+    "queue": (queues.QUEUES, {"partitions": 4}),
     "stream": (streams.STREAMS, {}),
     "group": (
         groups.GROUPS,

@@ -133,7 +133,7 @@ async def start_message_move_task(
         reason = f"Must be between 1 and {PER_SECOND_MAX}, if provided."
         raise invalid_value("MaxNumberOfMessagesPerSecond", per_second, reason)
     try:
-        move = await call.storage.moves.start(source, destination, per_second or 0)
+        move = await call.storage.moves.start(source, destination, per_second or 0, is_redrive=True)
     except MoveRefused as error:
         raise _refusal(error) from None
     return StartMessageMoveTaskResult(TaskHandle(move.move_id, source_arn).encode())

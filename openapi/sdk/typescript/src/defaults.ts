@@ -4,6 +4,7 @@
 export const DEFAULTS: Record<string, Record<string, unknown>> = {
   "QueueConfig": {
     "type": "standard",
+    "partitions": null,
     "visibility_timeout_seconds": 30.0,
     "delay_seconds": 0,
     "ttl_seconds": null,

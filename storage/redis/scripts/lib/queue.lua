@@ -403,7 +403,18 @@ local function exhausted(record, attempts_max)
   return attempts_max ~= 0 and record[FAILURES] + record[CRASHES] >= math.abs(attempts_max)
 end
 
--- No more attempts, and it is in no list: the message is dead, or waits in its place with its group parked.
+-- Its own time is over, and it is in no list: it expires here.
+local function drop(offset, record)
+  forget(offset, record)
+  count('expired', 1)
+  note(offset, 'expired')
+  if record[GROUP] ~= '' then
+    unlock(record[GROUP], { offset })
+  end
+end
+
+-- No more attempts, and it is in no list: the message is dead, or waits in its place with its group parked; there is
+-- nothing to wait for when its own time is over.
 local function give_up(offset, record, reason, cause, attempts_max, now)
   if attempts_max >= 0 then
     bury(offset, record, reason, cause, now)
@@ -413,16 +424,10 @@ local function give_up(offset, record, reason, cause, attempts_max, now)
   save(offset, record)
   note(offset, 'parked', 0, 0, reason)
   park(record[GROUP], offset, reason, now)
-  make_ready(offset, record)
-end
-
--- Its own time is over, and it is in no list: it expires here.
-local function drop(offset, record)
-  forget(offset, record)
-  count('expired', 1)
-  note(offset, 'expired')
-  if record[GROUP] ~= '' then
-    unlock(record[GROUP], { offset })
+  if outlived(record, now) then
+    drop(offset, record)
+  else
+    make_ready(offset, record)
   end
 end
 

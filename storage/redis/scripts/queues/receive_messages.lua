@@ -7,7 +7,7 @@
 --          queue: how many messages of a group are delivered in its turn, as MessagePack { { group, or the start of
 --          one and '*', messages }... } of which the first that fits counts, or empty for one message of each
 --          11 bytes handed out after which no more callers are served; then seven for each caller: visibility
---          timeout ms, messages at most, bytes at most (one message is always given), '1': ask for a wake-up when
+--          timeout ms, messages at most (0: only tell whether there are some), bytes at most (one message is always given), '1': ask for a wake-up when
 --          nothing is there, attempt id or empty, '1': refuse the id of an attempt whose messages were settled or
 --          extended before its visibility timeout passed, consumer (six bytes) or empty
 -- Returns  { OK, now_ms, answer of each caller... }, or what lib/status.lua says. An answer is { next due ms, -1
@@ -471,11 +471,16 @@ local function take_for(attempt_id)
   end
 end
 
+-- Whether a caller that takes nothing would get something: never false when it would.
+local function has_ready()
+  return tonumber(cursor) < tonumber(held[1]) or redis.call('EXISTS', K.returned, K.turns) > 0
+end
+
 -- Why nothing was there: when it is worth to look again.
-local function look_again_at(full)
+local function look_again_at(full, asks_only)
   if full and not fifo then
     return FULL
-  elseif more_is_due or passes_left <= 0 then
+  elseif more_is_due or passes_left <= 0 or (asks_only and has_ready()) then
     return now
   end
   hide()
@@ -488,7 +493,7 @@ local function serve(at)
   messages_max, bytes_max = math.min(tonumber(ARGV[at + 1]), room), tonumber(ARGV[at + 2])
   answer, bytes, left = { -1, 0 }, 0, 0
   deliver_to(ARGV[at + 6])
-  local full, attempt_id = room <= 0, ARGV[at + 4]
+  local full, attempt_id, asks_only = room <= 0, ARGV[at + 4], ARGV[at + 1] == '0'
   local known = not held[7] and answered_before(attempt_id)
   if held[7] then
     full = false  -- a copy of another deployment's queue, or one that was moved there: nothing is delivered
@@ -497,12 +502,14 @@ local function serve(at)
       answer[1] = REFUSED
       return
     end
-    take_for(attempt_id)
+    if not asks_only then
+      take_for(attempt_id)
+    end
     room, received = room - (#answer - HEAD), received + #answer - HEAD
   end
   bytes_left, answer[2] = bytes_left - bytes, left
   if #answer == HEAD then
-    answer[1] = look_again_at(full)
+    answer[1] = look_again_at(full, asks_only)
     if ARGV[at + 3] == '1' then
       redis.call('HSET', K.meta, 'waiting', '1')
     end

@@ -5,14 +5,15 @@
 --          7 messages the queue may hold, 0 for no limit  8 bytes it may hold, 0 for no limit  9 what happens when
 --          a part would be too much: 'reject', 'drop_oldest' or 'dead_letter'  10 '1': shown as a stream
 --          11 events of its history at most, 0 for no history  12 monotonic producers at most
---          then for each part: the number of its messages, negative if three follow it: its key or empty, the fingerprint
---          of its content, empty or MessagePack claims of monotonic producers (lib/writer_watermarks.lua); and two for
---          each message: a batch v1 and its options: empty, or MessagePack { delay ms, group, deduplication key,
+--          then for each part: the number of its messages, negative if four follow it: its key or empty, the fingerprint
+--          of its content, empty or MessagePack claims of monotonic producers (lib/writer_watermarks.lua), and the
+--          generation of the queue's partitions; and two for each message: a batch v1 and its options: empty, or MessagePack { delay ms, group, deduplication key,
 --          time to live ms or 0, priority }
 -- Returns  { OK, now_ms, offsets left below the ceiling, { KEY_REUSED } or { SENT, first offset } when a
 --          part's offsets follow one another, or { MIXED, offset... } with -1 - offset for a duplicate, or
 --          { QUEUE_FULL } when nothing of the part was added; of a part with claims also { RISEN_BEFORE } when all of
---          it was, { STRADDLES, last sequences }, { PRODUCER_OVER } or { PRODUCERS_FULL } when nothing of it was },
+--          it was, { STRADDLES, last sequences }, { PRODUCER_OVER } or { PRODUCERS_FULL } when nothing of it was, and of
+--          one with a key or claims { CHANGED } when the log knows a later generation (find_sent.lua) },
 --          or what lib/status.lua says
 -- Keeps    Q5 nothing accepted is lost; Q6 a group's messages in order of sends; Q7 one message for each
 --          deduplication id and window; Q8 never early; Q10 what makes room counts as dropped, or is dead-lettered;
@@ -30,18 +31,18 @@
 -- @include view
 -- @include writer_watermarks
 local SENT, MIXED, KEY_REUSED, QUEUE_FULL = 0, 1, 2, 3
-local RISEN_BEFORE, STRADDLES, PRODUCER_OVER, PRODUCERS_FULL = 4, 5, 6, 7
+local RISEN_BEFORE, STRADDLES, PRODUCER_OVER, PRODUCERS_FULL, CHANGED = 4, 5, 6, 7, 8
 local FIRST_PART = 13
 local LONG = 900000  -- ms; SQS knows no longer delay
 
 fifo = ARGV[3] == '1'
 local held = redis.call('HMGET', K.meta, 'next', 'ceiling', 'store_epoch', 'deleted', 'last_ms', 'last_due', 'view',
-  'history', 'fence')
+  'history', 'fence', 'generation')
 local wanted, index = 0, FIRST_PART
 while index <= #ARGV do
   local messages = tonumber(ARGV[index])
   if messages < 0 then
-    messages, index = -messages, index + 3
+    messages, index = -messages, index + 4
   end
   wanted = wanted + messages
   index = index + 1 + 2 * messages
@@ -254,22 +255,33 @@ local function send_sequenced(first, messages, claims)
   return verdict
 end
 
+-- A part with a key or claims, of which the log may know something.
+local function send_remembered(first, messages, key, fingerprint, claims, generation)
+  if held[10] and tonumber(held[10]) > tonumber(generation) then
+    return { CHANGED }
+  elseif claims ~= '' then
+    return send_sequenced(first, messages, cmsgpack.unpack(claims))
+  end
+  local verdict = answered_before(key, fingerprint)
+  if not verdict then
+    verdict = send_part(first, messages)
+    if verdict[1] ~= QUEUE_FULL then
+      remember_answer(key, fingerprint, verdict, messages)
+    end
+  end
+  return verdict
+end
+
 local answer = { OK, now, 0 }
 index = FIRST_PART
 while index <= #ARGV do
-  local messages, key, fingerprint, claims = tonumber(ARGV[index]), '', '', ''
+  local messages, verdict = tonumber(ARGV[index])
   if messages < 0 then
-    messages, key, fingerprint, claims = -messages, ARGV[index + 1], ARGV[index + 2], ARGV[index + 3]
-    index = index + 3
-  end
-  local verdict = key ~= '' and answered_before(key, fingerprint)
-  if claims ~= '' then
-    verdict = send_sequenced(index + 1, messages, cmsgpack.unpack(claims))
-  elseif not verdict then
+    messages = -messages
+    verdict = send_remembered(index + 5, messages, unpack(ARGV, index + 1, index + 4))
+    index = index + 4
+  else
     verdict = send_part(index + 1, messages)
-    if key ~= '' and verdict[1] ~= QUEUE_FULL then
-      remember_answer(key, fingerprint, verdict, messages)
-    end
   end
   table.insert(answer, verdict)
   index = index + 1 + 2 * messages

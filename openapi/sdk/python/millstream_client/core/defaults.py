@@ -5,6 +5,7 @@ from typing import Any
 DEFAULTS: dict[str, dict[str, Any]] = {
     "QueueConfig": {
         "type": "standard",
+        "partitions": None,
         "visibility_timeout_seconds": 30.0,
         "delay_seconds": 0,
         "ttl_seconds": None,

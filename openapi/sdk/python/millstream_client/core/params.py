@@ -110,6 +110,8 @@ class QueueConfigParams(TypedDict, total=False):
 
     type: Literal["standard", "fifo"]
     """Immutable."""
+    partitions: int | None
+    """Number of logs that share the queue's messages; more than one uses several cores or stores. null: as many as it has, 1 for a new queue. Immutable for a FIFO queue."""
     visibility_timeout_seconds: float
     delay_seconds: float
     ttl_seconds: float | None
@@ -149,8 +151,9 @@ class QueueConfigParams(TypedDict, total=False):
 class QueuePatchParams(TypedDict, total=False):
     """Changes to a queue (a JSON Merge Patch); null resets a field to its default.
 
-    Only `attempts_max: null` means no limit, as it does elsewhere."""
+    Only `attempts_max: null` means no limit, as it does elsewhere, and `partitions: null` as many as the queue has."""
 
+    partitions: int | None
     visibility_timeout_seconds: float | None
     delay_seconds: float | None
     ttl_seconds: float | None

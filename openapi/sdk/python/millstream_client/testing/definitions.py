@@ -79,8 +79,10 @@ class Catalog(Generic[T]):
         self, name: str, fields: dict[str, Any], *, only_new: bool = False, dry_run: bool = False
     ) -> tuple[int, dict[str, Any]]:
         """Create or replace an object; return the status and the stored object."""
-        config = self._complete(fields)
         existing = self.objects.get(name)
+        config = self._complete(
+            _with_partitions(fields, existing) if self.kind == "queue" else fields
+        )
         if existing is None:
             made = self.make(name, config)
             if not dry_run:
@@ -90,7 +92,7 @@ class Catalog(Generic[T]):
         if only_new:
             raise self._exists(existing, {name: config[name] for name in fields})
         changes = _changes(existing.config, config)
-        self._check_immutable(changes)
+        self._check_immutable(existing, changes)
         if dry_run:
             planned = {name: config.get(name, value) for name, value in existing.shown().items()}
             return 200, _stored(planned, created=False, dry_run=True, changes=changes)
@@ -106,9 +108,10 @@ class Catalog(Generic[T]):
         changed = {
             field: defaults[field] if value is None and field not in nullable else value
             for field, value in fields.items()
+            if (field, value) != ("partitions", None)
         }
         config = self._checked_config({**existing.config, **changed})
-        self._check_immutable(_changes(existing.config, config))
+        self._check_immutable(existing, _changes(existing.config, config))
         existing.configure(config)
         return existing.shown()
 
@@ -140,6 +143,10 @@ class Catalog(Generic[T]):
             config["backoff"] = {**DEFAULTS["BackoffConfig"], **config["backoff"]}
         if config.get("deduplicate_by_content") and config["type"] != "fifo":
             raise invalid("/dedup_scope", "Deduplication requires a FIFO queue", "not_supported")
+        is_fifo = config.get("type") == "fifo"
+        if (config.get("partitions") or 1) > 1 and is_fifo and config["dedup_scope"] != "group":
+            detail = "A FIFO queue with partitions requires the deduplication scope 'group'"
+            raise invalid("/dedup_scope", detail, "required")
         return config
 
     def _check(self, fields: dict[str, Any]) -> None:
@@ -152,15 +159,23 @@ class Catalog(Generic[T]):
             given = {name: value for name, value in fields.items() if value is not None}
             _convert(given, PARAMS[self.schema])
 
-    def _check_immutable(self, changes: list[dict[str, Any]]) -> None:
+    def _check_immutable(self, existing: T, changes: list[dict[str, Any]]) -> None:
+        is_fifo = existing.config.get("type") == "fifo"
         for change in changes:
-            if change["pointer"][1:] in IMMUTABLE:
+            is_fixed = change["pointer"] == "/partitions" and is_fifo
+            if is_fixed or change["pointer"][1:] in IMMUTABLE:
                 raise invalid(change["pointer"], f"{change['pointer']} is immutable.", "immutable")
 
     def _exists(self, existing: T, requested: dict[str, Any]) -> Problem:
         changes = _changes(existing.config, requested)
         detail = f"The {self.kind} {existing.name!r} already exists."
         return Problem("precondition_failed", detail, current=existing.shown(), changes=changes)
+
+
+def _with_partitions(fields: dict[str, Any], existing: Defined | None) -> dict[str, Any]:
+    """Return a queue's fields with its number of partitions: as many as it has, unless given."""
+    current = 1 if existing is None else existing.config["partitions"]
+    return {**fields, "partitions": fields.get("partitions") or current}
 
 
 def _convert(fields: dict[str, Any], kind: Any) -> None:

@@ -718,7 +718,7 @@ export const putQueue = <ThrowOnError extends boolean = true>(options: Options<P
 /**
  * Read the changes of a queue's messages, to keep a copy of it in another deployment.
  *
- * Mirrors copy queues with this. Times are milliseconds since 1970. With `wait_seconds`, the call waits for a change, or a message
+ * Mirrors copy queues with this, partition by partition. Times are milliseconds since 1970. With `wait_seconds`, the call waits for a change, or a message
  * from `next_offset` on. Changes are recorded for a day after the last call.
  */
 export const readQueueChanges = <ThrowOnError extends boolean = true>(options: Options<ReadQueueChangesData, ThrowOnError>) => (options.client ?? client).get<ReadQueueChangesResponses, ReadQueueChangesErrors, ThrowOnError>({
@@ -744,7 +744,7 @@ export const listQueueConsumers = <ThrowOnError extends boolean = true>(options:
 /**
  * Read the messages or dead letters of a queue by offset, with all that a copy needs.
  *
- * Mirrors copy queues with this. Nothing is received.
+ * Mirrors copy queues with this, partition by partition. Nothing is received.
  */
 export const readQueueContents = <ThrowOnError extends boolean = true>(options: Options<ReadQueueContentsData, ThrowOnError>) => (options.client ?? client).get<ReadQueueContentsResponses, ReadQueueContentsErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -939,9 +939,12 @@ export const listMoves = <ThrowOnError extends boolean = true>(options: Options<
 });
 
 /**
- * Start moving the ready messages of a dead-letter queue.
+ * Start moving the ready messages to `destination`, or dead letters back to their sources.
  *
- * Start moving the ready messages of a dead-letter queue.
+ * Start moving the ready messages to `destination`, or dead letters back to their sources.
+ *
+ * Without a destination the queue must be a dead-letter queue. Message groups keep their order. Messages that are delayed
+ * or in flight are moved when they are ready: stop senders and consumers first, and start the move again until it finds none.
  */
 export const startMove = <ThrowOnError extends boolean = true>(options: Options<StartMoveData, ThrowOnError>) => (options.client ?? client).post<StartMoveResponses, StartMoveErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],

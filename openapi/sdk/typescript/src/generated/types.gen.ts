@@ -2361,6 +2361,10 @@ export type ListedQueue = {
     name: string;
     type: QueueType;
     /**
+     * Partitions
+     */
+    partitions: number;
+    /**
      * Visibility Timeout Seconds
      */
     visibility_timeout_seconds: number;
@@ -4150,15 +4154,17 @@ export type Purged = {
 /**
  * QueueChanges
  *
- * Changes of a queue's messages since a position.
+ * Changes of the messages of a queue, or of one of its partitions, since a position.
  *
+ * `queue_id` and `copy_of` are ids of logs, and offsets those of the log. `partitions`: how many the queue has, also those that
+ * are closed and may have messages.
  * `complete` is False if changes since that position are not recorded any more: then all messages have to be copied again, and
  * changes from `position` on apply to that. `changed` are messages that failed, died, were redriven or edited, as they are now.
  * `removed` were acknowledged, expired, moved or deleted; so was everything before `purged_before`, except for dead letters and
  * `changed`.
  *
  * Messages from `next_offset` on do not exist yet. `truncated`: further changes follow at once. `fenced`: the queue accepts no
- * messages, and delivers none. `copy_of`: the queue that it is a copy of itself, up to `copied_to`; None if there is none.
+ * messages, and delivers none. `copy_of`: what it is a copy of itself, up to `copied_to`; None if there is none.
  */
 export type QueueChanges = {
     queue_id: string;
@@ -4173,6 +4179,7 @@ export type QueueChanges = {
     fenced: boolean;
     copy_of?: string | null;
     copied_to?: number;
+    partitions?: number;
 };
 
 /**
@@ -4185,6 +4192,12 @@ export type QueueConfig = {
      * Immutable.
      */
     type?: QueueType;
+    /**
+     * Partitions
+     *
+     * Number of logs that share the queue's messages; more than one uses several cores or stores. null: as many as it has, 1 for a new queue. Immutable for a FIFO queue.
+     */
+    partitions?: number | null;
     /**
      * Visibility Timeout Seconds
      */
@@ -4371,7 +4384,9 @@ export type QueueConsumerOut = {
 /**
  * QueueContentsPage
  *
- * Messages of a queue by offset; `after`: the offset to continue after, None at the end.
+ * Messages of a queue, or of one of its partitions, by offset.
+ *
+ * `after`: the offset to continue after, None at the end.
  */
 export type QueueContentsPage = {
     queue_id: string;
@@ -4507,6 +4522,10 @@ export type QueueOut = {
     name: string;
     type: QueueType;
     /**
+     * Partitions
+     */
+    partitions: number;
+    /**
      * Visibility Timeout Seconds
      */
     visibility_timeout_seconds: number;
@@ -4623,9 +4642,13 @@ export type QueuePage = {
  *
  * Changes to a queue (a JSON Merge Patch); null resets a field to its default.
  *
- * Only `attempts_max: null` means no limit, as it does elsewhere.
+ * Only `attempts_max: null` means no limit, as it does elsewhere, and `partitions: null` as many as the queue has.
  */
 export type QueuePatch = {
+    /**
+     * Partitions
+     */
+    partitions?: number | null;
     /**
      * Visibility Timeout Seconds
      */
@@ -4846,6 +4869,10 @@ export type QueueStored = {
      */
     name: string;
     type: QueueType;
+    /**
+     * Partitions
+     */
+    partitions: number;
     /**
      * Visibility Timeout Seconds
      */
@@ -11245,6 +11272,10 @@ export type ReadQueueChangesData = {
          */
         next_offset?: number;
         /**
+         * Number of the queue's partition.
+         */
+        partition?: number;
+        /**
          * Time to wait for the first message.
          */
         wait_seconds?: number;
@@ -11263,7 +11294,7 @@ export type ReadQueueChangesError = ReadQueueChangesErrors[keyof ReadQueueChange
 
 export type ReadQueueChangesResponses = {
     /**
-     * Changes of a queue's messages since a position.
+     * Changes of the messages of a queue, or of one of its partitions, since a position.
      */
     200: QueueChanges;
 };
@@ -11311,6 +11342,10 @@ export type ReadQueueContentsData = {
          */
         after?: number;
         dead_letters?: boolean;
+        /**
+         * Number of the queue's partition.
+         */
+        partition?: number;
     };
     url: '/v1/queues/{queue}/contents';
 };
@@ -11326,7 +11361,7 @@ export type ReadQueueContentsError = ReadQueueContentsErrors[keyof ReadQueueCont
 
 export type ReadQueueContentsResponses = {
     /**
-     * Messages of a queue by offset; `after`: the offset to continue after, None at the end.
+     * Messages of a queue, or of one of its partitions, by offset.
      */
     200: QueueContentsPage;
 };

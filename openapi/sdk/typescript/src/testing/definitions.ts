@@ -85,8 +85,9 @@ export class Catalog<Config extends Fields, T extends Defined<Config>> {
   /** Create or replace an object; return the status and the stored object. */
   put(name: string, fields: Fields, { onlyNew, dryRun }: { onlyNew: boolean; dryRun: boolean }): [number, Fields] {
     this.#check(fields);
-    const config = completed({ ...this.#defaults, ...fields, paused: false }) as Config;
     const existing = this.#objects.get(name);
+    const partitions = this.#kind === 'queue' ? { partitions: fields.partitions ?? existing?.config.partitions ?? 1 } : {};
+    const config = completed({ ...this.#defaults, ...fields, ...partitions, paused: false }) as Config;
     if (existing === undefined) {
       const made = this.#make(name, config);
       if (!dryRun) this.#objects.set(name, made);
@@ -95,7 +96,7 @@ export class Catalog<Config extends Fields, T extends Defined<Config>> {
     if (onlyNew) throw this.#exists(existing, Object.fromEntries(Object.keys(fields).map((key) => [key, config[key]])));
     const replaced = { ...config, paused: existing.config.paused };
     const changes = changesOf(existing.config, replaced);
-    checkImmutable(changes);
+    checkImmutable(existing.config, changes);
     const planned = Object.entries(existing.shown()).map(([name, value]) => [name, name in replaced ? replaced[name] : value]);
     if (!dryRun) existing.configure(replaced);
     const shown = dryRun ? Object.fromEntries(planned) : existing.shown();
@@ -106,11 +107,12 @@ export class Catalog<Config extends Fields, T extends Defined<Config>> {
   patch(name: string, fields: Fields): Fields {
     const existing = this.get(name);
     this.#check(fields);
-    const changed = Object.entries(fields).map(([key, value]) => {
+    const given = Object.entries(fields).filter(([key, value]) => key !== 'partitions' || value !== null);
+    const changed = given.map(([key, value]) => {
       return [key, value === null && !NULLABLE.has(key) ? this.#defaults[key] : value];
     });
     const config = completed({ ...existing.config, ...Object.fromEntries(changed) }) as Config;
-    checkImmutable(changesOf(existing.config, config));
+    checkImmutable(existing.config, changesOf(existing.config, config));
     existing.configure(config);
     return existing.shown();
   }
@@ -152,6 +154,9 @@ export class Catalog<Config extends Fields, T extends Defined<Config>> {
 function completed(config: Fields): Fields {
   if (config.deduplicate_by_content === true && config.type !== 'fifo')
     throw invalid('/dedup_scope', 'Deduplication requires a FIFO queue', 'not_supported');
+  const isDivided = typeof config.partitions === 'number' && config.partitions > 1;
+  if (isDivided && config.type === 'fifo' && config.dedup_scope !== 'group')
+    throw invalid('/dedup_scope', "A FIFO queue with partitions requires the deduplication scope 'group'", 'required');
   if (!config.backoff) return config;
   return { ...config, backoff: { ...DEFAULTS.BackoffConfig, ...(config.backoff as Fields) } };
 }
@@ -177,8 +182,9 @@ function isObject(value: unknown): value is Fields {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-function checkImmutable(changes: Change[]): void {
+function checkImmutable(existing: Fields, changes: Change[]): void {
   for (const { pointer } of changes) {
-    if (IMMUTABLE.has(pointer.slice(1))) throw invalid(pointer, `${pointer} is immutable.`, 'immutable');
+    const isFixed = pointer === '/partitions' && existing.type === 'fifo';
+    if (isFixed || IMMUTABLE.has(pointer.slice(1))) throw invalid(pointer, `${pointer} is immutable.`, 'immutable');
   }
 }

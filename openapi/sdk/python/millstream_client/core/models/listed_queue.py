@@ -33,6 +33,7 @@ class ListedQueue:
         type_ (QueueType): Delivery order of a queue.
 
             standard: any order, no limit. fifo: in order within a group, one message of a group at a time.
+        partitions (int):
         visibility_timeout_seconds (float):
         delay_seconds (float):
         ttl_seconds (float | None):
@@ -74,6 +75,7 @@ class ListedQueue:
 
     name: str
     type_: QueueType
+    partitions: int
     visibility_timeout_seconds: float
     delay_seconds: float
     ttl_seconds: float | None
@@ -112,6 +114,8 @@ class ListedQueue:
         name = self.name
 
         type_ = self.type_.value
+
+        partitions = self.partitions
 
         visibility_timeout_seconds = self.visibility_timeout_seconds
 
@@ -194,6 +198,7 @@ class ListedQueue:
             {
                 "name": name,
                 "type": type_,
+                "partitions": partitions,
                 "visibility_timeout_seconds": visibility_timeout_seconds,
                 "delay_seconds": delay_seconds,
                 "ttl_seconds": ttl_seconds,
@@ -240,6 +245,8 @@ class ListedQueue:
         name = d.pop("name")
 
         type_ = QueueType(d.pop("type"))
+
+        partitions = d.pop("partitions")
 
         visibility_timeout_seconds = d.pop("visibility_timeout_seconds")
 
@@ -364,6 +371,7 @@ class ListedQueue:
         listed_queue = cls(
             name=name,
             type_=type_,
+            partitions=partitions,
             visibility_timeout_seconds=visibility_timeout_seconds,
             delay_seconds=delay_seconds,
             ttl_seconds=ttl_seconds,

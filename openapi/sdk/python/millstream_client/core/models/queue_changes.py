@@ -17,8 +17,11 @@ T = TypeVar("T", bound="QueueChanges")
 
 @_attrs_define
 class QueueChanges:
-    """Changes of a queue's messages since a position.
+    """Changes of the messages of a queue, or of one of its partitions, since a position.
 
+    `queue_id` and `copy_of` are ids of logs, and offsets those of the log. `partitions`: how many the queue has, also
+    those that
+    are closed and may have messages.
     `complete` is False if changes since that position are not recorded any more: then all messages have to be copied
     again, and
     changes from `position` on apply to that. `changed` are messages that failed, died, were redriven or edited, as they
@@ -29,8 +32,7 @@ class QueueChanges:
 
     Messages from `next_offset` on do not exist yet. `truncated`: further changes follow at once. `fenced`: the queue
     accepts no
-    messages, and delivers none. `copy_of`: the queue that it is a copy of itself, up to `copied_to`; None if there is
-    none.
+    messages, and delivers none. `copy_of`: what it is a copy of itself, up to `copied_to`; None if there is none.
 
         Attributes:
             queue_id (str):
@@ -45,6 +47,7 @@ class QueueChanges:
             purged_before (int | Unset):  Default: 0.
             copy_of (None | str | Unset):
             copied_to (int | Unset):  Default: 0.
+            partitions (int | Unset):  Default: 1.
     """
 
     queue_id: str
@@ -59,6 +62,7 @@ class QueueChanges:
     purged_before: int | Unset = 0
     copy_of: None | str | Unset = UNSET
     copied_to: int | Unset = 0
+    partitions: int | Unset = 1
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
@@ -93,6 +97,8 @@ class QueueChanges:
 
         copied_to = self.copied_to
 
+        partitions = self.partitions
+
         field_dict: dict[str, Any] = {}
         field_dict.update(self.additional_properties)
         field_dict.update(
@@ -114,6 +120,8 @@ class QueueChanges:
             field_dict["copy_of"] = copy_of
         if copied_to is not UNSET:
             field_dict["copied_to"] = copied_to
+        if partitions is not UNSET:
+            field_dict["partitions"] = partitions
 
         return field_dict
 
@@ -158,6 +166,8 @@ class QueueChanges:
 
         copied_to = d.pop("copied_to", UNSET)
 
+        partitions = d.pop("partitions", UNSET)
+
         queue_changes = cls(
             queue_id=queue_id,
             position=position,
@@ -171,6 +181,7 @@ class QueueChanges:
             purged_before=purged_before,
             copy_of=copy_of,
             copied_to=copied_to,
+            partitions=partitions,
         )
 
         queue_changes.additional_properties = d

@@ -30,6 +30,8 @@ class QueueConfig:
         type_ (QueueType | Unset): Delivery order of a queue.
 
             standard: any order, no limit. fifo: in order within a group, one message of a group at a time.
+        partitions (int | None | Unset): Number of logs that share the queue's messages; more than one uses several
+            cores or stores. null: as many as it has, 1 for a new queue. Immutable for a FIFO queue.
         visibility_timeout_seconds (float | Unset):  Default: 30.0.
         delay_seconds (float | Unset):  Default: 0.0.
         ttl_seconds (float | None | Unset): Time to live of a message; null: the retention.
@@ -68,6 +70,7 @@ class QueueConfig:
     """
 
     type_: QueueType | Unset = UNSET
+    partitions: int | None | Unset = UNSET
     visibility_timeout_seconds: float | Unset = 30.0
     delay_seconds: float | Unset = 0.0
     ttl_seconds: float | None | Unset = UNSET
@@ -100,6 +103,12 @@ class QueueConfig:
         type_: str | Unset = UNSET
         if not isinstance(self.type_, Unset):
             type_ = self.type_.value
+
+        partitions: int | None | Unset
+        if isinstance(self.partitions, Unset):
+            partitions = UNSET
+        else:
+            partitions = self.partitions
 
         visibility_timeout_seconds = self.visibility_timeout_seconds
 
@@ -201,6 +210,8 @@ class QueueConfig:
         field_dict.update({})
         if type_ is not UNSET:
             field_dict["type"] = type_
+        if partitions is not UNSET:
+            field_dict["partitions"] = partitions
         if visibility_timeout_seconds is not UNSET:
             field_dict["visibility_timeout_seconds"] = visibility_timeout_seconds
         if delay_seconds is not UNSET:
@@ -267,6 +278,15 @@ class QueueConfig:
             type_ = UNSET
         else:
             type_ = QueueType(_type_)
+
+        def _parse_partitions(data: object) -> int | None | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            return cast(int | None | Unset, data)
+
+        partitions = _parse_partitions(d.pop("partitions", UNSET))
 
         visibility_timeout_seconds = d.pop("visibility_timeout_seconds", UNSET)
 
@@ -415,6 +435,7 @@ class QueueConfig:
 
         queue_config = cls(
             type_=type_,
+            partitions=partitions,
             visibility_timeout_seconds=visibility_timeout_seconds,
             delay_seconds=delay_seconds,
             ttl_seconds=ttl_seconds,

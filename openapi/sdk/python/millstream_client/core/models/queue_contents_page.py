@@ -15,12 +15,14 @@ T = TypeVar("T", bound="QueueContentsPage")
 
 @_attrs_define
 class QueueContentsPage:
-    """Messages of a queue by offset; `after`: the offset to continue after, None at the end.
+    """Messages of a queue, or of one of its partitions, by offset.
 
-    Attributes:
-        queue_id (str):
-        messages (list[CopiedMessage]):
-        after (int | None):
+    `after`: the offset to continue after, None at the end.
+
+        Attributes:
+            queue_id (str):
+            messages (list[CopiedMessage]):
+            after (int | None):
     """
 
     queue_id: str

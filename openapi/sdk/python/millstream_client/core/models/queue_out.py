@@ -32,6 +32,7 @@ class QueueOut:
         type_ (QueueType): Delivery order of a queue.
 
             standard: any order, no limit. fifo: in order within a group, one message of a group at a time.
+        partitions (int):
         visibility_timeout_seconds (float):
         delay_seconds (float):
         ttl_seconds (float | None):
@@ -72,6 +73,7 @@ class QueueOut:
 
     name: str
     type_: QueueType
+    partitions: int
     visibility_timeout_seconds: float
     delay_seconds: float
     ttl_seconds: float | None
@@ -108,6 +110,8 @@ class QueueOut:
         name = self.name
 
         type_ = self.type_.value
+
+        partitions = self.partitions
 
         visibility_timeout_seconds = self.visibility_timeout_seconds
 
@@ -184,6 +188,7 @@ class QueueOut:
             {
                 "name": name,
                 "type": type_,
+                "partitions": partitions,
                 "visibility_timeout_seconds": visibility_timeout_seconds,
                 "delay_seconds": delay_seconds,
                 "ttl_seconds": ttl_seconds,
@@ -228,6 +233,8 @@ class QueueOut:
         name = d.pop("name")
 
         type_ = QueueType(d.pop("type"))
+
+        partitions = d.pop("partitions")
 
         visibility_timeout_seconds = d.pop("visibility_timeout_seconds")
 
@@ -337,6 +344,7 @@ class QueueOut:
         queue_out = cls(
             name=name,
             type_=type_,
+            partitions=partitions,
             visibility_timeout_seconds=visibility_timeout_seconds,
             delay_seconds=delay_seconds,
             ttl_seconds=ttl_seconds,

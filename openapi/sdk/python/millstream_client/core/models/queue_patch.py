@@ -25,9 +25,10 @@ T = TypeVar("T", bound="QueuePatch")
 class QueuePatch:
     """Changes to a queue (a JSON Merge Patch); null resets a field to its default.
 
-    Only `attempts_max: null` means no limit, as it does elsewhere.
+    Only `attempts_max: null` means no limit, as it does elsewhere, and `partitions: null` as many as the queue has.
 
         Attributes:
+            partitions (int | None | Unset):
             visibility_timeout_seconds (float | None | Unset):
             delay_seconds (float | None | Unset):
             ttl_seconds (float | None | Unset):
@@ -54,6 +55,7 @@ class QueuePatch:
             tags (None | QueuePatchTags | Unset):
     """
 
+    partitions: int | None | Unset = UNSET
     visibility_timeout_seconds: float | None | Unset = UNSET
     delay_seconds: float | None | Unset = UNSET
     ttl_seconds: float | None | Unset = UNSET
@@ -84,6 +86,12 @@ class QueuePatch:
         from ..models.dead_letters_config import DeadLettersConfig  # noqa: PLC0415
         from ..models.queue_patch_tags import QueuePatchTags  # noqa: PLC0415
         from ..models.redrive_allow_config import RedriveAllowConfig  # noqa: PLC0415
+
+        partitions: int | None | Unset
+        if isinstance(self.partitions, Unset):
+            partitions = UNSET
+        else:
+            partitions = self.partitions
 
         visibility_timeout_seconds: float | None | Unset
         if isinstance(self.visibility_timeout_seconds, Unset):
@@ -252,6 +260,8 @@ class QueuePatch:
         field_dict: dict[str, Any] = {}
 
         field_dict.update({})
+        if partitions is not UNSET:
+            field_dict["partitions"] = partitions
         if visibility_timeout_seconds is not UNSET:
             field_dict["visibility_timeout_seconds"] = visibility_timeout_seconds
         if delay_seconds is not UNSET:
@@ -312,6 +322,15 @@ class QueuePatch:
         from ..models.redrive_allow_config import RedriveAllowConfig  # noqa: PLC0415
 
         d = dict(src_dict)
+
+        def _parse_partitions(data: object) -> int | None | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            return cast(int | None | Unset, data)
+
+        partitions = _parse_partitions(d.pop("partitions", UNSET))
 
         def _parse_visibility_timeout_seconds(data: object) -> float | None | Unset:
             if data is None:
@@ -607,6 +626,7 @@ class QueuePatch:
         tags = _parse_tags(d.pop("tags", UNSET))
 
         queue_patch = cls(
+            partitions=partitions,
             visibility_timeout_seconds=visibility_timeout_seconds,
             delay_seconds=delay_seconds,
             ttl_seconds=ttl_seconds,

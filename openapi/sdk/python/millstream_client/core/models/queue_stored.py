@@ -33,6 +33,7 @@ class QueueStored:
         type_ (QueueType): Delivery order of a queue.
 
             standard: any order, no limit. fifo: in order within a group, one message of a group at a time.
+        partitions (int):
         visibility_timeout_seconds (float):
         delay_seconds (float):
         ttl_seconds (float | None):
@@ -76,6 +77,7 @@ class QueueStored:
 
     name: str
     type_: QueueType
+    partitions: int
     visibility_timeout_seconds: float
     delay_seconds: float
     ttl_seconds: float | None
@@ -115,6 +117,8 @@ class QueueStored:
         name = self.name
 
         type_ = self.type_.value
+
+        partitions = self.partitions
 
         visibility_timeout_seconds = self.visibility_timeout_seconds
 
@@ -200,6 +204,7 @@ class QueueStored:
             {
                 "name": name,
                 "type": type_,
+                "partitions": partitions,
                 "visibility_timeout_seconds": visibility_timeout_seconds,
                 "delay_seconds": delay_seconds,
                 "ttl_seconds": ttl_seconds,
@@ -248,6 +253,8 @@ class QueueStored:
         name = d.pop("name")
 
         type_ = QueueType(d.pop("type"))
+
+        partitions = d.pop("partitions")
 
         visibility_timeout_seconds = d.pop("visibility_timeout_seconds")
 
@@ -368,6 +375,7 @@ class QueueStored:
         queue_stored = cls(
             name=name,
             type_=type_,
+            partitions=partitions,
             visibility_timeout_seconds=visibility_timeout_seconds,
             delay_seconds=delay_seconds,
             ttl_seconds=ttl_seconds,

@@ -17,11 +17,12 @@ def read_queue_changes(
     *,
     position: str | Unset = UNSET,
     next_offset: int | Unset = 0,
+    partition: int | Unset = 0,
     wait_seconds: float | Unset = 0.0,
 ) -> Call[QueueChanges]:
     """Read the changes of a queue's messages, to keep a copy of it in another deployment.
 
-    Mirrors copy queues with this. Times are milliseconds since 1970. With `wait_seconds`, the call waits for a change, or a message
+    Mirrors copy queues with this, partition by partition. Times are milliseconds since 1970. With `wait_seconds`, the call waits for a change, or a message
     from `next_offset` on. Changes are recorded for a day after the last call.
     """
 
@@ -30,6 +31,8 @@ def read_queue_changes(
     params["position"] = position
 
     params["next_offset"] = next_offset
+
+    params["partition"] = partition
 
     params["wait_seconds"] = wait_seconds
 

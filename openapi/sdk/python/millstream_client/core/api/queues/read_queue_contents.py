@@ -17,10 +17,11 @@ def read_queue_contents(
     *,
     after: int | Unset = -1,
     dead_letters: bool | Unset = False,
+    partition: int | Unset = 0,
 ) -> Call[QueueContentsPage]:
     """Read the messages or dead letters of a queue by offset, with all that a copy needs.
 
-    Mirrors copy queues with this. Nothing is received.
+    Mirrors copy queues with this, partition by partition. Nothing is received.
     """
 
     params: dict[str, Any] = {}
@@ -28,6 +29,8 @@ def read_queue_contents(
     params["after"] = after
 
     params["dead_letters"] = dead_letters
+
+    params["partition"] = partition
 
     params = {k: v for k, v in params.items() if v is not UNSET and v is not None}
 

@@ -18,7 +18,11 @@ def start_move(
     *,
     body: MoveConfig | Unset = UNSET,
 ) -> Call[MoveOut]:
-    """Start moving the ready messages of a dead-letter queue."""
+    """Start moving the ready messages to `destination`, or dead letters back to their sources.
+
+    Without a destination the queue must be a dead-letter queue. Message groups keep their order. Messages that are delayed
+    or in flight are moved when they are ready: stop senders and consumers first, and start the move again until it finds none.
+    """
     headers: dict[str, Any] = {}
 
     _kwargs: dict[str, Any] = {}

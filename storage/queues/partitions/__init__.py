@@ -1,0 +1,1 @@
+"""Queues with partitions: which partition a call goes to, and one result from several."""
