@@ -69,6 +69,7 @@ ROUNDS = (
     5  # consecutive successful rounds, each on new connections, so that several processes answer
 )
 MEMBERS = 3
+PARTITIONS = 3  # of every queue, in every other run
 
 Client = Callable[[Stage, str, Any, Random], Coroutine[Any, Any, None]]
 
@@ -92,7 +93,10 @@ class Workload:
 
     async def __aenter__(self) -> Self:
         http = (await self.stage.caller("setup")).http
-        for name, config in {**QUEUES, **POSTED_QUEUES}.items():
+        partitions = self.stage.chance("partitions").choice((1, PARTITIONS))
+        for name, queue in {**QUEUES, **POSTED_QUEUES}.items():
+            scope = {"dedup_scope": "group"} if queue.get("type") == "fifo" else {}
+            config = {**queue, **scope, "partitions": partitions}
             dead = {"dead_letter_retention_seconds": self._kept_s} if self._kept_s else {}
             await _insist(http, f"/v1/queues/{name}", {**config, **dead})
         hot = {"archive_lag_seconds": 1, "hot_retention_seconds": 0}
