@@ -22,6 +22,7 @@ from tests.bench.scale import (
     archived,
     capacity,
     depth,
+    partitions,
     primaries,
     processes,
     queues,
@@ -47,6 +48,7 @@ PARTS: dict[str, Part] = {
     "in-flight": depth.measure_in_flight,
     "processes": processes.measure,
     "primaries": primaries.measure,
+    "partitions": partitions.measure,
     "archived": archived.measure,
 }
 

@@ -21,7 +21,7 @@ def measure(house: House, sizes: Sizes) -> Iterator[Curve]:
     """Curves over the number of primaries."""
     api, store, rates = Growing(), Growing(), Growing()
     for size in sizes.primaries:
-        with _on_cluster(house, size) as (served, cluster):
+        with on_cluster(house, size) as (served, cluster):
             for label, (work, fill) in Loads(served).kinds.items():
                 rounds = [_round(served, cluster, work, fill) for _ in range(ROUNDS)]
                 costs = map(median, zip(*rounds, strict=True))
@@ -66,7 +66,7 @@ def _round(
 
 
 @contextmanager
-def _on_cluster(house: House, primaries: int) -> Generator[tuple[House, Masters]]:
+def on_cluster(house: House, primaries: int) -> Generator[tuple[House, Masters]]:
     """Run a cluster of so many primaries, and an API process on it."""
     folder = house.data / f"cluster-{primaries}"
     folder.mkdir()

@@ -16,6 +16,7 @@ class Sizes:
     archived: tuple[int, ...] = (100_000, 1_000_000, 4_000_000)
     processes: tuple[int, ...] = (1, 2, 4)
     primaries: tuple[int, ...] = (1, 2, 3)
+    partitions: tuple[int, ...] = (1, 2, 3)
     calls: int = 320
     samples: int = 150
 
@@ -35,6 +36,7 @@ TINY = Sizes(
     archived=(20_000, 50_000),
     processes=(1, 2),
     primaries=(1, 2),
+    partitions=(1, 3),
     calls=80,
     samples=20,
 )
