@@ -175,10 +175,13 @@ class Receiver(Connections):
 
 @asynccontextmanager
 async def running_listener(
-    connections: Connections, tls: ssl.SSLContext | None = None, port: int = 0
+    connections: Connections,
+    tls: ssl.SSLContext | None = None,
+    port: int = 0,
+    host: str = "127.0.0.1",
 ) -> AsyncGenerator[None]:
     """Serve on this event loop, at `connections.port`."""
-    server = await asyncio.start_server(connections.serve, "127.0.0.1", port, ssl=tls)
+    server = await asyncio.start_server(connections.serve, host, port, ssl=tls)
     connections.port = server.sockets[0].getsockname()[1]
     try:
         yield

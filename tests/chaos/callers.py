@@ -14,6 +14,7 @@ ANSWER_S = 8.0
 NEVER_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout)
 NOT_DONE = 503
 """The status that, like every one below 500, means that nothing happened."""
+RETRY_AFTER = "retry-after"
 UNKNOWN = "storage_timeout"
 """The code of an item with unknown outcome."""
 UNKNOWN_WORDS = ("may have taken effect", "is stopping")
@@ -60,6 +61,8 @@ class Caller:
         else:
             status = answer.status_code
             outcome, code = _outcome(answer)
+            if status == NOT_DONE and RETRY_AFTER not in answer.headers:
+                about["lacks_retry_after"] = True
             if outcome is Outcome.OK:
                 try:
                     told = read(answer.json() if answer.content else {})

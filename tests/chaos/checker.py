@@ -22,7 +22,7 @@ from tests.chaos.checking import (
     webhooks,
 )
 from tests.chaos.checking.findings import Finding, Operations, answers
-from tests.chaos.history import DELIVERIES, READS, Kind, Outcome
+from tests.chaos.history import DELIVERIES, READS, Kind, Operation, Outcome
 
 UNANSWERED = "outcome_unknown"
 """The code of a 500 with unknown outcome: AWS protocols have no other status for it."""
@@ -67,14 +67,24 @@ def rejected_send_has_no_effect(history: Operations) -> Finding:
     return Finding("Q5 rejected sends have no effect", len(found), tuple(wrong))
 
 
-def no_response_is_a_500(history: Operations) -> Finding:
-    """No 500, except for an unknown outcome in an AWS protocol."""
+def server_errors_say_what_happened(history: Operations) -> Finding:
+    """Every 5xx is a 503 with `Retry-After`, or an unknown outcome: 504, in AWS protocols a 500 that says so."""
     wrong = [
         f"{operation.client} was answered {operation.status} {operation.code} to {operation.kind.value} of {operation.log} at {operation.ended:.3f}"
         for operation in history
-        if operation.status == 500 and operation.code != UNANSWERED
+        if operation.status >= 500 and not _says_what_happened(operation)
     ]
-    return Finding("no response is a 500", len(history), tuple(wrong))
+    return Finding("5xx are 503 with Retry-After or unknown", len(history), tuple(wrong))
+
+
+def _says_what_happened(operation: Operation) -> bool:
+    match operation.status:
+        case 503:
+            return not operation.lacks_retry_after
+        case 504:
+            return True
+        case _:
+            return operation.code == UNANSWERED
 
 
 ARCHIVE_INVARIANTS: tuple[Invariant, ...] = (
@@ -127,5 +137,5 @@ INVARIANTS: tuple[Invariant, ...] = (
     webhooks.every_post_is_signed,
     webhooks.groups_are_posted_in_order,
     webhooks.shards_are_posted_in_order,
-    no_response_is_a_500,
+    server_errors_say_what_happened,
 )

@@ -1,6 +1,7 @@
 """Bit rot in the archive: a changed byte must be detected, and is restored afterwards."""
 
 import asyncio
+from collections.abc import Mapping
 from pathlib import Path
 from random import Random
 
@@ -9,7 +10,6 @@ import pyarrow.parquet as parquet
 
 from tests.acceptance.deployment import command
 from tests.chaos.history import Kind, Outcome
-from tests.chaos.site import Site
 from tests.chaos.stage import EVENTS, Stage
 
 FLIPS = 3
@@ -17,20 +17,20 @@ VERIFY = ("archive", "verify", "--stream", EVENTS)
 SOUND, DAMAGED = 0, 1
 
 
-async def flip_bytes(site: Site, stage: Stage) -> None:
+async def flip_bytes(archive: Path, environment: Mapping[str, str], stage: Stage) -> None:
     """Change bytes one by one in different files, and record whether each is detected."""
     chance = stage.chance("damage")
-    files = sorted((site.place / "data" / "archive").rglob("*.parquet"))
+    files = sorted(archive.rglob("*.parquet"))
     paths = await _paths(stage.url)
     expected_files = [
         path for path in files if any(str(path).endswith(each_path) for each_path in paths)
     ]
     for path in chance.sample(expected_files, min(FLIPS, len(expected_files))):
         _flip(path, at := _place(path, chance))
-        told = await _verified(site)
+        told = await _verified(archive, environment)
         _flip(path, at)
         _note(stage, f"byte {at} of {path.name}", told == DAMAGED)
-    _note(stage, "everything put back", await _verified(site) == SOUND)
+    _note(stage, "everything put back", await _verified(archive, environment) == SOUND)
 
 
 async def _paths(url: str) -> set[str]:
@@ -61,12 +61,10 @@ def _flip(path: Path, at: int) -> None:
         file.write(bytes([byte ^ 0xFF]))
 
 
-async def _verified(site: Site) -> int:
+async def _verified(archive: Path, environment: Mapping[str, str]) -> int:
     """The exit code of `millstream archive verify`."""
-    archive = (site.place / "data" / "archive").as_uri()
-    returned_command = await asyncio.to_thread(
-        command, *VERIFY, environment={**site.environment, "MILLSTREAM_ARCHIVE_URL": archive}
-    )
+    settings = {**environment, "MILLSTREAM_ARCHIVE_URL": archive.as_uri()}
+    returned_command = await asyncio.to_thread(command, *VERIFY, environment=settings)
     return returned_command.returncode
 
 

@@ -24,7 +24,7 @@ from random import Random, SystemRandom
 import msgspec
 import redis.asyncio
 
-from tests.chaos.checker import no_response_is_a_500, without_silent_gaps
+from tests.chaos.checker import server_errors_say_what_happened, without_silent_gaps
 from tests.chaos.checking import events, groups, queues, sources, streams, webhooks
 from tests.chaos.checking.findings import Finding
 from tests.chaos.history import History
@@ -55,7 +55,7 @@ MUST = (
     groups.groups_reach_the_end,
     events.follower_receives_no_duplicates,
     webhooks.every_post_is_signed,
-    no_response_is_a_500,
+    server_errors_say_what_happened,
 )
 """Invariants that hold despite data loss."""
 COUNTED = (

@@ -102,6 +102,8 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     outcome: Outcome
     status: int = 0
     code: str = ""
+    lacks_retry_after: bool = False
+    """A 503 without `Retry-After`."""
     values: tuple[str, ...] = ()
     """Values to be sent or settled."""
     group: str = ""

@@ -14,11 +14,14 @@ import shutil
 import socket
 import subprocess
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from ipaddress import IPv4Network
 from itertools import combinations, product
+from typing import TypeVar
+
+Result = TypeVar("Result")
 
 HERE = "service"
 """The machine of this process: the service and its clients."""
@@ -62,9 +65,13 @@ class Namespace:
 
     def listener(self, address: str) -> socket.socket:
         """Return a socket bound to a free port of an address of the namespace."""
-        listener = self._thread.submit(socket.socket).result()
+        listener = self.call(socket.socket)
         listener.bind((address, 0))
         return listener
+
+    def call(self, function: Callable[[], Result]) -> Result:
+        """Call a function in the namespace; processes that it starts are in it too, until it ends."""
+        return self._thread.submit(function).result()
 
     def close(self) -> None:
         """Let go of it."""

@@ -3,7 +3,8 @@
     DATABASE_URL ──▶ proxy 1 ──▶ Postgres 1, the primary
     of two hosts  └▶ proxy 2 ──▶ Postgres 2, its standby
 
-A commit is acknowledged once the standby has it on disk. The primary's machine is lost, the standby is promoted, and another
+A commit is acknowledged once the standby has it on disk. With a network each is a machine of its own, and the standby reaches
+the primary as everyone else does. The primary's machine is lost, the standby is promoted, and another
 standby takes the place of the lost machine, so that it can happen again.
 """
 
@@ -22,12 +23,15 @@ import psycopg
 from storage.embedded.errors import EmbeddedServerError
 from storage.embedded.postgres import POSTGRES_PORT, PostgresServer
 from storage.embedded.processes import last_line
+from tests.chaos.network import Network
 from tests.chaos.proxy import Fault, Proxy, Streams
 from tests.chaos.site import Store, postgres_socket
 
 ANSWER_S_MAX = 30.0
 INSYNC_S_MAX = 30.0
 POLL_S = 0.05
+RETRY_MS = 500
+"""Interval at which a standby tries to connect to its primary."""
 SILENT_SHARE = 0.5
 """Probability that a lost machine answers nothing, instead of refusing connections."""
 QUIET_SHARE = 0.5
@@ -36,10 +40,27 @@ ANNOUNCED_S = 1.0
 _INSYNC = "select count(*) from pg_stat_replication where sync_state = 'sync'"
 
 
+def postgres_machine(number: int) -> str:
+    """Return the name of a node's machine."""
+    return f"postgres {number}"
+
+
 class StandbyServer(PostgresServer):
     """A Postgres that begins as a copy of `primary`, if it has no data."""
 
     primary: "StandbyServer | None" = None
+    primary_address = ""
+    """Host and port of the primary, if it is not reached through its socket."""
+
+    def command(self) -> list[str]:
+        if not self.primary_address:
+            return super().command()
+        host, _, port = self.primary_address.partition(":")
+        settings = (
+            f"primary_conninfo=host={host} port={port} user=postgres sslmode=disable",
+            f"wal_retrieve_retry_interval={RETRY_MS}",
+        )
+        return [*super().command(), *(word for one in settings for word in ("-c", one))]
 
     def prepare(self) -> None:
         if self.primary is not None and not self.directory.exists():
@@ -80,10 +101,21 @@ class StandbyServer(PostgresServer):
 class Node:
     """A machine with a Postgres, and its proxy."""
 
-    def __init__(self, place: Path, number: int, seed: int) -> None:
+    def __init__(
+        self, place: Path, number: int, seed: int, network: Network | None = None
+    ) -> None:
+        self.name = postgres_machine(number)
+        self._network = network
+        machine = network.machine(self.name) if network else None
         self.server = StandbyServer(place / f"postgres-{number}")
-        self.store = Store(self.server, postgres_socket(self.server))
-        self.proxy = Proxy(self._connect, Random(f"{seed} postgres {number}"))
+        self.store = Store(
+            self.server, postgres_socket(self.server), machine.namespace if machine else None
+        )
+        self.proxy = Proxy(
+            self._connect,
+            Random(f"{seed} postgres {number}"),
+            listener=machine.listener() if machine else None,
+        )
         self._returned = asyncio.Event()
         self._returned.set()
 
@@ -96,6 +128,7 @@ class Node:
         """Lose the machine, with its disk."""
         if is_silent:
             self._returned.clear()
+            self._connect_machine(is_up=False)
         self.proxy.be(Fault.HALF_OPEN if is_silent else Fault.CUT)
         self.store.kill()
         shutil.rmtree(self.server.directory, ignore_errors=True)
@@ -103,21 +136,30 @@ class Node:
     async def follow(self, primary: "Node") -> None:
         """Return with an empty disk, as the standby of a primary."""
         self.server.primary = primary.server
+        if self._network is not None:
+            self.server.primary_address = primary.proxy.address
         shutil.rmtree(self.server.directory, ignore_errors=True)
         await self.store.start()
         self.return_()
 
     def return_(self) -> None:
         """Answer on the network again."""
+        self._connect_machine(is_up=True)
         self._returned.set()
         self.proxy.be(Fault.NONE)
+
+
+    def _connect_machine(self, *, is_up: bool) -> None:
+        if self._network is not None:
+            self._network.connect(self.name, is_up=is_up)
 
 
 class PostgresPair:
     """The primary and its standby."""
 
     def __init__(self, nodes: tuple[Node, Node]) -> None:
-        self.proxies = {f"postgres-{number}": node.proxy for number, node in enumerate(nodes, 1)}
+        self.proxies = {node.name: node.proxy for node in nodes}
+        self.nodes = nodes
         self.primary, self._standby = nodes
         self.store = Store(self.primary.server, self.primary.store.socket)
         self.store.become(self.primary.store)
@@ -136,10 +178,14 @@ class PostgresPair:
         await server.execute("alter system set synchronous_standby_names = '*'")
         await server.execute("select pg_reload_conf()::int")
         for _ in range(int(INSYNC_S_MAX / POLL_S)):
-            if await server.execute(_INSYNC):
+            if await self.is_insync():
                 return
             await asyncio.sleep(POLL_S)
         raise TimeoutError("the standby is not in sync")
+
+    async def is_insync(self) -> bool:
+        """Return whether the standby confirms commits."""
+        return await self.primary.server.execute(_INSYNC) > 0
 
     async def fail_over(self, url: str, seconds: float, luck: float) -> None:
         """Lose the primary and promote the standby after a while; then attach another standby.
@@ -183,10 +229,12 @@ async def _answer(request: Callable[[], Awaitable[httpx.Response]]) -> int:
 
 
 @asynccontextmanager
-async def running_pair(place: Path, seed: int) -> AsyncGenerator[PostgresPair]:
+async def running_pair(
+    place: Path, seed: int, network: Network | None = None
+) -> AsyncGenerator[PostgresPair]:
     """Run a primary, a synchronous standby and their proxies."""
     async with AsyncExitStack() as ends:
-        first, second = nodes = (Node(place, 1, seed), Node(place, 2, seed))
+        first, second = nodes = (Node(place, 1, seed, network), Node(place, 2, seed, network))
         for node in nodes:
             ends.callback(node.store.stop)
             await ends.enter_async_context(node.proxy)

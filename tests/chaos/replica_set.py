@@ -188,17 +188,22 @@ async def _has_copy(member: Member) -> bool:
 
 @asynccontextmanager
 async def running_replica_set(
-    place: Path, seed: int, count: int, tools: Tools, network: Network | None = None
+    place: Path,
+    seed: int,
+    count: int,
+    tools: Tools,
+    network: Network | None = None,
+    spares: int = 0,
 ) -> AsyncIterator[HotStore]:
-    """Run that many stores, and a proxy before each."""
-    record = StoreRecord(free_ports(count), PASSWORD)
+    """Run that many stores, `spares` that are no members, and a proxy before each."""
+    record = StoreRecord(free_ports(count + spares), PASSWORD)
     async with AsyncExitStack() as ends:
         members: list[Member] = []
 
         async def connect(number: int) -> Any:
             return await members[number - 1].connect()
 
-        for number in range(1, count + 1):
+        for number in range(1, count + spares + 1):
             machine = network.machine(store_machine(number)) if network else None
             proxy = Proxy(
                 lambda number=number: connect(number),  # type: ignore[misc]
@@ -212,9 +217,8 @@ async def running_replica_set(
             ends.callback(member.stop)
             members.append(member)
         await asyncio.gather(*(member.start() for member in members))
-        hosts = ",".join(member.proxy.address for member in members)
         environment = {
-            "REDIS_URL": f"redis://:{PASSWORD}@{hosts}/0",
+            "REDIS_URL": url_of(members[:count]),
             "MILLSTREAM_DURABILITY": "replicated",
         }
         yield HotStore(
@@ -223,6 +227,11 @@ async def running_replica_set(
             {member.name: member.proxy for member in members},
             members=members,
         )
+
+
+def url_of(members: Sequence[Member]) -> str:
+    """Return the URL of a replica set of these members."""
+    return f"redis://:{PASSWORD}@{','.join(member.proxy.address for member in members)}/0"
 
 
 class ReplicaSetFaults:

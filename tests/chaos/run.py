@@ -180,7 +180,7 @@ async def run(
             await workload.stop()
             await workload.drain()
             if archives:
-                await flip_bytes(site, stage)
+                await flip_bytes(place / "data" / "archive", site.environment, stage)
         finally:
             history.write(place / "history.ndjson")
         links = site.links()

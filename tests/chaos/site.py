@@ -37,7 +37,7 @@ from tests.acceptance.deployment import (
     descendants,
     without_settings,
 )
-from tests.chaos.network import Network
+from tests.chaos.network import Namespace, Network
 from tests.chaos.proxy import Proxy, Streams
 from tests.chaos.tools import Clock, SmallDisk, Tools, small_disk
 from tests.clusters import Masters
@@ -73,9 +73,15 @@ class ClockedServer(NamedServer):
 
 
 class Store:
-    """A directly controlled server, reached through its unix socket."""
+    """A directly controlled server, reached through its unix socket; it may run in a network namespace."""
 
-    def __init__(self, server: ValkeyServer | PostgresServer, socket: Path) -> None:
+    def __init__(
+        self,
+        server: ValkeyServer | PostgresServer,
+        socket: Path,
+        namespace: Namespace | None = None,
+    ) -> None:
+        self._namespace = namespace
         self.socket = socket
         self.directory = server.directory
         self._server = server
@@ -100,7 +106,8 @@ class Store:
     async def begin(self) -> None:
         """Start it without waiting, from the main thread, with which it must end."""
         await asyncio.to_thread(self._server.prepare)
-        self._process = start(self._server)
+        starting = partial(start, self._server)
+        self._process = self._namespace.call(starting) if self._namespace else starting()
 
     @property
     def pid(self) -> int:

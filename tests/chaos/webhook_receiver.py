@@ -41,8 +41,9 @@ FAILS, DROPS, SLOW, LATE = 0.02, 0.02, 0.01, 0.001
 class Hooks(Connections):
     """The receiver of all webhooks, identified by the last segment of the path."""
 
-    def __init__(self, caller: Caller, chance: Random) -> None:
+    def __init__(self, caller: Caller, chance: Random, host: str) -> None:
         super().__init__()
+        self.host = host
         self._caller = caller
         self._chance = chance
         self._logs: dict[str, str] = {}
@@ -54,7 +55,7 @@ class Hooks(Connections):
         """Create a webhook of that source to this receiver; `log`: its queue or stream."""
         config = {
             "source": source,
-            "url": f"http://127.0.0.1:{self.port}/{name}",
+            "url": f"http://{self.host}:{self.port}/{name}",
             "timeout_seconds": TIMEOUT_S,
             "retry_seconds": [RETRY_S] * RETRIES,
             "in_flight_max": IN_FLIGHT,
@@ -118,8 +119,10 @@ def _name(got: ReceivedRequest) -> str:
 
 
 @asynccontextmanager
-async def receiving_hooks(caller: Caller, chance: Random) -> AsyncGenerator[Hooks]:
-    """Run a receiver on this event loop."""
-    hooks = Hooks(caller, chance)
-    async with running_listener(hooks):
+async def receiving_hooks(
+    caller: Caller, chance: Random, host: str = "127.0.0.1"
+) -> AsyncGenerator[Hooks]:
+    """Run a receiver on this event loop, at an address that deliverers reach."""
+    hooks = Hooks(caller, chance, host)
+    async with running_listener(hooks, host=host):
         yield hooks

@@ -77,11 +77,20 @@ Client = Callable[[Stage, str, Any, Random], Coroutine[Any, Any, None]]
 class Workload:
     """All clients of the service."""
 
-    def __init__(self, stage: Stage, *, archives: bool, kept_s: int | None = None) -> None:
+    def __init__(
+        self,
+        stage: Stage,
+        *,
+        archives: bool,
+        kept_s: int | None = None,
+        hooks_host: str = "127.0.0.1",
+    ) -> None:
         """Prepare the clients.
 
-        `kept_s`: retention of the stream's records and of dead letters; default: the whole run.
+        `kept_s`: retention of the stream's records and of dead letters; default: the whole run. `hooks_host`: where webhooks
+        are received.
         """
+        self._hooks_host = hooks_host
         self.stage = stage
         self._archives = archives
         self._kept_s = kept_s
@@ -115,7 +124,9 @@ class Workload:
         return self
 
     async def _put_webhooks(self) -> None:
-        receiver = receiving_hooks(await self.stage.caller("hooks"), self.stage.chance("hooks"))
+        receiver = receiving_hooks(
+            await self.stage.caller("hooks"), self.stage.chance("hooks"), self._hooks_host
+        )
         self._hooks = await self._open.enter_async_context(receiver)
         logged = {"log_retention_seconds": self._kept_s} if self._kept_s else {}
         for queue in POSTED_QUEUES:

@@ -540,8 +540,18 @@ VIOLATIONS: list[tuple[str, Invariant, list[Operation]]] = [
     ),
     (
         "response is a 500",
-        checker.no_response_is_a_500,
+        checker.server_errors_say_what_happened,
         [op(Kind.READ, 1, outcome=UNKNOWN, status=500, code="InternalFailure")],
+    ),
+    (
+        "response is a 502",
+        checker.server_errors_say_what_happened,
+        [op(Kind.READ, 1, outcome=UNKNOWN, status=502)],
+    ),
+    (
+        "503 does not say when to retry",
+        checker.server_errors_say_what_happened,
+        [op(Kind.READ, 1, outcome=UNKNOWN, status=503, lacks_retry_after=True)],
     ),
     (
         "position is used in the next stream",

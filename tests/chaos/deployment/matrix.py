@@ -1,0 +1,54 @@
+"""What the failure matrix of docs/explanation/failure-modes.md allows while a host fails."""
+
+from collections.abc import Collection, Sequence
+
+import msgspec
+
+from tests.chaos.checking.findings import Finding, Operations
+from tests.chaos.deployment.stores import PRIMARY
+
+UNAVAILABLE = (503, 504)
+API_STAYS = ("cut", "pause")
+"""Faults after which an API process answers what it was asked before."""
+
+
+class Period(msgspec.Struct, frozen=True):
+    """From the begin of a fault until everything works again; times are those of the history."""
+
+    fault: str
+    role: str
+    began: float
+    ended: float
+    recovered_s: float | None
+
+    def allows_unavailable(self) -> bool:
+        """Return whether calls may get 503 or 504 meanwhile."""
+        match self.role.split():
+            case [role, "store"]:
+                return role == PRIMARY
+            case [_, "postgres"]:
+                return True  # a standby that confirms no commit is an outage too
+            case ["api"]:
+                return self.fault.partition(" ")[0] in API_STAYS
+            case _:
+                return False
+
+
+def unavailable_by_matrix(history: Operations, periods: Sequence[Period]) -> Finding:
+    """503 and 504 occur only while a host fails on which calls depend."""
+    calm = [period for period in periods if not period.allows_unavailable()]
+    wrong = [
+        f"{period.fault} ({period.role}): {operation.client} was answered {operation.status}"
+        f" {operation.code} to {operation.kind.value} of {operation.log} at {operation.ended:.3f}"
+        for operation in history
+        if operation.status in UNAVAILABLE
+        for period in calm
+        if period.began <= operation.ended <= period.ended
+    ]
+    return Finding("503 and 504 as in the failure matrix", len(calm), tuple(wrong))
+
+
+def works_again(periods: Collection[Period]) -> Finding:
+    """Everything works again within the bound after each fault."""
+    wrong = [f"{period.fault} ({period.role})" for period in periods if period.recovered_s is None]
+    return Finding("works again after each fault", len(periods), tuple(wrong))
