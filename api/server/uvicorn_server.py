@@ -5,6 +5,7 @@ from the name `Server` of `uvicorn.main`; `tests/unit/http/test_uvicorn_server.p
 """
 
 import asyncio
+import os
 import socket
 import sys
 from contextlib import suppress
@@ -48,8 +49,11 @@ class WokenServer(uvicorn.Server):
         """Shut down all connections, including those established in the meantime.
 
         uvicorn asks only the connections that it knows at the beginning. Others, and the upgrades of any, would last until its
-        grace period ends.
+        grace period ends. It also keeps the socket open that it listens on, if that was inherited: the kernel would go on
+        accepting connections.
         """
+        if self.config.fd is not None:
+            os.close(self.config.fd)
         notified = set(self.server_state.connections)
         watch_task = asyncio.create_task(self._shut_down_others(notified))
         try:

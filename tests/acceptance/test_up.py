@@ -28,6 +28,12 @@ from tests.conditions import wait_until
 README_URL = "http://127.0.0.1:8080"
 GONE_S = 30.0
 
+UNFINISHED_REQUEST = (
+    b"POST /v1/queues/orders/messages HTTP/1.1\r\nhost: localhost\r\nexpect: 100-continue\r\n"
+    b"content-type: application/json\r\ncontent-length: 100\r\n\r\n"
+)
+"""It is answered with 100 once it is read, and never ends."""
+
 STRICT_SHELL = """
 set -euo pipefail
 curl() { command curl -sS --fail-with-body "$@"; echo; }
@@ -250,6 +256,44 @@ def test_serve_runs_against_existing_stores(tmp_path, valkey_url, empty_database
     assert migrated.returncode == 0, migrated.stderr
     assert received == [sent]
     assert code == 0
+
+
+def test_draining_service_refuses_connections(tmp_path, valkey_url, empty_database_url):
+    """The kernel accepted connections for seconds that nobody served, and reset them at the end."""
+    stores = {"REDIS_URL": valkey_url, "DATABASE_URL": empty_database_url}
+    command("migrate", environment=stores)
+
+    with deployed(
+        tmp_path / "log", "--workers", "2", command="serve", environment=stores
+    ) as deployment:
+        url = httpx.URL(deployment.url)
+        with socket.create_connection((url.host, url.port)) as slow:
+            slow.sendall(UNFINISHED_REQUEST)
+            slow.recv(100)  # it is being served
+            deployment.process.terminate()
+            wait_until(lambda: is_refused(url.host, url.port or 0))
+            still_drains = is_open(slow)
+
+    assert still_drains
+
+
+def is_open(connection: socket.socket) -> bool:
+    """Return whether the other side has sent nothing and not closed it."""
+    connection.setblocking(False)
+    try:
+        connection.recv(1)
+    except BlockingIOError:
+        return True
+    return False
+
+
+def is_refused(host: str, port: int) -> bool:
+    """Return whether nobody listens."""
+    try:
+        socket.create_connection((host, port)).close()
+    except ConnectionRefusedError:
+        return True
+    return False
 
 
 def test_commands_that_need_stores_report_missing_settings():

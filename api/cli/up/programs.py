@@ -76,7 +76,7 @@ def api_programs(
             f"api {number}",
             command=command,
             environment=environment,
-            listener=listener.fileno(),
+            listener=listener,
             metrics=metrics,
             keep_open=keep_open,
         )
@@ -89,7 +89,7 @@ def _api_program(
     *,
     command: list[str],
     environment: Mapping[str, str],
-    listener: int,
+    listener: socket.socket,
     metrics: Path,
     keep_open: tuple[int, ...],
 ) -> ProcessSpec:
@@ -98,8 +98,9 @@ def _api_program(
         command=command,
         environment=environment,
         grace_s=API_GRACE_S,
-        keep_open=(listener, *keep_open),
+        keep_open=(listener.fileno(), *keep_open),
         on_end=lambda pid: _remove_gauges(pid, metrics),
+        on_stop=listener.close,  # while it is open here, connections are accepted that no process serves
     )
 
 

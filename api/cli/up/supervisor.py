@@ -38,7 +38,7 @@ class ProcessSpec:
     """A program to run, and how to stop it.
 
     `keep_open` are descriptors it inherits; without a `log` it writes to our stderr. `prepare` is
-    called before every start, `on_end` with the process id after every end.
+    called before every start, `on_end` with the process id after every end, `on_stop` before its stop signal.
     """
 
     name: str
@@ -52,6 +52,7 @@ class ProcessSpec:
     run_as: RunAs | None = None
     prepare: Callable[[], None] = _nothing
     on_end: Callable[[int], None] = _nothing
+    on_stop: Callable[[], None] = _nothing
 
 
 def server_process(server: EmbeddedServer, keep_open: tuple[int, ...]) -> ProcessSpec:
@@ -143,6 +144,7 @@ class ProcessMonitor:
         if self._task is not None:
             self._task.cancel()
             await asyncio.wait([self._task])
+        self.program.on_stop()
         if self._process is not None:
             await _end(self._process, self.program)
 
