@@ -3,6 +3,7 @@
 from collections import deque
 from typing import Any
 
+from storage.domain.errors import ErrorCategory, ErrorCode
 from tests.chaos.callers import UNKNOWN, Caller, Told
 from tests.chaos.history import Gap, Kind, Operation, Outcome, Seen
 from tests.chaos.queue_protocols import Delivery, delivery_of
@@ -12,7 +13,7 @@ from tests.chaos.stream_protocol import records_of
 CREDIT = 20
 READING_CREDIT = 500
 SUB = "it"
-NOT_DONE, TIMED_OUT = 503, 504
+REFUSED, NOT_DONE, TIMED_OUT = 400, 503, 504
 
 
 class Publisher:
@@ -91,9 +92,16 @@ def _problem(frame: Frame) -> Any:
         return frame["problem"]
     for item in frame.get("results", ()):
         if "error" in item:
-            unknown = item["error"]["code"] == UNKNOWN
-            return {"status": TIMED_OUT if unknown else NOT_DONE, **item["error"]}
+            return {"status": _status(item["error"]["code"]), **item["error"]}
     return None
+
+
+def _status(code: str) -> int:
+    """Return the status of an item's error: it has none of its own."""
+    if code == UNKNOWN:
+        return TIMED_OUT
+    is_unavailable = ErrorCode(code).category is ErrorCategory.UNAVAILABLE
+    return NOT_DONE if is_unavailable else REFUSED
 
 
 class Worker:

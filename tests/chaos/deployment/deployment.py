@@ -10,6 +10,7 @@ The archive is a directory that all machines have, as a file system of the netwo
 """
 
 import asyncio
+import subprocess
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
@@ -18,7 +19,7 @@ import httpx
 import psycopg
 
 from storage.access.secret_box import new_key
-from tests.acceptance.deployment import command
+from tests.acceptance.deployment import PROGRAM, without_settings
 from tests.chaos.deployment.balancer import ready_status, running_balancer
 from tests.chaos.deployment.hosts import Host, Service
 from tests.chaos.deployment.releases import Release
@@ -119,10 +120,16 @@ async def _get(http: httpx.AsyncClient, path: str) -> dict[str, object]:
 
 async def migrate(release: Release, environment: Mapping[str, str]) -> None:
     """Run `millstream migrate` of that version. Raises RuntimeError."""
-    settings = {**environment, **release.environment}
-    done = await asyncio.to_thread(command, "migrate", environment=settings)
-    if done.returncode != 0:
-        raise RuntimeError(f"migrate of {release.name}: {done.stderr.strip()}")
+    process = await asyncio.create_subprocess_exec(
+        *PROGRAM,
+        "migrate",
+        cwd=release.root,  # Python looks there first
+        env={**without_settings(), **environment, **release.environment},
+        stderr=subprocess.PIPE,
+    )
+    _, stderr = await process.communicate()
+    if process.returncode != 0:
+        raise RuntimeError(f"migrate of {release.name}: {stderr.decode().strip()}")
 
 
 @asynccontextmanager
