@@ -21,9 +21,9 @@ def schema_fault(settings: StorageSettings) -> str:
 
     Raises StorageUnavailable.
     """
-    current, expected = migrations.current(settings.database_url), head()
+    schema = migrations.current(settings.database_url)
     return (
         ""
-        if current == expected
-        else f"the database is at revision {current}; this version requires {expected}"
+        if schema.is_usable
+        else f"the database is at revision {schema.revision}; this version requires {head()}"
     )

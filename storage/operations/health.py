@@ -18,7 +18,7 @@ from storage.operations.replica_set_checks import ReplicaSetChecks
 from storage.postgres.database import Database
 from storage.postgres.listener import Listener
 from storage.postgres.queries import query
-from storage.postgres.schema_revision import head, is_supported, read_revision
+from storage.postgres.schema_revision import head, read_schema
 from storage.settings import StorageSettings
 
 AWAY = "away, serving what is known"
@@ -74,15 +74,15 @@ class HealthChecks:
         """Check the database's schema revision.
 
         A process that had its schema continues while a newer version migrates to its own: migrations only add. A process that
-        starts on a newer schema does not.
+        starts on a newer schema is ready if the schema is compatible with it.
         """
         if self.is_postgres_away:
             return "ok"
-        revision, expected = await read_revision(self._database), head()
-        self._was_at_head = self._was_at_head or revision == expected
-        if revision == expected or (self._was_at_head and not is_supported(revision)):
+        schema = await read_schema(self._database)
+        self._was_at_head = self._was_at_head or schema.revision == head()
+        if schema.is_usable or (self._was_at_head and schema.is_newer):
             return "ok"
-        return f"the database is at revision {revision}; this version requires {expected}"
+        return f"the database is at revision {schema.revision}; this version requires {head()}"
 
     async def diagnose(self, pings: int = _PINGS) -> list[Diagnostic]:
         """Return all findings for operators.

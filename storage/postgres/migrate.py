@@ -10,7 +10,13 @@ from sqlalchemy.exc import DBAPIError
 from storage.domain import limits
 from storage.domain.backup_manifest import RESTORING, RestoreUnfinished
 from storage.postgres.database import connection_options, driver_url, refusal
-from storage.postgres.schema_revision import MIGRATIONS, head, is_supported, revision_of
+from storage.postgres.schema_revision import (
+    MIGRATIONS,
+    Schema,
+    head,
+    is_supported,
+    schema_of,
+)
 
 if TYPE_CHECKING:
     from alembic.config import Config
@@ -28,7 +34,7 @@ class DatabaseTooNew(RuntimeError):
 
 
 def migrate(url: str) -> None:
-    """Migrate the database to `head()`, in one transaction; no effect if it is there already.
+    """Migrate the database to `head()`, in one transaction, unless it can be used as it is.
 
     A process waits up to a minute for another one that is migrating. Raises DatabaseTooNew, and
     StorageUnavailable when the database cannot be reached, or a restore into it is not finished.
@@ -38,11 +44,12 @@ def migrate(url: str) -> None:
             text(f"set local lock_timeout = {limits.POSTGRES_MIGRATION_WAIT_MS_MAX}")
         )
         connection.execute(text("select pg_advisory_xact_lock(:key)"), {"key": _LOCK})
-        revision = revision_of(connection)
-        refuse_newer(revision)
-        if revision is not None:
+        schema = schema_of(connection)
+        if not schema.is_usable:
+            refuse_newer(schema.revision)
+        if schema.revision is not None:
             _refuse_unfinished(connection)
-        if revision != head():
+        if not schema.is_usable:
             _upgrade(connection)
 
 
@@ -60,13 +67,10 @@ def _refuse_unfinished(connection: Connection) -> None:
         raise RestoreUnfinished
 
 
-def current(url: str) -> str | None:
-    """Return the database's revision, or None when it was never migrated.
-
-    Raises StorageUnavailable.
-    """
+def current(url: str) -> Schema:
+    """Return the database's schema. Raises StorageUnavailable."""
     with connected(url) as connection:
-        return revision_of(connection)
+        return schema_of(connection)
 
 
 def supported_revision(revision: str) -> str:

@@ -6,9 +6,11 @@ The caller is `storage.postgres.migrate`.
 from alembic import context
 
 from storage.postgres import tables
+from storage.postgres.schema_revision import remember_compatibility
 
 context.configure(
     connection=context.config.attributes["connection"],
     target_metadata=tables.METADATA,
 )
 context.run_migrations()
+remember_compatibility(context.get_bind())

@@ -12,17 +12,17 @@ from storage.domain.errors import StorageUnavailable
 from storage.postgres.database import driver_url, open_database
 from storage.postgres.migrate import DatabaseTooNew, current, migrate
 from storage.postgres.repositories.offset_reservations import StoreIdentities
-from storage.postgres.schema_revision import head, read_revision
+from storage.postgres.schema_revision import COMPATIBLE_SINCE, Schema, head, read_schema
 from storage.postgres.tables import METADATA
 from storage.settings import StorageSettings
 
 
 def test_empty_database_is_migrated(empty_database_url):
-    assert current(empty_database_url) is None
+    assert current(empty_database_url).revision is None
 
     migrate(empty_database_url)
 
-    assert current(empty_database_url) == head()
+    assert current(empty_database_url).revision == head()
 
 
 def test_tables_in_code_match_database(empty_database_url):
@@ -58,17 +58,29 @@ def test_concurrent_processes_migrate_once(empty_database_url):
         outcomes = list(processes.map(migrate, [empty_database_url] * 4))
 
     assert outcomes == [None] * 4
-    assert current(empty_database_url) == head()
+    assert current(empty_database_url).revision == head()
 
 
-def test_newer_database_is_left_unchanged(empty_database_url):
+def test_compatible_newer_database_is_left_unchanged(empty_database_url):
+    """A Helm chart that is rolled back runs the former version's migration."""
     migrate(empty_database_url)
     _execute(empty_database_url, "update alembic_version set version_num = '9999'")
+
+    migrate(empty_database_url)
+
+    assert current(empty_database_url) == Schema("9999", COMPATIBLE_SINCE)
+
+
+@pytest.mark.parametrize("comment", ["'9998'", "null"])
+def test_incompatible_newer_database_is_refused(empty_database_url, comment):
+    migrate(empty_database_url)
+    _execute(empty_database_url, "update alembic_version set version_num = '9999'")
+    _execute(empty_database_url, f"comment on table alembic_version is {comment}")
 
     with pytest.raises(DatabaseTooNew, match="9999"):
         migrate(empty_database_url)
 
-    assert current(empty_database_url) == "9999"
+    assert current(empty_database_url).revision == "9999"
 
 
 def test_failed_migration_leaves_nothing_behind(empty_database_url):
@@ -87,7 +99,7 @@ def test_missing_database_is_unavailable():
 
 async def test_revision_is_read_over_own_connections(database_url):
     async with open_database(_settings(database_url)) as database:
-        assert await read_revision(database) == head()
+        assert (await read_schema(database)).revision == head()
 
 
 async def test_database_without_tables_is_unavailable_with_reason(empty_database_url):
