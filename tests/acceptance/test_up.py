@@ -32,7 +32,7 @@ UNFINISHED_REQUEST = (
     b"POST /v1/queues/orders/messages HTTP/1.1\r\nhost: localhost\r\nexpect: 100-continue\r\n"
     b"content-type: application/json\r\ncontent-length: 100\r\n\r\n"
 )
-"""It is answered with 100 once it is read, and never ends."""
+"""Answered with 100 once its head is read."""
 
 STRICT_SHELL = """
 set -euo pipefail

@@ -20,7 +20,7 @@ SOUND, DAMAGED = 0, 1
 async def flip_bytes(archive: Path, environment: Mapping[str, str], stage: Stage) -> None:
     """Change bytes one by one in different files, and record whether each is detected."""
     chance = stage.chance("damage")
-    files = sorted(archive.rglob("*.parquet"))
+    files = _files(archive)
     paths = await _paths(stage.url)
     expected_files = [
         path for path in files if any(str(path).endswith(each_path) for each_path in paths)
@@ -31,6 +31,10 @@ async def flip_bytes(archive: Path, environment: Mapping[str, str], stage: Stage
         _flip(path, at)
         _note(stage, f"byte {at} of {path.name}", told == DAMAGED)
     _note(stage, "everything put back", await _verified(archive, environment) == SOUND)
+
+
+def _files(archive: Path) -> list[Path]:
+    return sorted(archive.rglob("*.parquet"))
 
 
 async def _paths(url: str) -> set[str]:

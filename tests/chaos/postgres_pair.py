@@ -101,9 +101,7 @@ class StandbyServer(PostgresServer):
 class Node:
     """A machine with a Postgres, and its proxy."""
 
-    def __init__(
-        self, place: Path, number: int, seed: int, network: Network | None = None
-    ) -> None:
+    def __init__(self, place: Path, number: int, seed: int, network: Network | None = None) -> None:
         self.name = postgres_machine(number)
         self._network = network
         machine = network.machine(self.name) if network else None
@@ -147,7 +145,6 @@ class Node:
         self._connect_machine(is_up=True)
         self._returned.set()
         self.proxy.be(Fault.NONE)
-
 
     def _connect_machine(self, *, is_up: bool) -> None:
         if self._network is not None:

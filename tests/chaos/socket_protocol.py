@@ -14,6 +14,7 @@ CREDIT = 20
 READING_CREDIT = 500
 SUB = "it"
 REFUSED, NOT_DONE, TIMED_OUT = 400, 503, 504
+UNAVAILABLE = {code for code in ErrorCode if code.category is ErrorCategory.UNAVAILABLE}
 
 
 class Publisher:
@@ -100,8 +101,7 @@ def _status(code: str) -> int:
     """Return the status of an item's error: it has none of its own."""
     if code == UNKNOWN:
         return TIMED_OUT
-    is_unavailable = ErrorCode(code).category is ErrorCategory.UNAVAILABLE
-    return NOT_DONE if is_unavailable else REFUSED
+    return NOT_DONE if code in UNAVAILABLE else REFUSED
 
 
 class Worker:

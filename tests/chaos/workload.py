@@ -248,14 +248,14 @@ class Workload:
         acting = client(self.stage, name, protocol(caller), self.stage.chance(name))
         self._tasks.append(asyncio.create_task(acting, name=name))
 
-    async def recovered(self, bound_s: float) -> float | None:
+    async def recovered(self, bound_s: float, rounds: int = ROUNDS) -> float | None:
         """Seconds until everything succeeds several times in a row; None if above the bound.
 
         On a busy machine the later rounds take longer than what is measured.
         """
         began = self.stage.history.now()
         well, number, back_s = 0, 0, 0.0
-        while well < ROUNDS:
+        while well < rounds:
             is_well = await self._everything_goes_well(number)
             if not well:
                 back_s = self.stage.history.now() - began

@@ -14,6 +14,7 @@ import subprocess
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import httpx
 import psycopg
@@ -78,13 +79,15 @@ class Deployment:
 
     async def settle(self) -> None:
         """Wait until every host does its work. Raises TimeoutError."""
-        lacking: list[str] = []
-        try:
-            async with asyncio.timeout(SETTLED_S):
-                while lacking := await self.lacking():
-                    await asyncio.sleep(POLL_S)
-        except TimeoutError:
-            raise TimeoutError(f"not back within {SETTLED_S:.0f} s: {', '.join(lacking)}") from None
+        loop = asyncio.get_running_loop()
+        give_up_at = loop.time() + SETTLED_S
+        while True:
+            lacking = await self.lacking()
+            if not lacking:
+                return
+            if loop.time() > give_up_at:
+                raise TimeoutError(f"not back within {SETTLED_S:.0f} s: {', '.join(lacking)}")
+            await asyncio.sleep(POLL_S)
 
     async def lacking(self) -> list[str]:
         """Return the hosts that do not do their work."""
@@ -108,10 +111,12 @@ class Deployment:
 
 async def _serves(service: Service, seen: set[int]) -> bool:
     is_here = bool(service.pids & seen)
-    return is_here and (service.address == "" or await ready_status(service.address) == httpx.codes.OK)
+    return is_here and (
+        service.address == "" or await ready_status(service.address) == httpx.codes.OK
+    )
 
 
-async def _get(http: httpx.AsyncClient, path: str) -> dict[str, object]:
+async def _get(http: httpx.AsyncClient, path: str) -> dict[str, Any]:
     try:
         return dict((await http.get(path)).raise_for_status().json())
     except (httpx.HTTPError, ValueError):

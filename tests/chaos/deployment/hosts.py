@@ -1,9 +1,9 @@
 """Hosts: a machine of the network, its program, and the four things that befall it.
 
-    cut      its cable is pulled, and plugged in again
-    kill     all its processes are killed, and its supervisor starts them again
-    pause    all its processes stop, and go on
-    replace  it is lost at once with its disk, and another one comes in its place
+cut      its cable is pulled, and plugged in again
+kill     all its processes are killed, and its supervisor starts them again
+pause    all its processes stop, and go on
+replace  it is lost at once with its disk, and another one comes in its place
 """
 
 import asyncio
@@ -124,6 +124,9 @@ class Service(Host):
         return {self._process.pid, *descendants(self._process.pid)}
 
     async def start(self) -> None:
+        self._spawn()
+
+    def _spawn(self) -> None:
         self._disk.mkdir(exist_ok=True)
         launcher = self._network.machine(self.name).launcher
         with self._log.open("a") as log:

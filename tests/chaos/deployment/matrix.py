@@ -1,4 +1,4 @@
-"""What the failure matrix of docs/explanation/failure-modes.md allows while a host fails."""
+"""Failure matrix of docs/explanation/failure-modes.md: what it allows while a host fails."""
 
 from collections.abc import Collection, Sequence
 

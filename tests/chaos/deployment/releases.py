@@ -1,9 +1,10 @@
-"""Versions between which a deployment rolls: the last release, this version, and one with a newer schema.
+"""Versions between which a deployment rolls: the last release, this one, and one with a newer schema.
 
 The last release is the newest tag. Without one it is the commit before the newest migration, so that the upgrade has a schema to
 change.
 """
 
+import shutil
 import subprocess
 import tarfile
 from collections.abc import Mapping
@@ -14,7 +15,23 @@ from typing import NamedTuple
 from storage.postgres.schema_revision import MIGRATIONS, head
 from tests.documentation import ROOT
 
+PACKAGES = ("api", "consumers", "pyspark_millstream", "spark_worker", "storage")
 SDK = Path("openapi") / "sdk" / "python"
+REVISION_MODULE = Path("storage") / "postgres" / "schema_revision.py"
+NEXT_MIGRATION = '''"""A table of the next version, and a column that this one does not write."""
+
+import sqlalchemy as sa
+from alembic import op
+
+revision = "{new}"
+down_revision = "{old}"
+
+
+def upgrade() -> None:
+    """Create both."""
+    op.create_table("of_next_version", sa.Column("name", sa.Text, primary_key=True))
+    op.add_column("queues", sa.Column("of_next_version", sa.Text, nullable=True))
+'''
 
 
 class Release(NamedTuple):
@@ -25,8 +42,13 @@ class Release(NamedTuple):
 
     @property
     def environment(self) -> Mapping[str, str]:
-        """What lets Python run this version."""
+        """Environment of Python that runs this version."""
         return {"PYTHONPATH": f"{self.root}:{self.root / SDK}"}
+
+    @property
+    def can_be_returned_to(self) -> bool:
+        """Return whether it starts on newer schemas (ADR 0087)."""
+        return "COMPATIBLE_SINCE" in (self.root / REVISION_MODULE).read_text()
 
 
 THIS = Release("this version", ROOT)
@@ -44,6 +66,19 @@ def last_release(place: Path) -> Release:
     with tarfile.open(fileobj=BytesIO(_git("archive", commit))) as archive:
         archive.extractall(root, filter="data")
     return Release(f"release {commit[:12]}", root)
+
+
+def next_release(place: Path) -> Release:
+    """Copy this version into a directory, and add a migration."""
+    root = place / "next-release"
+    for package in (*PACKAGES, SDK):
+        shutil.copytree(
+            ROOT / package, root / package, ignore=shutil.ignore_patterns("__pycache__")
+        )
+    new = f"{int(head()) + 1:04}"
+    migration = root / MIGRATIONS.relative_to(ROOT) / "versions" / f"r{new}_next_version.py"
+    migration.write_text(NEXT_MIGRATION.format(new=new, old=head()))
+    return Release("a version with another migration", root)
 
 
 def _newest_tag() -> str:

@@ -20,7 +20,7 @@ from tests.chaos.damage import flip_bytes
 from tests.chaos.deployment.deployment import Deployment, migrate, running_deployment
 from tests.chaos.deployment.hosts import FAULTS
 from tests.chaos.deployment.matrix import Period, unavailable_by_matrix, works_again
-from tests.chaos.deployment.releases import THIS, NoRelease, Release, last_release
+from tests.chaos.deployment.releases import THIS, NoRelease, Release, last_release, next_release
 from tests.chaos.history import History
 from tests.chaos.nemesis import OF_THE_OPERATOR, Requests
 from tests.chaos.network import lacking_network
@@ -30,7 +30,8 @@ from tests.chaos.workload import Workload
 
 LASTS_S = (2.0, 7.0)
 RESHARD_S = 8.0  # closed shards stay, and are read at the end
-UPGRADE, RETURN = "upgrade", "return"
+ROUNDS = 1  # everything is asked again after the next fault
+UPGRADE, UPGRADE_NEXT, RETURN, RETURN_LAST = "upgrade", "upgrade next", "return", "return last"
 
 
 class Run:
@@ -72,13 +73,15 @@ class Run:
         began = self._history.now()
         await act()
         acted = self._history.now()
-        recovered_s = await self._workload.recovered(RECOVERED_S)
+        recovered_s = await self._workload.recovered(RECOVERED_S, ROUNDS)
         await self._deployment.settle()
         self._workload.check()
         ended = self._history.now()
         self.periods.append(Period(name, role, began, ended, recovered_s))
         back = "NOT BACK" if recovered_s is None else f"back after {recovered_s:.1f} s"
-        self._tell(f"{began:8.2f} to {acted:8.2f} s  {name} ({role}): {back}, settled at {ended:.1f}")
+        self._tell(
+            f"{began:8.2f} to {acted:8.2f} s  {name} ({role}): {back}, settled at {ended:.1f}"
+        )
 
     def _tell(self, line: str) -> None:
         self.told.append(line)
@@ -106,6 +109,12 @@ async def run(seed: int, place: Path, *, archives: bool, only: Sequence[str] = (
         if first is not THIS:
             await running.roll(UPGRADE, THIS)
         await _break_everything(running, sorted(deployment.hosts), requests, seed)
+        await running.roll(UPGRADE_NEXT, next_release(place))
+        await running.roll(RETURN, THIS)
+        if first.can_be_returned_to:
+            await running.roll(RETURN_LAST, first)
+        else:
+            left_out[RETURN_LAST] = "it does not start on the schema of this version"
         missing = await deployment.lacking()
         try:
             await workload.stop()

@@ -1,7 +1,6 @@
 """Hosts of the two stores: members of the replica set, with a spare one, and the Postgres pair."""
 
 import asyncio
-import signal
 from collections.abc import Callable, Sequence
 
 import httpx
@@ -74,11 +73,17 @@ class Stores:
             asyncio.timeout(GIVES_UP_S),
             httpx.AsyncClient(base_url=self._url, trust_env=False, timeout=GIVES_UP_S) as http,
         ):
-            while not await _is_replaced(http, change):
-                await asyncio.sleep(RETRY_S)
+            await _until_replaced(http, change)
         self.members[self.members.index(lost)], self._spare = new, lost
         self._on_change(self.members)
         return new
+
+
+async def _until_replaced(http: httpx.AsyncClient, change: dict[str, str]) -> None:
+    while True:
+        if await _is_replaced(http, change):
+            return
+        await asyncio.sleep(RETRY_S)
 
 
 async def _is_replaced(http: httpx.AsyncClient, change: dict[str, str]) -> bool:
@@ -128,5 +133,3 @@ class PostgresHost(Host):
     def role(self) -> str:
         """Its role."""
         return PRIMARY if self._pair.primary is self._node else STANDBY
-
-
