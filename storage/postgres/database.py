@@ -44,13 +44,18 @@ _AWAY = "Postgres does not answer; try again."
 _REFUSAL_CLASSES = ("08", "40", "53", "57")
 """SQLSTATE classes: connection, rolled back by a conflict, out of resources, shut down or cancelled."""
 
-_REFUSALS = frozenset({"25006", "55P03"})
-"""Read-only, as a standby is; lock timeout."""
+_REFUSALS = frozenset({"25006", "25P03", "55P03"})
+"""Read-only, as a standby is; ended since its transaction was idle; lock timeout."""
 
 _DISK_FULL = "53100"
 _UNSTORABLE_TEXTS = ("22021", "22P05")  # character_not_in_repertoire, untranslatable_character
 _UNSTORABLE = "A text contains NUL or half of a surrogate pair, which cannot be stored."
 _UNDEFINED_TABLE = "42P01"
+
+_IDLE = "idle_in_transaction_session_timeout"
+_CHECK_S = limits.LISTEN_CHECK_MS // limits.SECOND_MS
+KEEPALIVES = f"set tcp_keepalives_idle = {_CHECK_S}; set tcp_keepalives_interval = {_CHECK_S}; set tcp_keepalives_count = 2"
+"""Statements by which Postgres gives up a lost machine after a check's time and two more: by default, after two hours."""
 
 CHANGES_CATALOG = "changes_catalog"
 """Key in the `info` of a session that changes a definition or a credential."""
@@ -152,6 +157,8 @@ class Database:
         with self._unless_silent(), _translated(StorageUnavailable), self._timed("write"):
             async with self._sessions() as session:
                 async with asyncio.timeout(limit_ms / limits.SECOND_MS):
+                    if limit_ms > limits.POSTGRES_REPLY_MS_MAX:
+                        await session.execute(text(f"set local {_IDLE} = {2 * limit_ms}"))
                     yield session
                     await session.flush()
                     if self.before_catalog_change and session.info.get(CHANGES_CATALOG):
@@ -229,6 +236,8 @@ def _is_readable(file: int) -> bool:
 class DriverConnection(psycopg.AsyncConnection[Any]):
     """Connection whose statements end soon after they are cancelled, to one of several hosts.
 
+    Postgres ends its session, and frees the locks of its transaction, if this process stalls or its machine is lost.
+
     The driver alone waits five seconds for a cancellation, and five more for its effect, to save a connection that the pool
     discards. Of several hosts it would try the first one first each time, for as long as a call may take: the machine of a lost
     primary, which answers nothing, would hide its standby.
@@ -240,6 +249,16 @@ class DriverConnection(psycopg.AsyncConnection[Any]):
     @classmethod
     async def connect(cls, conninfo: str = "", **options: Any) -> Self:
         """Connect; of several hosts, to the one that answered last if it still does."""
+        connection = await cls._connect_any(conninfo, **options)
+        await connection.set_autocommit(True)
+        await connection.execute(
+            f"{KEEPALIVES}; set {_IDLE} = {limits.POSTGRES_IDLE_MS_MAX}".encode()
+        )
+        await connection.set_autocommit(bool(options.get("autocommit")))
+        return connection
+
+    @classmethod
+    async def _connect_any(cls, conninfo: str, **options: Any) -> Self:
         parameters = conninfo_to_dict(conninfo) | options
         hosts, ports = (str(parameters.get(name) or "").split(",") for name in ("host", "port"))
         if len(hosts) == 1 or "hostaddr" in parameters:
@@ -276,13 +295,12 @@ def connection_options() -> dict[str, str | int]:
     The kernel gives a silent peer up after a check's time and two more, so that the pool replaces its idle connections to
     a lost machine.
     """
-    idle = limits.LISTEN_CHECK_MS // limits.SECOND_MS
     return {
         "application_name": "millstream",
         "connect_timeout": int(_REPLY_SECONDS),
         "keepalives": 1,
-        "keepalives_idle": idle,
-        "keepalives_interval": idle,
+        "keepalives_idle": _CHECK_S,
+        "keepalives_interval": _CHECK_S,
         "keepalives_count": 2,
     }
 

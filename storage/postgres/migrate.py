@@ -9,7 +9,7 @@ from sqlalchemy.exc import DBAPIError
 
 from storage.domain import limits
 from storage.domain.backup_manifest import RESTORING, RestoreUnfinished
-from storage.postgres.database import connection_options, driver_url, refusal
+from storage.postgres.database import KEEPALIVES, connection_options, driver_url, refusal
 from storage.postgres.schema_revision import (
     MIGRATIONS,
     Schema,
@@ -91,6 +91,7 @@ def connected(url: str) -> Iterator[Connection]:
     engine = create_engine(driver_url(url), poolclass=NullPool, connect_args=connection_options())
     try:
         with engine.begin() as connection:
+            connection.execute(text(KEEPALIVES))
             yield connection
     except DBAPIError as error:
         raise refusal(error.orig) or error from error.orig

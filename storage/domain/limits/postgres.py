@@ -9,6 +9,9 @@ POSTGRES_CANCEL_MS_MAX = (
     SECOND_MS  # of a statement that was given up; then its connection is closed
 )
 POSTGRES_CONNECTION_WAIT_MS_MAX = 2 * SECOND_MS  # when all connections are in use; then 503
+POSTGRES_IDLE_MS_MAX = (
+    10 * SECOND_MS
+)  # of a transaction whose process stalls: then its locks are free
 POSTGRES_DECISION_MS_MAX = 30 * SECOND_MS  # deciding the store epoch also queries the hot store
 POSTGRES_MIGRATION_WAIT_MS_MAX = MINUTE_MS  # while another process migrates
 LISTEN_CHECK_MS = 5 * SECOND_MS  # maximum delay until a dead LISTEN connection is noticed

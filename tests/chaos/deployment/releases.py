@@ -8,15 +8,17 @@ import shutil
 import subprocess
 import tarfile
 from collections.abc import Mapping
+from contextlib import suppress
 from io import BytesIO
 from pathlib import Path
 from typing import NamedTuple
 
-from storage.postgres.schema_revision import MIGRATIONS, head
+from storage.postgres.schema_revision import head
 from tests.documentation import ROOT
 
 PACKAGES = ("api", "consumers", "pyspark_millstream", "spark_worker", "storage")
 SDK = Path("openapi") / "sdk" / "python"
+SCRIPTS = Path("storage") / "postgres" / "migrations" / "versions"
 REVISION_MODULE = Path("storage") / "postgres" / "schema_revision.py"
 NEXT_MIGRATION = '''"""A table of the next version, and a column that this one does not write."""
 
@@ -63,7 +65,7 @@ def last_release(place: Path) -> Release:
     commit = _newest_tag() or _commit_before_newest_migration()
     root = place / "last-release"
     root.mkdir()
-    with tarfile.open(fileobj=BytesIO(_git("archive", commit))) as archive:
+    with tarfile.open(fileobj=BytesIO(_git("archive", commit, *PACKAGES, str(SDK)))) as archive:
         archive.extractall(root, filter="data")
     return Release(f"release {commit[:12]}", root)
 
@@ -76,21 +78,22 @@ def next_release(place: Path) -> Release:
             ROOT / package, root / package, ignore=shutil.ignore_patterns("__pycache__")
         )
     new = f"{int(head()) + 1:04}"
-    migration = root / MIGRATIONS.relative_to(ROOT) / "versions" / f"r{new}_next_version.py"
+    migration = root / SCRIPTS / f"r{new}_next_version.py"
     migration.write_text(NEXT_MIGRATION.format(new=new, old=head()))
     return Release("a version with another migration", root)
 
 
 def _newest_tag() -> str:
-    tags = _git("tag", "--merged", "HEAD", "--sort=-creatordate").decode().split()
-    return tags[0] if tags else ""
+    with suppress(NoRelease):
+        return _git("describe", "--tags", "--abbrev=0", "HEAD^").decode().strip()
+    return ""
 
 
 def _commit_before_newest_migration() -> str:
-    migration = next((MIGRATIONS / "versions").glob(f"r{head()}_*.py")).relative_to(ROOT)
-    added = _git("log", "--diff-filter=A", "--format=%H", "-1", "--", str(migration)).decode()
+    pattern = str(SCRIPTS / f"r{head()}_*.py")
     try:
-        return _git("rev-parse", "--verify", f"{added.strip()}^").decode().strip()
+        added = _git("log", "--diff-filter=A", "--format=%H", "-1", "--", pattern).decode().strip()
+        return _git("rev-parse", "--verify", f"{added}^").decode().strip()
     except NoRelease as error:
         raise NoRelease("no tag, and no commit before the newest migration") from error
 

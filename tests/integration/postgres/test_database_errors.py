@@ -14,6 +14,7 @@ from sqlalchemy import text
 from sqlalchemy.ext.asyncio import AsyncSession
 
 from storage.concurrency.tasks import end
+from storage.domain import limits
 from storage.domain.errors import OutcomeUnknown, StorageBusy, StorageUnavailable
 from storage.postgres.database import Database, conninfo, driver_url, open_database
 from storage.postgres.listener import Listener, running
@@ -22,6 +23,7 @@ from tests.conditions import eventually
 from tests.integration.fault_proxy import running_database_proxy
 
 ADD = text("insert into namespaces (name, account_id) values ('acme', '123456789012')")
+LOCK = text("select name from namespaces where name = 'default' for update")
 COUNT = text("select count(*) from namespaces where name = 'acme'")
 
 
@@ -145,6 +147,32 @@ async def test_single_write_without_answer_is_unavailable(database, database_url
 
     with pytest.raises(StorageUnavailable):
         await add()
+
+
+async def test_locks_of_stalled_process_are_freed(database, database_url, monkeypatch):
+    """A paused process kept the row of a group locked for as long as it was paused, and a lost machine for two hours."""
+    monkeypatch.setattr(limits, "POSTGRES_IDLE_MS_MAX", 100)
+
+    async def lock_and_stall() -> None:
+        async with database.writing() as session:
+            await session.execute(LOCK)
+            with psycopg.connect(database_url) as other:  # the event loop stands still meanwhile
+                other.execute("set lock_timeout = 10000")
+                other.execute(LOCK.text)
+            await session.execute(COUNT)
+
+    with pytest.raises(StorageUnavailable):
+        await lock_and_stall()
+
+    await database.ping()
+
+
+async def test_long_decision_may_be_idle(database):
+    """The hot store is asked meanwhile."""
+    async with database.writing(limit_ms=limits.POSTGRES_DECISION_MS_MAX) as session:
+        idle_max = await session.scalar(text("show idle_in_transaction_session_timeout"))
+
+    assert idle_max == "1min"
 
 
 async def test_slow_block_is_aborted(database):
