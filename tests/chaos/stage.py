@@ -65,7 +65,9 @@ class ClientContext(Protocol):
 class Stage:
     """Shared state and helpers of the clients."""
 
-    def __init__(self, url: str, history: History, seed: int) -> None:
+    def __init__(self, url: str, history: History, seed: int, pace: float = 1.0) -> None:
+        """Prepare them. `pace`: factor of the pauses of all clients."""
+        self._pace = pace
         self.url = url
         self.history = history
         self.over = asyncio.Event()
@@ -108,7 +110,7 @@ class Stage:
 
     async def pause(self, chance: Random, seconds: float = PAUSE_S) -> None:
         """Sleep for about this long."""
-        await asyncio.sleep(chance.uniform(0.5, 1.5) * seconds)
+        await asyncio.sleep(chance.uniform(0.5, 1.5) * seconds * self._pace)
 
     async def insist(self, ask: Callable[[], Awaitable[Operation]]) -> Operation:
         """Repeat until accepted, or the run is over."""

@@ -23,6 +23,7 @@ import asyncio
 from collections.abc import Callable, Coroutine
 from contextlib import AsyncExitStack
 from functools import partial
+from itertools import count
 from random import Random
 from types import TracebackType
 from typing import Any, Self
@@ -96,6 +97,7 @@ class Workload:
         self._kept_s = kept_s
         self._tasks: list[asyncio.Task[None]] = []
         self._open = AsyncExitStack()
+        self._probes = count()
         self._hooks: Hooks | None = None
         self._follower: Follower | None = None
         self._recreation: RecreationClients | None = None
@@ -254,15 +256,14 @@ class Workload:
         On a busy machine the later rounds take longer than what is measured.
         """
         began = self.stage.history.now()
-        well, number, back_s = 0, 0, 0.0
+        well, back_s = 0, 0.0
         while well < rounds:
-            is_well = await self._everything_goes_well(number)
+            is_well = await self._everything_goes_well(next(self._probes))
             if not well:
                 back_s = self.stage.history.now() - began
                 if back_s > bound_s:
                     return None
             well = well + 1 if is_well else 0
-            number += 1
         return back_s
 
     async def _everything_goes_well(self, number: int) -> bool:

@@ -96,7 +96,7 @@ class Service(Host):
         super().__init__(name, network)
         self.release = release
         self._program = name.partition(" ")[0]
-        self._log = place / "log"
+        self._place = place
         self._disk = place / name
         self._environment = environment
         self._process: subprocess.Popen[bytes] | None = None
@@ -129,7 +129,7 @@ class Service(Host):
     def _spawn(self) -> None:
         self._disk.mkdir(exist_ok=True)
         launcher = self._network.machine(self.name).launcher
-        with self._log.open("a") as log:
+        with self._place.joinpath(self.release.log).open("a") as log:
             self._process = subprocess.Popen(
                 [*launcher, sys.executable, "-m", "api.cli", *self._words()],
                 cwd=self._disk,

@@ -41,6 +41,8 @@ class Release(NamedTuple):
 
     name: str
     root: Path
+    log: str = "log"
+    """Name of the log of its processes."""
 
     @property
     def environment(self) -> Mapping[str, str]:
@@ -67,7 +69,7 @@ def last_release(place: Path) -> Release:
     root.mkdir()
     with tarfile.open(fileobj=BytesIO(_git("archive", commit, *PACKAGES, str(SDK)))) as archive:
         archive.extractall(root, filter="data")
-    return Release(f"release {commit[:12]}", root)
+    return Release(f"release {commit[:12]}", root, "log-of-last-release")
 
 
 def next_release(place: Path) -> Release:

@@ -29,7 +29,8 @@ from tests.chaos.stage import Stage
 from tests.chaos.workload import Workload
 
 LASTS_S = (2.0, 7.0)
-RESHARD_S = 8.0  # closed shards stay, and are read at the end
+PACE = 5.0  # each host needs some processor time of this machine, also while others fail
+RESHARD_S = 2.0  # closed shards stay, and are read at the end
 ROUNDS = 1  # everything is asked again after the next fault
 UPGRADE, UPGRADE_NEXT, RETURN, RETURN_LAST = "upgrade", "upgrade next", "return", "return last"
 
@@ -99,7 +100,7 @@ async def run(seed: int, place: Path, *, archives: bool, only: Sequence[str] = (
         left_out[UPGRADE] = str(error)
     async with (
         running_deployment(place, seed, first, archives=archives) as deployment,
-        Stage(deployment.url, history, seed) as stage,
+        Stage(deployment.url, history, seed, PACE) as stage,
         Workload(stage, archives=archives, hooks_host=deployment.hooks_host) as workload,
     ):
         stage.reshard_s = RESHARD_S
