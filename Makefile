@@ -27,7 +27,7 @@ help:
 	@echo "make check    lint, and the tests that need no server"
 	@echo "make chaos    break everything at random for MINUTES (6), from SEED, on redis-server with STORE=redis, on a replica set with STORES=3; then what loses data, and kills at every step"
 	@echo "make faults   the first of these alone"
-	@echo "make nightly  chaos and replicated stores for half an hour each, 200 fail-overs under load, and what loses data from ten seeds"
+	@echo "make nightly  chaos and replicated stores for half an hour each, 200 fail-overs under load, what loses data from ten seeds, and each machine of a whole deployment"
 	@echo "make simulate run the engines in virtual time for SECONDS (60), from SEED, with faults"
 	@echo "make soak     work for MINUTES (60) with nothing broken, and see what grows"
 	@echo "make audit-deps  look for known faults in what the locks name; asks an advisory service"
@@ -154,6 +154,7 @@ nightly:
 	$(BIN)/python -m tests.chaos.run --minutes 20 --stores 3 --slice --only $(FAIL_OVERS)
 	$(BIN)/python -m tests.chaos.data_loss --scenario replicated --seeds 10
 	$(BIN)/python -m tests.chaos.run --minutes 2 --standby --slice --only postgres_failover kill_api
+	$(BIN)/python -m tests.chaos.deployment.run
 
 faults: install-dev faketime
 	$(BIN)/python -m tests.chaos.run --minutes $(strip $(MINUTES)) --stores $(strip $(STORES)) $(if $(strip $(STANDBY)),--standby) $(if $(strip $(SLICE)),--slice) $(if $(strip $(SEED)),--seed $(strip $(SEED))) $(REDIS)
