@@ -6,8 +6,11 @@ import msgspec
 
 from tests.chaos.checking.findings import Finding, Operations
 from tests.chaos.deployment.stores import PRIMARY
+from tests.chaos.history import Kind
 
 UNAVAILABLE = (503, 504)
+CALLS = (Kind.SEND, Kind.RECEIVE, Kind.ACK, Kind.NACK)
+"""Calls that need nothing but the primary store; others may also wait too long for Postgres on a busy machine."""
 API_STAYS = ("cut", "pause")
 """Faults after which an API process answers what it was asked before."""
 
@@ -35,13 +38,13 @@ class Period(msgspec.Struct, frozen=True):
 
 
 def unavailable_by_matrix(history: Operations, periods: Sequence[Period]) -> Finding:
-    """503 and 504 occur only while a host fails on which calls depend."""
+    """Calls on queues get 503 or 504 only while a host fails on which they depend."""
     calm = [period for period in periods if not period.allows_unavailable()]
     wrong = [
         f"{period.fault} ({period.role}): {operation.client} was answered {operation.status}"
         f" {operation.code} to {operation.kind.value} of {operation.log} at {operation.ended:.3f}"
         for operation in history
-        if operation.status in UNAVAILABLE
+        if operation.kind in CALLS and operation.status in UNAVAILABLE
         for period in calm
         if period.began <= operation.ended <= period.ended
     ]

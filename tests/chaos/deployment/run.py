@@ -31,6 +31,7 @@ from tests.chaos.workload import Workload
 LASTS_S = (2.0, 7.0)
 PACE = 5.0  # each host needs some processor time of this machine, also while others fail
 RESHARD_S = 2.0  # closed shards stay, and are read at the end
+MINUTES = 60.0
 ROUNDS = 1  # everything is asked again after the next fault
 UPGRADE, UPGRADE_NEXT, RETURN, RETURN_LAST = "upgrade", "upgrade next", "return", "return last"
 
@@ -39,14 +40,22 @@ class Run:
     """The periods of a run."""
 
     def __init__(
-        self, deployment: Deployment, workload: Workload, history: History, only: Sequence[str]
+        self,
+        deployment: Deployment,
+        workload: Workload,
+        history: History,
+        *,
+        only: Sequence[str],
+        minutes: float,
     ) -> None:
         self.periods: list[Period] = []
         self.told: list[str] = []
+        self.left_out: list[str] = []
         self._deployment = deployment
         self._workload = workload
         self._history = history
         self._only = only
+        self._until_s = history.now() + minutes * 60
 
     async def roll(self, name: str, release: Release) -> None:
         """Migrate the database if needed, and let every process run that version."""
@@ -60,6 +69,9 @@ class Run:
 
     async def fail(self, fault: str, host: str, lasts_s: float) -> None:
         """Let a host fail for a while."""
+        if self._history.now() > self._until_s:
+            self.left_out.append(f"{fault} {host}")
+            return
         failing = getattr(self._deployment.hosts[host], fault)
         role = await self._deployment.role(host)
         await self._carry_out(f"{fault} {host}", role, lambda: failing(lasts_s))
@@ -69,7 +81,7 @@ class Run:
         await self._carry_out(name, "operator", lambda: requests[name](lasts_s))
 
     async def _carry_out(self, name: str, role: str, act: Callable[[], Awaitable[None]]) -> None:
-        if self._only and not any(fnmatch(name, pattern) for pattern in self._only):
+        if not is_chosen(name, self._only):
             return
         began = self._history.now()
         await act()
@@ -90,14 +102,25 @@ class Run:
         sys.stdout.flush()
 
 
-async def run(seed: int, place: Path, *, archives: bool, only: Sequence[str] = ()) -> Verdict:
-    """Run everything; history and log stay in that directory. `only`: patterns of names, all by default."""
+def is_chosen(name: str, only: Sequence[str]) -> bool:
+    """Return whether a step is among the patterns, if there are any."""
+    return not only or any(fnmatch(name, pattern) for pattern in only)
+
+
+async def run(
+    seed: int, place: Path, *, archives: bool, only: Sequence[str] = (), minutes: float = MINUTES
+) -> Verdict:
+    """Run everything; history and log stay in that directory.
+
+    `only`: patterns of steps, all by default. `minutes`: after these no other host fails.
+    """
     history, left_out = History(), {}
     first = THIS
-    try:
-        first = last_release(place)
-    except NoRelease as error:
-        left_out[UPGRADE] = str(error)
+    if is_chosen(UPGRADE, only):
+        try:
+            first = last_release(place)
+        except NoRelease as error:
+            left_out[UPGRADE] = str(error)
     async with (
         running_deployment(place, seed, first, archives=archives) as deployment,
         Stage(deployment.url, history, seed, PACE) as stage,
@@ -106,7 +129,7 @@ async def run(seed: int, place: Path, *, archives: bool, only: Sequence[str] = (
         stage.reshard_s = RESHARD_S
         requests = await workload.start_recreation()
         await workload.start()
-        running = Run(deployment, workload, history, only)
+        running = Run(deployment, workload, history, only=only, minutes=minutes)
         if first is not THIS:
             await running.roll(UPGRADE, THIS)
         await _break_everything(running, sorted(deployment.hosts), requests, seed)
@@ -124,6 +147,7 @@ async def run(seed: int, place: Path, *, archives: bool, only: Sequence[str] = (
                 await flip_bytes(deployment.archive, deployment.environment, stage)
         finally:
             history.write(place / "history.ndjson")
+    left_out |= dict.fromkeys(running.left_out, f"{minutes:.0f} minutes had passed")
     recoveries = [period.recovered_s for period in running.periods]
     findings = check(
         without_silent_gaps(history.operations), () if archives else ARCHIVE_INVARIANTS
@@ -172,6 +196,7 @@ def main() -> int:
         "--only", nargs="+", default=(), help='patterns of faults: "kill store*", upgrade'
     )
     words.add_argument("--without-workers", action="store_true", help="run no Spark worker")
+    words.add_argument("--minutes", type=float, default=MINUTES, help="of faults, at most")
     arguments = words.parse_args()
     if reason := lacking_network():
         sys.stdout.write(f"This run needs machines: {reason}.\n")
@@ -181,7 +206,8 @@ def main() -> int:
     place.chmod(0o755)  # Postgres may have to run as another user
     sys.stdout.write(f"seed {seed}, in {place}\n")
     archives = missing_requirement() is None and not arguments.without_workers
-    verdict = asyncio.run(run(seed, place, archives=archives, only=arguments.only))
+    running = run(seed, place, archives=archives, only=arguments.only, minutes=arguments.minutes)
+    verdict = asyncio.run(running)
     report = verdict.report(is_slice=bool(arguments.only))
     sys.stdout.write(f"\n{report}\n")
     return 0 if verdict.holds or (arguments.only and verdict.is_sound) else 1
