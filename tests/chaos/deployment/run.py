@@ -69,12 +69,13 @@ class Run:
 
     async def fail(self, fault: str, host: str, lasts_s: float) -> None:
         """Let a host fail for a while."""
-        if self._history.now() > self._until_s:
-            self.left_out.append(f"{fault} {host}")
+        name = f"{fault} {host}"
+        if is_chosen(name, self._only) and self._history.now() > self._until_s:
+            self.left_out.append(name)
             return
         failing = getattr(self._deployment.hosts[host], fault)
         role = await self._deployment.role(host)
-        await self._carry_out(f"{fault} {host}", role, lambda: failing(lasts_s))
+        await self._carry_out(name, role, lambda: failing(lasts_s))
 
     async def request(self, name: str, requests: Requests, lasts_s: float) -> None:
         """Make a request of an operator."""
