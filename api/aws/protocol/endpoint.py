@@ -56,6 +56,8 @@ from storage.quotas.enforcer import QuotaEnforcer
 _ACCOUNT = re.compile(r"[0-9]{12}")
 _NO_OPERATION = "unknown"
 _FORM = b"application/x-www-form-urlencoded"
+_UNAVAILABLE = 503
+_RETRY_AFTER = (b"retry-after", b"1")
 
 
 class AwsEndpoint:
@@ -288,7 +290,10 @@ class AwsEndpoint:
         refused = self._service.adapt_error(self._as_aws_error(error))
         status = refused.fault.status
         log_failure(error, operation, status, request_id, context)
-        return status, wire.error(refused, request_id), refused.fault.code
+        encoded = wire.error(refused, request_id)
+        if status == _UNAVAILABLE:
+            encoded = msgspec.structs.replace(encoded, headers=(*encoded.headers, _RETRY_AFTER))
+        return status, encoded, refused.fault.code
 
     def _as_aws_error(self, error: Exception) -> AwsError:
         match error:

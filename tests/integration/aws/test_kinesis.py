@@ -311,6 +311,7 @@ async def test_failing_put_record_fails_call(kinesis, stream, monkeypatch, error
     answer = await kinesis.post("PutRecord", StreamName="orders", Data="eA==", PartitionKey="k")
 
     assert (answer.status_code, answer.json()["__type"]) == (status, code)
+    assert ("retry-after" in answer.headers) is (status == 503)
     assert "a bug" not in answer.json()["message"]
 
 
