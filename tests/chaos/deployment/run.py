@@ -136,9 +136,9 @@ async def run(
         await _break_everything(running, sorted(deployment.hosts), requests, seed)
         await running.roll(UPGRADE_NEXT, next_release(place))
         await running.roll(RETURN, THIS)
-        if first.can_be_returned_to:
+        if first is not THIS and first.can_be_returned_to:
             await running.roll(RETURN_LAST, first)
-        else:
+        elif first is not THIS:
             left_out[RETURN_LAST] = "it does not start on the schema of this version"
         missing = await deployment.lacking()
         try:
