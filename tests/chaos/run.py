@@ -47,7 +47,7 @@ from tests.redis_server import add_store, store_of
 RECOVERED_S = 30.0
 """Bound of recovery after the last fault: a supervisor waits up to 10 s, a store call 5 s."""
 RESHARDS_MAX = 100  # per run: closed shards stay, and are read at the end
-START_REPORTS = (" is ready after ", " API process", "not ready yet: ")
+START_REPORTS = (" is ready after ", " API process", "not ready yet: ", "Using incubator modules")
 ANSWERED = "request_failed"
 SEED_MAX = 1_000_000
 
@@ -77,6 +77,7 @@ class Verdict(msgspec.Struct, frozen=True):
     left_out: dict[str, str]
     complaints: list[str]
     """Exceptions in the deployment that were not sent as a response."""
+    bound_s: float = RECOVERED_S
 
     @property
     def is_sound(self) -> bool:
@@ -118,7 +119,7 @@ class Verdict(msgspec.Struct, frozen=True):
                 for finding in sorted(self.findings, key=lambda complaint: not complaint.holds)
             ),
             "",
-            f"back to work after the last fault: {back} (bound {RECOVERED_S:.0f} s)",
+            f"back to work after the last fault: {back} (bound {self.bound_s:.0f} s)",
             *([f"fail-overs: {self.fail_overs}"] if self.fail_overs else []),
             *([f"programs that do not run: {', '.join(self.missing)}"] if self.missing else []),
             *(f"in the log: {complaint}" for complaint in self.complaints),

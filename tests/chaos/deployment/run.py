@@ -24,7 +24,7 @@ from tests.chaos.deployment.releases import THIS, NoRelease, Release, last_relea
 from tests.chaos.history import History
 from tests.chaos.nemesis import OF_THE_OPERATOR, Requests
 from tests.chaos.network import lacking_network
-from tests.chaos.run import RECOVERED_S, SEED_MAX, Verdict, complaints_in, fail_overs_in
+from tests.chaos.run import SEED_MAX, Verdict, complaints_in, fail_overs_in
 from tests.chaos.stage import Stage
 from tests.chaos.workload import Workload
 
@@ -32,6 +32,8 @@ LASTS_S = (2.0, 7.0)
 PACE = 5.0  # each host needs some processor time of this machine, also while others fail
 RESHARD_S = 2.0  # closed shards stay, and are read at the end
 MINUTES = 60.0
+RECOVERED_S = 60.0
+"""Bound of one round of all calls after a fault: all machines share the processors of this one."""
 ROUNDS = 1  # everything is asked again after the next fault
 UPGRADE, UPGRADE_NEXT, RETURN, RETURN_LAST = "upgrade", "upgrade next", "return", "return last"
 
@@ -171,6 +173,7 @@ async def run(
         timeline=running.told,
         left_out=left_out,
         complaints=complaints_in(deployment.log),
+        bound_s=RECOVERED_S,
     )
 
 
