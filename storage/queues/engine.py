@@ -371,27 +371,36 @@ class Queues:
     ) -> list[ReceivedMessage]:
         loop = asyncio.get_running_loop()
         until = loop.time() + wait_ms / limits.SECOND_MS
-        queue = await self._catalog.queue(name)
-        log_ids = tuple(log.log_id for log in queue.logs)
         consumer = request.consumer
-        waiting = nullcontext() if consumer is None else self._consumers.waiting(queue, consumer)
-        del queue
-        with waiting, self._wakeups.waiting(log_ids, alone=True) as waiter:
-            while True:
-                waiter.reset()
-                once = partial(self._receive, request, waiter)
-                received = await self._executor.run(name, once)
-                del once  # an idle wait holds as little memory as possible
-                if received.messages:
-                    waiter.satisfied = True
-                    return received.messages
-                if loop.time() >= until:
-                    return []
-                if received.next_due_ms >= 0:
-                    self._wakeups.wake_after(log_ids[0], received.next_due_ms - received.now_ms)
-                await waiter.wait(until - loop.time())
-                if not is_client_connected():
-                    return []
+        while True:
+            queue = await self._catalog.queue(name)
+            log_ids = tuple(log.log_id for log in queue.logs)
+            waiting = (
+                nullcontext() if consumer is None else self._consumers.waiting(queue, consumer)
+            )
+            del queue
+            with waiting, self._wakeups.waiting(log_ids, alone=True) as waiter:
+                while self._has_logs(name, len(log_ids)):
+                    waiter.reset()
+                    once = partial(self._receive, request, waiter)
+                    received = await self._executor.run(name, once)
+                    del once  # an idle wait holds as little memory as possible
+                    if received.messages:
+                        waiter.satisfied = True
+                        return received.messages
+                    if loop.time() >= until:
+                        return []
+                    if received.next_due_ms >= 0:
+                        due_ms = received.next_due_ms - received.now_ms
+                        self._wakeups.wake_after(log_ids[0], due_ms)
+                    await waiter.wait(until - loop.time())
+                    if not is_client_connected():
+                        return []
+
+    def _has_logs(self, name: QueueName, count: int) -> bool:
+        """Return whether the queue still has so many logs, as far as is known."""
+        queue = self._catalog.cached_queue(name)
+        return queue is None or len(queue.logs) == count
 
     def _release_in_background(self, name: QueueName, messages: list[ReceivedMessage]) -> None:
         task = asyncio.create_task(self.release(name, messages))

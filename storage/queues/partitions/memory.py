@@ -1,6 +1,6 @@
 """Memory of earlier sends in the partitions of a queue, across changes of their number.
 
-A key or a producer is remembered by the partition that its hash chose. After a change the hash chooses another former_set, so
+A key or a producer is remembered by the partition that its hash chose. After a change the hash chooses another one, so
 first the partition that it chose before is asked. It refuses sends of the former generation from then on: a process that
 has not heard of the change cannot add a message there that this process did not find. Keys are remembered under their
 generation too, so that what is left of a divided call is a call of its own.

@@ -52,7 +52,7 @@ class PartitionOrder:
 
 
 class _Turns:
-    """Turns of partition queue, which begin anywhere so that processes do not go in step."""
+    """Turns of one queue, which begin anywhere so that processes do not go in step."""
 
     __slots__ = ("backlog", "receives", "sends")
 

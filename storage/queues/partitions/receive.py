@@ -3,7 +3,7 @@
     receive ──▶ the partition whose turn it is, then those known to have messages, until the receive is full
         └─ nothing there ──▶ ask all others at once whether they have messages ──▶ receive from those that have
 
-So a receive that finds messages asks at most partition partition more than have some, and an empty result is never wrong: it
+So a receive that finds messages asks at most one partition more than have some, and an empty result is never wrong: it
 says that each partition was empty. A receive that waits asks all of them once; then a wake-up names the partition.
 """
 
@@ -29,7 +29,7 @@ from storage.queues.partitions.order import PartitionOrder, beside
 from storage.queues.receive_request import ReceiveRequest
 
 ReceiveFromLog = Callable[[ReceiveRequest, bool, Queue], Awaitable[HotReceive]]
-"""Receives from partition partition; the second argument registers for a wake-up if it has no messages."""
+"""Receives from one partition; the second argument registers for a wake-up if it has no messages."""
 
 Release = Callable[[list[ReceivedMessage]], None]
 """Releases messages whose caller disconnected, in the background."""
@@ -89,7 +89,7 @@ class _Reception:
         self._bytes_left = request.bytes_max
 
     async def run(self) -> None:
-        """Take messages from partition partition after the other."""
+        """Take messages from one partition after the other."""
         queue, order = self._queue, self._receiver._order
         if self._request.attempt_id and await self._recall():
             return
@@ -109,10 +109,17 @@ class _Reception:
         return len(self.messages) >= self._request.messages_max or self._bytes_left <= 0
 
     async def _take_all(self, partitions: Sequence[Queue]) -> None:
-        for partition in partitions:
+        for nth, partition in enumerate(partitions):
             if self._is_full:
+                self._pass_on(partitions[nth:])
                 return
             await self._take(partition)
+
+    def _pass_on(self, partitions: Sequence[Queue]) -> None:
+        """Let another caller that waits ask the partitions that this one did not."""
+        if self._waiter is not None:
+            for partition in partitions:
+                self._waiter.note(partition.log_id)
 
     async def _take(self, partition: Queue) -> None:
         messages_max = self._request.messages_max - len(self.messages)
@@ -160,7 +167,7 @@ class _Reception:
         return bool(self.messages)
 
     async def _receive(self, partition: Queue, request: ReceiveRequest) -> HotReceive | None:
-        """Receive from partition partition; None if that failed."""
+        """Receive from one partition; None if that failed."""
         is_waiting = self._waiter is not None
 
         async def receive(log: Queue) -> HotReceive:

@@ -33,6 +33,7 @@ from storage.domain.queues.partitions import partition_of
 from storage.domain.queues.queue import DeadLetterTarget, DedupScope
 from storage.domain.streams.stream import ReadFrom
 from storage.hot_store.wakeups import Wakeups
+from storage.queues.receive_request import ReceiveRequest
 from storage.redis.queues.messages import RedisQueueStore
 from storage.redis.queues.transfer import RedisTransferStore
 from storage.settings import StorageSettings
@@ -219,6 +220,22 @@ async def test_long_poll_is_woken_by_any_partition(engines):
         assert receives.call_count == 9
 
 
+@pytest.mark.parametrize("former", [1, 2])
+async def test_long_poll_notices_added_partitions(engines, former):
+    """A receive of a socket waits for ever: it must not wait for the former partitions alone."""
+    await create(engines, partitions=former)
+    waiting = asyncio.create_task(engines.queues.receive(WORK, forever=True))
+    await all_wait(engines, 1)
+    queue = await change_partitions(engines, 6)
+    key = next(f"k{n}" for n in range(60) if partition_of(queue, f"k{n}").partition >= former)
+
+    await engines.queues.send(WORK, [NewMessage(b"one")], idempotency_key=key)
+    engines.queues._wakeups.wake_all()  # as periodically
+    [message] = await asyncio.wait_for(waiting, 10)
+
+    assert message.body == b"one"
+
+
 async def test_many_long_polls_share_what_comes(engines):
     await create(engines, partitions=5)
     waiting = wait_for_messages(engines, 20, messages_max=2)
@@ -243,6 +260,22 @@ async def test_one_wake_up_serves_all_who_wait_for_a_batch(engines):
         received = await asyncio.wait_for(asyncio.gather(*waiting), 10)
 
     assert sorted(message.body for [message] in received) == sorted(BODIES[:6])
+
+
+async def test_partitions_that_were_not_asked_are_left_to_others(engines):
+    queue = await create(engines, partitions=3)
+    logs = [partition.log_id for partition in queue.partitions]
+    for body in BODIES[:3]:  # in turn: each partition has one
+        await send(engines.queues, WORK, body)
+    request = ReceiveRequest(1, None, "", False, 1_000, None)
+    with engines.queues._wakeups.waiting(logs, alone=True) as waiter:
+        for log_id in logs:
+            waiter.wake(log_id)
+
+        received = await engines.queues._receive(request, waiter, queue)
+
+        assert len(received.messages) == 1
+        assert waiter.take_woken() == set(logs)
 
 
 async def test_receive_asks_at_most_one_partition_that_has_nothing(engines):
