@@ -85,9 +85,9 @@ def test_change_of_someone_else_is_not_overwritten(orders, edit, client, tmp_pat
 @pytest.mark.parametrize(
     ("script", "fault"),
     [
-        (replacing("attempts_max:", "attempt_max: 7"), ":10:1: queue {}: Unknown field"),
-        (replacing("attempts_max:", "attempts_max: ["), ":12:14: "),
-        (replacing("attempts_max:", "delay_seconds: 1"), ":10:1: 'delay_seconds' occurs twice"),
+        (replacing("attempts_max:", "attempt_max: 7"), ":11:1: queue {}: Unknown field"),
+        (replacing("attempts_max:", "attempts_max: ["), ":13:14: "),
+        (replacing("attempts_max:", "delay_seconds: 1"), ":11:1: 'delay_seconds' occurs twice"),
         ('echo "[]" > "$1"', ":1:1: the settings are one mapping"),
     ],
 )

@@ -167,7 +167,7 @@ async def test_copy_follows_changes_of_number_of_partitions(
     for number in range(8):
         await _send(origin, queue, range(number, number + 1))
     await origin.patch(f"/v1/queues/{queue}", json={"partitions": 2})
-    await put_queue_mirror(queue)
+    await put_queue_mirror(queue, follow_definitions=True)
     await eventually(partial(_by_id, copy, queue), await _by_id(origin, queue))
 
     await origin.patch(f"/v1/queues/{queue}", json={"partitions": 6})
