@@ -250,11 +250,15 @@ class DriverConnection(psycopg.AsyncConnection[Any]):
     async def connect(cls, conninfo: str = "", **options: Any) -> Self:
         """Connect; of several hosts, to the one that answered last if it still does."""
         connection = await cls._connect_any(conninfo, **options)
-        await connection.set_autocommit(True)
-        await connection.execute(
-            f"{KEEPALIVES}; set {_IDLE} = {limits.POSTGRES_IDLE_MS_MAX}".encode()
-        )
-        await connection.set_autocommit(bool(options.get("autocommit")))
+        try:
+            await connection.set_autocommit(True)
+            await connection.execute(
+                f"{KEEPALIVES}; set {_IDLE} = {limits.POSTGRES_IDLE_MS_MAX}".encode()
+            )
+            await connection.set_autocommit(bool(options.get("autocommit")))
+        except BaseException:  # also the end of the time for the call
+            connection.pgconn.finish()
+            raise
         return connection
 
     @classmethod

@@ -5,6 +5,7 @@ import gc
 import warnings
 from collections.abc import AsyncIterator
 from typing import Any
+from unittest import mock
 from urllib.parse import quote, urlsplit
 
 import psycopg
@@ -16,7 +17,13 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from storage.concurrency.tasks import end
 from storage.domain import limits
 from storage.domain.errors import OutcomeUnknown, StorageBusy, StorageUnavailable
-from storage.postgres.database import Database, conninfo, driver_url, open_database
+from storage.postgres.database import (
+    Database,
+    DriverConnection,
+    conninfo,
+    driver_url,
+    open_database,
+)
 from storage.postgres.listener import Listener, running
 from storage.settings import StorageSettings
 from tests.conditions import eventually
@@ -400,3 +407,20 @@ async def add_row(database: Database) -> None:
 
 async def _listens(listener: Listener) -> bool:
     return listener.listening
+
+
+async def test_connection_is_closed_when_its_setup_is_cancelled(database_url):
+    """A caller that left while its connection was being set up left the connection open."""
+    opened: asyncio.Queue[DriverConnection] = asyncio.Queue()
+
+    async def hang(connection: DriverConnection, _: bytes) -> None:
+        opened.put_nowait(connection)
+        await asyncio.Event().wait()
+
+    with mock.patch.object(DriverConnection, "execute", hang):
+        connecting = asyncio.create_task(DriverConnection.connect(conninfo(database_url)))
+        connection = await opened.get()
+        connecting.cancel()
+        await asyncio.gather(connecting, return_exceptions=True)
+
+    assert connection.closed
