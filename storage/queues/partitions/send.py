@@ -39,8 +39,8 @@ SendTo = Callable[[SendPart, Queue], Awaitable[list[SentMessage]]]
 SettleIn = Callable[[Sequence[Verdict], Queue], Awaitable[list[Settled]]]
 
 _PARTLY_SENT = (
-    "Some messages of the call may have been added: it has message groups of several partitions, and one of them failed. "
-    "Repeat it with the same idempotency key or deduplication ids."
+    "A partition failed after others had added their messages; the call may have taken effect. Repeat it with the same "
+    "idempotency key or deduplication ids."
 )
 
 
@@ -214,13 +214,13 @@ def _raise_failure(results: Sequence[object]) -> None:
         return
     if any(isinstance(failure, PartitionsChanged) for failure in failures):
         raise PartitionsChanged  # what was added is found when the call is repeated
-    is_whole = len(failures) == len(results)
-    is_unknown = any(isinstance(failure, OutcomeUnknown) for failure in failures)
-    if is_whole and not is_unknown:
-        raise failures[0]
-    if not all(isinstance(failure, MillstreamError) for failure in failures):
-        raise next(failure for failure in failures if not isinstance(failure, MillstreamError))
-    raise OutcomeUnknown(_PARTLY_SENT) from failures[0]
+    for failure in failures:
+        if not isinstance(failure, MillstreamError):
+            raise failure
+    if len(failures) < len(results):
+        raise OutcomeUnknown(_PARTLY_SENT) from failures[0]
+    unknown = [failure for failure in failures if isinstance(failure, OutcomeUnknown)]
+    raise (unknown or failures)[0]
 
 
 def _failed(failure: BaseException) -> Settled:

@@ -409,6 +409,11 @@ async def test_batch_of_several_partitions_is_completed_by_a_repeat(engines, one
             await engines.queues.send(LINE, batch)
         with pytest.raises(StorageUnavailable):  # nothing of these was added
             await engines.queues.send(LINE, [one for one in batch if one.group == groups[1]])
+    with (
+        one_partition_fails(queue.partitions[1], OutcomeUnknown("why")),
+        pytest.raises(OutcomeUnknown, match="why"),
+    ):
+        await engines.queues.send(LINE, [one for one in batch if one.group == groups[1]])
     sent = await engines.queues.send(LINE, batch)
 
     assert [one.duplicate for one in sent] == [nth % 3 != 1 for nth in range(9)]
