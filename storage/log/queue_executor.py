@@ -1,7 +1,7 @@
 """Execution of verbs on a queue, with its definition, and with repair of its log."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from typing import TypeVar
 
 import attrs
@@ -67,12 +67,18 @@ class QueueExecutor:
         queue = definition or await self.resolve(name)
         if not queue.partitions:
             return [await self.run(name, verb, queue)]
-        runs = [self.run(name, verb, partition) for partition in queue.partitions]
-        results = await asyncio.gather(*runs, return_exceptions=True)
+        results = await self.attempt_all((partition, verb) for partition in queue.partitions)
         for result in results:
             if isinstance(result, BaseException):
                 raise result
         return [result for result in results if not isinstance(result, BaseException)]
+
+    async def attempt_all(
+        self, verbs: Iterable[tuple[Queue, Callable[[Queue], Awaitable[T]]]]
+    ) -> list[T | BaseException]:
+        """Run verbs on partitions, concurrently; a failure is a result, so that all have ended."""
+        runs = (self.run(partition.name, verb, partition) for partition, verb in verbs)
+        return await asyncio.gather(*runs, return_exceptions=True)
 
     async def run_at(
         self, name: QueueName, offset: int, verb: Callable[[Queue, int], Awaitable[T]]

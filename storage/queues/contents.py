@@ -5,12 +5,12 @@ from functools import partial
 from typing import TypeVar
 
 import attrs
-from msgspec.structs import replace
 
 from storage.domain import limits
 from storage.domain.clock import Clock
 from storage.domain.names import QueueName
 from storage.domain.queues.message import MessageContent
+from storage.domain.queues.partitions import with_queue_offsets
 from storage.domain.queues.queue import Queue
 from storage.hot_store.queues.contents import BrowsePage, QueueContentStore
 from storage.log.queue_executor import QueueExecutor
@@ -56,11 +56,7 @@ async def _read_page(
     read: ReadPage[M], messages_max: int, log: Queue, after: int
 ) -> tuple[list[M], int | None]:
     messages, last = await read(log, BrowsePage(after, messages_max))
-    if not log.partition:
-        return messages, last
-    return [
-        replace(message, offset=log.first_offset + message.offset) for message in messages
-    ], last
+    return with_queue_offsets(log, messages), last
 
 
 def _begins_partition(after: int | None) -> bool:

@@ -190,25 +190,10 @@ class Queues:
         self, batch: SequencedBatch, messages: Sequence[NewMessage], queue: Queue
     ) -> int:
         encoded = _encoded(messages, queue)
-        if not queue.partitions:
-            return await self._send_above(batch, encoded, range(len(messages)), 0, queue)
-        keys = [
-            message.group or producer_id
-            for message, producer_id in zip(messages, batch.producer_ids, strict=True)
-        ]
-        left = await self._partition_sender.not_sent(queue, keys, batch)
-        shares = self._partition_sender.shares_of(queue, keys, left)
-        added = await asyncio.gather(
-            *(
-                self._executor.run(
-                    queue.name,
-                    partial(self._send_above, batch, encoded, numbers, queue.generation),
-                    partition,
-                )
-                for partition, numbers in shares
-            )
-        )
-        return sum(added)
+        send_above = partial(self._send_above, batch, encoded)
+        if queue.partitions:
+            return await self._partition_sender.send_sequenced(queue, messages, batch, send_above)
+        return await send_above(range(len(messages)), 0, queue)
 
     async def _send_above(
         self,

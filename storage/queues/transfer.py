@@ -30,7 +30,7 @@ from storage.domain.queues.moves import (
     QUEUE_READ_ONLY,
     Move,
 )
-from storage.domain.queues.partitions import home_of
+from storage.domain.queues.partitions import divide, home_of
 from storage.domain.queues.queue import Queue, QueueType
 from storage.hot_store.queues.transfers import Arriving, Moving, TransferStore
 from storage.log.outbox import PendingEntries, transfer
@@ -115,11 +115,9 @@ class _QueueOutbox:
         """Return the entries of each log of the target, which a repeat finds there too."""
         if not queue.partitions:
             return [(queue, entries)]
-        shares: dict[int, list[Moving]] = {}
-        for message in entries:
-            key = message.group or _source_of(self._source, message)
-            shares.setdefault(home_of(queue, key).partition, []).append(message)
-        return [(queue.partitions[number], share) for number, share in shares.items()]
+        keys = [message.group or _source_of(self._source, message) for message in entries]
+        shares = divide(range(len(entries)), lambda number: home_of(queue, keys[number]))
+        return [(log, [entries[number] for number in numbers]) for log, numbers in shares]
 
     async def _accept(self, entries: Sequence[Moving], log: Queue) -> None:
         now_ms = self._stores.clock.now_ms()

@@ -97,7 +97,9 @@ class ResourceCollector:
     async def _queue(self, queue: MeasuredQueue) -> Observation | None:
         now = self._clock.script_time()
         logs = (queue.log_id, *queue.others)
-        samples = [await self._hot.sample_queue(queue.namespace, log_id, now) for log_id in logs]
+        samples = await asyncio.gather(
+            *(self._hot.sample_queue(queue.namespace, log_id, now) for log_id in logs)
+        )
         first = samples[0]
         if first is None:
             return None

@@ -13,16 +13,19 @@ added. What a partition remembers of earlier sends stays where it is: after a ch
 a send (`storage.queues.partitions.memory`).
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import pairwise
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from msgspec.structs import replace
 
 from storage.domain import limits
 from storage.domain.names import LogId, new_log_id
+from storage.domain.queues.message import MessageContent, SentMessage
 from storage.domain.queues.queue import PartitionSet, Queue, QueueSpec
 from storage.domain.streams.stream import RING_SIZE, hash_key
+
+M = TypeVar("M", bound=MessageContent | SentMessage)
 
 
 class PartitionLog(NamedTuple):
@@ -93,10 +96,13 @@ def _with_set(queue: Queue, count: int, now_ms: int) -> tuple[PartitionSet, ...]
     sets = (*sets, PartitionSet(sets[-1].generation + 1, count, max(now_ms, sets[-1].since_ms)))
     recent = {entry.generation for entry in _former(sets, now_ms - limits.PARTITION_MEMORY_MS)}
     last_of_count = {entry.count: entry.generation for entry in sets}
-    return tuple(
-        entry
-        for entry in sets
-        if entry.generation in recent or last_of_count[entry.count] == entry.generation
+    return (
+        sets[0],  # the home of keys (`home_of`), which never changes
+        *(
+            entry
+            for entry in sets[1:]
+            if entry.generation in recent or last_of_count[entry.count] == entry.generation
+        ),
     )
 
 
@@ -127,6 +133,23 @@ def partition_of(queue: Queue, key: str, count: int | None = None) -> Queue:
     """Return the partition of a key by its hash, of the open ones or of the first `count`."""
     count = count or queue.spec.partitions
     return queue.partitions[min(hash_key(key) // (RING_SIZE // count), count - 1)]
+
+
+def divide(numbers: Iterable[int], choose: Callable[[int], Queue]) -> list[tuple[Queue, list[int]]]:
+    """Group the numbers of items by the partition that is chosen for each."""
+    shares: dict[int, tuple[Queue, list[int]]] = {}
+    for number in numbers:
+        partition = choose(number)
+        shares.setdefault(partition.partition, (partition, []))[1].append(number)
+    return list(shares.values())
+
+
+def with_queue_offsets(partition: Queue, messages: list[M]) -> list[M]:
+    """Return messages of a partition with their offsets in the queue."""
+    base = partition.first_offset
+    if not base:
+        return messages
+    return [replace(message, offset=base + message.offset) for message in messages]
 
 
 def home_of(queue: Queue, key: str) -> Queue:

@@ -6,7 +6,9 @@ has not heard of the change cannot add a message there that this process did not
 generation too, so that what is left of a divided call is a call of its own.
 """
 
-from collections.abc import Iterable, Sequence
+import asyncio
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 
 import attrs
 from msgspec.structs import replace
@@ -14,9 +16,8 @@ from msgspec.structs import replace
 from storage.domain import limits
 from storage.domain.clock import Clock
 from storage.domain.errors import IdempotencyKeyReused, ProducerFenced
-from storage.domain.names import LogId
 from storage.domain.queues.message import SentMessage, message_id
-from storage.domain.queues.partitions import former_sets, partition_of
+from storage.domain.queues.partitions import divide, former_sets, partition_of
 from storage.domain.queues.queue import PartitionSet, Queue
 from storage.domain.streams.idempotence import WRITER_RETIRED, SequencedBatch
 from storage.hot_store.queues.store import QueueStore, SendPart, SentBefore
@@ -42,21 +43,15 @@ class PartitionMemory:
         """
         sent: dict[int, SentMessage] = {}
         since_ms = self._clock.now_ms() - limits.PARTITION_MEMORY_MS
-        for partition_set in former_sets(queue, since_ms):
+        for former_set in former_sets(queue, since_ms):
             left = [number for number in range(len(keys)) if number not in sent]
-            for partition, numbers in _shares(queue, partition_set.count, keys, left):
-                keyed = replace(part, idempotency_key=key_of(part, partition_set.generation))
-                before = await self._recall(partition, queue.generation, keyed, ())
-                if before.offsets is None:
-                    continue
-                if len(before.offsets) != len(numbers):
-                    raise IdempotencyKeyReused
-                for number, offset in zip(numbers, before.offsets, strict=True):
-                    sent[number] = SentMessage(
-                        message_id(partition.log_id, offset),
-                        partition.first_offset + offset,
-                        duplicate=True,
-                    )
+            shares = divide(left, _by_hash(queue, keys, former_set.count))
+            keyed = replace(part, idempotency_key=key_of(part, former_set.generation))
+            answers = await self._recall(
+                queue.generation, keyed, [(partition, ()) for partition, _ in shares]
+            )
+            for (partition, numbers), answer in zip(shares, answers, strict=True):
+                sent.update(zip(numbers, _messages_of(answer, partition, numbers), strict=False))
         return sent
 
     async def not_sent(
@@ -68,25 +63,59 @@ class PartitionMemory:
         """
         left: Sequence[int] = range(len(keys))
         for count in _former_counts(queue):
+            shares = divide(left, _by_hash(queue, keys, count))
+            producers = [
+                list(dict.fromkeys(batch.producer_ids[n] for n in numbers)) for _, numbers in shares
+            ]
+            requests = [
+                (partition, ids) for (partition, _), ids in zip(shares, producers, strict=True)
+            ]
+            answers = await self._recall(queue.generation, SendPart(()), requests)
             unsent: list[int] = []
-            for partition, numbers in _shares(queue, count, keys, left):
-                producers = list(dict.fromkeys(batch.producer_ids[number] for number in numbers))
-                before = await self._recall(partition, queue.generation, SendPart(()), producers)
-                if WRITER_RETIRED in before.lasts:
+            for (_, numbers), ids, answer in zip(shares, producers, answers, strict=True):
+                if WRITER_RETIRED in answer.lasts:
                     raise ProducerFenced("This producer is retired: it has sent all its records.")
-                lasts = dict(zip(producers, before.lasts, strict=True))
-                unsent += batch.above(numbers, lasts)
+                unsent += batch.above(numbers, dict(zip(ids, answer.lasts, strict=True)))
             left = sorted(unsent)
         return left
 
     async def _recall(
-        self, partition: Queue, generation: int, part: SendPart, producer_ids: Sequence[str]
-    ) -> SentBefore:
-        async def recall(log: Queue) -> SentBefore:
+        self,
+        generation: int,
+        part: SendPart,
+        requests: Sequence[tuple[Queue, Sequence[str]]],
+    ) -> list[SentBefore]:
+        """Ask each partition for a part's key and for its producers, concurrently."""
+
+        async def recall(producer_ids: Sequence[str], log: Queue) -> SentBefore:
             now = self._clock.script_time()
             return await self._hot.sent_before(log, generation, part, producer_ids, now)
 
-        return await self._executor.run(partition.name, recall, partition)
+        return await asyncio.gather(
+            *(
+                self._executor.run(partition.name, partial(recall, producer_ids), partition)
+                for partition, producer_ids in requests
+            )
+        )
+
+
+def _messages_of(
+    answer: SentBefore, partition: Queue, numbers: Sequence[int]
+) -> Iterator[SentMessage]:
+    """Yield the messages that a partition remembers of a call's share.
+
+    Raises IdempotencyKeyReused if their number differs.
+    """
+    if answer.offsets is not None and len(answer.offsets) != len(numbers):
+        raise IdempotencyKeyReused
+    for offset in answer.offsets or ():
+        id_ = message_id(partition.log_id, offset)
+        yield SentMessage(id_, partition.first_offset + offset, duplicate=True)
+
+
+def _by_hash(queue: Queue, keys: Sequence[str], count: int) -> Callable[[int], Queue]:
+    """Return the choice of `count` partitions by the hash of each item's key."""
+    return lambda number: partition_of(queue, keys[number], count)
 
 
 def key_of(part: SendPart, generation: int) -> str:
@@ -103,14 +132,3 @@ def _former_counts(queue: Queue) -> list[int]:
         for count in dict.fromkeys(former_set.count for former_set in former)
         if count != queue.spec.partitions
     ]
-
-
-def _shares(
-    queue: Queue, count: int, keys: Sequence[str], numbers: Iterable[int]
-) -> list[tuple[Queue, list[int]]]:
-    """Return the numbers of the messages of each of `count` partitions."""
-    shares: dict[LogId, tuple[Queue, list[int]]] = {}
-    for number in numbers:
-        partition = partition_of(queue, keys[number], count)
-        shares.setdefault(partition.log_id, (partition, []))[1].append(number)
-    return list(shares.values())

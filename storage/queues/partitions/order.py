@@ -1,6 +1,6 @@
 """Order in which a process visits the partitions of a queue.
 
-Each receive begins with another partition, so every partition comes first in partition of as many receives as there are
+Each receive begins with another partition, so every partition comes first in one of as many receives as there are
 partitions, whatever the others hold. After it come those that are known to have messages: the last receive from them was
 full, or a wake-up named them. What a process knows here costs only time if it is wrong.
 """

@@ -9,6 +9,7 @@ says that each partition was empty. A receive that waits asks all of them once; 
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 
 import attrs
 from msgspec.structs import replace
@@ -21,6 +22,7 @@ from storage.domain.errors import (
     StorageUnavailable,
 )
 from storage.domain.queues.message import ReceivedMessage
+from storage.domain.queues.partitions import with_queue_offsets
 from storage.domain.queues.queue import Queue
 from storage.hot_store.queues.store import HotReceive
 from storage.hot_store.wakeups import Waiter, Wakeups
@@ -127,10 +129,7 @@ class _Reception:
         received = await self._receive(partition, request)
         if received is None:
             return
-        base = partition.first_offset
-        self.messages += [
-            replace(message, offset=base + message.offset) for message in received.messages
-        ]
+        self.messages += with_queue_offsets(partition, received.messages)
         self._bytes_left -= sum(len(message.body) for message in received.messages)
         self.departed += received.departed
         self._receiver._order.note(self._queue, partition, has_messages=self._is_full)
@@ -160,19 +159,13 @@ class _Reception:
         )
         for partition, answer in zip(self._queue.partitions, answers, strict=True):
             if answer is not None:
-                base = partition.first_offset
-                self.messages += [
-                    replace(message, offset=base + message.offset) for message in answer.messages
-                ]
+                self.messages += with_queue_offsets(partition, answer.messages)
         return bool(self.messages)
 
     async def _receive(self, partition: Queue, request: ReceiveRequest) -> HotReceive | None:
         """Receive from one partition; None if that failed."""
         is_waiting = self._waiter is not None
-
-        async def receive(log: Queue) -> HotReceive:
-            return await self._receive_from(request, is_waiting, log)
-
+        receive = partial(self._receive_from, request, is_waiting)
         try:
             received = await self._receiver._executor.run(partition.name, receive, partition)
         except (InFlightLimitReached, StorageUnavailable, StorageBusy, OutcomeUnknown) as error:

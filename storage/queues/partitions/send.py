@@ -5,8 +5,10 @@ idempotency key, so that a repeat meets the memory of the first call, or in the 
 messages have groups of several partitions is not one step: all or none of each partition's messages are added.
 """
 
-import asyncio
 from collections.abc import Awaitable, Callable, Iterable, Sequence
+from contextlib import suppress
+from functools import lru_cache, partial
+from typing import TypeVar
 
 import attrs
 from msgspec.structs import replace
@@ -26,7 +28,7 @@ from storage.domain.queues.message import (
     Settled,
     Settlement,
 )
-from storage.domain.queues.partitions import partition_of
+from storage.domain.queues.partitions import divide, partition_of, with_queue_offsets
 from storage.domain.queues.queue import Queue
 from storage.domain.streams.idempotence import SequencedBatch
 from storage.hot_store.errors import PartitionsChanged
@@ -35,7 +37,11 @@ from storage.log.queue_executor import QueueExecutor
 from storage.queues.partitions.memory import PartitionMemory, key_of
 from storage.queues.partitions.order import PartitionOrder
 
+T = TypeVar("T")
+
 SendTo = Callable[[SendPart, Queue], Awaitable[list[SentMessage]]]
+SendAbove = Callable[[Sequence[int], int, Queue], Awaitable[int]]
+"""Sends those of some messages, by number, that lie above their producers' marks, in a generation."""
 SettleIn = Callable[[Sequence[Verdict], Queue], Awaitable[list[Settled]]]
 
 _PARTLY_SENT = (
@@ -60,6 +66,8 @@ class PartitionSender:
         Raises OutcomeUnknown if a partition failed after another had added its messages.
         """
         keys = [message.group or part.idempotency_key for message in messages]
+        if not any(keys):
+            return await self._send_anywhere(queue, part, send_to)
         sent: dict[int, SentMessage] = {}
         if part.idempotency_key and queue.partition_sets:
             sent = await self._memory.sent_before(queue, keys, part)
@@ -82,26 +90,44 @@ class PartitionSender:
         send_to: SendTo,
     ) -> dict[int, SentMessage]:
         """Send the messages that were not sent before; return the results by number."""
-        if not any(keys):
-            return dict(enumerate(await self._send_anywhere(queue, part, send_to)))
-        shares = self.shares_of(queue, keys, left)
-        results = await asyncio.gather(
-            *(
-                self._send_to(
-                    partition,
-                    replace(part, encoded=[part.encoded[number] for number in numbers]),
-                    send_to,
-                )
-                for partition, numbers in shares
-            ),
-            return_exceptions=True,
+        shares = self._divide(queue, keys, left)
+        results = await self._executor.attempt_all(
+            (
+                partition,
+                partial(
+                    send_to, replace(part, encoded=[part.encoded[number] for number in numbers])
+                ),
+            )
+            for partition, numbers in shares
         )
-        _raise_failure(results)
         sent: dict[int, SentMessage] = {}
-        for (_, numbers), result in zip(shares, results, strict=True):
-            if not isinstance(result, BaseException):
-                sent.update(zip(numbers, result, strict=True))
+        for (partition, numbers), messages in zip(shares, _all_of(results), strict=True):
+            sent.update(zip(numbers, with_queue_offsets(partition, messages), strict=True))
         return sent
+
+    async def send_sequenced(
+        self,
+        queue: Queue,
+        messages: Sequence[NewMessage],
+        batch: SequencedBatch,
+        send_above: SendAbove,
+    ) -> int:
+        """Send the messages of monotonic producers that were not sent before; return how many.
+
+        Raises OutcomeUnknown if a partition failed after another had added its messages.
+        """
+        keys = [
+            message.group or producer_id
+            for message, producer_id in zip(messages, batch.producer_ids, strict=True)
+        ]
+        left: Sequence[int] = range(len(keys))
+        if queue.partition_sets:
+            left = await self._memory.not_sent(queue, keys, batch)
+        results = await self._executor.attempt_all(
+            (partition, partial(send_above, numbers, queue.generation))
+            for partition, numbers in self._divide(queue, keys, left)
+        )
+        return sum(_all_of(results))
 
     async def _send_anywhere(
         self, queue: Queue, part: SendPart, send_to: SendTo
@@ -127,42 +153,18 @@ class PartitionSender:
     async def _send_to(
         self, partition: Queue, part: SendPart, send_to: SendTo
     ) -> list[SentMessage]:
-        async def send(log: Queue) -> list[SentMessage]:
-            return await send_to(part, log)
+        sent = await self._executor.run(partition.name, partial(send_to, part), partition)
+        return with_queue_offsets(partition, sent)
 
-        sent = await self._executor.run(partition.name, send, partition)
-        base = partition.first_offset
-        return (
-            [replace(message, offset=base + message.offset) for message in sent] if base else sent
-        )
-
-    def shares_of(
+    def _divide(
         self, queue: Queue, keys: Sequence[str], numbers: Iterable[int]
     ) -> list[tuple[Queue, list[int]]]:
-        """Return the numbers of the items of each partition, by the items' keys.
-
-        Those without a key go together to one partition.
-        """
-        shares: dict[int, list[int]] = {}
-        together: int | None = None
-        for number in numbers:
-            key = keys[number]
-            if key:
-                partition = partition_of(queue, key).partition
-            else:
-                if together is None:
-                    together = self._order.next_send(queue).partition
-                partition = together
-            shares.setdefault(partition, []).append(number)
-        return [(queue.partitions[partition], numbers) for partition, numbers in shares.items()]
-
-    async def not_sent(
-        self, queue: Queue, keys: Sequence[str], batch: SequencedBatch
-    ) -> Sequence[int]:
-        """Return the numbers of a batch's messages that no former partition has."""
-        if not queue.partition_sets:
-            return range(len(keys))
-        return await self._memory.not_sent(queue, keys, batch)
+        """Group the numbers of items by partition; those without a key go together to one."""
+        next_send = lru_cache(partial(self._order.next_send, queue))
+        return divide(
+            numbers,
+            lambda number: partition_of(queue, keys[number]) if keys[number] else next_send(),
+        )
 
     async def settle(
         self, queue: Queue, settlements: Sequence[Settlement], settle_in: SettleIn
@@ -172,46 +174,37 @@ class PartitionSender:
         If a partition fails, its settlements have that error; if all do, it is raised.
         """
         logs = {partition.log_id: partition for partition in queue.partitions}
-        shares: dict[str, list[tuple[int, Verdict]]] = {}
+        verdicts: dict[int, Verdict] = {}
         for number, settlement in enumerate(settlements):
-            try:
+            with suppress(ReceiptHandleInvalid):
                 handle = ReceiptHandle.decode_any(settlement.receipt_handle)
-            except ReceiptHandleInvalid:
-                continue
-            if handle.log_id in logs:
-                shares.setdefault(handle.log_id, []).append((number, (settlement, handle)))
-        results = await asyncio.gather(
-            *(
-                self._settle_in(logs[log_id], [verdict for _, verdict in share], settle_in)
-                for log_id, share in shares.items()
-            ),
-            return_exceptions=True,
+                if handle.log_id in logs:
+                    verdicts[number] = settlement, handle
+        shares = divide(verdicts, lambda number: logs[verdicts[number][1].log_id])
+        results = await self._executor.attempt_all(
+            (partition, partial(settle_in, [verdicts[number] for number in numbers]))
+            for partition, numbers in shares
         )
-        failures = [result for result in results if isinstance(result, BaseException)]
-        if failures and len(failures) == len(results):
-            raise failures[0]
+        if all(isinstance(result, BaseException) for result in results):
+            _all_of(results)
         settled: list[Settled | None] = [None] * len(settlements)
-        for share, result in zip(shares.values(), results, strict=True):
-            for nth, (number, _) in enumerate(share):
-                settled[number] = (
-                    _failed(result) if isinstance(result, BaseException) else result[nth]
-                )
+        for (_, numbers), result in zip(shares, results, strict=True):
+            share = (
+                [_failed(result)] * len(numbers) if isinstance(result, BaseException) else result
+            )
+            for number, result_of in zip(numbers, share, strict=True):
+                settled[number] = result_of
         return settled
 
-    async def _settle_in(
-        self, partition: Queue, verdicts: Sequence[Verdict], settle_in: SettleIn
-    ) -> list[Settled]:
-        async def settle(log: Queue) -> list[Settled]:
-            return await settle_in(verdicts, log)
 
-        return await self._executor.run(partition.name, settle, partition)
+def _all_of(results: Sequence[T | BaseException]) -> list[T]:
+    """Return the results of partitions, or raise a failure among them.
 
-
-def _raise_failure(results: Sequence[object]) -> None:
-    """Raise the failure of a partition, as unknown outcome if another may have added messages."""
+    It is an unknown outcome if another partition has added messages.
+    """
     failures = [result for result in results if isinstance(result, BaseException)]
     if not failures:
-        return
+        return [result for result in results if not isinstance(result, BaseException)]
     if any(isinstance(failure, PartitionsChanged) for failure in failures):
         raise PartitionsChanged  # what was added is found when the call is repeated
     for failure in failures:

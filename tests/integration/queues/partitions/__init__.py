@@ -1,0 +1,1 @@
+"""Queues with partitions: one queue to every user."""
