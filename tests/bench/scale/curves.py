@@ -68,6 +68,18 @@ class Growing:
         """Return these series, or all, in insertion order."""
         return [Series(label, self.points[label]) for label in labels or self.points]
 
+    def costs(self, name: str, title: str, unit: str, made: str, *, size: str) -> Curve:
+        """Return a curve of all series, whose costs are plotted by their logarithms."""
+        return Curve(
+            name=name,
+            title=title,
+            size=size,
+            unit=unit,
+            made=made,
+            series=self.series(),
+            log_costs=True,
+        )
+
 
 def table(curve: Curve) -> str:
     """A curve as a Markdown table: a line per series, a column per size, and the growth."""

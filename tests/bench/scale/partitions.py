@@ -41,20 +41,26 @@ def measure(house: House, sizes: Sizes) -> Iterator[Curve]:
         f"{ROUNDS} rounds."
     )
     full_made = f"{made} One second divided by the processor time of the busiest primary: at this many calls per second it is busy."
-    yield _curve("busiest", "Partitions: the busiest primary", "µs of its processor a call", made, busiest)  # fmt: skip
-    yield _curve("full", "Partitions: when one queue is full", "calls a second", full_made, full)
-    yield _curve("api", "Partitions: the API", "µs of the API's processor a call", made, api)
-
-
-def _curve(name: str, title: str, unit: str, made: str, lines: Growing) -> Curve:
-    return Curve(
-        name=f"partitions-{name}",
-        title=title,
+    yield busiest.costs(
+        "partitions-busiest",
+        "Partitions: the busiest primary",
+        "µs of its processor a call",
+        made,
         size="partitions",
-        unit=unit,
-        made=made,
-        series=lines.series(),
-        log_costs=True,
+    )
+    yield full.costs(
+        "partitions-full",
+        "Partitions: when one queue is full",
+        "calls a second",
+        full_made,
+        size="partitions",
+    )
+    yield api.costs(
+        "partitions-api",
+        "Partitions: the API",
+        "µs of the API's processor a call",
+        made,
+        size="partitions",
     )
 
 
@@ -82,7 +88,9 @@ class QueueLoads:
         return wrk(port, "fixed.lua", *words, seconds=SECONDS, connections=connections)
 
     def _work(self, port: int, connections: int) -> Load:
-        return wrk(port, "receive_settle.lua", self._queue, seconds=SECONDS, connections=connections)  # fmt: skip
+        return wrk(
+            port, "receive_settle.lua", self._queue, seconds=SECONDS, connections=connections
+        )
 
 
 def _round(

@@ -31,26 +31,16 @@ def measure(house: House, sizes: Sizes) -> Iterator[Curve]:
         f"wrk for {SECONDS} s with {CONNECTIONS} connections to one API process; one kind of call at a time, to "
         f"{QUEUES} queues or one stream of 4 shards, on a cluster without replicas; the median of {ROUNDS} rounds."
     )
-    yield _curve(API, "Primaries: the API", "µs of the API's processor a call", made, api)
-    yield _curve(STORE, "Primaries: the store", "µs of all primaries' processors a call", made, store)  # fmt: skip
-    yield _curve(
+    yield api.costs(
+        API, "Primaries: the API", "µs of the API's processor a call", made, size="primaries"
+    )
+    yield store.costs(STORE, "Primaries: the store", "µs of all primaries' processors a call", made, size="primaries")  # fmt: skip
+    yield rates.costs(
         "primaries-rates",
         "Primaries: what this machine did",
         "calls a second",
         f"{made} Client, API process, primaries and Postgres share the cores of this machine.",
-        rates,
-    )
-
-
-def _curve(name: str, title: str, unit: str, made: str, lines: Growing) -> Curve:
-    return Curve(
-        name=name,
-        title=title,
         size="primaries",
-        unit=unit,
-        made=made,
-        series=lines.series(),
-        log_costs=True,
     )
 
 

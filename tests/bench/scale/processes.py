@@ -49,23 +49,29 @@ def measure(house: House, sizes: Sizes) -> Iterator[Curve]:
         "is busy, whatever the number of API processes."
     )
     shared = f"{made} Client, API processes, store and Postgres share the cores of this machine."
-    yield _curve(
-        "api", "Many API processes: the API", "µs of the API's processor a call", made, api
-    )
-    yield _curve("store", "Many API processes: the store", "µs of the store's processor a call", made, store)  # fmt: skip
-    yield _curve("full", "When one store is full", "calls a second", full_made, full)
-    yield _curve("rates", "What this machine did", "calls a second", shared, rates)
-
-
-def _curve(name: str, title: str, unit: str, made: str, lines: Growing) -> Curve:
-    return Curve(
-        name=f"processes-{name}",
-        title=title,
+    yield api.costs(
+        "processes-api",
+        "Many API processes: the API",
+        "µs of the API's processor a call",
+        made,
         size="API processes",
-        unit=unit,
-        made=made,
-        series=lines.series(),
-        log_costs=True,
+    )
+    yield store.costs(
+        "processes-store",
+        "Many API processes: the store",
+        "µs of the store's processor a call",
+        made,
+        size="API processes",
+    )
+    yield full.costs(
+        "processes-full",
+        "When one store is full",
+        "calls a second",
+        full_made,
+        size="API processes",
+    )
+    yield rates.costs(
+        "processes-rates", "What this machine did", "calls a second", shared, size="API processes"
     )
 
 
@@ -136,7 +142,13 @@ class Loads:
         post_all(self._house.api.port, [batch] * (FILL // 1_000))
 
     def _work(self, port: int, connections: int) -> Load:
-        return wrk(port, "receive_settle.lua", "/v1/queues/scale-work", seconds=SECONDS, connections=connections)  # fmt: skip
+        return wrk(
+            port,
+            "receive_settle.lua",
+            "/v1/queues/scale-work",
+            seconds=SECONDS,
+            connections=connections,
+        )
 
     def _append(self, port: int, connections: int) -> Load:
         words = (
