@@ -11,8 +11,7 @@ from storage.domain.errors import StorageBusy, StorageFull, StorageUnavailable
 Answer = TypeVar("Answer")
 Item = TypeVar("Item")
 
-_PATIENCE_S = 0.02  # at first: a task that swallowed a cancellation is soon ready for the next
-_PATIENCE_S_MAX = 0.5
+_PATIENCE_S = 1.0  # longer than a task needs to clean up: another cancellation would interrupt that
 
 
 async def end(*tasks: "asyncio.Task[Any]") -> None:
@@ -22,12 +21,10 @@ async def end(*tasks: "asyncio.Task[Any]") -> None:
     its own, which a loop then survives), so cancellation is repeated until it takes effect.
     """
     waiting = {task for task in tasks if not task.done()}
-    patience_s = _PATIENCE_S
     while waiting:
         for task in waiting:
             task.cancel()
-        _, waiting = await asyncio.wait(waiting, timeout=patience_s)
-        patience_s = min(2 * patience_s, _PATIENCE_S_MAX)
+        _, waiting = await asyncio.wait(waiting, timeout=_PATIENCE_S)
     for task in tasks:
         if not task.cancelled():
             task.exception()  # retrieved, or asyncio logs it as lost

@@ -29,6 +29,26 @@ async def test_task_that_swallows_cancellation_is_cancelled_again(monkeypatch):
     assert heard == 2
 
 
+async def test_cleanup_of_ended_task_is_not_interrupted():
+    """A mirror that was stopped under load left connections to its origin open."""
+    steps: list[str] = []
+
+    async def closing_connections() -> None:
+        try:
+            await asyncio.sleep(60)
+        finally:
+            for name in ("first", "second"):
+                await asyncio.sleep(0.05)
+                steps.append(name)
+
+    task = asyncio.create_task(closing_connections())
+    await asyncio.sleep(0)
+
+    await end(task)
+
+    assert steps == ["first", "second"]
+
+
 async def test_ending_finished_task_has_no_effect():
     task = asyncio.create_task(asyncio.sleep(0))
     await task
