@@ -76,8 +76,8 @@ class ResponseObserver:
     """
 
     def __init__(self, send: Send, request_id: bytes, accepted: bytes) -> None:
-        self._send = send
-        self._request_id = request_id
+        self.wrapped = send
+        self.request_id = request_id
         self._accepted = accepted
         self._start: Message | None = None
         self.extra_headers: ExtraHeaders = ()
@@ -87,7 +87,7 @@ class ResponseObserver:
         if message["type"] == "http.response.start":
             self.status = message["status"]
             headers = message.get("headers", ())
-            own = (REQUEST_ID, self._request_id)
+            own = (REQUEST_ID, self.request_id)
             extra_headers = (
                 self.extra_headers if self.status < 400 else ()
             )  # an error has its own headers
@@ -98,14 +98,14 @@ class ResponseObserver:
         elif self._start is not None:
             message = await self._coded(self._start, message)
             self._start = None
-        await self._send(message)
+        await self.wrapped(message)
 
     async def _coded(self, start: Message, message: Message) -> Message:
         """Send the start of an answer, and return its body, in a coding if that is worth it."""
         body, headers = await coded_answer(message.get("body", b""), self._accepted)
         others = [header for header in start["headers"] if header[0] != b"content-length"]
         length = (b"content-length", b"%d" % len(body))
-        await self._send({**start, "headers": [*others, length, *headers]})
+        await self.wrapped({**start, "headers": [*others, length, *headers]})
         return {**message, "body": body}
 
 

@@ -271,32 +271,12 @@ class Gateway:
             bytes_max = _body_bytes_max(headers, is_public=is_public)
             await app(scope, bounded(receive, headers, bytes_max), answer.send)
         except (Exception, asyncio.CancelledError) as raised:
-            if isinstance(raised, asyncio.CancelledError) and not is_open(receive, scope):
-                raise  # by the client
-            error = raised if isinstance(raised, Exception) else interrupted(scope["method"])
-            page = None if answer.status else dashboard.page_instead(self.control, scope, error)
-            if isinstance(error, Unauthenticated) and not (
-                page and self._authenticator.is_anonymous(headers)  # a browser is asked to log in
-            ):
-                self._auditing.record_anonymous_failure(
-                    error,
-                    protocol=ApiProtocol.REST,
-                    client=scope.get("client"),
-                    headers=headers,
-                    request_id=request_id,
-                )
-            if page is not None:
-                await page(scope, receive, answer.send)
-            elif not answer.status:
-                details = problem(error, instance=path, request_id=request_id.decode())
-                failed = Response(
-                    details.status, PROBLEM_JSON, details.body, request_id, details.headers
-                )
-                await _send(send, failed)
-                answer.status = details.status
-            failure = failure_of(error)
-            context = RequestContext(principal, trace, started)
-            log_failure(error, path, answer.status, request_id, context)
+            if isinstance(raised, Exception) or is_open(receive, scope):
+                error = raised if isinstance(raised, Exception) else interrupted(scope["method"])
+                await self._send_failure(error, scope, receive, answer, headers)
+                failure = failure_of(error)
+                context = RequestContext(principal, trace, started)
+                log_failure(error, path, answer.status, request_id, context)
         route = scope.get("route")
         if trace is not None:
             name_by_route(trace, scope["method"], getattr(route, "path", ""))
@@ -306,6 +286,39 @@ class Gateway:
         )
         context = RequestContext(principal, trace, started)
         self._recorder.note(operation, status, request_id, context, failure)
+
+    async def _send_failure(
+        self,
+        error: Exception,
+        scope: Scope,
+        receive: Receive,
+        answer: ResponseObserver,
+        headers: RequestHeaders,
+    ) -> None:
+        """Send an error: to a browser as a page, to others as a problem document.
+
+        After the beginning of a response nothing is sent.
+        """
+        page = None if answer.status else dashboard.page_instead(self.control, scope, error)
+        if isinstance(error, Unauthenticated) and not (
+            page and self._authenticator.is_anonymous(headers)  # a browser is asked to log in
+        ):
+            self._auditing.record_anonymous_failure(
+                error,
+                protocol=ApiProtocol.REST,
+                client=scope.get("client"),
+                headers=headers,
+                request_id=answer.request_id,
+            )
+        if page is not None:
+            await page(scope, receive, answer.send)
+        elif not answer.status:
+            details = problem(error, instance=scope["path"], request_id=answer.request_id.decode())
+            failed = Response(
+                details.status, PROBLEM_JSON, details.body, answer.request_id, details.headers
+            )
+            await _send(answer.wrapped, failed)
+            answer.status = details.status
 
     async def _charge_quota(self, principal: Principal, path: str) -> ExtraHeaders:
         """Spend one call, and return rate limit headers if the caller is to receive them."""

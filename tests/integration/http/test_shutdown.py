@@ -3,6 +3,8 @@
 import asyncio
 import itertools
 import logging
+import socket
+import struct
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -73,6 +75,24 @@ async def test_request_that_outlasts_the_grace_period_is_no_internal_error(stora
 
     assert (read.status_code, read.json()["code"]) == (503, "storage_busy")
     assert (change.status_code, change.json()["code"]) == (504, "storage_timeout")
+
+
+@pytest.mark.parametrize("reset", [False, True], ids=["closed", "reset"])
+async def test_change_of_departed_client_that_outlasts_the_grace_period_logs_no_exception(
+    storage, hanging, reset
+):
+    """A reset connection is known to be lost; the response to a closed one is not read by anybody."""
+    async with server_without_exceptions(storage) as server:
+        url = httpx.URL(server.url)
+        with socket.create_connection((url.host, url.port)) as client:
+            client.sendall(
+                b"PUT /v1/queues/orders HTTP/1.1\r\nhost: localhost\r\n"
+                b"content-type: application/json\r\ncontent-length: 2\r\n\r\n{}"
+            )
+            await hanging.acquire()
+            if reset:
+                client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        server.stop()
 
 
 async def test_stream_that_outlasts_the_grace_period_is_no_internal_error(storage, hanging):
