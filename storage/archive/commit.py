@@ -4,11 +4,12 @@ A crash before the commit leaves files that no row names; they are collected lat
 """
 
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import groupby
 from typing import Any
 
 import attrs
+import msgspec
 from msgspec.structs import replace
 
 from storage.archive.trim import HotTrimmer
@@ -32,6 +33,60 @@ logger = logging.getLogger(__name__)
 _TRIM_ENTRIES_MAX = 10_000  # entries
 
 
+class Committed(msgspec.Struct, frozen=True):
+    """Files that an attempt has committed.
+
+    `failures`: the ranges that were not committed, and why. `is_late`: another job was quicker in some shard;
+    `has_advanced`: this job was in some other.
+    """
+
+    records: int = 0
+    files: int = 0
+    file_bytes: int = 0
+    failures: Mapping[LogRange, str] = {}
+    is_late: bool = False
+    has_advanced: bool = False
+
+    def plus(self, advances: Sequence[Advance], failures: Mapping[LogRange, str]) -> "Committed":
+        """Return this with a part's files and failures."""
+        files = [file for advance in advances for file in advance.files]
+        return replace(
+            self,
+            records=self.records + sum(file.records for file in files),
+            files=self.files + len(files),
+            file_bytes=self.file_bytes + sum(file.file_bytes for file in files),
+            failures={**self.failures, **failures},
+        )
+
+    def after(self, advances: Sequence[Advance], late: Sequence[Advance]) -> "Committed":
+        """Return this after a commit of `advances`, in `late` of which another job was quicker."""
+        return replace(
+            self,
+            is_late=self.is_late or bool(late),
+            has_advanced=self.has_advanced or len(late) < len(advances),
+        )
+
+    def may_continue(self, log_range: LogRange) -> bool:
+        """Return whether no range of the same shard has failed."""
+        shard = (log_range.stream_id, log_range.shard)
+        return all((failed.stream_id, failed.shard) != shard for failed in self.failures)
+
+    def progress(self) -> dict[str, Any]:
+        """Return it as the progress of the job."""
+        return {
+            "records": self.records,
+            "files": self.files,
+            "file_bytes": self.file_bytes,
+            "failures": [
+                {"stream": one.stream, "shard": one.shard, "first": one.first, "failure": why}
+                for one, why in self.failures.items()
+            ][: limits.JOB_FAILURES_LISTED_MAX],
+        }
+
+
+_NOTHING = Committed()
+
+
 @attrs.define(eq=False, slots=False)
 class ArchiveCommitter:
     """Commit of archive and compaction jobs, for the worker.
@@ -45,45 +100,58 @@ class ArchiveCommitter:
     _trimmer: HotTrimmer
     _clock: Clock
 
+    async def commit_part(
+        self, claim: JobLease, copied: Sequence[CopyResult], before: Committed = _NOTHING
+    ) -> Committed:
+        """Commit files of the job to the archive while its attempt continues; return the total.
+
+        A lost worker loses no more than the part that it was copying, and a job that makes progress is not given up. In each
+        shard, ranges behind one that failed, or that lacks records, are left. Raises LeaseLost, and then nothing happened.
+        """
+        return await self._commit(claim, copied, before, None)
+
     async def commit(
+        self, claim: JobLease, copied: Sequence[CopyResult], before: Committed = _NOTHING
+    ) -> dict[str, Any]:
+        """Commit the last part, and end the attempt; return the job's progress.
+
+        A job for what is due of a lane is done despite failures, since another will be planned; one that was requested for
+        all of a stream has failed, and is retried after a while. Raises LeaseLost, and then nothing happened.
+        """
+
+        def outcome(job: Job, committed: Committed) -> Outcome:
+            if job.spec.get("stream") is None or not (committed.failures or committed.is_late):
+                return Outcome(state=JobState.DONE)
+            if not committed.failures:
+                return self._jobs.requeue()  # another job was quicker, perhaps with less
+            got_on = replace(job, failures=0) if committed.has_advanced else job
+            return self._jobs.after_failure(got_on, next(iter(committed.failures.values())))
+
+        committed = await self._commit(claim, copied, before, outcome)
+        _log_failures(committed.failures)
+        return committed.progress()
+
+    async def _commit(
         self,
         claim: JobLease,
         copied: Sequence[CopyResult],
-        progress: Mapping[str, Any] | None = None,
-    ) -> dict[str, Any]:
-        """Commit the job's files to the archive and end its attempt; return the job's progress.
-
-        In each shard, ranges behind one that failed, or that lacks records, are left. A job for what is due of a lane
-        is done all the same, since another will be planned; one that was requested for all of a stream has failed, and is
-        retried after a while. Raises LeaseLost, and then nothing happened.
-        """
+        before: Committed,
+        outcome: Callable[[Job, Committed], Outcome] | None,
+    ) -> Committed:
         failures = await self._failures(copied)
         advances = _advances(copied, failures)
-        files = [file for advance in advances for file in advance.files]
-        result = {
-            **(progress or {}),
-            "records": sum(file.records for file in files),
-            "files": len(files),
-            "file_bytes": sum(file.file_bytes for file in files),
-            "failures": [
-                {"stream": one.stream, "shard": one.shard, "first": one.first, "failure": why}
-                for one, why in failures.items()
-            ][: limits.JOB_FAILURES_LISTED_MAX],
-        }
+        committed = before.plus(advances, failures)
 
-        def outcome(job: Job, late: Sequence[Advance]) -> Outcome:
-            if job.spec.get("stream") is None or not (failures or late):
-                return Outcome(state=JobState.DONE)
-            if not failures:
-                return self._jobs.requeue()  # another job was quicker, perhaps with less
-            got_on = job if len(late) == len(advances) else replace(job, failures=0)
-            return self._jobs.after_failure(got_on, next(iter(failures.values())))
-
-        late = await self._rows.commit(claim, advances, result, self._clock.now_ms(), outcome)
-        _log_failures(failures)
+        late = await self._rows.commit(
+            claim,
+            advances,
+            committed.progress(),
+            self._clock.now_ms(),
+            outcome and (lambda job, late: outcome(job, committed.after(advances, late))),
+        )
         moved = {advance.stream_id for advance in advances if advance not in late}
         await self._trim_hot(one.range for one in copied if one.range.stream_id in moved)
-        return result
+        return committed.after(advances, late)
 
     async def _failures(self, copied: Sequence[CopyResult]) -> dict[LogRange, str]:
         """Return the ranges that cannot be committed, and the reasons."""

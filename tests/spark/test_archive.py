@@ -8,7 +8,9 @@ import pytest
 
 from spark_worker.main import HANDLERS
 from storage.archive.verify import open_archive_check
+from storage.domain.fault_points import arm
 from storage.domain.jobs import JobKind, JobState
+from storage.domain.limits import JOB_ATTEMPTS_MAX_DEFAULT
 from storage.domain.log.record_batch import Record
 from storage.domain.names import StreamName
 from storage.domain.streams.stream import StreamSpec
@@ -20,6 +22,7 @@ from tests.spark.workers import worker_process
 pytestmark = pytest.mark.parametrize("redis_url", ["plain"], indirect=True)
 
 CLICKS = StreamName("clicks")
+SLOTS = 2  # of the session of the tests
 
 
 async def fill(storage, name: StreamName, count: int, shards: int = 1) -> None:
@@ -92,6 +95,26 @@ async def test_long_range_is_archived_by_several_tasks(
 
     assert over.progress["files"] == 7
     assert numbers(await archived_bodies(storage, stores, CLICKS)) == [*range(10_000)]
+
+
+async def test_job_that_advances_continues_despite_any_number_of_failures(
+    storage, stores, working, ended, monkeypatch
+):
+    monkeypatch.setattr("storage.domain.limits.ARCHIVE_RANGE_RECORDS", 500)
+    monkeypatch.setattr("spark_worker.jobs.spark_tasks._RECORDS_PER_TASK", 500)
+    monkeypatch.setattr("spark_worker.jobs.archive._TURNS", 1)
+    monkeypatch.setattr("spark_worker.jobs.archive._SHORT_S", 0)
+    parts = JOB_ATTEMPTS_MAX_DEFAULT + 2
+    await fill(storage, CLICKS, 500 * SLOTS * parts)
+    arm("archive.part_committed:raise")
+    try:
+        async with working(HANDLERS):
+            over = await ended((await storage.archive_admin.flush(CLICKS)).job_id)
+    finally:
+        arm("")
+
+    assert (over.state, over.attempt) == (JobState.DONE, parts)
+    assert numbers(await archived_bodies(storage, stores, CLICKS)) == [*range(500 * SLOTS * parts)]
 
 
 async def test_small_files_are_compacted(storage, stores, working, ended, rewrite):

@@ -22,7 +22,7 @@ from storage.domain.jobs import Job, JobLease, JobState, Outcome
 from storage.domain.names import LogId
 from storage.postgres.database import Database
 from storage.postgres.queries import query
-from storage.postgres.repositories.jobs import attempt_outcome, end_attempt
+from storage.postgres.repositories.jobs import attempt_outcome, continue_attempt, end_attempt
 from storage.postgres.rows import rows_of, struct_of
 from storage.postgres.tables import ArchiveFileRow, ArchiveShardRow, LogHoleRow
 
@@ -135,18 +135,22 @@ class ArchiveRows:
         advances: Sequence[Advance],
         progress: dict[str, Any],
         now_ms: int,
-        decide: Callable[[Job, Sequence[Advance]], Outcome],
+        decide: Callable[[Job, Sequence[Advance]], Outcome] | None,
     ) -> list[Advance]:
-        """End the attempt as `decide` returns, and add its files to the archive.
+        """Add an attempt's files to the archive, and end the attempt as `decide` returns.
 
-        Returns the advances that another worker was ahead of, whose files are not added; `decide` is given these. A repetition
+        Without `decide` the attempt continues. Returns the advances that another worker was ahead of, whose files are not added; `decide` is given these. A repetition
         after an unanswered commit changes nothing. Raises LeaseLost, and then nothing happened.
         """
         async with self._writing() as session:
             if await attempt_outcome(session, claim) is not None:
                 return []
             late = [advance for advance in advances if not await _advance(session, advance, now_ms)]
-            await end_attempt(session, claim, progress, lambda job: decide(job, late))
+            if decide is None:
+                advanced = len(late) < len(advances)
+                await continue_attempt(session, claim, progress, advanced=advanced)
+            else:
+                await end_attempt(session, claim, progress, lambda job: decide(job, late))
             fault("archive.before_commit")
             return late
 

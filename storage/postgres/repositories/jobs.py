@@ -239,6 +239,18 @@ async def end_attempt(
     return outcome.state
 
 
+async def continue_attempt(
+    session: AsyncSession, claim: JobLease, progress: Mapping[str, Any], *, advanced: bool
+) -> None:
+    """Store an attempt's progress inside the caller's transaction.
+
+    If it has `advanced`, the job's failures until then do not count any more. Raises LeaseLost.
+    """
+    row = await _hold_claimed(session, claim)
+    values: dict[str, Any] = {"progress": dict(progress)}
+    await _put(session, row, values | ({"failures": 0} if advanced else {}))
+
+
 async def _hold_claimed(session: AsyncSession, claim: JobLease) -> Row[Any]:
     row = await _hold(session, claim.job_id)
     if row is None or (row.attempt, row.worker) != (claim.attempt, claim.worker):

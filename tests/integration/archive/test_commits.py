@@ -60,8 +60,9 @@ async def test_worker_that_lost_its_job_commits_nothing(engines, settings):
         settings, await engines.archive_planner.due(DEFAULT_NAMESPACE, stream="clicks")
     )
 
-    with pytest.raises(LeaseLost):
-        await engines.archive_committer.commit(lost, copied)
+    for commit in (engines.archive_committer.commit_part, engines.archive_committer.commit):
+        with pytest.raises(LeaseLost):
+            await commit(lost, copied)
 
     assert await archived_files(engines, CLICKS) == []
     await engines.archive_committer.commit(claim, copied)
@@ -121,6 +122,49 @@ async def test_failed_range_blocks_later_ranges_of_its_shard(engines, settings):
     assert [file.next_offset for file in await archived_files(engines, CLICKS)] == [10]
     [again] = await engines.archive_planner.due(DEFAULT_NAMESPACE, stream="clicks")
     assert (again.first, again.next) == (10, 30)
+
+
+async def test_committed_parts_outlive_their_attempt(engines, settings):
+    await engines.catalog.put_stream(CLICKS, StreamSpec(shards=3))
+    await engines.streams.append(CLICKS, numbered_records(0, 30))
+    asked = await engines.archive_admin.flush(CLICKS)
+    unlucky = await engines.jobs.claim("test", [JobKind.ARCHIVE])
+    await engines.jobs.fail(unlucky.claim, "no room")
+    lost = await engines.jobs.claim("test", [JobKind.ARCHIVE])
+    ranges = await engines.archive_planner.due(DEFAULT_NAMESPACE, stream="clicks")
+    copied = await copy_ranges(settings, ranges)
+
+    first = await engines.archive_committer.commit_part(lost.claim, copied[:1])
+    second = await engines.archive_committer.commit_part(lost.claim, copied[1:2], first)
+    job = await engines.jobs.get(asked.job_id)
+    await engines.jobs.release(lost.claim)
+    again = await engines.jobs.claim("test", [JobKind.ARCHIVE])
+    rest = await engines.archive_planner.due(DEFAULT_NAMESPACE, stream="clicks")
+    await engines.archive_committer.commit(again.claim, await copy_ranges(settings, rest))
+
+    assert (job.state, job.failures, job.progress) == (JobState.RUNNING, 0, second.progress())
+    assert second.records == sum(copy.files[0].records for copy in copied[:2])
+    assert [log.shard for log in rest] == [2]
+    assert (await engines.jobs.get(asked.job_id)).state is JobState.DONE
+
+
+async def test_failure_of_part_is_reported_at_end_of_attempt(engines, settings):
+    await engines.catalog.put_stream(CLICKS, StreamSpec(shards=2))
+    await engines.streams.append(CLICKS, numbered_records(0, 30))
+    asked = await engines.archive_admin.flush(CLICKS)
+    claim = (await engines.jobs.claim("test", [JobKind.ARCHIVE])).claim
+    refused, other = await engines.archive_planner.due(DEFAULT_NAMESPACE, stream="clicks")
+
+    part = [CopyResult(refused, failure="no way there")]
+    before = await engines.archive_committer.commit_part(claim, part)
+    progress = await engines.archive_committer.commit(
+        claim, await copy_ranges(settings, [other]), before
+    )
+    job = await engines.jobs.get(asked.job_id)
+
+    assert (before.may_continue(refused), before.may_continue(other)) == (False, True)
+    assert [one["shard"] for one in progress["failures"]] == [refused.shard]
+    assert (job.state, job.failures, job.failure) == (JobState.QUEUED, 1, "no way there")
 
 
 async def test_flush_job_is_requeued_until_everything_is_archived(engines, settings):
