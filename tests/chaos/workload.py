@@ -85,13 +85,15 @@ class Workload:
         archives: bool,
         kept_s: int | None = None,
         hooks_host: str = "127.0.0.1",
+        partitions: bool = True,
     ) -> None:
         """Prepare the clients.
 
         `kept_s`: retention of the stream's records and of dead letters; default: the whole run. `hooks_host`: where webhooks
-        are received.
+        are received. `partitions`: give the queues several, in every other run; earlier releases refuse that.
         """
         self._hooks_host = hooks_host
+        self._partitions = (1, PARTITIONS) if partitions else (1,)
         self.stage = stage
         self._archives = archives
         self._kept_s = kept_s
@@ -104,10 +106,10 @@ class Workload:
 
     async def __aenter__(self) -> Self:
         http = (await self.stage.caller("setup")).http
-        partitions = self.stage.chance("partitions").choice((1, PARTITIONS))
+        partitions = self.stage.chance("partitions").choice(self._partitions)
         for name, queue in {**QUEUES, **POSTED_QUEUES}.items():
             scope = {"dedup_scope": "group"} if queue.get("type") == "fifo" else {}
-            config = {**queue, **scope, "partitions": partitions}
+            config = {**queue, **scope, **({"partitions": partitions} if partitions > 1 else {})}
             dead = {"dead_letter_retention_seconds": self._kept_s} if self._kept_s else {}
             await _insist(http, f"/v1/queues/{name}", {**config, **dead})
         hot = {"archive_lag_seconds": 1, "hot_retention_seconds": 0}

@@ -127,7 +127,12 @@ async def run(
     async with (
         running_deployment(place, seed, first, archives=archives) as deployment,
         Stage(deployment.url, history, seed, PACE) as stage,
-        Workload(stage, archives=archives, hooks_host=deployment.hooks_host) as workload,
+        Workload(
+            stage,
+            archives=archives,
+            hooks_host=deployment.hooks_host,
+            partitions=first is THIS,
+        ) as workload,
     ):
         stage.reshard_s = RESHARD_S
         requests = await workload.start_recreation()
