@@ -172,13 +172,19 @@ class PostgresPair:
             "checkpoint"
         )  # that of a promotion is spread, and the copy waits for it
         await self._standby.follow(self.primary)
-        await server.execute("alter system set synchronous_standby_names = '*'")
-        await server.execute("select pg_reload_conf()::int")
+        await self._require_standby(required=True)
         for _ in range(int(INSYNC_S_MAX / POLL_S)):
             if await self.is_insync():
                 return
             await asyncio.sleep(POLL_S)
         raise TimeoutError("the standby is not in sync")
+
+    async def _require_standby(self, *, required: bool) -> None:
+        """Let commits of the primary wait for a standby, or not."""
+        names = "*" if required else ""
+        server = self.primary.server
+        await server.execute(f"alter system set synchronous_standby_names = '{names}'")
+        await server.execute("select pg_reload_conf()::int")
 
     async def is_insync(self) -> bool:
         """Return whether the standby confirms commits."""
@@ -199,6 +205,7 @@ class PostgresPair:
                 await asyncio.sleep(seconds)
                 await asyncio.to_thread(self._standby.server.promote)
                 self.primary, self._standby = self._standby, lost
+                await self._require_standby(required=False)  # it copied this of the former primary
                 self.store.become(self.primary.store)
                 began = monotonic()
                 status = await _answer(lambda: http.get(path))
