@@ -7,7 +7,7 @@ here is committed: a task that runs twice leaves files that no row names, and ne
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import accumulate, starmap, takewhile
 from time import monotonic
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import uvloop
@@ -16,10 +16,12 @@ from spark_worker.jobs.spark_tasks import run_tasks, task_count
 from spark_worker.runtime.fault_points import fault
 from spark_worker.runtime.job_context import JobContext
 from spark_worker.settings import TaskSettings
-from storage.archive.commit import Committed
 from storage.copy_task_bootstrap import open_copy_task
 from storage.domain.archive import CopyResult, LogRange
 from storage.settings import StorageSettings
+
+if TYPE_CHECKING:  # tasks import this module, and do without the engines
+    from storage.archive.commit import Committed
 
 _TURNS = 4  # a slot that waits for the last task of a part loses less than a fourth of it
 _SHORT_S = 10.0
@@ -43,7 +45,7 @@ def archive(work: JobContext) -> Mapping[str, Any]:
     spec, planner = work.spec(ArchiveSpec), work.storage.archive_planner
     committer = work.storage.archive_committer
     ranges = work.call(planner.due(work.job.namespace, lane=spec.lane, stream=spec.stream))
-    committed = Committed()
+    committed: Committed | None = None
     tasks_max = _TURNS * work.spark.sparkContext.defaultParallelism if ranges else 1
     while len(part := _first(ranges, tasks_max)) < len(ranges):
         began_s = monotonic()

@@ -84,9 +84,6 @@ class Committed(msgspec.Struct, frozen=True):
         }
 
 
-_NOTHING = Committed()
-
-
 @attrs.define(eq=False, slots=False)
 class ArchiveCommitter:
     """Commit of archive and compaction jobs, for the worker.
@@ -101,7 +98,7 @@ class ArchiveCommitter:
     _clock: Clock
 
     async def commit_part(
-        self, claim: JobLease, copied: Sequence[CopyResult], before: Committed = _NOTHING
+        self, claim: JobLease, copied: Sequence[CopyResult], before: Committed | None = None
     ) -> Committed:
         """Commit files of the job to the archive while its attempt continues; return the total.
 
@@ -111,7 +108,7 @@ class ArchiveCommitter:
         return await self._commit(claim, copied, before, None)
 
     async def commit(
-        self, claim: JobLease, copied: Sequence[CopyResult], before: Committed = _NOTHING
+        self, claim: JobLease, copied: Sequence[CopyResult], before: Committed | None = None
     ) -> dict[str, Any]:
         """Commit the last part, and end the attempt; return the job's progress.
 
@@ -135,12 +132,12 @@ class ArchiveCommitter:
         self,
         claim: JobLease,
         copied: Sequence[CopyResult],
-        before: Committed,
+        before: Committed | None,
         outcome: Callable[[Job, Committed], Outcome] | None,
     ) -> Committed:
         failures = await self._failures(copied)
         advances = _advances(copied, failures)
-        committed = before.plus(advances, failures)
+        committed = (before or Committed()).plus(advances, failures)
 
         late = await self._rows.commit(
             claim,
