@@ -51,6 +51,7 @@ def archive(work: JobContext) -> Mapping[str, Any]:
         began_s = monotonic()
         copied = _copy_part(work, part)
         committed = work.call(committer.commit_part(work.claim, copied, committed))
+        work.report(committed.progress())
         fault("archive.part_committed")
         ranges = [log for log in ranges[len(part) :] if committed.may_continue(log)]
         if monotonic() - began_s < _SHORT_S:
