@@ -26,21 +26,16 @@ from tests.integration.queues.partitions.operations import (
 from tests.queue_operations import LINE, WORK, send, settle
 
 
-@pytest.fixture
-def one_partition_fails(engines):
-    """Make sends to the partition of a group fail."""
+def failing(verb, log, error):
+    """Make a verb of the store fail in one partition."""
+    real = getattr(RedisQueueStore, verb)
 
-    def patch(log, error):
-        real = RedisQueueStore.send
+    async def unless_failing(store, address, *args, **kwargs):
+        if address.log_id == log.log_id:
+            raise error
+        return await real(store, address, *args, **kwargs)
 
-        async def send_to(store, to, *args, **kwargs):
-            if to.log_id == log.log_id:
-                raise error
-            return await real(store, to, *args, **kwargs)
-
-        return mock.patch.object(RedisQueueStore, "send", send_to)
-
-    return patch
+    return mock.patch.object(RedisQueueStore, verb, unless_failing)
 
 
 def groups_by_partition(queue):
@@ -80,15 +75,7 @@ async def test_partition_that_fails_does_not_stop_others(engines):
     queue = await create(engines, partitions=3)
     for body in BODIES[:9]:
         await send(engines.queues, WORK, body)
-    failing = queue.partitions[1]
-
-    async def receive_from(store, log, *args, **kwargs):
-        if log.log_id == failing.log_id:
-            raise StorageUnavailable
-        return await real(store, log, *args, **kwargs)
-
-    real = RedisQueueStore.receive
-    with mock.patch.object(RedisQueueStore, "receive", receive_from):
+    with failing("receive", queue.partitions[1], StorageUnavailable()):
         received = [await engines.queues.receive(WORK, messages_max=1) for _ in range(6)]
         with pytest.raises(StorageUnavailable):  # what it has is unknown: no empty result
             await engines.queues.receive(WORK)
@@ -102,15 +89,7 @@ async def test_settlements_of_failing_partition_have_its_error(engines):
         await send(engines.queues, WORK, body)
     messages = [one for _ in range(3) for one in await engines.queues.receive(WORK)]
     verdicts = [Settlement(message.receipt_handle, SettleAction.ACK) for message in messages]
-    failing = queue.partitions[2]
-
-    async def settle_in(store, log, *args, **kwargs):
-        if log.log_id == failing.log_id:
-            raise StorageUnavailable
-        return await real(store, log, *args, **kwargs)
-
-    real = RedisQueueStore.settle
-    with mock.patch.object(RedisQueueStore, "settle", settle_in):
+    with failing("settle", queue.partitions[2], StorageUnavailable()):
         settled = await engines.queues.settle(WORK, verdicts)
         with pytest.raises(StorageUnavailable):
             await engines.queues.settle(
@@ -121,10 +100,10 @@ async def test_settlements_of_failing_partition_have_its_error(engines):
     assert errors == {0: None, 1: None, 2: "storage_unavailable"}
 
 
-async def test_send_avoids_partition_that_is_away(engines, one_partition_fails):
+async def test_send_avoids_partition_that_is_away(engines):
     queue = await create(engines, partitions=3)
 
-    with one_partition_fails(queue.partitions[1], StorageUnavailable()):
+    with failing("send", queue.partitions[1], StorageUnavailable()):
         sent = [(await engines.queues.send(WORK, [NewMessage(body)]))[0] for body in BODIES[:9]]
         key = next(f"k{nth}" for nth in range(60) if partition_of(queue, f"k{nth}").partition == 1)
         with pytest.raises(StorageUnavailable):  # the key may be known there
@@ -133,18 +112,18 @@ async def test_send_avoids_partition_that_is_away(engines, one_partition_fails):
     assert set(partitions_of(sent)) == {0, 2}
 
 
-async def test_batch_of_several_partitions_is_completed_by_a_repeat(engines, one_partition_fails):
+async def test_batch_of_several_partitions_is_completed_by_a_repeat(engines):
     queue = await create(engines, LINE, partitions=3)
     groups = groups_by_partition(queue)
     batch = [NewMessage(b"%d" % nth, group=groups[nth % 3], dedup_id=f"{nth}") for nth in range(9)]
 
-    with one_partition_fails(queue.partitions[1], StorageUnavailable()):
+    with failing("send", queue.partitions[1], StorageUnavailable()):
         with pytest.raises(OutcomeUnknown):
             await engines.queues.send(LINE, batch)
         with pytest.raises(StorageUnavailable):  # nothing of these was added
             await engines.queues.send(LINE, [one for one in batch if one.group == groups[1]])
     with (
-        one_partition_fails(queue.partitions[1], OutcomeUnknown("why")),
+        failing("send", queue.partitions[1], OutcomeUnknown("why")),
         pytest.raises(OutcomeUnknown, match="why"),
     ):
         await engines.queues.send(LINE, [one for one in batch if one.group == groups[1]])
@@ -154,7 +133,7 @@ async def test_batch_of_several_partitions_is_completed_by_a_repeat(engines, one
     assert (await engines.queues.stats(LINE)).ready == 9
 
 
-async def test_rest_of_a_divided_call_is_sent_after_a_change(engines, one_partition_fails):
+async def test_rest_of_a_divided_call_is_sent_after_a_change(engines):
     """The rest of a call may belong to a partition that has another part of it."""
     queue = await create(engines, partitions=4)
     first = groups_by_partition(queue)
@@ -171,7 +150,7 @@ async def test_rest_of_a_divided_call_is_sent_after_a_change(engines, one_partit
     batch = [NewMessage(b"1", group=moving[0]), NewMessage(b"2", group=moving[1])]
 
     with (
-        one_partition_fails(partition_of(queue, moving[0]), StorageUnavailable()),
+        failing("send", partition_of(queue, moving[0]), StorageUnavailable()),
         pytest.raises(OutcomeUnknown),
     ):
         await engines.queues.send(WORK, batch, idempotency_key="k")
