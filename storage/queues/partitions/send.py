@@ -186,7 +186,7 @@ class PartitionSender:
             for partition, numbers in shares
         )
         if all(isinstance(result, BaseException) for result in results):
-            _all_of(results)
+            _all_of(results)  # raises, unless no handle names a partition
         settled: list[Settled | None] = [None] * len(settlements)
         for (_, numbers), result in zip(shares, results, strict=True):
             share = (
