@@ -146,8 +146,8 @@ class ArchiveCommitter:
             self._clock.now_ms(),
             outcome and (lambda job, late: outcome(job, committed.after(advances, late))),
         )
-        moved = {advance.stream_id for advance in advances if advance not in late}
-        await self._trim_hot(one.range for one in copied if one.range.stream_id in moved)
+        moved = {(one.stream_id, one.shard) for one in advances if one not in late}
+        await self._trim_hot(copy.range for copy in copied if _shard_of(copy) in moved)
         return committed.after(advances, late)
 
     async def _failures(self, copied: Sequence[CopyResult]) -> dict[LogRange, str]:
@@ -175,9 +175,13 @@ class ArchiveCommitter:
 
     async def _trim_hot(self, archived: Iterable[LogRange]) -> None:
         """Trim archived records from the hot store, so that their shards accept more."""
-        for name in {StreamName(one.stream, one.namespace) for one in archived}:
+        shards: dict[StreamName, set[int]] = {}
+        for log in archived:
+            shards.setdefault(StreamName(log.stream, log.namespace), set()).add(log.shard)
+        for name, moved in shards.items():
             try:
-                await self._trimmer.trim(await self._catalog.stream(name), _TRIM_ENTRIES_MAX)
+                stream = await self._catalog.stream(name)
+                await self._trimmer.trim(stream, _TRIM_ENTRIES_MAX, moved)
             except StreamNotFound:
                 continue  # deleted in the meantime
 

@@ -1,6 +1,6 @@
 """Trimming of the hot store, by a stream's retention and by its archived offset."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from functools import partial
 
 import attrs
@@ -26,15 +26,21 @@ class HotTrimmer:
     _archive: ArchiveRows | None
     _clock: Clock
 
-    async def trim(self, stream: Stream, entries_max: int) -> int:
-        """Run one round over all shards; return the entries freed, at most `entries_max` of each.
+    async def trim(
+        self, stream: Stream, entries_max: int, only: Collection[int] | None = None
+    ) -> int:
+        """Run one round over all shards, or only some; return the number of entries freed.
 
-        In an archived stream nothing is trimmed before it is archived, and each shard's limit of unarchived bytes is set.
+        At most `entries_max` of each. In an archived stream nothing is trimmed before it is archived, and each shard's limit of unarchived bytes is set.
         """
         archived = await self._archived(stream)
         bounds = hot_bounds(stream.spec, archived=archived is not None)
         return sum(
-            [await self._trim(stream, one, bounds, archived, entries_max) for one in stream.shards]
+            [
+                await self._trim(stream, shard, bounds, archived, entries_max)
+                for shard in stream.shards
+                if only is None or shard.index in only
+            ]
         )
 
     async def _archived(self, stream: Stream) -> Mapping[int, int] | None:
