@@ -1,1 +1,1 @@
-"""Vocabulary shared by every layer; imports the standard library and msgspec only."""
+"""Vocabulary shared by every layer, on the standard library, msgspec and sqlglot."""

@@ -13,6 +13,7 @@ from storage.domain.limits.backups import *
 from storage.domain.limits.catalog import *
 from storage.domain.limits.credentials import *
 from storage.domain.limits.feeds import *
+from storage.domain.limits.filters import *
 from storage.domain.limits.groups import *
 from storage.domain.limits.hot_store import *
 from storage.domain.limits.http import *

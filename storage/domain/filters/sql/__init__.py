@@ -1,0 +1,1 @@
+"""SQL conditions: names, values, parser and compiler."""
