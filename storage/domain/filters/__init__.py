@@ -1,1 +1,1 @@
-"""Conditions on messages."""
+"""Conditions on messages, and what the conditions of other systems become."""

@@ -13,3 +13,10 @@ LIKE_PATTERN_CHARACTERS_MAX = 256
 LIKE_TEXT_CHARACTERS_MAX = (
     65_536  # for patterns with `_` after `%`, whose search may read a text again
 )
+
+# Subjects
+SUBJECT_BYTES_MAX = 255  # as a RabbitMQ routing key
+SUBJECT_TOKENS_MAX = 32
+
+# Translation of other systems' conditions
+PUBSUB_NESTING_MAX = 16  # parentheses and NOTs in a Pub/Sub filter

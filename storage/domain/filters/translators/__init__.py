@@ -1,0 +1,1 @@
+"""Translators of other systems' conditions, a module per system."""
