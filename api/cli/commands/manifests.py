@@ -13,7 +13,7 @@ from api.cli.shell.output import Row, describe_change, table
 from api.cli.shell.terminal import Terminal, noun, verb
 
 if TYPE_CHECKING:
-    from api.cli.manifests.documents import Document
+    from api.cli.manifests.documents import ManifestDocument
     from api.cli.manifests.reconciler import DocumentResult
 
 manifests = noun()
@@ -142,10 +142,10 @@ def export(cli: Terminal, kinds: Kinds = None, prefix: Prefix = "") -> None:
         cli.out.rows((document.members for document in documents), DOCUMENTS)
 
 
-def _exported(cli: Terminal, kinds: list[str], prefix: str) -> Iterator["Document"]:
-    from api.cli.manifests.documents import Document
+def _exported(cli: Terminal, kinds: list[str], prefix: str) -> Iterator["ManifestDocument"]:
+    from api.cli.manifests.documents import ManifestDocument
     from api.cli.manifests.kinds import KINDS
 
     for kind in [KINDS[name] for name in kinds] or KINDS.values():
         for definition in kind.list_all(cli, prefix):
-            yield Document(kind.name, definition["name"], kind.settings_of(definition))
+            yield ManifestDocument(kind.name, definition["name"], kind.settings_of(definition))

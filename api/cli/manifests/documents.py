@@ -25,7 +25,7 @@ NOTHING_READ = YamlValue(None)
 
 
 @dataclass(frozen=True)
-class Document:
+class ManifestDocument:
     """A definition of a file. `source`: what was read."""
 
     kind: str
@@ -51,12 +51,12 @@ class Document:
 # ── Reading ──
 
 
-def read_documents(paths: Iterable[Path]) -> list[Document]:
+def read_documents(paths: Iterable[Path]) -> list[ManifestDocument]:
     """Return the documents of files and folders, `-` being standard input.
 
     Raises CliError with all faults of all files, so that nothing of an invalid file is applied.
     """
-    documents, faults = list[Document](), list[str]()
+    documents, faults = list[ManifestDocument](), list[str]()
     for file, text in _texts(paths):
         try:
             documents += parse_documents(text, file)
@@ -88,8 +88,8 @@ def _files(path: Path) -> list[Path]:
     return sorted(file for file in path.rglob("*") if file.suffix in SUFFIXES and file.is_file())
 
 
-def _duplicates(documents: Iterable[Document]) -> list[str]:
-    first: dict[tuple[str, str], Document] = {}
+def _duplicates(documents: Iterable[ManifestDocument]) -> list[str]:
+    first: dict[tuple[str, str], ManifestDocument] = {}
     faults = []
     for document in documents:
         earlier = first.setdefault((document.kind, document.name), document)
@@ -100,9 +100,9 @@ def _duplicates(documents: Iterable[Document]) -> list[str]:
     return faults
 
 
-def parse_documents(text: str, file: str) -> list[Document]:
+def parse_documents(text: str, file: str) -> list[ManifestDocument]:
     """Parse the documents of a file. Raises InvalidDocument with all of their faults."""
-    documents, faults = list[Document](), list[str]()
+    documents, faults = list[ManifestDocument](), list[str]()
     for read in read_values(text, file):
         try:
             documents += _documents(read)
@@ -113,7 +113,7 @@ def parse_documents(text: str, file: str) -> list[Document]:
     return documents
 
 
-def _documents(read: YamlValue | InvalidDocument) -> Iterator[Document]:
+def _documents(read: YamlValue | InvalidDocument) -> Iterator[ManifestDocument]:
     """Yield the document of a value; none for an empty one. Raises InvalidDocument."""
     if isinstance(read, InvalidDocument):
         raise read
@@ -122,10 +122,10 @@ def _documents(read: YamlValue | InvalidDocument) -> Iterator[Document]:
     if faults := _faults(read.value):
         raise InvalidDocument(*(f"{read.location(pointer)}: {fault}" for pointer, fault in faults))
     spec = read.value.get("spec") or {}
-    yield Document(read.value["kind"], read.value["name"], spec, read)
+    yield ManifestDocument(read.value["kind"], read.value["name"], spec, read)
 
 
-def parse_settings(text: str, file: str, kind: str, name: str) -> Document:
+def parse_settings(text: str, file: str, kind: str, name: str) -> ManifestDocument:
     """Parse the settings of one definition. Raises InvalidDocument."""
     reads = list(read_values(text, file, "/spec"))
     if faults := [
@@ -135,7 +135,7 @@ def parse_settings(text: str, file: str, kind: str, name: str) -> Document:
     values = [read for read in reads if isinstance(read, YamlValue)]
     if len(values) != 1 or not isinstance(values[0].value, dict):
         raise InvalidDocument(f"{file}:1:1: the settings are one mapping of names to values")
-    return Document(kind, name, values[0].value, values[0])
+    return ManifestDocument(kind, name, values[0].value, values[0])
 
 
 def _faults(value: Any) -> list[tuple[str, str]]:
@@ -161,6 +161,6 @@ def _faults(value: Any) -> list[tuple[str, str]]:
 # ── Writing ──
 
 
-def dump_document(document: Document) -> str:
+def dump_document(document: ManifestDocument) -> str:
     """Format a document as YAML."""
     return dump(document.members)

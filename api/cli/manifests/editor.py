@@ -13,7 +13,7 @@ import typer
 
 from api.cli.config.process_settings import environment
 from api.cli.errors import CliError, ExitCode
-from api.cli.manifests.documents import Document, parse_settings
+from api.cli.manifests.documents import ManifestDocument, parse_settings
 from api.cli.manifests.kinds import DefinitionKind, etag_of
 from api.cli.manifests.yaml_values import InvalidDocument, dump
 from api.cli.shell.output import Row, describe_change
@@ -67,7 +67,7 @@ class DefinitionEditor:
         lines = self._path.read_text().splitlines(keepends=True)
         return "".join(line for line in lines if not line.startswith(MARK.rstrip()))
 
-    def _document(self) -> Document:
+    def _document(self) -> ManifestDocument:
         return parse_settings(self._path.read_text(), str(self._path), self._kind.name, self._name)
 
     def _faults(self) -> list[str]:
@@ -100,7 +100,7 @@ class DefinitionEditor:
         self._path.unlink()
         self._cli.out.done(f"Updated {self._title}.", stored)
 
-    def _put(self, document: Document, *, dry_run: bool = False) -> Row:
+    def _put(self, document: ManifestDocument, *, dry_run: bool = False) -> Row:
         from millstream_client.errors import PreconditionFailed
 
         version = etag_of(self._definition)

@@ -2,12 +2,12 @@
 
 from collections.abc import Sequence
 
-from api.cli.manifests.documents import Document
+from api.cli.manifests.documents import ManifestDocument
 from api.cli.shell.error_messages import cli_error_from
 from millstream_client.errors import Fault, MillstreamError, Refused
 
 
-def faults_of(document: Document, error: MillstreamError) -> list[str]:
+def faults_of(document: ManifestDocument, error: MillstreamError) -> list[str]:
     """Return a line for each fault."""
     faults: Sequence[Fault] = error.errors if isinstance(error, Refused) else ()
     if not faults:

@@ -5,7 +5,7 @@ from enum import StrEnum
 from typing import Any, NamedTuple
 
 from api.cli.errors import CliError, ExitCode
-from api.cli.manifests.documents import Document
+from api.cli.manifests.documents import ManifestDocument
 from api.cli.manifests.faults import faults_of
 from api.cli.manifests.kinds import KINDS
 from api.cli.shell.output import Row
@@ -40,7 +40,7 @@ class DocumentOutcome(StrEnum):
 class DocumentResult(NamedTuple):
     """Result of a document. `changes`: pointer, and value before and after."""
 
-    document: Document
+    document: ManifestDocument
     outcome: DocumentOutcome
     changes: Sequence[Row] = ()
     errors: tuple[str, ...] = ()
@@ -56,7 +56,7 @@ class DocumentResult(NamedTuple):
         }
 
 
-def in_dependency_order(documents: Iterable[Document]) -> list[Document]:
+def in_dependency_order(documents: Iterable[ManifestDocument]) -> list[ManifestDocument]:
     """Sort documents so that each follows those that it names.
 
     A kind refers to kinds before it; a queue to its dead-letter queue, also through others.
@@ -66,9 +66,9 @@ def in_dependency_order(documents: Iterable[Document]) -> list[Document]:
         (document.kind, document.name): document
         for document in sorted(documents, key=lambda document: ranks[document.kind])
     }
-    ordered: list[Document] = []
+    ordered: list[ManifestDocument] = []
 
-    def add(document: Document) -> None:
+    def add(document: ManifestDocument) -> None:
         waiting.pop((document.kind, document.name))
         target = waiting.get(("queue", _dead_letter_queue(document)))
         if target is not None:
@@ -80,12 +80,12 @@ def in_dependency_order(documents: Iterable[Document]) -> list[Document]:
     return ordered
 
 
-def _dead_letter_queue(document: Document) -> str:
+def _dead_letter_queue(document: ManifestDocument) -> str:
     policy = document.spec.get("dead_letters") if document.kind == "queue" else None
     return str(policy.get("queue", "")) if isinstance(policy, dict) else ""
 
 
-def apply(cli: Terminal, documents: Iterable[Document]) -> Iterator[DocumentResult]:
+def apply(cli: Terminal, documents: Iterable[ManifestDocument]) -> Iterator[DocumentResult]:
     """Create or replace each object. Raises MillstreamError where the service fails."""
     for document in in_dependency_order(documents):
         try:
@@ -94,7 +94,7 @@ def apply(cli: Terminal, documents: Iterable[Document]) -> Iterator[DocumentResu
             yield _failed(document, error)
 
 
-def compare(cli: Terminal, documents: Iterable[Document]) -> Iterator[DocumentResult]:
+def compare(cli: Terminal, documents: Iterable[ManifestDocument]) -> Iterator[DocumentResult]:
     """Yield the result that `apply` would have for each object. Raises MillstreamError.
 
     The service validates each document; an object that it misses may be one that an earlier document creates.
@@ -112,7 +112,7 @@ def compare(cli: Terminal, documents: Iterable[Document]) -> Iterator[DocumentRe
         yield result
 
 
-def _put(cli: Terminal, document: Document, **conditions: Any) -> DocumentResult:
+def _put(cli: Terminal, document: ManifestDocument, **conditions: Any) -> DocumentResult:
     stored = KINDS[document.kind].put(cli, document.name, document.spec, **conditions)
     if stored["created"]:
         return DocumentResult(document, DocumentOutcome.CREATED)
@@ -140,7 +140,7 @@ def _misses_an_object(error: MillstreamError) -> bool:
     return bool(faults) and all(fault.code == "not_found" for fault in faults)
 
 
-def _expected(cli: Terminal, document: Document) -> DocumentResult:
+def _expected(cli: Terminal, document: ManifestDocument) -> DocumentResult:
     """Return the result to expect, by comparing settings here."""
     kind = KINDS[document.kind]
     try:
@@ -158,7 +158,7 @@ def _expected(cli: Terminal, document: Document) -> DocumentResult:
 # ── Failures ──
 
 
-def _failed(document: Document, error: MillstreamError) -> DocumentResult:
+def _failed(document: ManifestDocument, error: MillstreamError) -> DocumentResult:
     """Return the result of a failure of this object; raise one that all objects would have."""
     if isinstance(error, OF_THE_SERVICE):
         raise error

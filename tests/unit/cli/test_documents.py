@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from api.cli.errors import CliError, ExitCode
 from api.cli.manifests.documents import (
-    Document,
+    ManifestDocument,
     dump_document,
     parse_documents,
     read_documents,
@@ -54,7 +54,7 @@ def test_document_has_values_and_their_places():
 
 @given(spec=st.dictionaries(texts, values, max_size=5))
 def test_written_document_is_read_unchanged(spec):
-    document = Document("queue", "orders", spec)
+    document = ManifestDocument("queue", "orders", spec)
 
     [read] = parse_documents(dump_document(document), "")
 
@@ -148,15 +148,15 @@ def test_missing_or_empty_file_is_an_error(path):
 
 
 def test_documents_follow_those_that_they_name():
-    def queue(name: str, dead_letters: str = "") -> Document:
+    def queue(name: str, dead_letters: str = "") -> ManifestDocument:
         spec = {"dead_letters": {"queue": dead_letters}} if dead_letters else {}
-        return Document("queue", name, spec)
+        return ManifestDocument("queue", name, spec)
 
     documents = [
-        Document("webhook", "w", {"source": "group:g"}),
-        Document("group", "g", {"stream": "s"}),
+        ManifestDocument("webhook", "w", {"source": "group:g"}),
+        ManifestDocument("group", "g", {"stream": "s"}),
         queue("a", "b"),
-        Document("stream", "s", {}),
+        ManifestDocument("stream", "s", {}),
         queue("b", "c"),
         queue("c"),
         queue("d", "e"),
