@@ -56,6 +56,7 @@ class ErrorCode(StrEnum):
         return code
 
     VALIDATION_FAILED = "validation_failed", ErrorCategory.INVALID
+    MATCH_INVALID = "match_invalid", ErrorCategory.INVALID
     MESSAGE_TOO_LARGE = "message_too_large", ErrorCategory.TOO_LARGE
     BATCH_TOO_LARGE = "batch_too_large", ErrorCategory.TOO_LARGE
     INVALID_CURSOR = "invalid_cursor", ErrorCategory.INVALID
@@ -169,6 +170,12 @@ class ValidationFailed(MillstreamError):
     def at(cls, pointer: str, detail: str, code: str = "invalid") -> "ValidationFailed":
         """Return an error with one fault, at `pointer`."""
         return cls(detail, FieldFault(pointer, detail, code))
+
+
+class MatchInvalid(ValidationFailed):
+    """The match is invalid."""
+
+    code = ErrorCode.MATCH_INVALID
 
 
 class MessageTooLarge(MillstreamError):

@@ -16,6 +16,7 @@ from storage.domain.errors import ErrorCategory, ErrorCode, MillstreamError, err
 # code, REST status, retryable, SQS, Kinesis, STS, outcome in the audit log
 ANSWERS = """
 validation_failed        422  final      400:InvalidParameterValue      400:InvalidArgumentException                400:ValidationError     refused
+match_invalid            422  final      400:InvalidParameterValue      400:InvalidArgumentException                400:ValidationError     refused
 message_too_large        413  final      400:InvalidParameterValue      400:InvalidArgumentException                400:ValidationError     refused
 batch_too_large          413  final      400:InvalidParameterValue      400:InvalidArgumentException                400:ValidationError     refused
 invalid_cursor           400  final      400:InvalidParameterValue      400:InvalidArgumentException                400:ValidationError     refused

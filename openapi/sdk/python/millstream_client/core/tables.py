@@ -173,6 +173,7 @@ STATUSES: dict[str, int] = {
     "subprotocol_unknown": 400,
     "internal_error": 500,
     "validation_failed": 422,
+    "match_invalid": 422,
     "message_too_large": 413,
     "batch_too_large": 413,
     "invalid_cursor": 400,

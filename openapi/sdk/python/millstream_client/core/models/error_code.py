@@ -22,6 +22,7 @@ class ErrorCode(StrEnum):
     JOB_REFUSED = "job_refused"
     KEY_NOT_FOUND = "key_not_found"
     KEY_REFUSED = "key_refused"
+    MATCH_INVALID = "match_invalid"
     MEMBER_UNKNOWN = "member_unknown"
     MESSAGE_IN_FLIGHT = "message_in_flight"
     MESSAGE_NOT_FOUND = "message_not_found"

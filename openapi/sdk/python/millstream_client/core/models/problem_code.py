@@ -27,6 +27,7 @@ class ProblemCode(StrEnum):
     KEY_REFUSED = "key_refused"
     MALFORMED_JSON = "malformed_json"
     MALFORMED_MSGPACK = "malformed_msgpack"
+    MATCH_INVALID = "match_invalid"
     MEMBER_UNKNOWN = "member_unknown"
     MESSAGE_IN_FLIGHT = "message_in_flight"
     MESSAGE_NOT_FOUND = "message_not_found"
