@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 
 from storage.domain.filters.conditions import ConditionInvalid, SqlCondition
 from storage.domain.filters.translation import Translation, TranslationRefused
-from storage.domain.filters.translators.pubsub_syntax import Connective, Node, Term, parse
+from storage.domain.filters.translators.pubsub_syntax import Connective, Node, PubSubTerm, parse
 
 MISSING_NOTE = (
     "A message without the attribute matches != and NOT hasPrefix, as the documentation of Pub/Sub"
@@ -40,21 +40,21 @@ def translate(condition: object) -> Translation:
     return Translation({"filter": {"headers": headers}}, notes)
 
 
-def _terms(node: Node) -> Iterator[Term]:
-    if isinstance(node, Term):
+def _terms(node: Node) -> Iterator[PubSubTerm]:
+    if isinstance(node, PubSubTerm):
         yield node
     else:
         for part in node.parts:
             yield from _terms(part)
 
 
-def _matches_missing(term: Term) -> bool:
+def _matches_missing(term: PubSubTerm) -> bool:
     return term.is_negated and term.operator != "exists"
 
 
 def _headers(node: Node) -> dict[str, object] | None:
     """Return a filter's headers; None if an attribute or an `$or` would stand there twice."""
-    if isinstance(node, Term):
+    if isinstance(node, PubSubTerm):
         return {node.attribute: _patterns(node)}
     if node.connector == "OR":
         return _alternatives(node)
@@ -74,7 +74,7 @@ def _alternatives(node: Connective) -> dict[str, object] | None:
     lists: dict[str, list[object]] = {}
     objects: list[dict[str, object]] = []
     for part in node.parts:
-        if isinstance(part, Term):
+        if isinstance(part, PubSubTerm):
             patterns = lists.setdefault(part.attribute, [])
             patterns += [pattern for pattern in _patterns(part) if pattern not in patterns]
         else:
@@ -86,7 +86,7 @@ def _alternatives(node: Connective) -> dict[str, object] | None:
     return {"$or": objects} if len(objects) > 1 else objects[0]
 
 
-def _patterns(term: Term) -> list[object]:
+def _patterns(term: PubSubTerm) -> list[object]:
     exists: object = {"exists": not term.is_negated}
     if term.operator == "exists":
         return [exists]
@@ -97,7 +97,7 @@ def _patterns(term: Term) -> list[object]:
 
 
 def _where(node: Node) -> str:
-    if isinstance(node, Term):
+    if isinstance(node, PubSubTerm):
         return _RENDERERS[node.operator, node.is_negated](_name(node.attribute), node.value)
     parts = [
         f"({_where(part)})" if isinstance(part, Connective) else _where(part) for part in node.parts

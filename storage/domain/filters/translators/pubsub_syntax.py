@@ -19,7 +19,7 @@ _ESCAPED = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "f": "\f", "v
 }
 
 
-class Term(NamedTuple):
+class PubSubTerm(NamedTuple):
     """Test of one attribute, or its negation."""
 
     attribute: str
@@ -35,7 +35,7 @@ class Connective(NamedTuple):
     parts: "tuple[Node, ...]"
 
 
-Node = Term | Connective
+Node = PubSubTerm | Connective
 
 
 def parse(text: str) -> Node:
@@ -115,7 +115,7 @@ class _Parser:
             return self._prefix(is_negated=is_negated)
         return self._comparison(is_negated=is_negated)
 
-    def _prefix(self, *, is_negated: bool) -> Term:
+    def _prefix(self, *, is_negated: bool) -> PubSubTerm:
         self._expect("(")
         self._expect("attributes")
         self._expect(".")
@@ -124,18 +124,18 @@ class _Parser:
         value = self._value()
         self._expect(")")
         if not value:  # every value begins with it
-            return Term(attribute, "exists", "", is_negated)
-        return Term(attribute, "prefix", value, is_negated)
+            return PubSubTerm(attribute, "exists", "", is_negated)
+        return PubSubTerm(attribute, "prefix", value, is_negated)
 
-    def _comparison(self, *, is_negated: bool) -> Term:
+    def _comparison(self, *, is_negated: bool) -> PubSubTerm:
         self._expect("attributes")
         if self._accept(":"):
-            return Term(self._attribute(), "exists", "", is_negated)
+            return PubSubTerm(self._attribute(), "exists", "", is_negated)
         self._expect(".")
         attribute = self._attribute()
         sign = self._text
         self._expect("=", "!=")
-        return Term(attribute, "equals", self._value(), is_negated is not (sign == "!="))
+        return PubSubTerm(attribute, "equals", self._value(), is_negated is not (sign == "!="))
 
     def _attribute(self) -> str:
         name = _unquoted(self._next()) if self._kind == "text" else self._bare_name()
