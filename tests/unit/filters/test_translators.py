@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from storage.domain.filters.conditions import SqlCondition
+from storage.domain.filters.matches import parse_matches
 from storage.domain.filters.translation import Translation, TranslationRefused
 from storage.domain.filters.translators.engine import translate
 from storage.domain.filters.translators.pubsub import MISSING_NOTE, WHERE_NOTE
@@ -379,3 +380,16 @@ def test_random_condition_is_translated_or_refused(system, condition):
 
     assert (translation is None) is reason.endswith(".")
     assert json.dumps(translation and translation.match)
+
+
+@pytest.mark.parametrize(
+    ("system", "condition"),
+    [
+        ("pubsub", 'hasPrefix(attributes.a, "x") AND NOT attributes:b'),
+        ("jms", "JMSPriority > 4 AND region LIKE 'e%'"),
+        ("rabbitmq", {"exchange_type": "topic", "routing_key": "order.*.#"}),
+        ("service_bus", "sys.Label = 'a' OR retries < 3"),
+    ],
+)
+def test_translation_is_a_match_of_the_wire_form(system, condition):
+    assert parse_matches(translate(system, condition).match)
