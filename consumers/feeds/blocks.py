@@ -218,7 +218,7 @@ class Chunk:
         At most `records_max` of them. While some of `bytes_max` is left, one more is selected, also a large one.
         """
         whole_bytes = self._block.data_bytes if matches is None and self._is_whole else None
-        if whole_bytes is not None and len(self) <= records_max and whole_bytes <= bytes_max:
+        if whole_bytes is not None and len(self) <= records_max and whole_bytes < bytes_max:
             return Selection(self, None, len(self), whole_bytes)
         part, chosen, left = self, list[int](), bytes_max
         for number, record in enumerate(self.records):
