@@ -100,7 +100,11 @@ class SimulatedConnection(AbstractConnection):
         loop = asyncio.get_running_loop()
         while self.is_connected and (not self._replies or self._replies[0][0] > loop.time()):
             self._waiting = loop.create_future()
-            await self._waiting
+            try:
+                await self._waiting
+            except asyncio.CancelledError:
+                self.break_()  # as redis-py: the reply that is on its way would be the next command's
+                raise
         if not self.is_connected:
             raise ConnectionError("The connection was lost.")
         reply = self._replies.popleft()[1]
