@@ -58,8 +58,10 @@ from storage.postgres.repositories.leases import LeaseRows
 from storage.postgres.repositories.manifest_reads import ManifestRows
 from storage.postgres.repositories.moves import MoveRows
 from storage.postgres.repositories.offset_reservations import Reservations, StoreIdentities
+from storage.postgres.repositories.routes import RouteRows
 from storage.postgres.repositories.sampled_resources import MeasuredRows
 from storage.postgres.repositories.staged_writes import WriteRows
+from storage.postgres.repositories.topic_positions import TopicPositionRows
 from storage.postgres.repositories.webhook_deliveries import DeliveryRows
 from storage.queues.acknowledge_times import AcknowledgeTimes
 from storage.queues.consumers import QueueConsumers
@@ -116,6 +118,11 @@ from storage.streams.staged_writes import StagedWrites
 from storage.timeseries.collector import ResourceCollector
 from storage.timeseries.query import TimeSeriesQuery
 from storage.timeseries.sampler import Sampler
+from storage.topics.engine import Topics
+from storage.topics.fences import RouteFences
+from storage.topics.route_table import RouteTables
+from storage.topics.routes import TopicRoutes
+from storage.topics.routing import TopicRouting
 from storage.webhooks.changes import WebhookChanges
 from storage.webhooks.deliveries import WebhookDeliveries
 from storage.webhooks.engine import Webhooks
@@ -149,6 +156,9 @@ class Storage:
     source_transfer: SourceTransfer
     source_backlog: SourceBacklogReader
     mirrors: Mirrors
+    topics: Topics
+    topic_routes: TopicRoutes
+    topic_routing: TopicRouting
     catalog: Catalog
     search: CatalogSearch
     namespaces: Namespaces
@@ -411,6 +421,11 @@ async def open_storage(
             egress=egress,
             clock=clock,
         )
+        route_rows = RouteRows(database)
+        fences = RouteFences(hot=logs, provisioner=provisioner, catalog=catalog, rows=route_rows)
+        topics = Topics(
+            catalog=catalog, streams=streams, tables=RouteTables(rows=route_rows, fences=fences)
+        )
         windows = WindowResolver(record_reader, groups, catalog)
         arrow_reader = ArrowReader(RedisRangeReader(pipeline), stream_executor, tiered, gap_reasons)
         replays = Replays(
@@ -476,6 +491,14 @@ async def open_storage(
             source_transfer=source_transfer,
             source_backlog=SourceBacklogReader(sources, outboxes, isolation, clock),
             mirrors=mirrors,
+            topics=topics,
+            topic_routes=TopicRoutes(catalog=catalog, rows=route_rows, fences=fences, clock=clock),
+            topic_routing=TopicRouting(
+                catalog=catalog,
+                rows=route_rows,
+                positions=TopicPositionRows(database),
+                leases=LeaseRows(database, clock),
+            ),
             catalog=catalog,
             search=CatalogSearch(database),
             namespaces=namespaces,

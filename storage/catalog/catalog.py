@@ -15,7 +15,7 @@ from collections.abc import (
     Mapping,
     Sequence,
 )
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from functools import partial
 from typing import TypeVar
 
@@ -48,11 +48,13 @@ from storage.domain.queues.queue import Queue, QueueSpec, QueueType
 from storage.domain.queues.stream_view import view_of
 from storage.domain.streams.reshard_plan import Change, children_of
 from storage.domain.streams.stream import Shard, Stream, StreamSpec, even_ranges
+from storage.domain.streams.topic_spec import check_is_topic
 from storage.postgres.database import Database
 from storage.postgres.listener import Listener, running
 from storage.postgres.repositories import shard_lineage
 from storage.postgres.repositories.definitions import (
     DeletedDefinitions,
+    LockedLogs,
     QueueRows,
     StreamRows,
 )
@@ -233,6 +235,8 @@ class Catalog:
 
     def _cached_view(self, name: StreamName) -> Stream | None:
         """Return the view of a cached queue, for which no stream need be looked for."""
+        if name.is_of_topic:
+            return None
         queue = self.cached_queue(QueueName(name.name, name.namespace))
         return view_of(queue) if queue is not None and queue.spec.stream_view else None
 
@@ -252,6 +256,8 @@ class Catalog:
     async def _queue_or_none(
         self, name: StreamName, find: Callable[[QueueName], Awaitable[Queue]]
     ) -> Queue | None:
+        if name.is_of_topic:
+            return None
         try:
             return await find(QueueName(name.name, name.namespace))
         except QueueNotFound:
@@ -267,8 +273,11 @@ class Catalog:
             return
         raise ValidationFailed.at("/stream_view", "A stream with this name exists", "conflict")
 
-    async def _check_stream(self, name: StreamName, _: StreamSpec) -> None:
-        """Raise StreamReadOnly for the name of a queue's view."""
+    async def _check_stream(self, name: StreamName, spec: StreamSpec) -> None:
+        """Raise StreamReadOnly for a view's name, ValidationFailed for a topic's."""
+        if name.is_of_topic or spec.topic is not None:
+            check_is_topic(name, spec.topic)
+            return
         queue = await self._queue_or_none(name, self.queue)
         if queue is not None and queue.spec.stream_view:
             raise StreamReadOnly
@@ -282,6 +291,12 @@ class Catalog:
         logs = [shard.log_id for shard in (*stream.shards, *stream.opening)]
         await self._tombstone_or_defer(name.namespace, logs)
         return stream
+
+    def changing_stream(
+        self, name: StreamName
+    ) -> AbstractAsyncContextManager[tuple[LockedLogs[Stream], Stream]]:
+        """Lock the stream's name and yield it, to change dependent rows. Raises StreamNotFound."""
+        return self._streams.changing(name)
 
     # Reshards, in the steps of `storage.streams.reshard`
 
@@ -470,6 +485,10 @@ def _refuse_stream_change(old: StreamSpec, new: StreamSpec) -> None:
             "/shards",
             f"The stream was created with {old.shards} shards. Use a reshard to change the number.",
             "immutable",
+        )
+    if (new.topic is None) != (old.topic is None):
+        raise ValidationFailed.at(
+            "/name", "Change a topic as a topic, not as its stream", "immutable"
         )
 
 

@@ -111,6 +111,11 @@ class ErrorCode(StrEnum):
     SOURCE_PAUSED = "source_paused", ErrorCategory.UNAVAILABLE
     SIGNATURE_REJECTED = "signature_rejected", ErrorCategory.UNAUTHENTICATED
     OUTBOX_FULL = "outbox_full", ErrorCategory.THROTTLED
+    TOPIC_NOT_FOUND = "topic_not_found", ErrorCategory.NOT_FOUND
+    ROUTE_NOT_FOUND = "route_not_found", ErrorCategory.NOT_FOUND
+    ROUTES_LIMIT = "routes_limit", ErrorCategory.CONFLICT
+    UNROUTABLE = "unroutable", ErrorCategory.INVALID
+    FAN_OUT_TOO_LARGE = "fan_out_too_large", ErrorCategory.TOO_LARGE
     MIRROR_NOT_FOUND = "mirror_not_found", ErrorCategory.NOT_FOUND
     NAMESPACE_NOT_FOUND = "namespace_not_found", ErrorCategory.NOT_FOUND
     NAMESPACE_IN_USE = "namespace_in_use", ErrorCategory.CONFLICT
@@ -361,9 +366,16 @@ class OffsetMismatch(MillstreamError):
 
 
 class FenceMismatch(MillstreamError):
-    """The shard is fenced by another writer's token, or the queue by a mirror."""
+    """The shard is fenced by another writer's token, or the queue by a mirror.
+
+    `token`: the present one, where the store reported it.
+    """
 
     code = ErrorCode.FENCE_MISMATCH
+
+    def __init__(self, detail: str | None = None, *, token: str = "") -> None:
+        super().__init__(detail)
+        self.token = token
 
 
 class ShardClosed(MillstreamError):
@@ -484,6 +496,36 @@ class WebhookBusy(MillstreamError):
     """Too many concurrent manual sends in this process."""
 
     code = ErrorCode.WEBHOOK_BUSY
+
+
+class TopicNotFound(MillstreamError):
+    """No topic has this name."""
+
+    code = ErrorCode.TOPIC_NOT_FOUND
+
+
+class RouteNotFound(MillstreamError):
+    """The topic has no route of this name."""
+
+    code = ErrorCode.ROUTE_NOT_FOUND
+
+
+class TooManyRoutes(MillstreamError):
+    """The topic has the maximum number of routes."""
+
+    code = ErrorCode.ROUTES_LIMIT
+
+
+class Unroutable(MillstreamError):
+    """No route takes the message, and the topic refuses such messages."""
+
+    code = ErrorCode.UNROUTABLE
+
+
+class FanOutTooLarge(MillstreamError):
+    """The size of the message times the number of routes that take it exceeds the limit."""
+
+    code = ErrorCode.FAN_OUT_TOO_LARGE
 
 
 class MirrorNotFound(MillstreamError):

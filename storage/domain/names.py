@@ -11,6 +11,7 @@ from storage.domain.errors import ValidationFailed
 DEFAULT_NAMESPACE = "default"
 
 _NAME = re.compile(rf"[A-Za-z0-9_.-]{{1,{limits.NAME_CHARACTERS_MAX}}}")
+TOPIC_PREFIX = "topic:"
 _DOTS = frozenset({".", ".."})  # URL path normalization removes these
 
 LogId = str
@@ -50,7 +51,37 @@ class QueueName(ScopedName, frozen=True, gc=False):
 
 
 class StreamName(ScopedName, frozen=True, gc=False):
-    """A stream within its namespace."""
+    """A stream within its namespace. Only that of a topic has the prefix `topic:`."""
+
+    def __post_init__(self) -> None:
+        check_name(self.name.removeprefix(TOPIC_PREFIX))
+
+    @property
+    def is_of_topic(self) -> bool:
+        """True if a topic of this name may exist."""
+        return self.name.startswith(TOPIC_PREFIX)
+
+
+class TopicName(ScopedName, frozen=True, gc=False):
+    """A topic within its namespace."""
+
+    @property
+    def stream(self) -> StreamName:
+        """The stream that the topic is."""
+        return StreamName(f"{TOPIC_PREFIX}{self.name}", self.namespace)
+
+
+class RouteName(msgspec.Struct, frozen=True, gc=False):
+    """A route of a topic."""
+
+    topic: TopicName
+    route: str
+
+    def __post_init__(self) -> None:
+        check_name(self.route)
+
+    def __str__(self) -> str:
+        return f"{self.topic}/{self.route}"
 
 
 class GroupName(ScopedName, frozen=True, gc=False):

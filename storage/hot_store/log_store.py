@@ -170,8 +170,8 @@ class LogStore(Protocol):
 
     async def set_fence(
         self, log: LogAddress, token: str, expected: str | None, store_epoch: int
-    ) -> None:
-        """Set the fencing token that appends must have; empty for none.
+    ) -> int:
+        """Set the fencing token that appends must have, or none; return the log's next offset.
 
         Raises FenceMismatch, ShardClosed.
         """

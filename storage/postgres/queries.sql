@@ -1043,3 +1043,19 @@ select s.mirror_id, s.stream, s.origin_id, s.shard, new.target_shard, new.origin
     on s.mirror_id = :mirror_id and s.stream = new.stream and s.origin_id = new.origin_id and s.shard = new.shard
     on conflict (mirror_id, stream, origin_id, shard, target_shard, origin_offset) do update
    set target_offset = excluded.target_offset;
+
+
+-- name: share_route_table
+-- Waits for a change in progress, which has set the fences of the topic's logs already; publishers do not wait for one another.
+select stream_id, routes_version
+  from streams
+ where stream_id = :stream_id and deleted_at_ms is null
+   for share;
+
+
+-- name: lock_route_table
+-- One change of a topic's routes, or repair of its fences, at a time; publishers wait for its end before they read the table.
+select stream_id, routes_version
+  from streams
+ where stream_id = :stream_id and deleted_at_ms is null
+   for no key update;

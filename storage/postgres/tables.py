@@ -55,6 +55,8 @@ OPEN_JOB = text("state IN ('queued', 'running', 'paused')")
 
 IN_USE = text("superseded_at_ms IS NULL")
 
+CURRENT_ROUTE = text("until_offsets IS NULL")
+
 ACTIVE = text("active")
 
 METADATA = SQLModel.metadata
@@ -176,7 +178,8 @@ class QueuePartitionRow(SQLModel, table=True):
 class StreamRow(DefinitionColumns, table=True):
     """A stream's definition; `spec` is a `StreamSpec`.
 
-    `shards_target` is set while a reshard is to reach that number of open shards.
+    `shards_target` is set while a reshard is to reach that number of open shards. Of a topic, `routes_version` rises with each change
+    of its routes.
     """
 
     __tablename__ = "streams"
@@ -187,6 +190,76 @@ class StreamRow(DefinitionColumns, table=True):
     stream_id: LogId = Field(primary_key=True, sa_type=NAME)
     deleted_at_ms: int | None = Field(default=None, sa_type=BigInteger)
     shards_target: int | None = Field(default=None, sa_type=Integer)
+    routes_version: int = Field(
+        default=0, sa_type=BigInteger, sa_column_kwargs={"server_default": "0"}
+    )
+
+
+class RouteRow(SQLModel, table=True):
+    """A `storage.domain.topics.route.Route`: one revision.
+
+    `table_version`: the topic's `routes_version` at its last change. Routers add to `delivered` and `dropped`, and note the last
+    `failure`.
+    """
+
+    __tablename__ = "routes"
+    __table_args__ = (
+        Index(
+            "routes_current_name",
+            "stream_id",
+            "name",
+            unique=True,
+            postgresql_where=CURRENT_ROUTE,
+        ),
+        Index("routes_by_version", "stream_id", "table_version"),
+    )
+
+    stream_id: LogId = Field(
+        primary_key=True, foreign_key="streams.stream_id", ondelete="CASCADE", sa_type=NAME
+    )
+    number: int = Field(primary_key=True, sa_type=BigInteger)
+    name: str = Field(sa_type=NAME)
+    spec: dict[str, Any] = Field(sa_type=JSONB)
+    version: int = Field(sa_type=BigInteger)
+    table_version: int = Field(sa_type=BigInteger)
+    created_at_ms: int = Field(sa_type=BigInteger)
+    changed_at_ms: int = Field(sa_type=BigInteger)
+    until_offsets: list[list[int]] | None = Field(default=None, sa_type=JSONB(none_as_null=True))
+    removed: bool = False
+    delivered: int = Field(default=0, sa_type=BigInteger, sa_column_kwargs={"server_default": "0"})
+    dropped: int = Field(default=0, sa_type=BigInteger, sa_column_kwargs={"server_default": "0"})
+    failure: str = Field(default="", sa_type=Text, sa_column_kwargs={"server_default": ""})
+
+
+class TopicShardRow(SQLModel, table=True):
+    """Position of the router in a shard of a topic.
+
+    Everything before it was copied to each route without a `RouteLagRow`.
+
+    `fence`: fencing number of the router's lease.
+    """
+
+    __tablename__ = "topic_shards"
+
+    stream_id: LogId = Field(
+        primary_key=True, foreign_key="streams.stream_id", ondelete="CASCADE", sa_type=NAME
+    )
+    shard: int = Field(primary_key=True, sa_type=Integer)
+    position: int = Field(sa_type=BigInteger)
+    fence: int = Field(sa_type=BigInteger)
+
+
+class RouteLagRow(SQLModel, table=True):
+    """Position of a buffer that is behind the router, in a shard of its topic."""
+
+    __tablename__ = "route_lags"
+
+    stream_id: LogId = Field(
+        primary_key=True, foreign_key="streams.stream_id", ondelete="CASCADE", sa_type=NAME
+    )
+    buffer: str = Field(primary_key=True, sa_type=NAME)
+    shard: int = Field(primary_key=True, sa_type=Integer)
+    position: int = Field(sa_type=BigInteger)
 
 
 class ShardRow(SQLModel, table=True):

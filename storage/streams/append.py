@@ -41,7 +41,13 @@ from storage.hot_store.log_store import AppendPart, LogStore, PartAppended
 from storage.log.provisioner import LogProvisioner
 from storage.log.stream_executor import StreamExecutor
 from storage.quotas.memory_guard import MemoryGuard
-from storage.streams.append_rules import check_records, check_unrouted, fingerprint, timed
+from storage.streams.append_rules import (
+    OWN_HEADERS,
+    check_records,
+    check_unrouted,
+    fingerprint,
+    timed,
+)
 from storage.streams.reshard import Resharder
 
 Outcome = list[Appended] | MillstreamError
@@ -57,6 +63,7 @@ class _Call(msgspec.Struct):
     sizes: Sequence[int]
     idempotency_key: str
     keyless: str = ""
+    condition: AppendCondition = UNCONDITIONAL
 
     def _keyless(self) -> str:
         self.keyless = self.keyless or self.idempotency_key or str(random.random())  # noqa: S311  any shard will do
@@ -87,11 +94,11 @@ class _Call(msgspec.Struct):
     def part(self, numbers: Sequence[int]) -> AppendPart:
         """Return the records with these numbers as one part."""
         if len(numbers) == len(self.records):
-            return _part(self.records, sum(self.sizes), UNCONDITIONAL, self.idempotency_key)
+            return _part(self.records, sum(self.sizes), self.condition, self.idempotency_key)
         return _part(
             [self.records[number] for number in numbers],
             sum([self.sizes[number] for number in numbers]),
-            UNCONDITIONAL,
+            self.condition,
             self.idempotency_key,
         )
 
@@ -108,13 +115,22 @@ class Appender:
     _memory_guard: MemoryGuard
 
     async def append(
-        self, name: StreamName, records: Sequence[Record], idempotency_key: str
+        self,
+        name: StreamName,
+        records: Sequence[Record],
+        idempotency_key: str,
+        *,
+        own: frozenset[str] = OWN_HEADERS,
+        stream_id: LogId | None = None,
+        fence: str = "",
     ) -> list[Appended | MillstreamError]:
-        stream = await self.stream(name)
-        sizes = check_records(stream, records)
+        stream = await self.stream(name, stream_id)
+        sizes = check_records(stream, records, own)
         records = timed(stream.spec, records, self._clock.now_ms)
         call = _Call(records, sizes, idempotency_key)
-        return await self._executor.run(stream, partial(self._append, call))
+        if fence:
+            call.condition = AppendCondition(fence=fence)
+        return await self._executor.run(stream, partial(self._append, call), stream_id)
 
     async def stream(self, name: StreamName, stream_id: LogId | None = None) -> Stream:
         """Return a stream that accepts records now; with `stream_id`, only that one.

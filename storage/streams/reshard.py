@@ -23,6 +23,7 @@ import attrs
 from storage.catalog.catalog import Catalog
 from storage.domain import limits
 from storage.domain.errors import (
+    FenceMismatch,
     OutcomeUnknown,
     ShardClosed,
     StorageBusy,
@@ -227,7 +228,7 @@ class Resharder:
         return await self._hot.close(log, children, fence, self._provisioner.store_epoch)
 
     async def _inherit_fence(self, fence: str, log: LogAddress) -> None:
-        with suppress(ShardClosed):
+        with suppress(ShardClosed, FenceMismatch):  # a later one is a topic's next version
             await self._hot.set_fence(log, fence, None, self._provisioner.store_epoch)
 
     async def _each(

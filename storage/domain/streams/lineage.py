@@ -110,6 +110,22 @@ def _passed(shards: Sequence[Shard], positions: Mapping[int, int]) -> set[int]:
     return passed
 
 
+def have_passed(stream: Stream, positions: Mapping[int, int], ends: Mapping[int, int]) -> bool:
+    """Return whether a reader at `positions` has read each of these shards up to an offset.
+
+    A shard without a position was read to its end if a descendant of it has one, or is no longer part of the stream.
+    """
+    shards = (*stream.shards, *stream.opening)
+    indexes, done = {shard.index for shard in shards}, _passed(shards, positions)
+    return all(
+        shard in done
+        or shard not in indexes
+        or positions.get(shard) == FULLY_READ
+        or positions.get(shard, 0) >= end
+        for shard, end in ends.items()
+    )
+
+
 def _waited_for(shards: Sequence[Shard], next_positions: Mapping[int, int | None]) -> set[int]:
     """Return the shards whose end must be recorded.
 

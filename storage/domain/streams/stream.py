@@ -13,6 +13,7 @@ from storage.domain.definitions import check_range, tag_faults
 from storage.domain.errors import FieldFault, MillstreamError, ShardNotFound, ValidationFailed
 from storage.domain.log.record_batch import Record
 from storage.domain.names import LogId, StreamName
+from storage.domain.streams.topic_spec import TopicSpec
 
 RING_SIZE = 2**128
 _KEYS_CACHED_MAX = 16_384  # a few megabytes; repeated keys are looked up, not hashed
@@ -49,7 +50,7 @@ class StreamSpec(msgspec.Struct, frozen=True, kw_only=True):
     earlier, once every consumer group has committed it, if there is a group. `event_time_skew_ms_max` is
     the maximum distance of a producer's time from now, in either direction. With a `key_index` the newest
     record of a key is found by a lookup; the index covers records appended from then on. `annotations` are
-    kept for an API endpoint and have no meaning here.
+    kept for an API endpoint and have no meaning here. `topic` is set if the stream is a topic.
 
     Where the deployment has an archive, records are copied there within about `archive_lag_ms`, and then
     leave the hot store when they are older than `hot_retention_ms` or a shard holds more than
@@ -72,6 +73,7 @@ class StreamSpec(msgspec.Struct, frozen=True, kw_only=True):
     hot_bytes_max: int | None = limits.HOT_BYTES_MAX_DEFAULT
     tags: dict[str, str] = {}
     annotations: dict[str, str] = {}
+    topic: TopicSpec | None = None
 
     def check(self) -> None:
         """Raise ValidationFailed with every fault of the specification."""
@@ -152,7 +154,8 @@ class Stream(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
     `shards` are the open and closed ones, by index: parents come before their children. `opening`
     are children whose parents are being closed, and `shards_target` the number of open shards that a
-    running reshard is to reach. A view is a read-only stream over a queue.
+    running reshard is to reach. A view is a read-only stream over a queue. `routes_version` counts the changes of a topic's
+    routes.
     """
 
     name: StreamName
@@ -165,6 +168,7 @@ class Stream(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     opening: tuple[Shard, ...] = ()
     shards_target: int | None = None
     is_view: bool = False
+    routes_version: int = 0
 
     @cached_property
     def open_shards(self) -> tuple[Shard, ...]:

@@ -191,8 +191,8 @@ def _verdict(verdict: Reply, left: int, now_ms: int) -> PartAppended | Exception
             return ProducerFenced(current_epoch=epoch)
         case [3, children]:
             return ShardClosedTo(unpack_children(children))
-        case [4, _]:
-            return FenceMismatch()
+        case [4, token]:
+            return FenceMismatch(token=token.decode())
         case [5, sequence]:
             return SequenceOutOfOrder(expected_sequence=sequence)
         case [6, offset]:

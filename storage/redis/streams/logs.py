@@ -66,7 +66,7 @@ class RedisLogStore(LogStore):
 
     async def set_fence(
         self, log: LogAddress, token: str, expected: str | None, store_epoch: int
-    ) -> None:
+    ) -> int:
         unless = ("0", "") if expected is None else ("1", expected)
         reply = checked(
             await self._pipeline.write("set_fence", [_meta(log)], store_epoch, token, *unless)
@@ -74,10 +74,10 @@ class RedisLogStore(LogStore):
         match reply[1:]:
             case [3, children]:
                 raise ShardClosedTo(unpack_children(children))
-            case [4]:
-                raise FenceMismatch
+            case [4, other]:
+                raise FenceMismatch(token=other.decode())
             case _:
-                return
+                return int(reply[2])
 
     async def raise_ceiling(self, log: LogAddress, ceiling: int, store_epoch: int) -> None:
         await self._pipeline.write("raise_ceiling", [_meta(log)], ceiling, store_epoch)

@@ -10,7 +10,8 @@
 --          monotonic producers } with '' or -1 for what is absent, and the last two left away; inherited epoch: what
 --          closed parents know of the producer, -1 if nothing, -2 if they must be asked; the keys, and so a
 --          condition, always where the stream has a key index; claims: see lib/writer_watermarks.lua, and false for no keys
--- Returns  { OK, now_ms, offsets left below the ceiling, { verdict, fact } for each part }, or what
+-- Returns  { OK, now_ms, offsets left below the ceiling, { verdict, fact } for each part }, where the fact of a fenced
+--          part is the log's token; or what
 --          lib/status.lua says
 -- Checks   store epoch, producer epoch and duplicate, closed, full of what is not archived, fence, sequence,
 --          expected offset; of claims: store epoch, over and duplicate, closed, full, fence, sequence, number of producers
@@ -100,7 +101,7 @@ local function verdict_of_claims(claims, fence)
   elseif held[10] and tonumber(held[8]) >= tonumber(held[10]) then
     return { FULL, 0 }
   elseif (held[7] or '') ~= fence then
-    return { FENCED, 0 }
+    return { FENCED, held[7] or '' }
   elseif stands == ACROSS then
     return { STRADDLES, lasts }
   elseif stands == TOO_MANY then
@@ -147,7 +148,7 @@ local function verdict_of(count, condition)
     return { FULL, 0 }
   end
   if (held[7] or '') ~= fence then
-    return { FENCED, 0 }
+    return { FENCED, held[7] or '' }
   end
   if id ~= '' then
     local follows = (state and state[1] == epoch) and state[2] + 1 or 0

@@ -1,8 +1,10 @@
--- Give a log to one writer, or to all again: from now on appends must carry the token.
+-- Give a log to one writer, or to all again: from now on appends must carry the token. That of a topic, routes:<version>,
+-- only rises: a call that arrives late sets no older one.
 -- KEYS     1 meta
 -- ARGV     1 store epoch  2 token, or empty for none  3 '1': only if the token now is this one:  4 token, or
 --          empty for none
--- Returns  { OK, 0 set, 3 closed or 4 another token, children of a closed log }, or what lib/status.lua says
+-- Returns  { OK, 0 set, 3 closed or 4 another token, next offset, children of a closed log or the other token }, or what
+--          lib/status.lua says
 -- @include status
 -- @include writable
 local SET, CLOSED, FENCED = 0, 3, 4
@@ -13,11 +15,18 @@ if refused then
 elseif held[5] then
   return { OK, CLOSED, held[5] }
 elseif ARGV[3] == '1' and (held[6] or '') ~= ARGV[4] then
-  return { OK, FENCED }
+  return { OK, FENCED, held[6] or '' }
+end
+local function version_of(token)
+  return tonumber(string.match(token, '^routes:(%d+)$') or 0)
+end
+
+if version_of(ARGV[2]) < version_of(held[6] or '') then
+  return { OK, FENCED, held[6] }
 end
 if ARGV[2] == '' then
   redis.call('HDEL', KEYS[1], 'fence')
 else
   redis.call('HSET', KEYS[1], 'fence', ARGV[2])
 end
-return { OK, SET }
+return { OK, SET, tonumber(held[1]) }

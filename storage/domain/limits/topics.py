@@ -1,0 +1,25 @@
+"""Limits of topics and their routes."""
+
+from storage.domain.limits._shared import MIB, MINUTE_MS, SECOND_MS
+
+# Topics
+ROUTES_MAX = 10_000  # of a topic
+FAN_OUT_BYTES_MAX = 256 * MIB  # size of a message times the routes that take it
+ROUTE_TABLES_CACHED_MAX = 1_000  # per process; a table of 10 000 routes has some 30 MB
+STALE_ROUTES_RETRIES_MAX = 8  # changes of a topic's routes that one publish outlasts
+ROUTE_LOG_CONCURRENCY_MAX = 8  # logs whose fence a change of routes sets concurrently
+
+# Routers
+ROUTER_LEASES = 16  # shares of all topics; as many processes can route
+ROUTER_RELOAD_MS = SECOND_MS
+ROUTER_SAVE_MS = SECOND_MS
+ROUTER_BATCH_RECORDS = 500
+ROUTER_BATCH_BYTES = MIB
+ROUTER_OUTBOX_RECORDS = 10_000  # beyond either, the target gets a reader of its own
+ROUTER_OUTBOX_BYTES = 8 * MIB
+ROUTER_SLOW_MS = (
+    200  # that a full outbox holds back the others, before its target gets a reader of its own
+)
+ROUTER_RETRY_MS_MIN = 100
+ROUTER_RETRY_MS_MAX = 30 * SECOND_MS
+ROUTER_READ_WAIT_MS = MINUTE_MS

@@ -1,0 +1,1 @@
+"""Topics: streams whose records are copied to the targets of routes."""

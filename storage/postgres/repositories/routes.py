@@ -1,0 +1,173 @@
+"""Repository of the routes of topics: revisions, and the version of each route table."""
+
+from collections.abc import AsyncGenerator, Iterable, Sequence
+from contextlib import asynccontextmanager
+from typing import Any, NamedTuple
+
+import msgspec
+from sqlalchemy import Row, delete, func, insert, select, update
+from sqlalchemy.ext.asyncio import AsyncSession
+from sqlmodel import col
+
+from storage.domain.errors import StorageUnavailable
+from storage.domain.names import LogId, RouteName, TopicName
+from storage.domain.topics.route import RouteSpec, TopicRoute
+from storage.postgres.queries import query
+from storage.postgres.repository import Repository
+from storage.postgres.rows import rows_of, struct_of
+from storage.postgres.tables import RouteRow, StreamRow
+
+
+class RouteChanges(NamedTuple):
+    """Version of a topic's route table, and the revisions changed since another one.
+
+    `current`: number of current routes. Revisions that have ended are forgotten in time, so a reader that missed the end of some
+    has more than that.
+    """
+
+    version: int
+    routes: Sequence[TopicRoute]
+    current: int
+
+
+class LockedRoutes:
+    """Route table of a topic, locked until the transaction ends; publishers wait to read it."""
+
+    def __init__(self, session: AsyncSession, topic: TopicName, table: Row[Any]) -> None:
+        self._session = session
+        self._topic = topic
+        self._stream_id: LogId = table.stream_id
+        self.version: int = table.routes_version
+
+    async def find(self, route: str) -> TopicRoute | None:
+        """Return the current revision of a route."""
+        rows = await self._session.execute(_current_of(self._stream_id, route))
+        return next(iter(_routes(self._topic, rows)), None)
+
+    async def count(self) -> int:
+        """Return the number of routes."""
+        return await _count(self._session, self._stream_id)
+
+    async def advance(self, version: int) -> None:
+        """Set the version of the table."""
+        self.version = version
+        row = col(StreamRow.stream_id) == self._stream_id
+        await self._session.execute(update(StreamRow).where(row).values(routes_version=version))
+
+    async def insert(self, route: TopicRoute) -> None:
+        """Store a new revision."""
+        values = _values(route) | {"created_at_ms": route.created_at_ms, "name": route.name.route}
+        ids = {"stream_id": self._stream_id, "number": route.number}
+        row = values | ids | {"table_version": self.version}
+        await self._session.execute(insert(RouteRow).values(**row))
+
+    async def update(self, route: TopicRoute) -> None:
+        """Store a change of a revision."""
+        row = (col(RouteRow.stream_id) == self._stream_id, col(RouteRow.number) == route.number)
+        values = _values(route) | {"table_version": self.version}
+        await self._session.execute(update(RouteRow).where(*row).values(**values))
+
+
+class RouteRows(Repository):
+    """Routes of all topics. Every method raises StorageUnavailable or StorageBusy."""
+
+    async def changes(self, topic: TopicName, stream_id: LogId, since: int) -> RouteChanges | None:
+        """Return the changes after version `since`, waiting for a change; None without the topic."""
+        async with self._database.writing(unknown=StorageUnavailable) as session:
+            table = await _lock(session, "share_route_table", stream_id)
+            if table is None:
+                return None
+            statement = _of(stream_id).where(col(RouteRow.table_version) > since)
+            routes = _routes(topic, await session.execute(statement))
+            return RouteChanges(table.routes_version, routes, await _count(session, stream_id))
+
+    async def find(self, name: RouteName, stream_id: LogId) -> TopicRoute | None:
+        """Return the current revision of a route."""
+        async with self._database.reading() as session:
+            rows = await session.execute(_current_of(stream_id, name.route))
+            return next(iter(_routes(name.topic, rows)), None)
+
+    async def page(
+        self, topic: TopicName, stream_id: LogId, after: str, limit: int
+    ) -> list[TopicRoute]:
+        """Return the current routes of a topic by name, strictly after `after`."""
+        name = col(RouteRow.name)
+        is_current = col(RouteRow.until_offsets).is_(None)
+        statement = _of(stream_id).where(is_current, name > after).order_by(name).limit(limit)
+        async with self._database.reading() as session:
+            return _routes(topic, await session.execute(statement))
+
+    async def ended(self, topic: TopicName, stream_id: LogId) -> list[TopicRoute]:
+        """Return the revisions that have ended and are not forgotten yet."""
+        statement = _of(stream_id).where(col(RouteRow.until_offsets).is_not(None))
+        async with self._database.reading() as session:
+            return _routes(topic, await session.execute(statement))
+
+    async def delete_ended(self, stream_id: LogId, numbers: Iterable[int]) -> None:
+        """Delete revisions that have ended and received everything."""
+        row = (col(RouteRow.stream_id) == stream_id, col(RouteRow.number).in_(list(numbers)))
+        ended = col(RouteRow.until_offsets).is_not(None)
+        async with self._database.writing(unknown=StorageUnavailable) as session:
+            await session.execute(delete(RouteRow).where(*row, ended))
+
+    @asynccontextmanager
+    async def repairing(
+        self, topic: TopicName, stream_id: LogId
+    ) -> AsyncGenerator[LockedRoutes | None]:
+        """Lock the table of a topic, to change the fences of its logs; None without the topic."""
+        async with self._database.writing(unknown=StorageUnavailable) as session:
+            yield await lock_routes(session, topic, stream_id)
+
+
+async def lock_routes(
+    session: AsyncSession, topic: TopicName, stream_id: LogId
+) -> LockedRoutes | None:
+    """Lock the route table of a topic in a transaction; None for a deleted topic."""
+    table = await _lock(session, "lock_route_table", stream_id)
+    return None if table is None else LockedRoutes(session, topic, table)
+
+
+async def _lock(session: AsyncSession, statement: str, stream_id: LogId) -> Row[Any] | None:
+    rows = await session.execute(query(statement), {"stream_id": stream_id})
+    return rows.one_or_none()
+
+
+async def _count(session: AsyncSession, stream_id: LogId) -> int:
+    is_current = col(RouteRow.until_offsets).is_(None)
+    of_topic = col(RouteRow.stream_id) == stream_id
+    statement = select(func.count()).select_from(RouteRow).where(of_topic, is_current)
+    return int(await session.scalar(statement) or 0)
+
+
+def _of(stream_id: LogId) -> Any:
+    return rows_of(RouteRow).where(col(RouteRow.stream_id) == stream_id)
+
+
+def _current_of(stream_id: LogId, route: str) -> Any:
+    is_current = col(RouteRow.until_offsets).is_(None)
+    return _of(stream_id).where(is_current, col(RouteRow.name) == route)
+
+
+def _routes(topic: TopicName, rows: Iterable[Row[Any]]) -> list[TopicRoute]:
+    return [
+        struct_of(
+            TopicRoute,
+            row,
+            name=RouteName(topic, row.name),
+            spec=msgspec.convert(row.spec, RouteSpec),
+            until=None if row.until_offsets is None else dict(row.until_offsets),
+        )
+        for row in rows
+    ]
+
+
+def _values(route: TopicRoute) -> dict[str, Any]:
+    return {
+        "spec": msgspec.to_builtins(route.spec),
+        "version": route.version,
+        "changed_at_ms": route.changed_at_ms,
+        "until_offsets": None
+        if route.until is None
+        else [list(one) for one in route.until.items()],
+        "removed": route.removed,
+    }

@@ -1,0 +1,96 @@
+"""Repository of the positions of routers in the shards of topics, and of their counts."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from sqlalchemy import delete, update
+from sqlalchemy.dialects.postgresql import insert
+from sqlmodel import col
+
+from storage.domain.errors import StorageUnavailable
+from storage.domain.names import LogId
+from storage.domain.topics.routing import RouteCounts, TopicPositions
+from storage.postgres.repository import Repository
+from storage.postgres.rows import rows_of
+from storage.postgres.tables import RouteLagRow, RouteRow, TopicShardRow
+
+
+class TopicPositionRows(Repository):
+    """Positions of all topics' routers. Every method raises StorageUnavailable or StorageBusy."""
+
+    async def read(self, stream_id: LogId) -> TopicPositions:
+        """Return the positions of a topic's router, and of the buffers behind it."""
+        shards = rows_of(TopicShardRow).where(col(TopicShardRow.stream_id) == stream_id)
+        behind = rows_of(RouteLagRow).where(col(RouteLagRow.stream_id) == stream_id)
+        async with self._database.reading() as session:
+            positions = {row.shard: row.position for row in await session.execute(shards)}
+            lags: dict[str, dict[int, int]] = {}
+            for row in await session.execute(behind):
+                lags.setdefault(row.buffer, {})[row.shard] = row.position
+        return TopicPositions(positions, lags)
+
+    async def save(
+        self,
+        stream_id: LogId,
+        positions: TopicPositions,
+        counts: Mapping[int, RouteCounts],
+        fence: int,
+    ) -> bool:
+        """Store all positions, and add the counts of routes by number.
+
+        Stores nothing, and returns False, if a later router has stored any.
+        """
+        of_topic = col(TopicShardRow.stream_id) == stream_id
+        gone = col(TopicShardRow.shard).not_in(list(positions.shards))
+        lags = delete(RouteLagRow).where(col(RouteLagRow.stream_id) == stream_id)
+        async with self._database.writing(unknown=StorageUnavailable) as session:
+            if not await _save_shards(session, stream_id, positions.shards, fence):
+                await session.rollback()
+                return False
+            await session.execute(delete(TopicShardRow).where(of_topic, gone))
+            await session.execute(lags)
+            if rows := _lag_values(stream_id, positions.lags):
+                await session.execute(insert(RouteLagRow), rows)
+            for number, count in sorted(counts.items()):
+                await session.execute(_add_counts(stream_id, number, count))
+            return True
+
+
+def _add_counts(stream_id: LogId, number: int, counts: RouteCounts) -> Any:
+    row = (col(RouteRow.stream_id) == stream_id, col(RouteRow.number) == number)
+    values: dict[str, Any] = {
+        "delivered": col(RouteRow.delivered) + counts.delivered,
+        "dropped": col(RouteRow.dropped) + counts.dropped,
+    }
+    if counts.failure is not None:
+        values["failure"] = counts.failure
+    return update(RouteRow).where(*row).values(**values)
+
+
+async def _save_shards(
+    session: Any, stream_id: LogId, positions: Mapping[int, int], fence: int
+) -> bool:
+    values = [
+        {"stream_id": stream_id, "shard": shard, "position": position, "fence": fence}
+        for shard, position in positions.items()
+    ]
+    statement = insert(TopicShardRow).values(values)
+    changed = {"position": statement.excluded.position, "fence": statement.excluded.fence}
+    saved = await session.execute(
+        statement.on_conflict_do_update(
+            index_elements=["stream_id", "shard"],
+            set_=changed,
+            where=col(TopicShardRow.fence) <= statement.excluded.fence,
+        ).returning(col(TopicShardRow.shard))
+    )
+    return len(saved.all()) == len(values)
+
+
+def _lag_values(
+    stream_id: LogId, lags: Mapping[str, Mapping[int, int]]
+) -> Sequence[dict[str, Any]]:
+    return [
+        {"stream_id": stream_id, "buffer": buffer, "shard": shard, "position": position}
+        for buffer, positions in lags.items()
+        for shard, position in positions.items()
+    ]

@@ -1,0 +1,1 @@
+"""Topics: publishing, routes, and the route table that publishers and logs agree on."""

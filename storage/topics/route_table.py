@@ -1,0 +1,117 @@
+"""TopicRoute tables: the compiled routes of topics that this process publishes to.
+
+    publish ──▶ table of version v ──▶ numbers of the routes ──▶ append with the fencing token of v
+                      ▲                                              └ FenceMismatch: the log has another token
+                      └── refresh: changes since v, once no change of routes is in progress ◀──┘
+
+The token of a topic's logs names the version of its routes, so no table is ever trusted: one that is behind is refused by the
+log, and nothing has happened. Where the log is behind, because a change was rolled back or the log restored, the refresh finds
+nothing new and sets its token again (ADR 0092).
+"""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import attrs
+
+from storage.concurrency.bounded_cache import BoundedCache
+from storage.concurrency.single_flight import SingleFlight
+from storage.domain import limits
+from storage.domain.errors import TopicNotFound
+from storage.domain.filters.documents import Document
+from storage.domain.filters.match_index import MatchIndex
+from storage.domain.filters.matches import CompiledMatch, parse_matches
+from storage.domain.names import LogId, TopicName
+from storage.domain.topics.route import TopicRoute
+from storage.domain.topics.topic import fence_of
+from storage.postgres.repositories.routes import RouteChanges, RouteRows
+from storage.topics.fences import RouteFences
+
+
+class CompiledRoute(NamedTuple):
+    """A current revision, and its match."""
+
+    route: TopicRoute
+    match: CompiledMatch
+
+
+class RouteTable:
+    """Current routes of one topic, compiled."""
+
+    def __init__(self) -> None:
+        self.version = 0
+        self.routes: dict[int, CompiledRoute] = {}
+        self._index = MatchIndex()
+
+    def accepts(self, changes: RouteChanges) -> bool:
+        """Return whether the table is complete with these changes.
+
+        It is not if it missed the end of a revision that is forgotten since.
+        """
+        changed = {route.number for route in changes.routes}
+        added = sum(route.until is None for route in changes.routes)
+        return len(self.routes.keys() - changed) + added == changes.current
+
+    def apply(self, changes: RouteChanges) -> None:
+        """Bring the table to a later version."""
+        for route in changes.routes:
+            if self.routes.pop(route.number, None) is not None:
+                self._index.discard(route.number)
+            if route.until is None:
+                compiled = CompiledMatch(parse_matches(route.spec.match))
+                self.routes[route.number] = CompiledRoute(route, compiled)
+                self._index.add(route.number, compiled)
+        self.version = changes.version
+
+    @property
+    def fence(self) -> str:
+        """Token of the logs that agree with the table."""
+        return fence_of(self.version)
+
+    def numbers_for(self, document: Document) -> Sequence[int]:
+        """Return the numbers of the routes that take a message, in order."""
+        return self._index.find(document)
+
+
+@attrs.define(eq=False, slots=False, kw_only=True)
+class RouteTables:
+    """TopicRoute tables by topic, as this process knows them."""
+
+    _rows: RouteRows
+    _fences: RouteFences
+    _tables: BoundedCache[LogId, RouteTable] = attrs.field(
+        factory=lambda: BoundedCache(limits.ROUTE_TABLES_CACHED_MAX), init=False
+    )
+    _refreshes: SingleFlight[LogId, RouteTable] = attrs.field(factory=SingleFlight, init=False)
+
+    async def get(self, topic: TopicName, stream_id: LogId) -> RouteTable:
+        """Return the table as this process knows it, read at the first use.
+
+        An unread table would agree with a log that lost its token.
+        """
+        return self._tables.get(stream_id) or await self.refresh(topic, stream_id)
+
+    async def refresh(self, topic: TopicName, stream_id: LogId) -> RouteTable:
+        """Bring a table up to date; if it is already, set the topic's fences to it.
+
+        Concurrent calls share one refresh that began after the first of them.
+        """
+        return await self._refreshes.run(stream_id, lambda: self._refresh(topic, stream_id))
+
+    async def _refresh(self, topic: TopicName, stream_id: LogId) -> RouteTable:
+        table = self._tables.get(stream_id) or RouteTable()
+        changes = await self._changes(topic, stream_id, table.version)
+        if stream_id in self._tables and changes.version == table.version:
+            await self._fences.repair(topic, stream_id)
+            changes = await self._changes(topic, stream_id, table.version)
+        if not table.accepts(changes):
+            table, changes = RouteTable(), await self._changes(topic, stream_id, 0)
+        table.apply(changes)
+        self._tables[stream_id] = table
+        return table
+
+    async def _changes(self, topic: TopicName, stream_id: LogId, since: int) -> RouteChanges:
+        changes = await self._rows.changes(topic, stream_id, since)
+        if changes is None:
+            raise TopicNotFound(f"Topic '{topic.name}' does not exist.")
+        return changes

@@ -1,0 +1,190 @@
+"""Routes of topics: create, replace, pause, delete, list.
+
+    put ─▶ lock the route table ─▶ next version ─▶ set its token on every log: the cut ─▶ rows ─▶ commit
+
+A message accepted before the cut was matched with the former table, one accepted later with the new one. A change that fails or
+dies leaves a token that Postgres does not have, and the next publisher replaces it (`storage.topics.route_table`).
+"""
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from typing import Unpack
+
+import attrs
+from msgspec.structs import replace
+
+from storage.catalog.catalog import Catalog
+from storage.domain import limits
+from storage.domain.clock import Clock
+from storage.domain.definitions import (
+    Put,
+    PutOptions,
+    check_version,
+    could_be_name,
+    next_version,
+    page_limit,
+)
+from storage.domain.errors import (
+    AlreadyExists,
+    InvalidCursor,
+    RouteNotFound,
+    StreamNotFound,
+    TooManyRoutes,
+    TopicNotFound,
+)
+from storage.domain.names import RouteName, TopicName
+from storage.domain.streams.stream import Stream
+from storage.domain.topics.route import RouteSpec, TopicRoute
+from storage.postgres.repositories.routes import LockedRoutes, RouteRows, lock_routes
+from storage.topics.fences import RouteFences
+
+
+@attrs.define(eq=False, slots=False, kw_only=True)
+class TopicRoutes:
+    """The routes of topics. Every verb raises TopicNotFound for a topic that does not exist."""
+
+    _catalog: Catalog
+    _rows: RouteRows
+    _fences: RouteFences
+    _clock: Clock
+
+    async def put(
+        self, name: RouteName, spec: RouteSpec, **options: Unpack[PutOptions]
+    ) -> Put[TopicRoute]:
+        """Create the route, or replace its configuration.
+
+        Every matching message accepted after this returns is delivered, and none accepted before it was called; of a change, the
+        former revision receives what was accepted for it. `paused` stays as it is. Raises PreconditionFailed, AlreadyExists,
+        TooManyRoutes.
+        """
+        spec.check()
+        async with self._changing(name.topic) as (routes, stream):
+            before = await routes.find(name.route)
+            check_version(before, options.get("if_match"))
+            if before is None:
+                await _check_count(routes)
+            elif options.get("create_only"):
+                raise AlreadyExists("route", name.route, before)
+            elif not options.get("replace_pause", False):
+                spec = replace(spec, paused=before.spec.paused)
+            if before is not None and before.spec == spec:
+                return Put(before, False, before)
+            after = self._revision(name, stream, routes, before, spec)
+            if not options.get("dry_run", False):
+                after = await self._store(routes, stream, before, after)
+            return Put(after, before is None, before)
+
+    async def pause(
+        self, name: RouteName, *, paused: bool, if_match: int | None = None
+    ) -> TopicRoute:
+        """Pause the route, or resume it; what it takes meanwhile waits in the topic's log."""
+        async with self._changing(name.topic) as (routes, stream):
+            before = await _existing(routes, name)
+            check_version(before, if_match)
+            if before.spec.paused is paused:
+                return before
+            spec = replace(before.spec, paused=paused)
+            after = self._revision(name, stream, routes, before, spec)
+            return await self._store(routes, stream, before, after)
+
+    async def delete(self, name: RouteName, *, if_match: int | None = None) -> TopicRoute:
+        """Delete the route at once; what it has taken and not delivered is dropped."""
+        async with self._changing(name.topic) as (routes, stream):
+            before = await _existing(routes, name)
+            check_version(before, if_match)
+            ends = await self._fences.advance(routes, stream)
+            await routes.update(replace(before, until=ends, removed=True))
+            return before
+
+    async def get(self, name: RouteName) -> TopicRoute:
+        """Return the route as Postgres has it now. Raises RouteNotFound."""
+        stream_id = (await self._topic(name.topic)).stream_id
+        route = await self._rows.find(name, stream_id)
+        if route is None:
+            raise _route_not_found(name)
+        return route
+
+    async def list(
+        self, name: TopicName, *, after: str = "", limit: int = limits.PAGE_ITEMS_DEFAULT
+    ) -> list[TopicRoute]:
+        """Return the topic's routes by name, strictly after `after`; at most PAGE_ITEMS_MAX."""
+        if not could_be_name(after):
+            raise InvalidCursor
+        stream_id = (await self._topic(name)).stream_id
+        return await self._rows.page(name, stream_id, after, page_limit(limit))
+
+    def _revision(
+        self,
+        name: RouteName,
+        stream: Stream,
+        routes: LockedRoutes,
+        before: TopicRoute | None,
+        spec: RouteSpec,
+    ) -> TopicRoute:
+        """Return the next revision; other messages or another target need a new number."""
+        now_ms = self._clock.now_ms()
+        if before is not None and spec.takes_as(before.spec):
+            return next_version(before, now_ms, spec=spec)
+        return TopicRoute(
+            name=name,
+            stream_id=stream.stream_id,
+            number=routes.version + 1,
+            spec=spec,
+            version=1 if before is None else before.version + 1,
+            created_at_ms=now_ms if before is None else before.created_at_ms,
+            changed_at_ms=now_ms,
+        )
+
+    async def _store(
+        self, routes: LockedRoutes, stream: Stream, before: TopicRoute | None, after: TopicRoute
+    ) -> TopicRoute:
+        """Store a revision; return it with its number, the table's version that it begins with."""
+        ends = await self._fences.advance(routes, stream)
+        if before is not None and before.number == after.number:
+            await routes.update(after)
+            return after
+        if before is not None:
+            await routes.update(replace(before, until=ends))
+        after = replace(after, number=routes.version)
+        await routes.insert(after)
+        return after
+
+    @asynccontextmanager
+    async def _changing(self, topic: TopicName) -> AsyncGenerator[tuple[LockedRoutes, Stream]]:
+        """Lock the topic's name and route table, and announce the topic's change."""
+        changing = self._catalog.changing_stream(topic.stream)
+        async with _of_topic(topic), changing as (locked, stream):
+            routes = await lock_routes(locked.session, topic, stream.stream_id)
+            assert routes is not None, "its name is locked"
+            version = routes.version
+            yield routes, stream
+            if routes.version != version:
+                await locked.announce()
+
+    async def _topic(self, name: TopicName) -> Stream:
+        async with _of_topic(name):
+            return await self._catalog.stream(name.stream)
+
+
+@asynccontextmanager
+async def _of_topic(name: TopicName) -> AsyncGenerator[None]:
+    try:
+        yield
+    except StreamNotFound:
+        raise TopicNotFound(f"Topic '{name.name}' does not exist.") from None
+
+
+async def _check_count(routes: LockedRoutes) -> None:
+    if await routes.count() >= limits.ROUTES_MAX:
+        raise TooManyRoutes(f"A topic can have at most {limits.ROUTES_MAX} routes.")
+
+
+async def _existing(routes: LockedRoutes, name: RouteName) -> TopicRoute:
+    route = await routes.find(name.route)
+    if route is None:
+        raise _route_not_found(name)
+    return route
+
+
+def _route_not_found(name: RouteName) -> RouteNotFound:
+    return RouteNotFound(f"Topic '{name.topic.name}' has no route '{name.route}'.")

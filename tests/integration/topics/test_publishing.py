@@ -1,0 +1,189 @@
+"""Publishing: the routes of a message are decided when it is accepted, against the table that the log agrees with."""
+
+import asyncio
+
+import pytest
+import redis
+
+from storage.bootstrap import open_storage
+from storage.domain.errors import (
+    FenceMismatch,
+    TopicNotFound,
+    Unroutable,
+    ValidationFailed,
+)
+from storage.domain.log.record_batch import Record
+from storage.domain.names import RouteName, StreamName, TopicName
+from storage.domain.streams.stream import RING_SIZE, ReadFrom, StreamSpec
+from storage.domain.streams.topic_spec import TopicSpec, Unmatched
+from storage.domain.topics.topic import NewPublication, routes_of
+from storage.postgres.repositories.routes import LockedRoutes
+from storage.redis.keys import log_keys
+from tests.integration.topics.routing import AUDIT, BILLING, ORDERS, publish
+
+
+async def numbers(storage, offset: int = 0) -> list[tuple[int, ...]]:
+    read = await storage.record_reader.read_shard(ORDERS.stream, 0, ReadFrom(offset=offset))
+    return [routes_of(one.record.headers) for one in read.records]
+
+
+async def test_message_names_routes_that_match_it(topics, put_route):
+    billing = await put_route("billing", BILLING, {"subject": "order.*"})
+    audit = await put_route("audit", AUDIT)
+
+    published = await publish(topics, "order.created", "refund.created")
+
+    assert [one.routes for one in published] == [2, 1]
+    assert await numbers(topics) == [(billing.number, audit.number), (audit.number,)]
+
+
+async def test_publish_without_route_is_kept_in_log(topics):
+    [published] = await publish(topics, "order.created")
+
+    assert (published.offset, published.routes) == (0, 0)
+    assert await numbers(topics) == [()]
+
+
+async def test_other_process_matches_with_changed_routes(topics, settings, put_route):
+    """Its table is old until the log refuses the token that it has."""
+    async with open_storage(settings) as other:
+        await publish(other, "order.created")
+        billing = await put_route("billing", BILLING)
+
+        [published] = await publish(other, "order.created")
+
+        assert published.routes == 1
+        await topics.topic_routes.delete(RouteName(ORDERS, "billing"))
+        [published] = await publish(other, "order.created")
+        assert published.routes == 0
+        assert await numbers(topics) == [(), (billing.number,), ()]
+
+
+async def test_rolled_back_change_leaves_former_routes(topics, put_route, monkeypatch):
+    """The tokens of the logs are ahead of Postgres; the next publisher sets them again."""
+    billing = await put_route("billing", BILLING)
+    await publish(topics, "a")
+
+    async def fail(*_):
+        raise RuntimeError("killed before the commit")
+
+    monkeypatch.setattr(LockedRoutes, "insert", fail)
+    with pytest.raises(RuntimeError):
+        await put_route("audit", AUDIT)
+
+    [published] = await publish(topics, "b")
+
+    assert published.routes == 1
+    assert await numbers(topics) == [(billing.number,), (billing.number,)]
+
+
+async def test_new_process_repairs_log_without_token(topics, settings, put_route, redis_url):
+    """A log that was restored or lost has none, and a process without a table would agree with it."""
+    await put_route("billing", BILLING)
+    log_id = (await topics.topics.get(ORDERS)).shards[0].log_id
+    with redis.Redis.from_url(redis_url) as store:
+        assert store.hdel(log_keys("default", log_id)[1], "fence")
+
+    async with open_storage(settings) as other:
+        [published] = await publish(other, "order.created")
+
+    assert published.routes == 1
+
+
+@pytest.mark.parametrize("token", ["routes:1", "", "another"])
+async def test_late_command_sets_no_older_token(topics, put_route, token):
+    """A reshard passes the token of a parent on to its children, and may do so late."""
+    await put_route("billing", BILLING)
+    await put_route("audit", AUDIT)
+
+    with pytest.raises(FenceMismatch):
+        await topics.streams.set_fence(ORDERS.stream, 0, token)
+
+    [published] = await publish(topics, "a")
+    assert published.routes == 2
+
+
+async def test_version_rises_above_that_of_a_log(topics, put_route):
+    """Postgres was restored to an earlier time, or a change was rolled back."""
+    await put_route("billing", BILLING)
+    await topics.streams.set_fence(ORDERS.stream, 0, "routes:7")
+
+    [published] = await publish(topics, "a")
+    audit = await put_route("audit", AUDIT)
+
+    assert published.routes == 1
+    assert audit.number == 9
+
+
+async def test_plain_append_to_topic_is_refused(topics, put_route):
+    await put_route("billing", BILLING)
+
+    [answer] = await topics.streams.append(ORDERS.stream, [Record(b"x")])
+
+    assert isinstance(answer, FenceMismatch)
+
+
+async def test_repeat_with_key_adds_nothing_after_change(topics, put_route):
+    """The routes of a message do not count to its fingerprint: they may change before a repeat."""
+    await put_route("billing", BILLING)
+    message = [NewPublication(b"1", "order.created")]
+    [first] = await topics.topics.publish(ORDERS, message, idempotency_key="k")
+    await put_route("audit", AUDIT)
+
+    [repeat] = await topics.topics.publish(ORDERS, message, idempotency_key="k")
+
+    assert (repeat.duplicate, repeat.offset) == (True, first.offset)
+    assert len(await numbers(topics)) == 1
+
+
+async def test_unmatched_message_is_refused_where_topic_says_so(topics, put_route):
+    await topics.topics.put(ORDERS, StreamSpec(topic=TopicSpec(unmatched=Unmatched.REFUSE)))
+    await put_route("billing", BILLING, {"subject": "order.#"})
+
+    first, second = await topics.topics.publish(
+        ORDERS, [NewPublication(b"1", "refund"), NewPublication(b"2", "order")]
+    )
+
+    assert isinstance(first, Unroutable)
+    assert second.routes == 1
+
+
+@pytest.mark.parametrize("subject", ["order.*", "order..created", "a b", "x" * 256, "#"])
+async def test_invalid_subject_is_refused(topics, subject):
+    with pytest.raises(ValidationFailed):
+        await topics.topics.publish(ORDERS, [NewPublication(b"1", subject)])
+
+
+async def test_publish_to_missing_topic_fails(topics):
+    with pytest.raises(TopicNotFound):
+        await topics.topics.publish(TopicName("none"), [NewPublication(b"1")])
+
+
+async def test_stream_and_topic_may_have_one_name(topics):
+    await topics.catalog.put_stream(StreamName("orders"), StreamSpec())
+
+    await publish(topics, "a")
+
+    read = await topics.record_reader.read_shard(StreamName("orders"), 0, ReadFrom(offset=0))
+    assert not read.records
+
+
+async def test_stream_with_prefix_of_topic_is_refused(topics):
+    with pytest.raises(ValidationFailed):
+        await topics.catalog.put_stream(StreamName("topic:other"), StreamSpec())
+
+
+async def test_publish_continues_through_reshard(topics, put_route):
+    billing = await put_route("billing", BILLING)
+    publishing = [publish(topics, f"k{nth}", key=f"k{nth}") for nth in range(20)]
+
+    await asyncio.gather(
+        *publishing, topics.streams.resharder.split(ORDERS.stream, 0, RING_SIZE // 2)
+    )
+    [published] = await publish(topics, "later", key="later")
+
+    assert published.shard in (1, 2)
+    read = await topics.record_reader.read_shard(
+        ORDERS.stream, published.shard, ReadFrom(offset=published.offset)
+    )
+    assert routes_of(read.records[0].record.headers) == (billing.number,)
