@@ -45,6 +45,12 @@ class Kind(StrEnum):
     """A completed replay: its window, as two positions per shard."""
     REPLAYED = "replayed"
     """All records of a replay's target."""
+    PUBLISH = "publish"
+    """A message published to a topic."""
+    ROUTE = "route"
+    """A route of a topic was put, and takes the subjects in `values`, or deleted; `group` is its name."""
+    TAKEN = "taken"
+    """All messages of a topic, each with the numbers of the routes that take it."""
     DAMAGE = "damage"
     """A byte of a file was changed: ok if that was detected."""
     DELETED = "deleted"
@@ -80,6 +86,7 @@ class Seen(msgspec.Struct, frozen=True, omit_defaults=True):
     receive_count: int = 0
     number: str = ""
     parents: tuple[int, ...] = ()
+    routes: tuple[int, ...] = ()
 
 
 class Gap(msgspec.Struct, frozen=True):

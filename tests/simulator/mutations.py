@@ -3,7 +3,7 @@
 python -m tests.simulator.run --mutation commits_of_any_generation
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from typing import Any, NamedTuple
@@ -11,13 +11,15 @@ from unittest import mock
 
 from sqlalchemy import text
 
+from consumers.routing.topic_router import TopicRouter
 from storage.domain.log import store_epoch as epoch_rules
+from storage.domain.topics.routing import TopicPositions
 from storage.log import store_epoch
 from storage.postgres import queries
 from storage.postgres.repositories.group_locks import LockedGroup
 from storage.sources import transfer as source_transfer
 from tests.simulator.hot_store.scripts import interpreter
-from tests.simulator.schedule import LOSSES, QUEUES, SOURCES, STREAMS, Profile
+from tests.simulator.schedule import LOSSES, QUEUES, SOURCES, STREAMS, TOPICS, Profile
 
 
 class Mutation(NamedTuple):
@@ -68,6 +70,15 @@ def _cleared_before_delivery() -> Iterator[None]:
         return await deliver(self, target, entries)
 
     with mock.patch.object(source_transfer._SourceOutbox, "deliver", clear_and_deliver):
+        yield
+
+
+@contextmanager
+def _without_waiting_copies() -> Iterator[None]:
+    def read(_: object, positions: Mapping[int, int]) -> TopicPositions:
+        return TopicPositions(positions)
+
+    with mock.patch.object(TopicRouter, "_positions", read):
         yield
 
 
@@ -126,6 +137,22 @@ MUTATIONS = {
     ),
     "outbox_cleared_first": Mutation(
         SOURCES, "E5 an event is in its target once", _cleared_before_delivery
+    ),
+    "publishers_not_fenced": Mutation(
+        TOPICS,
+        "T3 a change of routes cuts exactly",
+        _in_lua(
+            "if (held[7] or '') ~= fence then\n    return { FENCED, held[7] or '' }\n  end\n  if id",
+            "if id",
+        ),
+    ),
+    "waiting_copies_passed": Mutation(
+        TOPICS, "T1 a message reaches each of its routes once", _without_waiting_copies
+    ),
+    "copies_added_again": Mutation(
+        TOPICS,
+        "T1 a message reaches each of its routes once",
+        _in_lua("write_watermarks(rising)\n  if", "if"),
     ),
     "epoch_kept_after_loss": Mutation(LOSSES, "S1 an offset has one value", _without_new_epochs),
 }

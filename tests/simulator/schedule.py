@@ -10,10 +10,11 @@ from unittest import mock
 
 from storage.bootstrap import Storage
 from tests.chaos.checker import rejected_send_has_no_effect
-from tests.chaos.checking import groups, queues, sources, streams
+from tests.chaos.checking import groups, queues, sources, streams, topics
 from tests.chaos.checking.findings import Finding, Operations
 from tests.chaos.history import History
-from tests.simulator import queue_clients, source_clients, stream_clients
+from tests.chaos.stage import EVENTS
+from tests.simulator import queue_clients, source_clients, stream_clients, topic_clients
 from tests.simulator.database import Postgres
 from tests.simulator.failures import recorded_failures
 from tests.simulator.virtual_loop import VirtualLoop
@@ -215,7 +216,22 @@ SOURCES = Profile(
     _FAULTS,
     (sources.event_is_in_its_target_once,),
 )
-PROFILES = {profile.name: profile for profile in (QUEUES, PARTITIONS, STREAMS, LOSSES, SOURCES)}
+TOPICS = Profile(
+    "topics",
+    topic_clients.create_topic,
+    topic_clients.CLIENTS,
+    topic_clients.drain,
+    _FAULTS,
+    (
+        topics.accepted_message_is_kept,
+        topics.message_reaches_each_route_once,
+        topics.routes_are_cut_exactly(topic_clients.subject_of),
+        topics.messages_of_key_keep_order(EVENTS),
+    ),
+)
+PROFILES = {
+    profile.name: profile for profile in (QUEUES, PARTITIONS, STREAMS, LOSSES, SOURCES, TOPICS)
+}
 
 
 @contextmanager

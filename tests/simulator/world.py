@@ -32,6 +32,7 @@ _SETTINGS = StorageSettings(
     secret_keys=(new_key(),),
 )
 _TABLES = (
+    "leases",
     "sources",
     "moves",
     "groups",

@@ -1,0 +1,1 @@
+"""Routers: copy the messages of topics to the targets of their routes."""

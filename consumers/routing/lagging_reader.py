@@ -1,0 +1,126 @@
+"""Lagging reader of the topic, for a buffer whose target is slow or whose route is paused."""
+
+import asyncio
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from typing import Protocol
+
+from consumers.feeds.blocks import Chunk
+from consumers.feeds.stream_tail import Tail
+from consumers.routing.copies import Copy
+from consumers.routing.delivery_buffer import DeliveryBuffer
+from storage.concurrency.tasks import end
+from storage.domain import limits
+from storage.domain.errors import MillstreamError
+from storage.domain.streams.lineage import FULLY_READ
+from storage.domain.streams.stream import LogRecord
+from storage.domain.topics.route import TopicRoute
+
+_RETRY_S = limits.ROUTER_RETRY_MS_MAX / limits.SECOND_MS / 10
+
+
+class ReaderOwner(Protocol):
+    """Router of the topic."""
+
+    async def routes_of(self, entry: LogRecord) -> list[TopicRoute]:
+        """Return the routes that take a record."""
+
+    def key_of(self, route: TopicRoute) -> str:
+        """Return the key of the buffer that a route's copies go to."""
+
+    def buffer_for(self, key: str) -> DeliveryBuffer:
+        """Return a new buffer for a key."""
+
+    def try_rejoin(self, lagging: "LaggingReader") -> bool:
+        """Let a buffer that has caught up get its copies from the router; return whether it does."""
+
+
+class LaggingReader:
+    """Buffer with positions of its own; it reads while it is started and not held."""
+
+    def __init__(
+        self,
+        owner: ReaderOwner,
+        key: str,
+        positions: Mapping[int, int],
+        buffer: DeliveryBuffer | None,
+        *,
+        new_tail: Callable[[Mapping[int, int]], Tail],
+    ) -> None:
+        self.key = key
+        self.buffer = buffer
+        self._owner = owner
+        self._positions: Mapping[int, int] = dict(positions)
+        self._new_tail = new_tail
+        self._tail: Tail | None = None
+        self._task: asyncio.Task[None] | None = None
+
+    @property
+    def positions(self) -> Mapping[int, int]:
+        """The next offset to read of each shard."""
+        return self._positions if self._tail is None else self._tail.positions
+
+    def unsent(self) -> dict[int, int]:
+        """Return the positions before which every copy was sent."""
+        positions = dict(self.positions)
+        for shard, offset in self.buffer.oldest().items() if self.buffer else ():
+            positions[shard] = min(positions[shard], offset)
+        return positions
+
+    def has_caught_up(self, read: Mapping[int, int]) -> bool:
+        """Return whether the buffer has read at least as far as the router."""
+        mine = self.positions
+        return mine.keys() == read.keys() and all(
+            mine[shard] == offset
+            or (FULLY_READ not in (mine[shard], offset) and mine[shard] > offset)
+            for shard, offset in read.items()
+        )
+
+    def start(self) -> None:
+        """Read, unless it does already."""
+        if self._task is None:
+            self._task = asyncio.create_task(self._run())
+
+    async def hold(self) -> None:
+        """Stop reading and sending; what was not sent is read again."""
+        if self._task is not None:
+            task, self._task = self._task, None
+            await end(task)
+        self._positions = self.unsent()
+        if self.buffer is not None:
+            buffer, self.buffer = self.buffer, None
+            await buffer.close()
+
+    async def close(self) -> None:
+        """Stop reading and sending."""
+        await self.hold()
+
+    async def _run(self) -> None:
+        while True:
+            with suppress(MillstreamError):  # an outage; a deleted topic ends the router
+                await self._catch_up()
+                return
+            await asyncio.sleep(_RETRY_S)
+
+    async def _catch_up(self) -> None:
+        self.buffer = self.buffer or self._owner.buffer_for(self.key)
+        try:
+            async with self._new_tail(self._positions) as tail:
+                self._tail = tail
+                while not self._owner.try_rejoin(self):
+                    chunk = await tail.next(limits.ROUTER_READ_WAIT_MS)
+                    if chunk is not None:
+                        await self._dispatch(chunk, self.buffer)
+                        await tail.take(chunk)
+        finally:
+            if self._tail is not None:
+                self._positions, self._tail = dict(self._tail.positions), None
+
+    async def _dispatch(self, chunk: Chunk, buffer: DeliveryBuffer) -> None:
+        for entry in chunk.records:
+            for route in await self._owner.routes_of(entry):
+                if self._owner.key_of(route) == self.key:
+                    await buffer.wait_for_capacity(None)
+                    buffer.add(Copy(chunk.shard, entry.offset, entry.record, route))
+        if chunk.ended:
+            await buffer.wait_until_sent(chunk.shard, None)

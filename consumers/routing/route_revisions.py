@@ -1,0 +1,59 @@
+"""Revisions of a topic's routes as its router knows them."""
+
+from collections.abc import Iterable
+
+import attrs
+
+from storage.bootstrap import Storage
+from storage.domain.errors import StreamNotFound
+from storage.domain.log.record_batch import Headers
+from storage.domain.names import QueueName, StreamName
+from storage.domain.streams.stream import Stream
+from storage.domain.topics.route import TopicRoute
+from storage.domain.topics.topic import routes_of
+
+
+@attrs.define(eq=False)
+class RouteRevisions:
+    """Revisions of a topic's routes: current ones, and ended ones with messages to receive."""
+
+    _storage: Storage
+    _stream: Stream
+    version: int = attrs.field(default=0, init=False)
+    by_number: dict[int, TopicRoute] = attrs.field(factory=dict, init=False)
+
+    async def refresh(self) -> list[TopicRoute]:
+        """Read the changed revisions, and return them. Raises StreamNotFound for a deleted topic."""
+        changes = await self._storage.topic_routing.changes(self._stream, self.version)
+        if changes is None:
+            raise StreamNotFound
+        self.version, changed = changes
+        self.by_number |= {route.number: route for route in changed}
+        return [*changed]
+
+    def of(self, headers: Headers) -> list[TopicRoute] | None:
+        """Return the routes that take a record; None if one of them is younger than this table."""
+        numbers = routes_of(headers)
+        if numbers and max(numbers) > self.version:
+            return None
+        routes = (self.by_number.get(number) for number in numbers)
+        return [route for route in routes if route is not None]
+
+    def ended(self) -> Iterable[TopicRoute]:
+        """Yield the revisions that take no more messages."""
+        return [route for route in self.by_number.values() if route.until is not None]
+
+    def paused(self) -> list[TopicRoute]:
+        """Return the revisions of routes that are paused, also those that have ended."""
+        names = {
+            one.name for one in self.by_number.values() if one.until is None and one.spec.paused
+        }
+        return [one for one in self.by_number.values() if one.name in names and not one.removed]
+
+    def has_target(self, target: QueueName | StreamName) -> bool:
+        """Return whether a revision has the target."""
+        return any(route.target == target for route in self.by_number.values())
+
+    def discard(self, number: int) -> None:
+        """Leave out a revision that has received everything."""
+        del self.by_number[number]

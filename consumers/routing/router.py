@@ -1,0 +1,116 @@
+"""Router: a process that routes its share of all topics.
+
+Topics are divided into ROUTER_LEASES shares. For each share that has a topic, the process stands for the share's lease, and routes
+its topics while it has the lease.
+"""
+
+import asyncio
+import logging
+import os
+import secrets
+import socket
+
+from consumers.feeds.feed import Feeds
+from consumers.routing.topic_router import TopicRouter
+from storage.bootstrap import Storage
+from storage.concurrency.periodic import periodic
+from storage.concurrency.tasks import end
+from storage.domain import limits
+from storage.domain.errors import MillstreamError
+from storage.domain.names import LogId
+from storage.domain.streams.stream import Stream
+
+logger = logging.getLogger(__name__)
+
+_RELOAD_S = limits.ROUTER_RELOAD_MS / limits.SECOND_MS
+
+
+class Router:
+    """Router of the shares that this process has the leases of, until it is cancelled."""
+
+    def __init__(self, storage: Storage) -> None:
+        self._storage = storage
+        self._feeds = Feeds(storage.record_reader, {})
+        self._holder = f"{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(4)}"
+        self._topics: dict[int, list[Stream]] = {}
+        self._shares: dict[int, _Share] = {}
+
+    async def run(self) -> None:
+        """TopicRoute until cancelled; then release every lease."""
+        try:
+            await periodic(_RELOAD_S, self._reload, "topics")
+        finally:
+            await end(*(share.task for share in self._shares.values()))
+
+    async def _reload(self) -> int:
+        """Stand for the leases of shares that have a topic now."""
+        topics = await self._storage.topic_routing.topics()
+        for number in self._shares.keys() - topics.keys():
+            await end(self._shares.pop(number).task)
+        for number, streams in topics.items():
+            if number not in self._shares:
+                self._shares[number] = _Share(self._storage, self._feeds, number, self._holder)
+            self._shares[number].assign(streams)
+        return len(topics)
+
+
+class _Share:
+    """Share of the topics: a candidate for its lease, and their routers while it has it."""
+
+    def __init__(self, storage: Storage, feeds: Feeds, number: int, holder: str) -> None:
+        self._storage = storage
+        self._feeds = feeds
+        self._number = number
+        self._holder = holder
+        self._streams: dict[LogId, Stream] = {}
+        self._routers: dict[LogId, asyncio.Task[None]] = {}
+        self._fence: int | None = None
+        self.task = asyncio.create_task(self._stand())
+
+    def assign(self, streams: list[Stream]) -> None:
+        """TopicRoute these topics, and no others, while the share's lease is held."""
+        self._streams = {stream.stream_id: stream for stream in streams}
+        self._start_and_stop()
+
+    async def _stand(self) -> None:
+        while True:
+            try:
+                await self._storage.topic_routing.election(self._number, self._holder).run(
+                    self._lead
+                )
+            except MillstreamError as error:
+                facts = {"share": self._number, "reason": error.detail}
+                logger.warning("router_deferred", extra=facts)
+            except Exception:  # it must not keep other shares from being routed
+                logger.exception("router_failed", extra={"share": self._number})
+            await asyncio.sleep(_RELOAD_S)
+
+    async def _lead(self, fence: int) -> None:
+        self._fence = fence
+        try:
+            self._start_and_stop()
+            await asyncio.get_running_loop().create_future()
+        finally:
+            self._fence = None
+            routers, self._routers = self._routers, {}
+            await end(*routers.values())
+
+    def _start_and_stop(self) -> None:
+        if self._fence is None:
+            return
+        for stream_id in [one for one in self._routers if one not in self._streams]:
+            self._routers.pop(stream_id).cancel()
+        for stream_id, stream in self._streams.items():
+            router = self._routers.get(stream_id)
+            if router is None or router.done():
+                self._routers[stream_id] = asyncio.create_task(self._route(stream, self._fence))
+
+    async def _route(self, stream: Stream, fence: int) -> None:
+        """TopicRoute a topic until it fails; then it begins again at the next reload."""
+        try:
+            await TopicRouter(self._storage, self._feeds, stream, fence).run()
+        except MillstreamError as error:
+            facts = {"topic": str(stream.name), "reason": error.detail}
+            logger.info("topic_deferred", extra=facts)
+        except Exception:  # one topic's failure never affects another's
+            logger.exception("topic_failed", extra={"topic": str(stream.name)})

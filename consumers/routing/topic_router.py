@@ -1,0 +1,333 @@
+"""Router of one topic: reads each shard once, and copies messages to buffers of targets.
+
+    tail ──▶ chunk ──▶ routes of each record ──▶ buffers      what lies before the router's position was sent,
+      ▲                                            │         or waits in a buffer
+      │                                            ▼ full or paused
+      └── caught up ◀── lagging reader: a tail and positions of its own
+
+Positions are stored once a second, with what was counted since. A router that begins at a stored position repeats copies, and
+the targets leave out those that they have; so does one that outlived its lease beside its successor.
+"""
+
+import asyncio
+import logging
+from collections.abc import Iterable, Mapping
+
+from consumers.feeds.blocks import Chunk
+from consumers.feeds.feed import Feeds
+from consumers.feeds.stream_tail import Tail
+from consumers.routing.copies import Copy
+from consumers.routing.delivery_buffer import DeliveryBuffer
+from consumers.routing.lagging_reader import LaggingReader
+from consumers.routing.route_revisions import RouteRevisions
+from consumers.routing.target_sender import TargetSender
+from storage.bootstrap import Storage
+from storage.concurrency.tasks import end
+from storage.domain import limits
+from storage.domain.errors import MillstreamError, StaleGeneration
+from storage.domain.names import LogId
+from storage.domain.streams.lineage import have_passed
+from storage.domain.streams.stream import LogRecord, Stream
+from storage.domain.topics.route import TopicRoute
+from storage.domain.topics.routing import RouteCounts, TopicPositions
+
+logger = logging.getLogger(__name__)
+
+_SLOW_S = limits.ROUTER_SLOW_MS / limits.SECOND_MS
+_SAVE_S = limits.ROUTER_SAVE_MS / limits.SECOND_MS
+_REMOVED = "The route was deleted."
+
+
+class TopicRouter:
+    """Router of a topic under a lease with the fencing number `fence`."""
+
+    def __init__(self, storage: Storage, feeds: Feeds, stream: Stream, fence: int) -> None:
+        self._storage = storage
+        self._feeds = feeds
+        self._stream = stream
+        self._fence = fence
+        self._revisions = RouteRevisions(storage, stream)
+        self._buffers: dict[str, DeliveryBuffer] = {}
+        self._lagging: dict[str, LaggingReader] = {}
+        self._counts: dict[int, RouteCounts] = {}
+        self._saved = TopicPositions({})
+        self._tail: Tail | None = None
+        self._dispatched: dict[int, int] = {}
+        self._refreshing = asyncio.Lock()
+
+    @property
+    def stream_id(self) -> LogId:
+        """Id of the topic's stream."""
+        return self._stream.stream_id
+
+    async def run(self) -> None:
+        """TopicRoute until cancelled.
+
+        Raises StreamNotFound or StreamRecreated once the topic was deleted, StaleGeneration once another router has its lease.
+        """
+        self._saved = await self._storage.topic_routing.positions(self.stream_id)
+        await self._revisions.refresh()
+        keys = {key(one) for one in self._revisions.by_number.values() for key in _KEYS}
+        for key, positions in self._saved.lags.items():
+            if key in keys:  # a revision may have been forgotten before the positions were stored
+                self._lagging[key] = self._lagging_reader(key, positions)
+        reports = asyncio.create_task(self._report_forever())
+        reader = asyncio.create_task(self._read(self._saved.shards))
+        try:
+            await asyncio.wait([reader, reports], return_when=asyncio.FIRST_COMPLETED)
+            for task in (reports, reader):
+                if task.done():
+                    await task
+        finally:
+            await end(reader, reports)
+            await self._close()
+
+    async def _close(self) -> None:
+        await asyncio.gather(*(lagging.close() for lagging in self._lagging.values()))
+        await asyncio.gather(*(buffer.close() for buffer in self._buffers.values()))
+
+    # Reading
+
+    async def _read(self, positions: Mapping[int, int]) -> None:
+        async with self._new_tail(positions) as tail:
+            self._tail = tail
+            await self._apply_pauses()
+            while True:
+                chunk = await tail.next(limits.ROUTER_READ_WAIT_MS)
+                if chunk is not None:
+                    await self._dispatch(chunk)
+                    await tail.take(chunk)
+                    self._dispatched = {}
+
+    def _new_tail(self, positions: Mapping[int, int]) -> Tail:
+        return Tail(
+            self._feeds,
+            self._storage.catalog,
+            self._stream.name,
+            positions,
+            stream_id=self.stream_id,
+        )
+
+    async def _dispatch(self, chunk: Chunk) -> None:
+        for entry in chunk.records:
+            self._dispatched = {chunk.shard: entry.offset + 1}
+            for route in await self.routes_of(entry):
+                await self._add(Copy(chunk.shard, entry.offset, entry.record, route))
+        if chunk.ended:
+            await self._finish_shard(chunk)
+
+    async def routes_of(self, entry: LogRecord) -> list[TopicRoute]:
+        """Return the routes that take a record, as was decided when it was accepted."""
+        routes = self._revisions.of(entry.record.headers)
+        if routes is None:
+            await self._refresh()
+            routes = self._revisions.of(entry.record.headers)
+        return routes or []
+
+    async def _add(self, copy: Copy) -> None:
+        if copy.route.removed:
+            self._count_dropped([copy])
+            return
+        key = self.key_of(copy.route)
+        if key in self._lagging:
+            return
+        buffer = self._buffers.get(key)
+        if buffer is None:
+            buffer = self._buffers[key] = self._new_buffer(copy.route)
+        if buffer.is_full and (buffer.is_failing or not await buffer.wait_for_capacity(_SLOW_S)):
+            self._detach(key, copy.shard, copy.offset)
+        elif self.key_of(copy.route) == key:  # it was not paused meanwhile
+            buffer.add(copy)
+
+    async def _finish_shard(self, chunk: Chunk) -> None:
+        """Wait until a closed shard's copies were sent: its children's come after them.
+
+        A buffer that takes long gets a reader of its own.
+        """
+        for key, buffer in list(self._buffers.items()):
+            if not await buffer.wait_until_sent(chunk.shard, _SLOW_S):
+                self._detach(key, chunk.shard, chunk.next_offset)
+
+    # Lanes
+
+    def key_of(self, route: TopicRoute) -> str:
+        """Return the key of a route's buffer: the target's, or its own while paused or behind."""
+        own = _own_key(route)
+        return own if own in self._lagging else _target_key(route)
+
+    def _new_buffer(self, route: TopicRoute) -> DeliveryBuffer:
+        return DeliveryBuffer(TargetSender(self._storage, route.target))
+
+    def _detach(self, key: str, shard: int, offset: int) -> None:
+        """Give a buffer its own reader, from an offset of a shard and the other positions."""
+        assert self._tail is not None
+        buffer = self._buffers.pop(key)
+        buffer.skip({shard: offset})
+        logger.info("route_lags", extra={"topic": str(self._stream.name), "target": key})
+        lagging = self._lagging[key] = self._lagging_reader(key, self._tail.positions, buffer)
+        lagging.start()
+
+    def _lagging_reader(
+        self, key: str, positions: Mapping[int, int], buffer: DeliveryBuffer | None = None
+    ) -> LaggingReader:
+        return LaggingReader(self, key, positions, buffer, new_tail=self._new_tail)
+
+    def buffer_for(self, key: str) -> DeliveryBuffer:
+        """Return a new buffer for a lagging reader's key, which some revision of a route has."""
+        routes = self._revisions.by_number.values()
+        return self._new_buffer(
+            next(one for one in routes if key in (_target_key(one), _own_key(one)))
+        )
+
+    def try_rejoin(self, lagging: LaggingReader) -> bool:
+        """Attach a buffer to the router again if it has caught up; return whether it has."""
+        buffer = lagging.buffer
+        if self._tail is None or buffer is None:
+            return False
+        if not lagging.has_caught_up(self._tail.positions | self._dispatched):
+            return False
+        target, _, number = lagging.key.partition("#")
+        if number and (target in self._lagging or any(buffer.pending())):
+            return False
+        # A buffer of one route becomes the target's, or leaves its copies to it from here on.
+        taking = self._buffers.setdefault(target, buffer)
+        taking.skip(lagging.positions, int(number) if number else None)
+        if taking is not buffer:
+            buffer.stop()
+        del self._lagging[lagging.key]
+        logger.info("route_caught_up", extra={"topic": str(self._stream.name), "target": target})
+        return True
+
+    # Changes of routes
+
+    async def _refresh(self) -> None:
+        """Read the changes of the topic's routes, and act on them."""
+        async with self._refreshing:
+            for route in await self._revisions.refresh():
+                if route.removed:
+                    for buffer in self._all_buffers():
+                        self._count_dropped(buffer.remove(route.number))
+            await self._apply_pauses()
+
+    async def _apply_pauses(self) -> None:
+        """Hold the routes that are paused, and let the other lagging buffers read."""
+        paused = {_own_key(route): route for route in self._revisions.paused()}
+        for own, route in paused.items():
+            if own in self._lagging:
+                await self._lagging[own].hold()
+            elif self._tail is not None:
+                self._lagging[own] = self._paused_reader(own, route, self._tail.positions)
+        for key, lagging in self._lagging.items():
+            if key not in paused:
+                lagging.start()
+
+    def _paused_reader(self, own: str, route: TopicRoute, read: Mapping[int, int]) -> LaggingReader:
+        """Return a buffer for a paused route, at the first copy that its target may not have."""
+        target = _target_key(route)
+        behind = self._lagging.get(target)
+        buffer = self._buffers.get(target) if behind is None else behind.buffer
+        positions = dict(read if behind is None else behind.positions)
+        if buffer is not None:
+            for shard, offset in buffer.oldest(route.number).items():
+                positions[shard] = min(positions[shard], offset)
+            buffer.remove(route.number)
+        return self._lagging_reader(own, positions)
+
+    def _all_buffers(self) -> Iterable[DeliveryBuffer]:
+        lagging = [one.buffer for one in self._lagging.values() if one.buffer is not None]
+        return (*self._buffers.values(), *lagging)
+
+    def _count_dropped(self, copies: Iterable[Copy]) -> None:
+        for copy in copies:
+            counts = self._counts.setdefault(copy.route.number, RouteCounts())
+            counts.dropped += 1
+            counts.failure = _REMOVED
+
+    # Reports
+
+    async def _report_forever(self) -> None:
+        while True:
+            await asyncio.sleep(_SAVE_S)
+            try:
+                self._stream = await self._storage.catalog.stream(self._stream.name, self.stream_id)
+                if self._stream.routes_version != self._revisions.version:
+                    await self._refresh()
+                await self.report()
+            except StaleGeneration:
+                raise
+            except MillstreamError as error:
+                facts = {"topic": str(self._stream.name), "reason": error.detail}
+                logger.info("router_report_deferred", extra=facts)
+
+    def sent(self) -> Mapping[int, int]:
+        """Return the position of each shard before which copies were sent, or lag."""
+        return {} if self._tail is None else self._positions(self._tail.positions).shards
+
+    async def report(self) -> None:
+        """Store positions and counts, and delete finished revisions. Raises StaleGeneration."""
+        if self._tail is None:
+            return
+        positions, counts = self._positions(self._tail.positions), self._drain_counts()
+        if positions != self._saved or counts:
+            try:
+                await self._save(positions, counts)
+            except MillstreamError:
+                self._add_counts(counts)
+                raise
+        await self._delete_ended(positions)
+
+    async def _save(self, positions: TopicPositions, counts: Mapping[int, RouteCounts]) -> None:
+        routing = self._storage.topic_routing
+        if not await routing.save(self.stream_id, positions, counts, self._fence):
+            raise StaleGeneration("Another router has the lease of this topic.")
+        self._saved = positions
+
+    def _positions(self, read: Mapping[int, int]) -> TopicPositions:
+        """Return the positions before which every copy was sent."""
+        shards = dict(read)
+        for buffer in self._buffers.values():
+            for shard, offset in buffer.oldest().items():
+                shards[shard] = min(shards[shard], offset)
+        return TopicPositions(shards, {key: one.unsent() for key, one in self._lagging.items()})
+
+    def _drain_counts(self) -> dict[int, RouteCounts]:
+        for buffer in self._all_buffers():
+            self._add_counts(buffer.drain_counts())
+        counts, self._counts = self._counts, {}
+        return counts
+
+    def _add_counts(self, counts: Mapping[int, RouteCounts]) -> None:
+        for number, later in counts.items():
+            self._counts.setdefault(number, RouteCounts()).add(later)
+
+    async def _delete_ended(self, positions: TopicPositions) -> None:
+        for route in self._revisions.ended():
+            keys = (_target_key(route), _own_key(route))
+            lags = [positions.lags[key] for key in keys if key in positions.lags]
+            ends = route.until or {}
+            if all(have_passed(self._stream, one, ends) for one in (positions.shards, *lags)):
+                await self._delete_revision(route, ends)
+
+    async def _delete_revision(self, route: TopicRoute, ends: Iterable[int]) -> None:
+        sender = TargetSender(self._storage, route.target)
+        await sender.retire([route.producer_id(shard) for shard in ends])
+        await self._storage.topic_routing.delete_ended(self.stream_id, [route.number])
+        self._revisions.discard(route.number)
+        if lagging := self._lagging.pop(_own_key(route), None):
+            await lagging.close()
+        if not self._revisions.has_target(route.target):
+            for buffers in (self._buffers, self._lagging):
+                if (buffer := buffers.pop(_target_key(route), None)) is not None:
+                    await buffer.close()
+
+
+def _target_key(route: TopicRoute) -> str:
+    spec = route.spec.target
+    return f"queue:{spec.queue}" if spec.queue is not None else f"stream:{spec.stream}"
+
+
+def _own_key(route: TopicRoute) -> str:
+    return f"{_target_key(route)}#{route.number}"
+
+
+_KEYS = (_target_key, _own_key)

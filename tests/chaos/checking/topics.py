@@ -1,0 +1,131 @@
+"""Invariants of topics: T1, T3, T4."""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+
+from tests.chaos.checking.findings import Finding, Operations, answers, ok
+from tests.chaos.history import DELIVERIES, READS, Kind, Operation, Outcome
+
+Place = tuple[str, int, int]
+
+
+def message_reaches_each_route_once(history: Operations) -> Finding:
+    """T1: an accepted message is in the target of each route that it names once, and in no other.
+
+    A route and its target have the same name here. What a deleted route had not delivered is dropped.
+    """
+    names = {seen.offset: seen.value for _, seen in answers(history, Kind.ROUTE)}
+    deleted = {one.group for one in history if one.kind is Kind.ROUTE and not one.values}
+    places = _places(history)
+    targets = set(names.values())
+    taken = [seen for _, seen in answers(history, Kind.TAKEN)]
+    wrong = [
+        f"message {seen.value} of routes {seen.routes} is {count} times in {target}"
+        for seen in taken
+        for target in sorted(targets)
+        if not _is_right(
+            count := len(places[target, seen.value]),
+            is_taken=target in {names.get(number) for number in seen.routes},
+            may_drop=target in deleted,
+        )
+    ]
+    values = {seen.value for seen in taken}
+    wrong += [
+        f"message {value} in {log} is not in the topic"
+        for log, value in sorted(places)
+        if log in targets and value not in values
+    ]
+    return Finding("T1 a message reaches each of its routes once", len(taken), tuple(wrong))
+
+
+def _is_right(count: int, *, is_taken: bool, may_drop: bool) -> bool:
+    return count <= 1 if is_taken and may_drop else count == int(is_taken)
+
+
+def accepted_message_is_kept(history: Operations) -> Finding:
+    """T1: an accepted message is in the topic's log once, also one that was published again."""
+    counts: dict[str, int] = defaultdict(int)
+    for _, seen in answers(history, Kind.TAKEN):
+        counts[seen.value] += 1
+    accepted = [value for one in ok(history, Kind.PUBLISH) for value in one.values]
+    wrong = [
+        f"{value} is {counts[value]} times in the topic" for value in accepted if counts[value] != 1
+    ]
+    return Finding("T1 an accepted message is in the topic once", len(accepted), tuple(wrong))
+
+
+def routes_are_cut_exactly(subject_of: Callable[[str], str]) -> Callable[[Operations], Finding]:
+    """T3: a route takes every matching message accepted after its change was answered, and none from before.
+
+    `subject_of`: the subject of a message by its value.
+    """
+
+    def check(history: Operations) -> Finding:
+        names = {seen.offset: seen.value for _, seen in answers(history, Kind.ROUTE)}
+        taken = {
+            seen.value: {names.get(number) for number in seen.routes}
+            for _, seen in answers(history, Kind.TAKEN)
+        }
+        wrong, checked = [], 0
+        for publication, value, change in _decided(history):
+            checked += 1
+            is_expected = subject_of(value) in change.values
+            if is_expected is not (change.group in taken.get(value, ())):
+                word = "not taken" if is_expected else "taken"
+                wrong.append(
+                    f"{value}, accepted at {publication.ended:.3f}, is {word} by {change.group}"
+                )
+        return Finding("T3 a change of routes cuts exactly", checked, tuple(wrong))
+
+    return check
+
+
+def _decided(history: Operations) -> Iterator[tuple[Operation, str, Operation]]:
+    """Yield each value, and of each route the change that decides: no other one was under way beside it.
+
+    A value whose publication was repeated may have been accepted at its first call.
+    """
+    changes: dict[str, list[Operation]] = defaultdict(list)
+    for one in history:
+        if one.kind is Kind.ROUTE and one.outcome is not Outcome.FAIL:
+            changes[one.group].append(one)
+    calls: dict[str, list[Operation]] = defaultdict(list)
+    for one in history:
+        if one.kind is Kind.PUBLISH:
+            calls[one.values[0]].append(one)
+    for value, repeats in calls.items():
+        last = repeats[-1]
+        if last.outcome is not Outcome.OK:
+            continue
+        begun = min(one.invoked for one in repeats)
+        for of_route in changes.values():
+            before = [one for one in of_route if one.invoked < last.ended]
+            is_clear = all(one.outcome is Outcome.OK and one.ended < begun for one in before)
+            if before and is_clear:
+                yield last, value, max(before, key=lambda one: one.ended)
+
+
+def messages_of_key_keep_order(target: str) -> Callable[[Operations], Finding]:
+    """T4: messages of a key are in the target in the order of their acceptance. Values of a key count from 1."""
+
+    def check(history: Operations) -> Finding:
+        lasts: dict[str, int] = {}
+        wrong, checked = [], 0
+        for operation, seen in answers(history, Kind.READ):
+            if operation.log != target:
+                continue
+            checked += 1
+            number = int(seen.value.rpartition(":")[2])
+            if number <= lasts.get(seen.group, 0):
+                wrong.append(f"{seen.value} comes after number {lasts[seen.group]}")
+            lasts[seen.group] = number
+        return Finding("T4 messages of a key keep their order", checked, tuple(wrong))
+
+    return check
+
+
+def _places(history: Operations) -> dict[tuple[str, str], set[Place]]:
+    places: dict[tuple[str, str], set[Place]] = defaultdict(set)
+    for operation, seen in answers(history, *DELIVERIES, *READS):
+        places[operation.log, seen.value].add((seen.id, seen.shard, seen.offset))
+    return places

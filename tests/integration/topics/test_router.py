@@ -1,0 +1,264 @@
+"""Router: every accepted message reaches each of its routes once and in order, whoever fails meanwhile."""
+
+import asyncio
+
+import pytest
+
+from consumers.feeds.feed import Feeds
+from consumers.routing.topic_router import TopicRouter
+from storage.bootstrap import open_storage
+from storage.concurrency.tasks import end
+from storage.domain import limits
+from storage.domain.errors import MillstreamError
+from storage.domain.names import QueueName, RouteName
+from storage.domain.queues.policies import Overflow
+from storage.domain.queues.queue import QueueSpec, QueueType
+from storage.domain.topics.route import RouteFailurePolicy
+from tests.integration.topics.routing import (
+    AUDIT,
+    BILLING,
+    CRM,
+    ORDERS,
+    RunningRouter,
+    is_empty,
+    publish,
+    read_all,
+    receive_all,
+    until,
+)
+
+NUMBERS = [f"n.{nth}" for nth in range(200)]
+BODIES = [one.encode() for one in NUMBERS]
+
+
+async def counts(storage, route: str) -> tuple[int, int]:
+    current = await storage.topic_routes.get(RouteName(ORDERS, route))
+    return current.delivered, current.dropped
+
+
+async def test_each_route_receives_its_messages_once(topics, put_route, router):
+    await put_route("billing", BILLING, {"subject": "order.*"})
+    await put_route("crm", CRM, {"subject": "#.vip"})
+    await put_route("audit", AUDIT)
+
+    await publish(topics, "order.created", "customer.vip", "order.vip", "refund")
+
+    assert await receive_all(topics, BILLING, 2) == [b"order.created", b"order.vip"]
+    assert await receive_all(topics, CRM, 2) == [b"customer.vip", b"order.vip"]
+    assert await read_all(topics, AUDIT, 4) == [
+        b"order.created",
+        b"customer.vip",
+        b"order.vip",
+        b"refund",
+    ]
+    assert await is_empty(topics, BILLING)
+    assert await is_empty(topics, CRM)
+
+
+async def test_copy_keeps_headers_and_names_its_origin(topics, put_route, router):
+    await put_route("billing", BILLING)
+
+    await publish(topics, "order.created", headers=(("tenant", "", b"t7"),), key="c7")
+
+    [message] = await topics.queues.receive(BILLING, wait_ms=10_000)
+    assert message.headers == (("tenant", "", b"t7"),)
+    system = {name: value for name, _, value in message.system}
+    assert system[":topic"] == b"orders"
+    assert system[":subject"] == b"order.created"
+    assert system[":route"] == b"billing"
+
+
+async def test_messages_of_one_shard_keep_their_order(topics, put_route, router):
+    await put_route("billing", BILLING)
+    await put_route("audit", AUDIT)
+
+    await publish(topics, *NUMBERS)
+
+    assert await receive_all(topics, BILLING, 200) == BODIES
+    assert await read_all(topics, AUDIT, 200) == BODIES
+
+
+async def test_route_receives_nothing_from_before_it(topics, put_route, router):
+    await publish(topics, "before")
+    await put_route("billing", BILLING)
+    await publish(topics, "after")
+
+    assert await receive_all(topics, BILLING, 1) == [b"after"]
+    assert await is_empty(topics, BILLING)
+
+
+async def test_changed_route_receives_what_it_took_before(topics, put_route):
+    await put_route("billing", BILLING, {"subject": "a"})
+    await publish(topics, "a", "b")
+    await put_route("billing", BILLING, {"subject": "b"})
+    await publish(topics, "a", "b")
+
+    async with RunningRouter(topics):
+        assert await receive_all(topics, BILLING, 2) == [b"a", b"b"]
+    assert await is_empty(topics, BILLING)
+
+
+async def test_deleted_route_receives_nothing_more(topics, put_route):
+    await put_route("billing", BILLING)
+    await put_route("crm", CRM)
+    await publish(topics, "a")
+    await topics.topic_routes.delete(RouteName(ORDERS, "billing"))
+
+    async with RunningRouter(topics):
+        assert await receive_all(topics, CRM, 1) == [b"a"]
+    assert await is_empty(topics, BILLING)
+
+
+async def test_paused_route_receives_all_after_resume(topics, put_route, router):
+    name = RouteName(ORDERS, "billing")
+    await put_route("billing", BILLING)
+    await put_route("crm", CRM)
+    await publish(topics, "a")
+    assert await receive_all(topics, BILLING, 1) == [b"a"]
+    await topics.topic_routes.pause(name, paused=True)
+    stream = await topics.topics.get(ORDERS)
+
+    async def is_held() -> bool:
+        return bool((await topics.topic_routing.positions(stream.stream_id)).lags)
+
+    await until(is_held)
+    await publish(topics, *NUMBERS)
+    assert len(await receive_all(topics, CRM, 201)) == 201
+    assert await is_empty(topics, BILLING)
+
+    await topics.topic_routes.pause(name, paused=False)
+
+    assert await receive_all(topics, BILLING, 200) == BODIES
+    await publish(topics, "z")
+    assert await receive_all(topics, BILLING, 1) == [b"z"]
+
+
+async def test_missing_target_holds_back_no_other_route(topics, put_route, router, monkeypatch):
+    monkeypatch.setattr(limits, "ROUTER_OUTBOX_RECORDS", 10)
+    await put_route("lost", QueueName("lost"))
+    await put_route("billing", BILLING)
+    await publish(topics, *NUMBERS)
+    assert await receive_all(topics, BILLING, 200) == BODIES
+
+    await topics.catalog.put_queue(QueueName("lost"), QueueSpec())
+
+    assert await receive_all(topics, QueueName("lost"), 200) == BODIES
+    await publish(topics, "z")
+    assert await receive_all(topics, QueueName("lost"), 1) == [b"z"]
+
+
+async def test_full_target_receives_all_in_the_end(topics, put_route, router, monkeypatch):
+    monkeypatch.setattr(limits, "ROUTER_OUTBOX_RECORDS", 10)
+    full = QueueName("full")
+    await topics.catalog.put_queue(full, QueueSpec(messages_max=50, overflow=Overflow.REJECT))
+    await put_route("full", full)
+    await put_route("billing", BILLING)
+    monkeypatch.setattr(limits, "ROUTER_BATCH_RECORDS", 20)
+    await publish(topics, *NUMBERS)
+
+    assert await receive_all(topics, BILLING, 200) == BODIES
+    assert await receive_all(topics, full, 200) == BODIES
+
+
+async def test_message_that_does_not_fit_is_dropped_alone(topics, put_route, router):
+    fifo = QueueName("fifo")
+    await topics.catalog.put_queue(fifo, QueueSpec(type=QueueType.FIFO))
+    await put_route("fifo", fifo)
+    await put_route("billing", BILLING)
+    await publish(topics, "a", "b", key="k")
+    await publish(topics, "keyless")
+    await publish(topics, "c", key="k")
+
+    assert await receive_all(topics, fifo, 3) == [b"a", b"b", b"c"]
+    assert await receive_all(topics, BILLING, 4) == [b"a", b"b", b"keyless", b"c"]
+
+    async def is_counted() -> bool:
+        return await counts(topics, "fifo") == (3, 1)
+
+    await until(is_counted)
+    route = await topics.topic_routes.get(RouteName(ORDERS, "billing"))
+    assert (await counts(topics, "billing"), route.failure) == ((4, 0), "")
+
+
+async def test_missing_target_drops_messages_where_route_says_so(topics, put_route, router):
+    await put_route("lost", QueueName("lost"), on_failure=RouteFailurePolicy.DROP)
+    await publish(topics, "a", "b")
+
+    async def is_counted() -> bool:
+        return await counts(topics, "lost") == (0, 2)
+
+    await until(is_counted)
+
+
+async def test_two_routers_add_each_message_once(topics, put_route, settings):
+    """One that outlived its lease goes on beside its successor."""
+    await put_route("billing", BILLING)
+    await put_route("audit", AUDIT)
+    stream = await topics.topics.get(ORDERS)
+    async with open_storage(settings) as other:
+        routers = [
+            TopicRouter(one, Feeds(one.record_reader, {}), stream, 1) for one in (topics, other)
+        ]
+        tasks = [asyncio.create_task(one.run()) for one in routers]
+        for start in range(0, 200, 50):
+            await publish(topics, *NUMBERS[start : start + 50])
+        assert await receive_all(topics, BILLING, 200) == BODIES
+        assert await read_all(topics, AUDIT, 200) == BODIES
+
+        async def have_sent() -> bool:
+            return all(one.sent() == {0: 200} for one in routers)
+
+        await until(have_sent)
+        await end(*tasks)
+    assert await is_empty(topics, BILLING)
+    assert len(await read_all(topics, AUDIT, 200)) == 200
+
+
+async def test_router_stopped_midway_leaves_nothing_out(topics, put_route, monkeypatch):
+    monkeypatch.setattr(limits, "ROUTER_BATCH_RECORDS", 7)
+    await put_route("billing", BILLING)
+    await put_route("audit", AUDIT)
+    await publish(topics, *NUMBERS)
+
+    for count in (20, 60, 120):
+        async with RunningRouter(topics):
+            await read_all(topics, AUDIT, count)
+    async with RunningRouter(topics):
+        assert await receive_all(topics, BILLING, 200) == BODIES
+        assert await read_all(topics, AUDIT, 200) == BODIES
+    assert await is_empty(topics, BILLING)
+
+
+async def test_children_follow_their_parents(topics, put_route, router):
+    await put_route("audit", AUDIT)
+    for nth in range(50):
+        await publish(topics, f"n.{nth}", key="one")
+        if nth in (10, 30):
+            stream = await topics.catalog.fresh_stream(ORDERS.stream)
+            [shard] = stream.open_shards_for(["one"])
+            middle = (shard.first_hash_key + shard.last_hash_key) // 2
+            await topics.streams.resharder.split(ORDERS.stream, shard.index, middle)
+
+    assert await read_all(topics, AUDIT, 50) == [f"n.{nth}".encode() for nth in range(50)]
+
+
+async def test_ended_revision_is_forgotten(topics, put_route, router):
+    former = await put_route("billing", BILLING, {"subject": "a"})
+    await publish(topics, "a")
+    await put_route("billing", BILLING, {"subject": "b"})
+    await publish(topics, "b")
+    assert await receive_all(topics, BILLING, 2) == [b"a", b"b"]
+
+    async def is_forgotten() -> bool:
+        _, routes = await topics.topic_routing.changes(await topics.topics.get(ORDERS), 0)
+        return former.number not in {one.number for one in routes}
+
+    await until(is_forgotten)
+
+
+@pytest.mark.parametrize("match", [{"subject": "a..b"}, {"filter": {"x": []}}, {"other": 1}, 7])
+async def test_invalid_match_is_refused(topics, put_route, match):
+    with pytest.raises(MillstreamError) as refused:
+        await put_route("billing", BILLING, match)
+
+    assert refused.value.code == "match_invalid"

@@ -1,0 +1,240 @@
+"""Publishers to a topic, changes of its routes, and routers in every process."""
+
+import asyncio
+from functools import partial
+from typing import Any
+
+from consumers.routing.router import Router
+from storage.bootstrap import Storage
+from storage.domain.names import QueueName, RouteName, StreamName, TopicName
+from storage.domain.queues.queue import QueueSpec
+from storage.domain.streams.lineage import have_passed
+from storage.domain.streams.stream import ReadFrom, StreamSpec
+from storage.domain.topics.route import RouteSpec, RouteTarget, TopicRoute
+from storage.domain.topics.topic import NewPublication, Published, routes_of
+from tests.chaos.history import Kind, Outcome, Seen
+from tests.chaos.stage import EVENTS, SHARDS, VISIBILITY_S, WORK
+from tests.simulator.queue_clients import QueueClient
+from tests.simulator.world import Killed, SimulatedCaller, World
+
+PAUSE_S = 0.15
+TOPIC = TopicName("orders")
+EXTRA = "extra"
+SUBJECTS = ("s0", "s1", "s2")
+_TARGETS = {
+    WORK: RouteTarget(queue=WORK),
+    EVENTS: RouteTarget(stream=EVENTS),
+    EXTRA: RouteTarget(queue=EXTRA),
+}
+"""Targets by the route of the same name."""
+
+
+async def create_topic(storage: Storage) -> None:
+    """Create the topic, its targets, and the route that takes everything."""
+    spec = QueueSpec(visibility_timeout_ms=int(VISIBILITY_S * 1000), attempts_max=None)
+    for queue in (WORK, EXTRA):
+        await storage.catalog.put_queue(QueueName(queue), spec)
+    await storage.catalog.put_stream(StreamName(EVENTS), StreamSpec(archive=False))
+    await storage.topics.put(TOPIC, StreamSpec(shards=SHARDS, archive=False))
+    await storage.topic_routes.put(RouteName(TOPIC, EVENTS), RouteSpec(target=_TARGETS[EVENTS]))
+
+
+async def publish(world: World, name: str) -> None:
+    """Publish one message after another with one key, each until it is accepted."""
+    client, number = SimulatedCaller(world, name), 0
+    while world.goes_on:
+        number += 1
+        value = f"{name}:{number}"
+        while await _publish(client, value) is not Outcome.OK and world.goes_on:
+            await client.pause(PAUSE_S)
+        await client.pause(PAUSE_S)
+
+
+async def _publish(client: SimulatedCaller, value: str) -> Outcome:
+    verb = partial(_call_publish, client.name, value)
+    done = await client.call(Kind.PUBLISH, TOPIC.name, verb, _published, values=(value,))
+    return done.outcome
+
+
+async def _call_publish(key: str, value: str, storage: Storage) -> object:
+    message = NewPublication(value.encode(), subject_of(value), key)
+    [answer] = await storage.topics.publish(TOPIC, [message], idempotency_key=value)
+    return answer
+
+
+def _published(answer: Any) -> dict[str, Any]:
+    if isinstance(answer, Published):
+        return {"seen": (Seen(shard=answer.shard, offset=answer.offset),)}
+    return {"error": answer.code}
+
+
+def subject_of(value: str) -> str:
+    """Return the subject that a value is published with."""
+    return SUBJECTS[int(value.rpartition(":")[2]) % len(SUBJECTS)]
+
+
+async def change_route(world: World, name: str) -> None:
+    """Change the match of a route, pause it, and resume it."""
+    client = SimulatedCaller(world, name)
+    while world.goes_on:
+        subjects = client.chance.sample(SUBJECTS, client.chance.randint(1, 3))
+        await _put(client, WORK, subjects)
+        await client.pause(1.0)
+        await _pause(client, paused=client.chance.random() < 0.5)
+        await client.pause(1.0)
+
+
+async def remake_route(world: World, name: str) -> None:
+    """Put a route and delete it, again and again."""
+    client = SimulatedCaller(world, name)
+    while world.goes_on:
+        await _put(client, EXTRA, SUBJECTS[:2])
+        await client.pause(1.0)
+        await _delete(client)
+        await client.pause(0.5)
+
+
+async def _put(client: SimulatedCaller, route: str, subjects: Any) -> None:
+    match = {"subject": sorted(subjects)}
+    spec = RouteSpec(target=_TARGETS[route], match=match)
+    verb = partial(_call_put, route, spec)
+    about = {"group": route, "values": tuple(match["subject"])}
+    while client.world.goes_on:
+        done = await client.call(Kind.ROUTE, TOPIC.name, verb, _number, **about)
+        if done.outcome is Outcome.OK:
+            return
+        await client.pause(PAUSE_S)
+
+
+async def _call_put(route: str, spec: RouteSpec, storage: Storage) -> TopicRoute:
+    return (await storage.topic_routes.put(RouteName(TOPIC, route), spec)).definition
+
+
+def _number(route: TopicRoute) -> dict[str, Any]:
+    return {"seen": (Seen(value=route.name.route, offset=route.number),)}
+
+
+async def _delete(client: SimulatedCaller) -> None:
+    async def delete(storage: Storage) -> TopicRoute:
+        return await storage.topic_routes.delete(RouteName(TOPIC, EXTRA))
+
+    await client.call(Kind.ROUTE, TOPIC.name, delete, lambda _: {}, group=EXTRA)
+
+
+async def _pause(client: SimulatedCaller, *, paused: bool) -> None:
+    name = RouteName(TOPIC, WORK)
+    await client.attempt(lambda storage: storage.topic_routes.pause(name, paused=paused))
+
+
+async def reshard(world: World, name: str) -> None:
+    """Split and merge the topic's shards, ignoring the answers."""
+    client = SimulatedCaller(world, name)
+    while world.goes_on:
+        await client.pause(1.0)
+        count = client.chance.randint(1, 4)
+        await client.attempt(partial(_set_shard_count, count))
+
+
+async def _set_shard_count(count: int, storage: Storage) -> object:
+    return await storage.streams.resharder.set_shard_count(TOPIC.stream, count)
+
+
+async def route(world: World, name: str) -> None:
+    """TopicRoute in one process after another, each until it is killed."""
+    client = SimulatedCaller(world, name)
+    while world.goes_on:
+        routing = asyncio.create_task(_route(world))
+        while not routing.done() and world.goes_on:
+            await client.pause(PAUSE_S)
+        routing.cancel()
+        await asyncio.gather(routing, return_exceptions=True)
+
+
+async def _route(world: World) -> None:
+    process = await world.process()
+    try:
+        await process.call(lambda storage: Router(storage).run())
+    except Killed:
+        return
+
+
+async def drain(world: World) -> None:
+    """TopicRoute what is left, then read the topic and its targets."""
+    client = QueueClient(world, "drain")
+    await client.insist(_finish_reshard)
+    await client.insist(_resume)
+    routing = asyncio.create_task(_route(world))
+    try:
+        while waiting := await client.insist(_waiting):
+            world.waits_for = f"{waiting} buffers to reach the end"
+            await client.pause(PAUSE_S)
+    finally:
+        routing.cancel()
+        await asyncio.gather(routing, return_exceptions=True)
+    for queue in (WORK, EXTRA):
+        await _empty(client, queue)
+    first = await client.insist(lambda storage: storage.topic_routes.get(RouteName(TOPIC, EVENTS)))
+    client.note(Kind.ROUTE, TOPIC.name, group=EVENTS, values=SUBJECTS, **_number(first))
+    client.note(Kind.READ, EVENTS, seen=tuple(await client.insist(partial(_records, EVENTS))))
+    client.note(
+        Kind.TAKEN,
+        TOPIC.name,
+        seen=tuple(await client.insist(partial(_records, TOPIC.stream.name))),
+    )
+
+
+async def _finish_reshard(storage: Storage) -> bool:
+    await storage.streams.resharder.finish(TOPIC.stream)
+    return True
+
+
+async def _resume(storage: Storage) -> bool:
+    if any(route.name.route == WORK for route in await storage.topic_routes.list(TOPIC)):
+        await storage.topic_routes.pause(RouteName(TOPIC, WORK), paused=False)
+    return True
+
+
+async def _waiting(storage: Storage) -> int:
+    """Return how many of the router and the lagging readers have not reached the ends of all shards."""
+    topic = await storage.catalog.fresh_stream(TOPIC.stream)
+    positions = await storage.topic_routing.positions(topic.stream_id)
+    states = await storage.record_reader.shards(TOPIC.stream)
+    ends = {state.shard.index: state.next for state in states}
+    frontiers = [positions.shards, *positions.lags.values()]
+    return sum(not have_passed(topic, frontier, ends) for frontier in frontiers)
+
+
+async def _empty(client: QueueClient, queue: str) -> None:
+    while left := await client.insist(partial(_left, queue)):
+        client.world.waits_for = f"{queue} to be empty: {left} messages are left"
+        received = await client.receive(queue, 10)
+        for delivery in received.seen:
+            await client.settle(queue, delivery, Kind.ACK)
+        if not received.seen:
+            await client.pause(VISIBILITY_S / 2)
+
+
+async def _left(queue: str, storage: Storage) -> int:
+    stats = await storage.queues.stats(QueueName(queue))
+    return stats.ready + stats.in_flight + stats.delayed
+
+
+async def _records(stream: str, storage: Storage) -> list[Seen]:
+    name, seen = StreamName(stream), list[Seen]()
+    for state in await storage.record_reader.shards(name):
+        where = ReadFrom(offset=state.start)
+        page = await storage.record_reader.read_shard(name, state.shard.index, where)
+        seen += [
+            Seen(
+                value=one.record.data.decode(),
+                shard=state.shard.index,
+                offset=one.offset,
+                group=one.record.key,
+                routes=routes_of(one.record.headers),
+            )
+            for one in page.records
+        ]
+    return seen
+
+
+CLIENTS = (publish, publish, publish, change_route, remake_route, reshard, route, route)
