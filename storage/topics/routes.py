@@ -69,6 +69,8 @@ class TopicRoutes:
                 spec = replace(spec, paused=before.spec.paused)
             if before is not None and before.spec == spec:
                 return Put(before, False, before)
+            if spec.is_unindexed and not (before and before.spec.is_unindexed):
+                await _check_unindexed(routes)
             after = self._revision(name, stream, routes, before, spec)
             if not options.get("dry_run", False):
                 after = await self._store(routes, stream, before, after)
@@ -177,6 +179,14 @@ async def _of_topic(name: TopicName) -> AsyncGenerator[None]:
 async def _check_count(routes: LockedRoutes) -> None:
     if await routes.count() >= limits.ROUTES_MAX:
         raise TooManyRoutes(f"A topic can have at most {limits.ROUTES_MAX} routes.")
+
+
+async def _check_unindexed(routes: LockedRoutes) -> None:
+    if await routes.count_unindexed() >= limits.WHERE_ROUTES_MAX:
+        raise TooManyRoutes(
+            f"A topic can have at most {limits.WHERE_ROUTES_MAX} routes with a match that has only `where`; "
+            "add a subject or a filter."
+        )
 
 
 async def _existing(routes: LockedRoutes, name: RouteName) -> TopicRoute:

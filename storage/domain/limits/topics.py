@@ -4,6 +4,7 @@ from storage.domain.limits._shared import MIB, MINUTE_MS, SECOND_MS
 
 # Topics
 ROUTES_MAX = 10_000  # of a topic
+WHERE_ROUTES_MAX = 200  # of a topic, with a match that is `where` alone: asked for each message
 FAN_OUT_BYTES_MAX = 256 * MIB  # size of a message times the routes that take it
 ROUTE_TABLES_CACHED_MAX = 1_000  # per process; a table of 10 000 routes has some 30 MB
 STALE_ROUTES_RETRIES_MAX = 8  # changes of a topic's routes that one publish outlasts

@@ -72,6 +72,12 @@ class RouteSpec(msgspec.Struct, frozen=True, kw_only=True):
             raise ValidationFailed("The route's configuration is invalid.", *faults)
         parse_matches(self.match)
 
+    @property
+    def is_unindexed(self) -> bool:
+        """True if a match is an SQL condition alone, which no index finds."""
+        matches = self.match if isinstance(self.match, list) else [self.match or {}]
+        return any(one.get("where") and one.keys() <= {"where"} for one in matches)
+
     def takes_as(self, other: "RouteSpec") -> bool:
         """Return whether both take the same messages to the same target, with one number."""
         return self.match == other.match and self.target == other.target

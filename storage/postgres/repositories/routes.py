@@ -48,6 +48,13 @@ class LockedRoutes:
         """Return the number of routes."""
         return await _count(self._session, self._stream_id)
 
+    async def count_unindexed(self) -> int:
+        """Return the number of routes with an SQL condition alone."""
+        has_where = col(RouteRow.spec)["match"].astext.contains('"where"')
+        is_current = col(RouteRow.until_offsets).is_(None)
+        rows = await self._session.execute(_of(self._stream_id).where(is_current, has_where))
+        return sum(route.spec.is_unindexed for route in _routes(self._topic, rows))
+
     async def advance(self, version: int) -> None:
         """Set the version of the table."""
         self.version = version

@@ -6,8 +6,10 @@ import pytest
 import redis
 
 from storage.bootstrap import open_storage
+from storage.domain import limits
 from storage.domain.errors import (
     FenceMismatch,
+    TooManyRoutes,
     TopicNotFound,
     Unroutable,
     ValidationFailed,
@@ -121,6 +123,18 @@ async def test_plain_append_to_topic_is_refused(topics, put_route):
     [answer] = await topics.streams.append(ORDERS.stream, [Record(b"x")])
 
     assert isinstance(answer, FenceMismatch)
+
+
+async def test_routes_with_sql_alone_are_limited(topics, put_route, monkeypatch):
+    monkeypatch.setattr(limits, "WHERE_ROUTES_MAX", 1)
+    alone = {"where": "headers.x > 1"}
+    await put_route("first", AUDIT, [{"subject": "a"}, alone])
+
+    with pytest.raises(TooManyRoutes):
+        await put_route("second", AUDIT, alone)
+
+    await put_route("first", AUDIT, alone)
+    await put_route("second", AUDIT, {"subject": "a", "where": "headers.x > 1"})
 
 
 async def test_repeat_with_key_adds_nothing_after_change(topics, put_route):
