@@ -28,6 +28,9 @@ class ReaderOwner(Protocol):
     def key_of(self, route: TopicRoute) -> str:
         """Return the key of the buffer that a route's copies go to."""
 
+    def add_to(self, buffer: DeliveryBuffer, key: str, copy: Copy) -> None:
+        """Add a copy to the buffer of a key, unless its route was paused or deleted meanwhile."""
+
     def buffer_for(self, key: str) -> DeliveryBuffer:
         """Return a new buffer for a key."""
 
@@ -121,6 +124,7 @@ class LaggingReader:
             for route in await self._owner.routes_of(entry):
                 if self._owner.key_of(route) == self.key:
                     await buffer.wait_for_capacity(None)
-                    buffer.add(Copy(chunk.shard, entry.offset, entry.record, route))
+                    copy = Copy(chunk.shard, entry.offset, entry.record, route)
+                    self._owner.add_to(buffer, self.key, copy)
         if chunk.ended:
             await buffer.wait_until_sent(chunk.shard, None)

@@ -1,16 +1,14 @@
 """Revisions of a topic's routes as its router knows them."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import attrs
 
 from storage.bootstrap import Storage
 from storage.domain.errors import StreamNotFound
-from storage.domain.log.record_batch import Headers
 from storage.domain.names import QueueName, StreamName
 from storage.domain.streams.stream import Stream
 from storage.domain.topics.route import TopicRoute
-from storage.domain.topics.topic import routes_of
 
 
 @attrs.define(eq=False)
@@ -31,13 +29,15 @@ class RouteRevisions:
         self.by_number |= {route.number: route for route in changed}
         return [*changed]
 
-    def of(self, headers: Headers) -> list[TopicRoute] | None:
-        """Return the routes that take a record; None if one of them is younger than this table."""
-        numbers = routes_of(headers)
-        if numbers and max(numbers) > self.version:
-            return None
+    def of(self, numbers: Sequence[int]) -> list[TopicRoute]:
+        """Return the revisions with these numbers, except those that were deleted."""
         routes = (self.by_number.get(number) for number in numbers)
         return [route for route in routes if route is not None]
+
+    def is_removed(self, route: TopicRoute) -> bool:
+        """Return whether the route has been deleted."""
+        current = self.by_number.get(route.number)
+        return current is None or current.removed
 
     def ended(self) -> Iterable[TopicRoute]:
         """Yield the revisions that take no more messages."""

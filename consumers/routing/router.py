@@ -36,7 +36,7 @@ class Router:
         self._shares: dict[int, _Share] = {}
 
     async def run(self) -> None:
-        """TopicRoute until cancelled; then release every lease."""
+        """Route until cancelled; then release every lease."""
         try:
             await periodic(_RELOAD_S, self._reload, "topics")
         finally:
@@ -68,7 +68,7 @@ class _Share:
         self.task = asyncio.create_task(self._stand())
 
     def assign(self, streams: list[Stream]) -> None:
-        """TopicRoute these topics, and no others, while the share's lease is held."""
+        """Route these topics, and no others, while the share's lease is held."""
         self._streams = {stream.stream_id: stream for stream in streams}
         self._start_and_stop()
 
@@ -106,7 +106,7 @@ class _Share:
                 self._routers[stream_id] = asyncio.create_task(self._route(stream, self._fence))
 
     async def _route(self, stream: Stream, fence: int) -> None:
-        """TopicRoute a topic until it fails; then it begins again at the next reload."""
+        """Route a topic until it fails; then it begins again at the next reload."""
         try:
             await TopicRouter(self._storage, self._feeds, stream, fence).run()
         except MillstreamError as error:

@@ -12,6 +12,7 @@ the targets leave out those that they have; so does one that outlived its lease 
 import asyncio
 import logging
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 
 from consumers.feeds.blocks import Chunk
 from consumers.feeds.feed import Feeds
@@ -22,6 +23,7 @@ from consumers.routing.lagging_reader import LaggingReader
 from consumers.routing.route_revisions import RouteRevisions
 from consumers.routing.target_sender import TargetSender
 from storage.bootstrap import Storage
+from storage.concurrency.single_flight import SingleFlight
 from storage.concurrency.tasks import end
 from storage.domain import limits
 from storage.domain.errors import MillstreamError, StaleGeneration
@@ -30,6 +32,7 @@ from storage.domain.streams.lineage import have_passed
 from storage.domain.streams.stream import LogRecord, Stream
 from storage.domain.topics.route import TopicRoute
 from storage.domain.topics.routing import RouteCounts, TopicPositions
+from storage.domain.topics.topic import routes_of
 
 logger = logging.getLogger(__name__)
 
@@ -53,7 +56,7 @@ class TopicRouter:
         self._saved = TopicPositions({})
         self._tail: Tail | None = None
         self._dispatched: dict[int, int] = {}
-        self._refreshing = asyncio.Lock()
+        self._refreshes = SingleFlight[LogId, None]()
 
     @property
     def stream_id(self) -> LogId:
@@ -61,7 +64,7 @@ class TopicRouter:
         return self._stream.stream_id
 
     async def run(self) -> None:
-        """TopicRoute until cancelled.
+        """Copy messages until cancelled.
 
         Raises StreamNotFound or StreamRecreated once the topic was deleted, StaleGeneration once another router has its lease.
         """
@@ -80,6 +83,7 @@ class TopicRouter:
                     await task
         finally:
             await end(reader, reports)
+            await self._refreshes.close()
             await self._close()
 
     async def _close(self) -> None:
@@ -118,16 +122,12 @@ class TopicRouter:
 
     async def routes_of(self, entry: LogRecord) -> list[TopicRoute]:
         """Return the routes that take a record, as was decided when it was accepted."""
-        routes = self._revisions.of(entry.record.headers)
-        if routes is None:
+        numbers = routes_of(entry.record.headers)
+        if numbers and max(numbers) > self._revisions.version:
             await self._refresh()
-            routes = self._revisions.of(entry.record.headers)
-        return routes or []
+        return self._revisions.of(numbers)
 
     async def _add(self, copy: Copy) -> None:
-        if copy.route.removed:
-            self._count_dropped([copy])
-            return
         key = self.key_of(copy.route)
         if key in self._lagging:
             return
@@ -136,8 +136,8 @@ class TopicRouter:
             buffer = self._buffers[key] = self._new_buffer(copy.route)
         if buffer.is_full and (buffer.is_failing or not await buffer.wait_for_capacity(_SLOW_S)):
             self._detach(key, copy.shard, copy.offset)
-        elif self.key_of(copy.route) == key:  # it was not paused meanwhile
-            buffer.add(copy)
+        else:
+            self.add_to(buffer, key, copy)
 
     async def _finish_shard(self, chunk: Chunk) -> None:
         """Wait until a closed shard's copies were sent: its children's come after them.
@@ -148,12 +148,19 @@ class TopicRouter:
             if not await buffer.wait_until_sent(chunk.shard, _SLOW_S):
                 self._detach(key, chunk.shard, chunk.next_offset)
 
-    # Lanes
+    # Buffers
 
     def key_of(self, route: TopicRoute) -> str:
         """Return the key of a route's buffer: the target's, or its own while paused or behind."""
         own = _own_key(route)
         return own if own in self._lagging else _target_key(route)
+
+    def add_to(self, buffer: DeliveryBuffer, key: str, copy: Copy) -> None:
+        """Add a copy to the buffer of a key, unless its route was paused or deleted meanwhile."""
+        if self._revisions.is_removed(copy.route):
+            self._count_dropped([copy])
+        elif self.key_of(copy.route) == key:
+            buffer.add(copy)
 
     def _new_buffer(self, route: TopicRoute) -> DeliveryBuffer:
         return DeliveryBuffer(TargetSender(self._storage, route.target))
@@ -201,13 +208,18 @@ class TopicRouter:
     # Changes of routes
 
     async def _refresh(self) -> None:
-        """Read the changes of the topic's routes, and act on them."""
-        async with self._refreshing:
-            for route in await self._revisions.refresh():
-                if route.removed:
-                    for buffer in self._all_buffers():
-                        self._count_dropped(buffer.remove(route.number))
-            await self._apply_pauses()
+        """Read the changes of the topic's routes, and act on them.
+
+        A task of its own does so: it may have to end the reader that calls.
+        """
+        await self._refreshes.run_fresh(self.stream_id, self._apply_changes)
+
+    async def _apply_changes(self) -> None:
+        for route in await self._revisions.refresh():
+            if route.removed:
+                for buffer in self._all_buffers():
+                    self._count_dropped(buffer.remove(route.number))
+        await self._apply_pauses()
 
     async def _apply_pauses(self) -> None:
         """Hold the routes that are paused, and let the other lagging buffers read."""
@@ -306,7 +318,8 @@ class TopicRouter:
             lags = [positions.lags[key] for key in keys if key in positions.lags]
             ends = route.until or {}
             if all(have_passed(self._stream, one, ends) for one in (positions.shards, *lags)):
-                await self._delete_revision(route, ends)
+                with suppress(MillstreamError):  # the target's store is away: at the next report
+                    await self._delete_revision(route, ends)
 
     async def _delete_revision(self, route: TopicRoute, ends: Iterable[int]) -> None:
         sender = TargetSender(self._storage, route.target)

@@ -1,4 +1,4 @@
-"""TopicRoute tables: the compiled routes of topics that this process publishes to.
+"""Route tables: the compiled routes of topics that this process publishes to.
 
     publish ──▶ table of version v ──▶ numbers of the routes ──▶ append with the fencing token of v
                       ▲                                              └ FenceMismatch: the log has another token
@@ -75,7 +75,7 @@ class RouteTable:
 
 @attrs.define(eq=False, slots=False, kw_only=True)
 class RouteTables:
-    """TopicRoute tables by topic, as this process knows them."""
+    """Route tables by topic, as this process knows them."""
 
     _rows: RouteRows
     _fences: RouteFences

@@ -140,7 +140,7 @@ async def _set_shard_count(count: int, storage: Storage) -> object:
 
 
 async def route(world: World, name: str) -> None:
-    """TopicRoute in one process after another, each until it is killed."""
+    """Route in one process after another, each until it is killed."""
     client = SimulatedCaller(world, name)
     while world.goes_on:
         routing = asyncio.create_task(_route(world))
@@ -159,7 +159,7 @@ async def _route(world: World) -> None:
 
 
 async def drain(world: World) -> None:
-    """TopicRoute what is left, then read the topic and its targets."""
+    """Route what is left, then read the topic and its targets."""
     client = QueueClient(world, "drain")
     await client.insist(_finish_reshard)
     await client.insist(_resume)

@@ -45,6 +45,6 @@ def put_route(topics: Storage) -> PutRoute:
 
 @pytest.fixture
 async def router(topics: Storage):
-    """TopicRoute the topics of the storage."""
+    """Route the topics of the storage."""
     async with RunningRouter(topics) as running:
         yield running

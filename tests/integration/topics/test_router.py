@@ -109,6 +109,24 @@ async def test_deleted_route_receives_nothing_more(topics, put_route):
     assert await is_empty(topics, BILLING)
 
 
+async def test_route_deleted_while_paused_receives_nothing(topics, put_route, router):
+    name = RouteName(ORDERS, "billing")
+    await put_route("billing", BILLING, paused=True)
+    await put_route("crm", CRM)
+    await publish(topics, "a", "b")
+    assert await receive_all(topics, CRM, 2) == [b"a", b"b"]
+
+    await topics.topic_routes.delete(name)
+    stream = await topics.topics.get(ORDERS)
+
+    async def is_forgotten() -> bool:
+        changes = await topics.topic_routing.changes(stream, 0)
+        return changes is not None and len(changes[1]) == 1
+
+    await until(is_forgotten)
+    assert await is_empty(topics, BILLING)
+
+
 async def test_paused_route_receives_all_after_resume(topics, put_route, router):
     name = RouteName(ORDERS, "billing")
     await put_route("billing", BILLING)
