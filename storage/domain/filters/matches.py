@@ -217,14 +217,22 @@ class CompiledMatch:
     """Matches of a route, any of which takes a message; without any, each message is taken."""
 
     def __init__(self, matches: Iterable[Match]) -> None:
-        self.definitions = tuple(matches)
-        self.alternatives = _alternatives(self.definitions)
+        self.alternatives = _alternatives(tuple(matches))
 
     @property
     def cost(self) -> Cost:
         """Return `indexed`, or `scanned` if it must be asked for each message."""
         scanned = any(alternative.cost == "scanned" for alternative in self.alternatives)
         return "scanned" if scanned else "indexed"
+
+    @property
+    def has_where_alone(self) -> bool:
+        """Return whether an SQL condition stands without a subject or a filter that limits it."""
+        return any(
+            alternative.where is not None
+            and not (alternative.subjects or alternative.conjunction.conditions)
+            for alternative in self.alternatives
+        )
 
     def matches(self, document: Document) -> bool:
         """Return whether a match takes the document."""

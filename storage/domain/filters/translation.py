@@ -5,6 +5,7 @@ import msgspec
 from storage.domain.filters.conditions import ConditionInvalid, SqlCondition
 from storage.domain.filters.sql.names import ROOTS
 
+NUMBER_NOTE = "A number matches headers of the type Number only; use `where` for headers of text."
 DIVISION_NOTE = "A division of integers is exact here: 7 / 2 is 3.5, not 3."
 
 

@@ -14,7 +14,7 @@ import msgspec
 
 from storage.domain.definitions import tag_faults
 from storage.domain.errors import FieldFault, ValidationFailed
-from storage.domain.filters.matches import parse_matches
+from storage.domain.filters.matches import CompiledMatch, parse_matches
 from storage.domain.names import LogId, QueueName, RouteName, StreamName
 
 
@@ -75,8 +75,7 @@ class RouteSpec(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def is_unindexed(self) -> bool:
         """True if a match is an SQL condition alone, which no index finds."""
-        matches = self.match if isinstance(self.match, list) else [self.match or {}]
-        return any(one.get("where") and one.keys() <= {"where"} for one in matches)
+        return CompiledMatch(parse_matches(self.match)).has_where_alone
 
     def takes_as(self, other: "RouteSpec") -> bool:
         """Return whether both take the same messages to the same target, with one number."""

@@ -256,7 +256,7 @@ def test_service_bus_filter_is_refused_with_a_reason(condition, reason):
     with pytest.raises(TranslationRefused) as refusal:
         translate("service_bus", condition)
 
-    assert refusal.value.reason.startswith(reason)
+    assert reason in refusal.value.reason
 
 
 def test_selector_becomes_a_condition():
@@ -321,13 +321,13 @@ def test_binding_becomes_a_match(condition, match):
 @pytest.mark.parametrize(
     ("condition", "reason"),
     [
-        (binding("direct", "order.*"), "A subject cannot have the word '*'."),
-        (binding("topic", "order.a*"), "A subject cannot have the word 'a*'."),
-        (binding("topic", "order.>"), "A subject cannot have the word '>'."),
-        (binding("topic", "a..b"), "A subject cannot have the word ''."),
-        (binding("topic", "a b"), "A subject cannot have the word 'a b'."),
-        (binding("topic", "a" * 256), "A subject has at most 255 bytes and 32 words."),
-        (binding("topic", ".".join("a" * 33)), "A subject has at most 255 bytes and 32 words."),
+        (binding("direct", "order.*"), "A subject must not contain '*', '#' or '>'."),
+        (binding("topic", "order.a*"), "A wildcard '*', '#' or '>' must be a whole word."),
+        (binding("topic", "order.>"), "A subject must not contain '*', '#' or '>'."),
+        (binding("topic", "a..b"), "A subject is words with one dot between each two."),
+        (binding("topic", "a b"), "A subject must not contain whitespace or control characters."),
+        (binding("topic", "a" * 256), "At most 255 bytes."),
+        (binding("topic", ".".join("a" * 33)), "At most 32 words."),
         (binding("topic", 5), "The routing_key is a text."),
         (binding("x-consistent-hash", "5"), "Use a route with a spread instead"),
         (binding("x-unknown"), "The exchange_type must be direct, fanout, topic or headers."),
@@ -345,7 +345,7 @@ def test_binding_is_refused_with_a_reason(condition, reason):
     with pytest.raises(TranslationRefused) as refusal:
         translate("rabbitmq", condition)
 
-    assert refusal.value.reason.startswith(reason)
+    assert reason in refusal.value.reason
 
 
 def test_unknown_system_is_refused():

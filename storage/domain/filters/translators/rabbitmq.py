@@ -4,15 +4,15 @@
 {"exchange_type": "headers", "arguments": {"x-match": "any", "format": "pdf"}}
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
-from storage.domain import limits
-from storage.domain.filters.translation import Translation, TranslationRefused
+from storage.domain.errors import ValidationFailed
+from storage.domain.filters.subjects import check_subject, check_subject_pattern
+from storage.domain.filters.terms import is_number
+from storage.domain.filters.translation import NUMBER_NOTE, Translation, TranslationRefused
 
 _FIELDS = frozenset({"exchange_type", "routing_key", "arguments"})
 _MODES = frozenset({"all", "any", "all-with-x", "any-with-x"})
-_WILDCARDS = frozenset("*#>")
-NUMBER_NOTE = "A number matches headers of the type Number only; use `where` for headers of text."
 
 
 def translate(condition: object) -> Translation:
@@ -31,9 +31,9 @@ def translate(condition: object) -> Translation:
         case "fanout":
             return Translation({})
         case "direct":
-            return _subject(key, wildcards=frozenset())
+            return _subject(key, check_subject)
         case "topic":
-            return _subject(key, wildcards=frozenset("*#"))
+            return _subject(key, _check_binding_key)
         case "headers":
             return _headers(condition.get("arguments") or {})
         case "x-consistent-hash":
@@ -42,25 +42,21 @@ def translate(condition: object) -> Translation:
             raise TranslationRefused("The exchange_type must be direct, fanout, topic or headers.")
 
 
-def _subject(key: str, *, wildcards: frozenset[str]) -> Translation:
+def _subject(key: str, check: Callable[[str], None]) -> Translation:
     if not key:
         return Translation({"filter": {"subject": [""]}})
-    words = key.split(".")
-    if len(key.encode()) > limits.SUBJECT_BYTES_MAX or len(words) > limits.SUBJECT_TOKENS_MAX:
-        raise TranslationRefused(
-            f"A subject has at most {limits.SUBJECT_BYTES_MAX} bytes"
-            f" and {limits.SUBJECT_TOKENS_MAX} words."
-        )
-    for word in words:
-        _check_token(word, wildcards)
+    try:
+        check(key)
+    except ValidationFailed as error:
+        raise TranslationRefused(f"The routing_key is no subject here. {error.detail}.") from error
     return Translation({"subject": key})
 
 
-def _check_token(word: str, wildcards: frozenset[str]) -> None:
-    if word in wildcards:
-        return
-    if not word or not word.isprintable() or " " in word or _WILDCARDS & set(word):
-        raise TranslationRefused(f"A subject cannot have the word '{word}'.")
+def _check_binding_key(key: str) -> None:
+    """Check the key of a topic exchange. Raises ValidationFailed."""
+    if ">" in key:  # no wildcard there, and no character of a subject here
+        check_subject(">")
+    check_subject_pattern(key)
 
 
 def _headers(arguments: object) -> Translation:
@@ -74,7 +70,7 @@ def _headers(arguments: object) -> Translation:
         for name, value in arguments.items()
         if name != "x-match" and (mode.endswith("-with-x") or not name.startswith("x-"))
     }
-    notes = (NUMBER_NOTE,) if any(_is_number(value) for value in arguments.values()) else ()
+    notes = (NUMBER_NOTE,) if any(is_number(value) for value in arguments.values()) else ()
     return Translation(_combined(conditions, is_any=mode.startswith("any")), notes)
 
 
@@ -83,13 +79,9 @@ def _literals(name: str, value: object) -> list[object]:
         raise TranslationRefused("A header named '$or' cannot be matched.")
     if value is None:  # the header is there, with any value
         return [{"exists": True}]
-    if isinstance(value, str) or _is_number(value):
+    if isinstance(value, str) or is_number(value):
         return [value]
     raise TranslationRefused(f"The argument '{name}' is neither a text nor a number.")
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def _combined(conditions: Mapping[str, list[object]], *, is_any: bool) -> dict[str, object]:

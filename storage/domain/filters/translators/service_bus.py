@@ -8,11 +8,15 @@ both; the wrapping names may be left out.
 from collections.abc import Mapping
 
 from storage.domain.filters.sql.names import SYSTEM_PROPERTIES
-from storage.domain.filters.translation import Translation, TranslationRefused, translate_sql
+from storage.domain.filters.translation import (
+    NUMBER_NOTE,
+    Translation,
+    TranslationRefused,
+    translate_sql,
+)
 
 _PROPERTIES = frozenset({"properties", "userproperties", "applicationproperties"})
 _IGNORED = frozenset({"requirespreprocessing", "compatibilitylevel"})
-NUMBER_NOTE = "A number matches headers of the type Number only; use `where` for headers of text."
 SYSTEM_NOTE = (
     "Label is the subject, ContentType content_type, SessionId the key; other system properties"
     " are headers."
