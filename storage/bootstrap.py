@@ -495,7 +495,7 @@ async def open_storage(
             topic_routes=TopicRoutes(catalog=catalog, rows=route_rows, fences=fences, clock=clock),
             topic_routing=TopicRouting(
                 catalog=catalog,
-                rows=route_rows,
+                routes=route_rows,
                 positions=TopicPositionRows(database),
                 leases=LeaseRows(database, clock),
             ),

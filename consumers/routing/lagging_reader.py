@@ -31,6 +31,9 @@ class ReaderOwner(Protocol):
     def add_to(self, buffer: DeliveryBuffer, key: str, copy: Copy) -> None:
         """Add a copy to the buffer of a key, unless its route was paused or deleted meanwhile."""
 
+    def note_end(self, shard: int) -> None:
+        """Note that a reader has come to the end of a closed shard."""
+
     def buffer_for(self, key: str) -> DeliveryBuffer:
         """Return a new buffer for a key."""
 
@@ -128,3 +131,4 @@ class LaggingReader:
                     self._owner.add_to(buffer, self.key, copy)
         if chunk.ended:
             await buffer.wait_until_sent(chunk.shard, None)
+            self._owner.note_end(chunk.shard)

@@ -22,12 +22,13 @@ class RouteRevisions:
 
     async def refresh(self) -> list[TopicRoute]:
         """Read the changed revisions, and return them. Raises StreamNotFound for a deleted topic."""
-        changes = await self._storage.topic_routing.changes(self._stream, self.version)
+        topic, stream_id = self._stream.name.topic, self._stream.stream_id
+        changes = await self._storage.topic_routing.routes.changes(topic, stream_id, self.version)
         if changes is None:
             raise StreamNotFound
-        self.version, changed = changes
-        self.by_number |= {route.number: route for route in changed}
-        return [*changed]
+        self.version = changes.version
+        self.by_number |= {route.number: route for route in changes.routes}
+        return [*changes.routes]
 
     def of(self, numbers: Sequence[int]) -> list[TopicRoute]:
         """Return the revisions with these numbers, except those that were deleted."""

@@ -27,7 +27,7 @@ from storage.concurrency.single_flight import SingleFlight
 from storage.concurrency.tasks import end
 from storage.domain import limits
 from storage.domain.errors import MillstreamError, StaleGeneration
-from storage.domain.names import LogId
+from storage.domain.names import LogId, QueueName, StreamName
 from storage.domain.streams.lineage import have_passed
 from storage.domain.streams.stream import LogRecord, Stream
 from storage.domain.topics.route import TopicRoute
@@ -56,6 +56,7 @@ class TopicRouter:
         self._saved = TopicPositions({})
         self._tail: Tail | None = None
         self._dispatched: dict[int, int] = {}
+        self._ended_shards: set[int] = set()
         self._refreshes = SingleFlight[LogId, None]()
 
     @property
@@ -68,7 +69,7 @@ class TopicRouter:
 
         Raises StreamNotFound or StreamRecreated once the topic was deleted, StaleGeneration once another router has its lease.
         """
-        self._saved = await self._storage.topic_routing.positions(self.stream_id)
+        self._saved = await self._storage.topic_routing.positions.read(self.stream_id)
         await self._revisions.refresh()
         keys = {key(one) for one in self._revisions.by_number.values() for key in _KEYS}
         for key, positions in self._saved.lags.items():
@@ -147,6 +148,11 @@ class TopicRouter:
         for key, buffer in list(self._buffers.items()):
             if not await buffer.wait_until_sent(chunk.shard, _SLOW_S):
                 self._detach(key, chunk.shard, chunk.next_offset)
+        self.note_end(chunk.shard)
+
+    def note_end(self, shard: int) -> None:
+        """Note that a reader has come to the end of a closed shard."""
+        self._ended_shards.add(shard)
 
     # Buffers
 
@@ -289,10 +295,23 @@ class TopicRouter:
         await self._delete_ended(positions)
 
     async def _save(self, positions: TopicPositions, counts: Mapping[int, RouteCounts]) -> None:
-        routing = self._storage.topic_routing
-        if not await routing.save(self.stream_id, positions, counts, self._fence):
+        rows = self._storage.topic_routing.positions
+        if not await rows.save(self.stream_id, positions, counts, self._fence):
             raise StaleGeneration("Another router has the lease of this topic.")
         self._saved = positions
+        if finished := self._ended_shards - positions.covered:
+            self._ended_shards -= finished
+            await self._retire_producers(finished)
+
+    async def _retire_producers(self, shards: Iterable[int]) -> None:
+        """Retire the producers of shards that were routed to their ends, at every target."""
+        producer_ids: dict[QueueName | StreamName, list[str]] = {}
+        for route in self._revisions.by_number.values():
+            ids = producer_ids.setdefault(route.target, [])
+            ids += [route.producer_id(shard) for shard in shards]
+        for target, ids in producer_ids.items():
+            with suppress(MillstreamError):  # the target forgets them with its log
+                await TargetSender(self._storage, target).retire(ids)
 
     def _positions(self, read: Mapping[int, int]) -> TopicPositions:
         """Return the positions before which every copy was sent."""
@@ -324,7 +343,7 @@ class TopicRouter:
     async def _delete_revision(self, route: TopicRoute, ends: Iterable[int]) -> None:
         sender = TargetSender(self._storage, route.target)
         await sender.retire([route.producer_id(shard) for shard in ends])
-        await self._storage.topic_routing.delete_ended(self.stream_id, [route.number])
+        await self._storage.topic_routing.routes.delete_ended(self.stream_id, [route.number])
         self._revisions.discard(route.number)
         if lagging := self._lagging.pop(_own_key(route), None):
             await lagging.close()

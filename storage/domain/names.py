@@ -61,6 +61,11 @@ class StreamName(ScopedName, frozen=True, gc=False):
         """True if a topic of this name may exist."""
         return self.name.startswith(TOPIC_PREFIX)
 
+    @property
+    def topic(self) -> "TopicName":
+        """The topic whose stream it is."""
+        return TopicName(self.name.removeprefix(TOPIC_PREFIX), self.namespace)
+
 
 class TopicName(ScopedName, frozen=True, gc=False):
     """A topic within its namespace."""

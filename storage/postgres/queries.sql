@@ -1059,3 +1059,13 @@ select stream_id, routes_version
   from streams
  where stream_id = :stream_id and deleted_at_ms is null
    for no key update;
+
+
+-- name: add_route_counts
+-- The router's lease was checked in this transaction, so no other router adds to these rows.
+update routes r
+   set delivered = r.delivered + c.delivered, dropped = r.dropped + c.dropped, failure = coalesce(c.failure, r.failure)
+  from unnest(
+         cast(:numbers as bigint[]), cast(:delivered as bigint[]), cast(:dropped as bigint[]), cast(:failures as text[])
+       ) as c (number, delivered, dropped, failure)
+ where r.stream_id = :stream_id and r.number = c.number;

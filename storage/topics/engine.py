@@ -24,8 +24,7 @@ from storage.domain.errors import (
 )
 from storage.domain.filters.documents import Document
 from storage.domain.filters.subjects import check_subject
-from storage.domain.log.record_batch import Record
-from storage.domain.names import LogId, TopicName
+from storage.domain.names import TopicName
 from storage.domain.streams.stream import Appended, Stream, StreamSpec
 from storage.domain.streams.topic_spec import TopicSpec, Unmatched
 from storage.domain.topics.topic import (
@@ -80,8 +79,9 @@ class Topics:
         """Accept messages, and decide which routes take them; return one result each, in order.
 
         A message is on disk with the numbers of its routes when this returns. Messages for one shard are accepted together or
-        not at all. A repeat with the same idempotency key within ten minutes adds nothing. Raises what `Streams.append` does,
-        and ValidationFailed for a subject; results may also be Unroutable and FanOutTooLarge.
+        not at all. A repeat with the same idempotency key within ten minutes adds nothing. If one message is refused, as Unroutable
+        or FanOutTooLarge, none that is not accepted already is. Raises what `Streams.append` does, and ValidationFailed for a
+        subject.
         """
         for message in messages:
             check_subject(message.subject)
@@ -90,67 +90,67 @@ class Topics:
         pending = list(range(len(messages)))
         table = await self._tables.get(name, stream.stream_id)
         for _ in range(limits.STALE_ROUTES_RETRIES_MAX):
-            attempt = _PublishAttempt(stream, table, [messages[number] for number in pending])
-            answers = await self._append(name, stream.stream_id, attempt, idempotency_key)
+            chosen, version = [messages[number] for number in pending], table.version
+            answers = await self._try(name, stream, table, chosen, idempotency_key)
             results |= dict(zip(pending, answers, strict=True))
             pending = [one for one in pending if isinstance(results[one], FenceMismatch)]
             if not pending:
                 return [results[number] for number in range(len(messages))]
-            table = await self._tables.refresh(name, stream.stream_id)
+            table = await self._tables.repair(name, stream.stream_id, refused=version)
         busy = StorageBusy("The topic's routes are changing; try again.")
         results |= dict.fromkeys(pending, busy)
         return [results[number] for number in range(len(messages))]
 
-    async def _append(
-        self, name: TopicName, stream_id: LogId, attempt: "_PublishAttempt", idempotency_key: str
-    ) -> list[Published | MillstreamError]:
-        if not attempt.records:
-            return attempt.results([])
+    async def _try(
+        self,
+        name: TopicName,
+        stream: Stream,
+        table: RouteTable,
+        messages: Sequence[NewPublication],
+        idempotency_key: str,
+    ) -> Sequence[Published | MillstreamError]:
+        """Append messages that are matched with a version of the route table.
+
+        The log refuses the numbers of an old table; a refusal by the table itself is repeated with the present one.
+        """
+        try:
+            routes = _routes_for(stream, table, messages)
+        except (Unroutable, FanOutTooLarge):
+            table = await self._tables.refresh(name, stream.stream_id)
+            try:
+                routes = _routes_for(stream, table, messages)
+            except (Unroutable, FanOutTooLarge) as refusal:
+                return [refusal] * len(messages)
         appended = await self._streams.append(
             name.stream,
-            attempt.records,
+            [message.record(one) for message, one in zip(messages, routes, strict=True)],
             idempotency_key=idempotency_key,
             own=PUBLISHED_HEADERS,
-            stream_id=stream_id,
-            fence=attempt.fence,
+            stream_id=stream.stream_id,
+            fence=table.fence,
         )
-        return attempt.results(appended)
-
-
-class _PublishAttempt:
-    """Records of messages that are matched with one version of the route table.
-
-    Messages that are refused have a result instead of a record.
-    """
-
-    def __init__(
-        self, stream: Stream, table: RouteTable, messages: Sequence[NewPublication]
-    ) -> None:
-        self.fence = table.fence
-        self.records: list[Record] = []
-        self._spec = stream.spec.topic or TopicSpec()
-        self._meta = {"topic": stream.name.name.partition(":")[2]}
-        self._routes = [self._add(table, message) for message in messages]
-
-    def _add(self, table: RouteTable, message: NewPublication) -> int | MillstreamError:
-        """Add the message's record; return the number of its routes, or why it is refused."""
-        numbers = table.numbers_for(document_of(message, self._meta))
-        if not numbers and self._spec.unmatched is Unmatched.REFUSE:
-            return Unroutable()
-        if len(numbers) * len(message.body) > limits.FAN_OUT_BYTES_MAX:
-            return FanOutTooLarge(fan_out_bytes_max=limits.FAN_OUT_BYTES_MAX)
-        self.records.append(message.record(numbers))
-        return len(numbers)
-
-    def results(
-        self, appended: Sequence[Appended | MillstreamError]
-    ) -> list[Published | MillstreamError]:
-        """Return one result for each message, given those of its records in order."""
-        answers = iter(appended)
         return [
-            routes if isinstance(routes, MillstreamError) else _published(next(answers), routes)
-            for routes in self._routes
+            answer if isinstance(answer, MillstreamError) else _published(answer, len(one))
+            for answer, one in zip(appended, routes, strict=True)
         ]
+
+
+def _routes_for(
+    stream: Stream, table: RouteTable, messages: Sequence[NewPublication]
+) -> list[Sequence[int]]:
+    """Return the routes' numbers for each message. Raises Unroutable, FanOutTooLarge."""
+    refuses = stream.spec.topic is not None and stream.spec.topic.unmatched is Unmatched.REFUSE
+    meta = {"topic": stream.name.topic.name}
+    routes = [table.numbers_for(document_of(message, meta)) for message in messages]
+    for place, (message, numbers) in enumerate(zip(messages, routes, strict=True)):
+        if refuses and not numbers:
+            raise Unroutable(f"Message {place}: no route takes it, and the topic refuses it.")
+        if len(numbers) * len(message.body) > limits.FAN_OUT_BYTES_MAX:
+            raise FanOutTooLarge(
+                f"Message {place} has {len(message.body)} bytes and goes to {len(numbers)} routes; "
+                f"their product can be at most {limits.FAN_OUT_BYTES_MAX}."
+            )
+    return routes
 
 
 def document_of(message: NewPublication, meta: Mapping[str, object]) -> Document:
@@ -164,10 +164,8 @@ def document_of(message: NewPublication, meta: Mapping[str, object]) -> Document
     )
 
 
-def _published(answer: Appended | MillstreamError, routes: int) -> Published | MillstreamError:
-    if isinstance(answer, MillstreamError):
-        return answer
-    return Published(answer.shard, answer.offset, routes, answer.duplicate)
+def _published(answer: Appended, routes: int) -> Published:
+    return Published(answer.shard, answer.offset, None if answer.duplicate else routes)
 
 
 def _not_found(name: TopicName) -> TopicNotFound:

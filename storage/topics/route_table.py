@@ -10,7 +10,6 @@ nothing new and sets its token again (ADR 0092).
 """
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import attrs
 
@@ -22,25 +21,17 @@ from storage.domain.filters.documents import Document
 from storage.domain.filters.match_index import MatchIndex
 from storage.domain.filters.matches import CompiledMatch, parse_matches
 from storage.domain.names import LogId, TopicName
-from storage.domain.topics.route import TopicRoute
 from storage.domain.topics.topic import fence_of
 from storage.postgres.repositories.routes import RouteChanges, RouteRows
 from storage.topics.fences import RouteFences
 
 
-class CompiledRoute(NamedTuple):
-    """A current revision, and its match."""
-
-    route: TopicRoute
-    match: CompiledMatch
-
-
 class RouteTable:
-    """Current routes of one topic, compiled."""
+    """Matches of the current routes of one topic, by their numbers."""
 
     def __init__(self) -> None:
         self.version = 0
-        self.routes: dict[int, CompiledRoute] = {}
+        self._numbers: set[int] = set()
         self._index = MatchIndex()
 
     def accepts(self, changes: RouteChanges) -> bool:
@@ -50,17 +41,17 @@ class RouteTable:
         """
         changed = {route.number for route in changes.routes}
         added = sum(route.until is None for route in changes.routes)
-        return len(self.routes.keys() - changed) + added == changes.current
+        return len(self._numbers - changed) + added == changes.current
 
     def apply(self, changes: RouteChanges) -> None:
         """Bring the table to a later version."""
         for route in changes.routes:
-            if self.routes.pop(route.number, None) is not None:
-                self._index.discard(route.number)
             if route.until is None:
-                compiled = CompiledMatch(parse_matches(route.spec.match))
-                self.routes[route.number] = CompiledRoute(route, compiled)
-                self._index.add(route.number, compiled)
+                self._index.add(route.number, CompiledMatch(parse_matches(route.spec.match)))
+                self._numbers.add(route.number)
+            else:
+                self._index.discard(route.number)
+                self._numbers.discard(route.number)
         self.version = changes.version
 
     @property
@@ -83,6 +74,7 @@ class RouteTables:
         factory=lambda: BoundedCache(limits.ROUTE_TABLES_CACHED_MAX), init=False
     )
     _refreshes: SingleFlight[LogId, RouteTable] = attrs.field(factory=SingleFlight, init=False)
+    _repairs: SingleFlight[LogId, None] = attrs.field(factory=SingleFlight, init=False)
 
     async def get(self, topic: TopicName, stream_id: LogId) -> RouteTable:
         """Return the table as this process knows it, read at the first use.
@@ -92,18 +84,23 @@ class RouteTables:
         return self._tables.get(stream_id) or await self.refresh(topic, stream_id)
 
     async def refresh(self, topic: TopicName, stream_id: LogId) -> RouteTable:
-        """Bring a table up to date; if it is already, set the topic's fences to it.
+        """Return the table with all changes answered before this call. Raises TopicNotFound."""
+        return await self._refreshes.run_fresh(stream_id, lambda: self._refresh(topic, stream_id))
 
-        Concurrent calls share one refresh that began after the first of them.
+    async def repair(self, topic: TopicName, stream_id: LogId, *, refused: int) -> RouteTable:
+        """Return the present table after a log refused the token of a version.
+
+        If that is the present version, its token is set on every log again first.
         """
-        return await self._refreshes.run(stream_id, lambda: self._refresh(topic, stream_id))
+        table = await self.refresh(topic, stream_id)
+        if table.version != refused:
+            return table
+        await self._repairs.run(stream_id, lambda: self._fences.repair(topic, stream_id))
+        return await self.refresh(topic, stream_id)
 
     async def _refresh(self, topic: TopicName, stream_id: LogId) -> RouteTable:
         table = self._tables.get(stream_id) or RouteTable()
         changes = await self._changes(topic, stream_id, table.version)
-        if stream_id in self._tables and changes.version == table.version:
-            await self._fences.repair(topic, stream_id)
-            changes = await self._changes(topic, stream_id, table.version)
         if not table.accepts(changes):
             table, changes = RouteTable(), await self._changes(topic, stream_id, 0)
         table.apply(changes)

@@ -14,7 +14,8 @@ from storage.domain.topics.route import RouteSpec, RouteTarget, TopicRoute
 from storage.domain.topics.topic import NewPublication, Published, routes_of
 from tests.chaos.history import Kind, Outcome, Seen
 from tests.chaos.stage import EVENTS, SHARDS, VISIBILITY_S, WORK
-from tests.simulator.queue_clients import QueueClient
+from tests.simulator.queue_clients import QueueClient, empty
+from tests.simulator.stream_protocol import set_shard_count
 from tests.simulator.world import Killed, SimulatedCaller, World
 
 PAUSE_S = 0.15
@@ -132,11 +133,7 @@ async def reshard(world: World, name: str) -> None:
     while world.goes_on:
         await client.pause(1.0)
         count = client.chance.randint(1, 4)
-        await client.attempt(partial(_set_shard_count, count))
-
-
-async def _set_shard_count(count: int, storage: Storage) -> object:
-    return await storage.streams.resharder.set_shard_count(TOPIC.stream, count)
+        await client.attempt(partial(set_shard_count, TOPIC.stream, count))
 
 
 async def route(world: World, name: str) -> None:
@@ -172,7 +169,7 @@ async def drain(world: World) -> None:
         routing.cancel()
         await asyncio.gather(routing, return_exceptions=True)
     for queue in (WORK, EXTRA):
-        await _empty(client, queue)
+        await empty(client, queue)
     first = await client.insist(lambda storage: storage.topic_routes.get(RouteName(TOPIC, EVENTS)))
     client.note(Kind.ROUTE, TOPIC.name, group=EVENTS, values=SUBJECTS, **_number(first))
     client.note(Kind.READ, EVENTS, seen=tuple(await client.insist(partial(_records, EVENTS))))
@@ -197,26 +194,11 @@ async def _resume(storage: Storage) -> bool:
 async def _waiting(storage: Storage) -> int:
     """Return how many of the router and the lagging readers have not reached the ends of all shards."""
     topic = await storage.catalog.fresh_stream(TOPIC.stream)
-    positions = await storage.topic_routing.positions(topic.stream_id)
+    positions = await storage.topic_routing.positions.read(topic.stream_id)
     states = await storage.record_reader.shards(TOPIC.stream)
     ends = {state.shard.index: state.next for state in states}
     frontiers = [positions.shards, *positions.lags.values()]
     return sum(not have_passed(topic, frontier, ends) for frontier in frontiers)
-
-
-async def _empty(client: QueueClient, queue: str) -> None:
-    while left := await client.insist(partial(_left, queue)):
-        client.world.waits_for = f"{queue} to be empty: {left} messages are left"
-        received = await client.receive(queue, 10)
-        for delivery in received.seen:
-            await client.settle(queue, delivery, Kind.ACK)
-        if not received.seen:
-            await client.pause(VISIBILITY_S / 2)
-
-
-async def _left(queue: str, storage: Storage) -> int:
-    stats = await storage.queues.stats(QueueName(queue))
-    return stats.ready + stats.in_flight + stats.delayed
 
 
 async def _records(stream: str, storage: Storage) -> list[Seen]:

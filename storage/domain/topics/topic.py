@@ -37,13 +37,17 @@ class NewPublication(msgspec.Struct, frozen=True, gc=False):
 class Published(msgspec.Struct, frozen=True, gc=False):
     """Position of an accepted message, and the number of routes that take it.
 
-    `duplicate`: it had been accepted before, and nothing was added.
+    `routes` is None for a duplicate: it had been accepted before, and what takes it was decided then.
     """
 
     shard: int
     offset: int
-    routes: int
-    duplicate: bool = False
+    routes: int | None
+
+    @property
+    def duplicate(self) -> bool:
+        """True if nothing was added."""
+        return self.routes is None
 
 
 _encoder = msgspec.msgpack.Encoder()

@@ -3,16 +3,17 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import delete, update
+from sqlalchemy import delete
 from sqlalchemy.dialects.postgresql import insert
 from sqlmodel import col
 
 from storage.domain.errors import StorageUnavailable
 from storage.domain.names import LogId
 from storage.domain.topics.routing import RouteCounts, TopicPositions
+from storage.postgres.queries import query
 from storage.postgres.repository import Repository
 from storage.postgres.rows import rows_of
-from storage.postgres.tables import RouteLagRow, RouteRow, TopicShardRow
+from storage.postgres.tables import RouteLagRow, TopicShardRow
 
 
 class TopicPositionRows(Repository):
@@ -51,20 +52,19 @@ class TopicPositionRows(Repository):
             await session.execute(lags)
             if rows := _lag_values(stream_id, positions.lags):
                 await session.execute(insert(RouteLagRow), rows)
-            for number, count in sorted(counts.items()):
-                await session.execute(_add_counts(stream_id, number, count))
+            if counts:
+                await session.execute(query("add_route_counts"), _count_values(stream_id, counts))
             return True
 
 
-def _add_counts(stream_id: LogId, number: int, counts: RouteCounts) -> Any:
-    row = (col(RouteRow.stream_id) == stream_id, col(RouteRow.number) == number)
-    values: dict[str, Any] = {
-        "delivered": col(RouteRow.delivered) + counts.delivered,
-        "dropped": col(RouteRow.dropped) + counts.dropped,
+def _count_values(stream_id: LogId, counts: Mapping[int, RouteCounts]) -> dict[str, Any]:
+    return {
+        "stream_id": stream_id,
+        "numbers": list(counts),
+        "delivered": [one.delivered for one in counts.values()],
+        "dropped": [one.dropped for one in counts.values()],
+        "failures": [one.failure for one in counts.values()],
     }
-    if counts.failure is not None:
-        values["failure"] = counts.failure
-    return update(RouteRow).where(*row).values(**values)
 
 
 async def _save_shards(

@@ -8,6 +8,7 @@ import redis
 from storage.bootstrap import open_storage
 from storage.domain import limits
 from storage.domain.errors import (
+    FanOutTooLarge,
     FenceMismatch,
     TooManyRoutes,
     TopicNotFound,
@@ -130,8 +131,9 @@ async def test_routes_with_sql_alone_are_limited(topics, put_route, monkeypatch)
     alone = {"where": "headers.x > 1"}
     await put_route("first", AUDIT, [{"subject": "a"}, alone])
 
-    with pytest.raises(TooManyRoutes):
-        await put_route("second", AUDIT, alone)
+    for match in (alone, alone | {"subject": "#"}):
+        with pytest.raises(TooManyRoutes):
+            await put_route("second", AUDIT, match)
 
     await put_route("first", AUDIT, alone)
     await put_route("second", AUDIT, {"subject": "a", "where": "headers.x > 1"})
@@ -146,20 +148,53 @@ async def test_repeat_with_key_adds_nothing_after_change(topics, put_route):
 
     [repeat] = await topics.topics.publish(ORDERS, message, idempotency_key="k")
 
-    assert (repeat.duplicate, repeat.offset) == (True, first.offset)
+    assert (repeat.duplicate, repeat.routes, repeat.offset) == (True, None, first.offset)
     assert len(await numbers(topics)) == 1
 
 
-async def test_unmatched_message_is_refused_where_topic_says_so(topics, put_route):
+@pytest.fixture
+async def refusing(topics):
+    """The topic refuses messages that no route takes."""
     await topics.topics.put(ORDERS, StreamSpec(topic=TopicSpec(unmatched=Unmatched.REFUSE)))
+
+
+async def test_unmatched_message_refuses_its_call(topics, put_route, refusing):
     await put_route("billing", BILLING, {"subject": "order.#"})
 
-    first, second = await topics.topics.publish(
-        ORDERS, [NewPublication(b"1", "refund"), NewPublication(b"2", "order")]
+    refused = await topics.topics.publish(
+        ORDERS, [NewPublication(b"1", "order"), NewPublication(b"2", "refund")]
     )
 
-    assert isinstance(first, Unroutable)
-    assert second.routes == 1
+    assert [type(one) for one in refused] == [Unroutable, Unroutable]
+    assert refused[0].detail.startswith("Message 1:")
+    assert await numbers(topics) == []
+    [published] = await publish(topics, "order")
+    assert published.routes == 1
+
+
+async def test_process_with_old_table_refuses_no_matched_message(
+    topics, settings, put_route, refusing
+):
+    async with open_storage(settings) as other:
+        [refused] = await other.topics.publish(ORDERS, [NewPublication(b"1", "order")])
+        assert isinstance(refused, Unroutable)
+        await put_route("billing", BILLING)
+
+        [published] = await publish(other, "order")
+
+    assert published.routes == 1
+
+
+async def test_fan_out_is_bounded(topics, put_route, monkeypatch):
+    monkeypatch.setattr(limits, "FAN_OUT_BYTES_MAX", 9)
+    await put_route("billing", BILLING)
+    await put_route("audit", AUDIT)
+
+    [fits] = await topics.topics.publish(ORDERS, [NewPublication(b"1234")])
+    [refused] = await topics.topics.publish(ORDERS, [NewPublication(b"12345")])
+
+    assert fits.routes == 2
+    assert isinstance(refused, FanOutTooLarge)
 
 
 @pytest.mark.parametrize("subject", ["order.*", "order..created", "a b", "x" * 256, "#"])

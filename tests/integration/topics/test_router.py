@@ -10,9 +10,11 @@ from storage.bootstrap import open_storage
 from storage.concurrency.tasks import end
 from storage.domain import limits
 from storage.domain.errors import MillstreamError
+from storage.domain.log.address import LogAddress
 from storage.domain.names import QueueName, RouteName
 from storage.domain.queues.policies import Overflow
 from storage.domain.queues.queue import QueueSpec, QueueType
+from storage.domain.streams.stream import RING_SIZE
 from storage.domain.topics.route import RouteFailurePolicy
 from tests.integration.topics.routing import (
     AUDIT,
@@ -120,8 +122,8 @@ async def test_route_deleted_while_paused_receives_nothing(topics, put_route, ro
     stream = await topics.topics.get(ORDERS)
 
     async def is_forgotten() -> bool:
-        changes = await topics.topic_routing.changes(stream, 0)
-        return changes is not None and len(changes[1]) == 1
+        changes = await topics.topic_routing.routes.changes(ORDERS, stream.stream_id, 0)
+        return len(changes.routes) == 1
 
     await until(is_forgotten)
     assert await is_empty(topics, BILLING)
@@ -137,7 +139,7 @@ async def test_paused_route_receives_all_after_resume(topics, put_route, router)
     stream = await topics.topics.get(ORDERS)
 
     async def is_held() -> bool:
-        return bool((await topics.topic_routing.positions(stream.stream_id)).lags)
+        return bool((await topics.topic_routing.positions.read(stream.stream_id)).lags)
 
     await until(is_held)
     await publish(topics, *NUMBERS)
@@ -260,6 +262,23 @@ async def test_children_follow_their_parents(topics, put_route, router):
     assert await read_all(topics, AUDIT, 50) == [f"n.{nth}".encode() for nth in range(50)]
 
 
+async def test_producers_of_routed_shards_are_retired(topics, put_route, router):
+    """A target knows at most 10,000 producers."""
+    await put_route("audit", AUDIT)
+    await publish(topics, "a", key="k")
+    await topics.streams.resharder.split(ORDERS.stream, 0, RING_SIZE // 2)
+    await publish(topics, "b", key="k")
+    assert await read_all(topics, AUDIT, 2) == [b"a", b"b"]
+    [shard] = (await topics.catalog.stream(AUDIT)).shards
+    log = LogAddress(AUDIT.namespace, shard.log_id)
+
+    async def is_retired() -> bool:
+        watermarks = await topics.streams._idempotent_appender._watermarks.get(log, ())
+        return bool(watermarks.producers == 1)
+
+    await until(is_retired)
+
+
 async def test_ended_revision_is_forgotten(topics, put_route, router):
     former = await put_route("billing", BILLING, {"subject": "a"})
     await publish(topics, "a")
@@ -268,8 +287,8 @@ async def test_ended_revision_is_forgotten(topics, put_route, router):
     assert await receive_all(topics, BILLING, 2) == [b"a", b"b"]
 
     async def is_forgotten() -> bool:
-        _, routes = await topics.topic_routing.changes(await topics.topics.get(ORDERS), 0)
-        return former.number not in {one.number for one in routes}
+        changes = await topics.topic_routing.routes.changes(ORDERS, former.stream_id, 0)
+        return former.number not in {one.number for one in changes.routes}
 
     await until(is_forgotten)
 

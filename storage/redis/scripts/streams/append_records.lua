@@ -10,9 +10,8 @@
 --          monotonic producers } with '' or -1 for what is absent, and the last two left away; inherited epoch: what
 --          closed parents know of the producer, -1 if nothing, -2 if they must be asked; the keys, and so a
 --          condition, always where the stream has a key index; claims: see lib/writer_watermarks.lua, and false for no keys
--- Returns  { OK, now_ms, offsets left below the ceiling, { verdict, fact } for each part }, where the fact of a fenced
---          part is the log's token; or what
---          lib/status.lua says
+-- Returns  { OK, now_ms, offsets left below the ceiling, { verdict, fact } for each part }, or what
+--          lib/status.lua says; the fact of a part with another token is the log's token
 -- Checks   store epoch, producer epoch and duplicate, closed, full of what is not archived, fence, sequence,
 --          expected offset; of claims: store epoch, over and duplicate, closed, full, fence, sequence, number of producers
 -- Keeps    S1 one value for an offset; S2 offsets rise; S4 a repeated produce adds nothing
