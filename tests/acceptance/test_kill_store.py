@@ -271,10 +271,10 @@ async def statuses_during(
             ]
             answers.append(
                 await http.post(
-                    "/groups/readers/commit", json={"token": answers[3].json()["token"]}
+                    "/groups/readers/commit", json={"token": answers[3].json().get("token")}
                 )
             )
-            for message in answers[4].json()["messages"]:
+            for message in answers[4].json().get("messages", ()):
                 body = {
                     "settlements": [{"receipt_handle": message["receipt_handle"], "action": "ack"}]
                 }

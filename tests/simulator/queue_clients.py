@@ -151,13 +151,14 @@ async def drain(world: World) -> None:
     """Empty all queues, dead letters last, and record their counts and dead letters."""
     client = QueueClient(world, "drain")
     for queue in (*(name for name in _SPECS if name != MORGUE), MORGUE):
-        await _empty(client, queue)
+        await empty(client, queue)
     for queue in _SPECS:
         await _note_counts(client, queue)
         await _list_dead_letters(client, queue)
 
 
-async def _empty(client: QueueClient, queue: str) -> None:
+async def empty(client: QueueClient, queue: str) -> None:
+    """Settle the messages of a queue until none is left."""
     kind = Kind.NACK if queue in _FAILING else Kind.ACK
     while left := await _left(client, queue):
         client.world.waits_for = f"{queue} to be empty: {left} messages are left"

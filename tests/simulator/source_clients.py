@@ -13,7 +13,8 @@ from storage.domain.streams.stream import ReadFrom, StreamSpec
 from storage.sources.receiver import Reception
 from tests.chaos.history import Kind, Outcome, Seen
 from tests.chaos.stage import EVENTS, SHARDS, VISIBILITY_S, WORK
-from tests.simulator.queue_clients import QueueClient
+from tests.simulator.queue_clients import QueueClient, empty
+from tests.simulator.stream_protocol import set_shard_count
 from tests.simulator.world import SimulatedCaller, World
 
 PAUSE_S = 0.15
@@ -65,11 +66,7 @@ async def reshard(world: World, name: str) -> None:
     while world.goes_on:
         await client.pause(1.0)
         count = client.chance.randint(1, 4)
-        await client.attempt(partial(_set_shard_count, count))
-
-
-async def _set_shard_count(count: int, storage: Storage) -> object:
-    return await storage.streams.resharder.set_shard_count(StreamName(EVENTS), count)
+        await client.attempt(partial(set_shard_count, StreamName(EVENTS), count))
 
 
 async def sweep(world: World, name: str) -> None:
@@ -92,13 +89,7 @@ async def drain(world: World) -> None:
         world.waits_for = f"{waiting} events to leave the outboxes"
         await _sweep(client)
         await client.pause(PAUSE_S)
-    while left := await client.insist(_left):
-        world.waits_for = f"{WORK} to be empty: {left} messages are left"
-        received = await client.receive(WORK, 10)
-        for delivery in received.seen:
-            await client.settle(WORK, delivery, Kind.ACK)
-        if not received.seen:
-            await client.pause(VISIBILITY_S / 2)
+    await empty(client, WORK)
     seen = await client.insist(_records)
     client.note(Kind.READ, EVENTS, seen=tuple(seen))
 
@@ -108,11 +99,6 @@ async def _waiting(storage: Storage) -> int:
         await storage.source_transfer.counts(source) for source in await storage.sources.all()
     ]
     return sum(count.waiting for count in counts)
-
-
-async def _left(storage: Storage) -> int:
-    stats = await storage.queues.stats(QueueName(WORK))
-    return stats.ready + stats.in_flight + stats.delayed
 
 
 async def _records(storage: Storage) -> list[Seen]:
