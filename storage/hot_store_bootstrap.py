@@ -68,6 +68,7 @@ async def open_hot_store(
         nodes = ReplicaSetNodes(settings.redis_url)
         servers = RedisServers(nodes)
         members_epoch = ReplicaSetEpoch(nodes, servers, rows.read)
+        nodes.locate = members_epoch.check
         listener.subscribe(
             REPLICA_SET_CHANNEL, lambda _: members_epoch.changed(), members_epoch.changed
         )

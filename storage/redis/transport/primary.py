@@ -1,6 +1,7 @@
 """Primary of a replica set: the one member that takes writes, and connections to it."""
 
 import asyncio
+from collections.abc import Awaitable, Callable, Sequence
 
 from redis.asyncio import ConnectionPool, Redis
 from redis.asyncio.connection import AbstractConnection
@@ -9,13 +10,14 @@ from storage.domain.replication.member_urls import member_addresses, member_url
 from storage.domain.replication.replica_set import ReplicaSet
 from storage.hot_store.servers import PrimaryConnections
 from storage.redis.transport.client import make_connection, open_pool
-from storage.redis.transport.topology import Nodes
+from storage.redis.transport.topology import Master, Nodes
 
 
 class ReplicaSetNodes(Nodes, PrimaryConnections):
     """Nodes of a replica set: `seed` is the URL of the primary that Postgres names.
 
-    `generation` rises when the replica set has changed; connections of an earlier generation are not used.
+    `generation` rises when the replica set has changed; connections of an earlier generation are not used. `locate` calls `use`
+    with the replica set; until then `seed` is any member, which may be a replica, or away.
     """
 
     is_replicated = True
@@ -24,6 +26,7 @@ class ReplicaSetNodes(Nodes, PrimaryConnections):
         self._url = url
         self.replica_set: ReplicaSet | None = None
         self.generation = 0
+        self.locate: Callable[[], Awaitable[object]] | None = None
         self._closing: set[asyncio.Task[None]] = set()
         super().__init__(member_url(url, member_addresses(url)[0]))
         self._is_alone = True
@@ -32,6 +35,11 @@ class ReplicaSetNodes(Nodes, PrimaryConnections):
     @property
     def acknowledging_replicas(self) -> int:
         return 0 if self.replica_set is None else self.replica_set.acknowledging_replicas
+
+    async def masters(self) -> Sequence[Master]:
+        if self.replica_set is None and self.locate is not None:
+            await self.locate()
+        return await super().masters()
 
     def use(self, replica_set: ReplicaSet) -> None:
         """Use the primary of this replica set from now on."""
