@@ -113,6 +113,10 @@ class StoreWatch:
             self.told.append(Told(began, time.monotonic(), insync, copies["ok"]))
             await asyncio.sleep(DOCTOR_PAUSE_S)
 
+    async def insync(self) -> int:
+        """Return the number of stores that were in sync at the last look."""
+        return self.seen[-1].insync
+
     async def is_content(self) -> bool:
         """Return whether `doctor` found all copies at last."""
         return bool(self.told and self.told[-1].is_ok)
