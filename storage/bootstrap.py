@@ -423,9 +423,9 @@ async def open_storage(
         )
         route_rows = RouteRows(database)
         fences = RouteFences(hot=logs, provisioner=provisioner, catalog=catalog, rows=route_rows)
-        topics = Topics(
-            catalog=catalog, streams=streams, tables=RouteTables(rows=route_rows, fences=fences)
-        )
+        route_tables = RouteTables(rows=route_rows, fences=fences)
+        stack.push_async_callback(route_tables.close)
+        topics = Topics(catalog=catalog, streams=streams, tables=route_tables)
         windows = WindowResolver(record_reader, groups, catalog)
         arrow_reader = ArrowReader(RedisRangeReader(pipeline), stream_executor, tiered, gap_reasons)
         replays = Replays(

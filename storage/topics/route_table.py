@@ -98,6 +98,11 @@ class RouteTables:
         await self._repairs.run(stream_id, lambda: self._fences.repair(topic, stream_id))
         return await self.refresh(topic, stream_id)
 
+    async def close(self) -> None:
+        """Stop the reads and repairs in progress."""
+        await self._refreshes.close()
+        await self._repairs.close()
+
     async def _refresh(self, topic: TopicName, stream_id: LogId) -> RouteTable:
         table = self._tables.get(stream_id) or RouteTable()
         changes = await self._changes(topic, stream_id, table.version)
