@@ -120,6 +120,7 @@ from storage.timeseries.query import TimeSeriesQuery
 from storage.timeseries.sampler import Sampler
 from storage.topics.engine import Topics
 from storage.topics.fences import RouteFences
+from storage.topics.reports import TopicReports
 from storage.topics.route_table import RouteTables
 from storage.topics.routes import TopicRoutes
 from storage.topics.routing import TopicRouting
@@ -159,6 +160,7 @@ class Storage:
     topics: Topics
     topic_routes: TopicRoutes
     topic_routing: TopicRouting
+    topic_reports: TopicReports
     catalog: Catalog
     search: CatalogSearch
     namespaces: Namespaces
@@ -426,6 +428,8 @@ async def open_storage(
         route_tables = RouteTables(rows=route_rows, fences=fences)
         stack.push_async_callback(route_tables.close)
         topics = Topics(catalog=catalog, streams=streams, tables=route_tables)
+        topic_routes = TopicRoutes(catalog=catalog, rows=route_rows, fences=fences, clock=clock)
+        topic_positions = TopicPositionRows(database)
         windows = WindowResolver(record_reader, groups, catalog)
         arrow_reader = ArrowReader(RedisRangeReader(pipeline), stream_executor, tiered, gap_reasons)
         replays = Replays(
@@ -492,11 +496,18 @@ async def open_storage(
             source_backlog=SourceBacklogReader(sources, outboxes, isolation, clock),
             mirrors=mirrors,
             topics=topics,
-            topic_routes=TopicRoutes(catalog=catalog, rows=route_rows, fences=fences, clock=clock),
+            topic_routes=topic_routes,
+            topic_reports=TopicReports(
+                topics=topics,
+                routes=topic_routes,
+                positions=topic_positions,
+                reader=record_reader,
+                clock=clock,
+            ),
             topic_routing=TopicRouting(
                 catalog=catalog,
                 routes=route_rows,
-                positions=TopicPositionRows(database),
+                positions=topic_positions,
                 leases=LeaseRows(database, clock),
             ),
             catalog=catalog,
@@ -511,6 +522,7 @@ async def open_storage(
             audit_log=AuditLog(database, clock, isolation),
             audit_snapshots=AuditSnapshots(
                 catalog=catalog,
+                routes=topic_routes,
                 groups=groups,
                 webhooks=webhooks,
                 sources=sources,

@@ -71,7 +71,8 @@ class TopicRouter:
         """
         self._saved = await self._storage.topic_routing.positions.read(self.stream_id)
         await self._revisions.refresh()
-        keys = {key(one) for one in self._revisions.by_number.values() for key in _KEYS}
+        routes = self._revisions.by_number.values()
+        keys = {key for route in routes for key in (route.target_key, route.own_key)}
         for key, positions in self._saved.lags.items():
             if key in keys:  # a revision may have been forgotten before the positions were stored
                 self._lagging[key] = self._lagging_reader(key, positions)
@@ -158,8 +159,8 @@ class TopicRouter:
 
     def key_of(self, route: TopicRoute) -> str:
         """Return the key of a route's buffer: the target's, or its own while paused or behind."""
-        own = _own_key(route)
-        return own if own in self._lagging else _target_key(route)
+        own = route.own_key
+        return own if own in self._lagging else route.target_key
 
     def add_to(self, buffer: DeliveryBuffer, key: str, copy: Copy) -> None:
         """Add a copy to the buffer of a key, unless its route was paused or deleted meanwhile."""
@@ -188,9 +189,7 @@ class TopicRouter:
     def buffer_for(self, key: str) -> DeliveryBuffer:
         """Return a new buffer for a lagging reader's key, which some revision of a route has."""
         routes = self._revisions.by_number.values()
-        return self._new_buffer(
-            next(one for one in routes if key in (_target_key(one), _own_key(one)))
-        )
+        return self._new_buffer(next(one for one in routes if key in (one.target_key, one.own_key)))
 
     def try_rejoin(self, lagging: LaggingReader) -> bool:
         """Attach a buffer to the router again if it has caught up; return whether it has."""
@@ -229,7 +228,7 @@ class TopicRouter:
 
     async def _apply_pauses(self) -> None:
         """Hold the routes that are paused, and let the other lagging buffers read."""
-        paused = {_own_key(route): route for route in self._revisions.paused()}
+        paused = {route.own_key: route for route in self._revisions.paused()}
         for own, route in paused.items():
             if own in self._lagging:
                 await self._lagging[own].hold()
@@ -241,7 +240,7 @@ class TopicRouter:
 
     def _paused_reader(self, own: str, route: TopicRoute, read: Mapping[int, int]) -> LaggingReader:
         """Return a buffer for a paused route, at the first copy that its target may not have."""
-        target = _target_key(route)
+        target = route.target_key
         behind = self._lagging.get(target)
         buffer = self._buffers.get(target) if behind is None else behind.buffer
         positions = dict(read if behind is None else behind.positions)
@@ -333,7 +332,7 @@ class TopicRouter:
 
     async def _delete_ended(self, positions: TopicPositions) -> None:
         for route in self._revisions.ended():
-            keys = (_target_key(route), _own_key(route))
+            keys = (route.target_key, route.own_key)
             lags = [positions.lags[key] for key in keys if key in positions.lags]
             ends = route.until or {}
             if all(have_passed(self._stream, one, ends) for one in (positions.shards, *lags)):
@@ -345,21 +344,9 @@ class TopicRouter:
         await sender.retire([route.producer_id(shard) for shard in ends])
         await self._storage.topic_routing.routes.delete_ended(self.stream_id, [route.number])
         self._revisions.discard(route.number)
-        if lagging := self._lagging.pop(_own_key(route), None):
+        if lagging := self._lagging.pop(route.own_key, None):
             await lagging.close()
         if not self._revisions.has_target(route.target):
             for buffers in (self._buffers, self._lagging):
-                if (buffer := buffers.pop(_target_key(route), None)) is not None:
+                if (buffer := buffers.pop(route.target_key, None)) is not None:
                     await buffer.close()
-
-
-def _target_key(route: TopicRoute) -> str:
-    spec = route.spec.target
-    return f"queue:{spec.queue}" if spec.queue is not None else f"stream:{spec.stream}"
-
-
-def _own_key(route: TopicRoute) -> str:
-    return f"{_target_key(route)}#{route.number}"
-
-
-_KEYS = (_target_key, _own_key)

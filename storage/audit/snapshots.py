@@ -25,8 +25,10 @@ from storage.domain.names import (
     GroupName,
     MirrorName,
     QueueName,
+    RouteName,
     SourceName,
     StreamName,
+    TopicName,
     WebhookName,
 )
 from storage.domain.sources.source import SourceSpec
@@ -34,6 +36,7 @@ from storage.domain.webhooks import WebhookSpec
 from storage.groups.engine import Groups
 from storage.mirrors.engine import Mirrors
 from storage.sources.engine import Sources
+from storage.topics.routes import TopicRoutes
 from storage.webhooks.engine import Webhooks
 
 _DIGEST_CHARACTERS = 16
@@ -59,6 +62,7 @@ class AuditSnapshots:
         self,
         *,
         catalog: Catalog,
+        routes: TopicRoutes,
         groups: Groups,
         webhooks: Webhooks,
         sources: Sources,
@@ -69,6 +73,10 @@ class AuditSnapshots:
         self._nouns: Mapping[str, Read] = {
             "queues": lambda namespace, name: catalog.fresh_queue(QueueName(name, namespace)),
             "streams": lambda namespace, name: catalog.fresh_stream(StreamName(name, namespace)),
+            "topics": lambda namespace, name: catalog.fresh_stream(
+                TopicName(name, namespace).stream
+            ),
+            "routes": lambda namespace, name: routes.get(_route_name(namespace, name)),
             "groups": lambda namespace, name: groups.get(GroupName(name, namespace)),
             "webhooks": lambda namespace, name: webhooks.get(WebhookName(name, namespace)),
             "sources": lambda namespace, name: sources.get(SourceName(name, namespace)),
@@ -90,6 +98,12 @@ class AuditSnapshots:
             if error.code.category not in _ABSENT:
                 raise
         return None
+
+
+def _route_name(namespace: str, name: str) -> RouteName:
+    """Return the route of a name such as `orders/billing`."""
+    topic, _, route = name.partition("/")
+    return RouteName(TopicName(topic, namespace), route)
 
 
 def definition_snapshot(spec: msgspec.Struct) -> Snapshot:

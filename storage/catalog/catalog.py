@@ -42,7 +42,7 @@ from storage.domain.errors import (
     StreamRecreated,
     ValidationFailed,
 )
-from storage.domain.names import LogId, QueueName, StreamName, new_log_id
+from storage.domain.names import LogId, QueueName, StreamName, TopicName, new_log_id
 from storage.domain.queues.partitions import NewLogs, random_logs, with_spec
 from storage.domain.queues.queue import Queue, QueueSpec, QueueType
 from storage.domain.queues.stream_view import view_of
@@ -142,7 +142,7 @@ class Catalog:
         self.change_stream = self._streams.change
         """Replace the specification by the result of a function, atomically."""
         self.list_streams = self._streams.page
-        """Return streams whose names begin with a prefix, by name."""
+        """Return streams whose names begin with a prefix, by name; topics only with theirs."""
 
     # Queues
 
@@ -285,8 +285,20 @@ class Catalog:
     async def delete_stream(self, name: StreamName, *, if_match: int | None = None) -> Stream:
         """Delete the stream with all its records; return its last definition.
 
+        Raises StreamNotFound, StreamReadOnly for that of a topic.
+        """
+        if name.is_of_topic:
+            raise StreamReadOnly
+        return await self._delete_stream(name, if_match)
+
+    async def delete_topic(self, name: TopicName, *, if_match: int | None = None) -> Stream:
+        """Delete the topic with its messages and routes; return its last definition.
+
         Raises StreamNotFound.
         """
+        return await self._delete_stream(name.stream, if_match)
+
+    async def _delete_stream(self, name: StreamName, if_match: int | None) -> Stream:
         stream = await self._streams.delete(name, if_match=if_match)
         logs = [shard.log_id for shard in (*stream.shards, *stream.opening)]
         await self._tombstone_or_defer(name.namespace, logs)

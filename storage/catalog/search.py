@@ -1,8 +1,9 @@
-"""Search for queues and streams by part of the name or by tags."""
+"""Search for queues, streams and topics by part of the name or by tags."""
 
 from collections.abc import Mapping, Sequence
 
 from storage.domain import limits
+from storage.domain.names import TOPIC_PREFIX
 from storage.domain.queues.policies import QueueCaps
 from storage.domain.queues.queue import Queue
 from storage.domain.streams.stream import Stream
@@ -13,7 +14,7 @@ _NO_TAGS: Mapping[str, str] = {}
 
 
 class CatalogSearch:
-    """Searches of queues and streams, each one statement, fresh from Postgres.
+    """Searches of queues, streams and topics, each one statement, fresh from Postgres.
 
     All raise StorageUnavailable.
     """
@@ -39,6 +40,17 @@ class CatalogSearch:
         At most LISTED_NAMES_MAX.
         """
         return await self._streams.names(namespace, part, limits.LISTED_NAMES_MAX, tags)
+
+    async def topic_names(
+        self, namespace: str, part: str = "", tags: Mapping[str, str] = _NO_TAGS
+    ) -> list[str]:
+        """Return names of topics that contain `part` and have all those tags, by name.
+
+        At most LISTED_NAMES_MAX.
+        """
+        names_max = limits.LISTED_NAMES_MAX
+        names = await self._streams.names(namespace, part, names_max, tags, prefix=TOPIC_PREFIX)
+        return [name.removeprefix(TOPIC_PREFIX) for name in names]
 
     async def queues(self, namespace: str, names: Sequence[str]) -> dict[str, Queue]:
         """Return those of the named queues that exist; at most PAGE_ITEMS_MAX names."""

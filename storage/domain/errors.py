@@ -250,7 +250,7 @@ class StreamRecreated(StreamNotFound):
 
 
 class StreamReadOnly(MillstreamError):
-    """The stream is a read-only view of a queue; send to the queue instead."""
+    """The stream is a view of a queue, or a topic; send to the queue, publish to the topic."""
 
     code = ErrorCode.STREAM_READ_ONLY
 

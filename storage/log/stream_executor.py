@@ -31,13 +31,15 @@ class StreamExecutor:
         """
         return await self._catalog.stream(name, stream_id)
 
-    async def writable(self, name: StreamName, stream_id: LogId | None = None) -> Stream:
-        """Return a stream that accepts records; with `stream_id`, only that one.
+    async def writable(
+        self, name: StreamName, stream_id: LogId | None = None, *, publishes: bool = False
+    ) -> Stream:
+        """Return a stream that accepts records, with `publishes` also that of a topic.
 
-        Raises StreamNotFound, StreamReadOnly, StreamRecreated.
+        With `stream_id`, only the stream of that id. Raises StreamNotFound, StreamReadOnly, StreamRecreated.
         """
         stream = await self.stream(name, stream_id)
-        if stream.is_view:
+        if stream.is_view or (stream.spec.topic is not None and not publishes):
             raise StreamReadOnly
         return stream
 

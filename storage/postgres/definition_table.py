@@ -12,7 +12,7 @@ from contextlib import asynccontextmanager
 from typing import Any, ClassVar, Generic, TypeVar
 
 import msgspec
-from sqlalchemy import ColumnElement, Row, Select, delete, func, insert, tuple_, update
+from sqlalchemy import ColumnElement, Row, Select, and_, delete, func, insert, tuple_, update
 from sqlalchemy.ext.asyncio import AsyncSession
 from sqlmodel import col
 
@@ -137,6 +137,11 @@ class DefinitionTable(ABC, Generic[N, D, L]):
             "changed_at_ms": definition.changed_at_ms,
         }
 
+    def is_listed(self, prefix: str) -> ColumnElement[bool]:
+        """Return the condition of the definitions that are listed by a prefix of their names."""
+        name = col(self.table.name)
+        return and_(name >= prefix, name < prefix + _AFTER_EVERY_CHARACTER)
+
     @abstractmethod
     def locked(self, session: AsyncSession, name: N, row: Row[Any] | None) -> L:
         """Return the locked name."""
@@ -159,23 +164,27 @@ class DefinitionTable(ABC, Generic[N, D, L]):
         """
         name = col(self.table.name)
         statement = self.select().where(
-            self._is_in(namespace),
-            name > after,
-            name >= prefix,
-            name < prefix + _AFTER_EVERY_CHARACTER,
+            self._is_in(namespace), name > after, self.is_listed(prefix)
         )
         return await self._read(statement.order_by(name).limit(limit))
 
     async def names(
-        self, namespace: str, part: str, names_max: int, tags: Mapping[str, str] = _NO_TAGS
+        self,
+        namespace: str,
+        part: str,
+        names_max: int,
+        tags: Mapping[str, str] = _NO_TAGS,
+        prefix: str = "",
     ) -> list[str]:
-        """Return names of a namespace that contain `part` and have all those tags, by name.
+        """Return names of a namespace with `part` after their prefix, and with all those tags.
 
-        The case of `part` is ignored.
+        By name. The case of `part` is ignored.
         """
         name = col(self.table.name)
         statement = self.select().where(
-            self._is_in(namespace), func.strpos(func.lower(name), part.lower()) > 0
+            self._is_in(namespace),
+            self.is_listed(prefix),
+            func.strpos(func.lower(func.substr(name, len(prefix) + 1)), part.lower()) > 0,
         )
         if tags:
             statement = statement.where(col(self.table.spec).contains({"tags": dict(tags)}))

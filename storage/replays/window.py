@@ -51,6 +51,9 @@ class WindowResolver:
         if stream.is_view:
             detail = f"'{target.stream}' is a queue's stream view; replay to the queue instead"
             raise ValidationFailed.at("/target/stream", detail, "read_only")
+        if stream.spec.topic is not None:
+            detail = f"'{target.stream}' is a topic, which is written by publishing"
+            raise ValidationFailed.at("/target/stream", detail, "read_only")
         return stream.stream_id
 
     async def reaches(self, source: Stream, request: ReplayRequest) -> list[OffsetRange]:

@@ -36,6 +36,7 @@ from storage.domain.streams.stream import (
     by_shard,
     hash_key,
 )
+from storage.domain.topics.topic import PUBLISHED_HEADERS
 from storage.hot_store.errors import LogOpen, ParentsRequired
 from storage.hot_store.log_store import AppendPart, LogStore, PartAppended
 from storage.log.provisioner import LogProvisioner
@@ -120,11 +121,12 @@ class Appender:
         records: Sequence[Record],
         idempotency_key: str,
         *,
-        own: frozenset[str] = OWN_HEADERS,
+        publishes: bool = False,
         stream_id: LogId | None = None,
         fence: str = "",
     ) -> list[Appended | MillstreamError]:
-        stream = await self.stream(name, stream_id)
+        stream = await self.stream(name, stream_id, publishes=publishes)
+        own = PUBLISHED_HEADERS if publishes else OWN_HEADERS
         sizes = check_records(stream, records, own)
         records = timed(stream.spec, records, self._clock.now_ms)
         call = _Call(records, sizes, idempotency_key)
@@ -132,14 +134,16 @@ class Appender:
             call.condition = AppendCondition(fence=fence)
         return await self._executor.run(stream, partial(self._append, call), stream_id)
 
-    async def stream(self, name: StreamName, stream_id: LogId | None = None) -> Stream:
-        """Return a stream that accepts records now; with `stream_id`, only that one.
+    async def stream(
+        self, name: StreamName, stream_id: LogId | None = None, *, publishes: bool = False
+    ) -> Stream:
+        """Return a stream that accepts records now, as `StreamExecutor.writable` does.
 
         Raises StreamNotFound, StreamRecreated, StreamReadOnly, BacklogFull, QuotaExceeded.
         """
         if self._memory_guard.is_shedding:
             self._memory_guard.check(name.namespace)
-        return await self._executor.writable(name, stream_id)
+        return await self._executor.writable(name, stream_id, publishes=publishes)
 
     async def _append(self, call: _Call, stream: Stream) -> list[Appended | MillstreamError]:
         shards = self._lookup_shards(stream) if call.idempotency_key else stream.open_shards

@@ -67,7 +67,7 @@ class Streams:
         records: Sequence[Record],
         *,
         idempotency_key: str = "",
-        own: frozenset[str] = OWN_HEADERS,
+        publishes: bool = False,
         stream_id: LogId | None = None,
         fence: str = "",
     ) -> list[Appended | MillstreamError]:
@@ -75,13 +75,19 @@ class Streams:
 
         Records of one shard are appended together or not at all; shards succeed or fail independently.
         Records without a key go to one shard, chosen for the call. A repeat with the same idempotency key
-        within ten minutes adds nothing. A record's `hash_key` replaces the hash of its key. `own`, `stream_id` and `fence` as for
-        `append_idempotent`; a shard with another fence answers FenceMismatch.
+        within ten minutes adds nothing. A record's `hash_key` replaces the hash of its key. `publishes`: the stream is a topic,
+        and the records are published ones. `stream_id` and `fence` as for `append_idempotent`; a shard with another fence answers
+        FenceMismatch.
         A shard that is split or merged during the call is no error: the records go to its children. Raises BacklogFull and
         QuotaExceeded if the store or the namespace has no capacity left, as all verbs that append do.
         """
         return await self._appender.append(
-            name, records, idempotency_key, own=own, stream_id=stream_id, fence=fence
+            name,
+            records,
+            idempotency_key,
+            publishes=publishes,
+            stream_id=stream_id,
+            fence=fence,
         )
 
     def append_columns(

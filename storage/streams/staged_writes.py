@@ -191,7 +191,7 @@ class StagedWrites:
 
     async def _writable(self, name: StreamName) -> Stream:
         stream = await self._catalog.stream(name)
-        if stream.is_view:
+        if stream.is_view or stream.spec.topic is not None:
             raise StreamReadOnly
         return stream
 

@@ -4,7 +4,7 @@ publish ─▶ match with the route table of version v ─▶ append record + nu
                                                         └ another token: nothing happened; refresh, match again
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Unpack
 
 import attrs
@@ -14,25 +14,21 @@ from storage.catalog.catalog import Catalog
 from storage.domain import limits
 from storage.domain.definitions import Put, PutOptions
 from storage.domain.errors import (
+    AlreadyExists,
     FanOutTooLarge,
     FenceMismatch,
     MillstreamError,
     StorageBusy,
-    StreamNotFound,
-    TopicNotFound,
     Unroutable,
 )
-from storage.domain.filters.documents import Document
 from storage.domain.filters.subjects import check_subject
-from storage.domain.names import TopicName
+from storage.domain.names import TOPIC_PREFIX, LogId, TopicName
 from storage.domain.streams.stream import Appended, Stream, StreamSpec
 from storage.domain.streams.topic_spec import TopicSpec, Unmatched
-from storage.domain.topics.topic import (
-    PUBLISHED_HEADERS,
-    NewPublication,
-    Published,
-)
+from storage.domain.topics.message_id import TopicMessageId
+from storage.domain.topics.topic import NewPublication, Published
 from storage.streams.engine import Streams
+from storage.topics.of_topic import of_topic
 from storage.topics.route_table import RouteTable, RouteTables
 
 
@@ -51,21 +47,49 @@ class Topics:
     ) -> Put[Stream]:
         """Create the topic, or replace its configuration, which is a stream's."""
         spec = spec if spec.topic is not None else replace(spec, topic=TopicSpec())
-        return await self._catalog.put_stream(name.stream, spec, **options)
+        try:
+            return await self._catalog.put_stream(name.stream, spec, **options)
+        except AlreadyExists as error:
+            raise AlreadyExists("topic", name.name, error.current) from None
 
     async def get(self, name: TopicName) -> Stream:
-        """Return the topic as the stream that it is."""
-        try:
+        """Return the topic as the stream that it is, from the cache if possible."""
+        async with of_topic(name):
             return await self._catalog.stream(name.stream)
-        except StreamNotFound:
-            raise _not_found(name) from None
+
+    async def fresh(self, name: TopicName) -> Stream:
+        """Return the topic as Postgres has it now."""
+        async with of_topic(name):
+            return await self._catalog.fresh_stream(name.stream)
+
+    async def change(
+        self,
+        name: TopicName,
+        change: Callable[[StreamSpec], StreamSpec],
+        *,
+        if_match: int | None = None,
+    ) -> Stream:
+        """Replace the configuration by the result of a function, atomically."""
+        async with of_topic(name):
+            return await self._catalog.change_stream(name.stream, change, if_match=if_match)
+
+    async def list_topics(
+        self,
+        namespace: str,
+        *,
+        prefix: str = "",
+        after: str = "",
+        limit: int = limits.PAGE_ITEMS_DEFAULT,
+    ) -> list[Stream]:
+        """Return topics whose names begin with a prefix, by name, strictly after `after`."""
+        return await self._catalog.list_streams(
+            namespace, prefix=TOPIC_PREFIX + prefix, after=TOPIC_PREFIX + after, limit=limit
+        )
 
     async def delete(self, name: TopicName, *, if_match: int | None = None) -> Stream:
         """Delete the topic with its messages and routes; return its last definition."""
-        try:
-            return await self._catalog.delete_stream(name.stream, if_match=if_match)
-        except StreamNotFound:
-            raise _not_found(name) from None
+        async with of_topic(name):
+            return await self._catalog.delete_topic(name, if_match=if_match)
 
     # Publishing
 
@@ -125,12 +149,14 @@ class Topics:
             name.stream,
             [message.record(one) for message, one in zip(messages, routes, strict=True)],
             idempotency_key=idempotency_key,
-            own=PUBLISHED_HEADERS,
+            publishes=True,
             stream_id=stream.stream_id,
             fence=table.fence,
         )
         return [
-            answer if isinstance(answer, MillstreamError) else _published(answer, len(one))
+            answer
+            if isinstance(answer, MillstreamError)
+            else _published(stream.stream_id, answer, len(one))
             for answer, one in zip(appended, routes, strict=True)
         ]
 
@@ -140,8 +166,8 @@ def _routes_for(
 ) -> list[Sequence[int]]:
     """Return the routes' numbers for each message. Raises Unroutable, FanOutTooLarge."""
     refuses = stream.spec.topic is not None and stream.spec.topic.unmatched is Unmatched.REFUSE
-    meta = {"topic": stream.name.topic.name}
-    routes = [table.numbers_for(document_of(message, meta)) for message in messages]
+    topic = stream.name.topic
+    routes = [table.numbers_for(message.document(topic)) for message in messages]
     for place, (message, numbers) in enumerate(zip(messages, routes, strict=True)):
         if refuses and not numbers:
             raise Unroutable(f"Message {place}: no route takes it, and the topic refuses it.")
@@ -153,20 +179,6 @@ def _routes_for(
     return routes
 
 
-def document_of(message: NewPublication, meta: Mapping[str, object]) -> Document:
-    """Return what matches see of a message."""
-    return Document(
-        subject=message.subject,
-        key=message.key,
-        headers=message.headers,
-        body=message.body,
-        meta=meta,
-    )
-
-
-def _published(answer: Appended, routes: int) -> Published:
-    return Published(answer.shard, answer.offset, None if answer.duplicate else routes)
-
-
-def _not_found(name: TopicName) -> TopicNotFound:
-    return TopicNotFound(f"Topic '{name.name}' does not exist.")
+def _published(stream_id: LogId, answer: Appended, routes: int) -> Published:
+    message_id = TopicMessageId(stream_id, answer.shard, answer.offset)
+    return Published(message_id, None if answer.duplicate else routes)

@@ -6,7 +6,7 @@ A message accepted before the cut was matched with the former table, one accepte
 dies leaves a token that Postgres does not have, and the next publisher replaces it (`storage.topics.route_table`).
 """
 
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import Unpack
 
@@ -28,15 +28,14 @@ from storage.domain.errors import (
     AlreadyExists,
     InvalidCursor,
     RouteNotFound,
-    StreamNotFound,
     TooManyRoutes,
-    TopicNotFound,
 )
 from storage.domain.names import RouteName, TopicName
 from storage.domain.streams.stream import Stream
 from storage.domain.topics.route import RouteSpec, TopicRoute
 from storage.postgres.repositories.routes import LockedRoutes, RouteRows, lock_routes
 from storage.topics.fences import RouteFences
+from storage.topics.of_topic import of_topic
 
 
 @attrs.define(eq=False, slots=False, kw_only=True)
@@ -76,6 +75,21 @@ class TopicRoutes:
                 after = await self._store(routes, stream, before, after)
             return Put(after, before is None, before)
 
+    async def change(
+        self,
+        name: RouteName,
+        change: Callable[[RouteSpec], RouteSpec],
+        *,
+        if_match: int | None = None,
+    ) -> TopicRoute:
+        """Replace the configuration by the result of a function, atomically, as `put` does."""
+        async with self._changing(name.topic) as (routes, stream):
+            before = await _existing(routes, name)
+            check_version(before, if_match)
+            spec = change(before.spec)
+            spec.check()
+            return await self._replace(routes, stream, before, spec)
+
     async def pause(
         self, name: RouteName, *, paused: bool, if_match: int | None = None
     ) -> TopicRoute:
@@ -83,11 +97,8 @@ class TopicRoutes:
         async with self._changing(name.topic) as (routes, stream):
             before = await _existing(routes, name)
             check_version(before, if_match)
-            if before.spec.paused is paused:
-                return before
             spec = replace(before.spec, paused=paused)
-            after = self._revision(name, stream, routes, before, spec)
-            return await self._store(routes, stream, before, after)
+            return await self._replace(routes, stream, before, spec)
 
     async def delete(self, name: RouteName, *, if_match: int | None = None) -> TopicRoute:
         """Delete the route at once; what it has taken and not delivered is dropped."""
@@ -107,13 +118,43 @@ class TopicRoutes:
         return route
 
     async def list(
-        self, name: TopicName, *, after: str = "", limit: int = limits.PAGE_ITEMS_DEFAULT
+        self,
+        name: TopicName,
+        *,
+        prefix: str = "",
+        after: str = "",
+        limit: int = limits.PAGE_ITEMS_DEFAULT,
     ) -> list[TopicRoute]:
-        """Return the topic's routes by name, strictly after `after`; at most PAGE_ITEMS_MAX."""
+        """Return the topic's routes whose names begin with `prefix`, by name.
+
+        Strictly after `after`; at most PAGE_ITEMS_MAX. Raises InvalidCursor.
+        """
         if not could_be_name(after):
             raise InvalidCursor
         stream_id = (await self._topic(name)).stream_id
-        return await self._rows.page(name, stream_id, after, page_limit(limit))
+        if not could_be_name(prefix):
+            return []
+        return await self._rows.page(name, stream_id, prefix, after, page_limit(limit))
+
+    async def count(self, name: TopicName) -> int:
+        """Return the number of routes of the topic."""
+        return await self._rows.count((await self._topic(name)).stream_id)
+
+    async def of_numbers(self, name: TopicName, numbers: Sequence[int]) -> dict[int, TopicRoute]:
+        """Return the revisions with these numbers that are not forgotten."""
+        stream_id = (await self._topic(name)).stream_id
+        routes = await self._rows.of_numbers(name, stream_id, numbers)
+        return {route.number: route for route in routes}
+
+    async def _replace(
+        self, routes: LockedRoutes, stream: Stream, before: TopicRoute, spec: RouteSpec
+    ) -> TopicRoute:
+        if before.spec == spec:
+            return before
+        if spec.is_unindexed and not before.spec.is_unindexed:
+            await _check_unindexed(routes)
+        after = self._revision(before.name, stream, routes, before, spec)
+        return await self._store(routes, stream, before, after)
 
     def _revision(
         self,
@@ -155,7 +196,7 @@ class TopicRoutes:
     async def _changing(self, topic: TopicName) -> AsyncGenerator[tuple[LockedRoutes, Stream]]:
         """Lock the topic's name and route table, and announce the topic's change."""
         changing = self._catalog.changing_stream(topic.stream)
-        async with _of_topic(topic), changing as (locked, stream):
+        async with of_topic(topic), changing as (locked, stream):
             routes = await lock_routes(locked.session, topic, stream.stream_id)
             assert routes is not None, "its name is locked"
             version = routes.version
@@ -164,16 +205,8 @@ class TopicRoutes:
                 await locked.announce()
 
     async def _topic(self, name: TopicName) -> Stream:
-        async with _of_topic(name):
+        async with of_topic(name):
             return await self._catalog.stream(name.stream)
-
-
-@asynccontextmanager
-async def _of_topic(name: TopicName) -> AsyncGenerator[None]:
-    try:
-        yield
-    except StreamNotFound:
-        raise TopicNotFound(f"Topic '{name.name}' does not exist.") from None
 
 
 async def _check_count(routes: LockedRoutes) -> None:

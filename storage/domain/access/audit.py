@@ -38,7 +38,9 @@ Snapshot = dict[str, Any]
 """A definition as plain values, without secrets."""
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-_UNAUDITED_VERBS = frozenset({"send", "receive", "peek", "put", "read", "commit", "list"})
+_UNAUDITED_VERBS = frozenset(
+    {"send", "receive", "peek", "put", "publish", "read", "commit", "list"}
+)
 _ADMINISTRATIVE = frozenset(action for action in Action if action.verb not in _UNAUDITED_VERBS)
 
 

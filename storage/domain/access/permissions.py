@@ -23,7 +23,8 @@ _DECISIONS_CACHED_MAX = 4096  # decisions of one policy
 class Action(StrEnum):
     """Every action that is authorized, with one name for all APIs.
 
-    `list` is to see that a resource exists, its configuration and its counts; `peek` and `read` show content.
+    `list` is to see that a resource exists, its configuration and its counts; `peek` and `read` show content. `topic:subscribe`
+    is to create and change routes of a topic.
     """
 
     QUEUE_SEND = "queue:send"
@@ -37,6 +38,11 @@ class Action(StrEnum):
     STREAM_READ = "stream:read"
     STREAM_LIST = "stream:list"
     STREAM_MANAGE = "stream:manage"
+    TOPIC_PUBLISH = "topic:publish"
+    TOPIC_READ = "topic:read"
+    TOPIC_LIST = "topic:list"
+    TOPIC_SUBSCRIBE = "topic:subscribe"
+    TOPIC_MANAGE = "topic:manage"
     GROUP_COMMIT = "group:commit"
     GROUP_LIST = "group:list"
     GROUP_RESET = "group:reset"
@@ -139,11 +145,21 @@ GRANTS_OF: dict[Role, Grant] = {
         *_of_verb("list"),
         *_of_verb("manage"),
         *("metrics:read", "queue:peek", "queue:purge", "queue:redrive"),
-        *("stream:read", "group:*", "replay:run", "socket:close"),
+        *("stream:read", "topic:read", "topic:subscribe", "group:*", "replay:run", "socket:close"),
     ),
-    Role.PRODUCER: _allow("queue:send", "queue:list", "stream:put", "stream:list"),
+    Role.PRODUCER: _allow(
+        *("queue:send", "queue:list", "stream:put", "stream:list", "topic:publish", "topic:list")
+    ),
     Role.CONSUMER: _allow(
-        *("queue:receive", "queue:list", "stream:read", "stream:list", "group:commit", "group:list")
+        *(
+            "queue:receive",
+            "queue:list",
+            "stream:read",
+            "stream:list",
+            "group:commit",
+            "group:list",
+        ),
+        *("topic:read", "topic:list"),
     ),
     Role.ADMIN: _allow("*"),
 }

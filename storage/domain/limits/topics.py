@@ -1,8 +1,10 @@
 """Limits of topics and their routes."""
 
-from storage.domain.limits._shared import MIB, MINUTE_MS, SECOND_MS
+from storage.domain.limits._shared import DAY_MS, MIB, MINUTE_MS, SECOND_MS
 
 # Topics
+TOPIC_RETENTION_MS_DEFAULT = 4 * DAY_MS  # as that of queues
+EXPLAINED_ROUTES_MAX = 1_000  # of one answer
 ROUTES_MAX = 10_000  # of a topic
 WHERE_ROUTES_MAX = 200  # of a topic, with a match that is `where` alone: asked for each message
 FAN_OUT_BYTES_MAX = 256 * MIB  # size of a message times the routes that take it

@@ -108,6 +108,17 @@ class TopicRoute(msgspec.Struct, frozen=True, kw_only=True):
         """Queue or stream that receives the copies."""
         return self.spec.target.resolve(self.name.topic.namespace)
 
+    @property
+    def target_key(self) -> str:
+        """Key of the copies for the target, which several routes may share."""
+        target = self.spec.target
+        return f"queue:{target.queue}" if target.queue is not None else f"stream:{target.stream}"
+
+    @property
+    def own_key(self) -> str:
+        """Key of the copies of this revision alone, while it is paused or behind."""
+        return f"{self.target_key}#{self.number}"
+
     def producer_id(self, shard: int) -> str:
         """Return the id of the monotonic producer that copies a shard's messages to the target."""
         return f"routes.{self.stream_id}.{shard}.{self.number}"

@@ -9,7 +9,10 @@ from collections.abc import Iterable
 
 import msgspec
 
-from storage.domain.log.record_batch import CONTENT_TYPE, Header, Headers, Record
+from storage.domain.filters.documents import Document
+from storage.domain.log.record_batch import CONTENT_TYPE, RESERVED, Header, Headers, Record
+from storage.domain.names import TopicName
+from storage.domain.topics.message_id import TopicMessageId
 
 SUBJECT = ":subject"
 ROUTES = ":routes"
@@ -33,16 +36,37 @@ class NewPublication(msgspec.Struct, frozen=True, gc=False):
         packed = _encoder.encode(list(numbers))
         return Record(self.body, self.key, (*self.headers, *own, (ROUTES, "", packed)))
 
+    def document(self, topic: TopicName) -> Document:
+        """Return what the matches of the topic's routes see of the message."""
+        return Document(self.subject, self.key, self.headers, self.body, {"topic": topic.name})
+
+    @classmethod
+    def of_record(cls, record: Record) -> "NewPublication":
+        """Return the message that was published as a record."""
+        headers = tuple(
+            one for one in record.headers if one[0] == CONTENT_TYPE or one[0][:1] != RESERVED
+        )
+        return cls(record.data, subject_of(record.headers), record.key, headers)
+
 
 class Published(msgspec.Struct, frozen=True, gc=False):
-    """Position of an accepted message, and the number of routes that take it.
+    """Id of an accepted message, and the number of routes that take it.
 
     `routes` is None for a duplicate: it had been accepted before, and what takes it was decided then.
     """
 
-    shard: int
-    offset: int
+    id: TopicMessageId
     routes: int | None
+
+    @property
+    def shard(self) -> int:
+        """Shard of the topic that has the message."""
+        return self.id.shard
+
+    @property
+    def offset(self) -> int:
+        """Offset of the message in its shard."""
+        return self.id.offset
 
     @property
     def duplicate(self) -> bool:

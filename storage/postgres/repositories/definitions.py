@@ -5,12 +5,12 @@ from collections.abc import AsyncIterator, Iterable, Sequence
 from typing import Any, Generic, TypeVar
 
 import msgspec
-from sqlalchemy import Row, Select, delete, func, insert, select
+from sqlalchemy import ColumnElement, Row, Select, and_, delete, func, insert, not_, select
 from sqlalchemy.ext.asyncio import AsyncSession
 from sqlmodel import col
 
 from storage.domain import limits
-from storage.domain.names import LogId, QueueName, StreamName
+from storage.domain.names import TOPIC_PREFIX, LogId, QueueName, StreamName
 from storage.domain.queues.partitions import PartitionLog, with_partitions
 from storage.domain.queues.policies import Overflow, QueueCaps
 from storage.domain.queues.queue import PartitionSet, Queue, QueueSpec
@@ -207,6 +207,12 @@ class StreamRows(LogDefinitions[StreamName, Stream]):
 
     def select(self) -> Select[Any]:
         return super().select().add_columns(_SHARDS)
+
+    def is_listed(self, prefix: str) -> ColumnElement[bool]:
+        """Return the condition as elsewhere; topics are listed by their own prefix alone."""
+        if prefix.startswith(TOPIC_PREFIX):
+            return super().is_listed(prefix)
+        return and_(super().is_listed(prefix), not_(super().is_listed(TOPIC_PREFIX)))
 
     def definition_of(self, row: Row[Any]) -> Stream:
         shards, opening = _apart(row.shards)

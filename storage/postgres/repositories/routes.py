@@ -95,12 +95,27 @@ class RouteRows(Repository):
             return next(iter(_routes(name.topic, rows)), None)
 
     async def page(
-        self, topic: TopicName, stream_id: LogId, after: str, limit: int
+        self, topic: TopicName, stream_id: LogId, prefix: str, after: str, limit: int
     ) -> list[TopicRoute]:
-        """Return the current routes of a topic by name, strictly after `after`."""
+        """Return the current routes of a topic with a prefix by name, strictly after `after`."""
         name = col(RouteRow.name)
         is_current = col(RouteRow.until_offsets).is_(None)
-        statement = _of(stream_id).where(is_current, name > after).order_by(name).limit(limit)
+        listed = (is_current, name > after, name.startswith(prefix, autoescape=True))
+        statement = _of(stream_id).where(*listed).order_by(name).limit(limit)
+        async with self._database.reading() as session:
+            return _routes(topic, await session.execute(statement))
+
+    async def count(self, stream_id: LogId) -> int:
+        """Return the number of routes of a topic."""
+        async with self._database.reading() as session:
+            return await _count(session, stream_id)
+
+    async def of_numbers(
+        self, topic: TopicName, stream_id: LogId, numbers: Sequence[int]
+    ) -> list[TopicRoute]:
+        """Return the revisions with these numbers that are not forgotten, by number."""
+        number = col(RouteRow.number)
+        statement = _of(stream_id).where(number.in_(numbers)).order_by(number)
         async with self._database.reading() as session:
             return _routes(topic, await session.execute(statement))
 

@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable
 from consumers.routing.router import Router
 from storage.bootstrap import Storage
 from storage.concurrency.tasks import end
+from storage.domain.log.address import LogAddress
 from storage.domain.names import QueueName, StreamName, TopicName
 from storage.domain.queues.message import SettleAction, Settlement
 from storage.domain.streams.stream import ReadFrom
@@ -49,6 +50,14 @@ async def publish(storage: Storage, *subjects: str, **fields) -> list[Published]
         assert isinstance(answer, Published), answer
         published.append(answer)
     return published
+
+
+async def set_token(storage: Storage, token: str) -> None:
+    """Set the fencing token of the topic's first shard, as a late command or a restore does."""
+    stream = await storage.catalog.stream(ORDERS.stream)
+    log = LogAddress(stream.name.namespace, stream.shards[0].log_id)
+    streams = storage.streams
+    await streams._hot.set_fence(log, token, None, streams._provisioner.store_epoch)
 
 
 async def receive_all(storage: Storage, queue: QueueName, count: int) -> list[bytes]:

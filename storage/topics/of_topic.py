@@ -1,0 +1,16 @@
+"""Translation of errors of streams into those of the topics that they are."""
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+
+from storage.domain.errors import StreamNotFound, TopicNotFound
+from storage.domain.names import TopicName
+
+
+@asynccontextmanager
+async def of_topic(name: TopicName) -> AsyncGenerator[None]:
+    """Raise TopicNotFound where the block raises StreamNotFound."""
+    try:
+        yield
+    except StreamNotFound:
+        raise TopicNotFound(f"Topic '{name.name}' does not exist.") from None

@@ -1,0 +1,204 @@
+"""Reports on topics: progress of routes, published messages, and results of matches."""
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+
+import attrs
+
+from storage.domain import limits
+from storage.domain.clock import Clock
+from storage.domain.errors import (
+    MessageNotFound,
+    OffsetExpired,
+    OffsetOutOfRange,
+    ShardNotFound,
+    StreamRecreated,
+)
+from storage.domain.filters.documents import Document
+from storage.domain.filters.matches import CompiledMatch, parse_matches
+from storage.domain.names import RouteName, TopicName
+from storage.domain.streams.lineage import have_passed
+from storage.domain.streams.stream import LogRecord, ReadFrom, ShardState, Stream
+from storage.domain.topics.message_id import TopicMessageId
+from storage.domain.topics.report import (
+    MessageRoute,
+    MessageRouteState,
+    RouteExplanation,
+    RouteProgress,
+    TopicStatus,
+)
+from storage.domain.topics.route import TopicRoute
+from storage.domain.topics.routing import TopicPositions
+from storage.domain.topics.topic import routes_of
+from storage.postgres.repositories.topic_positions import TopicPositionRows
+from storage.streams.read import RecordReader
+from storage.topics.engine import Topics
+from storage.topics.routes import TopicRoutes
+
+_Ages = dict[tuple[int, int], int]
+"""Age in milliseconds of the message at a shard and an offset."""
+
+
+@attrs.define(eq=False, slots=False, kw_only=True)
+class TopicReports:
+    """Reports on topics. Every verb raises TopicNotFound for one that does not exist."""
+
+    _topics: Topics
+    _routes: TopicRoutes
+    _positions: TopicPositionRows
+    _reader: RecordReader
+    _clock: Clock
+
+    async def status(self, name: TopicName) -> TopicStatus:
+        """Return counts of the topic, and of messages not yet examined for all routes."""
+        stream = await self._topics.fresh(name)
+        positions = await self._positions.read(stream.stream_id)
+        states = await self._reader.shards(stream.name, stream.stream_id)
+        lags = _lags(stream, positions.shards, states)
+        for behind in positions.lags.values():
+            for shard, place in _lags(stream, behind, states).items():
+                lags[shard] = min(lags.get(shard, place), place)
+        ages = await self._ages(stream, set(lags.items()))
+        return TopicStatus(
+            shards=states,
+            routes=await self._routes.count(name),
+            lag_messages=_messages(lags, states),
+            lag_ms=max(ages.values(), default=0),
+        )
+
+    async def progress(self, name: RouteName) -> RouteProgress:
+        """Return the progress of a route. Raises RouteNotFound."""
+        route = await self._routes.get(name)
+        [progress] = await self.progress_of(name.topic, [route])
+        return progress
+
+    async def progress_of(
+        self, name: TopicName, routes: Sequence[TopicRoute]
+    ) -> list[RouteProgress]:
+        """Return the progress of some routes of a topic."""
+        stream = await self._topics.fresh(name)
+        positions = await self._positions.read(stream.stream_id)
+        states = await self._reader.shards(stream.name, stream.stream_id)
+        lags = [_lags(stream, _positions_of(route, positions), states) for route in routes]
+        ages = await self._ages(stream, {place for each in lags for place in each.items()})
+        return [
+            RouteProgress(
+                route=route,
+                lag_messages=_messages(lag, states),
+                lag_ms=max((ages[place] for place in lag.items()), default=0),
+            )
+            for route, lag in zip(routes, lags, strict=True)
+        ]
+
+    async def _ages(self, stream: Stream, places: set[tuple[int, int]]) -> _Ages:
+        """Return the age of the message at each shard and offset; 0 if it has expired."""
+        now_ms = self._clock.now_ms()
+        ages: _Ages = {}
+        for shard, offset in places:
+            read = await self._reader.read_shard(
+                stream.name,
+                shard,
+                ReadFrom(offset=offset),
+                records_max=1,
+                bytes_max=1,
+                stream_id=stream.stream_id,
+                skip_expired=True,
+            )
+            first = read.records[0].arrival_ms if read.records else now_ms
+            ages[shard, offset] = max(0, now_ms - first)
+        return ages
+
+    # One message
+
+    async def message(self, name: TopicName, message_id: TopicMessageId) -> LogRecord:
+        """Return a published message. Raises MessageNotFound."""
+        await self._topics.get(name)
+        where = ReadFrom(offset=message_id.offset)
+        try:
+            read = await self._reader.read_one(
+                name.stream, message_id.shard, where, message_id.stream_id
+            )
+        except (ShardNotFound, OffsetExpired, OffsetOutOfRange, StreamRecreated):
+            raise _no_message(name) from None
+        if not read.records or read.records[0].offset != message_id.offset:
+            raise _no_message(name)
+        return read.records[0]
+
+    async def routes_of_message(
+        self, name: TopicName, message_id: TopicMessageId
+    ) -> list[MessageRoute]:
+        """Return the routes that take a published message, and its state for each.
+
+        Raises MessageNotFound.
+        """
+        message = await self.message(name, message_id)
+        stream = await self._topics.fresh(name)
+        numbers = routes_of(message.record.headers)
+        revisions = await self._routes.of_numbers(name, numbers)
+        positions = await self._positions.read(stream.stream_id)
+        return [
+            _message_route(number, revisions.get(number), stream, positions, message_id)
+            for number in numbers
+        ]
+
+    async def explain(
+        self, name: TopicName, document: Document, route: str = ""
+    ) -> AsyncIterator[RouteExplanation]:
+        """Yield what each route, or one of them, makes of a message, by name.
+
+        Raises RouteNotFound.
+        """
+        if route:
+            yield _explanation(await self._routes.get(RouteName(name, route)), document)
+            return
+        after = ""
+        while routes := await self._routes.list(name, after=after, limit=limits.PAGE_ITEMS_MAX):
+            for each in routes:
+                yield _explanation(each, document)
+            after = routes[-1].name.route
+
+
+def _lags(
+    stream: Stream, positions: Mapping[int, int], states: Sequence[ShardState]
+) -> dict[int, int]:
+    """Return the first offset that is not yet examined in each shard that has one."""
+    return {
+        state.shard.index: max(positions.get(state.shard.index, 0), state.start)
+        for state in states
+        if state.start < state.next
+        and not have_passed(stream, positions, {state.shard.index: state.next})
+    }
+
+
+def _messages(lags: Mapping[int, int], states: Sequence[ShardState]) -> int:
+    ends = {state.shard.index: state.next for state in states}
+    return sum(ends[shard] - offset for shard, offset in lags.items())
+
+
+def _positions_of(route: TopicRoute, positions: TopicPositions) -> Mapping[int, int]:
+    """Return the positions of a route's copies: its own, its target's, or the router's."""
+    lags = positions.lags
+    return lags.get(route.own_key) or lags.get(route.target_key) or positions.shards
+
+
+def _message_route(
+    number: int,
+    route: TopicRoute | None,
+    stream: Stream,
+    positions: TopicPositions,
+    message_id: TopicMessageId,
+) -> MessageRoute:
+    if route is None or route.removed:
+        return MessageRoute(number, MessageRouteState.REMOVED, route)
+    end = {message_id.shard: message_id.offset + 1}
+    is_done = have_passed(stream, _positions_of(route, positions), end)
+    state = MessageRouteState.FINISHED if is_done else MessageRouteState.WAITING
+    return MessageRoute(number, state, route)
+
+
+def _explanation(route: TopicRoute, document: Document) -> RouteExplanation:
+    match = CompiledMatch(parse_matches(route.spec.match))
+    return RouteExplanation(route, match.explain(document))
+
+
+def _no_message(name: TopicName) -> MessageNotFound:
+    return MessageNotFound(f"Topic '{name.name}' does not have the message, or no longer.")
