@@ -31,7 +31,7 @@ class NounDeclaration(NamedTuple):
     `name`, `plural`: as in paths. `tag`: description of its tag in the OpenAPI document. `routes`: modules in `api.rest.routes`,
     each after those whose examples its own examples need. `pages`: modules in `api.admin.pages`. `icon`: an SVG path in a square
     of 20. `commands`: groups of verbs as `module:name` in `api.cli.commands`, listed below `heading`. `manifest`: operations of its definitions
-    by verb, which YAML documents describe. `is_granted_by_name`: grants name objects of it.
+    by verb, which YAML documents describe. `parent`: the noun that its objects belong to; there they are named `orders/billing`. `is_granted_by_name`: grants name objects of it.
     """
 
     name: str
@@ -45,6 +45,7 @@ class NounDeclaration(NamedTuple):
     heading: str = "Administration"
     commands: tuple[str, ...] = ()
     manifest: str = ""
+    parent: str = ""
     is_granted_by_name: bool = False
 
 
@@ -83,6 +84,32 @@ NOUNS: tuple[NounDeclaration, ...] = (
         commands=("stream:stream", "records:records"),
         manifest="streams.{}_stream",
         is_granted_by_name=True,
+    ),
+    NounDeclaration(
+        "topic",
+        "topics",
+        tag="Publishing by subject, and routes to queues and streams.",
+        routes=("topics", "topic_routes", "publications"),
+        help="Topics.",
+        heading="Queues and streams",
+        commands=("topic:topic",),
+        manifest="topics.{}_topic",
+        is_granted_by_name=True,
+    ),
+    NounDeclaration(
+        "route",
+        "routes",
+        help="Routes of topics to queues and streams.",
+        heading="Queues and streams",
+        commands=("route:route",),
+        manifest="topics.{}_route",
+        parent="topic",
+    ),
+    NounDeclaration(
+        "filter",
+        "filters",
+        tag="Matches of messages, and those of other systems.",
+        routes=("filters",),
     ),
     NounDeclaration(
         "group",

@@ -13,7 +13,7 @@ from consumers.feeds.feed import Feeds
 from storage.bootstrap import Storage
 from storage.domain.access.permissions import Principal
 from storage.domain.errors import ShardNotFound
-from storage.domain.names import GroupName, QueueName, StreamName, check_name
+from storage.domain.names import GroupName, QueueName, StreamName, TopicName, check_name
 
 In = TypeVar("In")
 
@@ -21,7 +21,7 @@ In = TypeVar("In")
 _SHARD_INDEX = re.compile(r"[0-9]{1,9}")
 
 
-Name = QueueName | StreamName | GroupName
+Name = QueueName | StreamName | TopicName | GroupName
 """Name of the resource in a hot path."""
 
 
@@ -81,6 +81,11 @@ class Call(msgspec.Struct, Generic[In], frozen=True, eq=False, gc=False):
     @property
     def stream(self) -> StreamName:
         """Return the stream that the path names."""
+        return self.name  # type: ignore[return-value]
+
+    @property
+    def topic(self) -> TopicName:
+        """Return the topic that the path names."""
         return self.name  # type: ignore[return-value]
 
     @property

@@ -34,15 +34,16 @@ from api.observability.metric_buffers import MetricBuffers, ProtocolMetrics
 from api.types import RequestHeaders
 from storage.domain.access.permissions import Action, Principal
 from storage.domain.errors import ValidationFailed
-from storage.domain.names import GroupName, QueueName, StreamName
+from storage.domain.names import GroupName, QueueName, StreamName, TopicName
 from storage.settings import Durability
 
 Result = TypeVar("Result")
 
 
-_NAMES: dict[str, type[QueueName] | type[StreamName] | type[GroupName]] = {
+_NAMES: dict[str, type[QueueName] | type[StreamName] | type[TopicName] | type[GroupName]] = {
     "queues": QueueName,
     "streams": StreamName,
+    "topics": TopicName,
     "groups": GroupName,
 }
 
@@ -86,6 +87,7 @@ Declared = Callable[[HandlerOf[In]], HandlerOf[In]]
 _ADDED: Mapping[Action, Callable[[Any], int]] = {
     Action.QUEUE_SEND: items_in,
     Action.STREAM_PUT: items_in,
+    Action.TOPIC_PUBLISH: items_in,
 }
 """Number of messages or records in an input, by the action that adds them."""
 
@@ -110,7 +112,7 @@ class Route(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def noun(self) -> str:
-        """Return the resource kind of its path: 'queues', 'streams' or 'groups'."""
+        """Return the resource kind of its path, such as 'queues'."""
         return self.path.split("/")[2]
 
 
@@ -197,6 +199,7 @@ class Dispatcher:
         self._metrics = {
             "queues": ProtocolMetrics(counts, "queue", "http", durability),
             "streams": ProtocolMetrics(counts, "stream", "http", durability),
+            "topics": ProtocolMetrics(counts, "topic", "http", durability),
             "groups": ProtocolMetrics(
                 counts, "stream", "http", durability
             ),  # groups read records of streams
@@ -207,7 +210,7 @@ class Dispatcher:
         assert len(self._table) == len(self.routes), "two hot routes share a path"
 
     def metrics_of(self, noun: str) -> ProtocolMetrics:
-        """Return the metrics of 'queues', 'streams' or 'groups', for their other routes as well."""
+        """Return the metrics of a kind such as 'queues', for its other routes as well."""
         return self._metrics[noun]
 
     def find(self, method: str, segments: Sequence[str]) -> Route | None:
@@ -277,7 +280,7 @@ def _read_input(route: Route, request: FastRequest) -> Any:
 
 @lru_cache(maxsize=4096)
 def resource_of(noun: str, word: str) -> str:
-    """Return the quota resource of a queue, stream or group in a path: `queue/orders`."""
+    """Return the quota resource of an object in a path: `queue/orders`."""
     return f"{noun.removesuffix('s')}/{word}"
 
 

@@ -92,14 +92,21 @@ def _about(operation: str, right: Right, request: Request) -> AuditSubject:
     resource = request.url.path.removeprefix("/v1/")
     everything = request.path_params.get("namespace", "*")
     name = everything if right.everything else named_in(request) or ""
-    noun, _, rest = resource.partition("/")
-    known_as, _, part = rest.partition("/")
-    makes_another = (
-        noun == "keys" and part != ""
-    )  # the new key of a rotation is recorded from the answer
-    return AuditSubject(
-        operation, right.action, resource, name, noun, "" if makes_another else known_as
-    )
+    noun, definition = _definition_in(resource)
+    return AuditSubject(operation, right.action, resource, name, noun, definition)
+
+
+def _definition_in(resource: str) -> tuple[str, str]:
+    """Return the noun and name of the definition that a path concerns, as snapshots have them."""
+    match resource.split("/"):
+        case ["keys", _, _, *_]:  # the new key of a rotation is recorded from the answer
+            return "keys", ""
+        case ["topics", topic, "routes", route, *_]:
+            return "routes", f"{topic}/{route}"
+        case [noun, name, *_]:
+            return noun, name
+        case _:
+            return resource, ""
 
 
 def _response_values(response: Response) -> Snapshot | None:

@@ -19,6 +19,7 @@ from storage.domain.names import (
     ScopedName,
     SourceName,
     StreamName,
+    TopicName,
     WebhookName,
 )
 
@@ -60,6 +61,14 @@ StorageDep = Annotated[Storage, Depends(storage_of)]
 PrincipalDep = Annotated[Principal, Depends(principal_of)]
 
 
+def namespace_of(principal: PrincipalDep) -> str:
+    """Return the namespace that the caller acts in."""
+    return principal.namespace
+
+
+CallersNamespace = Annotated[str, Depends(namespace_of)]
+
+
 def name_from_path(noun: str, kind: type[ScopedName]) -> params.Depends:
     """Return the dependency on the name of a noun in a path. It raises ValidationFailed."""
 
@@ -72,6 +81,7 @@ def name_from_path(noun: str, kind: type[ScopedName]) -> params.Depends:
 
 QueuePath = Annotated[QueueName, name_from_path("queue", QueueName)]
 StreamPath = Annotated[StreamName, name_from_path("stream", StreamName)]
+TopicPath = Annotated[TopicName, name_from_path("topic", TopicName)]
 GroupPath = Annotated[GroupName, name_from_path("group", GroupName)]
 WebhookPath = Annotated[WebhookName, name_from_path("webhook", WebhookName)]
 MirrorPath = Annotated[MirrorName, name_from_path("mirror", MirrorName)]

@@ -69,6 +69,29 @@ class RawMessageQuery(_HeaderQuery):
         return {b"millstream-group": self.group.encode()} if self.group else {}
 
 
+class RawPublicationQuery(_HeaderQuery):
+    """Subject and key of a raw message, and headers of the request to keep with it."""
+
+    subject: Annotated[
+        str,
+        Meta(
+            max_length=limits.SUBJECT_BYTES_MAX,
+            description="Subject of the message, as the header `Millstream-Subject`.",
+        ),
+    ] = ""
+    key: Annotated[
+        str,
+        Meta(
+            max_length=limits.KEY_CHARACTERS_MAX,
+            description="Key of the message, as the header `Millstream-Key`.",
+        ),
+    ] = ""
+
+    def _own(self) -> RequestHeaders:
+        fields = {b"millstream-subject": self.subject, b"millstream-key": self.key}
+        return {name: value.encode() for name, value in fields.items() if value}
+
+
 class RawRecordQuery(_HeaderQuery):
     """Key of a raw record, and headers of the request to keep with it."""
 

@@ -23,14 +23,15 @@ from api.native.fields import (
     show_headers,
 )
 from api.native.messages import AnyBody, Base64, ContentType, HeaderMap, RawBody, Time, WaitSeconds
-from api.native.problems import ItemError
+from api.native.problems import ItemError, item_error
 from api.types import RequestHeaders
 from storage.domain import limits
-from storage.domain.errors import ValidationFailed
+from storage.domain.errors import MillstreamError, ValidationFailed
 from storage.domain.log.record_batch import CONTENT_TYPE, Headers, Record
 from storage.domain.streams.stream import (
     UNCONDITIONAL,
     AppendCondition,
+    Appended,
     LogRecord,
     Producer,
     Shard,
@@ -227,6 +228,13 @@ class AppendedOut(msgspec.Struct, omit_defaults=True, kw_only=True, gc=False):
     offset: int | UnsetType = UNSET
     duplicate: bool | UnsetType = UNSET
     error: ItemError | UnsetType = UNSET
+
+    @classmethod
+    def from_domain(cls, result: Appended | MillstreamError) -> "AppendedOut":
+        """Convert the result of one record."""
+        if isinstance(result, MillstreamError):
+            return cls(error=item_error(result))
+        return cls(shard=result.shard, offset=result.offset, duplicate=result.duplicate)
 
 
 class AppendedRecordOut(msgspec.Struct, frozen=True):

@@ -6,6 +6,7 @@ The hot path counts in plain numbers (0.05 µs; a counter takes 0.4, and 0.9 whe
 
 from bisect import bisect_left
 from collections.abc import Sequence
+from typing import Protocol
 
 from prometheus_client import Counter, Histogram
 
@@ -32,7 +33,7 @@ from api.observability.metric_definitions import (
     REQUEST_SECONDS,
     STORE_CONFIRM_SECONDS,
 )
-from storage.domain.errors import ErrorCode
+from storage.domain.errors import ErrorCode, MillstreamError
 from storage.domain.queues.message import ReceivedMessage, SettleAction
 from storage.operations.store_metrics import StoreMetrics
 from storage.settings import Durability
@@ -170,6 +171,14 @@ class MetricBuffers:
             pending.flush()
 
 
+class Written(Protocol):
+    """Result of an item that was accepted."""
+
+    @property
+    def duplicate(self) -> bool:
+        """True if nothing was added."""
+
+
 class ProtocolMetrics:
     """Metrics of one protocol for one kind ('queue' or 'stream'), with labels resolved once."""
 
@@ -204,6 +213,18 @@ class ProtocolMetrics:
         """Count items that the store accepted, of which `duplicates` existed before."""
         self._confirmed.count += count
         self._deduplicated.count += duplicates
+
+    def written(self, results: Sequence[Written | MillstreamError]) -> int:
+        """Count the results of a call that adds items; return the number refused."""
+        refused = duplicates = 0
+        for result in results:
+            if isinstance(result, MillstreamError):
+                count_rejected(result.code)
+                refused += 1
+            else:
+                duplicates += result.duplicate
+        self.confirmed(len(results) - refused, duplicates)
+        return refused
 
     def read(self, count: int) -> None:
         """Count records that a consumer received."""

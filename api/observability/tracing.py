@@ -25,6 +25,7 @@ _SETTLING = ("settle", "commit", "delete", "change")
 _VERBS = {
     Action.QUEUE_SEND: SEND,
     Action.STREAM_PUT: SEND,
+    Action.TOPIC_PUBLISH: SEND,
     Action.QUEUE_RECEIVE: RECEIVE,
     Action.STREAM_READ: RECEIVE,
     Action.GROUP_COMMIT: RECEIVE,

@@ -14,7 +14,15 @@ from pydantic import BaseModel
 
 from api.native.audited_route import AuditedRoute
 from api.native.cursors import Page, decode_cursor, page_of
-from api.native.dependencies import Cursor, Limit, Prefix, PrincipalDep, StorageDep, require_json
+from api.native.dependencies import (
+    CallersNamespace,
+    Cursor,
+    Limit,
+    Prefix,
+    PrincipalDep,
+    StorageDep,
+    require_json,
+)
 from api.native.former_names import note_former_members
 from api.rest.conditional_requests import (
     IfMatch,
@@ -41,7 +49,11 @@ VerbOf = Callable[[Storage, Principal], Verb]
 
 def definition_router(noun: Noun) -> APIRouter:
     """Return the router of a noun with its operations, to which it adds its own."""
-    router = APIRouter(prefix=f"/v1/{noun.plural}", tags=[noun.plural], route_class=AuditedRoute)
+    router = APIRouter(
+        prefix=f"{noun.path_prefix}/{noun.plural}",
+        tags=[noun.tag or noun.plural],
+        route_class=AuditedRoute,
+    )
     for operation, description in noun.descriptions.items():
         name = noun.operation_id(operation)
         add = partial(_add, router, name=name, description=cleandoc(description))
@@ -221,6 +233,7 @@ def _add_delete(noun: Noun, verb: VerbOf, add: Callable[..., None]) -> None:
 def _add_list(noun: Noun, verb: VerbOf, add: Callable[..., None]) -> None:
     async def list_page(
         *,
+        parent: Any,
         storage: StorageDep,
         principal: PrincipalDep,
         prefix: Prefix = "",
@@ -228,13 +241,20 @@ def _add_list(noun: Noun, verb: VerbOf, add: Callable[..., None]) -> None:
         cursor: Cursor = "",
     ) -> Any:
         page = await _read_page(
-            noun, verb(storage, principal), principal, prefix=prefix, limit=limit, cursor=cursor
+            noun,
+            verb(storage, principal),
+            parent,
+            principal,
+            prefix=prefix,
+            limit=limit,
+            cursor=cursor,
         )
         items = [noun.schemas.resource.from_domain(definition) for definition in page.items]
         return noun.schemas.page(items=items, next_cursor=page.next_cursor)
 
     async def list_page_measured(
         *,
+        parent: Any,
         storage: StorageDep,
         principal: PrincipalDep,
         prefix: Prefix = "",
@@ -244,13 +264,21 @@ def _add_list(noun: Noun, verb: VerbOf, add: Callable[..., None]) -> None:
     ) -> Any:
         assert measurement is not None
         page = await _read_page(
-            noun, verb(storage, principal), principal, prefix=prefix, limit=limit, cursor=cursor
+            noun,
+            verb(storage, principal),
+            parent,
+            principal,
+            prefix=prefix,
+            limit=limit,
+            cursor=cursor,
         )
         latest = (
             await measurement.latest(storage, principal.namespace) if measured else _NOT_MEASURED
         )
         items = [
-            noun.schemas.listed.from_domain(each, measurement=measurement.of(latest, _text(each)))
+            noun.schemas.listed.from_domain(
+                each, measurement=measurement.of(latest, noun.text(each))
+            )
             for each in page.items
         ]
         return noun.schemas.page(items=items, next_cursor=page.next_cursor)
@@ -260,7 +288,7 @@ def _add_list(noun: Noun, verb: VerbOf, add: Callable[..., None]) -> None:
         "GET",
         "",
         list_page if measurement is None else list_page_measured,
-        annotations={},
+        annotations={"parent": noun.parent or CallersNamespace},
         dependencies=[*noun.permissions.see],
         response_model=noun.schemas.page,
     )
@@ -269,19 +297,19 @@ def _add_list(noun: Noun, verb: VerbOf, add: Callable[..., None]) -> None:
 async def _read_page(
     noun: Noun,
     list_definitions: Verb,
+    parent: Any,
     principal: Principal,
     *,
     prefix: str,
     limit: int,
     cursor: str,
 ) -> Page[Any]:
-    scope = (noun.plural, principal.namespace) if noun.permissions.listed else (noun.plural,)
+    is_scoped = noun.parent is not None or noun.permissions.listed is not None
+    scope = (noun.plural, str(parent)) if is_scoped else (noun.plural,)
     about = (*scope, prefix)
     after = decode_cursor(cursor, about, str) if cursor else ""
-    definitions = await list_definitions(
-        principal.namespace, prefix=prefix, after=after, limit=limit + 1
-    )
-    return page_of(definitions, limit, about, _text, partial(_may_list, noun, principal))
+    definitions = await list_definitions(parent, prefix=prefix, after=after, limit=limit + 1)
+    return page_of(definitions, limit, about, noun.text, partial(_may_list, noun, principal))
 
 
 _ROUTES: dict[str, Callable[[Noun, VerbOf, Callable[..., None]], None]] = {
@@ -300,11 +328,7 @@ def _response(schema: Any, definition: Any, response: Response, **fields: Any) -
     return cast("BaseModel", schema.from_domain(definition, **fields))
 
 
-def _text(definition: Any) -> str:
-    return str(getattr(definition.name, "name", definition.name))
-
-
 def _may_list(noun: Noun, principal: Principal, definition: Any) -> bool:
     return noun.permissions.listed is None or principal.policy.allows(
-        noun.permissions.listed, _text(definition)
+        noun.permissions.listed, noun.text(definition)
     )

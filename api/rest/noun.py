@@ -90,6 +90,10 @@ async def _no_fields(*_: object) -> Mapping[str, Any]:
     return {}
 
 
+def _text(definition: Any) -> str:
+    return str(getattr(definition.name, "name", definition.name))
+
+
 def _allow(*_: object) -> None:
     """Allow a specification, which names no other resource."""
 
@@ -100,6 +104,11 @@ class Noun(NamedTuple):
     `name`: as in paths. `path`: annotation of the name, a dependency. `verbs`: returns the engine's methods for a caller.
     `descriptions`: the operations with their descriptions, whose first lines are the summaries.
     `id`: the noun in ids of operations; `ids`: ids that differ from the rule. `body_required`: a put without a body is invalid.
+
+    `path_prefix`: what comes before its own in paths, as of routes of a topic. `parent`: annotation of what a list is of, then; otherwise it is of the caller's
+    namespace. `tag`: that of its operations, if it is not its own.
+
+    `text`: returns the name of a definition as in paths.
 
     `authorise`: checks what a specification names, given the caller, the specification before, or None, and the new one.
     `put_fields`, `pause_fields`: members of these answers beside the object. `measurement`: what a list shows of the
@@ -121,6 +130,10 @@ class Noun(NamedTuple):
     pause_fields: Callable[[Storage, Any], Awaitable[Mapping[str, Any]]] = _no_fields
     measurement: MeasurementOf | None = None
     is_etag_complete: bool = False
+    path_prefix: str = "/v1"
+    parent: Any = None
+    text: Callable[[Any], str] = _text
+    tag: str = ""
 
     @property
     def permissions(self) -> Permissions:

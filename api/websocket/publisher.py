@@ -11,10 +11,10 @@ import msgspec
 
 from api.http.request_spans import contexts_of_records, records_with_span_context, with_span_context
 from api.http.responses import RequestContext, log_failure
-from api.native.append_results import appended_out, count_appended
 from api.native.fields import total_bytes
 from api.native.messages import SentMessageOut
 from api.native.problems import problem
+from api.native.records import AppendedOut
 from api.observability.metric_buffers import ProtocolMetrics
 from api.observability.tracing import SEND, TraceSpan, Tracing, failure_of
 from api.websocket.connection import SocketClosed
@@ -124,8 +124,8 @@ class Publisher(msgspec.Struct, frozen=True, kw_only=True):
         await self._spend(session, f"stream/{stream.name}", len(records), size_bytes)
         metrics.received(len(records), size_bytes)
         results = await self.streams.append(stream, records, idempotency_key=frame.idempotency_key)
-        failed = count_appended(metrics, results)
-        return ServerOk(frame.id, [appended_out(one) for one in results], failed)
+        failed = metrics.written(results)
+        return ServerOk(frame.id, [AppendedOut.from_domain(one) for one in results], failed)
 
     async def _spend(
         self, session: PushSession, resource: str, messages: int, size_bytes: int

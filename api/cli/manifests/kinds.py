@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from importlib import import_module
 from typing import Any, NamedTuple
 
+from api.cli.errors import CliError, ExitCode
 from api.cli.shell.operations import JsonBody
 from api.cli.shell.output import Row
 from api.cli.shell.terminal import Terminal
@@ -13,25 +14,40 @@ OF_PAUSE = frozenset({"paused", "enabled"})  # not settings: only pause and resu
 
 
 class DefinitionKind(NamedTuple):
-    """A noun whose definitions are documents. `operations`: their names by verb."""
+    """A noun whose definitions are documents. `operations`: their names by verb.
+
+    With a `parent`, names are those of both, such as `orders/billing`.
+    """
 
     name: str
     plural: str
     operations: str
+    parent: str = ""
+
+    def path(self, name: str) -> tuple[str, ...]:
+        """Return the parameters of the path of an object. Raises CliError."""
+        return parts_of(name) if self.parent else (name,)
 
     def get(self, cli: Terminal, name: str) -> Row:
         """Return a definition. Raises NotFound."""
-        return cli.call(self.operations.format("get"), name)
+        return cli.call(self.operations.format("get"), *self.path(name))
 
     def list_all(self, cli: Terminal, prefix: str = "") -> Iterator[Row]:
         """Yield all definitions by name."""
         listing = f"{self.operations.format('list')}s"
-        return cli.pages(listing, prefix=prefix)
+        if not self.parent:
+            yield from cli.pages(listing, prefix=prefix)
+            return
+        of_parent, _, rest = prefix.partition("/")
+        for parent in KINDS[self.parent].list_all(cli, of_parent):
+            if "/" not in prefix or parent["name"] == of_parent:
+                for definition in cli.pages(listing, parent["name"], prefix=rest):
+                    yield {**definition, "name": f"{parent['name']}/{definition['name']}"}
 
     def put(self, cli: Terminal, name: str, settings: Row, **conditions: Any) -> Row:
         """Create or replace a definition, and return it with `created` and `changes`."""
         body = JsonBody(settings)
-        return cli.call(self.operations.format("put"), name, body=body, **conditions)
+        return cli.call(self.operations.format("put"), *self.path(name), body=body, **conditions)
 
     def settings_of(self, definition: Row) -> Row:
         """Return the settings of a definition, which a PUT takes. Secrets are never among them."""
@@ -48,8 +64,16 @@ class DefinitionKind(NamedTuple):
         return [name for name in names if name not in OF_PAUSE]
 
 
+def parts_of(name: str) -> tuple[str, str]:
+    """Return both names in one such as `orders/billing`. Raises CliError."""
+    parent, slash, own = name.partition("/")
+    if not slash or not parent or not own:
+        raise CliError(f"'{name}' must be TOPIC/ROUTE, such as orders/billing", ExitCode.USAGE)
+    return parent, own
+
+
 KINDS = {
-    noun.name: DefinitionKind(noun.name, noun.plural, noun.manifest)
+    noun.name: DefinitionKind(noun.name, noun.plural, noun.manifest, noun.parent)
     for noun in NOUNS
     if noun.manifest
 }

@@ -21,7 +21,8 @@ class Definition(NamedTuple):
     """A noun that can be created and replaced, by verbs of its group of commands.
 
     `name` annotates the argument of its name. `operations` names its operations by verb, `queues.{}_queue`; `configuration`
-    makes the body of a put from options, which are its parameters; `note` returns a sentence about the result.
+    makes the body of a put from options, which are its parameters; `note` returns a sentence about the result; `path` the
+    parameters of its path.
     """
 
     app: typer.Typer
@@ -30,6 +31,7 @@ class Definition(NamedTuple):
     operations: str
     configuration: Callable[..., dict[str, Any]]
     note: Callable[[Row], str] = lambda _: ""
+    path: Callable[[str], tuple[str, ...]] = lambda name: (name,)
 
     def operation(self, verb: str) -> str:
         """Return the name of an operation."""
@@ -37,7 +39,7 @@ class Definition(NamedTuple):
 
     def put(self, name: str, body: dict[str, Any], **conditions: Any) -> Any:
         """Return the call that creates or replaces an object."""
-        return operation(self.operation("put"), name, body=JsonBody(body), **conditions)
+        return operation(self.operation("put"), *self.path(name), body=JsonBody(body), **conditions)
 
 
 def put_verbs(noun: Definition, *, create: Sequence[str], apply: Sequence[str]) -> None:
@@ -78,7 +80,7 @@ def change_verb(noun: Definition, *examples: str, without: str) -> None:
 
     def change(cli: Terminal, /, name: str, **options: Any) -> None:
         body = JsonBody(noun.configuration(**options))
-        row = cli.call(noun.operation("change"), name, body=body)
+        row = cli.call(noun.operation("change"), *noun.path(name), body=body)
         cli.out.done(f"Updated {noun_text} {name}.", row)
 
     noun_text = noun.label.lower()
@@ -100,7 +102,7 @@ def pause_verbs(noun: Definition, *, pause: str, resume: str, example: str) -> N
 
 def _pausing(noun: Definition, word: str, outcome: str) -> Callable[..., None]:
     def set_paused(cli: Terminal, /, name: str) -> None:
-        row = cli.call(noun.operation(word), name)
+        row = cli.call(noun.operation(word), *noun.path(name))
         cli.out.done(f"{noun.label} {name} {outcome}.", row)
 
     set_paused.__annotations__["name"] = noun.name
@@ -120,7 +122,7 @@ def delete_verb(
         def remove(cli: Terminal, /, names: list[str], yes: Yes = False) -> None:
             for name in names:
                 confirm(cli, warning(cli, name), name, yes=yes)
-                cli.client.call(operation(noun.operation("delete"), name))
+                cli.client.call(operation(noun.operation("delete"), *noun.path(name)))
                 cli.out.done(f"Deleted {label} {name}.", {"name": name, "deleted": True})
 
         remove.__annotations__["names"] = names

@@ -70,8 +70,9 @@ class SweeperPresence(NoSockets):
 
 
 async def deliver(settings: Settings, storage: Storage) -> None:
-    """Deliver webhooks and pull mirrors until cancelled."""
+    """Deliver webhooks, route topics and pull mirrors until cancelled."""
     from consumers.mirrors.runner import MirrorRunner
+    from consumers.routing.router import Router
     from consumers.webhooks.deliverer import Deliverer
 
     async with (
@@ -82,3 +83,4 @@ async def deliver(settings: Settings, storage: Storage) -> None:
         async with asyncio.TaskGroup() as group:
             group.create_task(Deliverer(storage, allow, WebhookMetrics(), tracing=opened).run())
             group.create_task(MirrorRunner(storage, allow).run())
+            group.create_task(Router(storage).run())

@@ -13,7 +13,6 @@ from api.http.request_spans import (
     with_callers_trace,
 )
 from api.http.routing import FastRouter
-from api.native.append_results import appended_out, count_appended
 from api.native.cursors import decode_records_cursor, encode_records_cursor
 from api.native.examples import RECORD, STREAM_ID, Example, Repeat
 from api.native.fields import (
@@ -27,6 +26,7 @@ from api.native.fields import (
 )
 from api.native.raw_queries import RawRecordQuery
 from api.native.records import (
+    AppendedOut,
     AppendedRecordOut,
     AppendedRecords,
     AppendRecords,
@@ -152,9 +152,9 @@ def _appended_out(
     call: Call[Items[Record]], results: Sequence[Appended | MillstreamError]
 ) -> AppendedRecords | AppendedRecordOut:
     """Return the response. Raises the error of a record that was sent alone."""
-    failed = count_appended(call.metrics, results)
+    failed = call.metrics.written(results)
     if not call.body.single:
-        return AppendedRecords([appended_out(result) for result in results], failed)
+        return AppendedRecords([AppendedOut.from_domain(result) for result in results], failed)
     [only] = results
     if isinstance(only, MillstreamError):
         raise only

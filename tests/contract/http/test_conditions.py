@@ -15,6 +15,11 @@ DOCUMENT = json.loads((Path(__file__).parents[3] / "openapi" / "openapi.json").r
 NOUNS: dict[str, Callable[[str], tuple[str, dict[str, Any]]]] = {
     "queue": lambda name: (f"/v1/queues/{name}", {}),
     "stream": lambda name: (f"/v1/streams/{name}", {}),
+    "topic": lambda name: (f"/v1/topics/{name}", {}),
+    "route": lambda name: (
+        f"/v1/topics/{name}-topic/routes/{name}",
+        {"target": {"queue": f"{name}-queue"}},
+    ),
     "group": lambda name: (f"/v1/groups/{name}", {"stream": f"{name}-source"}),
     "namespace": lambda name: (f"/v1/namespaces/{name}", {"queues_max": 3}),
     "webhook": lambda name: (
@@ -42,6 +47,7 @@ def put(client, name) -> Callable[..., httpx.Response]:
     """PUT a noun, whose source exists."""
     client.put(f"/v1/streams/{name}-source", json={})
     client.put(f"/v1/groups/{name}-group", json={"stream": f"{name}-source"})
+    client.put(f"/v1/topics/{name}-topic", json={})
 
     def call(noun: str, **headers: str) -> httpx.Response:
         path, body = NOUNS[noun](name)

@@ -20,6 +20,9 @@ class Noun(NamedTuple):
 NOUNS = {
     "queue": Noun("queues", {"attempts_max": 3, "tags": {"team": "shop"}}, "attempts_max", 7),
     "stream": Noun("streams", {"retention_seconds": 3600}, "retention_seconds", 7200),
+    "topic": Noun(
+        "topics", {"unmatched": "refuse", "retention_seconds": 3600}, "retention_seconds", 7200
+    ),
     "group": Noun(
         "groups", {"stream": "SOURCE", "session_timeout_seconds": 10}, "session_timeout_seconds", 20
     ),

@@ -2,7 +2,7 @@
 
 import { client } from './client.gen.js';
 import type { Client, Options as Options2, TDataShape } from './client/index.js';
-import type { AddStoreData, AddStoreErrors, AddStoreResponses, AppendColumnsData, AppendColumnsErrors, AppendColumnsResponses, AppendRawRecordData, AppendRawRecordErrors, AppendRawRecordResponses, AppendRecordsData, AppendRecordsErrors, AppendRecordsResponses, AppendRecordsToShardData, AppendRecordsToShardErrors, AppendRecordsToShardResponses, BrowseMessagesData, BrowseMessagesErrors, BrowseMessagesResponses, CancelJobData, CancelJobErrors, CancelJobResponses, CancelReplayData, CancelReplayErrors, CancelReplayResponses, ChangeKeyData, ChangeKeyErrors, ChangeKeyResponses, ChangeMessageData, ChangeMessageErrors, ChangeMessageResponses, ChangeMoveData, ChangeMoveErrors, ChangeMoveResponses, ChangeQueueData, ChangeQueueErrors, ChangeQueueResponses, ChangeStreamData, ChangeStreamErrors, ChangeStreamResponses, CheckLiveData, CheckLiveErrors, CheckLiveResponses, CheckReadyData, CheckReadyErrors, CheckReadyResponses, CloseSocketData, CloseSocketErrors, CloseSocketResponses, CommitOffsetsData, CommitOffsetsErrors, CommitOffsetsResponses, CommitStagedData, CommitStagedErrors, CommitStagedResponses, ConfigureStoresData, ConfigureStoresErrors, ConfigureStoresResponses, CreateKeyData, CreateKeyErrors, CreateKeyResponses, DeleteBookmarkData, DeleteBookmarkErrors, DeleteBookmarkResponses, DeleteConsumerGroupData, DeleteConsumerGroupErrors, DeleteConsumerGroupResponses, DeleteMessageData, DeleteMessageErrors, DeleteMessageResponses, DeleteMirrorData, DeleteMirrorErrors, DeleteMirrorResponses, DeleteNamespaceData, DeleteNamespaceErrors, DeleteNamespaceResponses, DeleteQueueData, DeleteQueueErrors, DeleteQueueResponses, DeleteSourceData, DeleteSourceErrors, DeleteSourceResponses, DeleteStreamData, DeleteStreamErrors, DeleteStreamResponses, DeleteWebhookData, DeleteWebhookErrors, DeleteWebhookResponses, DiscardStagedData, DiscardStagedErrors, DiscardStagedResponses, EnableWebhookData, EnableWebhookErrors, EnableWebhookResponses, FetchRecordsData, FetchRecordsErrors, FetchRecordsResponses, FlushArchiveData, FlushArchiveErrors, FlushArchiveResponses, GetArchiveData, GetArchiveErrors, GetArchiveResponses, GetConsumerGroupData, GetConsumerGroupErrors, GetConsumerGroupResponses, GetGroupLagData, GetGroupLagErrors, GetGroupLagResponses, GetGroupSeriesData, GetGroupSeriesErrors, GetGroupSeriesResponses, GetJobData, GetJobErrors, GetJobResponses, GetKeyData, GetKeyErrors, GetKeyResponses, GetLatestRecordData, GetLatestRecordErrors, GetLatestRecordResponses, GetMessageData, GetMessageErrors, GetMessageHistoryData, GetMessageHistoryErrors, GetMessageHistoryResponses, GetMessageResponses, GetMirrorData, GetMirrorErrors, GetMirrorResponses, GetMirrorStatsData, GetMirrorStatsErrors, GetMirrorStatsResponses, GetMoveData, GetMoveErrors, GetMoveResponses, GetNamespaceData, GetNamespaceErrors, GetNamespaceResponses, GetNamespaceSeriesData, GetNamespaceSeriesErrors, GetNamespaceSeriesResponses, GetQueueData, GetQueueErrors, GetQueueResponses, GetQueueSeriesData, GetQueueSeriesErrors, GetQueueSeriesResponses, GetQueueStatsData, GetQueueStatsErrors, GetQueueStatsResponses, GetReplayData, GetReplayErrors, GetReplayResponses, GetSourceData, GetSourceErrors, GetSourceResponses, GetSourceStatsData, GetSourceStatsErrors, GetSourceStatsResponses, GetSourceUrlData, GetSourceUrlErrors, GetSourceUrlResponses, GetStoresData, GetStoresErrors, GetStoresResponses, GetStreamData, GetStreamErrors, GetStreamLoadData, GetStreamLoadErrors, GetStreamLoadResponses, GetStreamResponses, GetStreamSeriesData, GetStreamSeriesErrors, GetStreamSeriesResponses, GetWebhookData, GetWebhookErrors, GetWebhookResponses, JoinGroupData, JoinGroupErrors, JoinGroupResponses, LeaveGroupData, LeaveGroupErrors, LeaveGroupResponses, ListArchivedFilesData, ListArchivedFilesErrors, ListArchivedFilesResponses, ListAuditEntriesData, ListAuditEntriesErrors, ListAuditEntriesResponses, ListBookmarksData, ListBookmarksErrors, ListBookmarksResponses, ListConsumerGroupsData, ListConsumerGroupsErrors, ListConsumerGroupsResponses, ListDeadLettersData, ListDeadLettersErrors, ListDeadLettersResponses, ListDeathReasonsData, ListDeathReasonsErrors, ListDeathReasonsResponses, ListDeliveriesData, ListDeliveriesErrors, ListDeliveriesResponses, ListJobsData, ListJobsErrors, ListJobsResponses, ListKeysData, ListKeysErrors, ListKeysResponses, ListMirrorsData, ListMirrorsErrors, ListMirrorsResponses, ListMovesData, ListMovesErrors, ListMovesResponses, ListMutedAlertsData, ListMutedAlertsErrors, ListMutedAlertsResponses, ListNamespacesData, ListNamespacesErrors, ListNamespacesResponses, ListParkedGroupsData, ListParkedGroupsErrors, ListParkedGroupsResponses, ListProcessesData, ListProcessesErrors, ListProcessesResponses, ListQueueConsumersData, ListQueueConsumersErrors, ListQueueConsumersResponses, ListQueuesData, ListQueuesErrors, ListQueuesResponses, ListReplaysData, ListReplaysErrors, ListReplaysResponses, ListShardsData, ListShardsErrors, ListShardsResponses, ListSocketsData, ListSocketsErrors, ListSocketsResponses, ListSourceFailuresData, ListSourceFailuresErrors, ListSourceFailuresResponses, ListSourcesData, ListSourcesErrors, ListSourcesResponses, ListStreamsData, ListStreamsErrors, ListStreamsResponses, ListWebhooksData, ListWebhooksErrors, ListWebhooksResponses, LogInData, LogInErrors, LogInResponses, LogOutData, LogOutErrors, LogOutResponses, MakeTicketData, MakeTicketErrors, MakeTicketResponses, MuteAlertData, MuteAlertErrors, MuteAlertResponses, PauseConsumerGroupData, PauseConsumerGroupErrors, PauseConsumerGroupResponses, PauseGroupData, PauseGroupErrors, PauseGroupResponses, PauseMirrorData, PauseMirrorErrors, PauseMirrorResponses, PauseQueueData, PauseQueueErrors, PauseQueueResponses, PauseReplayData, PauseReplayErrors, PauseReplayResponses, PauseSourceData, PauseSourceErrors, PauseSourceResponses, PauseWebhookData, PauseWebhookErrors, PauseWebhookResponses, PromoteMirrorData, PromoteMirrorErrors, PromoteMirrorResponses, PurgeQueueData, PurgeQueueErrors, PurgeQueueResponses, PutBookmarkData, PutBookmarkErrors, PutBookmarkResponses, PutConsumerGroupData, PutConsumerGroupErrors, PutConsumerGroupResponses, PutFenceData, PutFenceErrors, PutFenceResponses, PutMirrorData, PutMirrorErrors, PutMirrorResponses, PutNamespaceData, PutNamespaceErrors, PutNamespaceResponses, PutQueueData, PutQueueErrors, PutQueueFenceData, PutQueueFenceErrors, PutQueueFenceResponses, PutQueueResponses, PutSourceData, PutSourceErrors, PutSourceResponses, PutStreamData, PutStreamErrors, PutStreamResponses, PutWebhookData, PutWebhookErrors, PutWebhookResponses, ReadEventsData, ReadEventsErrors, ReadEventsResponse, ReadEventsResponses, ReadQueueChangesData, ReadQueueChangesErrors, ReadQueueChangesResponses, ReadQueueContentsData, ReadQueueContentsErrors, ReadQueueContentsResponses, ReadShardData, ReadShardErrors, ReadShardEventsData, ReadShardEventsErrors, ReadShardEventsResponse, ReadShardEventsResponses, ReadShardResponses, ReadStreamData, ReadStreamErrors, ReadStreamResponses, ReadTableData, ReadTableErrors, ReadTableResponses, ReceiveMessagesData, ReceiveMessagesErrors, ReceiveMessagesResponses, RecoverStoresData, RecoverStoresErrors, RecoverStoresResponses, RedriveQueueData, RedriveQueueErrors, RedriveQueueResponses, RemoveStoreData, RemoveStoreErrors, RemoveStoreResponses, ReplaceStoreData, ReplaceStoreErrors, ReplaceStoreResponses, ResendDeliveriesData, ResendDeliveriesErrors, ResendDeliveriesResponses, ResendDeliveryData, ResendDeliveryErrors, ResendDeliveryResponses, ResetGroupData, ResetGroupErrors, ResetGroupResponses, ReshardStreamData, ReshardStreamErrors, ReshardStreamResponses, ResumeConsumerGroupData, ResumeConsumerGroupErrors, ResumeConsumerGroupResponses, ResumeGroupData, ResumeGroupErrors, ResumeGroupResponses, ResumeMirrorData, ResumeMirrorErrors, ResumeMirrorResponses, ResumeQueueData, ResumeQueueErrors, ResumeQueueResponses, ResumeReplayData, ResumeReplayErrors, ResumeReplayResponses, ResumeSourceData, ResumeSourceErrors, ResumeSourceResponses, ResumeWebhookData, ResumeWebhookErrors, ResumeWebhookResponses, RetryJobData, RetryJobErrors, RetryJobResponses, RetryReplayData, RetryReplayErrors, RetryReplayResponses, RevokeKeyData, RevokeKeyErrors, RevokeKeyResponses, RotateKeyData, RotateKeyErrors, RotateKeyResponses, RotateSourceUrlData, RotateSourceUrlErrors, RotateSourceUrlResponses, RotateWebhookSecretData, RotateWebhookSecretErrors, RotateWebhookSecretResponses, SendHeartbeatData, SendHeartbeatErrors, SendHeartbeatResponses, SendMessagesData, SendMessagesErrors, SendMessagesResponses, SendRawMessageData, SendRawMessageErrors, SendRawMessageResponses, SettleMessagesData, SettleMessagesErrors, SettleMessagesResponses, StageRecordsData, StageRecordsErrors, StageRecordsResponses, StartMoveData, StartMoveErrors, StartMoveResponses, StartReplayData, StartReplayErrors, StartReplayResponses, SwitchOverStoresData, SwitchOverStoresErrors, SwitchOverStoresResponses, TestSourceData, TestSourceErrors, TestSourceResponses, TestWebhookData, TestWebhookErrors, TestWebhookResponses, TruncateShardData, TruncateShardErrors, TruncateShardResponses, UnmuteAlertData, UnmuteAlertErrors, UnmuteAlertResponses, WhoamiData, WhoamiErrors, WhoamiResponses } from './types.gen.js';
+import type { AddStoreData, AddStoreErrors, AddStoreResponses, AppendColumnsData, AppendColumnsErrors, AppendColumnsResponses, AppendRawRecordData, AppendRawRecordErrors, AppendRawRecordResponses, AppendRecordsData, AppendRecordsErrors, AppendRecordsResponses, AppendRecordsToShardData, AppendRecordsToShardErrors, AppendRecordsToShardResponses, BrowseMessagesData, BrowseMessagesErrors, BrowseMessagesResponses, CancelJobData, CancelJobErrors, CancelJobResponses, CancelReplayData, CancelReplayErrors, CancelReplayResponses, ChangeKeyData, ChangeKeyErrors, ChangeKeyResponses, ChangeMessageData, ChangeMessageErrors, ChangeMessageResponses, ChangeMoveData, ChangeMoveErrors, ChangeMoveResponses, ChangeQueueData, ChangeQueueErrors, ChangeQueueResponses, ChangeRouteData, ChangeRouteErrors, ChangeRouteResponses, ChangeStreamData, ChangeStreamErrors, ChangeStreamResponses, ChangeTopicData, ChangeTopicErrors, ChangeTopicResponses, CheckLiveData, CheckLiveErrors, CheckLiveResponses, CheckReadyData, CheckReadyErrors, CheckReadyResponses, CloseSocketData, CloseSocketErrors, CloseSocketResponses, CommitOffsetsData, CommitOffsetsErrors, CommitOffsetsResponses, CommitStagedData, CommitStagedErrors, CommitStagedResponses, ConfigureStoresData, ConfigureStoresErrors, ConfigureStoresResponses, CreateKeyData, CreateKeyErrors, CreateKeyResponses, DeleteBookmarkData, DeleteBookmarkErrors, DeleteBookmarkResponses, DeleteConsumerGroupData, DeleteConsumerGroupErrors, DeleteConsumerGroupResponses, DeleteMessageData, DeleteMessageErrors, DeleteMessageResponses, DeleteMirrorData, DeleteMirrorErrors, DeleteMirrorResponses, DeleteNamespaceData, DeleteNamespaceErrors, DeleteNamespaceResponses, DeleteQueueData, DeleteQueueErrors, DeleteQueueResponses, DeleteRouteData, DeleteRouteErrors, DeleteRouteResponses, DeleteSourceData, DeleteSourceErrors, DeleteSourceResponses, DeleteStreamData, DeleteStreamErrors, DeleteStreamResponses, DeleteTopicData, DeleteTopicErrors, DeleteTopicResponses, DeleteWebhookData, DeleteWebhookErrors, DeleteWebhookResponses, DiscardStagedData, DiscardStagedErrors, DiscardStagedResponses, EnableWebhookData, EnableWebhookErrors, EnableWebhookResponses, ExplainMessageData, ExplainMessageErrors, ExplainMessageResponses, FetchRecordsData, FetchRecordsErrors, FetchRecordsResponses, FlushArchiveData, FlushArchiveErrors, FlushArchiveResponses, GetArchiveData, GetArchiveErrors, GetArchiveResponses, GetConsumerGroupData, GetConsumerGroupErrors, GetConsumerGroupResponses, GetGroupLagData, GetGroupLagErrors, GetGroupLagResponses, GetGroupSeriesData, GetGroupSeriesErrors, GetGroupSeriesResponses, GetJobData, GetJobErrors, GetJobResponses, GetKeyData, GetKeyErrors, GetKeyResponses, GetLatestRecordData, GetLatestRecordErrors, GetLatestRecordResponses, GetMessageData, GetMessageErrors, GetMessageHistoryData, GetMessageHistoryErrors, GetMessageHistoryResponses, GetMessageResponses, GetMessageRoutesData, GetMessageRoutesErrors, GetMessageRoutesResponses, GetMirrorData, GetMirrorErrors, GetMirrorResponses, GetMirrorStatsData, GetMirrorStatsErrors, GetMirrorStatsResponses, GetMoveData, GetMoveErrors, GetMoveResponses, GetNamespaceData, GetNamespaceErrors, GetNamespaceResponses, GetNamespaceSeriesData, GetNamespaceSeriesErrors, GetNamespaceSeriesResponses, GetPublishedMessageData, GetPublishedMessageErrors, GetPublishedMessageResponses, GetQueueData, GetQueueErrors, GetQueueResponses, GetQueueSeriesData, GetQueueSeriesErrors, GetQueueSeriesResponses, GetQueueStatsData, GetQueueStatsErrors, GetQueueStatsResponses, GetReplayData, GetReplayErrors, GetReplayResponses, GetRouteData, GetRouteErrors, GetRouteResponses, GetRouteStatsData, GetRouteStatsErrors, GetRouteStatsResponses, GetSourceData, GetSourceErrors, GetSourceResponses, GetSourceStatsData, GetSourceStatsErrors, GetSourceStatsResponses, GetSourceUrlData, GetSourceUrlErrors, GetSourceUrlResponses, GetStoresData, GetStoresErrors, GetStoresResponses, GetStreamData, GetStreamErrors, GetStreamLoadData, GetStreamLoadErrors, GetStreamLoadResponses, GetStreamResponses, GetStreamSeriesData, GetStreamSeriesErrors, GetStreamSeriesResponses, GetTopicData, GetTopicErrors, GetTopicResponses, GetTopicStatsData, GetTopicStatsErrors, GetTopicStatsResponses, GetWebhookData, GetWebhookErrors, GetWebhookResponses, JoinGroupData, JoinGroupErrors, JoinGroupResponses, LeaveGroupData, LeaveGroupErrors, LeaveGroupResponses, ListArchivedFilesData, ListArchivedFilesErrors, ListArchivedFilesResponses, ListAuditEntriesData, ListAuditEntriesErrors, ListAuditEntriesResponses, ListBookmarksData, ListBookmarksErrors, ListBookmarksResponses, ListConsumerGroupsData, ListConsumerGroupsErrors, ListConsumerGroupsResponses, ListDeadLettersData, ListDeadLettersErrors, ListDeadLettersResponses, ListDeathReasonsData, ListDeathReasonsErrors, ListDeathReasonsResponses, ListDeliveriesData, ListDeliveriesErrors, ListDeliveriesResponses, ListJobsData, ListJobsErrors, ListJobsResponses, ListKeysData, ListKeysErrors, ListKeysResponses, ListMirrorsData, ListMirrorsErrors, ListMirrorsResponses, ListMovesData, ListMovesErrors, ListMovesResponses, ListMutedAlertsData, ListMutedAlertsErrors, ListMutedAlertsResponses, ListNamespacesData, ListNamespacesErrors, ListNamespacesResponses, ListParkedGroupsData, ListParkedGroupsErrors, ListParkedGroupsResponses, ListProcessesData, ListProcessesErrors, ListProcessesResponses, ListQueueConsumersData, ListQueueConsumersErrors, ListQueueConsumersResponses, ListQueuesData, ListQueuesErrors, ListQueuesResponses, ListReplaysData, ListReplaysErrors, ListReplaysResponses, ListRoutesData, ListRoutesErrors, ListRoutesResponses, ListShardsData, ListShardsErrors, ListShardsResponses, ListSocketsData, ListSocketsErrors, ListSocketsResponses, ListSourceFailuresData, ListSourceFailuresErrors, ListSourceFailuresResponses, ListSourcesData, ListSourcesErrors, ListSourcesResponses, ListStreamsData, ListStreamsErrors, ListStreamsResponses, ListTopicsData, ListTopicsErrors, ListTopicsResponses, ListWebhooksData, ListWebhooksErrors, ListWebhooksResponses, LogInData, LogInErrors, LogInResponses, LogOutData, LogOutErrors, LogOutResponses, MakeTicketData, MakeTicketErrors, MakeTicketResponses, MuteAlertData, MuteAlertErrors, MuteAlertResponses, PauseConsumerGroupData, PauseConsumerGroupErrors, PauseConsumerGroupResponses, PauseGroupData, PauseGroupErrors, PauseGroupResponses, PauseMirrorData, PauseMirrorErrors, PauseMirrorResponses, PauseQueueData, PauseQueueErrors, PauseQueueResponses, PauseReplayData, PauseReplayErrors, PauseReplayResponses, PauseRouteData, PauseRouteErrors, PauseRouteResponses, PauseSourceData, PauseSourceErrors, PauseSourceResponses, PauseWebhookData, PauseWebhookErrors, PauseWebhookResponses, PromoteMirrorData, PromoteMirrorErrors, PromoteMirrorResponses, PublishMessagesData, PublishMessagesErrors, PublishMessagesResponses, PublishRawMessageData, PublishRawMessageErrors, PublishRawMessageResponses, PurgeQueueData, PurgeQueueErrors, PurgeQueueResponses, PutBookmarkData, PutBookmarkErrors, PutBookmarkResponses, PutConsumerGroupData, PutConsumerGroupErrors, PutConsumerGroupResponses, PutFenceData, PutFenceErrors, PutFenceResponses, PutMirrorData, PutMirrorErrors, PutMirrorResponses, PutNamespaceData, PutNamespaceErrors, PutNamespaceResponses, PutQueueData, PutQueueErrors, PutQueueFenceData, PutQueueFenceErrors, PutQueueFenceResponses, PutQueueResponses, PutRouteData, PutRouteErrors, PutRouteResponses, PutSourceData, PutSourceErrors, PutSourceResponses, PutStreamData, PutStreamErrors, PutStreamResponses, PutTopicData, PutTopicErrors, PutTopicResponses, PutWebhookData, PutWebhookErrors, PutWebhookResponses, ReadEventsData, ReadEventsErrors, ReadEventsResponse, ReadEventsResponses, ReadQueueChangesData, ReadQueueChangesErrors, ReadQueueChangesResponses, ReadQueueContentsData, ReadQueueContentsErrors, ReadQueueContentsResponses, ReadShardData, ReadShardErrors, ReadShardEventsData, ReadShardEventsErrors, ReadShardEventsResponse, ReadShardEventsResponses, ReadShardResponses, ReadStreamData, ReadStreamErrors, ReadStreamResponses, ReadTableData, ReadTableErrors, ReadTableResponses, ReceiveMessagesData, ReceiveMessagesErrors, ReceiveMessagesResponses, RecoverStoresData, RecoverStoresErrors, RecoverStoresResponses, RedriveQueueData, RedriveQueueErrors, RedriveQueueResponses, RemoveStoreData, RemoveStoreErrors, RemoveStoreResponses, ReplaceStoreData, ReplaceStoreErrors, ReplaceStoreResponses, ResendDeliveriesData, ResendDeliveriesErrors, ResendDeliveriesResponses, ResendDeliveryData, ResendDeliveryErrors, ResendDeliveryResponses, ResetGroupData, ResetGroupErrors, ResetGroupResponses, ReshardStreamData, ReshardStreamErrors, ReshardStreamResponses, ResumeConsumerGroupData, ResumeConsumerGroupErrors, ResumeConsumerGroupResponses, ResumeGroupData, ResumeGroupErrors, ResumeGroupResponses, ResumeMirrorData, ResumeMirrorErrors, ResumeMirrorResponses, ResumeQueueData, ResumeQueueErrors, ResumeQueueResponses, ResumeReplayData, ResumeReplayErrors, ResumeReplayResponses, ResumeRouteData, ResumeRouteErrors, ResumeRouteResponses, ResumeSourceData, ResumeSourceErrors, ResumeSourceResponses, ResumeWebhookData, ResumeWebhookErrors, ResumeWebhookResponses, RetryJobData, RetryJobErrors, RetryJobResponses, RetryReplayData, RetryReplayErrors, RetryReplayResponses, RevokeKeyData, RevokeKeyErrors, RevokeKeyResponses, RotateKeyData, RotateKeyErrors, RotateKeyResponses, RotateSourceUrlData, RotateSourceUrlErrors, RotateSourceUrlResponses, RotateWebhookSecretData, RotateWebhookSecretErrors, RotateWebhookSecretResponses, SendHeartbeatData, SendHeartbeatErrors, SendHeartbeatResponses, SendMessagesData, SendMessagesErrors, SendMessagesResponses, SendRawMessageData, SendRawMessageErrors, SendRawMessageResponses, SettleMessagesData, SettleMessagesErrors, SettleMessagesResponses, StageRecordsData, StageRecordsErrors, StageRecordsResponses, StartMoveData, StartMoveErrors, StartMoveResponses, StartReplayData, StartReplayErrors, StartReplayResponses, SwitchOverStoresData, SwitchOverStoresErrors, SwitchOverStoresResponses, TestMatchData, TestMatchErrors, TestMatchResponses, TestSourceData, TestSourceErrors, TestSourceResponses, TestWebhookData, TestWebhookErrors, TestWebhookResponses, TranslateConditionData, TranslateConditionErrors, TranslateConditionResponses, TruncateShardData, TruncateShardErrors, TruncateShardResponses, UnmuteAlertData, UnmuteAlertErrors, UnmuteAlertResponses, WhoamiData, WhoamiErrors, WhoamiResponses } from './types.gen.js';
 
 export type Options<TData extends TDataShape = TDataShape, ThrowOnError extends boolean = boolean, TResponse = unknown> = Options2<TData, ThrowOnError, TResponse> & {
     /**
@@ -119,6 +119,36 @@ export const listAuditEntries = <ThrowOnError extends boolean = true>(options?: 
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
     url: '/v1/audit',
     ...options
+});
+
+/**
+ * Evaluate a match on a message, and explain which conditions fail. Nothing is stored.
+ *
+ * Evaluate a match on a message, and explain which conditions fail. Nothing is stored.
+ */
+export const testMatch = <ThrowOnError extends boolean = true>(options: Options<TestMatchData, ThrowOnError>) => (options.client ?? client).post<TestMatchResponses, TestMatchErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
+    url: '/v1/filters/test',
+    ...options,
+    headers: {
+        'Content-Type': 'application/json',
+        ...options.headers
+    }
+});
+
+/**
+ * Translate a condition of Pub/Sub, Service Bus, JMS or RabbitMQ into a match.
+ *
+ * Translate a condition of Pub/Sub, Service Bus, JMS or RabbitMQ into a match.
+ */
+export const translateCondition = <ThrowOnError extends boolean = true>(options: Options<TranslateConditionData, ThrowOnError>) => (options.client ?? client).post<TranslateConditionResponses, TranslateConditionErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
+    url: '/v1/filters/translate',
+    ...options,
+    headers: {
+        'Content-Type': 'application/json',
+        ...options.headers
+    }
 });
 
 /**
@@ -1828,6 +1858,266 @@ export const discardStaged = <ThrowOnError extends boolean = true>(options: Opti
 export const makeTicket = <ThrowOnError extends boolean = true>(options?: Options<MakeTicketData, ThrowOnError>) => (options?.client ?? client).post<MakeTicketResponses, MakeTicketErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
     url: '/v1/tickets',
+    ...options
+});
+
+/**
+ * List topics by name.
+ *
+ * List topics by name.
+ */
+export const listTopics = <ThrowOnError extends boolean = true>(options?: Options<ListTopicsData, ThrowOnError>) => (options?.client ?? client).get<ListTopicsResponses, ListTopicsErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
+    url: '/v1/topics',
+    ...options
+});
+
+/**
+ * Delete a topic with its messages and routes.
+ *
+ * Delete a topic with its messages and routes.
+ *
+ * Messages that routes have not delivered yet are lost. The routes' targets are kept.
+ */
+export const deleteTopic = <ThrowOnError extends boolean = true>(options: Options<DeleteTopicData, ThrowOnError>) => (options.client ?? client).delete<DeleteTopicResponses, DeleteTopicErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
+    url: '/v1/topics/{topic}',
+    ...options
+});
+
+/**
+ * Show a topic's configuration.
+ *
+ * Show a topic's configuration.
+ */
+export const getTopic = <ThrowOnError extends boolean = true>(options: Options<GetTopicData, ThrowOnError>) => (options.client ?? client).get<GetTopicResponses, GetTopicErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
+    url: '/v1/topics/{topic}',
+    ...options
+});
+
+/**
+ * Change fields of a topic's configuration.
+ *
+ * Change fields of a topic's configuration.
+ */
+export const changeTopic = <ThrowOnError extends boolean = true>(options: Options<ChangeTopicData, ThrowOnError>) => (options.client ?? client).patch<ChangeTopicResponses, ChangeTopicErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
+    url: '/v1/topics/{topic}',
+    ...options,
+    headers: {
+        'Content-Type': 'application/json',
+        ...options.headers
+    }
+});
+
+/**
+ * Create a topic, or replace its configuration.
+ *
+ * Create a topic, or replace its configuration.
+ *
+ * A topic is a log that messages are published to under a subject. Its routes copy each message that they match to a
+ * queue or a stream, once. The log is the stream `topic:<name>`, which readers, groups and replays can name. With
+ * `If-None-Match: *`, an existing topic is not changed: the response is 412, with the topic (`current`) and the requested
+ * fields that differ from it (`changes`).
+ */
+export const putTopic = <ThrowOnError extends boolean = true>(options: Options<PutTopicData, ThrowOnError>) => (options.client ?? client).put<PutTopicResponses, PutTopicErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
+    url: '/v1/topics/{topic}',
+    ...options,
+    headers: {
+        'Content-Type': 'application/json',
+        ...options.headers
+    }
+});
+
+/**
+ * Explain for each route whether it takes a message, and if not, which condition fails.
+ *
+ * Explain for each route whether it takes a message, and if not, which condition fails.
+ *
+ * The message is not published. It is given, or one that was published is named by its `id`; the routes are those of now.
+ */
+export const explainMessage = <ThrowOnError extends boolean = true>(options: Options<ExplainMessageData, ThrowOnError>) => (options.client ?? client).post<ExplainMessageResponses, ExplainMessageErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
+    url: '/v1/topics/{topic}/explain',
+    ...options,
+    headers: {
+        'Content-Type': 'application/json',
+        ...options.headers
+    }
+});
+
+/**
+ * Publish messages to a topic.
+ *
+ * The response is sent when the messages are on disk with the decision which routes take them; their copies follow. Each message
+ * has its own result: check `failed`. A single message can be sent as an object or as a raw body of any other content type, with
+ * its subject in the header `Millstream-Subject`; the response is then one object, or a problem.
+ */
+export const publishMessages = <ThrowOnError extends boolean = true>(options: Options<PublishMessagesData, ThrowOnError>) => (options.client ?? client).post<PublishMessagesResponses, PublishMessagesErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
+    url: '/v1/topics/{topic}/messages',
+    ...options,
+    headers: {
+        'Content-Type': 'application/json',
+        ...options.headers
+    }
+});
+
+/**
+ * Publish the request's body as a message, whatever its content type.
+ *
+ * For programs whose requests you cannot shape, such as webhooks of other services. The message has the request's content
+ * type; its other fields are in headers (`Millstream-Subject`, `Millstream-Key`, `Millstream-Header-Name`, …) or in the query.
+ */
+export const publishRawMessage = <ThrowOnError extends boolean = true>(options: Options<PublishRawMessageData, ThrowOnError>) => (options.client ?? client).post<PublishRawMessageResponses, PublishRawMessageErrors, ThrowOnError>({
+    bodySerializer: null,
+    security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
+    url: '/v1/topics/{topic}/messages/raw',
+    ...options,
+    headers: {
+        'Content-Type': 'application/octet-stream',
+        ...options.headers
+    }
+});
+
+/**
+ * Show a message that was published to a topic.
+ *
+ * Show a message that was published to a topic.
+ */
+export const getPublishedMessage = <ThrowOnError extends boolean = true>(options: Options<GetPublishedMessageData, ThrowOnError>) => (options.client ?? client).get<GetPublishedMessageResponses, GetPublishedMessageErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
+    url: '/v1/topics/{topic}/messages/{message}',
+    ...options
+});
+
+/**
+ * Show the routes that take a published message, and whether its targets have it.
+ *
+ * Show the routes that take a published message, and whether its targets have it.
+ *
+ * Which routes take a message is decided when it is accepted, and does not change.
+ */
+export const getMessageRoutes = <ThrowOnError extends boolean = true>(options: Options<GetMessageRoutesData, ThrowOnError>) => (options.client ?? client).get<GetMessageRoutesResponses, GetMessageRoutesErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
+    url: '/v1/topics/{topic}/messages/{message}/routes',
+    ...options
+});
+
+/**
+ * List the routes of a topic by name.
+ *
+ * List the routes of a topic by name.
+ */
+export const listRoutes = <ThrowOnError extends boolean = true>(options: Options<ListRoutesData, ThrowOnError>) => (options.client ?? client).get<ListRoutesResponses, ListRoutesErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
+    url: '/v1/topics/{topic}/routes',
+    ...options
+});
+
+/**
+ * Delete a route at once. Messages that it has taken and not delivered are dropped.
+ *
+ * Delete a route at once. Messages that it has taken and not delivered are dropped.
+ */
+export const deleteRoute = <ThrowOnError extends boolean = true>(options: Options<DeleteRouteData, ThrowOnError>) => (options.client ?? client).delete<DeleteRouteResponses, DeleteRouteErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
+    url: '/v1/topics/{topic}/routes/{route}',
+    ...options
+});
+
+/**
+ * Show a route's configuration.
+ *
+ * Show a route's configuration.
+ */
+export const getRoute = <ThrowOnError extends boolean = true>(options: Options<GetRouteData, ThrowOnError>) => (options.client ?? client).get<GetRouteResponses, GetRouteErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
+    url: '/v1/topics/{topic}/routes/{route}',
+    ...options
+});
+
+/**
+ * Change fields of a route's configuration.
+ *
+ * Change fields of a route's configuration.
+ */
+export const changeRoute = <ThrowOnError extends boolean = true>(options: Options<ChangeRouteData, ThrowOnError>) => (options.client ?? client).patch<ChangeRouteResponses, ChangeRouteErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
+    url: '/v1/topics/{topic}/routes/{route}',
+    ...options,
+    headers: {
+        'Content-Type': 'application/json',
+        ...options.headers
+    }
+});
+
+/**
+ * Create a route, or replace its configuration.
+ *
+ * Create a route, or replace its configuration.
+ *
+ * It takes every message that matches and is accepted after this call was answered, and none that was accepted before
+ * the call began. If the match or the target changes, the former revision still delivers what was accepted for it. The
+ * caller must be allowed to write to the target, which need not exist yet. Whether the route is paused does not change.
+ * With `If-None-Match: *`, an existing route is not changed: the response is 412, with the route (`current`) and the
+ * requested fields that differ from it (`changes`).
+ */
+export const putRoute = <ThrowOnError extends boolean = true>(options: Options<PutRouteData, ThrowOnError>) => (options.client ?? client).put<PutRouteResponses, PutRouteErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
+    url: '/v1/topics/{topic}/routes/{route}',
+    ...options,
+    headers: {
+        'Content-Type': 'application/json',
+        ...options.headers
+    }
+});
+
+/**
+ * Resume a paused route. It continues with the messages that waited.
+ *
+ * Resume a paused route. It continues with the messages that waited.
+ */
+export const resumeRoute = <ThrowOnError extends boolean = true>(options: Options<ResumeRouteData, ThrowOnError>) => (options.client ?? client).delete<ResumeRouteResponses, ResumeRouteErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
+    url: '/v1/topics/{topic}/routes/{route}/pause',
+    ...options
+});
+
+/**
+ * Pause a route.
+ *
+ * Pause a route.
+ *
+ * Messages that it takes wait in the topic's log, up to its retention.
+ */
+export const pauseRoute = <ThrowOnError extends boolean = true>(options: Options<PauseRouteData, ThrowOnError>) => (options.client ?? client).put<PauseRouteResponses, PauseRouteErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
+    url: '/v1/topics/{topic}/routes/{route}/pause',
+    ...options
+});
+
+/**
+ * Show what a route has delivered and dropped, and how far it is behind.
+ *
+ * Show what a route has delivered and dropped, and how far it is behind.
+ */
+export const getRouteStats = <ThrowOnError extends boolean = true>(options: Options<GetRouteStatsData, ThrowOnError>) => (options.client ?? client).get<GetRouteStatsResponses, GetRouteStatsErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
+    url: '/v1/topics/{topic}/routes/{route}/stats',
+    ...options
+});
+
+/**
+ * Count the messages of a topic, and those that are not yet examined for its routes.
+ *
+ * Count the messages of a topic, and those that are not yet examined for its routes.
+ */
+export const getTopicStats = <ThrowOnError extends boolean = true>(options: Options<GetTopicStatsData, ThrowOnError>) => (options.client ?? client).get<GetTopicStatsResponses, GetTopicStatsErrors, ThrowOnError>({
+    security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
+    url: '/v1/topics/{topic}/stats',
     ...options
 });
 

@@ -1113,6 +1113,123 @@ export type EstimateOut = {
 export type EventTimes = 'arrival' | 'client_prefer' | 'client_require';
 
 /**
+ * ExaminedMessage
+ *
+ * A message that is not published: `body` or `body_base64`, and its other fields.
+ */
+export type ExaminedMessage = {
+    /**
+     * Body
+     *
+     * A string stands for UTF-8 text, any other value for JSON.
+     */
+    body?: unknown;
+    /**
+     * Body Base64
+     */
+    body_base64?: string | null;
+    /**
+     * Subject
+     */
+    subject?: string;
+    /**
+     * Key
+     */
+    key?: string;
+    /**
+     * Headers
+     */
+    headers?: {
+        [key: string]: string;
+    };
+    /**
+     * Content Type
+     */
+    content_type?: string;
+};
+
+/**
+ * ExplainRequest
+ *
+ * A message that is not published, or the id of one that was. Exactly one is given.
+ */
+export type ExplainRequest = {
+    message?: ExaminedMessage | null;
+    /**
+     * Id
+     */
+    id?: string | null;
+    /**
+     * Route
+     *
+     * Explain this route alone.
+     */
+    route?: string | null;
+};
+
+/**
+ * Explanation
+ *
+ * Results of the present routes of a topic for a message.
+ */
+export type Explanation = {
+    /**
+     * Subject
+     */
+    subject: string;
+    /**
+     * Matches
+     *
+     * Names of the routes that take the message.
+     */
+    matches: Array<string>;
+    /**
+     * Routes
+     *
+     * Each route, those that take the message first; at most 1,000.
+     */
+    routes: Array<RouteExplanationOut>;
+    /**
+     * Complete
+     *
+     * False if there are more routes than shown.
+     */
+    complete: boolean;
+};
+
+/**
+ * FailedConditionOut
+ *
+ * A condition that a message does not meet.
+ */
+export type FailedConditionOut = {
+    /**
+     * Match
+     *
+     * Number of the match in the list, from 0.
+     */
+    match: number;
+    /**
+     * Path
+     *
+     * Field that it reads, such as `body.total`.
+     */
+    path: string;
+    /**
+     * Expected
+     *
+     * The condition.
+     */
+    expected: unknown;
+    /**
+     * Actual
+     *
+     * Values of the message; empty if it has none.
+     */
+    actual: Array<unknown>;
+};
+
+/**
  * FailingObjectOut
  *
  * An object that a process could not serve. It serves the others, and retries this one.
@@ -2621,6 +2738,41 @@ export type LoggedInOut = {
 };
 
 /**
+ * MatchTest
+ *
+ * A match, and a message that is not published.
+ */
+export type MatchTest = {
+    /**
+     * Match
+     *
+     * A match, or a list of them, of which any takes a message. A match is an object with `subject`, `filter` and `where`; all that are given must hold. null: every message.
+     */
+    match?: unknown;
+    message: ExaminedMessage;
+};
+
+/**
+ * MatchTestResult
+ *
+ * Result of a match for a message, and the conditions that the message does not meet.
+ */
+export type MatchTestResult = {
+    /**
+     * Matches
+     */
+    matches: boolean;
+    /**
+     * Failed
+     */
+    failed: Array<FailedConditionOut>;
+    /**
+     * Cost
+     */
+    cost: 'indexed' | 'scanned';
+};
+
+/**
  * MemberOut
  *
  * A member. `disconnected`: it left and keeps its shards. `revoked`: shards to release.
@@ -2905,6 +3057,57 @@ export type MessageIn = {
      * A string is stored as UTF-8 text, any other value as compact JSON.
      */
     body?: unknown;
+};
+
+/**
+ * MessageRouteOut
+ *
+ * A route that takes a message, by the decision when it was accepted.
+ */
+export type MessageRouteOut = {
+    /**
+     * Route
+     *
+     * Name of the route; null once it is forgotten.
+     */
+    route: string | null;
+    /**
+     * Number
+     *
+     * Number of the route's revision.
+     */
+    number: number;
+    /**
+     * `waiting`: the target may not have it yet. `finished`: the target has it, or it is counted as dropped. `removed`: the route was deleted, or has delivered all that it had taken.
+     */
+    state: MessageRouteState;
+};
+
+/**
+ * MessageRouteState
+ *
+ * State of a message for a route that takes it.
+ */
+export type MessageRouteState = 'waiting' | 'finished' | 'removed';
+
+/**
+ * MessageRoutes
+ *
+ * Routes that take a message, in the order of their numbers.
+ */
+export type MessageRoutes = {
+    /**
+     * Id
+     */
+    id: string;
+    /**
+     * Published At
+     */
+    published_at: string;
+    /**
+     * Routes
+     */
+    routes: Array<MessageRouteOut>;
 };
 
 /**
@@ -4137,6 +4340,90 @@ export type PromotionIn = {
      * Promote the mirror although records are missing.
      */
     force?: boolean;
+};
+
+/**
+ * PublicationIn
+ *
+ * A message to publish: `body` or `body_base64`.
+ */
+export type PublicationIn = {
+    /**
+     * Bytes in standard base64.
+     */
+    body_base64?: string;
+    /**
+     * Words with dots between, such as `order.created.eu`.
+     */
+    subject?: string;
+    /**
+     * Messages with the same key stay in order. It becomes the key of a record, and the group of a message in a FIFO queue.
+     */
+    key?: string;
+    /**
+     * Header names (without a leading ':') and text values.
+     */
+    headers?: {
+        [key: string]: string;
+    };
+    /**
+     * Content type of the body. With 'application/json', responses return it as a JSON value.
+     */
+    content_type?: string;
+    /**
+     * A string is stored as UTF-8 text, any other value as compact JSON.
+     */
+    body?: unknown;
+};
+
+/**
+ * PublicationResult
+ *
+ * Id of a message, and the number of its routes, or why it was refused.
+ */
+export type PublicationResult = {
+    id?: string;
+    shard?: number;
+    offset?: number;
+    duplicate?: boolean;
+    routes?: number | null;
+    error?: ItemError;
+};
+
+/**
+ * PublishMessages
+ *
+ * Batch of messages.
+ *
+ * A single message, NDJSON, MessagePack and raw bodies are also accepted.
+ */
+export type PublishMessages = {
+    messages: Array<PublicationIn>;
+};
+
+/**
+ * PublishedMessageOut
+ *
+ * Id of an accepted message, and the number of routes that take it.
+ *
+ * `duplicate`: it had been accepted before, and nothing was added; `routes` is null then.
+ */
+export type PublishedMessageOut = {
+    id: string;
+    shard: number;
+    offset: number;
+    duplicate: boolean;
+    routes: number | null;
+};
+
+/**
+ * PublishedMessages
+ *
+ * One result for each message, in their order, and how many were refused.
+ */
+export type PublishedMessages = {
+    messages: Array<PublicationResult>;
+    failed: number;
 };
 
 /**
@@ -5859,6 +6146,294 @@ export type RotateTokenIn = {
 };
 
 /**
+ * RouteConfig
+ *
+ * The complete configuration of a route; omitted fields take their default.
+ */
+export type RouteConfig = {
+    /**
+     * Match
+     *
+     * A match, or a list of them, of which any takes a message. A match is an object with `subject`, `filter` and `where`; all that are given must hold. null: every message.
+     */
+    match?: unknown;
+    target: RouteTargetConfig;
+    /**
+     * Handling of messages while the target does not exist. `wait`: they wait in the topic's log, up to its retention. `drop`: they are counted as dropped.
+     */
+    on_failure?: RouteFailurePolicy;
+    /**
+     * Tags
+     *
+     * Up to 50 user-defined tags.
+     */
+    tags?: {
+        [key: string]: string;
+    };
+};
+
+/**
+ * RouteExplanationOut
+ *
+ * Explanation of whether a route takes a message.
+ */
+export type RouteExplanationOut = {
+    /**
+     * Route
+     */
+    route: string;
+    /**
+     * Matches
+     */
+    matches: boolean;
+    /**
+     * Failed
+     */
+    failed: Array<FailedConditionOut>;
+};
+
+/**
+ * RouteFailurePolicy
+ *
+ * Handling of messages while the target does not exist.
+ */
+export type RouteFailurePolicy = 'wait' | 'drop';
+
+/**
+ * RouteOut
+ *
+ * A route: its configuration, and its version, which is its ETag.
+ */
+export type RouteOut = {
+    /**
+     * Name
+     */
+    name: string;
+    /**
+     * Topic
+     */
+    topic: string;
+    /**
+     * Match
+     *
+     * A match, or a list of them, of which any takes a message. A match is an object with `subject`, `filter` and `where`; all that are given must hold. null: every message.
+     */
+    match: unknown;
+    target: RouteTargetConfig;
+    on_failure: RouteFailurePolicy;
+    /**
+     * Paused
+     */
+    paused: boolean;
+    /**
+     * Tags
+     */
+    tags: {
+        [key: string]: string;
+    };
+    /**
+     * Number
+     *
+     * Number of the revision. A change of the match or the target begins another one; the former one still delivers what was accepted for it.
+     */
+    number: number;
+    /**
+     * Cost
+     *
+     * `indexed`: an index finds the route. `scanned`: its match is evaluated for each message of the topic.
+     */
+    cost: 'indexed' | 'scanned';
+    /**
+     * Version
+     */
+    version: number;
+    /**
+     * Created At
+     */
+    created_at: string;
+    /**
+     * Changed At
+     */
+    changed_at: string;
+};
+
+/**
+ * RoutePage
+ *
+ * Routes of a topic by name. `next_cursor` is null on the last page.
+ */
+export type RoutePage = {
+    /**
+     * Items
+     */
+    items: Array<RouteOut>;
+    /**
+     * Next Cursor
+     */
+    next_cursor: string | null;
+};
+
+/**
+ * RoutePatch
+ *
+ * Changes to a route (a JSON Merge Patch); null resets a field to its default.
+ *
+ * `match` is replaced as a whole.
+ */
+export type RoutePatch = {
+    /**
+     * Match
+     */
+    match?: unknown;
+    target?: RouteTargetConfig | null;
+    on_failure?: RouteFailurePolicy | null;
+    /**
+     * Tags
+     */
+    tags?: {
+        [key: string]: string | null;
+    } | null;
+};
+
+/**
+ * RouteState
+ *
+ * State of a route.
+ */
+export type RouteState = 'active' | 'paused' | 'failing';
+
+/**
+ * RouteStats
+ *
+ * Counts of a route, as of the last second, and how far it is behind.
+ */
+export type RouteStats = {
+    state: RouteState;
+    /**
+     * Delivered
+     *
+     * Messages that the target has.
+     */
+    delivered: number;
+    /**
+     * Dropped
+     *
+     * Messages that the target did not get.
+     */
+    dropped: number;
+    /**
+     * Lag Messages
+     *
+     * Messages that routers have not examined yet, whether routes take them.
+     */
+    lag_messages: number;
+    /**
+     * Lag Seconds
+     *
+     * Age of the oldest of these messages.
+     */
+    lag_seconds: number;
+    /**
+     * Last Failure
+     *
+     * Why the last delivery failed; empty after a success.
+     */
+    last_failure: string;
+};
+
+/**
+ * RouteStored
+ *
+ * A route after a PUT, and what the PUT changed.
+ */
+export type RouteStored = {
+    /**
+     * Name
+     */
+    name: string;
+    /**
+     * Topic
+     */
+    topic: string;
+    /**
+     * Match
+     *
+     * A match, or a list of them, of which any takes a message. A match is an object with `subject`, `filter` and `where`; all that are given must hold. null: every message.
+     */
+    match: unknown;
+    target: RouteTargetConfig;
+    on_failure: RouteFailurePolicy;
+    /**
+     * Paused
+     */
+    paused: boolean;
+    /**
+     * Tags
+     */
+    tags: {
+        [key: string]: string;
+    };
+    /**
+     * Number
+     *
+     * Number of the revision. A change of the match or the target begins another one; the former one still delivers what was accepted for it.
+     */
+    number: number;
+    /**
+     * Cost
+     *
+     * `indexed`: an index finds the route. `scanned`: its match is evaluated for each message of the topic.
+     */
+    cost: 'indexed' | 'scanned';
+    /**
+     * Version
+     */
+    version: number;
+    /**
+     * Created At
+     */
+    created_at: string;
+    /**
+     * Changed At
+     */
+    changed_at: string;
+    /**
+     * Created
+     *
+     * False if the object existed.
+     */
+    created: boolean;
+    /**
+     * Dry Run
+     *
+     * True if nothing was stored.
+     */
+    dry_run: boolean;
+    /**
+     * Changes
+     *
+     * Fields that differ from those before.
+     */
+    changes: Array<FieldChange>;
+};
+
+/**
+ * RouteTargetConfig
+ *
+ * Queue or stream that receives the messages. Exactly one is given.
+ */
+export type RouteTargetConfig = {
+    /**
+     * Queue
+     */
+    queue?: string | null;
+    /**
+     * Stream
+     */
+    stream?: string | null;
+};
+
+/**
  * SampleBy
  *
  * Sampling unit: a key is selected with all of its records.
@@ -7572,6 +8147,385 @@ export type TicketOut = {
 export type Tier = 'archive' | 'hot';
 
 /**
+ * TopicConfig
+ *
+ * The complete configuration of a topic; omitted fields take their default.
+ */
+export type TopicConfig = {
+    /**
+     * Shards
+     *
+     * Initial number of shards. Messages of one shard are delivered in order. Use a reshard of the stream `topic:<name>` to change it.
+     */
+    shards?: number;
+    /**
+     * Handling of a message that no route takes. `drop`: it is accepted, and only the topic's log has it. `refuse`: it is refused with `unroutable`.
+     */
+    unmatched?: Unmatched;
+    /**
+     * Message Bytes Max
+     */
+    message_bytes_max?: number;
+    /**
+     * Retention Seconds
+     *
+     * Time that messages stay in the topic's log: for routes that are behind, for readers, and for replays. null (also in a patch): unlimited.
+     */
+    retention_seconds?: number | null;
+    /**
+     * Retention Bytes
+     *
+     * Per shard; null: no limit.
+     */
+    retention_bytes?: number | null;
+    /**
+     * Archive
+     *
+     * Copy messages to Parquet, if the deployment has an archive.
+     */
+    archive?: boolean;
+    /**
+     * Tags
+     *
+     * Up to 50 user-defined tags.
+     */
+    tags?: {
+        [key: string]: string;
+    };
+};
+
+/**
+ * TopicMessageOut
+ *
+ * A message of a topic.
+ */
+export type TopicMessageOut = {
+    /**
+     * Id
+     */
+    id: string;
+    /**
+     * Shard
+     */
+    shard: number;
+    /**
+     * Offset
+     */
+    offset: number;
+    /**
+     * Subject
+     */
+    subject: string;
+    /**
+     * Key
+     */
+    key: string;
+    /**
+     * Headers
+     */
+    headers: {
+        [key: string]: string;
+    };
+    /**
+     * Headers Base64
+     */
+    headers_base64: {
+        [key: string]: string;
+    };
+    /**
+     * Content Type
+     */
+    content_type: string;
+    /**
+     * Body
+     *
+     * Text, or JSON; null if it is neither.
+     */
+    body: unknown;
+    /**
+     * Body Base64
+     *
+     * The body, if it is neither.
+     */
+    body_base64: string | null;
+    /**
+     * Published At
+     */
+    published_at: string;
+};
+
+/**
+ * TopicOut
+ *
+ * A topic: its configuration, and its version, which is its ETag.
+ */
+export type TopicOut = {
+    /**
+     * Name
+     */
+    name: string;
+    /**
+     * Stream
+     *
+     * The stream that readers of its messages name.
+     */
+    stream: string;
+    /**
+     * Shards
+     *
+     * Number of shards at creation.
+     */
+    shards: number;
+    /**
+     * Open Shards
+     *
+     * Now.
+     */
+    open_shards: number;
+    unmatched: Unmatched;
+    /**
+     * Message Bytes Max
+     */
+    message_bytes_max: number;
+    /**
+     * Retention Seconds
+     */
+    retention_seconds: number | null;
+    /**
+     * Retention Bytes
+     */
+    retention_bytes: number | null;
+    /**
+     * Archive
+     */
+    archive: boolean;
+    /**
+     * Tags
+     */
+    tags: {
+        [key: string]: string;
+    };
+    /**
+     * Version
+     */
+    version: number;
+    /**
+     * Created At
+     */
+    created_at: string;
+    /**
+     * Changed At
+     */
+    changed_at: string;
+};
+
+/**
+ * TopicPage
+ *
+ * Topics by name. `next_cursor` is null on the last page.
+ */
+export type TopicPage = {
+    /**
+     * Items
+     */
+    items: Array<TopicOut>;
+    /**
+     * Next Cursor
+     */
+    next_cursor: string | null;
+};
+
+/**
+ * TopicPatch
+ *
+ * Changes to a topic (a JSON Merge Patch); null resets a field to its default.
+ *
+ * `retention_seconds` is instead set to none.
+ */
+export type TopicPatch = {
+    unmatched?: Unmatched | null;
+    /**
+     * Message Bytes Max
+     */
+    message_bytes_max?: number | null;
+    /**
+     * Retention Seconds
+     */
+    retention_seconds?: number | null;
+    /**
+     * Retention Bytes
+     */
+    retention_bytes?: number | null;
+    /**
+     * Archive
+     */
+    archive?: boolean | null;
+    /**
+     * Tags
+     */
+    tags?: {
+        [key: string]: string | null;
+    } | null;
+};
+
+/**
+ * TopicStats
+ *
+ * Messages that a topic keeps, and how many its routers have not examined yet.
+ */
+export type TopicStats = {
+    /**
+     * Messages
+     *
+     * In the topic's log.
+     */
+    messages: number;
+    /**
+     * Bytes Held
+     *
+     * In the hot store.
+     */
+    bytes_held: number;
+    /**
+     * Routes
+     */
+    routes: number;
+    /**
+     * Lag Messages
+     *
+     * Messages that routers have not examined yet, whether routes take them.
+     */
+    lag_messages: number;
+    /**
+     * Lag Seconds
+     *
+     * Age of the oldest of these messages.
+     */
+    lag_seconds: number;
+};
+
+/**
+ * TopicStored
+ *
+ * A topic after a PUT, and what the PUT changed.
+ */
+export type TopicStored = {
+    /**
+     * Name
+     */
+    name: string;
+    /**
+     * Stream
+     *
+     * The stream that readers of its messages name.
+     */
+    stream: string;
+    /**
+     * Shards
+     *
+     * Number of shards at creation.
+     */
+    shards: number;
+    /**
+     * Open Shards
+     *
+     * Now.
+     */
+    open_shards: number;
+    unmatched: Unmatched;
+    /**
+     * Message Bytes Max
+     */
+    message_bytes_max: number;
+    /**
+     * Retention Seconds
+     */
+    retention_seconds: number | null;
+    /**
+     * Retention Bytes
+     */
+    retention_bytes: number | null;
+    /**
+     * Archive
+     */
+    archive: boolean;
+    /**
+     * Tags
+     */
+    tags: {
+        [key: string]: string;
+    };
+    /**
+     * Version
+     */
+    version: number;
+    /**
+     * Created At
+     */
+    created_at: string;
+    /**
+     * Changed At
+     */
+    changed_at: string;
+    /**
+     * Created
+     *
+     * False if the object existed.
+     */
+    created: boolean;
+    /**
+     * Dry Run
+     *
+     * True if nothing was stored.
+     */
+    dry_run: boolean;
+    /**
+     * Changes
+     *
+     * Fields that differ from those before.
+     */
+    changes: Array<FieldChange>;
+};
+
+/**
+ * TranslateRequest
+ *
+ * A condition of another system.
+ */
+export type TranslateRequest = {
+    /**
+     * System
+     */
+    system: 'jms' | 'pubsub' | 'rabbitmq' | 'service_bus';
+    /**
+     * Condition
+     *
+     * The text of the condition. For `rabbitmq` a binding: `exchange_type`, `routing_key` and `arguments`. For `service_bus` also a correlation filter, as an object.
+     */
+    condition: unknown;
+};
+
+/**
+ * TranslatedMatch
+ *
+ * A match that takes the same messages, and what differs.
+ */
+export type TranslatedMatch = {
+    /**
+     * Match
+     */
+    match: {
+        [key: string]: unknown;
+    };
+    /**
+     * Notes
+     *
+     * Differences from the system, if any.
+     */
+    notes: Array<string>;
+};
+
+/**
  * Truncate
  *
  * The offset before which all records are deleted.
@@ -7598,6 +8552,13 @@ export type TruncatedOut = {
      */
     start: number;
 };
+
+/**
+ * Unmatched
+ *
+ * Handling of a message that no route takes.
+ */
+export type Unmatched = 'drop' | 'refuse';
 
 /**
  * WaitReason
@@ -9712,6 +10673,56 @@ export type ListAuditEntriesResponses = {
 };
 
 export type ListAuditEntriesResponse = ListAuditEntriesResponses[keyof ListAuditEntriesResponses];
+
+export type TestMatchData = {
+    body: MatchTest;
+    path?: never;
+    query?: never;
+    url: '/v1/filters/test';
+};
+
+export type TestMatchErrors = {
+    /**
+     * A problem
+     */
+    default: Problem;
+};
+
+export type TestMatchError = TestMatchErrors[keyof TestMatchErrors];
+
+export type TestMatchResponses = {
+    /**
+     * Successful Response
+     */
+    200: MatchTestResult;
+};
+
+export type TestMatchResponse = TestMatchResponses[keyof TestMatchResponses];
+
+export type TranslateConditionData = {
+    body: TranslateRequest;
+    path?: never;
+    query?: never;
+    url: '/v1/filters/translate';
+};
+
+export type TranslateConditionErrors = {
+    /**
+     * A problem
+     */
+    default: Problem;
+};
+
+export type TranslateConditionError = TranslateConditionErrors[keyof TranslateConditionErrors];
+
+export type TranslateConditionResponses = {
+    /**
+     * Successful Response
+     */
+    200: TranslatedMatch;
+};
+
+export type TranslateConditionResponse = TranslateConditionResponses[keyof TranslateConditionResponses];
 
 export type ListConsumerGroupsData = {
     body?: never;
@@ -14116,6 +15127,726 @@ export type MakeTicketResponses = {
 };
 
 export type MakeTicketResponse = MakeTicketResponses[keyof MakeTicketResponses];
+
+export type ListTopicsData = {
+    body?: never;
+    path?: never;
+    query?: {
+        prefix?: string;
+        limit?: number;
+        /**
+         * `next_cursor` of the previous page.
+         */
+        cursor?: string;
+    };
+    url: '/v1/topics';
+};
+
+export type ListTopicsErrors = {
+    /**
+     * A problem
+     */
+    default: Problem;
+};
+
+export type ListTopicsError = ListTopicsErrors[keyof ListTopicsErrors];
+
+export type ListTopicsResponses = {
+    /**
+     * Successful Response
+     */
+    200: TopicPage;
+};
+
+export type ListTopicsResponse = ListTopicsResponses[keyof ListTopicsResponses];
+
+export type DeleteTopicData = {
+    body?: never;
+    headers?: {
+        /**
+         * Apply only to this version, given by its ETag, such as `"v3"`.
+         */
+        'if-match'?: string;
+    };
+    path: {
+        /**
+         * 1 to 80 of A-Z a-z 0-9 _ . -
+         */
+        topic: string;
+    };
+    query?: never;
+    url: '/v1/topics/{topic}';
+};
+
+export type DeleteTopicErrors = {
+    /**
+     * A problem
+     */
+    default: Problem;
+};
+
+export type DeleteTopicError = DeleteTopicErrors[keyof DeleteTopicErrors];
+
+export type DeleteTopicResponses = {
+    /**
+     * Successful Response
+     */
+    204: void;
+};
+
+export type DeleteTopicResponse = DeleteTopicResponses[keyof DeleteTopicResponses];
+
+export type GetTopicData = {
+    body?: never;
+    headers?: {
+        /**
+         * `*` on PUT: create only, never replace.
+         */
+        'if-none-match'?: string;
+    };
+    path: {
+        /**
+         * 1 to 80 of A-Z a-z 0-9 _ . -
+         */
+        topic: string;
+    };
+    query?: never;
+    url: '/v1/topics/{topic}';
+};
+
+export type GetTopicErrors = {
+    /**
+     * A problem
+     */
+    default: Problem;
+};
+
+export type GetTopicError = GetTopicErrors[keyof GetTopicErrors];
+
+export type GetTopicResponses = {
+    /**
+     * Successful Response
+     */
+    200: TopicOut;
+};
+
+export type GetTopicResponse = GetTopicResponses[keyof GetTopicResponses];
+
+export type ChangeTopicData = {
+    body: TopicPatch;
+    headers?: {
+        /**
+         * Apply only to this version, given by its ETag, such as `"v3"`.
+         */
+        'if-match'?: string;
+    };
+    path: {
+        /**
+         * 1 to 80 of A-Z a-z 0-9 _ . -
+         */
+        topic: string;
+    };
+    query?: never;
+    url: '/v1/topics/{topic}';
+};
+
+export type ChangeTopicErrors = {
+    /**
+     * A problem
+     */
+    default: Problem;
+};
+
+export type ChangeTopicError = ChangeTopicErrors[keyof ChangeTopicErrors];
+
+export type ChangeTopicResponses = {
+    /**
+     * Successful Response
+     */
+    200: TopicOut;
+};
+
+export type ChangeTopicResponse = ChangeTopicResponses[keyof ChangeTopicResponses];
+
+export type PutTopicData = {
+    body?: TopicConfig;
+    headers?: {
+        /**
+         * Apply only to this version, given by its ETag, such as `"v3"`.
+         */
+        'if-match'?: string;
+        /**
+         * `*` on PUT: create only, never replace.
+         */
+        'if-none-match'?: string;
+    };
+    path: {
+        /**
+         * 1 to 80 of A-Z a-z 0-9 _ . -
+         */
+        topic: string;
+    };
+    query?: {
+        /**
+         * Check the request and return what it would change, without changing it.
+         */
+        dry_run?: boolean;
+    };
+    url: '/v1/topics/{topic}';
+};
+
+export type PutTopicErrors = {
+    /**
+     * A problem
+     */
+    default: Problem;
+};
+
+export type PutTopicError = PutTopicErrors[keyof PutTopicErrors];
+
+export type PutTopicResponses = {
+    /**
+     * Successful Response
+     */
+    200: TopicStored;
+    /**
+     * Created
+     */
+    201: TopicStored;
+};
+
+export type PutTopicResponse = PutTopicResponses[keyof PutTopicResponses];
+
+export type ExplainMessageData = {
+    body: ExplainRequest;
+    path: {
+        /**
+         * 1 to 80 of A-Z a-z 0-9 _ . -
+         */
+        topic: string;
+    };
+    query?: never;
+    url: '/v1/topics/{topic}/explain';
+};
+
+export type ExplainMessageErrors = {
+    /**
+     * A problem
+     */
+    default: Problem;
+};
+
+export type ExplainMessageError = ExplainMessageErrors[keyof ExplainMessageErrors];
+
+export type ExplainMessageResponses = {
+    /**
+     * Successful Response
+     */
+    200: Explanation;
+};
+
+export type ExplainMessageResponse = ExplainMessageResponses[keyof ExplainMessageResponses];
+
+export type PublishMessagesData = {
+    body: PublishMessages;
+    headers?: {
+        /**
+         * A retry with the same key within ten minutes adds nothing and returns the first response.
+         */
+        'Idempotency-Key'?: string;
+        /**
+         * With durability=replicated: answer once the primary has the data on disk, before the replicas have it. A fail-over may lose it. The answer has the same header.
+         */
+        'Millstream-Acknowledge'?: string;
+    };
+    path: {
+        topic: string;
+    };
+    query?: never;
+    url: '/v1/topics/{topic}/messages';
+};
+
+export type PublishMessagesErrors = {
+    /**
+     * A problem
+     */
+    default: Problem;
+};
+
+export type PublishMessagesError = PublishMessagesErrors[keyof PublishMessagesErrors];
+
+export type PublishMessagesResponses = {
+    /**
+     * One result for each message, in their order, and how many were refused.
+     */
+    200: PublishedMessages;
+    /**
+     * Id of an accepted message, and the number of routes that take it.
+     */
+    201: PublishedMessageOut;
+};
+
+export type PublishMessagesResponse = PublishMessagesResponses[keyof PublishMessagesResponses];
+
+export type PublishRawMessageData = {
+    body: Blob | File;
+    headers?: {
+        /**
+         * A retry with the same key within ten minutes adds nothing and returns the first response.
+         */
+        'Idempotency-Key'?: string;
+        /**
+         * With durability=replicated: answer once the primary has the data on disk, before the replicas have it. A fail-over may lose it. The answer has the same header.
+         */
+        'Millstream-Acknowledge'?: string;
+    };
+    path: {
+        topic: string;
+    };
+    query?: {
+        /**
+         * Subject of the message, as the header `Millstream-Subject`.
+         */
+        subject?: string;
+        /**
+         * Key of the message, as the header `Millstream-Key`.
+         */
+        key?: string;
+        /**
+         * Prefixes, separated by commas, of request headers to keep as headers: `x-github-,webhook-`. Credentials are never kept.
+         */
+        keep_headers?: string;
+    };
+    url: '/v1/topics/{topic}/messages/raw';
+};
+
+export type PublishRawMessageErrors = {
+    /**
+     * A problem
+     */
+    default: Problem;
+};
+
+export type PublishRawMessageError = PublishRawMessageErrors[keyof PublishRawMessageErrors];
+
+export type PublishRawMessageResponses = {
+    /**
+     * Id of an accepted message, and the number of routes that take it.
+     */
+    201: PublishedMessageOut;
+};
+
+export type PublishRawMessageResponse = PublishRawMessageResponses[keyof PublishRawMessageResponses];
+
+export type GetPublishedMessageData = {
+    body?: never;
+    path: {
+        /**
+         * Id of the message, as the response to its publication has it.
+         */
+        message: string;
+        /**
+         * 1 to 80 of A-Z a-z 0-9 _ . -
+         */
+        topic: string;
+    };
+    query?: never;
+    url: '/v1/topics/{topic}/messages/{message}';
+};
+
+export type GetPublishedMessageErrors = {
+    /**
+     * A problem
+     */
+    default: Problem;
+};
+
+export type GetPublishedMessageError = GetPublishedMessageErrors[keyof GetPublishedMessageErrors];
+
+export type GetPublishedMessageResponses = {
+    /**
+     * Successful Response
+     */
+    200: TopicMessageOut;
+};
+
+export type GetPublishedMessageResponse = GetPublishedMessageResponses[keyof GetPublishedMessageResponses];
+
+export type GetMessageRoutesData = {
+    body?: never;
+    path: {
+        /**
+         * Id of the message, as the response to its publication has it.
+         */
+        message: string;
+        /**
+         * 1 to 80 of A-Z a-z 0-9 _ . -
+         */
+        topic: string;
+    };
+    query?: never;
+    url: '/v1/topics/{topic}/messages/{message}/routes';
+};
+
+export type GetMessageRoutesErrors = {
+    /**
+     * A problem
+     */
+    default: Problem;
+};
+
+export type GetMessageRoutesError = GetMessageRoutesErrors[keyof GetMessageRoutesErrors];
+
+export type GetMessageRoutesResponses = {
+    /**
+     * Successful Response
+     */
+    200: MessageRoutes;
+};
+
+export type GetMessageRoutesResponse = GetMessageRoutesResponses[keyof GetMessageRoutesResponses];
+
+export type ListRoutesData = {
+    body?: never;
+    path: {
+        /**
+         * 1 to 80 of A-Z a-z 0-9 _ . -
+         */
+        topic: string;
+    };
+    query?: {
+        prefix?: string;
+        limit?: number;
+        /**
+         * `next_cursor` of the previous page.
+         */
+        cursor?: string;
+    };
+    url: '/v1/topics/{topic}/routes';
+};
+
+export type ListRoutesErrors = {
+    /**
+     * A problem
+     */
+    default: Problem;
+};
+
+export type ListRoutesError = ListRoutesErrors[keyof ListRoutesErrors];
+
+export type ListRoutesResponses = {
+    /**
+     * Successful Response
+     */
+    200: RoutePage;
+};
+
+export type ListRoutesResponse = ListRoutesResponses[keyof ListRoutesResponses];
+
+export type DeleteRouteData = {
+    body?: never;
+    headers?: {
+        /**
+         * Apply only to this version, given by its ETag, such as `"v3"`.
+         */
+        'if-match'?: string;
+    };
+    path: {
+        /**
+         * 1 to 80 of A-Z a-z 0-9 _ . -
+         */
+        route: string;
+        /**
+         * 1 to 80 of A-Z a-z 0-9 _ . -
+         */
+        topic: string;
+    };
+    query?: never;
+    url: '/v1/topics/{topic}/routes/{route}';
+};
+
+export type DeleteRouteErrors = {
+    /**
+     * A problem
+     */
+    default: Problem;
+};
+
+export type DeleteRouteError = DeleteRouteErrors[keyof DeleteRouteErrors];
+
+export type DeleteRouteResponses = {
+    /**
+     * Successful Response
+     */
+    204: void;
+};
+
+export type DeleteRouteResponse = DeleteRouteResponses[keyof DeleteRouteResponses];
+
+export type GetRouteData = {
+    body?: never;
+    headers?: {
+        /**
+         * `*` on PUT: create only, never replace.
+         */
+        'if-none-match'?: string;
+    };
+    path: {
+        /**
+         * 1 to 80 of A-Z a-z 0-9 _ . -
+         */
+        route: string;
+        /**
+         * 1 to 80 of A-Z a-z 0-9 _ . -
+         */
+        topic: string;
+    };
+    query?: never;
+    url: '/v1/topics/{topic}/routes/{route}';
+};
+
+export type GetRouteErrors = {
+    /**
+     * A problem
+     */
+    default: Problem;
+};
+
+export type GetRouteError = GetRouteErrors[keyof GetRouteErrors];
+
+export type GetRouteResponses = {
+    /**
+     * Successful Response
+     */
+    200: RouteOut;
+};
+
+export type GetRouteResponse = GetRouteResponses[keyof GetRouteResponses];
+
+export type ChangeRouteData = {
+    body: RoutePatch;
+    headers?: {
+        /**
+         * Apply only to this version, given by its ETag, such as `"v3"`.
+         */
+        'if-match'?: string;
+    };
+    path: {
+        /**
+         * 1 to 80 of A-Z a-z 0-9 _ . -
+         */
+        route: string;
+        /**
+         * 1 to 80 of A-Z a-z 0-9 _ . -
+         */
+        topic: string;
+    };
+    query?: never;
+    url: '/v1/topics/{topic}/routes/{route}';
+};
+
+export type ChangeRouteErrors = {
+    /**
+     * A problem
+     */
+    default: Problem;
+};
+
+export type ChangeRouteError = ChangeRouteErrors[keyof ChangeRouteErrors];
+
+export type ChangeRouteResponses = {
+    /**
+     * Successful Response
+     */
+    200: RouteOut;
+};
+
+export type ChangeRouteResponse = ChangeRouteResponses[keyof ChangeRouteResponses];
+
+export type PutRouteData = {
+    body: RouteConfig;
+    headers?: {
+        /**
+         * Apply only to this version, given by its ETag, such as `"v3"`.
+         */
+        'if-match'?: string;
+        /**
+         * `*` on PUT: create only, never replace.
+         */
+        'if-none-match'?: string;
+    };
+    path: {
+        /**
+         * 1 to 80 of A-Z a-z 0-9 _ . -
+         */
+        route: string;
+        /**
+         * 1 to 80 of A-Z a-z 0-9 _ . -
+         */
+        topic: string;
+    };
+    query?: {
+        /**
+         * Check the request and return what it would change, without changing it.
+         */
+        dry_run?: boolean;
+    };
+    url: '/v1/topics/{topic}/routes/{route}';
+};
+
+export type PutRouteErrors = {
+    /**
+     * A problem
+     */
+    default: Problem;
+};
+
+export type PutRouteError = PutRouteErrors[keyof PutRouteErrors];
+
+export type PutRouteResponses = {
+    /**
+     * Successful Response
+     */
+    200: RouteStored;
+    /**
+     * Created
+     */
+    201: RouteStored;
+};
+
+export type PutRouteResponse = PutRouteResponses[keyof PutRouteResponses];
+
+export type ResumeRouteData = {
+    body?: never;
+    path: {
+        /**
+         * 1 to 80 of A-Z a-z 0-9 _ . -
+         */
+        route: string;
+        /**
+         * 1 to 80 of A-Z a-z 0-9 _ . -
+         */
+        topic: string;
+    };
+    query?: never;
+    url: '/v1/topics/{topic}/routes/{route}/pause';
+};
+
+export type ResumeRouteErrors = {
+    /**
+     * A problem
+     */
+    default: Problem;
+};
+
+export type ResumeRouteError = ResumeRouteErrors[keyof ResumeRouteErrors];
+
+export type ResumeRouteResponses = {
+    /**
+     * Successful Response
+     */
+    200: RouteOut;
+};
+
+export type ResumeRouteResponse = ResumeRouteResponses[keyof ResumeRouteResponses];
+
+export type PauseRouteData = {
+    body?: never;
+    path: {
+        /**
+         * 1 to 80 of A-Z a-z 0-9 _ . -
+         */
+        route: string;
+        /**
+         * 1 to 80 of A-Z a-z 0-9 _ . -
+         */
+        topic: string;
+    };
+    query?: never;
+    url: '/v1/topics/{topic}/routes/{route}/pause';
+};
+
+export type PauseRouteErrors = {
+    /**
+     * A problem
+     */
+    default: Problem;
+};
+
+export type PauseRouteError = PauseRouteErrors[keyof PauseRouteErrors];
+
+export type PauseRouteResponses = {
+    /**
+     * Successful Response
+     */
+    200: RouteOut;
+};
+
+export type PauseRouteResponse = PauseRouteResponses[keyof PauseRouteResponses];
+
+export type GetRouteStatsData = {
+    body?: never;
+    path: {
+        /**
+         * 1 to 80 of A-Z a-z 0-9 _ . -
+         */
+        route: string;
+        /**
+         * 1 to 80 of A-Z a-z 0-9 _ . -
+         */
+        topic: string;
+    };
+    query?: never;
+    url: '/v1/topics/{topic}/routes/{route}/stats';
+};
+
+export type GetRouteStatsErrors = {
+    /**
+     * A problem
+     */
+    default: Problem;
+};
+
+export type GetRouteStatsError = GetRouteStatsErrors[keyof GetRouteStatsErrors];
+
+export type GetRouteStatsResponses = {
+    /**
+     * Successful Response
+     */
+    200: RouteStats;
+};
+
+export type GetRouteStatsResponse = GetRouteStatsResponses[keyof GetRouteStatsResponses];
+
+export type GetTopicStatsData = {
+    body?: never;
+    path: {
+        /**
+         * 1 to 80 of A-Z a-z 0-9 _ . -
+         */
+        topic: string;
+    };
+    query?: never;
+    url: '/v1/topics/{topic}/stats';
+};
+
+export type GetTopicStatsErrors = {
+    /**
+     * A problem
+     */
+    default: Problem;
+};
+
+export type GetTopicStatsError = GetTopicStatsErrors[keyof GetTopicStatsErrors];
+
+export type GetTopicStatsResponses = {
+    /**
+     * Successful Response
+     */
+    200: TopicStats;
+};
+
+export type GetTopicStatsResponse = GetTopicStatsResponses[keyof GetTopicStatsResponses];
 
 export type ListWebhooksData = {
     body?: never;

@@ -1,0 +1,131 @@
+"""`millstream route`: routes of topics."""
+
+import json
+from typing import Annotated, Any
+
+import typer
+
+from api.cli.descriptions.sections import Section, describe, settings_section
+from api.cli.errors import CliError, ExitCode
+from api.cli.manifests.edit_verb import edit_verb
+from api.cli.manifests.kinds import parts_of
+from api.cli.shell.definitions import Definition, change_verb, delete_verb, pause_verbs, put_verbs
+from api.cli.shell.options import Prefix, Settings, fields, option
+from api.cli.shell.output import Column, table
+from api.cli.shell.terminal import Terminal, noun, verb
+
+route = noun()
+
+ROUTES = table(
+    "name",
+    Column("target.queue", "queue"),
+    Column("target.stream", "stream"),
+    "match",
+    "cost",
+    "paused",
+)
+
+Name = Annotated[str, typer.Argument(metavar="TOPIC/ROUTE", help="Route of a topic.")]
+Names = Annotated[list[str], typer.Argument(metavar="TOPIC/ROUTE", help="Routes of topics.")]
+
+
+def _match(
+    subjects: list[str] | None, filter_: str | None, where: str | None
+) -> dict[str, Any] | None:
+    """Return the match that options describe; None without any. Raises CliError."""
+    match: dict[str, Any] = {}
+    if subjects:
+        match["subject"] = subjects
+    if filter_ is not None:
+        try:
+            match["filter"] = json.loads(filter_)
+        except ValueError as error:
+            raise CliError(f"--filter is not JSON: {error}", ExitCode.USAGE) from None
+    if where is not None:
+        match["where"] = where
+    return match or None
+
+
+def _configuration(
+    queue: Annotated[str | None, option("--queue", "Queue that receives messages.")] = None,
+    stream: Annotated[str | None, option("--stream", "Stream that receives messages.")] = None,
+    subjects: Annotated[
+        list[str] | None,
+        option("--subject", "Pattern of subjects, such as 'order.*'; repeat for more.", "PATTERN"),
+    ] = None,
+    filter_: Annotated[
+        str | None,
+        option("--filter", 'Filter in JSON, such as \'{"body":{"vip":[true]}}\'.', "JSON"),
+    ] = None,
+    where: Annotated[
+        str | None,
+        option("--where", "SQL condition, such as 'headers.retries < 3'.", "CONDITION"),
+    ] = None,
+    on_failure: Annotated[
+        str | None,
+        option("--on-failure", "wait or drop, while the target does not exist.", "POLICY"),
+    ] = None,
+    set_: Settings = None,
+) -> dict[str, Any]:
+    target = fields(None, queue=queue, stream=stream)
+    match = _match(subjects, filter_, where)
+    return fields(set_, match=match, target=target or None, on_failure=on_failure)
+
+
+ROUTE = Definition(
+    route, "Route", Name, "topics.{}_route", _configuration, path=lambda name: parts_of(name)
+)
+
+put_verbs(
+    ROUTE,
+    create=[
+        "millstream route create orders/billing --queue billing --subject 'order.*'",
+        'millstream route create orders/vip --queue crm --filter \'{"body":{"vip":[true]}}\'',
+    ],
+    apply=["millstream route apply orders/billing --queue billing --subject 'order.#' --dry-run"],
+)
+
+
+edit_verb(ROUTE, "millstream route edit orders/billing")
+
+
+change_verb(ROUTE, "millstream route change orders/billing --on-failure drop", without="")
+
+
+@verb(route, "ls", examples=["millstream route ls orders"])
+def list_routes(
+    cli: Terminal,
+    topic: Annotated[str, typer.Argument(help="Topic.")],
+    prefix: Prefix = "",
+) -> None:
+    """List the routes of a topic."""
+    cli.out.rows(cli.pages("topics.list_routes", topic, prefix=prefix), ROUTES)
+
+
+@verb(route, "show", examples=["millstream route show orders/billing"])
+def show(cli: Terminal, name: Name) -> None:
+    """Show a route: counts, lag and settings."""
+    definition = cli.call("topics.get_route", *parts_of(name))
+    stats = cli.call("topics.get_route_stats", *parts_of(name))
+    describe(
+        cli,
+        {**definition, "stats": stats},
+        [],
+        Section("stats", stats),
+        settings_section(definition),
+    )
+
+
+pause_verbs(
+    ROUTE,
+    pause="Pause a route. Messages that it takes wait in the topic's log.",
+    resume="Resume a paused route.",
+    example="orders/billing",
+)
+
+
+@delete_verb(ROUTE, Names, "millstream route rm orders/billing --yes")
+def remove(cli: Terminal, name: str) -> str:
+    """Delete routes. Messages that they have taken and not delivered are dropped."""
+    stats = cli.call("topics.get_route_stats", *parts_of(name))
+    return f"Route {name} will be deleted; up to {stats['lag_messages']} messages are not yet delivered."

@@ -1,0 +1,187 @@
+"""`millstream topic`: topics, publishing, and why routes take a message."""
+
+from typing import Annotated, Any
+
+import typer
+
+from api.cli.descriptions.sections import Section, describe, rows_if_allowed, settings_section
+from api.cli.manifests.edit_verb import edit_verb
+from api.cli.shell.definitions import Definition, change_verb, delete_verb, put_verbs
+from api.cli.shell.operations import JsonBody
+from api.cli.shell.options import Headers, Prefix, Settings, duration, fields, option
+from api.cli.shell.output import Column, Row, table
+from api.cli.shell.terminal import Terminal, noun, verb
+
+topic = noun()
+
+TOPICS = table("name", Column("open_shards", "shards"), "unmatched", "retention_seconds", "archive")
+ROUTES = table(
+    "name",
+    Column("target.queue", "queue"),
+    Column("target.stream", "stream"),
+    "match",
+    "paused",
+)
+PUBLISHED = table("id", "shard", "offset", "routes", "duplicate", "error")
+EXPLANATIONS = table("route", "matches", "failed")
+MESSAGE_ROUTES = table("route", "number", "state")
+
+Name = Annotated[str, typer.Argument(help="Topic.")]
+Names = Annotated[list[str], typer.Argument(help="Topics.")]
+Body = Annotated[str, typer.Argument(help="Body of the message.")]
+SubjectOption = Annotated[
+    str, option("--subject", "Subject, words with dots between: order.created.", "SUBJECT")
+]
+KeyOption = Annotated[str, option("--key", "Key: messages with the same key stay in order.", "KEY")]
+AsJson = Annotated[bool, option("--json", "Treat bodies as JSON values.")]
+
+
+def _configuration(
+    shards: Annotated[int | None, option("--shards", "Number of shards.")] = None,
+    refuse: Annotated[
+        bool | None,
+        option("--refuse-unmatched/--drop-unmatched", "Refuse messages that no route takes."),
+    ] = None,
+    retention: Annotated[Any, duration("--retention", help="Retention period.")] = None,
+    set_: Settings = None,
+) -> dict[str, Any]:
+    unmatched = None if refuse is None else "refuse" if refuse else "drop"
+    return fields(set_, shards=shards, unmatched=unmatched, retention_seconds=retention)
+
+
+TOPIC = Definition(topic, "Topic", Name, "topics.{}_topic", _configuration)
+
+put_verbs(
+    TOPIC,
+    create=["millstream topic create orders", "millstream topic create tasks --refuse-unmatched"],
+    apply=["millstream topic apply orders --retention 1d --dry-run"],
+)
+
+
+edit_verb(TOPIC, "millstream topic edit orders")
+
+
+change_verb(TOPIC, "millstream topic change orders --retention 1d", without="shards")
+
+
+@verb(topic, "ls", examples=["millstream topic ls", "millstream topic ls --prefix or"])
+def list_topics(cli: Terminal, prefix: Prefix = "") -> None:
+    """List topics."""
+    cli.out.rows(cli.pages("topics.list_topics", prefix=prefix), TOPICS)
+
+
+@verb(topic, "show", examples=["millstream topic show orders"])
+def show(cli: Terminal, name: Name) -> None:
+    """Show a topic: counts, routes and settings."""
+    definition = cli.call("topics.get_topic", name)
+    stats = cli.call("topics.get_topic_stats", name)
+    routes = rows_if_allowed(lambda: cli.pages("topics.list_routes", name))
+    describe(
+        cli,
+        {**definition, "stats": stats, "route_list": routes},
+        [],
+        Section("stats", stats),
+        Section("routes", routes, ROUTES),
+        settings_section(definition),
+    )
+
+
+def _message(
+    body: str, *, subject: str, key: str, as_json: bool, headers: list[Any] | None = None
+) -> Row:
+    from api.cli.io.rows import parse_json
+
+    value = parse_json(body.encode()) if as_json else body
+    return {"body": value, "subject": subject, "key": key, "headers": dict(headers or [])}
+
+
+@verb(
+    topic,
+    "publish",
+    examples=[
+        "millstream topic publish orders hello --subject order.created",
+        'millstream topic publish orders \'{"id":1,"vip":true}\' --json --subject order.created --key c7',
+    ],
+)
+def publish(
+    cli: Terminal,
+    name: Name,
+    bodies: Annotated[list[str], typer.Argument(help="Messages to publish.")],
+    subject: SubjectOption = "",
+    key: KeyOption = "",
+    as_json: AsJson = False,
+    headers: Headers = None,
+) -> None:
+    """Publish messages to a topic."""
+    messages = [
+        _message(body, subject=subject, key=key, as_json=as_json, headers=headers)
+        for body in bodies
+    ]
+    body = JsonBody({"messages": messages})
+    published = cli.call("topics.publish_messages", name, body=body)
+    cli.out.rows(iter(published["messages"]), PUBLISHED)
+
+
+@verb(
+    topic,
+    "explain",
+    examples=[
+        "millstream topic explain orders hello --subject refund.created",
+        "millstream topic explain orders '{\"total\":50}' --json --subject order.created --route billing",
+    ],
+)
+def explain(
+    cli: Terminal,
+    name: Name,
+    body: Body = "",
+    subject: SubjectOption = "",
+    key: KeyOption = "",
+    as_json: AsJson = False,
+    headers: Headers = None,
+    message_id: Annotated[
+        str, option("--id", "Explain this published message instead.", "ID")
+    ] = "",
+    route: Annotated[str, option("--route", "Explain this route alone.", "ROUTE")] = "",
+) -> None:
+    """Explain which routes take a message.
+
+    For the others, the conditions that fail are shown.
+    """
+    message = _message(body, subject=subject, key=key, as_json=as_json, headers=headers)
+    request: Row = {"id": message_id} if message_id else {"message": message}
+    if route:
+        request["route"] = route
+    explained = cli.call("topics.explain_message", name, body=JsonBody(request))
+    cli.out.rows(iter(explained["routes"]), EXPLANATIONS)
+
+
+@verb(
+    topic,
+    "message",
+    examples=["millstream topic message orders 0c5ad1f7d2b94e63-0-0"],
+)
+def message(
+    cli: Terminal,
+    name: Name,
+    message_id: Annotated[str, typer.Argument(metavar="ID", help="Id of the message.")],
+) -> None:
+    """Show a published message and its routes."""
+    published = cli.call("topics.get_published_message", name, message_id)
+    routes = cli.call("topics.get_message_routes", name, message_id)["routes"]
+    describe(
+        cli,
+        {**published, "routes": routes},
+        [],
+        Section("message", published),
+        Section("routes", routes, MESSAGE_ROUTES),
+    )
+
+
+@delete_verb(TOPIC, Names, "millstream topic rm orders --yes")
+def remove(cli: Terminal, name: str) -> str:
+    """Delete topics with their messages and routes. Targets of routes are kept."""
+    stats = cli.call("topics.get_topic_stats", name)
+    return (
+        f"Topic {name} will be deleted with {stats['messages']} messages and {stats['routes']} routes; "
+        f"{stats['lag_messages']} messages are not yet delivered."
+    )

@@ -1,0 +1,149 @@
+"""Routes of topics: configuration, and counts."""
+
+from typing import Annotated, Any
+
+from fastapi import Depends
+
+from api.native.dependencies import NamePart, StorageDep, TopicPath, may
+from api.native.examples import AT, CREATED, LATER, Example
+from api.rest.definition_router import definition_router
+from api.rest.noun import Noun, Permissions, Schemas, Verbs, verbs_of
+from api.rest.schemas.route import (
+    RouteConfig,
+    RouteOut,
+    RoutePage,
+    RoutePatch,
+    RouteStats,
+    RouteStored,
+)
+from storage.bootstrap import Storage
+from storage.domain.access.permissions import Action, Principal
+from storage.domain.names import RouteName
+from storage.domain.topics.route import RouteSpec
+
+SEE = Depends(may(Action.TOPIC_LIST))
+SUBSCRIBE = Depends(may(Action.TOPIC_SUBSCRIBE))
+
+
+async def route_from_path(topic: TopicPath, route: NamePart) -> RouteName:
+    """Return the route that the path names. Raises ValidationFailed."""
+    return RouteName(topic, route)
+
+
+RoutePath = Annotated[RouteName, Depends(route_from_path)]
+
+
+def _authorise(
+    storage: Storage, principal: Principal, before: RouteSpec | None, after: RouteSpec
+) -> None:
+    """Require permission to write to a new target. Raises Forbidden."""
+    if before is not None and before.target == after.target:
+        return
+    target = after.target
+    action = Action.STREAM_PUT if target.stream is not None else Action.QUEUE_SEND
+    name = f"{principal.namespace}/{target.stream or target.queue}"
+    storage.authorizer.authorise(principal, action, name)
+
+
+def _verbs(storage: Storage, _: Principal) -> Verbs:
+    return verbs_of(storage.topic_routes, list=storage.topic_routes.list)
+
+
+ROUTES = Noun(
+    name="route",
+    path=RoutePath,
+    path_prefix="/v1/topics/{topic}",
+    parent=TopicPath,
+    tag="topics",
+    schemas=Schemas(RouteOut, RouteConfig, RouteStored, RoutePatch, RoutePage),
+    own_permissions=Permissions([SEE], [SUBSCRIBE]),
+    verbs=_verbs,
+    authorise=_authorise,
+    text=lambda route: str(route.name.route),
+    body_required=True,
+    is_etag_complete=True,
+    descriptions={
+        "put": """Create a route, or replace its configuration.
+
+            It takes every message that matches and is accepted after this call was answered, and none that was accepted before
+            the call began. If the match or the target changes, the former revision still delivers what was accepted for it. The
+            caller must be allowed to write to the target, which need not exist yet. Whether the route is paused does not change.
+            With `If-None-Match: *`, an existing route is not changed: the response is 412, with the route (`current`) and the
+            requested fields that differ from it (`changes`).
+            """,
+        "get": "Show a route's configuration.",
+        "change": "Change fields of a route's configuration.",
+        "pause": """Pause a route.
+
+            Messages that it takes wait in the topic's log, up to its retention.
+            """,
+        "resume": "Resume a paused route. It continues with the messages that waited.",
+        "delete": "Delete a route at once. Messages that it has taken and not delivered are dropped.",
+        "list": "List the routes of a topic by name.",
+    },
+)
+router = definition_router(ROUTES)
+
+
+@router.get("/{route}/stats", dependencies=[SEE])
+async def get_route_stats(route: RoutePath, storage: StorageDep) -> RouteStats:
+    """Show what a route has delivered and dropped, and how far it is behind."""
+    return RouteStats.of(await storage.topic_reports.progress(route))
+
+
+# Examples of the OpenAPI document
+
+_ROUTE: dict[str, Any] = {
+    "name": "billing",
+    "topic": "orders",
+    "match": {"subject": "order.*"},
+    "target": {"queue": "billing", "stream": None},
+    "on_failure": "wait",
+    "paused": False,
+    "tags": {},
+    "number": 1,
+    "cost": "indexed",
+    "version": 1,
+    "created_at": AT,
+    "changed_at": AT,
+}
+
+EXAMPLES = {
+    "put_route": Example(
+        "/v1/topics/orders/routes/billing",
+        {"match": {"subject": "order.*"}, "target": {"queue": "billing"}},
+        201,
+        {**_ROUTE, **CREATED},
+        before=(("PUT", "/v1/queues/billing", {}),),
+    ),
+    "get_route": Example("/v1/topics/orders/routes/billing", answer=_ROUTE),
+    "change_route": Example(
+        "/v1/topics/orders/routes/billing",
+        {"on_failure": "drop"},
+        200,
+        {**_ROUTE, "on_failure": "drop", "version": 2, "changed_at": LATER},
+    ),
+    "list_routes": Example(
+        "/v1/topics/orders/routes", answer={"items": [_ROUTE], "next_cursor": None}
+    ),
+    "pause_route": Example(
+        "/v1/topics/orders/routes/billing/pause",
+        answer={**_ROUTE, "paused": True, "version": 3, "changed_at": LATER},
+    ),
+    "resume_route": Example(
+        "/v1/topics/orders/routes/billing/pause",
+        answer={**_ROUTE, "version": 4, "changed_at": LATER},
+    ),
+    "get_route_stats": Example(
+        "/v1/topics/orders/routes/billing/stats",
+        answer={
+            "state": "active",
+            "delivered": 1,
+            "dropped": 0,
+            "lag_messages": 0,
+            "lag_seconds": 0,
+            "last_failure": "",
+        },
+    ),
+    "delete_route": Example("/v1/topics/orders/routes/billing", status=204),
+}

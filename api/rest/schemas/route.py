@@ -1,0 +1,260 @@
+"""Route schemas: configuration, progress, and why a route takes a message."""
+
+from collections.abc import Iterable
+from typing import Annotated, Any, Self
+
+import msgspec
+from pydantic import Field
+
+from api.native.fields import rfc3339
+from api.rest.definition_changes import PutOutcome
+from api.rest.field_map import Mapped, MappedConfig, MappedDefinitionConfig, domain_value
+from api.rest.schema_base import Config, ListPage, Tags, Time, in_seconds, merged, valid
+from api.rest.topic_fields import ExaminedMessage, LagMessages, LagSeconds
+from storage.domain.filters.matches import CompiledMatch, Cost, FailedCondition, parse_matches
+from storage.domain.topics.report import (
+    MessageRoute,
+    MessageRouteState,
+    RouteExplanation,
+    RouteProgress,
+    RouteState,
+)
+from storage.domain.topics.route import RouteFailurePolicy, RouteSpec, RouteTarget, TopicRoute
+
+MatchField = Annotated[
+    Any,
+    Field(
+        description="A match, or a list of them, of which any takes a message. A match is an object with `subject`, `filter` and "
+        "`where`; all that are given must hold. null: every message.",
+        examples=[{"subject": "order.*"}],
+    ),
+]
+
+
+class RouteTargetConfig(MappedConfig):
+    """Queue or stream that receives the messages. Exactly one is given."""
+
+    domain = RouteTarget
+
+    queue: str | None = None
+    stream: str | None = None
+
+
+class RouteConfig(MappedDefinitionConfig):
+    """The complete configuration of a route; omitted fields take their default."""
+
+    domain = RouteSpec
+
+    match: MatchField = None
+    target: RouteTargetConfig
+    on_failure: Annotated[
+        RouteFailurePolicy,
+        Field(
+            strict=False,
+            description="Handling of messages while the target does not exist. `wait`: they wait in the topic's log, up to its "
+            "retention. `drop`: they are counted as dropped.",
+        ),
+    ] = RouteFailurePolicy.WAIT
+    tags: Tags = {}
+
+    @classmethod
+    def from_domain(cls, value: RouteSpec, **others: Any) -> Self:
+        return cls.mapped(value, match=value.match, **others)
+
+    def to_domain(self) -> RouteSpec:
+        return domain_value(RouteSpec, self, match=self.match)
+
+
+class RoutePatch(Config):
+    """Changes to a route (a JSON Merge Patch); null resets a field to its default.
+
+    `match` is replaced as a whole.
+    """
+
+    match: Any = None
+    target: RouteTargetConfig | None = None
+    on_failure: Annotated[RouteFailurePolicy | None, Field(strict=False)] = None
+    tags: dict[str, str | None] | None = None
+
+    def apply(self, spec: RouteSpec) -> RouteSpec:
+        """Return the specification after the change. Raises RequestValidationError."""
+        before = RouteConfig.from_domain(spec).model_dump()
+        patch = self.model_dump(exclude_unset=True)
+        after = merged(before, {name: patch[name] for name in patch if name not in _REPLACED})
+        after |= {name: patch[name] for name in _REPLACED if name in patch}
+        changed: RouteSpec = valid(RouteConfig, after).to_domain()
+        return msgspec.structs.replace(changed, paused=spec.paused)
+
+
+_REPLACED = ("match", "target")
+
+
+class RouteOut(Mapped):
+    """A route: its configuration, and its version, which is its ETag."""
+
+    name: str
+    topic: str
+    match: MatchField
+    target: RouteTargetConfig
+    on_failure: RouteFailurePolicy
+    paused: bool
+    tags: dict[str, str]
+    number: Annotated[
+        int,
+        Field(
+            description="Number of the revision. A change of the match or the target begins another one; the former one still "
+            "delivers what was accepted for it."
+        ),
+    ]
+    cost: Annotated[
+        Cost,
+        Field(
+            description="`indexed`: an index finds the route. `scanned`: its match is evaluated for each message of the topic."
+        ),
+    ]
+    version: int
+    created_at: Time
+    changed_at: Time
+
+    @classmethod
+    def from_domain(cls, value: TopicRoute, **others: Any) -> Self:
+        return cls.mapped(
+            value.spec,
+            value,
+            name=value.name.route,
+            topic=value.name.topic.name,
+            match=value.spec.match,
+            cost=CompiledMatch(parse_matches(value.spec.match)).cost,
+            **others,
+        )
+
+
+class RouteStored(PutOutcome, RouteOut):
+    """A route after a PUT, and what the PUT changed."""
+
+
+class RoutePage(ListPage[RouteOut]):
+    """Routes of a topic by name. `next_cursor` is null on the last page."""
+
+
+class RouteStats(Mapped):
+    """Counts of a route, as of the last second, and how far it is behind."""
+
+    renamed = {"last_failure": "failure"}
+
+    state: RouteState
+    delivered: Annotated[int, Field(description="Messages that the target has.")]
+    dropped: Annotated[int, Field(description="Messages that the target did not get.")]
+    lag_messages: LagMessages
+    lag_seconds: LagSeconds
+    last_failure: Annotated[
+        str, Field(description="Why the last delivery failed; empty after a success.")
+    ]
+
+    @classmethod
+    def of(cls, progress: RouteProgress) -> Self:
+        """Return the progress of a route."""
+        return cls.mapped(progress, progress.route, lag_seconds=in_seconds(progress.lag_ms))
+
+
+# Why a message is taken
+
+
+class FailedConditionOut(Mapped):
+    """A condition that a message does not meet."""
+
+    match: Annotated[int, Field(description="Number of the match in the list, from 0.")]
+    path: Annotated[str, Field(description="Field that it reads, such as `body.total`.")]
+    expected: Annotated[Any, Field(description="The condition.")]
+    actual: Annotated[list[Any], Field(description="Values of the message; empty if it has none.")]
+
+
+class RouteExplanationOut(Mapped):
+    """Explanation of whether a route takes a message."""
+
+    route: str
+    matches: bool
+    failed: list[FailedConditionOut]
+
+    @classmethod
+    def of(cls, explanation: RouteExplanation) -> Self:
+        """Return the result of a route for a message."""
+        return cls(
+            route=explanation.route.name.route,
+            matches=explanation.matches,
+            failed=failed_out(explanation.failed),
+        )
+
+
+def failed_out(failed: Iterable[FailedCondition]) -> list[FailedConditionOut]:
+    """Return conditions that a message does not meet."""
+    return [FailedConditionOut.from_domain(condition) for condition in failed]
+
+
+class ExplainRequest(Config):
+    """A message that is not published, or the id of one that was. Exactly one is given."""
+
+    message: ExaminedMessage | None = None
+    id: str | None = None
+    route: Annotated[str | None, Field(description="Explain this route alone.")] = None
+
+
+class Explanation(Mapped):
+    """Results of the present routes of a topic for a message."""
+
+    subject: str
+    matches: Annotated[list[str], Field(description="Names of the routes that take the message.")]
+    routes: Annotated[
+        list[RouteExplanationOut],
+        Field(description="Each route, those that take the message first; at most 1,000."),
+    ]
+    complete: Annotated[bool, Field(description="False if there are more routes than shown.")]
+
+
+class MessageRouteOut(Mapped):
+    """A route that takes a message, by the decision when it was accepted."""
+
+    route: Annotated[str | None, Field(description="Name of the route; null once it is forgotten.")]
+    number: Annotated[int, Field(description="Number of the route's revision.")]
+    state: Annotated[
+        MessageRouteState,
+        Field(
+            description="`waiting`: the target may not have it yet. `finished`: the target has it, or it is counted as dropped. "
+            "`removed`: the route was deleted, or has delivered all that it had taken."
+        ),
+    ]
+
+    @classmethod
+    def of(cls, message: MessageRoute) -> Self:
+        """Return a route that takes a message."""
+        route = None if message.route is None else message.route.name.route
+        return cls(route=route, number=message.number, state=message.state)
+
+
+class MessageRoutes(Mapped):
+    """Routes that take a message, in the order of their numbers."""
+
+    id: str
+    published_at: Time
+    routes: list[MessageRouteOut]
+
+    @classmethod
+    def of(cls, message_id: str, arrival_ms: int, routes: Iterable[MessageRoute]) -> Self:
+        """Return the routes that take a message."""
+        items = [MessageRouteOut.of(route) for route in routes]
+        return cls(id=message_id, published_at=rfc3339(arrival_ms), routes=items)
+
+
+class MatchTest(Config):
+    """A match, and a message that is not published."""
+
+    match: MatchField = None
+    message: ExaminedMessage
+
+
+class MatchTestResult(Mapped):
+    """Result of a match for a message, and the conditions that the message does not meet."""
+
+    matches: bool
+    failed: list[FailedConditionOut]
+    cost: Cost

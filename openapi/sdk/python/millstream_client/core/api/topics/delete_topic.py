@@ -1,0 +1,42 @@
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import quote
+
+import httpx
+
+from ....calls import Call
+from ...types import UNSET, Unset
+
+
+def delete_topic(
+    topic: str,
+    *,
+    if_match: str | Unset = UNSET,
+) -> Call[None]:
+    """Delete a topic with its messages and routes.
+
+    Messages that routes have not delivered yet are lost. The routes' targets are kept.
+    """
+    headers: dict[str, Any] = {}
+    if not isinstance(if_match, Unset):
+        headers["if-match"] = if_match
+
+    _kwargs: dict[str, Any] = {}
+
+    return Call(
+        "delete_topic",
+        "DELETE",
+        "/v1/topics/{topic}".format(
+            topic=quote(str(topic), safe=""),
+        ),
+        _read,
+        headers=headers,
+        **_kwargs,
+    )
+
+
+def _read(response: httpx.Response) -> None:
+    if response.status_code == 204:
+        return None
+    raise AssertionError(f"{response.status_code} was not read")

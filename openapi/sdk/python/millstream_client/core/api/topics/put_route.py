@@ -1,0 +1,78 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+import httpx
+
+from ....calls import Call
+from ...types import UNSET, Unset
+
+if TYPE_CHECKING:
+    from ...models.route_config import RouteConfig
+    from ...models.route_stored import RouteStored
+
+
+def put_route(
+    topic: str,
+    route: str,
+    *,
+    body: RouteConfig,
+    dry_run: bool | Unset = False,
+    if_match: str | Unset = UNSET,
+    if_none_match: str | Unset = UNSET,
+) -> Call[RouteStored]:
+    """Create a route, or replace its configuration.
+
+    It takes every message that matches and is accepted after this call was answered, and none that was accepted before
+    the call began. If the match or the target changes, the former revision still delivers what was accepted for it. The
+    caller must be allowed to write to the target, which need not exist yet. Whether the route is paused does not change.
+    With `If-None-Match: *`, an existing route is not changed: the response is 412, with the route (`current`) and the
+    requested fields that differ from it (`changes`).
+    """
+    headers: dict[str, Any] = {}
+    if not isinstance(if_match, Unset):
+        headers["if-match"] = if_match
+
+    if not isinstance(if_none_match, Unset):
+        headers["if-none-match"] = if_none_match
+
+    params: dict[str, Any] = {}
+
+    params["dry_run"] = dry_run
+
+    params = {k: v for k, v in params.items() if v is not UNSET and v is not None}
+
+    _kwargs: dict[str, Any] = {}
+
+    _kwargs["json"] = body.to_dict()
+
+    headers["Content-Type"] = "application/json"
+    return Call(
+        "put_route",
+        "PUT",
+        "/v1/topics/{topic}/routes/{route}".format(
+            topic=quote(str(topic), safe=""),
+            route=quote(str(route), safe=""),
+        ),
+        _read,
+        params=params,
+        headers=headers,
+        **_kwargs,
+    )
+
+
+def _read(response: httpx.Response) -> RouteStored:
+    from ...models.route_stored import RouteStored
+
+    if response.status_code == 200:
+        response_200 = RouteStored.from_dict(response.json())
+
+        return response_200
+
+    if response.status_code == 201:
+        response_201 = RouteStored.from_dict(response.json())
+
+        return response_201
+
+    raise AssertionError(f"{response.status_code} was not read")

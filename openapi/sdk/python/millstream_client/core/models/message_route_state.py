@@ -1,0 +1,10 @@
+from enum import StrEnum
+
+
+class MessageRouteState(StrEnum):
+    FINISHED = "finished"
+    REMOVED = "removed"
+    WAITING = "waiting"
+
+    def __str__(self) -> str:
+        return str(self.value)

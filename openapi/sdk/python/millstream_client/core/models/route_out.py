@@ -1,0 +1,165 @@
+from __future__ import annotations
+
+import datetime
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from attrs import define as _attrs_define
+from attrs import field as _attrs_field
+
+from ..models.route_failure_policy import RouteFailurePolicy
+from ..models.route_out_cost import RouteOutCost
+
+if TYPE_CHECKING:
+    from ..models.route_out_tags import RouteOutTags
+    from ..models.route_target_config import RouteTargetConfig
+
+
+T = TypeVar("T", bound="RouteOut")
+
+
+@_attrs_define
+class RouteOut:
+    """A route: its configuration, and its version, which is its ETag.
+
+    Attributes:
+        name (str):
+        topic (str):
+        match (Any): A match, or a list of them, of which any takes a message. A match is an object with `subject`,
+            `filter` and `where`; all that are given must hold. null: every message.
+        target (RouteTargetConfig): Queue or stream that receives the messages. Exactly one is given.
+        on_failure (RouteFailurePolicy): Handling of messages while the target does not exist.
+        paused (bool):
+        tags (RouteOutTags):
+        number (int): Number of the revision. A change of the match or the target begins another one; the former one
+            still delivers what was accepted for it.
+        cost (RouteOutCost): `indexed`: an index finds the route. `scanned`: its match is evaluated for each message of
+            the topic.
+        version (int):
+        created_at (datetime.datetime):
+        changed_at (datetime.datetime):
+    """
+
+    name: str
+    topic: str
+    match: Any
+    target: RouteTargetConfig
+    on_failure: RouteFailurePolicy
+    paused: bool
+    tags: RouteOutTags
+    number: int
+    cost: RouteOutCost
+    version: int
+    created_at: datetime.datetime
+    changed_at: datetime.datetime
+    additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
+
+    def to_dict(self) -> dict[str, Any]:
+        name = self.name
+
+        topic = self.topic
+
+        match = self.match
+
+        target = self.target.to_dict()
+
+        on_failure = self.on_failure.value
+
+        paused = self.paused
+
+        tags = self.tags.to_dict()
+
+        number = self.number
+
+        cost = self.cost.value
+
+        version = self.version
+
+        created_at = self.created_at.isoformat()
+
+        changed_at = self.changed_at.isoformat()
+
+        field_dict: dict[str, Any] = {}
+        field_dict.update(self.additional_properties)
+        field_dict.update(
+            {
+                "name": name,
+                "topic": topic,
+                "match": match,
+                "target": target,
+                "on_failure": on_failure,
+                "paused": paused,
+                "tags": tags,
+                "number": number,
+                "cost": cost,
+                "version": version,
+                "created_at": created_at,
+                "changed_at": changed_at,
+            }
+        )
+
+        return field_dict
+
+    @classmethod
+    def from_dict(cls: type[T], src_dict: Mapping[str, Any]) -> T:
+        from ..models.route_out_tags import RouteOutTags  # noqa: PLC0415
+        from ..models.route_target_config import RouteTargetConfig  # noqa: PLC0415
+
+        d = dict(src_dict)
+        name = d.pop("name")
+
+        topic = d.pop("topic")
+
+        match = d.pop("match")
+
+        target = RouteTargetConfig.from_dict(d.pop("target"))
+
+        on_failure = RouteFailurePolicy(d.pop("on_failure"))
+
+        paused = d.pop("paused")
+
+        tags = RouteOutTags.from_dict(d.pop("tags"))
+
+        number = d.pop("number")
+
+        cost = RouteOutCost(d.pop("cost"))
+
+        version = d.pop("version")
+
+        created_at = datetime.datetime.fromisoformat(d.pop("created_at"))
+
+        changed_at = datetime.datetime.fromisoformat(d.pop("changed_at"))
+
+        route_out = cls(
+            name=name,
+            topic=topic,
+            match=match,
+            target=target,
+            on_failure=on_failure,
+            paused=paused,
+            tags=tags,
+            number=number,
+            cost=cost,
+            version=version,
+            created_at=created_at,
+            changed_at=changed_at,
+        )
+
+        route_out.additional_properties = d
+        return route_out
+
+    @property
+    def additional_keys(self) -> list[str]:
+        return list(self.additional_properties.keys())
+
+    def __getitem__(self, key: str) -> Any:
+        return self.additional_properties[key]
+
+    def __setitem__(self, key: str, value: Any) -> None:
+        self.additional_properties[key] = value
+
+    def __delitem__(self, key: str) -> None:
+        del self.additional_properties[key]
+
+    def __contains__(self, key: str) -> bool:
+        return key in self.additional_properties

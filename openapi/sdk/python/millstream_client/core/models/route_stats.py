@@ -1,0 +1,104 @@
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, TypeVar
+
+from attrs import define as _attrs_define
+from attrs import field as _attrs_field
+
+from ..models.route_state import RouteState
+
+T = TypeVar("T", bound="RouteStats")
+
+
+@_attrs_define
+class RouteStats:
+    """Counts of a route, as of the last second, and how far it is behind.
+
+    Attributes:
+        state (RouteState): State of a route.
+        delivered (int): Messages that the target has.
+        dropped (int): Messages that the target did not get.
+        lag_messages (int): Messages that routers have not examined yet, whether routes take them.
+        lag_seconds (float): Age of the oldest of these messages.
+        last_failure (str): Why the last delivery failed; empty after a success.
+    """
+
+    state: RouteState
+    delivered: int
+    dropped: int
+    lag_messages: int
+    lag_seconds: float
+    last_failure: str
+    additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
+
+    def to_dict(self) -> dict[str, Any]:
+        state = self.state.value
+
+        delivered = self.delivered
+
+        dropped = self.dropped
+
+        lag_messages = self.lag_messages
+
+        lag_seconds = self.lag_seconds
+
+        last_failure = self.last_failure
+
+        field_dict: dict[str, Any] = {}
+        field_dict.update(self.additional_properties)
+        field_dict.update(
+            {
+                "state": state,
+                "delivered": delivered,
+                "dropped": dropped,
+                "lag_messages": lag_messages,
+                "lag_seconds": lag_seconds,
+                "last_failure": last_failure,
+            }
+        )
+
+        return field_dict
+
+    @classmethod
+    def from_dict(cls: type[T], src_dict: Mapping[str, Any]) -> T:
+        d = dict(src_dict)
+        state = RouteState(d.pop("state"))
+
+        delivered = d.pop("delivered")
+
+        dropped = d.pop("dropped")
+
+        lag_messages = d.pop("lag_messages")
+
+        lag_seconds = d.pop("lag_seconds")
+
+        last_failure = d.pop("last_failure")
+
+        route_stats = cls(
+            state=state,
+            delivered=delivered,
+            dropped=dropped,
+            lag_messages=lag_messages,
+            lag_seconds=lag_seconds,
+            last_failure=last_failure,
+        )
+
+        route_stats.additional_properties = d
+        return route_stats
+
+    @property
+    def additional_keys(self) -> list[str]:
+        return list(self.additional_properties.keys())
+
+    def __getitem__(self, key: str) -> Any:
+        return self.additional_properties[key]
+
+    def __setitem__(self, key: str, value: Any) -> None:
+        self.additional_properties[key] = value
+
+    def __delitem__(self, key: str) -> None:
+        del self.additional_properties[key]
+
+    def __contains__(self, key: str) -> bool:
+        return key in self.additional_properties

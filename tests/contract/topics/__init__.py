@@ -1,0 +1,1 @@
+"""Topics, as clients of the REST API see them."""
