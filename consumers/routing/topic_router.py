@@ -298,9 +298,18 @@ class TopicRouter:
         if not await rows.save(self.stream_id, positions, counts, self._fence):
             raise StaleGeneration("Another router has the lease of this topic.")
         self._saved = positions
-        if finished := self._ended_shards - positions.covered:
+        if finished := self._finished_shards(positions):
             self._ended_shards -= finished
             await self._retire_producers(finished)
+
+    def _finished_shards(self, positions: TopicPositions) -> set[int]:
+        """Return the ended shards that the router and all lagging readers have read to their ends."""
+        frontiers = (positions.shards, *positions.lags.values())
+        return {
+            shard
+            for shard in self._ended_shards
+            if all(have_passed(self._stream, one, {shard: limits.OFFSET_MAX}) for one in frontiers)
+        }
 
     async def _retire_producers(self, shards: Iterable[int]) -> None:
         """Retire the producers of shards that were routed to their ends, at every target."""

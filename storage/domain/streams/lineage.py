@@ -113,15 +113,16 @@ def _passed(shards: Sequence[Shard], positions: Mapping[int, int]) -> set[int]:
 def have_passed(stream: Stream, positions: Mapping[int, int], ends: Mapping[int, int]) -> bool:
     """Return whether a reader at `positions` has read each of these shards up to an offset.
 
-    A shard without a position was read to its end if a descendant of it has one, or is no longer part of the stream.
+    A shard without a position was read to its end if a descendant of it has one, or is no longer part of the stream. It was not
+    read, not even if it is empty, if an ancestor of it has a position, or it is younger than the stream's definition.
     """
     shards = (*stream.shards, *stream.opening)
     indexes, done = {shard.index for shard in shards}, _passed(shards, positions)
     return all(
         shard in done
-        or shard not in indexes
+        or (shard not in indexes and shard < max(indexes))
         or positions.get(shard) == FULLY_READ
-        or positions.get(shard, 0) >= end
+        or (shard in positions and positions[shard] >= end)
         for shard, end in ends.items()
     )
 

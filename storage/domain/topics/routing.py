@@ -14,11 +14,6 @@ class TopicPositions(msgspec.Struct, frozen=True):
     shards: Mapping[int, int]
     lags: Mapping[str, Mapping[int, int]] = {}
 
-    @property
-    def covered(self) -> set[int]:
-        """Shards that are not routed to their ends."""
-        return set(self.shards).union(*self.lags.values())
-
 
 class RouteCounts(msgspec.Struct):
     """Messages that a router has finished for a route since its last report.

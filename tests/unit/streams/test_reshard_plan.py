@@ -11,6 +11,7 @@ from storage.domain.names import StreamName
 from storage.domain.streams.lineage import (
     FULLY_READ,
     expired_positions,
+    have_passed,
     pack_children,
     positions_after,
     read_frontier,
@@ -261,3 +262,29 @@ def test_shards_open_since_cover_the_ring_after_expiry(data):
         stream = stream_of(*(shard for shard in stream.shards if shard not in gone))
 
         assert covers_the_ring(stream.shards_open_since(data.draw(st.integers(0, now_ms))))
+
+
+@pytest.mark.parametrize(
+    ("positions", "ends", "passed"),
+    [
+        pytest.param({0: 4}, {0: 4}, True, id="at the end"),
+        pytest.param({0: 3}, {0: 4}, False, id="before the end"),
+        pytest.param({1: 0, 2: 0}, {0: 4}, True, id="in its children"),
+        pytest.param({3: 0}, {0: 4, 1: 2, 2: 9}, True, id="in its grandchild"),
+        pytest.param({1: FULLY_READ, 2: 1}, {1: 7}, True, id="waits for the other parent"),
+        pytest.param({0: 4}, {1: 0, 2: 0}, False, id="empty children of an open position"),
+        pytest.param({1: 0, 2: 0}, {3: 0}, False, id="empty grandchild"),
+        pytest.param({1: 0, 2: 0}, {9: 0}, False, id="younger than the definition"),
+        pytest.param({}, {0: 0}, False, id="nothing was read"),
+    ],
+)
+def test_end_of_shard_is_passed_once_it_was_read(positions, ends, passed):
+    """A revision of a route was forgotten while its reader was in an ancestor of empty shards."""
+    stream = stream_of(
+        Shard(0, "0", 0, RING_SIZE - 1, 1, 2),
+        Shard(1, "1", 0, RING_SIZE // 2 - 1, 2, 3, parents=(0,)),
+        Shard(2, "2", RING_SIZE // 2, RING_SIZE - 1, 2, 3, parents=(0,)),
+        Shard(3, "3", 0, RING_SIZE - 1, 3, parents=(1, 2)),
+    )
+
+    assert have_passed(stream, positions, ends) is passed
