@@ -118,13 +118,16 @@ def _python_defaults(document: dict[str, Any]) -> str:
 
 PARAMS = (
     *("GroupConfig", "QueueConfig", "QueuePatch", "RedriveConfig", "ReplayConfig"),
+    *("RouteConfig", "RoutePatch"),
     *("SourceConfig", "SourceInto", "SourceWebhook", "StreamConfig", "StreamPatch"),
+    *("TopicConfig", "TopicPatch"),
 )
 """Schemas of keyword arguments; others that they refer to come with them."""
 
 OWN_PARAMETERS = {
     "GroupConfig": {"stream"},
     "ReplayConfig": {"id", "stream", "target", "dry_run"},
+    "RouteConfig": {"match", "target"},
     "SourceConfig": {"webhook", "into"},
 }
 """Fields that methods take as parameters of their own."""

@@ -190,6 +190,33 @@ tell('source', {
 });
 await source.delete();
 
+// ── Topics ──
+
+const topic = client.topic(`${name}-topic`);
+await topic.create();
+const route = topic.route('orders');
+await route.create({ match: { subject: 'order.*' }, target: { queue: `${name}-orders` } });
+const published = await topic.publish({ id: 1 }, { subject: 'order.created', key: 'c7' });
+const many = await topic.publishMany([new Uint8Array([255]), 'x'], { subject: 'fax' });
+const message = await topic.message(published.id);
+const explained = await topic.explain({ message: { subject: 'fax' } });
+await topic.change({ unmatched: 'refuse' });
+const unroutable = await caught(topic.publish('x', { subject: 'fax' }));
+tell('topic', {
+  routes: [published, ...many].map((result) => result.routes),
+  message: [message.body, message.subject, message.key],
+  states: (await topic.messageRoutes(published.id)).routes.map(({ route, state }) => [route, state]),
+  failed: explained.routes[0].failed[0].actual,
+  unroutable: unroutable.code,
+  paused: [(await route.pause()).paused, (await route.resume()).paused],
+  policy: (await route.change({ on_failure: 'drop' })).on_failure,
+  names: [(await all(topic.routes())).map((one) => one.name), (await all(client.topics({ prefix: topic.name }))).length],
+  state: (await route.stats()).state,
+  messages: (await topic.stats()).messages,
+});
+await route.delete();
+await topic.delete();
+
 // ── Streams ──
 
 const stream = client.stream(`${name}-stream`);

@@ -98,6 +98,21 @@ def test_subscribed_messages_are_settled(steps):
     assert steps["nowhere"] == {"code": "queue_not_found", "kind": "NotFound", "aborted": []}
 
 
+def test_topic_is_published_to_and_explained(steps):
+    assert steps["topic"] == {
+        "routes": [1, 0, 0],
+        "message": [{"id": 1}, "order.created", "c7"],
+        "states": [["orders", "waiting"]],
+        "failed": ["fax"],
+        "unroutable": "unroutable",
+        "paused": [True, False],
+        "policy": "drop",
+        "names": [["orders"], 1],
+        "state": "active",
+        "messages": 3,
+    }
+
+
 def test_source_is_created_tested_and_shown(steps):
     assert steps["source"] == {
         "path": True,

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from millstream_client.aio.sources import AsyncSource
     from millstream_client.aio.streams import AsyncStream
     from millstream_client.aio.subscriptions import AsyncSubscription
+    from millstream_client.aio.topics import AsyncRoute, AsyncTopic
     from millstream_client.aio.work import AsyncWorker
     from millstream_client.errors import (
         AlreadyExists,
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
     )
     from millstream_client.hooks import RequestEvent, ResponseEvent
     from millstream_client.messages import NewMessage, Sent
+    from millstream_client.publications import NewPublication, Published
     from millstream_client.records import Appended, Gap, NewRecord, Record
     from millstream_client.retries import Retries
     from millstream_client.sync.client import Millstream
@@ -56,6 +58,7 @@ if TYPE_CHECKING:
     from millstream_client.sync.sources import Source
     from millstream_client.sync.streams import Stream
     from millstream_client.sync.subscriptions import Subscription
+    from millstream_client.sync.topics import Route, Topic
     from millstream_client.sync.work import Worker
     from millstream_client.working import Reject, Retry
 
@@ -69,9 +72,11 @@ __all__ = [
     "AsyncMirror",
     "AsyncQueue",
     "AsyncReplay",
+    "AsyncRoute",
     "AsyncSource",
     "AsyncStream",
     "AsyncSubscription",
+    "AsyncTopic",
     "AsyncWorker",
     "BadRequest",
     "Conflict",
@@ -90,12 +95,14 @@ __all__ = [
     "Mirror",
     "NeverConnected",
     "NewMessage",
+    "NewPublication",
     "NewRecord",
     "NotFound",
     "NotMillstream",
     "OutcomeUnknown",
     "PartlyRefused",
     "PreconditionFailed",
+    "Published",
     "Queue",
     "Record",
     "Refused",
@@ -105,12 +112,14 @@ __all__ = [
     "ResponseEvent",
     "Retries",
     "Retry",
+    "Route",
     "Sent",
     "ServerFailed",
     "Source",
     "Stream",
     "Subscription",
     "TimedOut",
+    "Topic",
     "Unauthenticated",
     "Unavailable",
     "Worker",
@@ -126,6 +135,7 @@ _NAMES = {
     "aio.sources": ("AsyncSource",),
     "aio.streams": ("AsyncStream",),
     "aio.subscriptions": ("AsyncSubscription",),
+    "aio.topics": ("AsyncRoute", "AsyncTopic"),
     "aio.work": ("AsyncWorker",),
     "errors": (
         "AlreadyExists",
@@ -152,6 +162,7 @@ _NAMES = {
     ),
     "hooks": ("RequestEvent", "ResponseEvent"),
     "messages": ("NewMessage", "Sent"),
+    "publications": ("NewPublication", "Published"),
     "records": ("Appended", "Gap", "NewRecord", "Record"),
     "retries": ("Retries",),
     "sync.client": ("Millstream",),
@@ -163,6 +174,7 @@ _NAMES = {
     "sync.sources": ("Source",),
     "sync.streams": ("Stream",),
     "sync.subscriptions": ("Subscription",),
+    "sync.topics": ("Route", "Topic"),
     "sync.work": ("Worker",),
     "working": ("Reject", "Retry"),
 }

@@ -29,6 +29,8 @@ export { Replay, Replays, type WatchOptions } from './nouns/replay.js';
 export { Job } from './nouns/job.js';
 export { Mirror } from './nouns/mirror.js';
 export { Source } from './nouns/source.js';
+export { NewPublication, type PublicationOptions, type Published, type PublishOptions, Topic } from './nouns/topic.js';
+export { Route } from './nouns/route.js';
 export type { ApplyOptions, CreateOptions } from './nouns/definitions.js';
 export { Body } from './bodies.js';
 export { type Gap, Message, type OnGap, StreamRecord } from './deliveries.js';

@@ -9,6 +9,7 @@ import {
   listMirrors,
   listSources,
   listStreams,
+  listTopics,
   makeTicket,
 } from './generated/sdk.gen.js';
 import type {
@@ -22,6 +23,7 @@ import type {
   MirrorOut,
   SourceOut,
   TicketOut,
+  TopicOut,
 } from './generated/types.gen.js';
 import { Group } from './nouns/group.js';
 import { Job } from './nouns/job.js';
@@ -31,6 +33,7 @@ import { Replay, Replays } from './nouns/replay.js';
 import { Mirror } from './nouns/mirror.js';
 import { Source } from './nouns/source.js';
 import { Stream } from './nouns/stream.js';
+import { Topic } from './nouns/topic.js';
 import { type CallOptions, type Options, settingsOf } from './transport/settings.js';
 import { Transport } from './transport/transport.js';
 
@@ -81,6 +84,11 @@ export class Millstream {
   /** Return a stream, whether it exists or not. */
   stream(name: string): Stream {
     return new Stream(this.#transport, name);
+  }
+
+  /** Return a topic, whether it exists or not. */
+  topic(name: string): Topic {
+    return new Topic(this.#transport, name);
   }
 
   /** Return a consumer group, whether it exists or not. */
@@ -140,6 +148,11 @@ export class Millstream {
     return allPages((cursor) =>
       listConsumerGroups({ client: this.client, query: { ...options, limit: PAGE, cursor } }),
     );
+  }
+
+  /** List topics by name. */
+  topics({ prefix }: Pick<ListOptions, 'prefix'> = {}): AsyncGenerator<TopicOut, void, void> {
+    return allPages((cursor) => listTopics({ client: this.client, query: { prefix, limit: PAGE, cursor } }));
   }
 
   /** List mirrors by name. */

@@ -22,6 +22,7 @@ from millstream_client.core.api.queues.list_queues import list_queues
 from millstream_client.core.api.replays.list_replays import list_replays
 from millstream_client.core.api.sources.list_sources import list_sources
 from millstream_client.core.api.streams.list_streams import list_streams
+from millstream_client.core.api.topics.list_topics import list_topics
 from millstream_client.core.models.job_kind import JobKind
 from millstream_client.core.models.job_state import JobState
 from millstream_client.core.types import UNSET
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
     from millstream_client.aio.sources import AsyncSource
     from millstream_client.aio.streams import AsyncStream
     from millstream_client.aio.subscriptions import AsyncSubscription
+    from millstream_client.aio.topics import AsyncTopic
     from millstream_client.calls import Call
     from millstream_client.core.models.archived_file_out import ArchivedFileOut
     from millstream_client.core.models.job_out import JobOut
@@ -48,6 +50,7 @@ if TYPE_CHECKING:
     from millstream_client.core.models.ready_out import ReadyOut
     from millstream_client.core.models.replay_out import ReplayOut
     from millstream_client.core.models.source_out import SourceOut
+    from millstream_client.core.models.topic_out import TopicOut
 
 T = TypeVar("T")
 
@@ -134,6 +137,12 @@ class AsyncMillstream:
         from millstream_client.aio.streams import AsyncStream
 
         return AsyncStream(self.transport, name)
+
+    def topic(self, name: str) -> AsyncTopic:
+        """Return a topic, whether it exists or not."""
+        from millstream_client.aio.topics import AsyncTopic
+
+        return AsyncTopic(self.transport, name)
 
     def group(self, name: str) -> AsyncGroup:
         """Return a consumer group, whether it exists or not."""
@@ -235,6 +244,15 @@ class AsyncMillstream:
 
         async for source in all_pages(self.transport, ask):
             yield source
+
+    async def topics(self, prefix: str = "") -> AsyncIterator[TopicOut]:
+        """List topics by name."""
+
+        def ask(cursor: str) -> Any:
+            return list_topics(prefix=prefix, limit=PAGE, cursor=cursor or UNSET)
+
+        async for topic in all_pages(self.transport, ask):
+            yield topic
 
     async def mirrors(self, prefix: str = "") -> AsyncIterator[MirrorOut]:
         """List mirrors by name."""

@@ -219,6 +219,33 @@ class ReplayConfigParams(TypedDict, total=False):
     """In a dry run: count records exactly instead of estimating."""
 
 
+class RouteConfigParams(TypedDict, total=False):
+    """The complete configuration of a route; omitted fields take their default."""
+
+    on_failure: Literal["wait", "drop"]
+    """Handling of messages while the target does not exist. `wait`: they wait in the topic's log, up to its retention. `drop`: they are counted as dropped."""
+    tags: Mapping[str, str]
+    """Up to 50 user-defined tags."""
+
+
+class RoutePatchParams(TypedDict, total=False):
+    """Changes to a route (a JSON Merge Patch); null resets a field to its default.
+
+    `match` is replaced as a whole."""
+
+    match: Any
+    target: RouteTargetConfigParams | None
+    on_failure: Literal["wait", "drop"] | None
+    tags: Mapping[str, str | None] | None
+
+
+class RouteTargetConfigParams(TypedDict, total=False):
+    """Queue or stream that receives the messages. Exactly one is given."""
+
+    queue: str | None
+    stream: str | None
+
+
 class SampleConfigParams(TypedDict, total=False):
     """A sample that is drawn the same way each time."""
 
@@ -329,3 +356,34 @@ class TargetConfigParams(TypedDict, total=False):
     queue: str | None
     shard_mode: Literal["rehash", "keep"]
     """rehash: distribute by key. keep: records of a source shard stay together."""
+
+
+class TopicConfigParams(TypedDict, total=False):
+    """The complete configuration of a topic; omitted fields take their default."""
+
+    shards: int
+    """Initial number of shards. Messages of one shard are delivered in order. Use a reshard of the stream `topic:<name>` to change it."""
+    unmatched: Literal["drop", "refuse"]
+    """Handling of a message that no route takes. `drop`: it is accepted, and only the topic's log has it. `refuse`: it is refused with `unroutable`."""
+    message_bytes_max: int
+    retention_seconds: float | None
+    """Time that messages stay in the topic's log: for routes that are behind, for readers, and for replays. null (also in a patch): unlimited."""
+    retention_bytes: int | None
+    """Per shard; null: no limit."""
+    archive: bool
+    """Copy messages to Parquet, if the deployment has an archive."""
+    tags: Mapping[str, str]
+    """Up to 50 user-defined tags."""
+
+
+class TopicPatchParams(TypedDict, total=False):
+    """Changes to a topic (a JSON Merge Patch); null resets a field to its default.
+
+    `retention_seconds` is instead set to none."""
+
+    unmatched: Literal["drop", "refuse"] | None
+    message_bytes_max: int | None
+    retention_seconds: float | None
+    retention_bytes: int | None
+    archive: bool | None
+    tags: Mapping[str, str | None] | None

@@ -21,6 +21,7 @@ from millstream_client.core.api.queues.list_queues import list_queues
 from millstream_client.core.api.replays.list_replays import list_replays
 from millstream_client.core.api.sources.list_sources import list_sources
 from millstream_client.core.api.streams.list_streams import list_streams
+from millstream_client.core.api.topics.list_topics import list_topics
 from millstream_client.core.models.job_kind import JobKind
 from millstream_client.core.models.job_state import JobState
 from millstream_client.core.types import UNSET
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from millstream_client.core.models.ready_out import ReadyOut
     from millstream_client.core.models.replay_out import ReplayOut
     from millstream_client.core.models.source_out import SourceOut
+    from millstream_client.core.models.topic_out import TopicOut
     from millstream_client.sync.groups import Group
     from millstream_client.sync.jobs import Job
     from millstream_client.sync.mirrors import Mirror
@@ -49,6 +51,7 @@ if TYPE_CHECKING:
     from millstream_client.sync.sources import Source
     from millstream_client.sync.streams import Stream
     from millstream_client.sync.subscriptions import Subscription
+    from millstream_client.sync.topics import Topic
 
 T = TypeVar("T")
 
@@ -135,6 +138,12 @@ class Millstream:
         from millstream_client.sync.streams import Stream
 
         return Stream(self.transport, name)
+
+    def topic(self, name: str) -> Topic:
+        """Return a topic, whether it exists or not."""
+        from millstream_client.sync.topics import Topic
+
+        return Topic(self.transport, name)
 
     def group(self, name: str) -> Group:
         """Return a consumer group, whether it exists or not."""
@@ -230,6 +239,15 @@ class Millstream:
 
         for source in all_pages(self.transport, ask):
             yield source
+
+    def topics(self, prefix: str = "") -> Iterator[TopicOut]:
+        """List topics by name."""
+
+        def ask(cursor: str) -> Any:
+            return list_topics(prefix=prefix, limit=PAGE, cursor=cursor or UNSET)
+
+        for topic in all_pages(self.transport, ask):
+            yield topic
 
     def mirrors(self, prefix: str = "") -> Iterator[MirrorOut]:
         """List mirrors by name."""

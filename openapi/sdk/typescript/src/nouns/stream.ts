@@ -1,7 +1,7 @@
 /** Streams: configuration, records, and shards. */
 
 import { encodedBody, encodedSize } from '../bodies.js';
-import { ItemRefused, type MillstreamError, PartlyRefused } from '../errors.js';
+import { ItemRefused, PartlyRefused } from '../errors.js';
 import {
   appendRecords,
   appendRecordsToShard,
@@ -37,11 +37,9 @@ import type {
 } from '../generated/types.gen.js';
 import { StreamRecord } from '../deliveries.js';
 import { type StreamSubscribeOptions, Subscription } from '../subscriptions/subscription.js';
-import { Attempts } from '../transport/attempts.js';
 import { randomKey } from '../transport/effects.js';
-import { sleep } from '../transport/retries.js';
 import type { CallOptions } from '../transport/settings.js';
-import { batches } from './batches.js';
+import { batches, sendBatch } from './batches.js';
 import { type ApplyOptions, CREATE, type CreateOptions, created } from './definitions.js';
 import { PAGE, allPages } from './pages.js';
 import { StreamReads } from './stream-reads.js';
@@ -150,15 +148,11 @@ export class Stream extends StreamReads {
   /** Append a batch; retry temporary rejections with the same key, which adds nothing twice. */
   async #append(records: RecordIn[], { idempotencyKey, signal }: AppendOptions): Promise<(Appended | ItemRefused)[]> {
     const headers = { 'Idempotency-Key': idempotencyKey ?? randomKey() };
-    const attempts = new Attempts(true, false, this.transport.settings.retries, this.transport.service);
-    for (;;) {
+    const send = async () => {
       const { data } = await appendRecords({ ...this.at, headers, signal, body: { records } });
-      const results = (data as AppendedRecords).records.map(appended);
-      const temporary = results.find((result) => result instanceof ItemRefused && result.retryable);
-      const pause = temporary && pauseAfter(attempts, temporary as ItemRefused);
-      if (pause === undefined) return results;
-      await sleep(pause, signal);
-    }
+      return (data as AppendedRecords).records.map(appended);
+    };
+    return sendBatch(send, this.transport, signal);
   }
 
   /**
@@ -253,13 +247,4 @@ function outgoing({ data, options }: NewRecord): RecordIn {
 
 function appended({ shard = -1, offset = -1, duplicate = false, error }: AppendedOut): Appended | ItemRefused {
   return error === undefined ? { shard, offset, duplicate } : new ItemRefused(error);
-}
-
-/** Return the seconds until a batch is sent again; undefined if there is no time left. */
-function pauseAfter(attempts: Attempts, failure: MillstreamError): number | undefined {
-  try {
-    return attempts.pauseAfter(failure);
-  } catch {
-    return undefined;
-  }
 }

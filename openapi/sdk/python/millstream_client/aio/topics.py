@@ -1,0 +1,296 @@
+"""Topics: configuration, publishing, routes, and results of their matches."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import AsyncIterator, Iterable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Self, Unpack
+
+from millstream_client import publications as wire
+from millstream_client.aio.definitions import create
+from millstream_client.aio.pages import all_pages
+from millstream_client.aio.resources import AsyncResource
+from millstream_client.batches import batches
+from millstream_client.core.api.topics.change_route import change_route
+from millstream_client.core.api.topics.change_topic import change_topic
+from millstream_client.core.api.topics.delete_route import delete_route
+from millstream_client.core.api.topics.delete_topic import delete_topic
+from millstream_client.core.api.topics.explain_message import explain_message
+from millstream_client.core.api.topics.get_message_routes import get_message_routes
+from millstream_client.core.api.topics.get_published_message import get_published_message
+from millstream_client.core.api.topics.get_route import get_route
+from millstream_client.core.api.topics.get_route_stats import get_route_stats
+from millstream_client.core.api.topics.get_topic import get_topic
+from millstream_client.core.api.topics.get_topic_stats import get_topic_stats
+from millstream_client.core.api.topics.list_routes import list_routes
+from millstream_client.core.api.topics.pause_route import pause_route
+from millstream_client.core.api.topics.put_route import put_route
+from millstream_client.core.api.topics.put_topic import put_topic
+from millstream_client.core.api.topics.resume_route import resume_route
+from millstream_client.core.models.explain_request import ExplainRequest
+from millstream_client.core.models.route_config import RouteConfig
+from millstream_client.core.models.route_patch import RoutePatch
+from millstream_client.core.models.route_stored import RouteStored
+from millstream_client.core.models.route_target_config import RouteTargetConfig
+from millstream_client.core.models.topic_patch import TopicPatch
+from millstream_client.core.models.topic_stored import TopicStored
+from millstream_client.core.types import UNSET
+from millstream_client.errors import ItemRefused, PartlyRefused
+from millstream_client.messages import only
+from millstream_client.publications import NewPublication, Published
+from millstream_client.repeating import Remaining
+
+if TYPE_CHECKING:
+    from millstream_client.aio.transport import AsyncTransport
+    from millstream_client.calls import Call
+    from millstream_client.core.models.explanation import Explanation
+    from millstream_client.core.models.message_routes import MessageRoutes
+    from millstream_client.core.models.route_out import RouteOut
+    from millstream_client.core.models.route_stats import RouteStats
+    from millstream_client.core.models.topic_message_out import TopicMessageOut
+    from millstream_client.core.models.topic_out import TopicOut
+    from millstream_client.core.models.topic_stats import TopicStats
+    from millstream_client.core.params import (
+        RouteConfigParams,
+        RoutePatchParams,
+        TopicConfigParams,
+        TopicPatchParams,
+    )
+    from millstream_client.retries import Retries
+
+PAGE = 1_000
+
+
+class AsyncTopic(AsyncResource):
+    """A topic, whether it exists or not. Raises MillstreamError.
+
+    Its messages are read as the stream `topic:<name>`.
+    """
+
+    # ── Configuration ──
+
+    async def create(
+        self, *, only_new: bool = False, **config: Unpack[TopicConfigParams]
+    ) -> TopicStored:
+        """Create the topic. If it exists with these settings, return it, with `created` False.
+
+        Settings that you leave out are not compared. Raises AlreadyExists, which names the settings that differ; with
+        `only_new`, whenever it exists.
+        """
+        call = replace(put_topic(self.name, if_none_match="*"), json=config)
+        return await create(self.transport, call, TopicStored.from_dict, only_new=only_new)
+
+    async def apply(
+        self, *, dry_run: bool = False, **config: Unpack[TopicConfigParams]
+    ) -> TopicStored:
+        """Create the topic, or replace its configuration; `changes` has the fields that differed.
+
+        Settings that you leave out take their defaults. With `dry_run`, nothing is stored.
+        """
+        call = put_topic(self.name, dry_run=dry_run)
+        return await self.transport.call(replace(call, json=config))
+
+    async def config(self) -> TopicOut:
+        """Return the configuration."""
+        return await self.transport.call(get_topic(self.name))
+
+    async def change(self, **config: Unpack[TopicPatchParams]) -> TopicOut:
+        """Change fields of the configuration; None resets a field to its default."""
+        call = change_topic(self.name, body=TopicPatch())
+        return await self.transport.call(replace(call, json=config))
+
+    async def delete(self) -> None:
+        """Delete the topic with its messages and routes."""
+        await self.transport.call(delete_topic(self.name))
+
+    async def stats(self) -> TopicStats:
+        """Return the number of messages, and of those that are not yet examined for the routes."""
+        return await self.transport.call(get_topic_stats(self.name))
+
+    # ── Publishing ──
+
+    async def publish(
+        self,
+        body: Any,
+        *,
+        subject: str = "",
+        key: str = "",
+        headers: dict[str, str] | None = None,
+        content_type: str = "",
+        idempotency_key: str | None = None,
+    ) -> Published:
+        """Publish one message. Raises ItemRefused.
+
+        `body`: bytes, text, or any value with a JSON form.
+        """
+        message = wire.outgoing(NewPublication(body, subject, key, headers, content_type))
+        return only(await self._publish([message], idempotency_key))
+
+    async def publish_many(self, messages: Iterable[Any], *, subject: str = "") -> list[Published]:
+        """Publish bodies or NewPublications; return the result of each, in order.
+
+        `subject` applies to plain bodies. If the messages do not fit into one call, they are sent in several. Raises
+        PartlyRefused if some were rejected; calls after the first one with a rejected message are not sent.
+        """
+        named = (
+            one if isinstance(one, NewPublication) else NewPublication(one, subject)
+            for one in messages
+        )
+        done: list[Published] = []
+        for batch in batches(map(wire.outgoing, named), lambda message: len(message.body)):
+            results = await self._publish(batch, None)
+            if any(isinstance(one, ItemRefused) for one in results):
+                raise PartlyRefused([*done, *results])
+            done += [one for one in results if isinstance(one, Published)]
+        return done
+
+    async def _publish(
+        self, batch: list[wire.OutPublication], key: str | None
+    ) -> list[Published | ItemRefused]:
+        """Publish a batch; retry temporary rejections with the same key, which adds nothing twice."""
+        call = wire.publish(self.name, batch, key or uuid.uuid4().hex)
+        remaining = Remaining(call, self.transport.options.retries)
+        while True:
+            results = await self.transport.call(call)
+            pause = remaining.pause_after(results)
+            if pause is None:
+                return results
+            await self.transport.sleep(pause)
+
+    # ── Messages ──
+
+    async def message(self, message_id: str) -> TopicMessageOut:
+        """Return a published message."""
+        return await self.transport.call(get_published_message(self.name, message_id))
+
+    async def message_routes(self, message_id: str) -> MessageRoutes:
+        """Return the routes that take a published message, and the state of each."""
+        return await self.transport.call(get_message_routes(self.name, message_id))
+
+    async def explain(
+        self,
+        body: Any = "",
+        *,
+        subject: str = "",
+        key: str = "",
+        headers: dict[str, str] | None = None,
+        message_id: str | None = None,
+        route: str | None = None,
+    ) -> Explanation:
+        """Return which routes take a message, and for the others the conditions that fail.
+
+        The message is not published. With `message_id`, it is one that was.
+        """
+        message = {"body": body, "subject": subject, "key": key, "headers": headers or {}}
+        request: dict[str, Any] = {"message": message} if message_id is None else {"id": message_id}
+        if route is not None:
+            request["route"] = route
+        call = explain_message(self.name, body=ExplainRequest())
+        return await self.transport.call(replace(call, json=request))
+
+    # ── Routes ──
+
+    def route(self, name: str) -> AsyncRoute:
+        """Return a route, whether it exists or not."""
+        return AsyncRoute(self.transport, self.name, name)
+
+    async def routes(self, prefix: str = "") -> AsyncIterator[RouteOut]:
+        """List the routes by name."""
+
+        def ask(cursor: str) -> Any:
+            return list_routes(self.name, prefix=prefix, limit=PAGE, cursor=cursor or UNSET)
+
+        async for route in all_pages(self.transport, ask):
+            yield route
+
+
+class AsyncRoute:
+    """A route of a topic, whether it exists or not. Raises MillstreamError.
+
+    `match` has the form of the REST API, such as `{"subject": "order.*"}`; the target is a `queue` or a `stream`.
+    """
+
+    def __init__(self, transport: AsyncTransport, topic: str, name: str) -> None:
+        self.transport = transport
+        self.topic = topic
+        self.name = name
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.topic}/{self.name}>"
+
+    def with_options(
+        self, *, timeout_seconds: float | None = None, retries: Retries | None = None
+    ) -> Self:
+        """Return the same route whose calls have another time limit or other retries."""
+        options = self.transport.with_options(timeout_seconds, retries, None)
+        return type(self)(options, self.topic, self.name)
+
+    async def create(
+        self,
+        match: Any = None,
+        *,
+        queue: str | None = None,
+        stream: str | None = None,
+        only_new: bool = False,
+        **config: Unpack[RouteConfigParams],
+    ) -> RouteStored:
+        """Create the route. If it exists with these settings, return it, with `created` False.
+
+        Settings that you leave out are not compared. Raises AlreadyExists, which names the settings that differ; with
+        `only_new`, whenever it exists.
+        """
+        call = self._put(match, _target(queue, stream), config, if_none_match="*")
+        return await create(self.transport, call, RouteStored.from_dict, only_new=only_new)
+
+    async def apply(
+        self,
+        match: Any = None,
+        *,
+        queue: str | None = None,
+        stream: str | None = None,
+        dry_run: bool = False,
+        **config: Unpack[RouteConfigParams],
+    ) -> RouteStored:
+        """Create the route, or replace its configuration; `changes` has the fields that differed.
+
+        Settings that you leave out take their defaults. With `dry_run`, nothing is stored.
+        """
+        call = self._put(match, _target(queue, stream), config, dry_run=dry_run)
+        return await self.transport.call(call)
+
+    def _put(
+        self, match: Any, target: dict[str, str], config: RouteConfigParams, **conditions: Any
+    ) -> Call[RouteStored]:
+        body = RouteConfig(RouteTargetConfig())
+        call = put_route(self.topic, self.name, body=body, **conditions)
+        return replace(call, json={"match": match, "target": target, **config})
+
+    async def config(self) -> RouteOut:
+        """Return the configuration."""
+        return await self.transport.call(get_route(self.topic, self.name))
+
+    async def change(self, **config: Unpack[RoutePatchParams]) -> RouteOut:
+        """Change fields of the configuration; None resets a field to its default."""
+        call = change_route(self.topic, self.name, body=RoutePatch())
+        return await self.transport.call(replace(call, json=config))
+
+    async def pause(self) -> RouteOut:
+        """Pause the route: messages that it takes wait in the topic's log."""
+        return await self.transport.call(pause_route(self.topic, self.name))
+
+    async def resume(self) -> RouteOut:
+        """Resume the route."""
+        return await self.transport.call(resume_route(self.topic, self.name))
+
+    async def delete(self) -> None:
+        """Delete the route; messages that it has taken and not delivered are dropped."""
+        await self.transport.call(delete_route(self.topic, self.name))
+
+    async def stats(self) -> RouteStats:
+        """Return the numbers of delivered and dropped messages, and how far the route is behind."""
+        return await self.transport.call(get_route_stats(self.topic, self.name))
+
+
+def _target(queue: str | None, stream: str | None) -> dict[str, str]:
+    return {kind: name for kind, name in (("queue", queue), ("stream", stream)) if name is not None}

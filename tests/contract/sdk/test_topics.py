@@ -1,0 +1,95 @@
+"""Topics and routes through the Python SDK."""
+
+import pytest
+
+from millstream_client import (
+    AlreadyExists,
+    AsyncMillstream,
+    ItemRefused,
+    Millstream,
+    NewPublication,
+    NotFound,
+    PartlyRefused,
+    Topic,
+)
+
+
+@pytest.fixture
+def topic(millstream: Millstream, name: str) -> Topic:
+    """A new topic with a route for orders."""
+    topic = millstream.topic(name)
+    topic.create()
+    topic.route("orders").create({"subject": "order.*"}, queue=f"{name}-orders")
+    return topic
+
+
+def test_publication_names_the_number_of_its_routes(topic):
+    order = topic.publish({"id": 1}, subject="order.created", key="c7", headers={"tenant": "t7"})
+    other = topic.publish(b"\xff", subject="refund")
+
+    assert (order.routes, other.routes) == (1, 0)
+    message = topic.message(order.id)
+    assert (message.body, message.subject, message.key) == ({"id": 1}, "order.created", "c7")
+    [route] = topic.message_routes(order.id).routes
+    assert (route.route, route.state) == ("orders", "waiting")
+
+
+def test_repeat_with_key_is_a_duplicate(topic):
+    first, again = (topic.publish("x", subject="order.a", idempotency_key="k") for _ in range(2))
+
+    assert (again.id, again.duplicate, again.routes) == (first.id, True, None)
+
+
+def test_many_publications_have_results_in_order(topic):
+    published = topic.publish_many(["a", NewPublication("b", "fax")], subject="order.a")
+
+    assert [one.routes for one in published] == [1, 0]
+
+
+def test_refused_publication_is_raised(topic):
+    topic.change(unmatched="refuse")
+
+    with pytest.raises(ItemRefused) as refusal:
+        topic.publish("x", subject="fax")
+    with pytest.raises(PartlyRefused):
+        topic.publish_many(["x"], subject="fax")
+
+    assert refusal.value.code == "unroutable"
+
+
+def test_explanation_has_the_conditions_that_fail(topic):
+    explained = topic.explain({"total": 1}, subject="fax")
+
+    assert explained.matches == []
+    assert explained.routes[0].failed[0].actual == ["fax"]
+
+
+def test_definitions_are_created_applied_and_changed(topic, millstream):
+    route = topic.route("orders")
+
+    again = route.create({"subject": "order.*"}, queue=f"{topic.name}-orders")
+    with pytest.raises(AlreadyExists):
+        route.create({"subject": "other"}, queue=f"{topic.name}-orders")
+    applied = route.apply({"subject": "order.#"}, queue=f"{topic.name}-orders")
+    paused, resumed = route.pause(), route.resume()
+    changed = route.change(on_failure="drop")
+
+    assert (again.created, again.number < applied.number) == (False, True)
+    assert [change.pointer for change in applied.changes] == ["/match/subject"]
+    assert (paused.paused, resumed.paused, changed.on_failure) == (True, False, "drop")
+    assert topic.apply(dry_run=True).changes == []
+    assert [one.name for one in topic.routes()] == ["orders"]
+    assert [one.name for one in millstream.topics(topic.name)] == [topic.name]
+    assert (topic.stats().routes, route.stats().state) == (1, "active")
+    route.delete()
+    topic.delete()
+    with pytest.raises(NotFound):
+        topic.config()
+
+
+async def test_topic_is_used_asynchronously(service_url, topic):
+    async with AsyncMillstream(service_url) as client:
+        published = await client.topic(topic.name).publish("x", subject="order.a")
+        routes = [route.name async for route in client.topic(topic.name).routes()]
+
+    assert (published.routes, routes) == (1, ["orders"])
