@@ -89,7 +89,7 @@ NOUNS: tuple[NounDeclaration, ...] = (
         "topic",
         "topics",
         tag="Publishing by subject, and routes to queues and streams.",
-        routes=("topics", "topic_routes", "publications"),
+        routes=("topics", "topic_routes", "publications", "published_messages"),
         help="Topics.",
         heading="Queues and streams",
         commands=("topic:topic",),

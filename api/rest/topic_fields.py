@@ -22,7 +22,7 @@ class ExaminedMessage(Config):
 
     body: Annotated[
         Any, Field(description="A string stands for UTF-8 text, any other value for JSON.")
-    ] = ""
+    ] = None
     body_base64: str | None = None
     subject: str = ""
     key: str = ""

@@ -10,6 +10,7 @@ from api.native.examples import API_KEY, KEY_ID, Example
 from api.rest.routes.group_records import READ_MARK
 from api.rest.routes.jobs import JOB_ID
 from api.rest.routes.moves import MOVE_ID
+from api.rest.routes.published_messages import PUBLISHED_ID
 from api.rest.routes.sockets import SOCKET_ID
 from api.rest.routes.staged_writes import STAGED_ID
 from api.spec.examples import EXAMPLES
@@ -34,6 +35,7 @@ _TOLD = {
     "start_move": {"id": MOVE_ID},
     "stage_records": {"id": STAGED_ID},
     "fetch_records": {"token": READ_MARK},
+    "publish_messages": {"messages/0/id": PUBLISHED_ID},
     "create_key": {"secret": API_KEY, "id": KEY_ID},
 }
 
@@ -48,6 +50,8 @@ LAST = (
     "leave_group",
     "delete_consumer_group",
     "delete_stream",
+    "delete_route",
+    "delete_topic",
     "revoke_key",
 )
 """Operations that show, change or remove what examples of several modules use."""
@@ -111,4 +115,11 @@ class Walk:
     def learn(self, operation: str, answer: dict[str, Any]) -> None:
         """Remember ids of a response that later examples need."""
         for member, example in _TOLD.get(operation, {}).items():
-            self._known[example] = answer[member]
+            self._known[example] = _member(answer, member)
+
+
+def _member(answer: Any, path: str) -> str:
+    """Return a member of a response, by the names and numbers that lead to it."""
+    for part in path.split("/"):
+        answer = answer[int(part) if part.isdigit() else part]
+    return str(answer)

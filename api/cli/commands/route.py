@@ -110,7 +110,7 @@ def show(cli: Terminal, name: Name) -> None:
     describe(
         cli,
         {**definition, "stats": stats},
-        [],
+        [f"delivery fails: {stats['last_failure']}"] if stats["state"] == "failing" else [],
         Section("stats", stats),
         settings_section(definition),
     )

@@ -127,7 +127,7 @@ def publish(
     "explain",
     examples=[
         "millstream topic explain orders hello --subject refund.created",
-        "millstream topic explain orders '{\"total\":50}' --json --subject order.created --route billing",
+        "millstream topic explain orders '{\"total\":50}' --json --subject order.created",
     ],
 )
 def explain(
@@ -158,7 +158,10 @@ def explain(
 @verb(
     topic,
     "message",
-    examples=["millstream topic message orders 0c5ad1f7d2b94e63-0-0"],
+    examples=[
+        "ID=$(millstream topic publish orders hello -o json | jq -r '.[0].id')",
+        'millstream topic message orders "$ID"',
+    ],
 )
 def message(
     cli: Terminal,

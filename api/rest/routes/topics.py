@@ -1,23 +1,15 @@
-"""Topics: configuration, counts, published messages, and why routes take them."""
+"""Topics: configuration and counts."""
 
-from collections.abc import AsyncIterator
-from typing import Annotated, Any
+from typing import Any
 
-from fastapi import Depends, Path
+from fastapi import Depends
 
 from api.native.dependencies import StorageDep, TopicPath, may
-from api.native.examples import AT, CREATED, LATER, STREAM_ID, Example, Repeat
-from api.rest.definition_router import JSON_ONLY, definition_router
+from api.native.examples import AT, CREATED, LATER, Example
+from api.rest.definition_router import definition_router
 from api.rest.noun import Noun, Schemas, Verbs, verbs_of
-from api.rest.schemas.route import (
-    ExplainRequest,
-    Explanation,
-    MessageRoutes,
-    RouteExplanationOut,
-)
 from api.rest.schemas.topic import (
     TopicConfig,
-    TopicMessageOut,
     TopicOut,
     TopicPage,
     TopicPatch,
@@ -25,19 +17,9 @@ from api.rest.schemas.topic import (
     TopicStored,
 )
 from storage.bootstrap import Storage
-from storage.domain import limits
 from storage.domain.access.permissions import Action, Principal
-from storage.domain.errors import ValidationFailed
-from storage.domain.names import TopicName
-from storage.domain.topics.message_id import TopicMessageId
-from storage.domain.topics.report import RouteExplanation
-from storage.domain.topics.topic import NewPublication
 
 SEE = Depends(may(Action.TOPIC_LIST))
-READ = Depends(may(Action.TOPIC_READ))
-MessagePath = Annotated[
-    str, Path(description="Id of the message, as the response to its publication has it.")
-]
 
 
 def _verbs(storage: Storage, _: Principal) -> Verbs:
@@ -78,74 +60,6 @@ async def get_topic_stats(topic: TopicPath, storage: StorageDep) -> TopicStats:
     return TopicStats.of(await storage.topic_reports.status(topic))
 
 
-@router.get("/{topic}/messages/{message}", dependencies=[READ])
-async def get_published_message(
-    topic: TopicPath, message: MessagePath, storage: StorageDep
-) -> TopicMessageOut:
-    """Show a message that was published to a topic."""
-    message_id = TopicMessageId.parse(message)
-    return TopicMessageOut.of(message_id, await storage.topic_reports.message(topic, message_id))
-
-
-@router.get("/{topic}/messages/{message}/routes", dependencies=[READ])
-async def get_message_routes(
-    topic: TopicPath, message: MessagePath, storage: StorageDep
-) -> MessageRoutes:
-    """Show the routes that take a published message, and whether its targets have it.
-
-    Which routes take a message is decided when it is accepted, and does not change.
-    """
-    message_id = TopicMessageId.parse(message)
-    reports = storage.topic_reports
-    record = await reports.message(topic, message_id)
-    routes = await reports.routes_of_message(topic, message_id)
-    return MessageRoutes.of(message, record.arrival_ms, routes)
-
-
-@router.post("/{topic}/explain", dependencies=[READ, JSON_ONLY])
-async def explain_message(
-    topic: TopicPath, request: ExplainRequest, storage: StorageDep
-) -> Explanation:
-    """Explain for each route whether it takes a message, and if not, which condition fails.
-
-    The message is not published. It is given, or one that was published is named by its `id`; the routes are those of now.
-    """
-    message = await _examined(storage, topic, request)
-    document = message.document(topic)
-    explanations = storage.topic_reports.explain(topic, document, request.route or "")
-    return await _explanation(message.subject, explanations)
-
-
-async def _examined(storage: Storage, topic: TopicName, request: ExplainRequest) -> NewPublication:
-    if (request.message is None) == (request.id is None):
-        detail = "Specify exactly one of 'message' and 'id'"
-        raise ValidationFailed.at("/message", detail, "exclusive")
-    if request.message is not None:
-        return request.message.to_domain()
-    message_id = TopicMessageId.parse(request.id or "")
-    record = await storage.topic_reports.message(topic, message_id)
-    return NewPublication.of_record(record.record)
-
-
-async def _explanation(subject: str, explanations: AsyncIterator[RouteExplanation]) -> Explanation:
-    """Return the explanations, with those of routes that take the message first."""
-    matching: list[RouteExplanationOut] = []
-    others: list[RouteExplanationOut] = []
-    routes = 0
-    async for explanation in explanations:
-        routes += 1
-        shown = matching if explanation.matches else others
-        if len(shown) < limits.EXPLAINED_ROUTES_MAX:
-            shown.append(RouteExplanationOut.of(explanation))
-    items = (matching + others)[: limits.EXPLAINED_ROUTES_MAX]
-    return Explanation(
-        subject=subject,
-        matches=[item.route for item in matching],
-        routes=items,
-        complete=len(items) == routes,
-    )
-
-
 # Examples of the OpenAPI document
 
 _TOPIC: dict[str, Any] = {
@@ -163,7 +77,6 @@ _TOPIC: dict[str, Any] = {
     "created_at": AT,
     "changed_at": AT,
 }
-PUBLISHED_ID = f"{STREAM_ID}-0-0"
 
 EXAMPLES = {
     "put_topic": Example("/v1/topics/orders", {}, 201, {**_TOPIC, **CREATED}),
@@ -184,54 +97,6 @@ EXAMPLES = {
             "lag_messages": 0,
             "lag_seconds": 0,
         },
-    ),
-    "get_published_message": Example(
-        f"/v1/topics/orders/messages/{PUBLISHED_ID}",
-        answer={
-            "id": PUBLISHED_ID,
-            "shard": 0,
-            "offset": 0,
-            "subject": "order.created",
-            "key": "customer-7",
-            "headers": {},
-            "headers_base64": {},
-            "content_type": "application/json",
-            "body": {"id": 1, "total": 250},
-            "body_base64": None,
-            "published_at": AT,
-        },
-    ),
-    "get_message_routes": Example(
-        f"/v1/topics/orders/messages/{PUBLISHED_ID}/routes",
-        answer={
-            "id": PUBLISHED_ID,
-            "published_at": AT,
-            "routes": [{"route": "billing", "number": 1, "state": "finished"}],
-        },
-    ),
-    "explain_message": Example(
-        "/v1/topics/orders/explain",
-        {"message": {"subject": "refund.created", "body": {"id": 1}}},
-        answer={
-            "subject": "refund.created",
-            "matches": [],
-            "routes": [
-                {
-                    "route": "billing",
-                    "matches": False,
-                    "failed": [
-                        {
-                            "match": 0,
-                            "path": "subject",
-                            "expected": ["order.*"],
-                            "actual": ["refund.created"],
-                        }
-                    ],
-                }
-            ],
-            "complete": True,
-        },
-        repeat=Repeat.SAFE,
     ),
     "delete_topic": Example("/v1/topics/orders", status=204),
 }

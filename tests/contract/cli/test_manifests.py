@@ -215,7 +215,10 @@ def test_unreachable_service_is_reported_once(write):
 
 
 def test_export_of_unknown_kind_is_rejected():
-    done = millstream("export", "topics")
+    done = millstream("export", "sockets")
 
     assert done.code == 2
-    assert "'topics' is not a kind: use queue, stream, group, mirror, webhook" in done.err
+    assert (
+        "'sockets' is not a kind: use queue, stream, topic, route, group, mirror, webhook"
+        in done.err
+    )

@@ -17,7 +17,7 @@ from storage.domain.errors import (
     ValidationFailed,
 )
 from storage.domain.log.record_batch import Record, decode_batch, encode_batch
-from storage.domain.names import LogId, StreamName
+from storage.domain.names import StreamName
 from storage.domain.streams.columnar_batch import Columns, encode_columns
 from storage.domain.streams.stream import RING_SIZE, AppendedRange, EventTimes, Stream, StreamSpec
 from tests.queue_operations import WORK, create_queue
@@ -50,7 +50,7 @@ async def everything(engines: Storage) -> dict[tuple[int, int], Record]:
 def hold(stale: Stream, engines: Storage, monkeypatch: pytest.MonkeyPatch) -> None:
     """Make this process find an old definition, whatever notifications arrive."""
 
-    async def stale_stream(name: StreamName, stream_id: LogId | None = None) -> Stream:
+    async def stale_stream(*_: object, **__: object) -> Stream:
         return stale
 
     monkeypatch.setattr(engines.streams._appender, "stream", stale_stream)
@@ -154,7 +154,7 @@ async def test_failed_redirection_does_not_affect_other_shards(engines, monkeypa
     await engines.streams.resharder.split(CLICKS, 0, RING_SIZE // 4)
     definitions: list[Stream] = [stale]
 
-    async def fail_later(name: StreamName, stream_id: LogId | None = None) -> Stream:
+    async def fail_later(*_: object, **__: object) -> Stream:
         if definitions:
             return definitions.pop()
         raise error

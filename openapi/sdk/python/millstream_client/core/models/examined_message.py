@@ -19,7 +19,7 @@ class ExaminedMessage:
     """A message that is not published: `body` or `body_base64`, and its other fields.
 
     Attributes:
-        body (Any | Unset): A string stands for UTF-8 text, any other value for JSON. Default: ''.
+        body (Any | Unset): A string stands for UTF-8 text, any other value for JSON.
         body_base64 (None | str | Unset):
         subject (str | Unset):  Default: ''.
         key (str | Unset):  Default: ''.
@@ -27,7 +27,7 @@ class ExaminedMessage:
         content_type (str | Unset):  Default: ''.
     """
 
-    body: Any | Unset = ""
+    body: Any | Unset = UNSET
     body_base64: None | str | Unset = UNSET
     subject: str | Unset = ""
     key: str | Unset = ""
