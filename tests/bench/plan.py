@@ -29,6 +29,8 @@ class Plan:
     replayed: int = 1_000_000
     scanned: int = 1_000_000
     delivered: int = 10_000
+    routes: int = 10_000
+    copied: int = 20_000
 
 
 QUICK = Plan(
@@ -51,6 +53,8 @@ QUICK = Plan(
     replayed=150_000,
     scanned=100_000,
     delivered=2_000,
+    routes=500,
+    copied=5_000,
 )
 DEEP_BACKLOG = 10_000_000
 
@@ -277,6 +281,55 @@ FAN_OUT = Row(
     reference="R",
     bar=Bar(0.5),
 )
+PUBLISH = Row(
+    name="publish",
+    what="REST: publish one message of 256 B as JSON; one route takes it by its subject",
+    unit="calls/s",
+    reference="echo",
+    bar=Bar(0.5),
+)
+PUBLISH_ROUTES = Row(
+    name="publish-routes",
+    what="the same with 10 000 routes by a field of the body, one of which takes it",
+    unit="calls/s",
+    reference="publish",
+    bar=Bar(0.65),
+)
+PUBLISH_BATCH = Row(
+    name="publish-batch",
+    what="publish 500 messages of 256 B a call, each of which ten routes take by its subject",
+    unit="messages/s",
+    reference="R",
+    bar=Bar(0.6),
+)
+FAN_OUT_QUEUES = Row(
+    name="fan-out-queues",
+    what="publish 500 messages of 256 B a call, until ten queues have a copy of each",
+    unit="copies/s",
+    reference="R",
+    bar=Bar(0.35),
+)
+FAN_OUT_STREAMS = Row(
+    name="fan-out-streams",
+    what="publish 500 messages of 256 B a call, until ten streams have a copy of each",
+    unit="copies/s",
+    reference="R",
+    bar=Bar(1),
+)
+FAN_OUT_SLOW = Row(
+    name="fan-out-slow",
+    what="the same to nine queues, while a tenth refuses everything",
+    unit="copies/s",
+    reference="fan-out-queues",
+    bar=Bar(0.9),
+)
+TOPIC_WAKE_UP = Row(
+    name="topic-wake-up",
+    what="p99 from a publication to the answer of a waiting receive, on an idle server",
+    unit="ms",
+    reference="a send to the queue",
+    bar=Bar(2.2, at_most=True),
+)
 IDLE_CPU = Row(
     name="idle-cpu",
     what="processor time of an idle deployment with all its processes, without Spark",
@@ -416,7 +469,14 @@ ROWS = (
     FIFO,
     FAIR,
     FAN_OUT,
+    PUBLISH,
+    PUBLISH_ROUTES,
+    PUBLISH_BATCH,
+    FAN_OUT_QUEUES,
+    FAN_OUT_STREAMS,
+    FAN_OUT_SLOW,
     WAKE_UP,
+    TOPIC_WAKE_UP,
     PUSH_WAKE_UP,
     *LATENCIES.values(),
     STALL,

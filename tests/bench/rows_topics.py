@@ -1,0 +1,245 @@
+"""Topics: publishing against the echo server, and copies to ten targets against R."""
+
+import json
+from collections.abc import Callable, Collection, Mapping, Sequence
+from itertools import count
+from time import monotonic, sleep
+from typing import Any
+
+import msgspec
+
+from tests.bench import payloads
+from tests.bench.load import redis_benchmark, wrk
+from tests.bench.plan import (
+    FAN_OUT_QUEUES,
+    FAN_OUT_SLOW,
+    FAN_OUT_STREAMS,
+    PUBLISH,
+    PUBLISH_BATCH,
+    PUBLISH_ROUTES,
+    TOPIC_WAKE_UP,
+    Plan,
+)
+from tests.bench.ratios import Measured, Round, Row, Unmeasurable
+from tests.bench.rounds import Contestant, interleave
+from tests.bench.rows_idle import percentile_99
+from tests.bench.servers import House
+from tests.bench.wire import JSON, MSGPACK, HttpConnection, call, post_all
+
+BATCH = 500
+TARGETS = 10
+R_ENTRIES_A_SECOND = 200_000
+PATIENCE_S = 120.0
+POLL_S = 0.02
+PAUSE_S = 0.005
+SUBJECT, TENANT = "order.created.eu", "tenant-7"
+
+
+def measure(house: House, plan: Plan, wanted: Collection[Row]) -> list[Measured]:
+    """Publish one message a call, in turn with the echo server."""
+    publishers = Publishers(house, plan)
+    contestants = [
+        Contestant(PUBLISH, lambda: publishers.publish(publishers.selective)),
+        Contestant(PUBLISH_ROUTES, lambda: publishers.publish(publishers.crowded)),
+    ]
+    publish, routes = interleave(plan.rounds, publishers.echo, contestants)
+    return [one for one in (publish, _against(routes, publish)) if one.row in wanted]
+
+
+def _against(row: Measured, reference: Measured) -> Measured:
+    """Return a row whose reference is another one."""
+    if row.trouble or reference.trouble:
+        return row
+    pairs = zip(row.rounds, reference.rounds, strict=True)
+    rounds = [Round(own.value, other.value) for own, other in pairs]
+    return Measured(row=row.row, rounds=rounds, notes=row.notes)
+
+
+class Publishers:
+    """Topics with a single route, and with many of which one takes the message."""
+
+    def __init__(self, house: House, plan: Plan) -> None:
+        self._house = house
+        self._plan = plan
+        message = {"body": {"tenant": TENANT, "text": "m" * 220}, "subject": SUBJECT}
+        self._file = house.file("publication.json", json.dumps(message).encode())
+        self.selective = self._topic("bench-publish", [{"subject": "order.*.eu"}])
+        self.crowded = self._topic(
+            "bench-routes",
+            [{"filter": {"body": {"tenant": [f"tenant-{n}"]}}} for n in range(plan.routes)],
+        )
+
+    def _topic(self, name: str, matches: Sequence[Mapping[str, Any]]) -> str:
+        port, path = self._house.api.port, f"/v1/topics/{name}"
+        call(port, "PUT", path, {"retention_seconds": 60})
+        with HttpConnection(port) as connection:
+            for nth, match in enumerate(matches):
+                route = {"match": match, "target": {"queue": f"{name}-{nth}"}}
+                connection.call("PUT", f"{path}/routes/r{nth}", json.dumps(route).encode())
+        return path
+
+    def echo(self) -> float:
+        """Calls per second of the echo server."""
+        return self._post(self._house.echo.port, "/v1/queues/bench-send/messages")
+
+    def publish(self, topic: str) -> float:
+        """Publications per second."""
+        return self._post(self._house.api.port, f"{topic}/messages")
+
+    def _post(self, port: int, path: str) -> float:
+        words = ("POST", JSON, JSON, self._file, path, "1", "0")
+        return wrk(port, "fixed.lua", *words, seconds=self._plan.seconds).rate
+
+
+def measure_copies(house: House, plan: Plan, wanted: Collection[Row]) -> list[Measured]:
+    """Publish batches, and copy each message to ten targets, against R."""
+    copies = Copies(house, plan)
+    contestants = [
+        Contestant(PUBLISH_BATCH, copies.publish_batches),
+        Contestant(FAN_OUT_QUEUES, copies.to_queues),
+        Contestant(FAN_OUT_STREAMS, copies.to_streams),
+        Contestant(FAN_OUT_SLOW, copies.beside_full_target),
+    ]
+    needed = {*wanted, FAN_OUT_QUEUES} if FAN_OUT_SLOW in wanted else {*wanted}
+    chosen = [one for one in contestants if one.row in needed]
+    with house.background():
+        measured = {one.row: one for one in interleave(plan.rounds, copies.reference, chosen)}
+    if FAN_OUT_SLOW in measured:
+        measured[FAN_OUT_SLOW] = _against(measured[FAN_OUT_SLOW], measured[FAN_OUT_QUEUES])
+    return [one for row, one in measured.items() if row in wanted]
+
+
+class Copies:
+    """Topics with ten targets each; a round has new ones."""
+
+    def __init__(self, house: House, plan: Plan) -> None:
+        self._house = house
+        self._plan = plan
+        self._numbers = count()
+        body = {"messages": [{"body": payloads.BODY, "subject": SUBJECT}] * BATCH}
+        self._batch = msgspec.msgpack.encode(body)
+        self._file = house.file("publications", self._batch)
+
+    def reference(self) -> float:
+        """R, in entries per second."""
+        self._house.settle_store()
+        entries = R_ENTRIES_A_SECOND * self._plan.seconds
+        return redis_benchmark(self._house.valkey_socket, entries, payloads.BODY_BYTES)
+
+    def publish_batches(self) -> float:
+        """Publications per second, of which ten routes take each."""
+        topic, _ = self._prepare("queue", {}, paused=True)
+        words = ("POST", MSGPACK, MSGPACK, self._file, f"{topic}/messages", "1", "0")
+        load = wrk(self._house.api.port, "fixed.lua", *words, seconds=self._plan.seconds)
+        call(self._house.api.port, "DELETE", topic)
+        return load.rate * BATCH
+
+    def to_queues(self) -> float:
+        """Copies per second, from the first publication until the last queue has all."""
+        return self._copy("queue", self._in_queue)
+
+    def to_streams(self) -> float:
+        """Copies per second, from the first publication until the last stream has all."""
+        return self._copy("stream", self._in_stream)
+
+    def beside_full_target(self) -> float:
+        """Copies per second to nine queues, while a tenth accepts a single message."""
+        return self._copy("queue", self._in_queue, full=1)
+
+    def _copy(self, kind: str, has: Callable[[str], int], *, full: int = 0) -> float:
+        topic, targets = self._prepare(kind, {}, full=full)
+        published = self._plan.copied - self._plan.copied % BATCH
+        begun = monotonic()
+        path = f"{topic}/messages"
+        post_all(self._house.api.port, [(path, self._batch, MSGPACK)] * (published // BATCH))
+        self._wait(lambda: all(has(target) > published for target in targets[full:]))
+        elapsed = monotonic() - begun
+        self._remove(topic, kind, targets)
+        return published * (TARGETS - full) / elapsed
+
+    def _prepare(
+        self, kind: str, config: Mapping[str, Any], *, full: int = 0, paused: bool = False
+    ) -> tuple[str, list[str]]:
+        port, name = self._house.api.port, f"bench-copies-{next(self._numbers)}"
+        topic, targets = f"/v1/topics/{name}", [f"{name}-{nth}" for nth in range(TARGETS)]
+        call(port, "PUT", topic, {})
+        for nth, target in enumerate(targets):
+            caps = {"messages_max": 1, "overflow": "reject"} if nth < full else {}
+            call(port, "PUT", f"/v1/{kind}s/{target}", {**config, **caps})
+            route = {"match": {"subject": "order.#"}, "target": {kind: target}}
+            call(port, "PUT", f"{topic}/routes/{target}", route)
+            if paused:
+                call(port, "PUT", f"{topic}/routes/{target}/pause")
+        self._warm_up(topic, targets[full:], kind, paused=paused)
+        return topic, targets
+
+    def _warm_up(self, topic: str, targets: Sequence[str], kind: str, *, paused: bool) -> None:
+        """Wait until a router has the topic."""
+        if paused:
+            return
+        call(self._house.api.port, "POST", f"{topic}/messages", {"body": "", "subject": SUBJECT})
+        has = self._in_queue if kind == "queue" else self._in_stream
+        self._wait(lambda: all(has(target) == 1 for target in targets))
+
+    def _in_queue(self, name: str) -> int:
+        stats = call(self._house.api.port, "GET", f"/v1/queues/{name}/stats")
+        return int(stats["ready"]) + int(stats["in_flight"])
+
+    def _in_stream(self, name: str) -> int:
+        shards = call(self._house.api.port, "GET", f"/v1/streams/{name}/shards")["items"]
+        return sum(int(shard["next"]) for shard in shards)
+
+    def _wait(self, is_met: Callable[[], bool]) -> None:
+        give_up_at = monotonic() + PATIENCE_S
+        while not is_met():
+            if monotonic() > give_up_at:
+                raise Unmeasurable(f"copies were still missing after {PATIENCE_S:.0f} s")
+            sleep(POLL_S)
+
+    def _remove(self, topic: str, kind: str, targets: Sequence[str]) -> None:
+        port = self._house.api.port
+        call(port, "DELETE", topic)
+        for target in targets:
+            call(port, "DELETE", f"/v1/{kind}s/{target}")
+        self._house.wait_for_freeing()
+
+
+def measure_wake_up(house: House, plan: Plan) -> list[Measured]:
+    """From a publication to the answer of a waiting receive, against a send to it, in turn."""
+    port, topic, queue = (
+        house.api.port,
+        "/v1/topics/bench-wake-up",
+        "/v1/queues/bench-wake-up-topic",
+    )
+    call(port, "PUT", queue, {})
+    call(port, "PUT", topic, {})
+    call(port, "PUT", f"{topic}/routes/all", {"target": {"queue": "bench-wake-up-topic"}})
+    with (
+        house.background(),
+        HttpConnection(port) as sender,
+        HttpConnection(port) as receiver,
+    ):
+        _receive_after(sender, receiver, f"{topic}/messages", queue)
+        sends, publishes = [], []
+        for _ in range(plan.latency_samples):
+            sends.append(_receive_after(sender, receiver, f"{queue}/messages", queue))
+            publishes.append(_receive_after(sender, receiver, f"{topic}/messages", queue))
+    send, publish = (1e3 * percentile_99(samples) for samples in (sends, publishes))
+    medians = [1e3 * sorted(samples)[len(samples) // 2] for samples in (sends, publishes)]
+    note = f"medians: a send {medians[0]:.2f}, a publication {medians[1]:.2f} ms"
+    return [Measured(row=TOPIC_WAKE_UP, rounds=[Round(publish, send)], notes=[note])]
+
+
+def _receive_after(
+    sender: HttpConnection, receiver: HttpConnection, path: str, queue: str
+) -> float:
+    """Return the seconds from a POST to the answer of a receive that was waiting."""
+    receiver.send("POST", f"{queue}/receive", b'{"wait_seconds": 20}')
+    sleep(PAUSE_S)
+    begun = monotonic()
+    sender.call("POST", path, payloads.message_as_json())
+    message = json.loads(receiver.read().body)["messages"][0]
+    elapsed = monotonic() - begun
+    settled = [{"receipt_handle": message["receipt_handle"], "action": "ack"}]
+    receiver.call("POST", f"{queue}/settle", json.dumps({"settlements": settled}).encode())
+    return elapsed
