@@ -8,8 +8,9 @@ from pydantic import Field
 from api.native.fields import body_from_json, headers_from_json
 from api.native.records import with_content_type
 from api.rest.schema_base import Config, Seconds
+from storage.domain.filters.documents import Document
 from storage.domain.filters.subjects import check_subject
-from storage.domain.topics.topic import NewPublication
+from storage.domain.names import TopicName
 
 LagMessages = Annotated[
     int, Field(description="Messages that routers have not examined yet, whether routes take them.")
@@ -29,19 +30,21 @@ class ExaminedMessage(Config):
     headers: dict[str, str] = {}
     content_type: str = ""
 
-    def to_domain(self) -> NewPublication:
-        """Convert the message. Raises ValidationFailed."""
+    def document(self, topic: TopicName) -> Document:
+        """Return what matches see of the message. Raises ValidationFailed."""
         check_subject(self.subject)
-        body = msgspec.UNSET if "body" not in self.model_fields_set else _raw(self.body)
-        encoded = msgspec.UNSET if self.body_base64 is None else self.body_base64
-        if body is msgspec.UNSET and encoded is msgspec.UNSET:
-            body = _raw("")
-        content, own_type = body_from_json(body, encoded, "body")
+        content, own_type = self._content()
         headers = headers_from_json(self.headers)
-        content_type = self.content_type or own_type
-        if content_type:
+        if content_type := self.content_type or own_type:
             headers = with_content_type(headers, content_type)
-        return NewPublication(content, self.subject, self.key, headers)
+        return Document(self.subject, self.key, headers, content, {"topic": topic.name})
+
+    def _content(self) -> tuple[bytes, str]:
+        encoded = msgspec.UNSET if self.body_base64 is None else self.body_base64
+        body = _raw(self.body) if "body" in self.model_fields_set else msgspec.UNSET
+        if body is msgspec.UNSET and encoded is msgspec.UNSET:
+            return b"", ""
+        return body_from_json(body, encoded, "body")
 
 
 def _raw(value: Any) -> msgspec.Raw:

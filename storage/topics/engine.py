@@ -21,7 +21,6 @@ from storage.domain.errors import (
     StorageBusy,
     Unroutable,
 )
-from storage.domain.filters.subjects import check_subject
 from storage.domain.names import TOPIC_PREFIX, LogId, TopicName
 from storage.domain.streams.stream import Appended, Stream, StreamSpec
 from storage.domain.streams.topic_spec import TopicSpec, Unmatched
@@ -104,11 +103,8 @@ class Topics:
 
         A message is on disk with the numbers of its routes when this returns. Messages for one shard are accepted together or
         not at all. A repeat with the same idempotency key within ten minutes adds nothing. If one message is refused, as Unroutable
-        or FanOutTooLarge, none that is not accepted already is. Raises what `Streams.append` does, and ValidationFailed for a
-        subject.
+        or FanOutTooLarge, none that is not accepted already is. Raises what `Streams.append` does.
         """
-        for message in messages:
-            check_subject(message.subject)
         stream = await self.get(name)
         results: dict[int, Published | MillstreamError] = {}
         pending = list(range(len(messages)))

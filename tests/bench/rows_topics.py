@@ -177,7 +177,7 @@ class Copies:
         """Wait until a router has the topic."""
         if paused:
             return
-        call(self._house.api.port, "POST", f"{topic}/messages", {"body": "", "subject": SUBJECT})
+        call(self._house.api.port, "POST", f"{topic}/messages", {"body": "x", "subject": SUBJECT})
         has = self._in_queue if kind == "queue" else self._in_stream
         self._wait(lambda: all(has(target) == 1 for target in targets))
 

@@ -44,8 +44,7 @@ class TranslatedMatch(Mapped):
 async def test_match(request: MatchTest) -> MatchTestResult:
     """Evaluate a match on a message, and explain which conditions fail. Nothing is stored."""
     match = CompiledMatch(parse_matches(request.match))
-    message = request.message.to_domain()
-    failed = match.explain(message.document(TopicName("test")))
+    failed = match.explain(request.message.document(TopicName("test")))
     return MatchTestResult(matches=not failed, failed=failed_out(failed), cost=match.cost)
 
 

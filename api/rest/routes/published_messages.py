@@ -20,6 +20,7 @@ from storage.bootstrap import Storage
 from storage.domain import limits
 from storage.domain.access.permissions import Action
 from storage.domain.errors import ValidationFailed
+from storage.domain.filters.documents import Document
 from storage.domain.names import TopicName
 from storage.domain.topics.message_id import TopicMessageId
 from storage.domain.topics.report import RouteExplanation
@@ -65,21 +66,20 @@ async def explain_message(
 
     The message is not published. It is given, or one that was published is named by its `id`; the routes are those of now.
     """
-    message = await _examined(storage, topic, request)
-    document = message.document(topic)
+    document = await _examined(storage, topic, request)
     explanations = storage.topic_reports.explain(topic, document, request.route or "")
-    return await _explanation(message.subject, explanations)
+    return await _explanation(document.subject, explanations)
 
 
-async def _examined(storage: Storage, topic: TopicName, request: ExplainRequest) -> NewPublication:
+async def _examined(storage: Storage, topic: TopicName, request: ExplainRequest) -> Document:
     if (request.message is None) == (request.id is None):
         detail = "Specify exactly one of 'message' and 'id'"
         raise ValidationFailed.at("/message", detail, "exclusive")
     if request.message is not None:
-        return request.message.to_domain()
+        return request.message.document(topic)
     message_id = TopicMessageId.parse(request.id or "")
     record = await storage.topic_reports.message(topic, message_id)
-    return NewPublication.of_record(record.record)
+    return NewPublication.of_record(record.record).document(topic)
 
 
 async def _explanation(subject: str, explanations: AsyncIterator[RouteExplanation]) -> Explanation:

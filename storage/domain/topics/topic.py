@@ -9,7 +9,9 @@ from collections.abc import Iterable
 
 import msgspec
 
+from storage.domain.errors import ValidationFailed
 from storage.domain.filters.documents import Document
+from storage.domain.filters.subjects import check_subject
 from storage.domain.log.record_batch import CONTENT_TYPE, RESERVED, Header, Headers, Record
 from storage.domain.names import TopicName
 from storage.domain.topics.message_id import TopicMessageId
@@ -23,12 +25,22 @@ _FENCE_PREFIX = "routes:"
 
 
 class NewPublication(msgspec.Struct, frozen=True, gc=False):
-    """Message to publish. Its key chooses the shard; messages of a key keep their order."""
+    """Message to publish. Its key chooses the shard; messages of a key keep their order.
+
+    Raises ValidationFailed for an empty body, which queues do not accept, and for an invalid subject.
+    """
 
     body: bytes
     subject: str = ""
     key: str = ""
     headers: Headers = ()
+
+    def __post_init__(self) -> None:
+        if not self.body:
+            detail = "A message must have at least one byte"
+            raise ValidationFailed.at("/body", detail, "too_short")
+        if self.subject:
+            check_subject(self.subject)
 
     def record(self, numbers: Iterable[int]) -> Record:
         """Return the record of the message, given the numbers of the routes that take it."""

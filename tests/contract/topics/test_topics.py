@@ -195,6 +195,8 @@ async def test_unroutable_message_is_refused_if_the_topic_says_so(api, topic):
         ({"subject": "a b", "body": "x"}, "/subject"),
         ({"subject": "a" * 256, "body": "x"}, "/subject"),
         ({"body": "x", "group": "a"}, "/group"),
+        ({"body": ""}, "/body"),
+        ({"messages": [{"body": "x"}, {"body": "x", "subject": "#"}]}, "/messages/1/subject"),
         ({"subject": "a"}, "/body"),
         ({"body": "x", "headers": {":routes": "x"}}, "/headers/:routes"),
     ],
