@@ -19,10 +19,14 @@ from tests.chaos.checking import (
     queues,
     sources,
     streams,
+    topics,
     webhooks,
 )
 from tests.chaos.checking.findings import Finding, Operations, answers
 from tests.chaos.history import DELIVERIES, READS, Kind, Operation, Outcome
+
+COPIES = "notices.copies"
+"""Stream that receives every message of the topic."""
 
 UNANSWERED = "outcome_unknown"
 """The code of a 500 with unknown outcome: AWS protocols have no other status for it."""
@@ -56,9 +60,16 @@ def rejected_send_has_no_effect(history: Operations) -> Finding:
     }
     source = queues.dead_letter_sources(history)
     kinds = (*DELIVERIES, Kind.DEAD_LETTERS, *READS, Kind.GROUP_READ)
+    published = {
+        value
+        for operation in history
+        if operation.kind is Kind.PUBLISH and operation.outcome is not Outcome.FAIL
+        for value in operation.values
+    }
     found = {
         (source.get(operation.log, operation.log), seen.value)
         for operation, seen in answers(history, *kinds)
+        if seen.value not in published
     }
     wrong = [
         f"{value} is in {log}, and was refused or never sent"
@@ -94,6 +105,14 @@ ARCHIVE_INVARIANTS: tuple[Invariant, ...] = (
 )
 """Invariants without evidence in a run without a Spark worker."""
 
+TOPIC_INVARIANTS: tuple[Invariant, ...] = (
+    topics.message_reaches_each_route_once,
+    topics.accepted_message_is_kept,
+    topics.routes_are_cut_exactly(topics.subject_of),
+    topics.messages_of_key_keep_order(COPIES),
+)
+"""Invariants without evidence in a run that begins with a release without topics."""
+
 INVARIANTS: tuple[Invariant, ...] = (
     queues.delivery_is_returned_once,
     queues.stale_delivery_cannot_be_acknowledged,
@@ -128,6 +147,7 @@ INVARIANTS: tuple[Invariant, ...] = (
     pauses.paused_group_receives_nothing,
     streams.replay_sends_each_record_once,
     sources.event_is_in_its_target_once,
+    *TOPIC_INVARIANTS,
     events.follower_receives_no_duplicates,
     events.follower_receives_every_record,
     events.follower_receives_parents_first,

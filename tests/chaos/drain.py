@@ -4,7 +4,10 @@ import asyncio
 from collections.abc import Callable
 from typing import Any
 
-from tests.chaos.callers import Caller
+from msgspec.structs import replace
+
+from tests.chaos.callers import Caller, Told
+from tests.chaos.checker import COPIES
 from tests.chaos.checking.queues import STAYING
 from tests.chaos.event_follower import Follower
 from tests.chaos.history import Kind, Outcome, Seen
@@ -15,11 +18,14 @@ from tests.chaos.stage import (
     FRAGILE,
     INBOX,
     MORGUE,
+    NOTICES,
     PAUSE_S,
     POSTED_QUEUES,
     QUEUES,
     READERS,
     RECEIVES_MAX,
+    REMADE,
+    ROUTED,
     Stage,
 )
 from tests.chaos.stream_protocol import Streams
@@ -81,6 +87,50 @@ async def drain(stage: Stage, hooks: Hooks, follower: Follower, *, archives: boo
         _until_posted(stage, hooks, ends),
         _follow_to(stage, follower, ends),
     )
+
+
+async def drain_topic(stage: Stage) -> None:
+    """Wait until every copy was made, then empty the targets and read the topic."""
+    caller = await stage.caller("drain-topic")
+    queues, streams = RestQueues(caller), Streams(caller)
+    patience = Patience(stage.history.now)
+    while patience.lasts(-(lag := await _topic_lag(caller))):
+        if not lag:
+            break
+        await asyncio.sleep(LOOK_S)
+    for queue in (ROUTED, REMADE):
+        await _empty(stage, caller, queues, queue)
+    await _ends(streams, COPIES, [*await streams.shards(COPIES)])
+    log = f"topic:{NOTICES}"
+    await _ends(streams, log, [*await streams.shards(log)])
+    await _note_taken(stage, caller, log)
+
+
+async def _topic_lag(caller: Caller) -> int:
+    stats = await caller.http.get(f"/v1/topics/{NOTICES}/stats")
+    return int(stats.raise_for_status().json()["lag_messages"])
+
+
+async def _note_taken(stage: Stage, caller: Caller, log: str) -> None:
+    """Record every message of the topic with the numbers of its routes."""
+    stream = (await caller.http.get(f"/v1/streams/{log}/shards")).raise_for_status().json()
+    messages = {
+        (seen.shard, seen.offset): seen
+        for one in stage.history.operations
+        if one.kind is Kind.READ and one.log == log and one.client == caller.name
+        for seen in one.seen
+    }
+    slots = asyncio.Semaphore(CONCURRENCY_MAX)
+
+    async def taken(seen: Seen) -> Seen:
+        place = f"{stream['stream_id']}-{seen.shard}-{seen.offset}"
+        async with slots:
+            report = await caller.http.get(f"/v1/topics/{NOTICES}/messages/{place}/routes")
+        routes = report.raise_for_status().json()["routes"]
+        return replace(seen, routes=tuple(route["number"] for route in routes))
+
+    noted = await asyncio.gather(*(taken(seen) for seen in messages.values()))
+    caller.went_well(Kind.TAKEN, NOTICES, stage.history.now(), Told(tuple(noted)))
 
 
 async def _until_transferred(stage: Stage, caller: Caller) -> None:

@@ -12,6 +12,7 @@
     posted.fifo FIFO       the same
     posting     group      of `events`, whose records a webhook posts to the same receiver
     again-…     streams    replays of parts of `events`, where there is a Spark worker
+    notices     topic      published to, while its routes change; see `tests.chaos.topic_clients`
     inbox, …    both       filled by sources, to which providers post; see `tests.chaos.source_clients`
     recreated   stream     deleted and recreated during the faults, with its group; see `tests.chaos.recreation`
 
@@ -37,9 +38,10 @@ from tests.chaos import (
     socket_clients,
     source_clients,
     stream_clients,
+    topic_clients,
 )
 from tests.chaos.callers import ANSWER_S, Caller
-from tests.chaos.drain import EXPIRED, drain
+from tests.chaos.drain import EXPIRED, drain, drain_topic
 from tests.chaos.event_follower import Follower
 from tests.chaos.history import Kind, Operation, Outcome
 from tests.chaos.nemesis import Requests
@@ -53,6 +55,7 @@ from tests.chaos.stage import (
     INBOX,
     INBOX_EVENTS,
     LINE,
+    NOTICES,
     POSTED_QUEUES,
     POSTING,
     QUEUES,
@@ -63,6 +66,7 @@ from tests.chaos.stage import (
     Stage,
 )
 from tests.chaos.stream_protocol import Streams
+from tests.chaos.topic_clients import Topics
 from tests.chaos.webhook_receiver import Hooks, receiving_hooks
 
 READY_TRIES, READY_PAUSE_S = 3, 1.0
@@ -86,12 +90,15 @@ class Workload:
         kept_s: int | None = None,
         hooks_host: str = "127.0.0.1",
         partitions: bool = True,
+        topics: bool = True,
     ) -> None:
         """Prepare the clients.
 
         `kept_s`: retention of the stream's records and of dead letters; default: the whole run. `hooks_host`: where webhooks
-        are received. `partitions`: give the queues several, in every other run; earlier releases refuse that.
+        are received. `partitions`: give the queues several, in every other run; earlier releases refuse that. `topics`: publish
+        to a topic; earlier releases have none.
         """
+        self._topics = topics
         self._hooks_host = hooks_host
         self._partitions = (1, PARTITIONS) if partitions else (1,)
         self.stage = stage
@@ -125,6 +132,8 @@ class Workload:
         sources = Sources(await self.stage.caller("setup"))
         await sources.put(INBOX, queue=INBOX)
         await sources.put(INBOX_EVENTS, stream=INBOX_EVENTS, key="/key")
+        if self._topics:
+            await Topics(await self.stage.caller("setup")).create()
         return self
 
     async def _put_webhooks(self) -> None:
@@ -169,6 +178,16 @@ class Workload:
         await self._start_streams()
         await self._start_sockets()
         await self._start_sources()
+        if self._topics:
+            await self._start_topics()
+
+    async def _start_topics(self) -> None:
+        for number in range(3):
+            await self._run(f"publisher-of-notices-{number}", Topics, topic_clients.publish)
+        await self._run("route-changer", Topics, topic_clients.change_route)
+        await self._run("route-remaker", Topics, topic_clients.remake_route)
+        reshard = partial(stream_clients.reshard, stream=f"topic:{NOTICES}")
+        await self._run("notices-resharder", Streams, reshard)
 
     async def _start_streams(self) -> None:
         for number in range(2):
@@ -244,6 +263,8 @@ class Workload:
         if self._recreation is not None:
             await self._recreation.write_last()
         await drain(self.stage, self._hooks, self._follower, archives=self._archives)
+        if self._topics:
+            await drain_topic(self.stage)
         if self._recreation is not None:
             await self._recreation.read_to_the_end()
 

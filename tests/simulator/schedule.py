@@ -225,7 +225,7 @@ TOPICS = Profile(
     (
         topics.accepted_message_is_kept,
         topics.message_reaches_each_route_once,
-        topics.routes_are_cut_exactly(topic_clients.subject_of),
+        topics.routes_are_cut_exactly(topics.subject_of),
         topics.messages_of_key_keep_order(EVENTS),
     ),
 )

@@ -12,6 +12,7 @@ from storage.domain.streams.lineage import have_passed
 from storage.domain.streams.stream import ReadFrom, StreamSpec
 from storage.domain.topics.route import RouteSpec, RouteTarget, TopicRoute
 from storage.domain.topics.topic import NewPublication, Published, routes_of
+from tests.chaos.checking.topics import SUBJECTS, subject_of
 from tests.chaos.history import Kind, Outcome, Seen
 from tests.chaos.stage import EVENTS, SHARDS, VISIBILITY_S, WORK
 from tests.simulator.queue_clients import QueueClient, empty
@@ -21,7 +22,6 @@ from tests.simulator.world import Killed, SimulatedCaller, World
 PAUSE_S = 0.15
 TOPIC = TopicName("orders")
 EXTRA = "extra"
-SUBJECTS = ("s0", "s1", "s2")
 _TARGETS = {
     WORK: RouteTarget(queue=WORK),
     EVENTS: RouteTarget(stream=EVENTS),
@@ -67,11 +67,6 @@ def _published(answer: Any) -> dict[str, Any]:
     if isinstance(answer, Published):
         return {"seen": (Seen(shard=answer.shard, offset=answer.offset),)}
     return {"error": answer.code}
-
-
-def subject_of(value: str) -> str:
-    """Return the subject that a value is published with."""
-    return SUBJECTS[int(value.rpartition(":")[2]) % len(SUBJECTS)]
 
 
 async def change_route(world: World, name: str) -> None:

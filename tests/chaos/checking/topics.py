@@ -8,6 +8,13 @@ from tests.chaos.history import DELIVERIES, READS, Kind, Operation, Outcome
 
 Place = tuple[str, int, int]
 
+SUBJECTS = ("s0", "s1", "s2")
+
+
+def subject_of(value: str) -> str:
+    """Return the subject that a value is published with."""
+    return SUBJECTS[int(value.rpartition(":")[2]) % len(SUBJECTS)]
+
 
 def message_reaches_each_route_once(history: Operations) -> Finding:
     """T1: an accepted message is in the target of each route that it names once, and in no other.
@@ -109,7 +116,10 @@ def _decided(history: Operations) -> Iterator[tuple[Operation, str, Operation]]:
 
 
 def messages_of_key_keep_order(target: str) -> Callable[[Operations], Finding]:
-    """T4: messages of a key are in the target in the order of their acceptance. Values of a key count from 1."""
+    """T4: messages of a key are in the target in the order of their acceptance.
+
+    A value is its key and a number, which counts from 1.
+    """
 
     def check(history: Operations) -> Finding:
         lasts: dict[str, int] = {}
@@ -118,10 +128,10 @@ def messages_of_key_keep_order(target: str) -> Callable[[Operations], Finding]:
             if operation.log != target:
                 continue
             checked += 1
-            number = int(seen.value.rpartition(":")[2])
-            if number <= lasts.get(seen.group, 0):
-                wrong.append(f"{seen.value} comes after number {lasts[seen.group]}")
-            lasts[seen.group] = number
+            key, _, number = seen.value.rpartition(":")
+            if int(number) <= lasts.get(key, 0):
+                wrong.append(f"{seen.value} comes after number {lasts[key]}")
+            lasts[key] = int(number)
         return Finding("T4 messages of a key keep their order", checked, tuple(wrong))
 
     return check

@@ -15,7 +15,7 @@ from pathlib import Path
 from random import Random, SystemRandom
 
 from spark_worker.runtime.requirements import missing_requirement
-from tests.chaos.checker import ARCHIVE_INVARIANTS, check, without_silent_gaps
+from tests.chaos.checker import ARCHIVE_INVARIANTS, TOPIC_INVARIANTS, check, without_silent_gaps
 from tests.chaos.damage import flip_bytes
 from tests.chaos.deployment.deployment import Deployment, migrate, running_deployment
 from tests.chaos.deployment.hosts import FAULTS
@@ -132,6 +132,7 @@ async def run(
             archives=archives,
             hooks_host=deployment.hooks_host,
             partitions=first is THIS,
+            topics=first is THIS,
         ) as workload,
     ):
         stage.reshard_s = RESHARD_S
@@ -157,9 +158,11 @@ async def run(
             history.write(place / "history.ndjson")
     left_out |= dict.fromkeys(running.left_out, f"{minutes:.0f} minutes had passed")
     recoveries = [period.recovered_s for period in running.periods]
-    findings = check(
-        without_silent_gaps(history.operations), () if archives else ARCHIVE_INVARIANTS
+    without = (
+        *(() if archives else ARCHIVE_INVARIANTS),
+        *(() if first is THIS else TOPIC_INVARIANTS),
     )
+    findings = check(without_silent_gaps(history.operations), without)
     return Verdict(
         store=f"a deployment on {len(deployment.hosts)} machines",
         seed=seed,

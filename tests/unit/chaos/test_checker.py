@@ -29,6 +29,19 @@ def op(kind: Kind, at: float, *seen: Seen, **more: Any) -> Operation:
     return Operation(kind=kind, invoked=at, ended=at + 0.5, seen=seen, **known)
 
 
+REACHED, KEPT, CUT, ORDERED = checker.TOPIC_INVARIANTS
+
+
+def publication(at: float, value: str) -> Operation:
+    return op(Kind.PUBLISH, at, Seen(value=value), values=(value,), log="topic")
+
+
+def taken(at: float, *messages: tuple[str, int], routes: tuple[int, ...] = ()) -> Operation:
+    """All messages of the topic, with the routes that take each."""
+    seen = (Seen(value=value, offset=offset, routes=routes) for value, offset in messages)
+    return op(Kind.TAKEN, at, *seen, log="topic")
+
+
 def send(at: float, value: str, group: str = "", **more: Any) -> Operation:
     return op(
         Kind.SEND, at, Seen(value=value, id=f"id {value}"), values=(value,), group=group, **more
@@ -153,6 +166,22 @@ def paused(at: float, **more: Any) -> Operation:
 UNKNOWN, FAIL = Outcome.UNKNOWN, Outcome.FAIL
 REJECTION: dict[str, Any] = {"log": "t", "client": "r", "outcome": FAIL, "code": "stream_recreated"}
 Invariant = Callable[[Sequence[Operation]], Finding]
+
+ROUTE = op(
+    Kind.ROUTE,
+    1,
+    Seen(value=checker.COPIES, offset=1),
+    log="topic",
+    group=checker.COPIES,
+    values=("s0", "s1", "s2"),
+)
+PUBLISHED = [
+    ROUTE,
+    publication(2, "p:1"),
+    taken(9, ("p:1", 0), routes=(1,)),
+    read(9, ("p:1", 0), log=checker.COPIES),
+]
+"""A message that reached its only route."""
 
 VIOLATIONS: list[tuple[str, Invariant, list[Operation]]] = [
     (
@@ -632,6 +661,22 @@ VIOLATIONS: list[tuple[str, Invariant, list[Operation]]] = [
         pauses.paused_group_receives_nothing,
         [paused(1, group="g"), read(3, ("a", 0), kind=Kind.GROUP_READ, generation=1)],
     ),
+    (
+        "message is twice in the target of its route",
+        REACHED,
+        [*PUBLISHED, read(9, ("p:1", 1), log=checker.COPIES)],
+    ),
+    ("accepted message is not in the topic", KEPT, [*PUBLISHED, publication(4, "p:2")]),
+    (
+        "route does not take what it matches",
+        CUT,
+        [*PUBLISHED, publication(4, "p:2"), taken(9, ("p:2", 1))],
+    ),
+    (
+        "messages of a key change places",
+        ORDERED,
+        [read(9, ("p:2", 0), ("p:1", 1), log=checker.COPIES)],
+    ),
 ]
 
 
@@ -760,6 +805,7 @@ def test_valid_history_satisfies_all_invariants():
         *POSTED_AND_FOLLOWED,
         *POSTED_EVENTS,
         *RECREATED_AND_PAUSED,
+        *PUBLISHED,
     ]
 
     assert [finding for finding in checker.check(history) if not finding.holds] == []

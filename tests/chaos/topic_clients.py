@@ -1,0 +1,126 @@
+"""Publishers, and owners of routes that change.
+
+    notices         topic    split and merged continuously; each publisher has a key
+    notices.copies  stream   receives everything
+    routed          queue    its route changes its match, is paused and resumed
+    remade          queue    its route is put and deleted, again and again
+
+A message is published until it is accepted, with one idempotency key. A route has the name of its target.
+"""
+
+from functools import partial
+from random import Random
+from typing import Any
+
+from tests.chaos.callers import Caller, Told, nothing
+from tests.chaos.checker import COPIES
+from tests.chaos.checking.topics import SUBJECTS, subject_of
+from tests.chaos.history import Kind, Operation, Outcome, Seen
+from tests.chaos.requests import send_until_done
+from tests.chaos.stage import NOTICES, PAUSE_S, REMADE, ROUTED, VISIBILITY_S, Stage
+
+PUBLISH_S = 10 * PAUSE_S
+CHANGE_S = 2.0
+REMAKE_S = 1.0
+TARGETS = {COPIES: {"stream": COPIES}, ROUTED: {"queue": ROUTED}, REMADE: {"queue": REMADE}}
+_QUEUE = {"visibility_timeout_seconds": VISIBILITY_S, "attempts_max": None}
+_STREAM = {"shards": 1, "archive": False}
+
+
+class Topics:
+    """The topic, as publishers and owners of routes use it."""
+
+    def __init__(self, caller: Caller) -> None:
+        self.http = caller.http
+        self._caller = caller
+
+    async def create(self) -> None:
+        """Create the topic, its targets, and the route of every message."""
+        for path, config in (
+            (f"/queues/{ROUTED}", _QUEUE),
+            (f"/queues/{REMADE}", _QUEUE),
+            (f"/streams/{COPIES}", _STREAM),
+            (f"/topics/{NOTICES}", {"shards": 2}),
+        ):
+            await send_until_done(self.http, "PUT", path, config, {200, 201})
+        while (await self.put(COPIES, SUBJECTS)).outcome is not Outcome.OK:
+            pass
+
+    async def publish(self, value: str, key: str) -> Operation:
+        """Publish a message."""
+
+        def read(answer: Any) -> Told:
+            return Told((Seen(value=value, shard=answer["shard"], offset=answer["offset"]),))
+
+        return await self._caller.rest(
+            Kind.PUBLISH,
+            NOTICES,
+            "POST",
+            f"/topics/{NOTICES}/messages",
+            read,
+            body={"body": value, "subject": subject_of(value), "key": key},
+            headers={"idempotency-key": value},
+            values=(value,),
+        )
+
+    async def put(self, route: str, subjects: Any) -> Operation:
+        """Put a route that takes some subjects."""
+
+        def read(answer: Any) -> Told:
+            return Told((Seen(value=route, offset=answer["number"]),))
+
+        body = {"match": {"subject": sorted(subjects)}, "target": TARGETS[route]}
+        return await self._caller.rest(
+            Kind.ROUTE,
+            NOTICES,
+            "PUT",
+            _path(route),
+            read,
+            body=body,
+            group=route,
+            values=tuple(sorted(subjects)),
+        )
+
+    async def delete(self, route: str) -> Operation:
+        """Delete a route."""
+        return await self._caller.rest(
+            Kind.ROUTE, NOTICES, "DELETE", _path(route), nothing, group=route
+        )
+
+    async def pause(self, route: str, *, paused: bool) -> None:
+        """Pause a route, or resume it."""
+        method = "PUT" if paused else "DELETE"
+        await send_until_done(self.http, method, f"{_path(route)}/pause", None, {200})
+
+
+def _path(route: str) -> str:
+    return f"/topics/{NOTICES}/routes/{route}"
+
+
+async def publish(stage: Stage, name: str, topics: Topics, chance: Random) -> None:
+    """Publish one message after another with one key, each until it is accepted."""
+    number = 0
+    while stage.goes_on:
+        number += 1
+        await stage.insist(partial(topics.publish, f"{name}:{number}", name))
+        await stage.pause(chance, PUBLISH_S)
+
+
+async def change_route(stage: Stage, name: str, topics: Topics, chance: Random) -> None:
+    """Change the match of a route, pause it, and resume it."""
+    while stage.goes_on:
+        subjects = chance.sample(SUBJECTS, chance.randint(1, len(SUBJECTS)))
+        await stage.insist(partial(topics.put, ROUTED, subjects))
+        await stage.pause(chance, CHANGE_S)
+        await topics.pause(ROUTED, paused=chance.random() < 0.5)
+        await stage.pause(chance, CHANGE_S)
+    await topics.pause(ROUTED, paused=False)
+
+
+async def remake_route(stage: Stage, name: str, topics: Topics, chance: Random) -> None:
+    """Put a route and delete it, again and again."""
+    while stage.goes_on:
+        await stage.insist(partial(topics.put, REMADE, SUBJECTS[:2]))
+        await stage.pause(chance, REMAKE_S)
+        await topics.delete(REMADE)
+        await stage.pause(chance, REMAKE_S)
