@@ -12,8 +12,7 @@ import base64
 import binascii
 import re
 from collections.abc import Sequence
-from datetime import UTC, datetime, timedelta
-from functools import lru_cache
+from datetime import datetime, timedelta
 from math import isfinite
 from typing import Any
 
@@ -21,7 +20,8 @@ import msgspec
 
 from api.http.codecs import JSON, media_type
 from api.types import RequestHeaders
-from storage.domain import limits
+from storage.domain import clock, limits
+from storage.domain.clock import EPOCH
 from storage.domain.errors import ValidationFailed
 from storage.domain.log.record_batch import RESERVED, Headers
 from storage.domain.mirrors.progress import MIRROR_ORIGIN
@@ -29,7 +29,6 @@ from storage.domain.queues.message import check_header_names
 from storage.domain.replays.replay import ORIGIN_HEADERS
 from storage.domain.trace_context import TRACEPARENT, TRACESTATE, is_context
 
-EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 MILLISECOND = timedelta(milliseconds=1)
 
 _FORM = "application/x-www-form-urlencoded"  # sent by `curl -d` for any bytes, so it is ignored
@@ -56,16 +55,7 @@ def to_seconds(ms: int) -> int | float:
     return ms // limits.SECOND_MS if ms % limits.SECOND_MS == 0 else ms / limits.SECOND_MS
 
 
-@lru_cache(maxsize=4096)
-def rfc3339(ms: int) -> str:
-    """Format milliseconds since the epoch as `2026-01-31T12:00:00.000Z`."""
-    seconds, rest = divmod(ms, 1000)
-    return f"{_second(seconds)}.{rest:03d}Z"
-
-
-@lru_cache(maxsize=1024)
-def _second(seconds: int) -> str:
-    return (EPOCH + timedelta(seconds=seconds)).replace(tzinfo=None).isoformat()
+rfc3339 = clock.rfc3339
 
 
 def moment_ms(moment: datetime) -> int:

@@ -6,22 +6,20 @@
 In headers, all characters except visible ASCII are percent-encoded, and so is the percent sign.
 """
 
-import base64
 import re
 import secrets
-from datetime import datetime, timedelta
 from typing import Any
 from urllib.parse import quote_from_bytes
 
 import msgspec
 
+from storage.domain.clock import rfc3339
+from storage.domain.log.json_content import JSON, body_members, header_members
 from storage.domain.log.record_batch import RESERVED, Headers
 from storage.domain.trace_context import TRACEPARENT, TRACESTATE, parts_of
 from storage.domain.webhooks import BodyFormat, Event
 
-JSON = "application/json"
 OCTETS = "application/octet-stream"
-_EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001  times are sent in UTC, with a Z
 _VISIBLE = "".join(chr(code) for code in range(0x20, 0x7F) if chr(code) != "%")
 _NAME_MARKS = "!#$&'*+-.^_`|~"
 _CONTENT_TYPE = re.compile(r"[\x21-\x7e]([\x20-\x7e]{0,200}[\x21-\x7e])?")
@@ -61,15 +59,12 @@ def envelope(event: Event) -> dict[str, Any]:
         name.removeprefix("millstream-").replace("-", "_"): _plain(event, name) for name in _FACTS
     }
     data: dict[str, Any] = {name: value for name, value in facts.items() if value not in (None, "")}
-    texts, others = _encode_headers(event.headers)
-    data |= {"headers": texts, **_body(event)}
-    if others:
-        data["headers_base64"] = others
+    data |= {**header_members(event.headers), **body_members(event.payload, event.content_type)}
     if event.content_type:
         data["content_type"] = event.content_type
     return {
         "type": event.kind,
-        "timestamp": _time(event.at_ms),
+        "timestamp": rfc3339(event.at_ms),
         "id": event.event_id,
         "source": event.source,
         "data": data,
@@ -89,7 +84,7 @@ _FACTS = (
 def _plain(event: Event, name: str) -> str | int | None:
     place = event.location
     facts: dict[str, str | int | None] = {
-        "millstream-sent-at": _time(event.at_ms),
+        "millstream-sent-at": rfc3339(event.at_ms),
         "millstream-offset": None if place is None else place.offset,
         "millstream-stream": event.stream,
         "millstream-shard": None if place is None else place.shard,
@@ -143,33 +138,3 @@ def _trace(headers: Headers, context: bytes) -> list[tuple[str, str]]:
     if not state.isascii() or not state.decode().isprintable() or not state.strip():
         return [parent]
     return [parent, (TRACESTATE, state.decode().strip())]
-
-
-def _encode_headers(headers: Headers) -> tuple[dict[str, str], dict[str, str]]:
-    texts: dict[str, str] = {}
-    others: dict[str, str] = {}
-    for name, _, value in headers:
-        if name.startswith(RESERVED):
-            continue
-        try:
-            texts[name] = value.decode()
-        except UnicodeDecodeError:
-            others[name] = base64.b64encode(value).decode()
-    return texts, others
-
-
-def _body(event: Event) -> dict[str, Any]:
-    try:
-        text = event.payload.decode()
-        if event.content_type == JSON:
-            return {"body": msgspec.json.decode(event.payload, type=msgspec.Raw)}
-        return {"body": text}
-    except (msgspec.DecodeError, RecursionError):  # or nested too deeply
-        return {"body": text}
-    except UnicodeDecodeError:
-        return {"body_base64": base64.b64encode(event.payload).decode()}
-
-
-def _time(ms: int) -> str:
-    moment = _EPOCH + timedelta(milliseconds=ms)
-    return moment.isoformat(timespec="milliseconds") + "Z"

@@ -5,12 +5,16 @@ a caller passes a number, which only tests do: see `ScriptTime`.
 """
 
 import time
+from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from typing import Protocol
 
 ScriptTime = str
 """`now_ms` as a script argument: decimal milliseconds, or empty for the server's own time."""
 
 SERVER_TIME: ScriptTime = ""
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class Clock(Protocol):
@@ -45,3 +49,15 @@ class ManualClock:
 
     def advance(self, ms: int) -> None:
         self._now_ms += ms
+
+
+@lru_cache(maxsize=4096)
+def rfc3339(ms: int) -> str:
+    """Format milliseconds since the epoch as `2026-01-31T12:00:00.000Z`."""
+    seconds, rest = divmod(ms, 1000)
+    return f"{_second(seconds)}.{rest:03d}Z"
+
+
+@lru_cache(maxsize=1024)
+def _second(seconds: int) -> str:
+    return (EPOCH + timedelta(seconds=seconds)).replace(tzinfo=None).isoformat()

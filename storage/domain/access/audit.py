@@ -12,7 +12,6 @@ the steps of a call.
 import hashlib
 import json
 from collections.abc import Iterable, Mapping
-from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from typing import Any
 
@@ -20,6 +19,7 @@ import msgspec
 
 from storage.domain import limits
 from storage.domain.access.permissions import Action
+from storage.domain.clock import rfc3339
 from storage.domain.errors import ErrorCategory, MillstreamError
 
 FORMAT = 2
@@ -37,7 +37,6 @@ LOG_IN = "log_in"
 Snapshot = dict[str, Any]
 """A definition as plain values, without secrets."""
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _UNAUDITED_VERBS = frozenset(
     {"send", "receive", "peek", "put", "publish", "read", "commit", "list"}
 )
@@ -114,7 +113,7 @@ class AuditRecord(msgspec.Struct, frozen=True, kw_only=True):
             call["protocol"] = call["door"]
         return {
             "seq": self.seq,
-            "called_at": _rfc3339(at_ms),
+            "called_at": rfc3339(at_ms),
             **call,
             "outcome": self.outcome,
             "before": self.before,
@@ -272,7 +271,3 @@ def _of(shown: Snapshot, names: Iterable[str]) -> Snapshot:
 def _plain(text: str) -> str:
     printable = "".join(character if character.isprintable() else "�" for character in text)
     return printable[: limits.AUDIT_TEXT_CHARACTERS_MAX]
-
-
-def _rfc3339(ms: int) -> str:
-    return (_EPOCH + timedelta(milliseconds=ms)).isoformat(timespec="milliseconds")[:-6] + "Z"
