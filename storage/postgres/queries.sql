@@ -1064,8 +1064,10 @@ select stream_id, routes_version
 -- name: add_route_counts
 -- The router's lease was checked in this transaction, so no other router adds to these rows.
 update routes r
-   set delivered = r.delivered + c.delivered, dropped = r.dropped + c.dropped, failure = coalesce(c.failure, r.failure)
+   set delivered = r.delivered + c.delivered, dropped = r.dropped + c.dropped,
+       dead_lettered = r.dead_lettered + c.dead_lettered, failure = coalesce(c.failure, r.failure)
   from unnest(
-         cast(:numbers as bigint[]), cast(:delivered as bigint[]), cast(:dropped as bigint[]), cast(:failures as text[])
-       ) as c (number, delivered, dropped, failure)
+         cast(:numbers as bigint[]), cast(:delivered as bigint[]), cast(:dropped as bigint[]),
+         cast(:dead_lettered as bigint[]), cast(:failures as text[])
+       ) as c (number, delivered, dropped, dead_lettered, failure)
  where r.stream_id = :stream_id and r.number = c.number;

@@ -179,7 +179,7 @@ class StreamRow(DefinitionColumns, table=True):
     """A stream's definition; `spec` is a `StreamSpec`.
 
     `shards_target` is set while a reshard is to reach that number of open shards. Of a topic, `routes_version` rises with each change
-    of its routes.
+    of its routes, and `expired_unrouted` counts messages that retention removed before a router had read them.
     """
 
     __tablename__ = "streams"
@@ -193,13 +193,16 @@ class StreamRow(DefinitionColumns, table=True):
     routes_version: int = Field(
         default=0, sa_type=BigInteger, sa_column_kwargs={"server_default": "0"}
     )
+    expired_unrouted: int = Field(
+        default=0, sa_type=BigInteger, sa_column_kwargs={"server_default": "0"}
+    )
 
 
 class RouteRow(SQLModel, table=True):
     """A `storage.domain.topics.route.Route`: one revision.
 
-    `table_version`: the topic's `routes_version` at its last change. Routers add to `delivered` and `dropped`, and note the last
-    `failure`.
+    `table_version`: the topic's `routes_version` at its last change. Routers add to `delivered`, `dropped` and `dead_lettered`, and
+    note the last `failure`.
     """
 
     __tablename__ = "routes"
@@ -228,6 +231,9 @@ class RouteRow(SQLModel, table=True):
     removed: bool = False
     delivered: int = Field(default=0, sa_type=BigInteger, sa_column_kwargs={"server_default": "0"})
     dropped: int = Field(default=0, sa_type=BigInteger, sa_column_kwargs={"server_default": "0"})
+    dead_lettered: int = Field(
+        default=0, sa_type=BigInteger, sa_column_kwargs={"server_default": "0"}
+    )
     failure: str = Field(default="", sa_type=Text, sa_column_kwargs={"server_default": ""})
 
 

@@ -123,6 +123,8 @@ _FIELDS: dict[str, Any] = {
     "size": Document._size_bytes,
     "meta": lambda document: document.meta,
 }
+FIELD_NAMES = frozenset(_FIELDS)
+"""Names at the top of a document."""
 
 
 @lru_cache(maxsize=10_000)

@@ -1,6 +1,6 @@
 """Limits of topics and their routes."""
 
-from storage.domain.limits._shared import DAY_MS, MIB, MINUTE_MS, SECOND_MS
+from storage.domain.limits._shared import DAY_MS, KIB, MIB, MINUTE_MS, SECOND_MS
 
 # Topics
 TOPIC_RETENTION_MS_DEFAULT = 4 * DAY_MS  # as that of queues
@@ -11,6 +11,15 @@ FAN_OUT_BYTES_MAX = 256 * MIB  # size of a message times the routes that take it
 ROUTE_TABLES_CACHED_MAX = 1_000  # per process; a table of 10 000 routes has some 30 MB
 STALE_ROUTES_RETRIES_MAX = 8  # changes of a topic's routes that one publish outlasts
 ROUTE_LOG_CONCURRENCY_MAX = 8  # logs whose fence a change of routes sets concurrently
+
+# Transforms
+TRANSFORM_PATHS_MAX = 100
+TRANSFORM_PATH_CHARACTERS_MAX = 1_024
+TRANSFORM_TEMPLATE_BYTES_MAX = 8 * KIB  # of the body's template; as much of the headers' together
+TRANSFORM_DEPTH_MAX = 32  # objects and arrays within one another in a template
+TRANSFORM_RESULT_BYTES_MAX = (
+    10 * MIB  # body, headers and subject; a target accepts at most that, as RECORD_BYTES_MAX
+)
 
 # Routers
 ROUTER_LEASES = 16  # shares of all topics; as many processes can route

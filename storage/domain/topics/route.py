@@ -1,28 +1,40 @@
 """Route of a topic: a match, and the queue or stream that receives matching messages.
 
-A number is given once per topic and names one revision of a route. A change of match or target gives the name a new number,
-whose former one still receives what was accepted for it:
+A number is given once per topic and names one revision of a route. A change of what the copies are, by match, target, transform,
+format or key, gives the name a new number, whose former one still receives what was accepted for it:
 
     put ──▶ number 7, until = None ──put with another match──▶ number 7, until = {shard: next offset} ──▶ forgotten
                                                                number 8, until = None
 """
 
 from enum import StrEnum
+from operator import attrgetter
 from typing import Any
 
 import msgspec
 
-from storage.domain.definitions import tag_faults
+from storage.domain import limits
+from storage.domain.definitions import check_seconds, tag_faults
 from storage.domain.errors import FieldFault, ValidationFailed
 from storage.domain.filters.matches import CompiledMatch, parse_matches
 from storage.domain.names import LogId, QueueName, RouteName, StreamName
+from storage.domain.topics.copy_key import CopyKey, key_faults
+from storage.domain.topics.formats import CopyFormat
+from storage.domain.topics.transform import Transform
+from storage.domain.topics.transform_check import transform_faults
 
 
 class RouteFailurePolicy(StrEnum):
-    """Handling of messages while the target does not exist."""
+    """Handling of messages while the target does not exist.
+
+    A message that the target never accepts goes to the route's dead-letter queue, or is dropped without one.
+    """
 
     WAIT = "wait"
     """The route waits; other routes go on."""
+
+    DEAD_LETTER = "dead_letter"
+    """The message goes to the route's dead-letter queue."""
 
     DROP = "drop"
     """The message is counted as dropped."""
@@ -58,19 +70,65 @@ class RouteSpec(msgspec.Struct, frozen=True, kw_only=True):
     """Configuration of a route as requested by its owner.
 
     `match` is a match or a list of matches in their JSON form, of which any takes a message; None takes every message.
+    `delay_ms` and `ttl_ms` are those of the messages in a target queue; 0 applies the queue's. `dead_letter_queue` is a queue
+    of the topic's namespace: it gets messages that the target never accepts, and with `dead_letter` those of a missing one.
     """
 
     target: RouteTarget
     match: Any = None
+    transform: Transform | None = None
+    format: CopyFormat = CopyFormat.BODY
+    key: CopyKey = None
+    delay_ms: int = 0
+    ttl_ms: int = 0
     on_failure: RouteFailurePolicy = RouteFailurePolicy.WAIT
+    dead_letter_queue: str | None = None
     paused: bool = False
     tags: dict[str, str] = {}
 
     def check(self) -> None:
         """Raise ValidationFailed or MatchInvalid for an invalid configuration."""
-        if faults := [*self.target.faults(), *tag_faults(self.tags)]:
+        faults = [
+            *self.target.faults(),
+            *(() if self.transform is None else transform_faults(self.transform)),
+            *key_faults(self.key),
+            *self._time_faults(),
+            *self._failure_faults(),
+            *tag_faults(self.tags),
+        ]
+        if faults:
             raise ValidationFailed("The route's configuration is invalid.", *faults)
         parse_matches(self.match)
+
+    def _time_faults(self) -> list[FieldFault]:
+        times = (
+            ("/delay_seconds", self.delay_ms, limits.DELAY_MS_MAX),
+            ("/ttl_seconds", self.ttl_ms, limits.TTL_MS_MAX),
+        )
+        if self.target.queue is None:
+            detail = "Only a target queue has it"
+            return [
+                FieldFault(pointer, detail, "not_supported")
+                for pointer, time_ms, _ in times
+                if time_ms
+            ]
+        return [
+            fault
+            for pointer, time_ms, most in times
+            for fault in check_seconds(pointer, time_ms, 0, most)
+        ]
+
+    def _failure_faults(self) -> list[FieldFault]:
+        pointer, queue = "/dead_letter_queue", self.dead_letter_queue
+        if queue is None:
+            is_missing = self.on_failure is RouteFailurePolicy.DEAD_LETTER
+            detail = "on_failure 'dead_letter' requires a dead-letter queue"
+            return [FieldFault(pointer, detail, "required")] if is_missing else []
+        if self.on_failure is RouteFailurePolicy.DROP:
+            return [FieldFault(pointer, "on_failure 'drop' has none", "not_allowed")]
+        if queue == self.target.queue:
+            return [FieldFault(pointer, "The target cannot be its own", "not_allowed")]
+        return _queue_faults(pointer, queue)
 
     @property
     def is_unindexed(self) -> bool:
@@ -78,16 +136,27 @@ class RouteSpec(msgspec.Struct, frozen=True, kw_only=True):
         return CompiledMatch(parse_matches(self.match)).has_where_alone
 
     def takes_as(self, other: "RouteSpec") -> bool:
-        """Return whether both take the same messages to the same target, with one number."""
-        return self.match == other.match and self.target == other.target
+        """Return whether both bring the same copies to the same target, with one number."""
+        return _of_revision(self) == _of_revision(other)
+
+
+def _queue_faults(pointer: str, queue: str) -> list[FieldFault]:
+    try:
+        QueueName(queue)
+    except ValidationFailed as error:
+        return [FieldFault(pointer, error.faults[0].detail, "invalid_name")]
+    return []
+
+
+_of_revision = attrgetter("match", "target", "transform", "format", "key")
 
 
 class TopicRoute(msgspec.Struct, frozen=True, kw_only=True):
     """One revision of a route.
 
     `until`: next offset of each shard when the revision ended; None for the current one. `removed`: the route was deleted, and
-    nothing is delivered any longer. `stream_id` is the topic's. `delivered` and `dropped` count messages, as of the last report
-    of the router; `failure` is the last failure of a delivery, empty after a success.
+    nothing is delivered any longer. `stream_id` is the topic's. `delivered`, `dropped` and `dead_lettered` count messages, as of the
+    last report of the router; `failure` is the last failure of a delivery, empty after a success.
     """
 
     name: RouteName
@@ -101,6 +170,7 @@ class TopicRoute(msgspec.Struct, frozen=True, kw_only=True):
     removed: bool = False
     delivered: int = 0
     dropped: int = 0
+    dead_lettered: int = 0
     failure: str = ""
 
     @property
@@ -119,6 +189,16 @@ class TopicRoute(msgspec.Struct, frozen=True, kw_only=True):
         """Key of the copies of this revision alone, while it is paused or behind."""
         return f"{self.target_key}#{self.number}"
 
+    @property
+    def dead_letter_queue(self) -> QueueName | None:
+        """Queue that gets what the target does not."""
+        queue = self.spec.dead_letter_queue
+        return None if queue is None else QueueName(queue, self.name.topic.namespace)
+
     def producer_id(self, shard: int) -> str:
         """Return the id of the monotonic producer that copies a shard's messages to the target."""
         return f"routes.{self.stream_id}.{shard}.{self.number}"
+
+    def dead_producer_id(self, shard: int) -> str:
+        """Return the id of the monotonic producer of a shard's dead letters."""
+        return f"{self.producer_id(shard)}.dead"

@@ -8,11 +8,15 @@ import msgspec
 class TopicPositions(msgspec.Struct, frozen=True):
     """Positions in a topic's shards: of the router, and of each buffer that is behind it.
 
-    Everything before a position was delivered, or counted as dropped, for the routes that it covers.
+    Everything before a position was delivered, dead-lettered, or counted as dropped, for the routes that it covers; or it is
+    in `expired`: the messages that retention removed before the router, or a buffer behind it, had read them. What took them
+    is lost with them, so they are counted for the topic alone, and for each reader that missed them; those of a shard that
+    was deleted unread are not in it, since their number is unknown.
     """
 
     shards: Mapping[int, int]
     lags: Mapping[str, Mapping[int, int]] = {}
+    expired: int = 0
 
 
 class RouteCounts(msgspec.Struct):
@@ -23,10 +27,12 @@ class RouteCounts(msgspec.Struct):
 
     delivered: int = 0
     dropped: int = 0
+    dead_lettered: int = 0
     failure: str | None = None
 
     def add(self, later: "RouteCounts") -> None:
         """Add what was counted later."""
         self.delivered += later.delivered
         self.dropped += later.dropped
+        self.dead_lettered += later.dead_lettered
         self.failure = self.failure if later.failure is None else later.failure

@@ -18,6 +18,15 @@ from storage.domain.topics.message_id import TopicMessageId
 
 SUBJECT = ":subject"
 ROUTES = ":routes"
+TOPIC = ":topic"
+"""Header of a copy: the topic that it was published to."""
+
+ROUTE = ":route"
+"""Header of a copy: the route that brought it."""
+
+KEY = ":key"
+"""Header of a copy in a queue without groups: its key."""
+
 PUBLISHED_HEADERS = frozenset({CONTENT_TYPE, SUBJECT, ROUTES})
 """Reserved headers of a published record."""
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import delete
+from sqlalchemy import ColumnElement, Update, delete, select, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlmodel import col
 
@@ -13,7 +13,7 @@ from storage.domain.topics.routing import RouteCounts, TopicPositions
 from storage.postgres.queries import query
 from storage.postgres.repository import Repository
 from storage.postgres.rows import rows_of
-from storage.postgres.tables import RouteLagRow, TopicShardRow
+from storage.postgres.tables import RouteLagRow, StreamRow, TopicShardRow
 
 
 class TopicPositionRows(Repository):
@@ -23,12 +23,13 @@ class TopicPositionRows(Repository):
         """Return the positions of a topic's router, and of the buffers behind it."""
         shards = rows_of(TopicShardRow).where(col(TopicShardRow.stream_id) == stream_id)
         behind = rows_of(RouteLagRow).where(col(RouteLagRow.stream_id) == stream_id)
+        expired = select(col(StreamRow.expired_unrouted)).where(_of_topic(stream_id))
         async with self._database.reading() as session:
             positions = {row.shard: row.position for row in await session.execute(shards)}
             lags: dict[str, dict[int, int]] = {}
             for row in await session.execute(behind):
                 lags.setdefault(row.buffer, {})[row.shard] = row.position
-        return TopicPositions(positions, lags)
+            return TopicPositions(positions, lags, int(await session.scalar(expired) or 0))
 
     async def save(
         self,
@@ -54,7 +55,18 @@ class TopicPositionRows(Repository):
                 await session.execute(insert(RouteLagRow), rows)
             if counts:
                 await session.execute(query("add_route_counts"), _count_values(stream_id, counts))
+            if positions.expired:
+                await session.execute(_save_expired(stream_id, positions.expired))
             return True
+
+
+def _of_topic(stream_id: LogId) -> ColumnElement[bool]:
+    return col(StreamRow.stream_id) == stream_id
+
+
+def _save_expired(stream_id: LogId, expired: int) -> Update:
+    is_new = col(StreamRow.expired_unrouted) != expired
+    return update(StreamRow).where(_of_topic(stream_id), is_new).values(expired_unrouted=expired)
 
 
 def _count_values(stream_id: LogId, counts: Mapping[int, RouteCounts]) -> dict[str, Any]:
@@ -63,6 +75,7 @@ def _count_values(stream_id: LogId, counts: Mapping[int, RouteCounts]) -> dict[s
         "numbers": list(counts),
         "delivered": [one.delivered for one in counts.values()],
         "dropped": [one.dropped for one in counts.values()],
+        "dead_lettered": [one.dead_lettered for one in counts.values()],
         "failures": [one.failure for one in counts.values()],
     }
 

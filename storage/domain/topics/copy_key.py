@@ -1,0 +1,47 @@
+"""Key of a route's copies: the message group in a FIFO queue, the key in a stream.
+
+null, "key"          the message's own
+"subject"            its subject
+"/body/customer"     the text of the value at a JSON Pointer of its document; none if there is no value
+{"constant": "x"}    one for all
+"""
+
+import msgspec
+
+from storage.domain import limits
+from storage.domain.errors import FieldFault
+from storage.domain.topics.routed_message import RoutedMessage, text_of
+from storage.domain.topics.transform_check import document_pointer_faults
+
+
+class ConstantKey(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Key that all copies of a route have."""
+
+    constant: str
+
+
+CopyKey = str | ConstantKey | None
+"""Source of the key of a route's copies."""
+
+
+def key_of(source: CopyKey, message: RoutedMessage) -> str:
+    """Return the key of a message's copy; empty if it has none."""
+    if isinstance(source, ConstantKey):
+        return source.constant
+    if source is None or source == "key":
+        return message.key
+    if source == "subject":
+        return message.content.subject
+    return text_of(message.at(source))
+
+
+def key_faults(source: CopyKey) -> list[FieldFault]:
+    """Return the faults of a source of keys."""
+    if isinstance(source, ConstantKey):
+        if 0 < len(source.constant) <= limits.GROUP_CHARACTERS_MAX:
+            return []
+        detail = f"A key must be 1 to {limits.GROUP_CHARACTERS_MAX} characters"
+        return [FieldFault("/key/constant", detail, "out_of_range")]
+    if source in (None, "key", "subject"):
+        return []
+    return document_pointer_faults("/key", source or "")

@@ -1,0 +1,86 @@
+"""Published message as the transform, the format and the key of a route see it."""
+
+import base64
+from typing import Any, NamedTuple
+
+import msgspec
+
+from storage.domain.clock import rfc3339
+from storage.domain.filters.documents import Document
+from storage.domain.log.record_batch import CONTENT_TYPE, RESERVED, Headers, Record
+from storage.domain.names import RouteName
+from storage.domain.streams.record_filter import NOTHING, at_pointer
+from storage.domain.topics.message_id import TopicMessageId
+from storage.domain.topics.topic import subject_of
+
+
+class CopyContent(NamedTuple):
+    """Content of a copy for a target; the headers are those of its publisher, without reserved ones."""
+
+    body: bytes
+    headers: Headers
+    content_type: str
+    subject: str
+
+
+class RoutedMessage:
+    """Message of a topic's log that a route takes. Its document is decoded when it is read."""
+
+    __slots__ = ("content", "document", "key", "message_id", "published_at_ms", "route")
+
+    def __init__(
+        self, route: RouteName, message_id: TopicMessageId, published_at_ms: int, record: Record
+    ) -> None:
+        self.route = route
+        self.message_id = message_id
+        self.published_at_ms = published_at_ms
+        self.key = record.key
+        self.content = content_of(record)
+        self.document = Document(
+            subject=self.content.subject,
+            key=record.key,
+            headers=record.headers,
+            body=record.data,
+            meta={"topic": route.topic.name},
+        )
+
+    @property
+    def published_at(self) -> str:
+        """Arrival time of the message in the topic's log, RFC 3339 with milliseconds."""
+        return rfc3339(self.published_at_ms)
+
+    def at(self, pointer: str) -> Any:
+        """Return the value at a JSON Pointer of the message's document, or NOTHING."""
+        top, slash, below = pointer[1:].partition("/")
+        return at_pointer(self.document.field(top), slash + below)
+
+
+def content_of(record: Record) -> CopyContent:
+    """Return the content of a message as it was published."""
+    headers = record.headers
+    return CopyContent(record.data, public(headers), content_type_of(headers), subject_of(headers))
+
+
+def public(headers: Headers) -> Headers:
+    """Return the headers without reserved ones."""
+    return tuple(header for header in headers if not header[0].startswith(RESERVED))
+
+
+def content_type_of(headers: Headers) -> str:
+    """Return the content type in a record's headers; empty if it has none."""
+    return next((value.decode() for name, _, value in headers if name == CONTENT_TYPE), "")
+
+
+def text_of(value: Any) -> str:
+    """Return the text of a JSON value: a string itself, compact JSON of others, none of NOTHING."""
+    if value is NOTHING:
+        return ""
+    return value if isinstance(value, str) else msgspec.json.encode(value).decode()
+
+
+def text_of_body(body: bytes) -> str:
+    """Return a body as text, or in base64 if it is none."""
+    try:
+        return body.decode()
+    except UnicodeDecodeError:
+        return base64.b64encode(body).decode()
