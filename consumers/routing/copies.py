@@ -1,19 +1,18 @@
-"""Copies of a topic's messages, as a queue or a stream receives them."""
+"""Copies of a topic's messages for queues and streams, and their dead letters."""
 
 from typing import NamedTuple
 
-from storage.domain.log.record_batch import CONTENT_TYPE, RESERVED, Header, Headers, Record
-from storage.domain.names import TopicName
+from storage.domain.log.record_batch import CONTENT_TYPE, Header, Headers, Record
+from storage.domain.queues.dead_letter_origin import DeadLetterOrigin
 from storage.domain.queues.message import NewMessage
 from storage.domain.queues.queue import QueueType
+from storage.domain.replays.replay import group_for, source_headers
+from storage.domain.topics.copy_key import key_of
+from storage.domain.topics.formats import CopyFormat
+from storage.domain.topics.message_id import TopicMessageId
 from storage.domain.topics.route import TopicRoute
-from storage.domain.topics.topic import SUBJECT, subject_of
-
-TOPIC = ":topic"
-"""Header of a copy: the topic that it was published to."""
-
-ROUTE = ":route"
-"""Header of a copy: the route that brought it."""
+from storage.domain.topics.routed_message import CopyContent, RoutedMessage, content_of
+from storage.domain.topics.topic import KEY, ROUTE, SUBJECT, TOPIC
 
 COPY_HEADERS = frozenset({CONTENT_TYPE, TOPIC, SUBJECT, ROUTE})
 """Reserved headers of a copy in a stream."""
@@ -26,42 +25,81 @@ class Copy(NamedTuple):
     offset: int
     record: Record
     route: TopicRoute
+    arrival_ms: int
 
     @property
     def producer_id(self) -> str:
         """Id of the monotonic producer that it belongs to; the offset is its sequence."""
         return self.route.producer_id(self.shard)
 
+    @property
+    def dead_producer_id(self) -> str:
+        """Id of the monotonic producer of its dead letter; the offset is its sequence."""
+        return self.route.dead_producer_id(self.shard)
+
     def as_message(self, queue_type: QueueType) -> NewMessage:
-        """Return the copy for a queue; in a FIFO queue the key is its message group."""
-        is_fifo = queue_type is QueueType.FIFO
-        record = self.record
-        content_type = next(
-            (value.decode() for name, _, value in record.headers if name == CONTENT_TYPE), ""
-        )
+        """Return the copy for a queue; in a FIFO queue the key is its message group.
+
+        Raises TransformFailed.
+        """
+        content, key = self._render()
+        is_fifo, spec = queue_type is QueueType.FIFO, self.route.spec
         return NewMessage(
-            record.data,
-            headers=_public(record.headers),
-            content_type=content_type,
-            group=record.key if is_fifo else "",
-            dedup_id=f"{self.route.stream_id}.{self.shard}.{self.offset}" if is_fifo else "",
-            system=self._origin(),
+            content.body,
+            headers=content.headers,
+            content_type=content.content_type,
+            group=key if is_fifo else "",
+            dedup_id=self._dedup_id if is_fifo else "",
+            delay_ms=spec.delay_ms or None,
+            system=self._origin(content.subject, "" if is_fifo else key),
+            ttl_ms=spec.ttl_ms,
         )
 
     def as_record(self) -> Record:
-        """Return the copy for a stream."""
-        record = self.record
-        content_type = tuple(one for one in record.headers if one[0] == CONTENT_TYPE)
-        headers = (*_public(record.headers), *content_type, *self._origin())
-        return Record(record.data, record.key, headers, record.event_time_ms)
+        """Return the copy for a stream. Raises TransformFailed."""
+        content, key = self._render()
+        type_ = ((CONTENT_TYPE, "", content.content_type.encode()),) if content.content_type else ()
+        headers = (*content.headers, *type_, *self._origin(content.subject))
+        return Record(content.body, key, headers, self.record.event_time_ms)
 
-    def _origin(self) -> Headers:
-        topic: TopicName = self.route.name.topic
-        origin: list[Header] = [(TOPIC, "", topic.name.encode())]
-        if subject := subject_of(self.record.headers):
+    def as_dead_letter(self, queue_type: QueueType, origin: DeadLetterOrigin) -> NewMessage:
+        """Return the message as it was published, for a dead-letter queue."""
+        content, key = content_of(self.record), self.record.key
+        is_fifo = queue_type is QueueType.FIFO
+        topic = self.route.name.topic.stream.name
+        return NewMessage(
+            content.body,
+            headers=content.headers,
+            content_type=content.content_type,
+            group=group_for(key, self.shard, fifo=True) if is_fifo else "",
+            dedup_id=self._dedup_id if is_fifo else "",
+            system=(
+                *self._origin(content.subject, key),
+                *source_headers(topic, self.shard, self.offset, self.arrival_ms),
+                origin.to_header(),
+            ),
+        )
+
+    @property
+    def _dedup_id(self) -> str:
+        return f"{self.route.stream_id}.{self.shard}.{self.offset}"
+
+    def _render(self) -> tuple[CopyContent, str]:
+        """Return the content and the key of the copy, as the route makes them."""
+        spec = self.route.spec
+        if spec.transform is None and spec.key is None and spec.format is CopyFormat.BODY:
+            return content_of(self.record), self.record.key
+        message_id = TopicMessageId(self.route.stream_id, self.shard, self.offset)
+        message = RoutedMessage(self.route.name, message_id, self.arrival_ms, self.record)
+        transform = spec.transform
+        content = message.content if transform is None else transform.transformer.apply(message)
+        return spec.format.apply(message, content), key_of(spec.key, message)
+
+    def _origin(self, subject: str, key: str = "") -> Headers:
+        origin: list[Header] = [(TOPIC, "", self.route.name.topic.name.encode())]
+        if subject:
             origin.append((SUBJECT, "", subject.encode()))
-        return (*origin, (ROUTE, "", self.route.name.route.encode()))
-
-
-def _public(headers: Headers) -> Headers:
-    return tuple(one for one in headers if not one[0].startswith(RESERVED))
+        origin.append((ROUTE, "", self.route.name.route.encode()))
+        if key:
+            origin.append((KEY, "", key.encode()))
+        return tuple(origin)

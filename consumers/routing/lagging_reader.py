@@ -13,7 +13,7 @@ from storage.concurrency.tasks import end
 from storage.domain import limits
 from storage.domain.errors import MillstreamError
 from storage.domain.streams.lineage import FULLY_READ
-from storage.domain.streams.stream import LogRecord
+from storage.domain.streams.stream import Gap, LogRecord
 from storage.domain.topics.route import TopicRoute
 
 _RETRY_S = limits.ROUTER_RETRY_MS_MAX / limits.SECOND_MS / 10
@@ -30,6 +30,9 @@ class ReaderOwner(Protocol):
 
     def add_to(self, buffer: DeliveryBuffer, key: str, copy: Copy) -> None:
         """Add a copy to the buffer of a key, unless its route was paused or deleted meanwhile."""
+
+    def note_gap(self, gap: Gap | None) -> None:
+        """Count the messages that expired before a reader had read them."""
 
     def note_end(self, shard: int) -> None:
         """Note that a reader has come to the end of a closed shard."""
@@ -117,6 +120,7 @@ class LaggingReader:
                     chunk = await tail.next(limits.ROUTER_READ_WAIT_MS)
                     if chunk is not None:
                         await self._dispatch(chunk, self.buffer)
+                        self._owner.note_gap(chunk.gap)
                         await tail.take(chunk)
         finally:
             if self._tail is not None:
@@ -127,7 +131,7 @@ class LaggingReader:
             for route in await self._owner.routes_of(entry):
                 if self._owner.key_of(route) == self.key:
                     await buffer.wait_for_capacity(None)
-                    copy = Copy(chunk.shard, entry.offset, entry.record, route)
+                    copy = Copy(chunk.shard, entry.offset, entry.record, route, entry.arrival_ms)
                     self._owner.add_to(buffer, self.key, copy)
         if chunk.ended:
             await buffer.wait_until_sent(chunk.shard, None)

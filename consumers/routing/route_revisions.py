@@ -35,6 +35,10 @@ class RouteRevisions:
         routes = (self.by_number.get(number) for number in numbers)
         return [route for route in routes if route is not None]
 
+    def present(self, route: TopicRoute) -> TopicRoute:
+        """Return the revision with its present settings."""
+        return self.by_number.get(route.number, route)
+
     def is_removed(self, route: TopicRoute) -> bool:
         """Return whether the route has been deleted."""
         current = self.by_number.get(route.number)

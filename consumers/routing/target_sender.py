@@ -1,6 +1,7 @@
 """Sender of copies to one target: each copy once, whoever repeats it."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
+from typing import TypeVar
 
 import attrs
 
@@ -8,6 +9,19 @@ from consumers.routing.copies import COPY_HEADERS, Copy
 from storage.bootstrap import Storage
 from storage.domain.names import QueueName, StreamName
 from storage.domain.streams.idempotence import SequencedBatch
+from storage.domain.topics.route import TopicRoute
+from storage.domain.topics.routed_message import TransformFailed
+
+T = TypeVar("T")
+
+
+class UnfitCopy(Exception):
+    """A route makes no copy of a message: its number in the batch, and the reason."""
+
+    def __init__(self, number: int, detail: str) -> None:
+        super().__init__(number, detail)
+        self.number = number
+        self.detail = detail
 
 
 @attrs.define(eq=False)
@@ -18,14 +32,17 @@ class TargetSender:
     target: QueueName | StreamName
 
     async def send(self, copies: Sequence[Copy]) -> None:
-        """Add the copies that the target does not have, all or none. Raises what its append does."""
+        """Add the copies that the target does not have, all or none.
+
+        Raises UnfitCopy, and what the target's append does.
+        """
         batch = SequencedBatch([one.producer_id for one in copies], [one.offset for one in copies])
         if isinstance(self.target, QueueName):
-            queue = await self._storage.catalog.queue(self.target)
-            messages = [one.as_message(queue.spec.type) for one in copies]
+            queue_type = (await self._storage.catalog.queue(self.target)).spec.type
+            messages = _rendered(copies, lambda copy: copy.as_message(queue_type))
             await self._storage.queues.send_idempotent_batch(self.target, batch, messages)
         else:
-            records = [one.as_record() for one in copies]
+            records = _rendered(copies, Copy.as_record)
             await self._storage.streams.append_idempotent_batch(
                 self.target, batch, records, own=COPY_HEADERS
             )
@@ -36,3 +53,25 @@ class TargetSender:
             await self._storage.queues.retire_writers(self.target, producer_ids)
         else:
             await self._storage.streams.retire_writers(self.target, producer_ids)
+
+
+def _rendered(copies: Sequence[Copy], render: Callable[[Copy], T]) -> list[T]:
+    rendered: list[T] = []
+    for number, copy in enumerate(copies):
+        try:
+            rendered.append(render(copy))
+        except TransformFailed as failure:
+            raise UnfitCopy(number, failure.detail) from None
+    return rendered
+
+
+def producers_of(
+    routes: Iterable[TopicRoute], shards: Collection[int]
+) -> dict[QueueName | StreamName, list[str]]:
+    """Return the producers of routes for shards, by target and dead-letter queue."""
+    ids: dict[QueueName | StreamName, list[str]] = {}
+    for route in routes:
+        ids.setdefault(route.target, []).extend(map(route.producer_id, shards))
+        if (queue := route.dead_letter_queue) is not None:
+            ids.setdefault(queue, []).extend(map(route.dead_producer_id, shards))
+    return ids

@@ -11,25 +11,28 @@ the targets leave out those that they have; so does one that outlived its lease 
 
 import asyncio
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from contextlib import suppress
 
 from consumers.feeds.blocks import Chunk
 from consumers.feeds.feed import Feeds
 from consumers.feeds.stream_tail import Tail
+from consumers.routing.batch_sender import BatchSender
 from consumers.routing.copies import Copy
+from consumers.routing.dead_letters import DeadLetterSender
 from consumers.routing.delivery_buffer import DeliveryBuffer
+from consumers.routing.delivery_counts import DeliveryCounts
 from consumers.routing.lagging_reader import LaggingReader
 from consumers.routing.route_revisions import RouteRevisions
-from consumers.routing.target_sender import TargetSender
+from consumers.routing.target_sender import TargetSender, producers_of
 from storage.bootstrap import Storage
 from storage.concurrency.single_flight import SingleFlight
 from storage.concurrency.tasks import end
 from storage.domain import limits
 from storage.domain.errors import MillstreamError, StaleGeneration
-from storage.domain.names import LogId, QueueName, StreamName
+from storage.domain.names import LogId
 from storage.domain.streams.lineage import have_passed
-from storage.domain.streams.stream import LogRecord, Stream
+from storage.domain.streams.stream import Gap, GapReason, LogRecord, Stream
 from storage.domain.topics.route import TopicRoute
 from storage.domain.topics.routing import RouteCounts, TopicPositions
 from storage.domain.topics.topic import routes_of
@@ -52,7 +55,8 @@ class TopicRouter:
         self._revisions = RouteRevisions(storage, stream)
         self._buffers: dict[str, DeliveryBuffer] = {}
         self._lagging: dict[str, LaggingReader] = {}
-        self._counts: dict[int, RouteCounts] = {}
+        self._counts = DeliveryCounts()
+        self._expired = 0
         self._saved = TopicPositions({})
         self._tail: Tail | None = None
         self._dispatched: dict[int, int] = {}
@@ -70,6 +74,7 @@ class TopicRouter:
         Raises StreamNotFound or StreamRecreated once the topic was deleted, StaleGeneration once another router has its lease.
         """
         self._saved = await self._storage.topic_routing.positions.read(self.stream_id)
+        self._expired = self._saved.expired
         await self._revisions.refresh()
         routes = self._revisions.by_number.values()
         keys = {key for route in routes for key in (route.target_key, route.own_key)}
@@ -102,6 +107,7 @@ class TopicRouter:
                 chunk = await tail.next(limits.ROUTER_READ_WAIT_MS)
                 if chunk is not None:
                     await self._dispatch(chunk)
+                    self.note_gap(chunk.gap)
                     await tail.take(chunk)
                     self._dispatched = {}
 
@@ -118,7 +124,8 @@ class TopicRouter:
         for entry in chunk.records:
             self._dispatched = {chunk.shard: entry.offset + 1}
             for route in await self.routes_of(entry):
-                await self._add(Copy(chunk.shard, entry.offset, entry.record, route))
+                copy = Copy(chunk.shard, entry.offset, entry.record, route, entry.arrival_ms)
+                await self._add(copy)
         if chunk.ended:
             await self._finish_shard(chunk)
 
@@ -151,6 +158,11 @@ class TopicRouter:
                 self._detach(key, chunk.shard, chunk.next_offset)
         self.note_end(chunk.shard)
 
+    def note_gap(self, gap: Gap | None) -> None:
+        """Count the messages that expired before a reader had read them."""
+        if gap is not None and gap.reason is GapReason.EXPIRED:
+            self._expired += gap.next - gap.first
+
     def note_end(self, shard: int) -> None:
         """Note that a reader has come to the end of a closed shard."""
         self._ended_shards.add(shard)
@@ -165,12 +177,16 @@ class TopicRouter:
     def add_to(self, buffer: DeliveryBuffer, key: str, copy: Copy) -> None:
         """Add a copy to the buffer of a key, unless its route was paused or deleted meanwhile."""
         if self._revisions.is_removed(copy.route):
-            self._count_dropped([copy])
+            self._counts.add_dropped([copy], _REMOVED)
         elif self.key_of(copy.route) == key:
             buffer.add(copy)
 
     def _new_buffer(self, route: TopicRoute) -> DeliveryBuffer:
-        return DeliveryBuffer(TargetSender(self._storage, route.target))
+        target = TargetSender(self._storage, route.target)
+        dead_letters = DeadLetterSender(self._storage)
+        return DeliveryBuffer(
+            BatchSender(target, dead_letters, self._counts, self._revisions.present)
+        )
 
     def _detach(self, key: str, shard: int, offset: int) -> None:
         """Give a buffer its own reader, from an offset of a shard and the other positions."""
@@ -223,7 +239,7 @@ class TopicRouter:
         for route in await self._revisions.refresh():
             if route.removed:
                 for buffer in self._all_buffers():
-                    self._count_dropped(buffer.remove(route.number))
+                    self._counts.add_dropped(buffer.remove(route.number), _REMOVED)
         await self._apply_pauses()
 
     async def _apply_pauses(self) -> None:
@@ -254,12 +270,6 @@ class TopicRouter:
         lagging = [one.buffer for one in self._lagging.values() if one.buffer is not None]
         return (*self._buffers.values(), *lagging)
 
-    def _count_dropped(self, copies: Iterable[Copy]) -> None:
-        for copy in copies:
-            counts = self._counts.setdefault(copy.route.number, RouteCounts())
-            counts.dropped += 1
-            counts.failure = _REMOVED
-
     # Reports
 
     async def _report_forever(self) -> None:
@@ -284,12 +294,12 @@ class TopicRouter:
         """Store positions and counts, and delete finished revisions. Raises StaleGeneration."""
         if self._tail is None:
             return
-        positions, counts = self._positions(self._tail.positions), self._drain_counts()
+        positions, counts = self._positions(self._tail.positions), self._counts.drain()
         if positions != self._saved or counts:
             try:
                 await self._save(positions, counts)
             except MillstreamError:
-                self._add_counts(counts)
+                self._counts.restore(counts)
                 raise
         await self._delete_ended(positions)
 
@@ -311,13 +321,9 @@ class TopicRouter:
             if all(have_passed(self._stream, one, {shard: limits.OFFSET_MAX}) for one in frontiers)
         }
 
-    async def _retire_producers(self, shards: Iterable[int]) -> None:
+    async def _retire_producers(self, shards: Collection[int]) -> None:
         """Retire the producers of shards that were routed to their ends, at every target."""
-        producer_ids: dict[QueueName | StreamName, list[str]] = {}
-        for route in self._revisions.by_number.values():
-            ids = producer_ids.setdefault(route.target, [])
-            ids += [route.producer_id(shard) for shard in shards]
-        for target, ids in producer_ids.items():
+        for target, ids in producers_of(self._revisions.by_number.values(), shards).items():
             with suppress(MillstreamError):  # the target forgets them with its log
                 await TargetSender(self._storage, target).retire(ids)
 
@@ -327,17 +333,8 @@ class TopicRouter:
         for buffer in self._buffers.values():
             for shard, offset in buffer.oldest().items():
                 shards[shard] = min(shards[shard], offset)
-        return TopicPositions(shards, {key: one.unsent() for key, one in self._lagging.items()})
-
-    def _drain_counts(self) -> dict[int, RouteCounts]:
-        for buffer in self._all_buffers():
-            self._add_counts(buffer.drain_counts())
-        counts, self._counts = self._counts, {}
-        return counts
-
-    def _add_counts(self, counts: Mapping[int, RouteCounts]) -> None:
-        for number, later in counts.items():
-            self._counts.setdefault(number, RouteCounts()).add(later)
+        lags = {key: one.unsent() for key, one in self._lagging.items()}
+        return TopicPositions(shards, lags, self._expired)
 
     async def _delete_ended(self, positions: TopicPositions) -> None:
         for route in self._revisions.ended():
@@ -348,9 +345,9 @@ class TopicRouter:
                 with suppress(MillstreamError):  # the target's store is away: at the next report
                     await self._delete_revision(route, ends)
 
-    async def _delete_revision(self, route: TopicRoute, ends: Iterable[int]) -> None:
-        sender = TargetSender(self._storage, route.target)
-        await sender.retire([route.producer_id(shard) for shard in ends])
+    async def _delete_revision(self, route: TopicRoute, ends: Collection[int]) -> None:
+        for target, ids in producers_of([route], ends).items():
+            await TargetSender(self._storage, target).retire(ids)
         await self._storage.topic_routing.routes.delete_ended(self.stream_id, [route.number])
         self._revisions.discard(route.number)
         if lagging := self._lagging.pop(route.own_key, None):

@@ -6,7 +6,7 @@ whole or not at all.
 
 import asyncio
 import hashlib
-from collections.abc import Callable, Coroutine, Iterable, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from contextlib import nullcontext, suppress
 from functools import partial
 from math import inf
@@ -51,6 +51,7 @@ from storage.domain.queues.queue import (
 )
 from storage.domain.queues.stream_view import view_of
 from storage.domain.streams.idempotence import (
+    NO_WATERMARK,
     AppendCounts,
     PartialDuplicate,
     SequencedBatch,
@@ -217,6 +218,23 @@ class Queues:
             else:
                 return sum(not one.duplicate for one in sent)
         return 0
+
+    async def last_sequences(
+        self, name: QueueName, producer_ids: Sequence[str]
+    ) -> Mapping[str, int]:
+        """Return the highest sequence of each monotonic producer that the queue has, or had.
+
+        A producer that it does not know is left out. In a FIFO queue with partitions, a lower one may be missing: the messages of
+        a call are added partition by partition.
+        """
+
+        async def read(queue: Queue) -> Sequence[int]:
+            return (await self._watermarks.get(address_of(queue), producer_ids)).lasts
+
+        partitions = await self._executor.each(name, read)
+        highest = map(max, zip(*partitions, strict=True))
+        lasts = zip(producer_ids, highest, strict=True)
+        return {producer_id: last for producer_id, last in lasts if last > NO_WATERMARK}
 
     async def retire_writers(self, name: QueueName, producer_ids: Sequence[str]) -> None:
         """Retire monotonic producers that have sent everything, like `Streams.retire_writers`."""

@@ -1,4 +1,4 @@
-"""Body and headers of a message as members of a JSON object, each in the form that represents it exactly."""
+"""Body and headers of a message as members of a JSON object, each represented exactly."""
 
 import base64
 from typing import Any
@@ -24,7 +24,7 @@ def body_members(body: bytes, content_type: str) -> dict[str, Any]:
 
 
 def header_members(headers: Headers) -> dict[str, Any]:
-    """Return `headers`, and `headers_base64` for values that are no text, without reserved ones."""
+    """Return `headers`, and `headers_base64` for what is no text, without reserved ones."""
     texts: dict[str, str] = {}
     others: dict[str, str] = {}
     for name, _, value in headers:

@@ -11,7 +11,7 @@ from storage.domain.log.record_batch import DEAD_LETTER, Header, Headers
 class DeadLetterOrigin(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The source that gave up on a message, why, and after how many failures.
 
-    `source` has the form `queue:<name>` or `group:<name>`. `last_failure_reason` and `details` are those of the last nack
+    `source` has the form `queue:<name>`, `group:<name>` or `route:<topic>/<route>`. `last_failure_reason` and `details` are those of the last nack
     or reject; stored headers have the former name of `details`.
     """
 

@@ -311,6 +311,17 @@ def _depths(shards: Iterable[Shard]) -> dict[int, int]:
     return depths
 
 
+def source_headers(stream: str, shard: int, offset: int, at_ms: int) -> Headers:
+    """Return the headers that state the origin of a record's copy beside a replay."""
+    facts = {
+        SOURCE_STREAM: stream,
+        SOURCE_SHARD: str(shard),
+        SOURCE_OFFSET: str(offset),
+        SOURCE_TIME: str(at_ms),
+    }
+    return tuple((name, "", fact.encode()) for name, fact in facts.items())
+
+
 def origins(
     replay_id: str,
     stream: str,

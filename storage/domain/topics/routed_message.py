@@ -13,9 +13,20 @@ from storage.domain.streams.record_filter import NOTHING, at_pointer
 from storage.domain.topics.message_id import TopicMessageId
 from storage.domain.topics.topic import subject_of
 
+TRANSFORM_FAILED = "transform_failed"
+"""Reason of a dead letter whose transform has no result."""
+
+
+class TransformFailed(Exception):
+    """A route makes no copy of a message, by its definition: the reason."""
+
+    def __init__(self, detail: str) -> None:
+        super().__init__(detail)
+        self.detail = detail
+
 
 class CopyContent(NamedTuple):
-    """Content of a copy for a target; the headers are those of its publisher, without reserved ones."""
+    """Content of a copy for a target, with the headers of its publisher, not reserved ones."""
 
     body: bytes
     headers: Headers
@@ -71,11 +82,19 @@ def content_type_of(headers: Headers) -> str:
     return next((value.decode() for name, _, value in headers if name == CONTENT_TYPE), "")
 
 
+def json_of_value(value: Any) -> bytes:
+    """Return a value as compact JSON, NOTHING as null. Raises TransformFailed if it is deep."""
+    try:
+        return msgspec.json.encode(None if value is NOTHING else value)
+    except RecursionError:
+        raise TransformFailed("A value of the message is nested too deeply.") from None
+
+
 def text_of(value: Any) -> str:
-    """Return the text of a JSON value: a string itself, compact JSON of others, none of NOTHING."""
+    """Return the text of a value: a string itself, compact JSON of others, none of NOTHING."""
     if value is NOTHING:
         return ""
-    return value if isinstance(value, str) else msgspec.json.encode(value).decode()
+    return value if isinstance(value, str) else json_of_value(value).decode()
 
 
 def text_of_body(body: bytes) -> str:

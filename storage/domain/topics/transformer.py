@@ -14,6 +14,8 @@ from storage.domain.streams.record_filter import NOTHING
 from storage.domain.topics.routed_message import (
     CopyContent,
     RoutedMessage,
+    TransformFailed,
+    json_of_value,
     text_of,
     text_of_body,
 )
@@ -38,17 +40,6 @@ _FACTS: Mapping[str, Callable[[RoutedMessage], str]] = {
 }
 FACT_NAMES = frozenset({_MESSAGE, *_FACTS})
 """Names that are always there, unless a path has the name."""
-
-TRANSFORM_FAILED = "transform_failed"
-"""Reason of a dead letter whose transform has no result."""
-
-
-class TransformFailed(Exception):
-    """The transform has no result for a message."""
-
-    def __init__(self, detail: str) -> None:
-        super().__init__(detail)
-        self.detail = detail
 
 
 class Transformer:
@@ -97,7 +88,7 @@ class Transformer:
         value = values.get(self._value)
         if isinstance(value, str):
             return values.within(value.encode()), ""
-        return values.within(_json_of(value)), JSON
+        return values.within(json_of_value(value)), JSON
 
     def _new_headers(self, headers: Headers, values: "_Values") -> Headers:
         if not self._replaced_headers:
@@ -164,8 +155,8 @@ class _Values:
             return _body_in(form, self._message)
         value = self.get(name)
         if form is Form.VALUE:
-            return _json_of(value)
-        text = _text_of(value)
+            return json_of_value(value)
+        text = text_of(value)
         return quoted(text) if form is Form.QUOTED else text.encode()
 
 
@@ -178,23 +169,6 @@ def _body_in(form: Form, message: RoutedMessage) -> bytes:
     if form is Form.TEXT:
         return text.encode()
     return quoted(text) if form is Form.QUOTED else msgspec.json.encode(text)
-
-
-def _json_of(value: Any) -> bytes:
-    try:
-        return msgspec.json.encode(None if value is NOTHING else value)
-    except RecursionError:
-        raise _TOO_DEEP from None
-
-
-def _text_of(value: Any) -> str:
-    try:
-        return text_of(value)
-    except RecursionError:
-        raise _TOO_DEEP from None
-
-
-_TOO_DEEP = TransformFailed("A value of the message is nested too deeply.")
 
 
 def _checked(subject: str) -> str:

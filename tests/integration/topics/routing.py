@@ -8,7 +8,7 @@ from storage.bootstrap import Storage
 from storage.concurrency.tasks import end
 from storage.domain.log.address import LogAddress
 from storage.domain.names import QueueName, StreamName, TopicName
-from storage.domain.queues.message import SettleAction, Settlement
+from storage.domain.queues.message import ReceivedMessage, SettleAction, Settlement
 from storage.domain.streams.stream import ReadFrom
 from storage.domain.topics.route import RouteTarget
 from storage.domain.topics.topic import NewPublication, Published
@@ -75,6 +75,14 @@ async def _receive(storage: Storage, queue: QueueName) -> list[bytes]:
         acks = [Settlement(one.receipt_handle, SettleAction.ACK) for one in received]
         await storage.queues.settle(queue, acks)
     return [one.body for one in received]
+
+
+async def receive_first(storage: Storage, queue: QueueName) -> ReceivedMessage:
+    """Receive a message, waiting for it, and delete it."""
+    [received] = await storage.queues.receive(queue, wait_ms=20_000)
+    ack = Settlement(received.receipt_handle, SettleAction.ACK)
+    await storage.queues.settle(queue, [ack])
+    return received
 
 
 async def is_empty(storage: Storage, queue: QueueName) -> bool:

@@ -14,8 +14,8 @@ from storage.domain.log.address import LogAddress
 from storage.domain.names import QueueName, RouteName
 from storage.domain.queues.policies import Overflow
 from storage.domain.queues.queue import QueueSpec, QueueType
-from storage.domain.streams.stream import RING_SIZE
-from storage.domain.topics.route import RouteFailurePolicy
+from storage.domain.streams.stream import RING_SIZE, StreamSpec
+from storage.domain.topics.route import RouteFailurePolicy, RouteSpec
 from tests.integration.topics.routing import (
     AUDIT,
     BILLING,
@@ -26,6 +26,7 @@ from tests.integration.topics.routing import (
     publish,
     read_all,
     receive_all,
+    target_of,
     until,
 )
 
@@ -291,6 +292,30 @@ async def test_ended_revision_is_forgotten(topics, put_route, router):
         return former.number not in {one.number for one in changes.routes}
 
     await until(is_forgotten)
+
+
+async def test_expired_messages_are_counted_for_topic(engines, clock):
+    """Their routes are unknown: nothing of them is left."""
+    await engines.topics.put(ORDERS, StreamSpec(retention_ms=60_000))
+    await engines.catalog.put_queue(BILLING, QueueSpec())
+    spec = RouteSpec(target=target_of(BILLING))
+    await engines.topic_routes.put(RouteName(ORDERS, "billing"), spec)
+    stream = await engines.topics.get(ORDERS)
+    await publish(engines, "a", "b", "c")
+    clock.advance(ms=61_000)
+    await publish(engines, "d")
+    await engines.streams.trim(ORDERS.stream, 1_000)
+
+    router = TopicRouter(engines, Feeds(engines.record_reader, {}), stream, 1)
+    running = asyncio.create_task(router.run())
+
+    async def are_counted() -> bool:
+        positions = await engines.topic_routing.positions.read(stream.stream_id)
+        return (positions.shards, positions.expired) == ({0: 4}, 3)
+
+    await until(are_counted)
+    await end(running)
+    assert await receive_all(engines, BILLING, 1) == [b"d"]
 
 
 @pytest.mark.parametrize("match", [{"subject": "a..b"}, {"filter": {"x": []}}, {"other": 1}, 7])

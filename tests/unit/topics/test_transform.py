@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from storage.domain import limits
 from storage.domain.errors import ValidationFailed
-from storage.domain.topics.transformer import TransformFailed
+from storage.domain.topics.routed_message import TransformFailed
 from tests.unit.topics.messages import JSON_TYPE, message, spec, transform
 
 ORDER = b'{"order": {"id": 7, "total": 1.5, "lines": ["a", "b"], "note": "50% \\"off\\"", "gone": null}, "vip": true}'

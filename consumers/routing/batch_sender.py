@@ -1,0 +1,241 @@
+"""Sender of batches: each copy ends in the target or a dead-letter queue, or is dropped.
+
+    attempt ──▶ target
+       ▲          ├── refuses a copy for good ──▶ that copy alone: dead-letter queue of its route, or dropped without one
+       │          ├── does not exist ──────────▶ as each route's `on_failure` says
+       └── later ◀┴── anything else
+
+Copies of a shard and route are finished in order: parts of a batch leave in turn, and a dead letter before what lies behind it.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterable, Sequence
+
+from consumers.routing.copies import Copy
+from consumers.routing.dead_letters import DeadLetterSender, DeliveryFailure
+from consumers.routing.delivery_counts import DeliveryCounts
+from consumers.routing.target_sender import TargetSender, UnfitCopy
+from storage.domain import limits
+from storage.domain.errors import ErrorCategory, MillstreamError
+from storage.domain.names import QueueName
+from storage.domain.topics.route import RouteFailurePolicy, TopicRoute
+from storage.domain.topics.routed_message import TRANSFORM_FAILED
+
+logger = logging.getLogger(__name__)
+
+_OF_THE_MESSAGE = frozenset({ErrorCategory.INVALID, ErrorCategory.TOO_LARGE})
+
+
+class BatchSender:
+    """Sends batches of copies, one at a time, until each copy is finished.
+
+    `present` returns a revision of a route with its present settings; `on_progress` is called after each attempt.
+    """
+
+    def __init__(
+        self,
+        target: TargetSender,
+        dead_letters: DeadLetterSender,
+        counts: DeliveryCounts,
+        present: Callable[[TopicRoute], TopicRoute],
+    ) -> None:
+        self._target = target
+        self._dead_letters = dead_letters
+        self._counts = counts
+        self._present = present
+        self.unfinished: list[Copy] = []
+        self.is_failing = False
+        self.on_progress: Callable[[], None] = lambda: None
+
+    async def send(self, batch: Sequence[Copy]) -> None:
+        """Send a batch until each copy is finished."""
+        self.unfinished = [*batch]
+        await self._deliver(await self._skip_finished(batch))
+
+    async def _deliver(self, copies: Sequence[Copy]) -> None:
+        pause = _RetryPause()
+        while copies:
+            copies = await self._attempt(copies)
+            if copies and self.is_failing:
+                await pause.wait()
+
+    async def _attempt(self, copies: Sequence[Copy]) -> Sequence[Copy]:
+        """Send copies; return those to send again."""
+        try:
+            await self._target.send(copies)
+        except UnfitCopy as unfit:
+            return await self._deliver_around(copies, unfit)
+        except MillstreamError as error:
+            return await self._after_refusal(copies, error)
+        except Exception as error:  # a buffer must not end
+            return self._crashed(copies, error)
+        self._counts.add_delivered(copies)
+        self._finish(copies)
+        return ()
+
+    async def _deliver_around(self, copies: Sequence[Copy], unfit: UnfitCopy) -> Sequence[Copy]:
+        """Send the copies before an unfit one, and give up that one; return those behind it."""
+        await self._deliver(copies[: unfit.number])
+        failure = DeliveryFailure(TRANSFORM_FAILED, unfit.detail)
+        await self._give_up([copies[unfit.number]], failure)
+        return copies[unfit.number + 1 :]
+
+    async def _after_refusal(
+        self, copies: Sequence[Copy], error: MillstreamError
+    ) -> Sequence[Copy]:
+        if error.code.category is ErrorCategory.NOT_FOUND:
+            return await self._without_target(copies, error)
+        if error.code.category not in _OF_THE_MESSAGE:
+            return self._failed(copies, error.detail)
+        if len(copies) == 1:
+            await self._give_up(copies, DeliveryFailure(error.code, error.detail))
+            return ()
+        middle = len(copies) // 2
+        await self._deliver(copies[:middle])
+        return copies[middle:]
+
+    async def _without_target(
+        self, copies: Sequence[Copy], error: MillstreamError
+    ) -> Sequence[Copy]:
+        """Give up the copies of routes that do not wait for a missing target; return the others."""
+        waiting = [copy for copy in copies if self._waits(copy)]
+        given_up = [copy for copy in copies if not self._waits(copy)]
+        await self._give_up(given_up, DeliveryFailure(error.code, error.detail))
+        return self._failed(waiting, error.detail) if waiting else ()
+
+    def _waits(self, copy: Copy) -> bool:
+        return self._present(copy.route).spec.on_failure is RouteFailurePolicy.WAIT
+
+    # Dead letters
+
+    async def _skip_finished(self, copies: Sequence[Copy]) -> Sequence[Copy]:
+        """Leave out what an earlier router dead-lettered, or delivered before a dead letter."""
+        parts = self._by_dead_letter_queue(copies)
+        if len(parts) == 1 and None in parts:
+            return copies
+        await self._recall(parts)
+        finished: list[Copy] = []
+        for queue, part in parts.items():
+            if queue is not None:
+                finished += self._finished_before(queue, part)
+        before = {id(copy) for copy in finished}
+        return [copy for copy in copies if id(copy) not in before] if finished else copies
+
+    def _finished_before(self, queue: QueueName, copies: Sequence[Copy]) -> Sequence[Copy]:
+        """Count and return the copies up to the last dead letter.
+
+        Those before it count as delivered: some of them may have been dead-lettered too.
+        """
+        lasts = [(copy, self._dead_letters.last(queue, copy)) for copy in copies]
+        delivered = [copy for copy, last in lasts if copy.offset < last]
+        dead = [copy for copy, last in lasts if copy.offset == last]
+        self._counts.add_delivered(delivered)
+        self._counts.add_dead_lettered(dead, None)
+        finished = [*delivered, *dead]
+        if finished:
+            self._finish(finished)
+        return finished
+
+    async def _recall(self, parts: dict[QueueName | None, list[Copy]]) -> None:
+        for queue, part in parts.items():
+            pause = _RetryPause()
+            while queue is not None:
+                try:
+                    await self._dead_letters.recall(
+                        queue, [*dict.fromkeys(copy.dead_producer_id for copy in part)]
+                    )
+                    break
+                except MillstreamError as error:
+                    self._failed(part, error.detail)
+                await pause.wait()
+
+    async def _give_up(self, copies: Sequence[Copy], failure: DeliveryFailure) -> None:
+        """Dead-letter messages, or drop those of routes without a dead-letter queue."""
+        pause = _RetryPause()
+        while copies:
+            copies = [
+                copy
+                for queue, part in self._by_dead_letter_queue(copies).items()
+                for copy in await self._dead_letter(queue, part, failure)
+            ]
+            if copies:
+                await pause.wait()
+
+    async def _dead_letter(
+        self, queue: QueueName | None, copies: Sequence[Copy], failure: DeliveryFailure
+    ) -> Sequence[Copy]:
+        """Send messages to a dead-letter queue; return those to send again."""
+        if queue is None:
+            return self._drop(copies, failure.detail)
+        try:
+            await self._dead_letters.send(queue, copies, failure)
+        except MillstreamError as error:
+            if error.code.category not in _OF_THE_MESSAGE:
+                return self._failed(copies, f"Dead-letter queue: {error.detail}")
+            if len(copies) == 1:
+                return self._drop(copies, f"{failure.detail} Dead-letter queue: {error.detail}")
+            return await self._dead_letter_halves(queue, copies, failure)
+        except Exception as error:  # a buffer must not end
+            return self._crashed(copies, error)
+        self._counts.add_dead_lettered(copies, failure.detail)
+        return self._finish(copies)
+
+    async def _dead_letter_halves(
+        self, queue: QueueName, copies: Sequence[Copy], failure: DeliveryFailure
+    ) -> Sequence[Copy]:
+        """Send the halves of a batch in turn, of which some message does not fit the queue."""
+        middle = len(copies) // 2
+        left = await self._dead_letter(queue, copies[:middle], failure)
+        if left:
+            return [*left, *copies[middle:]]
+        return await self._dead_letter(queue, copies[middle:], failure)
+
+    def _by_dead_letter_queue(self, copies: Iterable[Copy]) -> dict[QueueName | None, list[Copy]]:
+        queues: dict[int, QueueName | None] = {}
+        parts: dict[QueueName | None, list[Copy]] = {}
+        for copy in copies:
+            number = copy.route.number
+            if number not in queues:
+                queues[number] = self._present(copy.route).dead_letter_queue
+            parts.setdefault(queues[number], []).append(copy)
+        return parts
+
+    # Outcomes
+
+    def _drop(self, copies: Sequence[Copy], reason: str) -> Sequence[Copy]:
+        self._counts.add_dropped(copies, reason)
+        return self._finish(copies)
+
+    def _finish(self, copies: Sequence[Copy]) -> Sequence[Copy]:
+        """Take copies that were counted off the unfinished ones: counts and positions agree."""
+        self.is_failing = False
+        if len(copies) == len(self.unfinished):
+            self.unfinished = []
+        else:
+            finished = {id(copy) for copy in copies}
+            self.unfinished = [copy for copy in self.unfinished if id(copy) not in finished]
+        self.on_progress()
+        return ()
+
+    def _failed(self, copies: Sequence[Copy], reason: str) -> Sequence[Copy]:
+        self.is_failing = True
+        self._counts.set_failure(copies, reason)
+        self.on_progress()
+        return copies
+
+    def _crashed(self, copies: Sequence[Copy], error: Exception) -> Sequence[Copy]:
+        facts = {"target": str(self._target.target)}
+        logger.error("route_failed", exc_info=error, extra=facts)
+        return self._failed(copies, repr(error))
+
+
+class _RetryPause:
+    """Pauses that double, between attempts."""
+
+    def __init__(self) -> None:
+        self._pause_ms = limits.ROUTER_RETRY_MS_MIN
+
+    async def wait(self) -> None:
+        await asyncio.sleep(self._pause_ms / limits.SECOND_MS)
+        self._pause_ms = min(2 * self._pause_ms, limits.ROUTER_RETRY_MS_MAX)
