@@ -26,12 +26,14 @@ from api.native.fields import (
 from api.native.former_names import former_member
 from api.types import RequestHeaders
 from storage.domain import limits
+from storage.domain.log.record_batch import Headers
 from storage.domain.queues.dead_letter_origin import DeadLetterOrigin, origin_of
 from storage.domain.queues.message import (
     NewMessage,
     ReceivedMessage,
     SentMessage,
 )
+from storage.domain.topics.topic import KEY, ROUTE, SUBJECT, TOPIC
 from storage.domain.trace_context import with_noted
 
 Base64 = Annotated[str, Meta(description="Bytes in standard base64.")]
@@ -219,7 +221,9 @@ class Receive(msgspec.Struct, forbid_unknown_fields=True):
 class DeadLetterOriginOut(msgspec.Struct, kw_only=True, omit_defaults=True, gc=False):
     """The source that gave up on the message, why, and after how many failures."""
 
-    source: Annotated[str, Meta(description="`queue:<name>` or `group:<name>`.")]
+    source: Annotated[
+        str, Meta(description="`queue:<name>`, `group:<name>` or `route:<topic>/<route>`.")
+    ]
     reason: str
     died_at: Time
     failures: int
@@ -281,6 +285,12 @@ class ReceivedMessageOut(MessageContentOut, kw_only=True, omit_defaults=True, gc
     failures: int
     crash_count: int
     crashes: Annotated[int, former_member("crash_count")]
+    topic: Annotated[str, Meta(description="Topic that it was published to.")] = ""
+    subject: Annotated[str, Meta(description="Subject in the topic.")] = ""
+    route: Annotated[str, Meta(description="Route of the topic that brought it.")] = ""
+    key: Annotated[
+        str, Meta(description="Key in the topic; in a FIFO queue it is the `group`.")
+    ] = ""
     dead_letter_source: str = ""
     dead_letter: DeadLetterOriginOut | UnsetType = UNSET
 
@@ -313,6 +323,7 @@ class ReceivedMessageOut(MessageContentOut, kw_only=True, omit_defaults=True, gc
         if message.system:
             headers = (*with_noted(headers, message.system), *message.system)
             shown.dead_letter = show_origin(origin_of(message.system))
+            shown._set_route(message.system)
         if headers:
             shown.headers, shown.headers_base64 = show_headers(headers)
         if message.content_type:
@@ -322,6 +333,15 @@ class ReceivedMessageOut(MessageContentOut, kw_only=True, omit_defaults=True, gc
         if message.dead_letter_source:
             shown.dead_letter_source = message.dead_letter_source
         return shown
+
+    def _set_route(self, system: Headers) -> None:
+        """Set where a message comes from that a route has brought."""
+        for name, _, value in system:
+            if name in _OF_ROUTES:
+                setattr(self, name[1:], value.decode())
+
+
+_OF_ROUTES = frozenset({TOPIC, SUBJECT, ROUTE, KEY})
 
 
 class ReceivedMessages(Lined):

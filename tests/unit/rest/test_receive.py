@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 from starlette.types import Message
 
 from api.app import create_app
@@ -105,3 +106,25 @@ def test_replay_headers_are_shown_and_other_reserved_ones_hidden():
     shown = ReceivedMessageOut.from_domain(message, binary=False)
 
     assert shown.headers == {"own": "1", ":replay_id": "r", ":source_offset": "7"}
+
+
+def test_message_of_route_shows_its_origin():
+    headers = {":topic": b"orders", ":subject": b"order.created", ":route": b"crm", ":key": b"c7"}
+    system = tuple((name, "", value) for name, value in headers.items())
+
+    shown = ReceivedMessageOut.from_domain(replace(MESSAGE, system=system), binary=False)
+
+    encoded = msgspec.to_builtins(shown)
+    assert {name: encoded[name] for name in ("topic", "subject", "route", "key")} == {
+        "topic": "orders",
+        "subject": "order.created",
+        "route": "crm",
+        "key": "c7",
+    }
+    assert "headers" not in encoded
+
+
+def test_message_without_topic_has_no_origin():
+    encoded = msgspec.to_builtins(ReceivedMessageOut.from_domain(MESSAGE, binary=False))
+
+    assert not {"topic", "subject", "route", "key"} & encoded.keys()

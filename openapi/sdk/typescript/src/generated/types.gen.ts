@@ -836,7 +836,7 @@ export type CopiedMessage = {
  */
 export type DeadLetterOriginOut = {
     /**
-     * `queue:<name>` or `group:<name>`.
+     * `queue:<name>`, `group:<name>` or `route:<topic>/<route>`.
      */
     source: string;
     reason: string;
@@ -5435,6 +5435,22 @@ export type ReceivedMessageOut = {
      * @deprecated
      */
     crashes?: number;
+    /**
+     * Topic that it was published to.
+     */
+    topic?: string;
+    /**
+     * Subject in the topic.
+     */
+    subject?: string;
+    /**
+     * Route of the topic that brought it.
+     */
+    route?: string;
+    /**
+     * Key in the topic; in a FIFO queue it is the `group`.
+     */
+    key?: string;
     dead_letter_source?: string;
     dead_letter?: DeadLetterOriginOut;
 };

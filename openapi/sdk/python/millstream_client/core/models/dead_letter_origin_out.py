@@ -17,7 +17,7 @@ class DeadLetterOriginOut:
     """The source that gave up on the message, why, and after how many failures.
 
     Attributes:
-        source (str): `queue:<name>` or `group:<name>`.
+        source (str): `queue:<name>`, `group:<name>` or `route:<topic>/<route>`.
         reason (str):
         died_at (datetime.datetime):
         failures (int):

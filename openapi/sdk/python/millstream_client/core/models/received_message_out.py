@@ -43,6 +43,10 @@ class ReceivedMessageOut:
         dedup_id (str | Unset):  Default: ''.
         receives (int | Unset): Former name of `receive_count`, which replaces it.
         crashes (int | Unset): Former name of `crash_count`, which replaces it.
+        topic (str | Unset): Topic that it was published to. Default: ''.
+        subject (str | Unset): Subject in the topic. Default: ''.
+        route (str | Unset): Route of the topic that brought it. Default: ''.
+        key (str | Unset): Key in the topic; in a FIFO queue it is the `group`. Default: ''.
         dead_letter_source (str | Unset):  Default: ''.
         dead_letter (DeadLetterOriginOut | Unset): The source that gave up on the message, why, and after how many
             failures.
@@ -66,6 +70,10 @@ class ReceivedMessageOut:
     dedup_id: str | Unset = ""
     receives: int | Unset = UNSET
     crashes: int | Unset = UNSET
+    topic: str | Unset = ""
+    subject: str | Unset = ""
+    route: str | Unset = ""
+    key: str | Unset = ""
     dead_letter_source: str | Unset = ""
     dead_letter: DeadLetterOriginOut | Unset = UNSET
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
@@ -111,6 +119,14 @@ class ReceivedMessageOut:
 
         crashes = self.crashes
 
+        topic = self.topic
+
+        subject = self.subject
+
+        route = self.route
+
+        key = self.key
+
         dead_letter_source = self.dead_letter_source
 
         dead_letter: dict[str, Any] | Unset = UNSET
@@ -150,6 +166,14 @@ class ReceivedMessageOut:
             field_dict["receives"] = receives
         if crashes is not UNSET:
             field_dict["crashes"] = crashes
+        if topic is not UNSET:
+            field_dict["topic"] = topic
+        if subject is not UNSET:
+            field_dict["subject"] = subject
+        if route is not UNSET:
+            field_dict["route"] = route
+        if key is not UNSET:
+            field_dict["key"] = key
         if dead_letter_source is not UNSET:
             field_dict["dead_letter_source"] = dead_letter_source
         if dead_letter is not UNSET:
@@ -212,6 +236,14 @@ class ReceivedMessageOut:
 
         crashes = d.pop("crashes", UNSET)
 
+        topic = d.pop("topic", UNSET)
+
+        subject = d.pop("subject", UNSET)
+
+        route = d.pop("route", UNSET)
+
+        key = d.pop("key", UNSET)
+
         dead_letter_source = d.pop("dead_letter_source", UNSET)
 
         _dead_letter = d.pop("dead_letter", UNSET)
@@ -240,6 +272,10 @@ class ReceivedMessageOut:
             dedup_id=dedup_id,
             receives=receives,
             crashes=crashes,
+            topic=topic,
+            subject=subject,
+            route=route,
+            key=key,
             dead_letter_source=dead_letter_source,
             dead_letter=dead_letter,
         )
