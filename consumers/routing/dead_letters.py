@@ -2,7 +2,7 @@
 
 A dead letter is an idempotent append of a producer of its own, with the message's offset as its sequence. It leaves when every
 earlier message of its shard and route is finished, and before the next one. So what lies at or below the last sequence that
-the queue has is finished, whatever the target accepts now: a router reads that sequence before it repeats copies.
+the queue has is finished, whatever the target accepts now: a router reads that sequence before it repeats copies (ADR 0093).
 """
 
 from collections.abc import Mapping, Sequence
