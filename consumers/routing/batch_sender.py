@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from consumers.routing.copies import Copy
 from consumers.routing.dead_letters import DeadLetterSender, DeliveryFailure
-from consumers.routing.delivery_counts import DeliveryCounts
+from consumers.routing.delivery_counts import ROUTE_DELETED, DeliveryCounts
 from consumers.routing.target_sender import TargetSender, UnfitCopy
 from storage.domain import limits
 from storage.domain.errors import ErrorCategory, MillstreamError
@@ -59,6 +59,7 @@ class BatchSender:
             copies = await self._attempt(copies)
             if copies and self.is_failing:
                 await pause.wait()
+                copies = self._drop_deleted(copies)
 
     async def _attempt(self, copies: Sequence[Copy]) -> Sequence[Copy]:
         """Send copies; return those to send again."""
@@ -161,6 +162,7 @@ class BatchSender:
             ]
             if copies:
                 await pause.wait()
+                copies = self._drop_deleted(copies)
 
     async def _dead_letter(
         self, queue: QueueName | None, copies: Sequence[Copy], failure: DeliveryFailure
@@ -202,6 +204,13 @@ class BatchSender:
         return parts
 
     # Outcomes
+
+    def _drop_deleted(self, copies: Sequence[Copy]) -> Sequence[Copy]:
+        """Drop the copies of routes that were deleted meanwhile; return the others."""
+        deleted = [copy for copy in copies if self._present(copy.route).removed]
+        if deleted:
+            self._drop(deleted, ROUTE_DELETED)
+        return [copy for copy in copies if not self._present(copy.route).removed]
 
     def _drop(self, copies: Sequence[Copy], reason: str) -> Sequence[Copy]:
         self._counts.add_dropped(copies, reason)

@@ -5,6 +5,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from consumers.routing.copies import Copy
 from storage.domain.topics.routing import RouteCounts
 
+ROUTE_DELETED = "The route was deleted."
+"""Reason why the messages that a deleted route still waits for are dropped."""
+
 
 class DeliveryCounts:
     """Counts of the routes of a topic, by their numbers; all buffers of a router add to them."""

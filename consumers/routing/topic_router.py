@@ -21,7 +21,7 @@ from consumers.routing.batch_sender import BatchSender
 from consumers.routing.copies import Copy
 from consumers.routing.dead_letters import DeadLetterSender
 from consumers.routing.delivery_buffer import DeliveryBuffer
-from consumers.routing.delivery_counts import DeliveryCounts
+from consumers.routing.delivery_counts import ROUTE_DELETED, DeliveryCounts
 from consumers.routing.lagging_reader import LaggingReader
 from consumers.routing.route_revisions import RouteRevisions
 from consumers.routing.target_sender import TargetSender, producers_of
@@ -41,7 +41,6 @@ logger = logging.getLogger(__name__)
 
 _SLOW_S = limits.ROUTER_SLOW_MS / limits.SECOND_MS
 _SAVE_S = limits.ROUTER_SAVE_MS / limits.SECOND_MS
-_REMOVED = "The route was deleted."
 
 
 class TopicRouter:
@@ -177,7 +176,7 @@ class TopicRouter:
     def add_to(self, buffer: DeliveryBuffer, key: str, copy: Copy) -> None:
         """Add a copy to the buffer of a key, unless its route was paused or deleted meanwhile."""
         if self._revisions.is_removed(copy.route):
-            self._counts.add_dropped([copy], _REMOVED)
+            self._counts.add_dropped([copy], ROUTE_DELETED)
         elif self.key_of(copy.route) == key:
             buffer.add(copy)
 
@@ -239,7 +238,7 @@ class TopicRouter:
         for route in await self._revisions.refresh():
             if route.removed:
                 for buffer in self._all_buffers():
-                    self._counts.add_dropped(buffer.remove(route.number), _REMOVED)
+                    self._counts.add_dropped(buffer.remove(route.number), ROUTE_DELETED)
         await self._apply_pauses()
 
     async def _apply_pauses(self) -> None:

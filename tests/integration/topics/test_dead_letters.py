@@ -190,6 +190,27 @@ async def test_policy_that_changes_applies_to_waiting_messages(dead, put_route, 
     assert await receive_all(dead, DEAD, 2) == [b"a", b"b"]
 
 
+async def test_deleted_route_stops_waiting(topics, put_route, router):
+    """Its copies that were on their way to a missing queue were tried for ever."""
+    await put_route("lost", LOST)
+    await put_route("strict", BILLING, transform=STRICT, dead_letter_queue="dead")
+    await publish(topics, "a")
+    stream = await topics.topics.get(ORDERS)
+
+    async def are_waiting() -> bool:
+        routes = await topics.topic_routes.list(ORDERS)
+        return all(route.failure for route in routes)
+
+    await until(are_waiting)
+    for route in ("lost", "strict"):
+        await topics.topic_routes.delete(RouteName(ORDERS, route))
+
+    async def are_forgotten() -> bool:
+        return not await topics.topic_routing.routes.ended(ORDERS, stream.stream_id)
+
+    await until(are_forgotten)
+
+
 @pytest.fixture
 def unsaved(monkeypatch):
     """Routers die before they store a position."""
