@@ -6,6 +6,7 @@
        └── later ◀┴── anything else
 
 Copies of a shard and route are finished in order: parts of a batch leave in turn, and a dead letter before what lies behind it.
+A route that alone is blocked, since its dead-letter queue is missing or full, is left to a buffer of its own.
 """
 
 import asyncio
@@ -30,7 +31,8 @@ _OF_THE_MESSAGE = frozenset({ErrorCategory.INVALID, ErrorCategory.TOO_LARGE})
 class BatchSender:
     """Sends batches of copies, one at a time, until each copy is finished.
 
-    `present` returns a revision of a route with its present settings; `on_progress` is called after each attempt.
+    `present` returns a revision of a route with its present settings. `on_progress` is called after each attempt, and
+    `on_blocked` with a route that waits alone; it returns whether the route's unfinished copies are sent by another buffer.
     """
 
     def __init__(
@@ -47,15 +49,18 @@ class BatchSender:
         self.unfinished: list[Copy] = []
         self.is_failing = False
         self.on_progress: Callable[[], None] = lambda: None
+        self.on_blocked: Callable[[TopicRoute], bool] = lambda _: False
+        self._apart: set[int] = set()
 
     async def send(self, batch: Sequence[Copy]) -> None:
         """Send a batch until each copy is finished."""
         self.unfinished = [*batch]
+        self._apart.clear()
         await self._deliver(await self._skip_finished(batch))
 
     async def _deliver(self, copies: Sequence[Copy]) -> None:
         pause = _RetryPause()
-        while copies:
+        while copies := self._not_apart(copies):
             copies = await self._attempt(copies)
             if copies and self.is_failing:
                 await pause.wait()
@@ -79,7 +84,7 @@ class BatchSender:
         """Send the copies before an unfit one, and give up that one; return those behind it."""
         await self._deliver(copies[: unfit.number])
         failure = DeliveryFailure(TRANSFORM_FAILED, unfit.detail)
-        await self._give_up([copies[unfit.number]], failure)
+        await self._give_up(self._not_apart([copies[unfit.number]]), failure)
         return copies[unfit.number + 1 :]
 
     async def _after_refusal(
@@ -100,9 +105,11 @@ class BatchSender:
         self, copies: Sequence[Copy], error: MillstreamError
     ) -> Sequence[Copy]:
         """Give up the copies of routes that do not wait for a missing target; return the others."""
-        waiting = [copy for copy in copies if self._waits(copy)]
+        waiting: Sequence[Copy] = [copy for copy in copies if self._waits(copy)]
         given_up = [copy for copy in copies if not self._waits(copy)]
-        await self._give_up(given_up, DeliveryFailure(error.code, error.detail))
+        if given_up:
+            await self._give_up(given_up, DeliveryFailure(error.code, error.detail))
+            waiting = self._set_apart(waiting)
         return self._failed(waiting, error.detail) if waiting else ()
 
     def _waits(self, copy: Copy) -> bool:
@@ -160,6 +167,7 @@ class BatchSender:
                 for queue, part in self._by_dead_letter_queue(copies).items()
                 for copy in await self._dead_letter(queue, part, failure)
             ]
+            copies = self._set_apart(copies)
             if copies:
                 await pause.wait()
                 copies = self._drop_deleted(copies)
@@ -202,6 +210,24 @@ class BatchSender:
                 queues[number] = self._present(copy.route).dead_letter_queue
             parts.setdefault(queues[number], []).append(copy)
         return parts
+
+    # Blocked routes
+
+    def _set_apart(self, copies: Sequence[Copy]) -> Sequence[Copy]:
+        """Leave the copies of blocked routes to other buffers, if they can; return the rest."""
+        routes = {copy.route.number: copy.route for copy in copies}
+        apart = {number for number, route in routes.items() if self.on_blocked(route)}
+        if apart:
+            self._apart |= apart
+            self.unfinished = [*self._not_apart(self.unfinished)]
+            self.is_failing = False
+            self.on_progress()
+        return self._not_apart(copies)
+
+    def _not_apart(self, copies: Sequence[Copy]) -> Sequence[Copy]:
+        if not self._apart:
+            return copies
+        return [copy for copy in copies if copy.route.number not in self._apart]
 
     # Outcomes
 

@@ -16,18 +16,25 @@ from consumers.routing.batch_sender import BatchSender
 from consumers.routing.copies import Copy
 from storage.concurrency.tasks import end
 from storage.domain import limits
+from storage.domain.topics.route import TopicRoute
 
 
 class DeliveryBuffer:
-    """Outbox of one target, and its sender."""
+    """Outbox of one target, and its sender.
 
-    def __init__(self, sender: BatchSender) -> None:
+    `on_blocked` is called with the buffer and a route that waits alone; it returns whether the route has another buffer.
+    """
+
+    def __init__(
+        self, sender: BatchSender, on_blocked: Callable[["DeliveryBuffer", TopicRoute], bool]
+    ) -> None:
         self._sender = sender
         self._outbox: deque[Copy] = deque()
         self._outbox_bytes = 0
         self._has_copies = asyncio.Event()
         self._has_progress = asyncio.Event()
         sender.on_progress = self._has_progress.set
+        sender.on_blocked = lambda route: on_blocked(self, route)
         self._task = asyncio.create_task(self._run())
         self._skips: dict[tuple[int, int | None], int] = {}
 

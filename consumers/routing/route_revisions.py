@@ -55,6 +55,11 @@ class RouteRevisions:
         }
         return [one for one in self.by_number.values() if one.name in names and not one.removed]
 
+    def has_sibling(self, route: TopicRoute) -> bool:
+        """Return whether another revision has the route's target."""
+        others = (one for one in self.by_number.values() if one.number != route.number)
+        return any(one.target == route.target for one in others)
+
     def has_target(self, target: QueueName | StreamName) -> bool:
         """Return whether a revision has the target."""
         return any(route.target == target for route in self.by_number.values())

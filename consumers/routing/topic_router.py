@@ -183,9 +183,8 @@ class TopicRouter:
     def _new_buffer(self, route: TopicRoute) -> DeliveryBuffer:
         target = TargetSender(self._storage, route.target)
         dead_letters = DeadLetterSender(self._storage)
-        return DeliveryBuffer(
-            BatchSender(target, dead_letters, self._counts, self._revisions.present)
-        )
+        sender = BatchSender(target, dead_letters, self._counts, self._revisions.present)
+        return DeliveryBuffer(sender, self._isolate)
 
     def _detach(self, key: str, shard: int, offset: int) -> None:
         """Give a buffer its own reader, from an offset of a shard and the other positions."""
@@ -194,6 +193,29 @@ class TopicRouter:
         buffer.skip({shard: offset})
         logger.info("route_lags", extra={"topic": str(self._stream.name), "target": key})
         lagging = self._lagging[key] = self._lagging_reader(key, self._tail.positions, buffer)
+        lagging.start()
+
+    def _isolate(self, buffer: DeliveryBuffer, route: TopicRoute) -> bool:
+        """Give a route that waits alone a reader of its own; return whether it has one.
+
+        It gets none where it would hold back no other route, or where ROUTER_ISOLATED_MAX have one.
+        """
+        own = route.own_key
+        if own in self._lagging:
+            return self._lagging[own].buffer is not buffer
+        isolated = sum("#" in key for key in self._lagging)
+        if isolated >= limits.ROUTER_ISOLATED_MAX or not self._revisions.has_sibling(route):
+            return False
+        apart = self._new_buffer(route)
+        apart.skip(buffer.oldest(route.number), route.number)
+        self._start_own_reader(own, route, apart)
+        return True
+
+    def _start_own_reader(self, own: str, route: TopicRoute, buffer: DeliveryBuffer) -> None:
+        assert self._tail is not None, "no buffer sends before the router reads"
+        logger.info("route_lags", extra={"topic": str(self._stream.name), "target": own})
+        lagging = self._own_reader(own, route, self._tail.positions, buffer)
+        self._lagging[own] = lagging
         lagging.start()
 
     def _lagging_reader(
@@ -248,13 +270,19 @@ class TopicRouter:
             if own in self._lagging:
                 await self._lagging[own].hold()
             elif self._tail is not None:
-                self._lagging[own] = self._paused_reader(own, route, self._tail.positions)
+                self._lagging[own] = self._own_reader(own, route, self._tail.positions)
         for key, lagging in self._lagging.items():
             if key not in paused:
                 lagging.start()
 
-    def _paused_reader(self, own: str, route: TopicRoute, read: Mapping[int, int]) -> LaggingReader:
-        """Return a buffer for a paused route, at the first copy that its target may not have."""
+    def _own_reader(
+        self,
+        own: str,
+        route: TopicRoute,
+        read: Mapping[int, int],
+        apart: DeliveryBuffer | None = None,
+    ) -> LaggingReader:
+        """Return a reader for a route, at the first copy that its target may not have."""
         target = route.target_key
         behind = self._lagging.get(target)
         buffer = self._buffers.get(target) if behind is None else behind.buffer
@@ -263,7 +291,7 @@ class TopicRouter:
             for shard, offset in buffer.oldest(route.number).items():
                 positions[shard] = min(positions[shard], offset)
             buffer.remove(route.number)
-        return self._lagging_reader(own, positions)
+        return self._lagging_reader(own, positions, apart)
 
     def _all_buffers(self) -> Iterable[DeliveryBuffer]:
         lagging = [one.buffer for one in self._lagging.values() if one.buffer is not None]

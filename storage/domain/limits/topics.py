@@ -32,6 +32,9 @@ ROUTER_OUTBOX_BYTES = 8 * MIB
 ROUTER_SLOW_MS = (
     200  # that a full outbox holds back the others, before its target gets a reader of its own
 )
+ROUTER_ISOLATED_MAX = (
+    100  # routes of a topic that wait alone, or are paused, with readers of their own
+)
 ROUTER_RETRY_MS_MIN = 100
 ROUTER_RETRY_MS_MAX = 30 * SECOND_MS
 ROUTER_READ_WAIT_MS = MINUTE_MS

@@ -156,6 +156,49 @@ async def test_missing_dead_letter_queue_holds_route_alone(topics, put_route, ro
     assert await receive_all(topics, BILLING, 1) == [b"a"]
 
 
+async def test_route_that_waits_holds_back_no_other_of_target(topics, put_route, router):
+    """The dead-letter queue of one is missing; the target has the messages of the other."""
+    await put_route("strict", BILLING, transform=STRICT, dead_letter_queue="dead")
+    await put_route("billing", BILLING)
+    numbers = [b"%d" % nth for nth in range(30)]
+
+    await send(topics, *numbers[:10], b'{"id": "a"}')
+    assert await receive_all(topics, BILLING, 11) == [*numbers[:10], b'{"id": "a"}']
+    await send(topics, *numbers[10:20])
+    assert await receive_all(topics, BILLING, 10) == numbers[10:20]
+    await topics.catalog.put_queue(DEAD, QueueSpec())
+
+    assert await receive_all(topics, BILLING, 1) == [b"a"]
+    assert await receive_all(topics, DEAD, 20) == numbers[:20]
+    await send(topics, *numbers[20:])
+    assert await receive_all(topics, DEAD, 10) == numbers[20:]
+    assert await receive_all(topics, BILLING, 10) == numbers[20:]
+    await are_counted(topics, "strict", (1, 30, 0))
+    await are_counted(topics, "billing", (31, 0, 0))
+
+
+async def test_route_that_waits_goes_on_after_restart(topics, put_route):
+    await put_route("strict", BILLING, transform=STRICT, dead_letter_queue="dead")
+    await put_route("billing", BILLING)
+    await send(topics, b"1", b'{"id": "a"}', b"2")
+    stream = await topics.topics.get(ORDERS)
+
+    async def is_isolated() -> bool:
+        return bool((await topics.topic_routing.positions.read(stream.stream_id)).lags)
+
+    async with RunningRouter(topics):
+        assert len(await receive_all(topics, BILLING, 3)) == 3
+        await until(is_isolated)
+    await topics.catalog.put_queue(DEAD, QueueSpec())
+    await send(topics, b"3")
+
+    async with RunningRouter(topics):
+        assert await receive_all(topics, DEAD, 3) == [b"1", b"2", b"3"]
+        assert sorted(await receive_all(topics, BILLING, 2)) == [b"3", b"a"]
+        await are_counted(topics, "strict", (1, 3, 0))
+        await are_counted(topics, "billing", (4, 0, 0))
+
+
 async def test_full_dead_letter_queue_gets_all_in_the_end(topics, put_route, router):
     await topics.catalog.put_queue(DEAD, QueueSpec(messages_max=1, overflow=Overflow.REJECT))
     await put_route("billing", BILLING, transform=STRICT, dead_letter_queue="dead")
