@@ -6212,8 +6212,10 @@ export type RouteExplanationOut = {
  * RouteFailurePolicy
  *
  * Handling of messages while the target does not exist.
+ *
+ * A message that the target never accepts goes to the route's dead-letter queue, or is dropped without one.
  */
-export type RouteFailurePolicy = 'wait' | 'drop';
+export type RouteFailurePolicy = 'wait' | 'dead_letter' | 'drop';
 
 /**
  * RouteOut

@@ -25,6 +25,8 @@ class RouteConfig:
         match (Any | Unset): A match, or a list of them, of which any takes a message. A match is an object with
             `subject`, `filter` and `where`; all that are given must hold. null: every message.
         on_failure (RouteFailurePolicy | Unset): Handling of messages while the target does not exist.
+
+            A message that the target never accepts goes to the route's dead-letter queue, or is dropped without one.
         tags (RouteConfigTags | Unset): Up to 50 user-defined tags.
     """
 

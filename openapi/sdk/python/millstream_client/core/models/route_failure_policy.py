@@ -2,6 +2,7 @@ from enum import StrEnum
 
 
 class RouteFailurePolicy(StrEnum):
+    DEAD_LETTER = "dead_letter"
     DROP = "drop"
     WAIT = "wait"
 

@@ -29,6 +29,8 @@ class RouteOut:
             `filter` and `where`; all that are given must hold. null: every message.
         target (RouteTargetConfig): Queue or stream that receives the messages. Exactly one is given.
         on_failure (RouteFailurePolicy): Handling of messages while the target does not exist.
+
+            A message that the target never accepts goes to the route's dead-letter queue, or is dropped without one.
         paused (bool):
         tags (RouteOutTags):
         number (int): Number of the revision. A change of the match or the target begins another one; the former one
