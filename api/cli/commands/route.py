@@ -63,13 +63,23 @@ def _configuration(
     ] = None,
     on_failure: Annotated[
         str | None,
-        option("--on-failure", "wait or drop, while the target does not exist.", "POLICY"),
+        option("--on-failure", "wait, dead_letter or drop, without the target.", "POLICY"),
+    ] = None,
+    dead_letter_queue: Annotated[
+        str | None,
+        option("--dead-letter-queue", "Queue for messages that the target never accepts."),
     ] = None,
     set_: Settings = None,
 ) -> dict[str, Any]:
     target = fields(None, queue=queue, stream=stream)
     match = _match(subjects, filter_, where)
-    return fields(set_, match=match, target=target or None, on_failure=on_failure)
+    return fields(
+        set_,
+        match=match,
+        target=target or None,
+        on_failure=on_failure,
+        dead_letter_queue=dead_letter_queue,
+    )
 
 
 ROUTE = Definition(

@@ -36,13 +36,15 @@ RoutePath = Annotated[RouteName, Depends(route_from_path)]
 def _authorise(
     storage: Storage, principal: Principal, before: RouteSpec | None, after: RouteSpec
 ) -> None:
-    """Require permission to write to a new target. Raises Forbidden."""
-    if before is not None and before.target == after.target:
-        return
-    target = after.target
-    action = Action.STREAM_PUT if target.stream is not None else Action.QUEUE_SEND
-    name = f"{principal.namespace}/{target.stream or target.queue}"
-    storage.authorizer.authorise(principal, action, name)
+    """Require permission to write to a new target or dead-letter queue. Raises Forbidden."""
+    target, dead_letter_queue = after.target, after.dead_letter_queue
+    if before is None or before.target != target:
+        action = Action.STREAM_PUT if target.stream is not None else Action.QUEUE_SEND
+        name = f"{principal.namespace}/{target.stream or target.queue}"
+        storage.authorizer.authorise(principal, action, name)
+    if dead_letter_queue and (before is None or before.dead_letter_queue != dead_letter_queue):
+        name = f"{principal.namespace}/{dead_letter_queue}"
+        storage.authorizer.authorise(principal, Action.QUEUE_SEND, name)
 
 
 def _verbs(storage: Storage, _: Principal) -> Verbs:
@@ -66,8 +68,9 @@ ROUTES = Noun(
         "put": """Create a route, or replace its configuration.
 
             It takes every message that matches and is accepted after this call was answered, and none that was accepted before
-            the call began. If the match or the target changes, the former revision still delivers what was accepted for it. The
-            caller must be allowed to write to the target, which need not exist yet. Whether the route is paused does not change.
+            the call began. If the match, the target, the transform, the format or the key changes, the former revision still
+            delivers what was accepted for it. The caller must be allowed to write to the target and the dead-letter queue, which
+            need not exist yet. Whether the route is paused does not change.
             With `If-None-Match: *`, an existing route is not changed: the response is 412, with the route (`current`) and the
             requested fields that differ from it (`changes`).
             """,
@@ -87,7 +90,7 @@ router = definition_router(ROUTES)
 
 @router.get("/{route}/stats", dependencies=[SEE])
 async def get_route_stats(route: RoutePath, storage: StorageDep) -> RouteStats:
-    """Show what a route has delivered and dropped, and how far it is behind."""
+    """Show what a route has delivered, dead-lettered and dropped, and how far it is behind."""
     return RouteStats.of(await storage.topic_reports.progress(route))
 
 
@@ -98,7 +101,13 @@ _ROUTE: dict[str, Any] = {
     "topic": "orders",
     "match": {"subject": "order.*"},
     "target": {"queue": "billing", "stream": None},
+    "transform": None,
+    "format": "body",
+    "key": None,
+    "delay_seconds": 0,
+    "ttl_seconds": 0,
     "on_failure": "wait",
+    "dead_letter_queue": None,
     "paused": False,
     "tags": {},
     "number": 1,
@@ -140,6 +149,7 @@ EXAMPLES = {
             "state": "active",
             "delivered": 1,
             "dropped": 0,
+            "dead_lettered": 0,
             "lag_messages": 0,
             "lag_seconds": 0,
             "last_failure": "",

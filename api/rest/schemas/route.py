@@ -9,9 +9,12 @@ from pydantic import Field
 from api.native.fields import rfc3339
 from api.rest.definition_changes import PutOutcome
 from api.rest.field_map import Mapped, MappedConfig, MappedDefinitionConfig, domain_value
-from api.rest.schema_base import Config, ListPage, Tags, Time, in_seconds, merged, valid
+from api.rest.route_copies import CopyKeyField, TransformConfig
+from api.rest.schema_base import Config, ListPage, Seconds, Tags, Time, in_seconds, merged, valid
 from api.rest.topic_fields import ExaminedMessage, LagMessages, LagSeconds
 from storage.domain.filters.matches import CompiledMatch, Cost, FailedCondition, parse_matches
+from storage.domain.topics.copy_key import parse_key
+from storage.domain.topics.formats import CopyFormat
 from storage.domain.topics.report import (
     MessageRoute,
     MessageRouteState,
@@ -47,32 +50,59 @@ class RouteConfig(MappedDefinitionConfig):
 
     match: MatchField = None
     target: RouteTargetConfig
+    transform: TransformConfig | None = None
+    format: Annotated[
+        CopyFormat,
+        Field(
+            strict=False,
+            description="`body`: the body as it is. `envelope`: JSON with everything that is known of the message. `cloudevents`: "
+            "CloudEvents 1.0 in JSON. `cloudevents_binary`: `ce-` headers beside the body.",
+        ),
+    ] = CopyFormat.BODY
+    key: CopyKeyField = None
+    delay_seconds: Annotated[Seconds, Field(description="Of messages in a standard queue.")] = 0
+    ttl_seconds: Annotated[
+        Seconds, Field(description="Of messages in a queue; 0: the queue's default.")
+    ] = 0
     on_failure: Annotated[
         RouteFailurePolicy,
         Field(
             strict=False,
             description="Handling of messages while the target does not exist. `wait`: they wait in the topic's log, up to its "
-            "retention. `drop`: they are counted as dropped.",
+            "retention. `dead_letter`: they go to the dead-letter queue. `drop`: they are counted as dropped.",
         ),
     ] = RouteFailurePolicy.WAIT
+    dead_letter_queue: Annotated[
+        str | None,
+        Field(
+            description="Queue for messages that the target never accepts: too large, without a group for a FIFO queue, or without "
+            "a value that a strict transform needs. null: they are counted as dropped."
+        ),
+    ] = None
     tags: Tags = {}
 
     @classmethod
     def from_domain(cls, value: RouteSpec, **others: Any) -> Self:
-        return cls.mapped(value, match=value.match, **others)
+        return cls.mapped(value, match=value.match, key=msgspec.to_builtins(value.key), **others)
 
     def to_domain(self) -> RouteSpec:
-        return domain_value(RouteSpec, self, match=self.match)
+        return domain_value(RouteSpec, self, match=self.match, key=parse_key(self.key))
 
 
 class RoutePatch(Config):
     """Changes to a route (a JSON Merge Patch); null resets a field to its default.
 
-    `match` is replaced as a whole.
+    `match`, `target`, `transform` and `key` are replaced as a whole.
     """
 
     match: Any = None
     target: RouteTargetConfig | None = None
+    transform: TransformConfig | None = None
+    format: Annotated[CopyFormat | None, Field(strict=False)] = None
+    key: CopyKeyField = None
+    delay_seconds: Seconds | None = None
+    ttl_seconds: Seconds | None = None
+    dead_letter_queue: str | None = None
     on_failure: Annotated[RouteFailurePolicy | None, Field(strict=False)] = None
     tags: dict[str, str | None] | None = None
 
@@ -86,7 +116,7 @@ class RoutePatch(Config):
         return msgspec.structs.replace(changed, paused=spec.paused)
 
 
-_REPLACED = ("match", "target")
+_REPLACED = ("match", "target", "transform", "key")
 
 
 class RouteOut(Mapped):
@@ -96,14 +126,20 @@ class RouteOut(Mapped):
     topic: str
     match: MatchField
     target: RouteTargetConfig
+    transform: TransformConfig | None
+    format: CopyFormat
+    key: CopyKeyField
+    delay_seconds: Seconds
+    ttl_seconds: Seconds
     on_failure: RouteFailurePolicy
+    dead_letter_queue: str | None
     paused: bool
     tags: dict[str, str]
     number: Annotated[
         int,
         Field(
-            description="Number of the revision. A change of the match or the target begins another one; the former one still "
-            "delivers what was accepted for it."
+            description="Number of the revision. A change of match, target, transform, format or key begins another one; the "
+            "former one still delivers what was accepted for it."
         ),
     ]
     cost: Annotated[
@@ -124,6 +160,7 @@ class RouteOut(Mapped):
             name=value.name.route,
             topic=value.name.topic.name,
             match=value.spec.match,
+            key=msgspec.to_builtins(value.spec.key),
             cost=CompiledMatch(parse_matches(value.spec.match)).cost,
             **others,
         )
@@ -144,7 +181,8 @@ class RouteStats(Mapped):
 
     state: RouteState
     delivered: Annotated[int, Field(description="Messages that the target has.")]
-    dropped: Annotated[int, Field(description="Messages that the target did not get.")]
+    dropped: Annotated[int, Field(description="Messages that the route did not get.")]
+    dead_lettered: Annotated[int, Field(description="Messages in the dead-letter queue instead.")]
     lag_messages: LagMessages
     lag_seconds: LagSeconds
     last_failure: Annotated[
@@ -219,7 +257,8 @@ class MessageRouteOut(Mapped):
     state: Annotated[
         MessageRouteState,
         Field(
-            description="`waiting`: the target may not have it yet. `finished`: the target has it, or it is counted as dropped. "
+            description="`waiting`: the target may not have it yet. `finished`: the target or the dead-letter queue has it, or it is "
+            "counted as dropped. "
             "`removed`: the route was deleted, or has delivered all that it had taken."
         ),
     ]

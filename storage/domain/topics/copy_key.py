@@ -6,10 +6,12 @@ null, "key"          the message's own
 {"constant": "x"}    one for all
 """
 
+from typing import Any
+
 import msgspec
 
 from storage.domain import limits
-from storage.domain.errors import FieldFault
+from storage.domain.errors import FieldFault, ValidationFailed
 from storage.domain.topics.routed_message import RoutedMessage, text_of
 from storage.domain.topics.transform_check import document_pointer_faults
 
@@ -22,6 +24,16 @@ class ConstantKey(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 CopyKey = str | ConstantKey | None
 """Source of the key of a route's copies."""
+
+
+def parse_key(value: Any) -> CopyKey:
+    """Return the source of keys in its JSON form. Raises ValidationFailed."""
+    try:
+        key: CopyKey = msgspec.convert(value, CopyKey)
+    except msgspec.ValidationError:
+        detail = 'A key is a text, {"constant": "…"} or null'
+        raise ValidationFailed.at("/key", detail) from None
+    return key
 
 
 def key_of(source: CopyKey, message: RoutedMessage) -> str:

@@ -68,7 +68,7 @@ class MessageRouteState(StrEnum):
     """The target may not have it yet."""
 
     FINISHED = "finished"
-    """The target has it, or it was counted as dropped."""
+    """The target or the dead-letter queue has it, or it was counted as dropped."""
 
     REMOVED = "removed"
     """The route was deleted, or all that it had taken was delivered and it is forgotten."""

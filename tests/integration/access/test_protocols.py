@@ -176,6 +176,25 @@ async def test_dead_letter_queue_requires_send_permission(secured_service: Secur
     assert (made.status_code, changed.status_code) == (403, 403)
 
 
+async def test_route_requires_permission_for_both_queues(secured_service: SecuredService):
+    allow = Grant(Effect.ALLOW, ("queue:*", "topic:*"), ("orders*",))
+    key = await secured_service.key(Rights(grants=(allow,)))
+    await secured_service.request("PUT", "/v1/topics/orders", key, json={})
+
+    async def put(**config: object) -> int:
+        path = "/v1/topics/orders/routes/r"
+        return (await secured_service.request("PUT", path, key, json=config)).status_code
+
+    statuses = [
+        await put(target={"queue": "payroll"}),
+        await put(target={"queue": "orders"}, dead_letter_queue="payroll"),
+        await put(target={"queue": "orders"}, dead_letter_queue="orders-dead"),
+        await put(target={"queue": "orders"}, dead_letter_queue="payroll"),
+    ]
+
+    assert statuses == [403, 403, 201, 403]
+
+
 # Namespaces
 
 

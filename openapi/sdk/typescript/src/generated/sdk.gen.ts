@@ -2060,8 +2060,9 @@ export const changeRoute = <ThrowOnError extends boolean = true>(options: Option
  * Create a route, or replace its configuration.
  *
  * It takes every message that matches and is accepted after this call was answered, and none that was accepted before
- * the call began. If the match or the target changes, the former revision still delivers what was accepted for it. The
- * caller must be allowed to write to the target, which need not exist yet. Whether the route is paused does not change.
+ * the call began. If the match, the target, the transform, the format or the key changes, the former revision still
+ * delivers what was accepted for it. The caller must be allowed to write to the target and the dead-letter queue, which
+ * need not exist yet. Whether the route is paused does not change.
  * With `If-None-Match: *`, an existing route is not changed: the response is 412, with the route (`current`) and the
  * requested fields that differ from it (`changes`).
  */
@@ -2100,9 +2101,9 @@ export const pauseRoute = <ThrowOnError extends boolean = true>(options: Options
 });
 
 /**
- * Show what a route has delivered and dropped, and how far it is behind.
+ * Show what a route has delivered, dead-lettered and dropped, and how far it is behind.
  *
- * Show what a route has delivered and dropped, and how far it is behind.
+ * Show what a route has delivered, dead-lettered and dropped, and how far it is behind.
  */
 export const getRouteStats = <ThrowOnError extends boolean = true>(options: Options<GetRouteStatsData, ThrowOnError>) => (options.client ?? client).get<GetRouteStatsResponses, GetRouteStatsErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],

@@ -830,6 +830,13 @@ export type CopiedMessage = {
 };
 
 /**
+ * CopyFormat
+ *
+ * Format of a route's copies.
+ */
+export type CopyFormat = 'body' | 'envelope' | 'cloudevents' | 'cloudevents_binary';
+
+/**
  * DeadLetterOriginOut
  *
  * The source that gave up on the message, why, and after how many failures.
@@ -1777,6 +1784,24 @@ export type GroupWeightConfig = {
      * Weight
      */
     weight: number;
+};
+
+/**
+ * HeaderTransformConfig
+ *
+ * Headers to remove, and then headers to set.
+ */
+export type HeaderTransformConfig = {
+    /**
+     * Set
+     */
+    set?: {
+        [key: string]: string;
+    };
+    /**
+     * Remove
+     */
+    remove?: Array<string>;
 };
 
 /**
@@ -3078,7 +3103,7 @@ export type MessageRouteOut = {
      */
     number: number;
     /**
-     * `waiting`: the target may not have it yet. `finished`: the target has it, or it is counted as dropped. `removed`: the route was deleted, or has delivered all that it had taken.
+     * `waiting`: the target may not have it yet. `finished`: the target or the dead-letter queue has it, or it is counted as dropped. `removed`: the route was deleted, or has delivered all that it had taken.
      */
     state: MessageRouteState;
 };
@@ -6174,10 +6199,39 @@ export type RouteConfig = {
      */
     match?: unknown;
     target: RouteTargetConfig;
+    transform?: TransformConfig | null;
     /**
-     * Handling of messages while the target does not exist. `wait`: they wait in the topic's log, up to its retention. `drop`: they are counted as dropped.
+     * `body`: the body as it is. `envelope`: JSON with everything that is known of the message. `cloudevents`: CloudEvents 1.0 in JSON. `cloudevents_binary`: `ce-` headers beside the body.
+     */
+    format?: CopyFormat;
+    /**
+     * Key
+     *
+     * Key of the copies, which is the message group in a FIFO queue: `key`, `subject`, a JSON Pointer such as `/body/customer`, or `{"constant": "x"}`. null: the key of the message.
+     */
+    key?: unknown;
+    /**
+     * Delay Seconds
+     *
+     * Of messages in a standard queue.
+     */
+    delay_seconds?: number;
+    /**
+     * Ttl Seconds
+     *
+     * Of messages in a queue; 0: the queue's default.
+     */
+    ttl_seconds?: number;
+    /**
+     * Handling of messages while the target does not exist. `wait`: they wait in the topic's log, up to its retention. `dead_letter`: they go to the dead-letter queue. `drop`: they are counted as dropped.
      */
     on_failure?: RouteFailurePolicy;
+    /**
+     * Dead Letter Queue
+     *
+     * Queue for messages that the target never accepts: too large, without a group for a FIFO queue, or without a value that a strict transform needs. null: they are counted as dropped.
+     */
+    dead_letter_queue?: string | null;
     /**
      * Tags
      *
@@ -6238,7 +6292,27 @@ export type RouteOut = {
      */
     match: unknown;
     target: RouteTargetConfig;
+    transform: TransformConfig | null;
+    format: CopyFormat;
+    /**
+     * Key
+     *
+     * Key of the copies, which is the message group in a FIFO queue: `key`, `subject`, a JSON Pointer such as `/body/customer`, or `{"constant": "x"}`. null: the key of the message.
+     */
+    key: unknown;
+    /**
+     * Delay Seconds
+     */
+    delay_seconds: number;
+    /**
+     * Ttl Seconds
+     */
+    ttl_seconds: number;
     on_failure: RouteFailurePolicy;
+    /**
+     * Dead Letter Queue
+     */
+    dead_letter_queue: string | null;
     /**
      * Paused
      */
@@ -6252,7 +6326,7 @@ export type RouteOut = {
     /**
      * Number
      *
-     * Number of the revision. A change of the match or the target begins another one; the former one still delivers what was accepted for it.
+     * Number of the revision. A change of match, target, transform, format or key begins another one; the former one still delivers what was accepted for it.
      */
     number: number;
     /**
@@ -6296,7 +6370,7 @@ export type RoutePage = {
  *
  * Changes to a route (a JSON Merge Patch); null resets a field to its default.
  *
- * `match` is replaced as a whole.
+ * `match`, `target`, `transform` and `key` are replaced as a whole.
  */
 export type RoutePatch = {
     /**
@@ -6304,6 +6378,26 @@ export type RoutePatch = {
      */
     match?: unknown;
     target?: RouteTargetConfig | null;
+    transform?: TransformConfig | null;
+    format?: CopyFormat | null;
+    /**
+     * Key
+     *
+     * Key of the copies, which is the message group in a FIFO queue: `key`, `subject`, a JSON Pointer such as `/body/customer`, or `{"constant": "x"}`. null: the key of the message.
+     */
+    key?: unknown;
+    /**
+     * Delay Seconds
+     */
+    delay_seconds?: number | null;
+    /**
+     * Ttl Seconds
+     */
+    ttl_seconds?: number | null;
+    /**
+     * Dead Letter Queue
+     */
+    dead_letter_queue?: string | null;
     on_failure?: RouteFailurePolicy | null;
     /**
      * Tags
@@ -6336,9 +6430,15 @@ export type RouteStats = {
     /**
      * Dropped
      *
-     * Messages that the target did not get.
+     * Messages that the route did not get.
      */
     dropped: number;
+    /**
+     * Dead Lettered
+     *
+     * Messages in the dead-letter queue instead.
+     */
+    dead_lettered: number;
     /**
      * Lag Messages
      *
@@ -6380,7 +6480,27 @@ export type RouteStored = {
      */
     match: unknown;
     target: RouteTargetConfig;
+    transform: TransformConfig | null;
+    format: CopyFormat;
+    /**
+     * Key
+     *
+     * Key of the copies, which is the message group in a FIFO queue: `key`, `subject`, a JSON Pointer such as `/body/customer`, or `{"constant": "x"}`. null: the key of the message.
+     */
+    key: unknown;
+    /**
+     * Delay Seconds
+     */
+    delay_seconds: number;
+    /**
+     * Ttl Seconds
+     */
+    ttl_seconds: number;
     on_failure: RouteFailurePolicy;
+    /**
+     * Dead Letter Queue
+     */
+    dead_letter_queue: string | null;
     /**
      * Paused
      */
@@ -6394,7 +6514,7 @@ export type RouteStored = {
     /**
      * Number
      *
-     * Number of the revision. A change of the match or the target begins another one; the former one still delivers what was accepted for it.
+     * Number of the revision. A change of match, target, transform, format or key begins another one; the former one still delivers what was accepted for it.
      */
     number: number;
     /**
@@ -8503,6 +8623,47 @@ export type TopicStored = {
      * Fields that differ from those before.
      */
     changes: Array<FieldChange>;
+};
+
+/**
+ * TransformConfig
+ *
+ * Another body, headers or subject for a route's copies.
+ */
+export type TransformConfig = {
+    /**
+     * Select
+     *
+     * JSON Pointer to the part of the body that copies have.
+     */
+    select?: string | null;
+    /**
+     * Paths
+     *
+     * Names of values of the message, each with a JSON Pointer such as `/body/order/id`, `/headers/tenant`, `/subject` or `/key`; at most 100. Always there: `<message>`, the body; `<subject>`, `<key>`, `<id>`, `<published_at>`, `<topic>`, `<route>`.
+     */
+    paths?: {
+        [key: string]: string;
+    };
+    /**
+     * Template
+     *
+     * The new body: a JSON value or a text. `<name>` is the value itself where it is a whole string of a JSON value, and else its text; `\\<` is the character. null: the body as it is.
+     */
+    template?: unknown;
+    headers?: HeaderTransformConfig;
+    /**
+     * Subject
+     *
+     * Text in which `<name>` stands for the text of what it names.
+     */
+    subject?: string | null;
+    /**
+     * Strict
+     *
+     * Do not deliver a message without a value that a path names. Otherwise it is null in JSON and empty in text.
+     */
+    strict?: boolean;
 };
 
 /**

@@ -5,12 +5,14 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from attrs import define as _attrs_define
 
+from ..models.copy_format import CopyFormat
 from ..models.route_failure_policy import RouteFailurePolicy
 from ..types import UNSET, Unset
 
 if TYPE_CHECKING:
     from ..models.route_patch_tags import RoutePatchTags
     from ..models.route_target_config import RouteTargetConfig
+    from ..models.transform_config import TransformConfig
 
 
 T = TypeVar("T", bound="RoutePatch")
@@ -20,23 +22,37 @@ T = TypeVar("T", bound="RoutePatch")
 class RoutePatch:
     """Changes to a route (a JSON Merge Patch); null resets a field to its default.
 
-    `match` is replaced as a whole.
+    `match`, `target`, `transform` and `key` are replaced as a whole.
 
         Attributes:
             match (Any | Unset):
             target (None | RouteTargetConfig | Unset):
+            transform (None | TransformConfig | Unset):
+            format_ (CopyFormat | None | Unset):
+            key (Any | Unset): Key of the copies, which is the message group in a FIFO queue: `key`, `subject`, a JSON
+                Pointer such as `/body/customer`, or `{"constant": "x"}`. null: the key of the message.
+            delay_seconds (float | None | Unset):
+            ttl_seconds (float | None | Unset):
+            dead_letter_queue (None | str | Unset):
             on_failure (None | RouteFailurePolicy | Unset):
             tags (None | RoutePatchTags | Unset):
     """
 
     match: Any | Unset = UNSET
     target: None | RouteTargetConfig | Unset = UNSET
+    transform: None | TransformConfig | Unset = UNSET
+    format_: CopyFormat | None | Unset = UNSET
+    key: Any | Unset = UNSET
+    delay_seconds: float | None | Unset = UNSET
+    ttl_seconds: float | None | Unset = UNSET
+    dead_letter_queue: None | str | Unset = UNSET
     on_failure: None | RouteFailurePolicy | Unset = UNSET
     tags: None | RoutePatchTags | Unset = UNSET
 
     def to_dict(self) -> dict[str, Any]:
         from ..models.route_patch_tags import RoutePatchTags  # noqa: PLC0415
         from ..models.route_target_config import RouteTargetConfig  # noqa: PLC0415
+        from ..models.transform_config import TransformConfig  # noqa: PLC0415
 
         match = self.match
 
@@ -47,6 +63,42 @@ class RoutePatch:
             target = self.target.to_dict()
         else:
             target = self.target
+
+        transform: dict[str, Any] | None | Unset
+        if isinstance(self.transform, Unset):
+            transform = UNSET
+        elif isinstance(self.transform, TransformConfig):
+            transform = self.transform.to_dict()
+        else:
+            transform = self.transform
+
+        format_: None | str | Unset
+        if isinstance(self.format_, Unset):
+            format_ = UNSET
+        elif isinstance(self.format_, CopyFormat):
+            format_ = self.format_.value
+        else:
+            format_ = self.format_
+
+        key = self.key
+
+        delay_seconds: float | None | Unset
+        if isinstance(self.delay_seconds, Unset):
+            delay_seconds = UNSET
+        else:
+            delay_seconds = self.delay_seconds
+
+        ttl_seconds: float | None | Unset
+        if isinstance(self.ttl_seconds, Unset):
+            ttl_seconds = UNSET
+        else:
+            ttl_seconds = self.ttl_seconds
+
+        dead_letter_queue: None | str | Unset
+        if isinstance(self.dead_letter_queue, Unset):
+            dead_letter_queue = UNSET
+        else:
+            dead_letter_queue = self.dead_letter_queue
 
         on_failure: None | str | Unset
         if isinstance(self.on_failure, Unset):
@@ -71,6 +123,18 @@ class RoutePatch:
             field_dict["match"] = match
         if target is not UNSET:
             field_dict["target"] = target
+        if transform is not UNSET:
+            field_dict["transform"] = transform
+        if format_ is not UNSET:
+            field_dict["format"] = format_
+        if key is not UNSET:
+            field_dict["key"] = key
+        if delay_seconds is not UNSET:
+            field_dict["delay_seconds"] = delay_seconds
+        if ttl_seconds is not UNSET:
+            field_dict["ttl_seconds"] = ttl_seconds
+        if dead_letter_queue is not UNSET:
+            field_dict["dead_letter_queue"] = dead_letter_queue
         if on_failure is not UNSET:
             field_dict["on_failure"] = on_failure
         if tags is not UNSET:
@@ -82,6 +146,7 @@ class RoutePatch:
     def from_dict(cls: type[T], src_dict: Mapping[str, Any]) -> T:
         from ..models.route_patch_tags import RoutePatchTags  # noqa: PLC0415
         from ..models.route_target_config import RouteTargetConfig  # noqa: PLC0415
+        from ..models.transform_config import TransformConfig  # noqa: PLC0415
 
         d = dict(src_dict)
         match = d.pop("match", UNSET)
@@ -102,6 +167,69 @@ class RoutePatch:
             return cast(None | RouteTargetConfig | Unset, data)
 
         target = _parse_target(d.pop("target", UNSET))
+
+        def _parse_transform(data: object) -> None | TransformConfig | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            try:
+                if not isinstance(data, dict):
+                    raise TypeError()
+                transform_type_0 = TransformConfig.from_dict(data)
+
+                return transform_type_0
+            except (TypeError, ValueError, AttributeError, KeyError):
+                pass
+            return cast(None | TransformConfig | Unset, data)
+
+        transform = _parse_transform(d.pop("transform", UNSET))
+
+        def _parse_format_(data: object) -> CopyFormat | None | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            try:
+                if not isinstance(data, str):
+                    raise TypeError()
+                format_type_0 = CopyFormat(data)
+
+                return format_type_0
+            except (TypeError, ValueError, AttributeError, KeyError):
+                pass
+            return cast(CopyFormat | None | Unset, data)
+
+        format_ = _parse_format_(d.pop("format", UNSET))
+
+        key = d.pop("key", UNSET)
+
+        def _parse_delay_seconds(data: object) -> float | None | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            return cast(float | None | Unset, data)
+
+        delay_seconds = _parse_delay_seconds(d.pop("delay_seconds", UNSET))
+
+        def _parse_ttl_seconds(data: object) -> float | None | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            return cast(float | None | Unset, data)
+
+        ttl_seconds = _parse_ttl_seconds(d.pop("ttl_seconds", UNSET))
+
+        def _parse_dead_letter_queue(data: object) -> None | str | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            return cast(None | str | Unset, data)
+
+        dead_letter_queue = _parse_dead_letter_queue(d.pop("dead_letter_queue", UNSET))
 
         def _parse_on_failure(data: object) -> None | RouteFailurePolicy | Unset:
             if data is None:
@@ -140,6 +268,12 @@ class RoutePatch:
         route_patch = cls(
             match=match,
             target=target,
+            transform=transform,
+            format_=format_,
+            key=key,
+            delay_seconds=delay_seconds,
+            ttl_seconds=ttl_seconds,
+            dead_letter_queue=dead_letter_queue,
             on_failure=on_failure,
             tags=tags,
         )

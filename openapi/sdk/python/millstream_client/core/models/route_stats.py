@@ -18,7 +18,8 @@ class RouteStats:
     Attributes:
         state (RouteState): State of a route.
         delivered (int): Messages that the target has.
-        dropped (int): Messages that the target did not get.
+        dropped (int): Messages that the route did not get.
+        dead_lettered (int): Messages in the dead-letter queue instead.
         lag_messages (int): Messages that routers have not examined yet, whether routes take them.
         lag_seconds (float): Age of the oldest of these messages.
         last_failure (str): Why the last delivery failed; empty after a success.
@@ -27,6 +28,7 @@ class RouteStats:
     state: RouteState
     delivered: int
     dropped: int
+    dead_lettered: int
     lag_messages: int
     lag_seconds: float
     last_failure: str
@@ -38,6 +40,8 @@ class RouteStats:
         delivered = self.delivered
 
         dropped = self.dropped
+
+        dead_lettered = self.dead_lettered
 
         lag_messages = self.lag_messages
 
@@ -52,6 +56,7 @@ class RouteStats:
                 "state": state,
                 "delivered": delivered,
                 "dropped": dropped,
+                "dead_lettered": dead_lettered,
                 "lag_messages": lag_messages,
                 "lag_seconds": lag_seconds,
                 "last_failure": last_failure,
@@ -69,6 +74,8 @@ class RouteStats:
 
         dropped = d.pop("dropped")
 
+        dead_lettered = d.pop("dead_lettered")
+
         lag_messages = d.pop("lag_messages")
 
         lag_seconds = d.pop("lag_seconds")
@@ -79,6 +86,7 @@ class RouteStats:
             state=state,
             delivered=delivered,
             dropped=dropped,
+            dead_lettered=dead_lettered,
             lag_messages=lag_messages,
             lag_seconds=lag_seconds,
             last_failure=last_failure,

@@ -2,11 +2,12 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from attrs import define as _attrs_define
 from attrs import field as _attrs_field
 
+from ..models.copy_format import CopyFormat
 from ..models.route_failure_policy import RouteFailurePolicy
 from ..models.route_stored_cost import RouteStoredCost
 
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from ..models.field_change import FieldChange
     from ..models.route_stored_tags import RouteStoredTags
     from ..models.route_target_config import RouteTargetConfig
+    from ..models.transform_config import TransformConfig
 
 
 T = TypeVar("T", bound="RouteStored")
@@ -29,13 +31,20 @@ class RouteStored:
         match (Any): A match, or a list of them, of which any takes a message. A match is an object with `subject`,
             `filter` and `where`; all that are given must hold. null: every message.
         target (RouteTargetConfig): Queue or stream that receives the messages. Exactly one is given.
+        transform (None | TransformConfig):
+        format_ (CopyFormat): Format of a route's copies.
+        key (Any): Key of the copies, which is the message group in a FIFO queue: `key`, `subject`, a JSON Pointer such
+            as `/body/customer`, or `{"constant": "x"}`. null: the key of the message.
+        delay_seconds (float):
+        ttl_seconds (float):
         on_failure (RouteFailurePolicy): Handling of messages while the target does not exist.
 
             A message that the target never accepts goes to the route's dead-letter queue, or is dropped without one.
+        dead_letter_queue (None | str):
         paused (bool):
         tags (RouteStoredTags):
-        number (int): Number of the revision. A change of the match or the target begins another one; the former one
-            still delivers what was accepted for it.
+        number (int): Number of the revision. A change of match, target, transform, format or key begins another one;
+            the former one still delivers what was accepted for it.
         cost (RouteStoredCost): `indexed`: an index finds the route. `scanned`: its match is evaluated for each message
             of the topic.
         version (int):
@@ -50,7 +59,13 @@ class RouteStored:
     topic: str
     match: Any
     target: RouteTargetConfig
+    transform: None | TransformConfig
+    format_: CopyFormat
+    key: Any
+    delay_seconds: float
+    ttl_seconds: float
     on_failure: RouteFailurePolicy
+    dead_letter_queue: None | str
     paused: bool
     tags: RouteStoredTags
     number: int
@@ -64,6 +79,8 @@ class RouteStored:
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
+        from ..models.transform_config import TransformConfig  # noqa: PLC0415
+
         name = self.name
 
         topic = self.topic
@@ -72,7 +89,24 @@ class RouteStored:
 
         target = self.target.to_dict()
 
+        transform: dict[str, Any] | None
+        if isinstance(self.transform, TransformConfig):
+            transform = self.transform.to_dict()
+        else:
+            transform = self.transform
+
+        format_ = self.format_.value
+
+        key = self.key
+
+        delay_seconds = self.delay_seconds
+
+        ttl_seconds = self.ttl_seconds
+
         on_failure = self.on_failure.value
+
+        dead_letter_queue: None | str
+        dead_letter_queue = self.dead_letter_queue
 
         paused = self.paused
 
@@ -105,7 +139,13 @@ class RouteStored:
                 "topic": topic,
                 "match": match,
                 "target": target,
+                "transform": transform,
+                "format": format_,
+                "key": key,
+                "delay_seconds": delay_seconds,
+                "ttl_seconds": ttl_seconds,
                 "on_failure": on_failure,
+                "dead_letter_queue": dead_letter_queue,
                 "paused": paused,
                 "tags": tags,
                 "number": number,
@@ -126,6 +166,7 @@ class RouteStored:
         from ..models.field_change import FieldChange  # noqa: PLC0415
         from ..models.route_stored_tags import RouteStoredTags  # noqa: PLC0415
         from ..models.route_target_config import RouteTargetConfig  # noqa: PLC0415
+        from ..models.transform_config import TransformConfig  # noqa: PLC0415
 
         d = dict(src_dict)
         name = d.pop("name")
@@ -136,7 +177,37 @@ class RouteStored:
 
         target = RouteTargetConfig.from_dict(d.pop("target"))
 
+        def _parse_transform(data: object) -> None | TransformConfig:
+            if data is None:
+                return data
+            try:
+                if not isinstance(data, dict):
+                    raise TypeError()
+                transform_type_0 = TransformConfig.from_dict(data)
+
+                return transform_type_0
+            except (TypeError, ValueError, AttributeError, KeyError):
+                pass
+            return cast(None | TransformConfig, data)
+
+        transform = _parse_transform(d.pop("transform"))
+
+        format_ = CopyFormat(d.pop("format"))
+
+        key = d.pop("key")
+
+        delay_seconds = d.pop("delay_seconds")
+
+        ttl_seconds = d.pop("ttl_seconds")
+
         on_failure = RouteFailurePolicy(d.pop("on_failure"))
+
+        def _parse_dead_letter_queue(data: object) -> None | str:
+            if data is None:
+                return data
+            return cast(None | str, data)
+
+        dead_letter_queue = _parse_dead_letter_queue(d.pop("dead_letter_queue"))
 
         paused = d.pop("paused")
 
@@ -168,7 +239,13 @@ class RouteStored:
             topic=topic,
             match=match,
             target=target,
+            transform=transform,
+            format_=format_,
+            key=key,
+            delay_seconds=delay_seconds,
+            ttl_seconds=ttl_seconds,
             on_failure=on_failure,
+            dead_letter_queue=dead_letter_queue,
             paused=paused,
             tags=tags,
             number=number,

@@ -15,7 +15,7 @@ def get_route_stats(
     topic: str,
     route: str,
 ) -> Call[RouteStats]:
-    """Show what a route has delivered and dropped, and how far it is behind."""
+    """Show what a route has delivered, dead-lettered and dropped, and how far it is behind."""
 
     _kwargs: dict[str, Any] = {}
 

@@ -25,8 +25,9 @@ def put_route(
     """Create a route, or replace its configuration.
 
     It takes every message that matches and is accepted after this call was answered, and none that was accepted before
-    the call began. If the match or the target changes, the former revision still delivers what was accepted for it. The
-    caller must be allowed to write to the target, which need not exist yet. Whether the route is paused does not change.
+    the call began. If the match, the target, the transform, the format or the key changes, the former revision still
+    delivers what was accepted for it. The caller must be allowed to write to the target and the dead-letter queue, which
+    need not exist yet. Whether the route is paused does not change.
     With `If-None-Match: *`, an existing route is not changed: the response is 412, with the route (`current`) and the
     requested fields that differ from it (`changes`).
     """
