@@ -106,7 +106,7 @@ ARCHIVE_INVARIANTS: tuple[Invariant, ...] = (
 """Invariants without evidence in a run without a Spark worker."""
 
 TOPIC_INVARIANTS: tuple[Invariant, ...] = (
-    topics.message_reaches_each_route_once,
+    topics.message_reaches_each_route_once({}),
     topics.accepted_message_is_kept,
     topics.routes_are_cut_exactly(topics.subject_of),
     topics.messages_of_key_keep_order(COPIES),

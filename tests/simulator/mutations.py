@@ -13,13 +13,16 @@ from sqlalchemy import text
 
 from consumers.routing.topic_router import TopicRouter
 from storage.domain.log import store_epoch as epoch_rules
+from storage.domain.names import QueueName
 from storage.domain.topics.routing import TopicPositions
 from storage.log import store_epoch
 from storage.postgres import queries
 from storage.postgres.repositories.group_locks import LockedGroup
+from storage.queues.engine import Queues
 from storage.sources import transfer as source_transfer
 from tests.simulator.hot_store.scripts import interpreter
 from tests.simulator.schedule import LOSSES, QUEUES, SOURCES, STREAMS, TOPICS, Profile
+from tests.simulator.topic_clients import DEAD
 
 
 class Mutation(NamedTuple):
@@ -79,6 +82,19 @@ def _without_waiting_copies() -> Iterator[None]:
         return TopicPositions(positions)
 
     with mock.patch.object(TopicRouter, "_positions", read):
+        yield
+
+
+@contextmanager
+def _with_plain_dead_letters() -> Iterator[None]:
+    async def send(queues: Queues, name: QueueName, batch: object, messages: Any) -> None:
+        if name.name == DEAD:
+            await queues.send(name, messages)
+        else:
+            await original(queues, name, batch, messages)
+
+    original: Any = Queues.send_idempotent_batch
+    with mock.patch.object(Queues, "send_idempotent_batch", send):
         yield
 
 
@@ -145,6 +161,9 @@ MUTATIONS = {
             "if (held[7] or '') ~= fence then\n    return { FENCED, held[7] or '' }\n  end\n  if id",
             "if id",
         ),
+    ),
+    "dead_letters_arrive_again": Mutation(
+        TOPICS, "T1 a message reaches each of its routes once", _with_plain_dead_letters
     ),
     "waiting_copies_passed": Mutation(
         TOPICS, "T1 a message reaches each of its routes once", _without_waiting_copies

@@ -12,6 +12,7 @@ from storage.domain.streams.lineage import have_passed
 from storage.domain.streams.stream import ReadFrom, StreamSpec
 from storage.domain.topics.route import RouteSpec, RouteTarget, TopicRoute
 from storage.domain.topics.topic import NewPublication, Published, routes_of
+from storage.domain.topics.transform import HeaderTransform, Transform
 from tests.chaos.checking.topics import SUBJECTS, subject_of
 from tests.chaos.history import Kind, Outcome, Seen
 from tests.chaos.stage import EVENTS, SHARDS, VISIBILITY_S, WORK
@@ -22,22 +23,40 @@ from tests.simulator.world import Killed, SimulatedCaller, World
 PAUSE_S = 0.15
 TOPIC = TopicName("orders")
 EXTRA = "extra"
+STRICT = "strict"
+DEAD = "dead"
+_QUEUES = (WORK, EXTRA, STRICT, DEAD)
 _TARGETS = {
     WORK: RouteTarget(queue=WORK),
     EVENTS: RouteTarget(stream=EVENTS),
     EXTRA: RouteTarget(queue=EXTRA),
+    STRICT: RouteTarget(queue=STRICT),
 }
 """Targets by the route of the same name."""
 
+_FITTING = (("fits", "", b"yes"),)
+_STRICT = RouteSpec(
+    target=_TARGETS[STRICT],
+    match={"subject": ["s0", "s1"]},
+    transform=Transform(
+        paths={"fits": "/headers/fits"},
+        headers=HeaderTransform(templates={"fits": "<fits>"}),
+        strict=True,
+    ),
+    dead_letter_queue=DEAD,
+)
+"""Route that dead-letters messages without the header."""
+
 
 async def create_topic(storage: Storage) -> None:
-    """Create the topic, its targets, and the route that takes everything."""
+    """Create the topic, its targets, a route that takes everything, and one with dead letters."""
     spec = QueueSpec(visibility_timeout_ms=int(VISIBILITY_S * 1000), attempts_max=None)
-    for queue in (WORK, EXTRA):
+    for queue in _QUEUES:
         await storage.catalog.put_queue(QueueName(queue), spec)
     await storage.catalog.put_stream(StreamName(EVENTS), StreamSpec(archive=False))
     await storage.topics.put(TOPIC, StreamSpec(shards=SHARDS, archive=False))
     await storage.topic_routes.put(RouteName(TOPIC, EVENTS), RouteSpec(target=_TARGETS[EVENTS]))
+    await storage.topic_routes.put(RouteName(TOPIC, STRICT), _STRICT)
 
 
 async def publish(world: World, name: str) -> None:
@@ -58,7 +77,8 @@ async def _publish(client: SimulatedCaller, value: str) -> Outcome:
 
 
 async def _call_publish(key: str, value: str, storage: Storage) -> object:
-    message = NewPublication(value.encode(), subject_of(value), key)
+    headers = _FITTING if is_fitting(value) else ()
+    message = NewPublication(value.encode(), subject_of(value), key, headers)
     [answer] = await storage.topics.publish(TOPIC, [message], idempotency_key=value)
     return answer
 
@@ -67,6 +87,11 @@ def _published(answer: Any) -> dict[str, Any]:
     if isinstance(answer, Published):
         return {"seen": (Seen(shard=answer.shard, offset=answer.offset),)}
     return {"error": answer.code}
+
+
+def is_fitting(value: str) -> bool:
+    """Return whether a message is published with what the strict route needs."""
+    return int(value.rpartition(":")[2]) % 5 > 1
 
 
 async def change_route(world: World, name: str) -> None:
@@ -163,16 +188,22 @@ async def drain(world: World) -> None:
     finally:
         routing.cancel()
         await asyncio.gather(routing, return_exceptions=True)
-    for queue in (WORK, EXTRA):
+    for queue in _QUEUES:
         await empty(client, queue)
-    first = await client.insist(lambda storage: storage.topic_routes.get(RouteName(TOPIC, EVENTS)))
-    client.note(Kind.ROUTE, TOPIC.name, group=EVENTS, values=SUBJECTS, **_number(first))
+    for route, subjects in ((EVENTS, SUBJECTS), (STRICT, SUBJECTS[:2])):
+        get = partial(_get_route, route)
+        numbers = _number(await client.insist(get))
+        client.note(Kind.ROUTE, TOPIC.name, group=route, values=subjects, **numbers)
     client.note(Kind.READ, EVENTS, seen=tuple(await client.insist(partial(_records, EVENTS))))
     client.note(
         Kind.TAKEN,
         TOPIC.name,
         seen=tuple(await client.insist(partial(_records, TOPIC.stream.name))),
     )
+
+
+async def _get_route(route: str, storage: Storage) -> TopicRoute:
+    return await storage.topic_routes.get(RouteName(TOPIC, route))
 
 
 async def _finish_reshard(storage: Storage) -> bool:

@@ -1,7 +1,8 @@
 """Invariants of topics: T1, T3, T4."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from types import MappingProxyType
 
 from tests.chaos.checking.findings import Finding, Operations, answers, ok
 from tests.chaos.history import DELIVERIES, READS, Kind, Operation, Outcome
@@ -16,35 +17,59 @@ def subject_of(value: str) -> str:
     return SUBJECTS[int(value.rpartition(":")[2]) % len(SUBJECTS)]
 
 
-def message_reaches_each_route_once(history: Operations) -> Finding:
+def message_reaches_each_route_once(
+    dead_letters: Mapping[str, str],
+) -> Callable[[Operations], Finding]:
     """T1: an accepted message is in the target of each route that it names once, and in no other.
 
-    A route and its target have the same name here. What a deleted route had not delivered is dropped. The number of a route
-    whose change was not answered is unknown, so its message may be in any target, once.
+    A route and its target have the same name here; `dead_letters` are the routes by their dead-letter queues, where a message is
+    instead. What a deleted route had not delivered is dropped. The number of a route whose change was not answered is unknown,
+    so its message may be in any target, once.
     """
-    names = {seen.offset: seen.value for _, seen in answers(history, Kind.ROUTE)}
-    deleted = {one.group for one in history if one.kind is Kind.ROUTE and not one.values}
-    places = _places(history)
-    targets = set(names.values())
-    taken = [seen for _, seen in answers(history, Kind.TAKEN)]
-    wrong = [
-        f"message {seen.value} of routes {seen.routes} is {count} times in {target}"
-        for seen in taken
-        for target in sorted(targets)
-        if not _is_right(
-            count := len(places[target, seen.value]),
-            is_taken=target in {names.get(number) for number in seen.routes},
-            may_drop=target in deleted,
-            may_take=any(number not in names for number in seen.routes),
-        )
-    ]
-    values = {seen.value for seen in taken}
-    wrong += [
-        f"message {value} in {log} is not in the topic"
-        for log, value in sorted(places)
-        if log in targets and value not in values
-    ]
-    return Finding("T1 a message reaches each of its routes once", len(taken), tuple(wrong))
+
+    def check(history: Operations) -> Finding:
+        names = {seen.offset: seen.value for _, seen in answers(history, Kind.ROUTE)}
+        deleted = {one.group for one in history if one.kind is Kind.ROUTE and not one.values}
+        places = _places(history, dead_letters)
+        targets = set(names.values())
+        taken = [seen for _, seen in answers(history, Kind.TAKEN)]
+        wrong = [
+            f"message {seen.value} of routes {seen.routes} is {count} times in {target}"
+            for seen in taken
+            for target in sorted(targets)
+            if not _is_right(
+                count := len(places[target, seen.value]),
+                is_taken=target in {names.get(number) for number in seen.routes},
+                may_drop=target in deleted,
+                may_take=any(number not in names for number in seen.routes),
+            )
+        ]
+        values = {seen.value for seen in taken}
+        wrong += [
+            f"message {value} in {log} is not in the topic"
+            for log, value in sorted(places)
+            if log in targets and value not in values
+        ]
+        return Finding("T1 a message reaches each of its routes once", len(taken), tuple(wrong))
+
+    return check
+
+
+def dead_letters_do_not_fit(
+    queue: str, target: str, fits: Callable[[str], bool]
+) -> Callable[[Operations], Finding]:
+    """T1: the dead-letter queue has messages that do not fit, and the target those that do."""
+
+    def check(history: Operations) -> Finding:
+        places = [place for place in _places(history) if place[0] in (queue, target)]
+        wrong = [
+            f"message {value} is in {log}"
+            for log, value in sorted(places)
+            if fits(value) is not (log == target)
+        ]
+        return Finding("T1 dead letters do not fit their target", len(places), tuple(wrong))
+
+    return check
 
 
 def _is_right(count: int, *, is_taken: bool, may_drop: bool, may_take: bool) -> bool:
@@ -137,8 +162,12 @@ def messages_of_key_keep_order(target: str) -> Callable[[Operations], Finding]:
     return check
 
 
-def _places(history: Operations) -> dict[tuple[str, str], set[Place]]:
+def _places(
+    history: Operations, others: Mapping[str, str] = MappingProxyType({})
+) -> dict[tuple[str, str], set[Place]]:
+    """Return the places of each value in each log; `others` are logs that count as another one."""
     places: dict[tuple[str, str], set[Place]] = defaultdict(set)
     for operation, seen in answers(history, *DELIVERIES, *READS):
-        places[operation.log, seen.value].add((seen.id, seen.shard, seen.offset))
+        log = others.get(operation.log, operation.log)
+        places[log, seen.value].add((seen.id, seen.shard, seen.offset))
     return places
