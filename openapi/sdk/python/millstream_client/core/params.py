@@ -94,6 +94,13 @@ class GroupWeightConfigParams(TypedDict, total=False):
     weight: Required[int]
 
 
+class HeaderTransformConfigParams(TypedDict, total=False):
+    """Headers to remove, and then headers to set."""
+
+    set: Mapping[str, str]
+    remove: Sequence[str]
+
+
 class PacingConfigParams(TypedDict, total=False):
     """Speed of the whole replay."""
 
@@ -222,8 +229,19 @@ class ReplayConfigParams(TypedDict, total=False):
 class RouteConfigParams(TypedDict, total=False):
     """The complete configuration of a route; omitted fields take their default."""
 
-    on_failure: Literal["wait", "drop"]
-    """Handling of messages while the target does not exist. `wait`: they wait in the topic's log, up to its retention. `drop`: they are counted as dropped."""
+    transform: TransformConfigParams | None
+    format: Literal["body", "envelope", "cloudevents", "cloudevents_binary"]
+    """`body`: the body as it is. `envelope`: JSON with everything that is known of the message. `cloudevents`: CloudEvents 1.0 in JSON. `cloudevents_binary`: `ce-` headers beside the body."""
+    key: Any
+    """Key of the copies, which is the message group in a FIFO queue: `key`, `subject`, a JSON Pointer such as `/body/customer`, or `{"constant": "x"}`. null: the key of the message."""
+    delay_seconds: float
+    """Of messages in a standard queue."""
+    ttl_seconds: float
+    """Of messages in a queue; 0: the queue's default."""
+    on_failure: Literal["wait", "dead_letter", "drop"]
+    """Handling of messages while the target does not exist. `wait`: they wait in the topic's log, up to its retention. `dead_letter`: they go to the dead-letter queue. `drop`: they are counted as dropped."""
+    dead_letter_queue: str | None
+    """Queue for messages that the target never accepts: too large, without a group for a FIFO queue, or without a value that a strict transform needs. null: they are counted as dropped."""
     tags: Mapping[str, str]
     """Up to 50 user-defined tags."""
 
@@ -231,11 +249,18 @@ class RouteConfigParams(TypedDict, total=False):
 class RoutePatchParams(TypedDict, total=False):
     """Changes to a route (a JSON Merge Patch); null resets a field to its default.
 
-    `match` is replaced as a whole."""
+    `match`, `target`, `transform` and `key` are replaced as a whole."""
 
     match: Any
     target: RouteTargetConfigParams | None
-    on_failure: Literal["wait", "drop"] | None
+    transform: TransformConfigParams | None
+    format: Literal["body", "envelope", "cloudevents", "cloudevents_binary"] | None
+    key: Any
+    """Key of the copies, which is the message group in a FIFO queue: `key`, `subject`, a JSON Pointer such as `/body/customer`, or `{"constant": "x"}`. null: the key of the message."""
+    delay_seconds: float | None
+    ttl_seconds: float | None
+    dead_letter_queue: str | None
+    on_failure: Literal["wait", "dead_letter", "drop"] | None
     tags: Mapping[str, str | None] | None
 
 
@@ -387,3 +412,19 @@ class TopicPatchParams(TypedDict, total=False):
     retention_bytes: int | None
     archive: bool | None
     tags: Mapping[str, str | None] | None
+
+
+class TransformConfigParams(TypedDict, total=False):
+    """Another body, headers or subject for a route's copies."""
+
+    select: str | None
+    """JSON Pointer to the part of the body that copies have."""
+    paths: Mapping[str, str]
+    """Names of values of the message, each with a JSON Pointer such as `/body/order/id`, `/headers/tenant`, `/subject` or `/key`; at most 100. Always there: `<message>`, the body; `<subject>`, `<key>`, `<id>`, `<published_at>`, `<topic>`, `<route>`."""
+    template: Any
+    """The new body: a JSON value or a text. `<name>` is the value itself where it is a whole string of a JSON value, and else its text; `\\<` is the character. null: the body as it is."""
+    headers: HeaderTransformConfigParams
+    subject: str | None
+    """Text in which `<name>` stands for the text of what it names."""
+    strict: bool
+    """Do not deliver a message without a value that a path names. Otherwise it is null in JSON and empty in text."""
