@@ -11,7 +11,7 @@ A route that alone is blocked, since its dead-letter queue is missing or full, i
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from consumers.routing.copies import Copy
 from consumers.routing.dead_letters import DeadLetterSender, DeliveryFailure
@@ -145,18 +145,23 @@ class BatchSender:
             self._finish(finished)
         return finished
 
-    async def _recall(self, parts: dict[QueueName | None, list[Copy]]) -> None:
+    async def _recall(self, parts: Mapping[QueueName | None, Sequence[Copy]]) -> None:
         for queue, part in parts.items():
             pause = _RetryPause()
-            while queue is not None:
-                try:
-                    await self._dead_letters.recall(
-                        queue, [*dict.fromkeys(copy.dead_producer_id for copy in part)]
-                    )
-                    break
-                except MillstreamError as error:
-                    self._failed(part, error.detail)
+            while queue is not None and not await self._try_recall(queue, part):
                 await pause.wait()
+
+    async def _try_recall(self, queue: QueueName, copies: Sequence[Copy]) -> bool:
+        producer_ids = dict.fromkeys(copy.dead_producer_id for copy in copies)
+        try:
+            await self._dead_letters.recall(queue, [*producer_ids])
+        except MillstreamError as error:
+            self._failed(copies, error.detail)
+        except Exception as error:  # a buffer must not end
+            self._crashed(copies, error)
+        else:
+            return True
+        return False
 
     async def _give_up(self, copies: Sequence[Copy], failure: DeliveryFailure) -> None:
         """Dead-letter messages, or drop those of routes without a dead-letter queue."""
