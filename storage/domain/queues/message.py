@@ -26,7 +26,6 @@ from storage.domain.errors import ErrorCode, FieldFault, ReceiptHandleInvalid, V
 from storage.domain.log.record_batch import SOURCE_STREAM, Headers, headers_size_bytes
 from storage.domain.names import LogId
 from storage.domain.queues.dead_letter_origin import DeadLetterOrigin
-from storage.domain.topics.topic import TOPIC
 
 _LOW_BITS = 48
 _LOW_MASK = 2**_LOW_BITS - 1
@@ -59,8 +58,8 @@ class NewMessage(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def is_copy(self) -> bool:
-        """Return whether it is a copy of a record or of a topic's message, which may be empty."""
-        return any(name in (SOURCE_STREAM, TOPIC) for name, _, _ in self.system)
+        """Return whether it is a copy of a stream's record, which may be empty."""
+        return any(name == SOURCE_STREAM for name, _, _ in self.system)
 
 
 class SentMessage(msgspec.Struct, frozen=True, gc=False):

@@ -183,7 +183,8 @@ async def test_route_requires_permission_for_both_queues(secured_service: Secure
 
     async def put(**config: object) -> int:
         path = "/v1/topics/orders/routes/r"
-        return (await secured_service.request("PUT", path, key, json=config)).status_code
+        response = await secured_service.request("PUT", path, key, json=config)
+        return int(response.status_code)
 
     statuses = [
         await put(target={"queue": "payroll"}),

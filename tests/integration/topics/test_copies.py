@@ -104,14 +104,6 @@ async def test_delay_and_ttl_of_route_apply_to_copy(topics, put_route, router):
     await until(is_delayed)
 
 
-async def test_empty_message_is_copied(topics, put_route, router):
-    await put_route("billing", BILLING)
-
-    await publish_one(topics, b"")
-
-    assert (await receive_first(topics, BILLING)).body == b""
-
-
 async def test_changed_transform_keeps_earlier_messages(topics, put_route):
     first = await put_route("billing", BILLING, transform=Transform(template="first <message>"))
     await publish(topics, "a")

@@ -76,6 +76,17 @@ async def test_failed_transform_is_dead_lettered_alone(dead, put_route, router):
     await are_counted(dead, "billing", (2, 1, 0))
 
 
+async def test_empty_copy_is_dead_lettered(dead, put_route, router):
+    """A queue has no message without body and headers."""
+    transform = Transform(paths={"id": "/body/id"}, template="<id>")
+    await put_route("billing", BILLING, transform=transform, dead_letter_queue="dead")
+
+    await send(dead, b'{"id": ""}')
+
+    letter = await receive_first(dead, DEAD)
+    assert (letter.body, reason_of(letter)[1]) == (b'{"id": ""}', "validation_failed")
+
+
 async def test_failed_transform_without_queue_is_dropped(topics, put_route, router):
     await put_route("billing", BILLING, transform=STRICT)
 

@@ -225,7 +225,7 @@ TEMPLATES = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXTS, inner, max_size=3),
     max_leaves=6,
 )
-BODIES = VALUES.map(msgspec.json.encode) | st.binary(max_size=20)
+BODIES = VALUES.map(msgspec.json.encode) | st.binary(min_size=1, max_size=20)
 
 
 @given(BODIES, POINTERS, POINTERS, TEMPLATES, TEXTS)
