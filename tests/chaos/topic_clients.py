@@ -88,9 +88,9 @@ class Topics:
         )
 
     async def pause(self, route: str, *, paused: bool) -> None:
-        """Pause a route, or resume it."""
+        """Pause a route, or resume it; it may not have been made yet."""
         method = "PUT" if paused else "DELETE"
-        await send_until_done(self.http, method, f"{_path(route)}/pause", None, {200})
+        await send_until_done(self.http, method, f"{_path(route)}/pause", None, {200, 404})
 
 
 def _path(route: str) -> str:
