@@ -7,6 +7,7 @@ from api.observability.metric_definitions import (
     MAINTENANCE_SECONDS,
     MESSAGES_DELIVERED,
     STORE_FAILOVERS,
+    TOPIC_COPIES,
     WEBHOOK_ATTEMPTS,
     WEBHOOK_ENDPOINTS_DISABLED,
 )
@@ -15,6 +16,7 @@ from storage.domain import limits
 from storage.domain.clock import Clock, SystemClock
 from storage.domain.presence import LeaseStore
 from storage.domain.replication.replica_set import PrimaryChange
+from storage.domain.topics.routing import RouteCounts
 from storage.domain.webhooks import AttemptOutcome, SourceKind
 
 _SYSTEM_CLOCK = SystemClock()
@@ -45,6 +47,22 @@ class SweeperMetrics:
     def leads(self, store: LeaseStore, *, leads: bool) -> None:
         """Set whether this process leads the tasks of a store."""
         MAINTENANCE_LEADERS.labels(store.value).set(leads)
+
+
+class RouterMetrics:
+    """Metrics of a router."""
+
+    def __init__(self) -> None:
+        self._copies = {
+            outcome: TOPIC_COPIES.labels(outcome)
+            for outcome in ("delivered", "dropped", "dead_lettered")
+        }
+
+    def finished(self, counts: RouteCounts) -> None:
+        """Count the copies of a route whose position was stored."""
+        for outcome, copies in self._copies.items():
+            if number := getattr(counts, outcome):
+                copies.inc(number)
 
 
 class WebhookMetrics:

@@ -98,6 +98,11 @@ WEBSOCKET_RESUMED = Counter(
 SOURCE_REQUESTS = Counter(
     "millstream_source_requests_total", "Requests to sources, by outcome", ["outcome"]
 )
+TOPIC_COPIES = Counter(
+    "millstream_topic_copies_total",
+    "Copies of messages of topics, by what became of them: delivered, dropped or dead_lettered",
+    ["outcome"],
+)
 WEBHOOK_ATTEMPTS = Counter("millstream_webhook_attempts_total", "Webhook requests", ["outcome"])
 WEBHOOK_ENDPOINTS_DISABLED = Gauge(
     "millstream_webhook_endpoints_disabled",

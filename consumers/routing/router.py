@@ -9,9 +9,10 @@ import logging
 import os
 import secrets
 import socket
+from collections.abc import Callable
 
 from consumers.feeds.feed import Feeds
-from consumers.routing.topic_router import TopicRouter
+from consumers.routing.topic_router import RoutingContext, TopicRouter, ignore_counts
 from storage.bootstrap import Storage
 from storage.concurrency.periodic import periodic
 from storage.concurrency.tasks import end
@@ -19,6 +20,7 @@ from storage.domain import limits
 from storage.domain.errors import MillstreamError
 from storage.domain.names import LogId
 from storage.domain.streams.stream import Stream
+from storage.domain.topics.routing import RouteCounts
 
 logger = logging.getLogger(__name__)
 
@@ -28,9 +30,11 @@ _RELOAD_S = limits.ROUTER_RELOAD_MS / limits.SECOND_MS
 class Router:
     """Router of the shares that this process has the leases of, until it is cancelled."""
 
-    def __init__(self, storage: Storage) -> None:
+    def __init__(
+        self, storage: Storage, note_finished: Callable[[RouteCounts], None] = ignore_counts
+    ) -> None:
         self._storage = storage
-        self._feeds = Feeds(storage.record_reader, {})
+        self._context = RoutingContext(storage, Feeds(storage.record_reader, {}), note_finished)
         self._holder = f"{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(4)}"
         self._topics: dict[int, list[Stream]] = {}
         self._shares: dict[int, _Share] = {}
@@ -49,7 +53,7 @@ class Router:
             await end(self._shares.pop(number).task)
         for number, streams in topics.items():
             if number not in self._shares:
-                self._shares[number] = _Share(self._storage, self._feeds, number, self._holder)
+                self._shares[number] = _Share(self._context, number, self._holder)
             self._shares[number].assign(streams)
         return len(topics)
 
@@ -57,9 +61,8 @@ class Router:
 class _Share:
     """Share of the topics: a candidate for its lease, and their routers while it has it."""
 
-    def __init__(self, storage: Storage, feeds: Feeds, number: int, holder: str) -> None:
-        self._storage = storage
-        self._feeds = feeds
+    def __init__(self, context: RoutingContext, number: int, holder: str) -> None:
+        self._context = context
         self._number = number
         self._holder = holder
         self._streams: dict[LogId, Stream] = {}
@@ -75,9 +78,8 @@ class _Share:
     async def _stand(self) -> None:
         while True:
             try:
-                await self._storage.topic_routing.election(self._number, self._holder).run(
-                    self._lead
-                )
+                routing = self._context.storage.topic_routing
+                await routing.election(self._number, self._holder).run(self._lead)
             except MillstreamError as error:
                 facts = {"share": self._number, "reason": error.detail}
                 logger.warning("router_deferred", extra=facts)
@@ -108,7 +110,7 @@ class _Share:
     async def _route(self, stream: Stream, fence: int) -> None:
         """Route a topic until it fails; then it begins again at the next reload."""
         try:
-            await TopicRouter(self._storage, self._feeds, stream, fence).run()
+            await TopicRouter(self._context, stream, fence).run()
         except MillstreamError as error:
             facts = {"topic": str(stream.name), "reason": error.detail}
             logger.info("topic_deferred", extra=facts)

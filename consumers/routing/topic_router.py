@@ -11,8 +11,9 @@ the targets leave out those that they have; so does one that outlived its lease 
 
 import asyncio
 import logging
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import suppress
+from typing import NamedTuple
 
 from consumers.feeds.blocks import Chunk
 from consumers.feeds.feed import Feeds
@@ -43,15 +44,26 @@ _SLOW_S = limits.ROUTER_SLOW_MS / limits.SECOND_MS
 _SAVE_S = limits.ROUTER_SAVE_MS / limits.SECOND_MS
 
 
+def ignore_counts(_: RouteCounts) -> None:
+    """Ignore what was finished for a route."""
+
+
+class RoutingContext(NamedTuple):
+    """Resources of a process that routes. `note_finished` is called with stored counts."""
+
+    storage: Storage
+    feeds: Feeds
+    note_finished: Callable[[RouteCounts], None] = ignore_counts
+
+
 class TopicRouter:
     """Router of a topic under a lease with the fencing number `fence`."""
 
-    def __init__(self, storage: Storage, feeds: Feeds, stream: Stream, fence: int) -> None:
-        self._storage = storage
-        self._feeds = feeds
+    def __init__(self, context: RoutingContext, stream: Stream, fence: int) -> None:
+        self._storage, self._feeds, self._note_finished = context
         self._stream = stream
         self._fence = fence
-        self._revisions = RouteRevisions(storage, stream)
+        self._revisions = RouteRevisions(self._storage, stream)
         self._buffers: dict[str, DeliveryBuffer] = {}
         self._lagging: dict[str, LaggingReader] = {}
         self._counts = DeliveryCounts()
@@ -335,6 +347,8 @@ class TopicRouter:
         if not await rows.save(self.stream_id, positions, counts, self._fence):
             raise StaleGeneration("Another router has the lease of this topic.")
         self._saved = positions
+        for each in counts.values():
+            self._note_finished(each)
         if finished := self._finished_shards(positions):
             self._ended_shards -= finished
             await self._retire_producers(finished)

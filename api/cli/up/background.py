@@ -14,6 +14,7 @@ from api.cli.errors import CliError, ExitCode
 from api.cli.up.signals import run_until_stopped
 from api.config.settings import Settings
 from api.observability.background_metrics import (
+    RouterMetrics,
     SweeperMetrics,
     WebhookMetrics,
     count_primary_change,
@@ -83,4 +84,4 @@ async def deliver(settings: Settings, storage: Storage) -> None:
         async with asyncio.TaskGroup() as group:
             group.create_task(Deliverer(storage, allow, WebhookMetrics(), tracing=opened).run())
             group.create_task(MirrorRunner(storage, allow).run())
-            group.create_task(Router(storage).run())
+            group.create_task(Router(storage, RouterMetrics().finished).run())

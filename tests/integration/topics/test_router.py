@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from consumers.feeds.feed import Feeds
-from consumers.routing.topic_router import TopicRouter
+from consumers.routing.topic_router import RoutingContext, TopicRouter
 from storage.bootstrap import open_storage
 from storage.concurrency.tasks import end
 from storage.domain import limits
@@ -218,7 +218,8 @@ async def test_two_routers_add_each_message_once(topics, put_route, settings):
     stream = await topics.topics.get(ORDERS)
     async with open_storage(settings) as other:
         routers = [
-            TopicRouter(one, Feeds(one.record_reader, {}), stream, 1) for one in (topics, other)
+            TopicRouter(RoutingContext(one, Feeds(one.record_reader, {})), stream, 1)
+            for one in (topics, other)
         ]
         tasks = [asyncio.create_task(one.run()) for one in routers]
         for start in range(0, 200, 50):
@@ -306,7 +307,7 @@ async def test_expired_messages_are_counted_for_topic(engines, clock):
     await publish(engines, "d")
     await engines.streams.trim(ORDERS.stream, 1_000)
 
-    router = TopicRouter(engines, Feeds(engines.record_reader, {}), stream, 1)
+    router = TopicRouter(RoutingContext(engines, Feeds(engines.record_reader, {})), stream, 1)
     running = asyncio.create_task(router.run())
 
     async def are_counted() -> bool:
