@@ -3,11 +3,11 @@
 import msgspec
 
 from storage.domain import limits
+from storage.domain.log.json_body import at_pointer
 from storage.domain.log.record_batch import CONTENT_TYPE, Header, Record
 from storage.domain.queues.message import NewMessage
 from storage.domain.queues.queue import Queue, QueueType
 from storage.domain.sources.source import InboundSource, SourceEvent, SourceTarget
-from storage.domain.streams.record_filter import at_pointer
 
 _encoder = msgspec.msgpack.Encoder()
 _decoder = msgspec.msgpack.Decoder(SourceEvent)

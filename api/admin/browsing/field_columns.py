@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from api.admin.browsing.body_preview import escape_misleading
 from api.admin.display_formats import NOTHING as NO_VALUE
-from storage.domain.streams.record_filter import JSON_POINTER, NOTHING, at_pointer, json_of
+from storage.domain.log.json_body import JSON_POINTER, NOTHING, at_pointer, json_of
 
 COLUMNS_MAX = 8
 _OFFERED_MAX = 40

@@ -15,8 +15,8 @@ from math import isfinite
 from typing import Any
 
 from storage.domain.filters.leaves import Leaves, PathTree, leaves_at, splits
+from storage.domain.log.json_body import NOTHING, json_of
 from storage.domain.log.record_batch import CONTENT_TYPE, RESERVED, Headers, headers_size_bytes
-from storage.domain.streams.record_filter import NOTHING, json_of
 
 _NUMBER = re.compile(r"\s*[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?\s*", re.ASCII)
 

@@ -23,7 +23,7 @@ from storage.domain.filters.subjects import (
     matches_all_subjects,
     matches_subject,
 )
-from storage.domain.streams.record_filter import NOTHING
+from storage.domain.log.json_body import NOTHING
 
 Cost = Literal["indexed", "scanned"]
 

@@ -14,8 +14,8 @@ import msgspec
 from storage.domain import limits
 from storage.domain.definitions import check_seconds
 from storage.domain.errors import FieldFault, ValidationFailed
+from storage.domain.log.json_body import JSON_POINTER
 from storage.domain.names import SourceName, check_name
-from storage.domain.streams.record_filter import JSON_POINTER
 from storage.domain.webhooks import HEADER_NAME
 
 _NEVER_STORED = frozenset({"authorization", "cookie", "proxy-authorization"})

@@ -11,7 +11,6 @@ A body that is not JSON meets no condition except `exists: false`. All condition
 """
 
 import hashlib
-import re
 from collections.abc import Callable, Mapping, Sequence
 from enum import StrEnum
 from typing import Any
@@ -20,11 +19,17 @@ import msgspec
 
 from storage.domain import limits
 from storage.domain.errors import FieldFault, ValidationFailed
+from storage.domain.log.json_body import (
+    JSON_POINTER,
+    NOTHING,
+    at_pointer,
+    equals_as_json,
+    json_of,
+)
 from storage.domain.log.record_batch import Record
 from storage.domain.streams.stream import LogRecord
 
 _SAMPLES = 2**64
-JSON_POINTER = re.compile(r"(?:/(?:[^~/]|~[01])*)*")
 
 
 class SampleBy(StrEnum):
@@ -190,58 +195,13 @@ def has_text(record: Record, text: str) -> bool:
     )
 
 
-class AbsentValue:
-    """Marker for a location that does not exist in a body."""
-
-
-NOTHING = AbsentValue()
-
-
 def _matches_body(body: bytes, conditions: Sequence[Condition]) -> bool:
     value = json_of(body)
     return all(_holds(value, condition) for condition in conditions)
-
-
-def json_of(body: bytes) -> Any:
-    """Return the value of a JSON body; NOTHING if it is not JSON."""
-    try:
-        return msgspec.json.decode(body)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        return NOTHING
 
 
 def _holds(value: Any, condition: Condition) -> bool:
     actual = at_pointer(value, condition.path)
     if condition.exists is not msgspec.UNSET:
         return (actual is not NOTHING) is condition.exists
-    return _same(actual, condition.equals)
-
-
-def at_pointer(value: Any, pointer: str) -> Any:
-    """Return the value that a JSON Pointer refers to; NOTHING if there is none."""
-    if value is NOTHING or not pointer:
-        return value
-    for token in pointer[1:].split("/"):
-        name = token.replace("~1", "/").replace("~0", "~")
-        if isinstance(value, dict):
-            value = value.get(name, NOTHING)
-        elif isinstance(value, list) and _is_index(name) and int(name) < len(value):
-            value = value[int(name)]
-        else:
-            return NOTHING
-    return value
-
-
-def _is_index(text: str) -> bool:
-    return text.isascii() and text.isdigit() and len(text) < 10 and (text == "0" or text[0] != "0")
-
-
-def _same(left: Any, right: Any) -> bool:
-    """Compare as JSON: Python considers True equal to 1."""
-    if isinstance(left, bool) or isinstance(right, bool):
-        return left is right
-    if isinstance(left, dict) and isinstance(right, dict):
-        return left.keys() == right.keys() and all(_same(left[name], right[name]) for name in left)
-    if isinstance(left, list) and isinstance(right, list):
-        return len(left) == len(right) and all(map(_same, left, right))
-    return bool(left == right)
+    return equals_as_json(actual, condition.equals)

@@ -14,8 +14,8 @@ from urllib.parse import quote
 
 import msgspec
 
+from storage.domain.log.json_body import NOTHING, json_of
 from storage.domain.log.json_content import JSON, body_members, header_members
-from storage.domain.streams.record_filter import NOTHING, json_of
 from storage.domain.topics.routed_message import CopyContent, RoutedMessage
 from storage.domain.trace_context import OF_TRACES
 

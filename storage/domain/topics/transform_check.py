@@ -8,7 +8,7 @@ from storage.domain import limits
 from storage.domain.errors import FieldFault
 from storage.domain.filters.documents import FIELD_NAMES
 from storage.domain.filters.reasons import pointer_token
-from storage.domain.streams.record_filter import JSON_POINTER
+from storage.domain.log.json_body import JSON_POINTER
 from storage.domain.topics.template import PLACEHOLDER_NAME, is_deeper, names_in, strings_in
 from storage.domain.topics.transform import Transform
 from storage.domain.topics.transformer import FACT_NAMES

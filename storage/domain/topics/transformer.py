@@ -8,9 +8,9 @@ import msgspec
 from storage.domain import limits
 from storage.domain.errors import ValidationFailed
 from storage.domain.filters.subjects import check_subject
+from storage.domain.log.json_body import NOTHING
 from storage.domain.log.json_content import JSON
 from storage.domain.log.record_batch import Headers
-from storage.domain.streams.record_filter import NOTHING
 from storage.domain.topics.routed_message import (
     CopyContent,
     RoutedMessage,

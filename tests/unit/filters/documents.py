@@ -1,6 +1,6 @@
 """Documents of tests: nested JSON, without the streams and queues that messages come from."""
 
-from storage.domain.streams.record_filter import NOTHING
+from storage.domain.log.json_body import NOTHING
 
 
 class JsonDocument:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from storage.domain.filters.conditions import ConditionInvalid, SqlCondition
 from storage.domain.filters.sql.like import compile_like
-from storage.domain.streams.record_filter import NOTHING
+from storage.domain.log.json_body import NOTHING
 from tests.unit.filters.documents import JsonDocument, with_headers
 
 ORDER = JsonDocument(

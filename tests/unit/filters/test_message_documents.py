@@ -1,7 +1,7 @@
 import pytest
 
 from storage.domain.filters.documents import Document
-from storage.domain.streams.record_filter import NOTHING
+from storage.domain.log.json_body import NOTHING
 
 HEADERS = (
     ("tenant", "", b"t7"),

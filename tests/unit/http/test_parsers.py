@@ -36,9 +36,9 @@ from api.websocket.codec import BadFrame, Malformed
 from storage.domain.access.credentials import could_be_id, parse_key
 from storage.domain.access.permissions import Effect, Grant, Policy
 from storage.domain.errors import MillstreamError, ValidationFailed
+from storage.domain.log.json_body import at_pointer
 from storage.domain.names import check_name
 from storage.domain.queues.message import ReceiptHandle
-from storage.domain.streams.record_filter import at_pointer
 
 ANYTHING = st.binary(max_size=300)
 TEXT = st.text(max_size=200)

@@ -6,16 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from storage.domain.log.json_body import at_pointer
 from storage.domain.log.record_batch import Record
 from storage.domain.names import StreamName
-from storage.domain.streams.record_filter import (
-    Condition,
-    Filter,
-    Sample,
-    SampleBy,
-    Selects,
-    at_pointer,
-)
+from storage.domain.streams.record_filter import Condition, Filter, Sample, SampleBy, Selects
 from storage.domain.streams.stream import LogRecord
 from storage.streams.record_source import RecordSource
 

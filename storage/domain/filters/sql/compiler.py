@@ -19,7 +19,7 @@ from storage.domain.filters.sql.predicates import (
     negation,
 )
 from storage.domain.filters.sql.values import NUMBERS, ORDERINGS, Scalar, comparison
-from storage.domain.streams.record_filter import NOTHING
+from storage.domain.log.json_body import NOTHING
 
 _COMPARISONS: dict[type[exp.Expr], str] = {
     exp.EQ: "=",
