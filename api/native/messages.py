@@ -26,14 +26,14 @@ from api.native.fields import (
 from api.native.former_names import former_member
 from api.types import RequestHeaders
 from storage.domain import limits
-from storage.domain.log.record_batch import Headers
+from storage.domain.log.record_batch import SUBJECT, Headers
 from storage.domain.queues.dead_letter_origin import DeadLetterOrigin, origin_of
 from storage.domain.queues.message import (
     NewMessage,
     ReceivedMessage,
     SentMessage,
 )
-from storage.domain.topics.topic import KEY, ROUTE, SUBJECT, TOPIC
+from storage.domain.topics.topic import KEY, ROUTE, TOPIC
 from storage.domain.trace_context import with_noted
 
 Base64 = Annotated[str, Meta(description="Bytes in standard base64.")]

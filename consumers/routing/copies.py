@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from storage.domain.log.record_batch import CONTENT_TYPE, Header, Headers, Record
+from storage.domain.log.record_batch import CONTENT_TYPE, SUBJECT, Header, Headers, Record
 from storage.domain.queues.dead_letter_origin import DeadLetterOrigin
 from storage.domain.queues.message import NewMessage
 from storage.domain.queues.queue import QueueType
@@ -12,7 +12,7 @@ from storage.domain.topics.formats import CopyFormat
 from storage.domain.topics.message_id import TopicMessageId
 from storage.domain.topics.route import TopicRoute
 from storage.domain.topics.routed_message import CopyContent, RoutedMessage, content_of
-from storage.domain.topics.topic import KEY, ROUTE, SUBJECT, TOPIC
+from storage.domain.topics.topic import KEY, ROUTE, TOPIC
 
 COPY_HEADERS = frozenset({CONTENT_TYPE, TOPIC, SUBJECT, ROUTE})
 """Reserved headers of a copy in a stream."""

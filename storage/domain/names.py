@@ -12,6 +12,9 @@ DEFAULT_NAMESPACE = "default"
 
 _NAME = re.compile(rf"[A-Za-z0-9_.-]{{1,{limits.NAME_CHARACTERS_MAX}}}")
 TOPIC_PREFIX = "topic:"
+STREAM_PATTERN = rf"^({TOPIC_PREFIX})?[A-Za-z0-9_.-]{{1,{limits.NAME_CHARACTERS_MAX}}}$"
+"""Regular expression of stream names, for the descriptions of the API."""
+
 _DOTS = frozenset({".", ".."})  # URL path normalization removes these
 
 LogId = str

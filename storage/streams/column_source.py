@@ -26,7 +26,7 @@ class ColumnSource:
         self, reader: ArrowReader, name: StreamName, stream_id: LogId, record_filter: Filter
     ) -> None:
         self._reader = reader
-        self._matches = selects(record_filter)
+        self._matches = selects(record_filter, name)
         self.name = name
         self.stream_id = stream_id
 

@@ -33,7 +33,7 @@ class RecordSource:
         record_filter: Filter = _ALL,
     ) -> None:
         self._reader = reader
-        self._matches = selects(record_filter)
+        self._matches = selects(record_filter, name)
         self.name = name
         self.stream_id = stream_id
 

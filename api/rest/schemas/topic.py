@@ -22,11 +22,11 @@ from api.rest.schema_base import (
 )
 from api.rest.topic_fields import LagMessages, LagSeconds
 from storage.domain import limits
+from storage.domain.log.record_batch import subject_of
 from storage.domain.streams.stream import LogRecord, Stream, StreamSpec
 from storage.domain.streams.topic_spec import TopicSpec, Unmatched
 from storage.domain.topics.message_id import TopicMessageId
 from storage.domain.topics.report import TopicStatus
-from storage.domain.topics.topic import subject_of
 
 
 class TopicConfig(MappedDefinitionConfig):

@@ -16,7 +16,15 @@ from typing import Any
 
 from storage.domain.filters.leaves import Leaves, PathTree, leaves_at, splits
 from storage.domain.log.json_body import NOTHING, json_of
-from storage.domain.log.record_batch import CONTENT_TYPE, RESERVED, Headers, headers_size_bytes
+from storage.domain.log.record_batch import (
+    CONTENT_TYPE,
+    RESERVED,
+    Headers,
+    Record,
+    headers_size_bytes,
+    subject_of,
+)
+from storage.domain.names import StreamName
 
 _NUMBER = re.compile(r"\s*[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?\s*", re.ASCII)
 
@@ -112,6 +120,18 @@ class Document:
             if name == CONTENT_TYPE and value:
                 return value.decode(errors="replace")
         return NOTHING
+
+
+def document_of(record: Record, meta: Mapping[str, object]) -> Document:
+    """Return what matches see of a record of any stream; only a published one has a subject."""
+    headers = record.headers
+    subject = subject_of(headers) if headers else ""
+    return Document(subject, record.key, headers, record.data, meta)
+
+
+def meta_of(stream: StreamName) -> dict[str, object]:
+    """Return what matches see of the place of a stream's records: their topic, if it is one's."""
+    return {"topic": stream.topic.name} if stream.is_of_topic else {}
 
 
 _FIELDS: dict[str, Any] = {

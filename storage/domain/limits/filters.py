@@ -23,6 +23,7 @@ FILTER_ADDRESSES_MAX = 10_000  # parsed IP addresses that a process caches
 # Matches
 MATCHES_MAX = 100  # per route
 MATCH_SUBJECTS_MAX = 100  # patterns of one match
+READER_ALTERNATIVES_MAX = 100  # conjunctions of a reader's match, which no index finds
 
 # SQL conditions (`where`)
 WHERE_CHARACTERS_MAX = 4_096

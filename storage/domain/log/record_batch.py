@@ -32,6 +32,7 @@ DEAD_LETTER_SOURCE = ":dead_letter_source"
 DEAD_LETTER = ":dead_letter"
 SOURCE_STREAM = ":source_stream"
 SENT_AT = ":sent_at"
+SUBJECT = ":subject"
 RESERVED = ":"
 
 Header = tuple[str, str, bytes]
@@ -73,6 +74,11 @@ class BatchColumns(msgspec.Struct, array_like=True, frozen=True, gc=False):
 
 _encoder = msgspec.msgpack.Encoder()
 _decoder = msgspec.msgpack.Decoder(BatchColumns)
+
+
+def subject_of(headers: Headers) -> str:
+    """Return the subject in a record's headers; empty if it has none."""
+    return next((value.decode() for name, _, value in headers if name == SUBJECT), "")
 
 
 def headers_size_bytes(headers: Headers) -> int:

@@ -32,7 +32,7 @@ from storage.domain.log.record_batch import (
     Header,
     Headers,
 )
-from storage.domain.names import LogId, check_name
+from storage.domain.names import LogId, StreamName, check_name
 from storage.domain.replays.pacing import Pacing
 from storage.domain.streams.record_filter import Filter
 from storage.domain.streams.stream import Shard
@@ -116,7 +116,7 @@ class ReplayRequest(msgspec.Struct, frozen=True, kw_only=True):
     allow_same_stream: bool = False
 
     def check(self) -> None:
-        """Raise ValidationFailed with every fault that can be detected without a store."""
+        """Raise ValidationFailed or MatchInvalid for what can be detected without a store."""
         faults = [
             *(self.start.faults("/from") if self.start else ()),
             *(self.end.faults("/to") if self.end else ()),
@@ -133,7 +133,9 @@ class ReplayRequest(msgspec.Struct, frozen=True, kw_only=True):
             )
         if faults:
             raise ValidationFailed("The replay is invalid.", *faults)
-        for name in (self.stream, self.target.stream, self.target.queue):
+        self.filter.check()
+        StreamName(self.stream)
+        for name in (self.target.stream, self.target.queue):
             if name is not None:
                 check_name(name)
 

@@ -1,4 +1,4 @@
-"""Filter for the records of a stream: by key, header, JSON body, and random sample.
+"""Filter for the records of a stream: by key, header, JSON body, match and sample.
 
 The selection depends only on the record and its position, so that a repeated request gets the same
 result. A condition on a body names a location in it by a JSON Pointer (RFC 6901) and the value required
@@ -8,6 +8,8 @@ there:
     {"path": "/user/email", "exists": false} no value exists there, not even null
 
 A body that is not JSON meets no condition except `exists: false`. All conditions of a filter must hold.
+
+A match is that of a route (`storage.domain.filters.matches`), so that readers select what a route would take.
 """
 
 import hashlib
@@ -18,7 +20,9 @@ from typing import Any
 import msgspec
 
 from storage.domain import limits
-from storage.domain.errors import FieldFault, ValidationFailed
+from storage.domain.errors import FieldFault, MatchInvalid, ValidationFailed
+from storage.domain.filters.documents import document_of, meta_of
+from storage.domain.filters.matches import CompiledMatch, parse_matches
 from storage.domain.log.json_body import (
     JSON_POINTER,
     NOTHING,
@@ -27,6 +31,7 @@ from storage.domain.log.json_body import (
     json_of,
 )
 from storage.domain.log.record_batch import Record
+from storage.domain.names import StreamName
 from storage.domain.streams.stream import LogRecord
 
 _SAMPLES = 2**64
@@ -94,18 +99,29 @@ def parse_condition(term: str) -> Condition:
 
 
 class Filter(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Filter of records: selects those that match every field that is set."""
+    """Filter of records: selects those that match every field that is set.
+
+    `match` is a match or a list of matches in their JSON form, of which any selects a record; None and `{}` select all. Where it
+    is not set, it is not encoded: a version that does not know it refuses a filter that has it, instead of selecting everything.
+    """
 
     keys: tuple[str, ...] = ()
     headers: dict[str, str] = {}
     body: tuple[Condition, ...] = ()
     sample: Sample | None = None
+    match: Any = msgspec.UNSET
 
     @classmethod
-    def of_terms(cls, keys: Sequence[str], headers: Sequence[str], body: Sequence[str]) -> "Filter":
+    def of_terms(
+        cls,
+        keys: Sequence[str],
+        headers: Sequence[str],
+        body: Sequence[str],
+        match: Any = msgspec.UNSET,
+    ) -> "Filter":
         """Return the filter of a query: `name:value` headers and `/pointer=value` conditions.
 
-        Raises ValidationFailed.
+        Raises ValidationFailed, MatchInvalid.
         """
         parts = [term.partition(":") for term in headers]
         if not all(name and colon for name, colon, _ in parts):
@@ -113,20 +129,39 @@ class Filter(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         pairs = {name: value for name, _, value in parts}
         if len(pairs) < len(headers):
             raise ValidationFailed.at("/header", "A header can have only one value", "conflict")
-        record_filter = cls(
-            keys=tuple(keys), headers=pairs, body=tuple(parse_condition(term) for term in body)
-        )
-        if faults := record_filter.faults():
-            raise ValidationFailed("The filter is invalid.", *faults)
+        conditions = tuple(parse_condition(term) for term in body)
+        record_filter = cls(keys=tuple(keys), headers=pairs, body=conditions, match=match)
+        record_filter.check("/match")
         return record_filter
 
     @property
     def takes_all(self) -> bool:
         """True if no field is set."""
-        return not (self.keys or self.headers or self.body or self.sample)
+        return not (self.keys or self.headers or self.body or self.sample or self.match)
+
+    def check(self, match_pointer: str = "/filter/match") -> None:
+        """Raise ValidationFailed or MatchInvalid for an invalid filter."""
+        if faults := self.faults():
+            raise ValidationFailed("The filter is invalid.", *faults)
+        self.compiled_match(match_pointer)
+
+    def compiled_match(self, pointer: str = "/filter/match") -> CompiledMatch | None:
+        """Compile the match, which is asked for each record; None if it has no condition.
+
+        Raises MatchInvalid.
+        """
+        matches = parse_matches(None if self.match is msgspec.UNSET else self.match, pointer)
+        if not matches:
+            return None
+        compiled = CompiledMatch(matches)
+        if (count := len(compiled.alternatives)) > limits.READER_ALTERNATIVES_MAX:
+            most = limits.READER_ALTERNATIVES_MAX
+            detail = f"The match has {count} alternatives; a reader's can have at most {most}"
+            raise MatchInvalid(None, FieldFault(pointer, detail, "too_many"))
+        return compiled
 
     def faults(self) -> list[FieldFault]:
-        """Return the filter's validation faults."""
+        """Return the filter's validation faults, without those of its match."""
         field_faults = [
             fault
             for nth, condition in enumerate(self.body)
@@ -146,8 +181,11 @@ Selects = Callable[[int, LogRecord], bool]
 """Predicate on a shard index and a record: true if the filter selects it."""
 
 
-def selects(filter_: Filter) -> Selects | None:
-    """Compile the filter to a predicate; None if it selects every record."""
+def selects(filter_: Filter, stream: StreamName | None = None) -> Selects | None:
+    """Compile the filter of a stream's records to a predicate; None if it selects all.
+
+    Raises MatchInvalid.
+    """
     if filter_.takes_all:
         return None
     tests: list[Selects] = []
@@ -159,10 +197,16 @@ def selects(filter_: Filter) -> Selects | None:
     if filter_.headers:
         headers = {name: value.encode() for name, value in filter_.headers.items()}
         tests.append(lambda _, entry: _has_headers(entry, headers))
+    if compiled := filter_.compiled_match():
+        tests.append(_matcher(compiled, {} if stream is None else meta_of(stream)))
     if filter_.body:
         conditions = filter_.body
         tests.append(lambda _, entry: _matches_body(entry.record.data, conditions))
     return lambda shard, entry: all(test(shard, entry) for test in tests)
+
+
+def _matcher(match: CompiledMatch, meta: Mapping[str, object]) -> Selects:
+    return lambda _, entry: match.matches(document_of(entry.record, meta))
 
 
 def _sampler(sample: Sample) -> Selects:

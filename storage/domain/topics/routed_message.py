@@ -8,10 +8,9 @@ import msgspec
 from storage.domain.clock import rfc3339
 from storage.domain.filters.documents import Document
 from storage.domain.log.json_body import NOTHING, at_pointer
-from storage.domain.log.record_batch import CONTENT_TYPE, RESERVED, Headers, Record
+from storage.domain.log.record_batch import CONTENT_TYPE, RESERVED, Headers, Record, subject_of
 from storage.domain.names import RouteName
 from storage.domain.topics.message_id import TopicMessageId
-from storage.domain.topics.topic import subject_of
 
 TRANSFORM_FAILED = "transform_failed"
 """Reason of a dead letter whose transform has no result."""

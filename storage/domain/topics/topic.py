@@ -12,11 +12,18 @@ import msgspec
 from storage.domain.errors import ValidationFailed
 from storage.domain.filters.documents import Document
 from storage.domain.filters.subjects import check_subject
-from storage.domain.log.record_batch import CONTENT_TYPE, RESERVED, Header, Headers, Record
+from storage.domain.log.record_batch import (
+    CONTENT_TYPE,
+    RESERVED,
+    SUBJECT,
+    Header,
+    Headers,
+    Record,
+    subject_of,
+)
 from storage.domain.names import TopicName
 from storage.domain.topics.message_id import TopicMessageId
 
-SUBJECT = ":subject"
 ROUTES = ":routes"
 TOPIC = ":topic"
 """Header of a copy: the topic that it was published to."""
@@ -97,11 +104,6 @@ class Published(msgspec.Struct, frozen=True, gc=False):
 
 _encoder = msgspec.msgpack.Encoder()
 _numbers_decoder = msgspec.msgpack.Decoder(tuple[int, ...])
-
-
-def subject_of(headers: Headers) -> str:
-    """Return the subject in a record's headers; empty if it has none."""
-    return next((value.decode() for name, _, value in headers if name == SUBJECT), "")
 
 
 def routes_of(headers: Headers) -> tuple[int, ...]:

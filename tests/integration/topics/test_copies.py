@@ -3,13 +3,14 @@
 import msgspec
 
 from storage.bootstrap import Storage
+from storage.domain.log.record_batch import SUBJECT
 from storage.domain.names import QueueName
 from storage.domain.queues.message import MessageState
 from storage.domain.queues.queue import QueueSpec, QueueType
 from storage.domain.streams.stream import LogRecord, ReadFrom
 from storage.domain.topics.copy_key import ConstantKey
 from storage.domain.topics.formats import CopyFormat
-from storage.domain.topics.topic import KEY, SUBJECT, NewPublication, Published
+from storage.domain.topics.topic import KEY, NewPublication, Published
 from storage.domain.topics.transform import HeaderTransform, Transform
 from tests.integration.topics.routing import (
     AUDIT,

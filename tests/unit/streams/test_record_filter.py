@@ -2,15 +2,19 @@
 
 import json
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from storage.domain import limits
+from storage.domain.errors import MatchInvalid
 from storage.domain.log.json_body import at_pointer
 from storage.domain.log.record_batch import Record
 from storage.domain.names import StreamName
 from storage.domain.streams.record_filter import Condition, Filter, Sample, SampleBy, Selects
 from storage.domain.streams.stream import LogRecord
+from storage.domain.topics.topic import NewPublication
 from storage.streams.record_source import RecordSource
 
 
@@ -18,8 +22,8 @@ def at(data: bytes = b"", key: str = "", offset: int = 0, headers=()) -> LogReco
     return LogRecord(offset, 0, Record(data, key, headers))
 
 
-def selects(filter_: Filter) -> Selects:
-    return RecordSource(None, StreamName("clicks"), None, filter_).selects  # type: ignore[arg-type]  # reads nothing
+def selects(filter_: Filter, stream: str = "clicks") -> Selects:
+    return RecordSource(None, StreamName(stream), None, filter_).selects  # type: ignore[arg-type]  # reads nothing
 
 
 def says(body: object, condition: Condition) -> bool:
@@ -151,3 +155,84 @@ def test_malformed_json_pointer_is_rejected(path):
 @pytest.mark.parametrize("path", ["", "/", "/a~0b/c~1d", "/a//b", "/é"])
 def test_json_pointer_is_accepted(path):
     assert Filter(body=(Condition(path=path, exists=True),)).faults() == []
+
+
+ORDER = NewPublication(
+    b'{"total": 250}', "order.created.eu", "c7", (("tenant", "", b"t7"), ("n", "Number", b"3"))
+)
+MATCHES = [
+    ({}, True),
+    ({"subject": "order.#"}, True),
+    ({"subject": ["refund.*", "order.*.eu"]}, True),
+    ({"subject": "refund.#"}, False),
+    ({"filter": {"key": ["c7"], "headers": {"tenant": ["t7"], "n": [3]}}}, True),
+    ({"filter": {"body": {"total": [{"numeric": [">", 250]}]}}}, False),
+    ({"where": "body.total >= 250 AND headers.n = 3"}, True),
+    ({"filter": {"headers": {":routes": [{"exists": True}]}}}, False),
+    ({"where": "size = 30"}, True),
+    ({"where": "meta.topic = 'orders'"}, True),
+    ([{"subject": "refund.#"}, {"where": "body.total = 250"}], True),
+    ([{"subject": "order.#", "where": "body.total = 1"}, {"filter": {"key": [""]}}], False),
+]
+
+
+@pytest.mark.parametrize(("match", "selected"), MATCHES)
+def test_match_selects_published_record(match, selected):
+    is_meant = selects(Filter(match=match), "topic:orders")
+
+    assert is_meant(0, LogRecord(0, 0, ORDER.record([1, 2]))) is selected
+
+
+def test_match_reads_record_of_other_stream_without_subject():
+    assert selects(Filter(match={"subject": "#"}))(0, at(b"x", "k"))
+    assert not selects(Filter(match={"subject": "*"}))(0, at(b"x", "k"))
+    assert not selects(Filter(match={"where": "meta.topic IS NOT NULL"}))(0, at(b"x", "k"))
+
+
+def test_match_is_one_condition_among_others():
+    is_meant = selects(Filter(keys=("a",), match={"where": "body.n > 1"}))
+
+    assert is_meant(0, at(b'{"n": 2}', "a"))
+    assert not is_meant(0, at(b'{"n": 2}', "b"))
+    assert not is_meant(0, at(b'{"n": 1}', "a"))
+
+
+@pytest.mark.parametrize("match", [None, {}, msgspec.UNSET])
+def test_match_without_conditions_selects_all(match):
+    assert Filter(match=match).takes_all
+
+
+def test_filter_without_match_is_encoded_as_before():
+    """A worker of the version before refuses a filter with a match, and reads every other one."""
+    assert b"match" not in msgspec.json.encode(Filter(keys=("a",)))
+    encoded = msgspec.json.encode(Filter(match={"subject": "a"}))
+    assert msgspec.json.decode(encoded, type=Filter) == Filter(match={"subject": "a"})
+
+
+def alternatives(count: int) -> dict[str, object]:
+    return {"filter": {"$or": [{"key": [str(number)]} for number in range(count)]}}
+
+
+FAULTS = [
+    ("text", "/filter/match"),
+    (0, "/filter/match"),
+    ([], "/filter/match"),
+    ({"subjects": "a"}, "/filter/match/subjects"),
+    ({"subject": "order.*x"}, "/filter/match/subject"),
+    ([{}, {"subject": ["a", "b..c"]}], "/filter/match/1/subject/1"),
+    ({"filter": {"body": {"total": 5}}}, "/filter/match/filter/body/total"),
+    ({"where": "total >"}, "/filter/match/where"),
+    (alternatives(limits.READER_ALTERNATIVES_MAX + 1), "/filter/match"),
+]
+
+
+@pytest.mark.parametrize(("match", "pointer"), FAULTS)
+def test_invalid_match_is_refused_with_its_pointer(match, pointer):
+    with pytest.raises(MatchInvalid) as refused:
+        Filter(match=match).check()
+
+    assert [fault.pointer for fault in refused.value.faults] == [pointer]
+
+
+def test_match_may_have_alternatives_up_to_limit():
+    Filter(match=alternatives(limits.READER_ALTERNATIVES_MAX)).check()
