@@ -13,6 +13,7 @@ from storage.domain import limits
 from storage.domain.access.permissions import Action, Principal
 from storage.domain.errors import Forbidden
 from storage.domain.names import (
+    STREAM_PATTERN,
     GroupName,
     MirrorName,
     QueueName,
@@ -34,6 +35,13 @@ NamePart = Annotated[
     Path(
         description="1 to 80 of A-Z a-z 0-9 _ . -",
         json_schema_extra={"pattern": "^[A-Za-z0-9_.-]{1,80}$"},
+    ),
+]
+StreamPart = Annotated[
+    str,
+    Path(
+        description="1 to 80 of A-Z a-z 0-9 _ . -; `topic:orders` is the stream of the topic `orders`",
+        json_schema_extra={"pattern": STREAM_PATTERN},
     ),
 ]
 Limit = Annotated[int, Query(ge=1, le=limits.PAGE_ITEMS_MAX)]
@@ -69,18 +77,18 @@ def namespace_of(principal: PrincipalDep) -> str:
 CallersNamespace = Annotated[str, Depends(namespace_of)]
 
 
-def name_from_path(noun: str, kind: type[ScopedName]) -> params.Depends:
+def name_from_path(noun: str, kind: type[ScopedName], part: Any = NamePart) -> params.Depends:
     """Return the dependency on the name of a noun in a path. It raises ValidationFailed."""
 
     async def from_path(name: Any, principal: PrincipalDep) -> ScopedName:
         return kind(name, principal.namespace)
 
-    from_path.__annotations__["name"] = Annotated[NamePart, Path(alias=noun)]
+    from_path.__annotations__["name"] = Annotated[part, Path(alias=noun)]
     return cast(params.Depends, Depends(from_path))
 
 
 QueuePath = Annotated[QueueName, name_from_path("queue", QueueName)]
-StreamPath = Annotated[StreamName, name_from_path("stream", StreamName)]
+StreamPath = Annotated[StreamName, name_from_path("stream", StreamName, StreamPart)]
 TopicPath = Annotated[TopicName, name_from_path("topic", TopicName)]
 GroupPath = Annotated[GroupName, name_from_path("group", GroupName)]
 WebhookPath = Annotated[WebhookName, name_from_path("webhook", WebhookName)]

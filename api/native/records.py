@@ -27,7 +27,7 @@ from api.native.problems import ItemError, item_error
 from api.types import RequestHeaders
 from storage.domain import limits
 from storage.domain.errors import MillstreamError, ValidationFailed
-from storage.domain.log.record_batch import CONTENT_TYPE, Headers, Record
+from storage.domain.log.record_batch import CONTENT_TYPE, Headers, Record, subject_of
 from storage.domain.streams.stream import (
     UNCONDITIONAL,
     AppendCondition,
@@ -274,6 +274,7 @@ class RecordOut(msgspec.Struct, kw_only=True, omit_defaults=True, gc=False):
     data_base64: Base64 | UnsetType = UNSET
     content_type: str = ""
     key: str = ""
+    subject: Annotated[str, Meta(description="Of a message that was published to a topic.")] = ""
     headers: dict[str, str] = {}
     headers_base64: dict[str, str] = {}
     arrival_time: Time
@@ -295,6 +296,7 @@ class RecordOut(msgspec.Struct, kw_only=True, omit_defaults=True, gc=False):
             data_base64=encoded,
             content_type=content_type,
             key=record.key,
+            subject=subject_of(record.headers) if record.headers else "",
             headers=texts,
             headers_base64=others,
             arrival_time=rfc3339(log_record.arrival_ms),

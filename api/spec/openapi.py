@@ -26,11 +26,15 @@ from api.spec.components import (
 from api.spec.examples import EXAMPLES
 from api.spec.generator_dialect import name_enum_values, normalise
 from storage.domain import limits
+from storage.domain.names import STREAM_PATTERN
 
 OPENAPI_VERSION = "3.1.0"
 REF = "#/components/schemas/{name}"
 _NAME: Document = {"type": "string", "pattern": r"^[A-Za-z0-9_.-]{1,80}$"}
-_PATH_SCHEMAS: dict[str, Document] = {"shard": {"type": "integer", "minimum": 0}}
+_PATH_SCHEMAS: dict[str, Document] = {
+    "shard": {"type": "integer", "minimum": 0},
+    "stream": {"type": "string", "pattern": STREAM_PATTERN},
+}
 _IDEMPOTENCY_KEY = {
     "name": "Idempotency-Key",
     "in": "header",

@@ -35,7 +35,6 @@ from api.sse.start_position import (
     ReadEvents,
     ReadShardEvents,
     StartPosition,
-    record_filter_of,
     shard_start,
     stream_start,
 )
@@ -45,7 +44,7 @@ from consumers.feeds.stream_tail import Tail
 from storage.domain import limits
 from storage.domain.access.permissions import Action
 from storage.domain.errors import MillstreamError, StorageBusy
-from storage.domain.streams.record_filter import Selects
+from storage.domain.streams.record_filter import Selects, selects
 
 fast_routes = FastRouter()
 
@@ -96,7 +95,7 @@ def _streaming_response(
     call: Call[Any], start: StartPosition, cursor: Cursor, *, alone: bool
 ) -> StreamingResponse:
     query: ReadEvents = call.query
-    record_filter = record_filter_of(query)
+    record_filter = selects(query.record_filter(), call.stream)
     text = encoder_for(call.headers.get(b"accept", b""), start.stream_id)
     if start.is_done:
         return StreamingResponse(text.kind, status=204)  # stops a browser from reconnecting

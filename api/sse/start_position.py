@@ -6,11 +6,11 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
-from api.http.query import BODY_TERM, BodyTerm, HeaderTerm
+from api.http.query import RecordTerms
 from api.http.request import Call
 from api.native.cursors import decode_records_cursor
 from api.native.fields import moment_ms
-from api.native.records import Count, Key, Moment, RecordsMax, Start
+from api.native.records import Count, Moment, RecordsMax, Start
 from api.sse.event_id import EventPosition, is_event_id, parse_event_id
 from consumers.feeds.stream_tail import TO_ITS_END
 from storage.domain import limits
@@ -21,12 +21,11 @@ from storage.domain.errors import (
     ValidationFailed,
 )
 from storage.domain.streams.lineage import FULLY_READ, check_positions, needs_refresh, read_frontier
-from storage.domain.streams.record_filter import Filter, Selects, selects
 from storage.domain.streams.stream import ShardState, Stream
 from storage.streams.seek import offset_since, positions_since
 
 
-class ReadEvents(msgspec.Struct, forbid_unknown_fields=True, rename={"start": "from"}):
+class ReadEvents(RecordTerms, forbid_unknown_fields=True, rename={"start": "from"}):
     """Start position, filter and limit of a read.
 
     The position is `from`, `time` or `cursor`; without any, the oldest records.
@@ -41,14 +40,6 @@ class ReadEvents(msgspec.Struct, forbid_unknown_fields=True, rename={"start": "f
         str,
         Meta(description="`next_cursor` of any response for this stream, or the id of an event."),
     ] = ""
-    key: Annotated[
-        tuple[Key, ...], Meta(description="Only records with one of these keys; can be repeated.")
-    ] = ()
-    header: Annotated[
-        tuple[HeaderTerm, ...],
-        Meta(description="Only records with this header, as `name:value`; can be repeated."),
-    ] = ()
-    body: Annotated[tuple[BodyTerm, ...], Meta(description=f"Only records {BODY_TERM}")] = ()
     limit: (
         Annotated[int, Meta(ge=1, le=limits.OFFSET_MAX, description="Number of records.")] | None
     ) = None
@@ -203,8 +194,3 @@ async def _start_in_shard(call: Call[ReadShardEvents], stream: Stream, state: Sh
             call.storage.record_reader, call.stream, state.shard.index, time_ms, stream.stream_id
         )
     return state.next if query.start is Start.LATEST else state.start
-
-
-def record_filter_of(query: ReadEvents) -> Selects | None:
-    """Return the record filter; None for all records. Raises ValidationFailed."""
-    return selects(Filter.of_terms(query.key, query.header, query.body))

@@ -121,11 +121,14 @@ class StartIn(msgspec.Struct, frozen=True, rename={"start": "from"}, forbid_unkn
 
 
 class Subscribe(ClientFrameBase, tag="subscribe"):
-    """Subscribe to messages of "queue:orders" or records of "stream:clicks"."""
+    """Subscribe to messages of "queue:orders" or records of "stream:clicks".
+
+    "stream:topic:orders" has the messages that are published to a topic.
+    """
 
     id: Id
     sub: Sub
-    source: Annotated[str, Meta(pattern=r"^(queue|stream):[A-Za-z0-9_.-]{1,80}$")]
+    source: Annotated[str, Meta(pattern=r"^(queue|stream|stream:topic):[A-Za-z0-9_.-]{1,80}$")]
     mode: Mode | None = None
     group: Annotated[str, Meta(description="The consumer group of mode 'group'.")] = ""
     start: StartIn | None = None

@@ -5,6 +5,7 @@ from typing import Annotated, Any
 import msgspec
 from msgspec import Meta
 
+from api.http.query import MATCH
 from api.native.former_names import former_member
 from storage.domain.errors import ValidationFailed
 from storage.domain.streams.record_filter import Condition, Filter, Sample
@@ -39,15 +40,16 @@ class FilterIn(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
     headers: dict[str, str] = {}
     body: tuple[ConditionIn, ...] = ()
     sample: Sample | None = None
+    match: Annotated[Any, Meta(description=MATCH)] = msgspec.UNSET
 
     def to_domain(self) -> Filter:
-        """Convert the filter. Raises ValidationFailed with all faults."""
+        """Convert the filter. Raises ValidationFailed, MatchInvalid."""
         record_filter = Filter(
             keys=self.keys,
             headers=self.headers,
             body=tuple(condition.to_domain() for condition in self.body),
             sample=self.sample,
+            match=self.match,
         )
-        if faults := record_filter.faults():
-            raise ValidationFailed("The filter is invalid.", *faults)
+        record_filter.check()
         return record_filter

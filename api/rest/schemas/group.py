@@ -28,6 +28,7 @@ from storage.domain.groups.group import (
     ShardLag,
     StartAt,
 )
+from storage.domain.names import STREAM_PATTERN
 
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9_.-]{1,80}$")]
 Offset = Annotated[int, Field(ge=0, le=limits.OFFSET_MAX)]
@@ -43,7 +44,7 @@ class GroupConfig(MappedDefinitionConfig):
 
     domain = GroupSpec
 
-    stream: Name
+    stream: Annotated[str, Field(pattern=STREAM_PATTERN)]
     kind: Annotated[
         GroupKind,
         Field(strict=False, description="`simple`: no members; the group stores offsets only."),

@@ -6,6 +6,7 @@ from typing import Annotated, Any, ClassVar, Self
 import msgspec
 from pydantic import AwareDatetime, BeforeValidator, ConfigDict, Field, model_validator
 
+from api.http.query import MATCH
 from api.native.fields import moment_ms, rfc3339
 from api.native.former_names import former_name
 from api.native.records import RecordOut
@@ -13,6 +14,7 @@ from api.rest.field_map import Mapped, MappedConfig
 from api.rest.schema_base import Config, ListPage, Time
 from storage.domain import limits
 from storage.domain.jobs import JobState, RequestedState, WaitReason
+from storage.domain.names import STREAM_PATTERN
 from storage.domain.replays.pacing import Pacing
 from storage.domain.replays.replay import (
     Bound,
@@ -136,6 +138,7 @@ class FilterConfig(Config):
     headers: dict[str, str] = {}
     body: list[ConditionConfig] = []
     sample: SampleConfig | None = None
+    match: Annotated[Any, Field(description=MATCH)] = None
 
     def to_domain(self) -> Filter:
         """Return the filter."""
@@ -145,6 +148,7 @@ class FilterConfig(Config):
             headers=self.headers,
             body=tuple(condition.to_domain() for condition in self.body),
             sample=None if lot is None else Sample(lot.fraction, lot.by),
+            match=msgspec.UNSET if self.match is None else self.match,
         )
 
 
@@ -192,7 +196,7 @@ class ReplayConfig(Config):
     id: Annotated[
         Name | None, Field(description="Client-chosen id, which makes the request idempotent.")
     ] = None
-    stream: Name
+    stream: Annotated[str, Field(pattern=STREAM_PATTERN)]
     target: TargetConfig
     shards: Annotated[tuple[int, ...] | None, BeforeValidator(_listed)] = None
     start: Annotated[BoundConfig | None, Field(alias="from")] = None

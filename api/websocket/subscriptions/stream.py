@@ -86,7 +86,9 @@ class ShardReaders:
         self._stream_id = source.stream_id
         self._feeds = source.feeds
         self._count = source.count
-        self._selects = None if request.filter is None else selects(request.filter.to_domain())
+        self._selects = (
+            None if request.filter is None else selects(request.filter.to_domain(), source.stream)
+        )
         self._backoff = RetryBackoff(session, self.name)
         self._positions: dict[int, int] = {}  # the next offset to deliver, by shard
         self._skipped: dict[int, int] = {}  # records filtered out since the shard's last frame

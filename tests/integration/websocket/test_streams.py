@@ -110,6 +110,8 @@ async def test_rest_cursor_is_position(server, storage):
         ({"mode": "group"}, "validation_failed"),
         ({"auto_extend": True}, "validation_failed"),
         ({"filter": {"body": [{"path": "x", "exists": True}]}}, "validation_failed"),
+        ({"filter": {"match": {"where": "total >"}}}, "match_invalid"),
+        ({"filter": {"match": {"subject": "a..b"}}}, "match_invalid"),
         ({"group": "nowhere"}, "group_not_found"),
     ],
 )

@@ -66,6 +66,8 @@ class FilterConfigParams(TypedDict, total=False):
     headers: Mapping[str, str]
     body: Sequence[ConditionConfigParams]
     sample: SampleConfigParams | None
+    match: Any
+    """A match, or a list of matches of which any selects a record, as a route of a topic has it."""
 
 
 class GroupConfigParams(TypedDict, total=False):

@@ -1355,6 +1355,12 @@ export type FilterConfig = {
      */
     body?: Array<ConditionConfig>;
     sample?: SampleConfig | null;
+    /**
+     * Match
+     *
+     * A match, or a list of matches of which any selects a record, as a route of a topic has it.
+     */
+    match?: unknown;
 };
 
 /**
@@ -5542,6 +5548,10 @@ export type RecordOut = {
     data_base64?: string;
     content_type?: string;
     key?: string;
+    /**
+     * Of a message that was published to a topic.
+     */
+    subject?: string;
     headers?: {
         [key: string]: string;
     };
@@ -10706,7 +10716,7 @@ export type GetArchiveData = {
     body?: never;
     path: {
         /**
-         * 1 to 80 of A-Z a-z 0-9 _ . -
+         * 1 to 80 of A-Z a-z 0-9 _ . -; `topic:orders` is the stream of the topic `orders`
          */
         stream: string;
     };
@@ -10736,7 +10746,7 @@ export type ListArchivedFilesData = {
     body?: never;
     path: {
         /**
-         * 1 to 80 of A-Z a-z 0-9 _ . -
+         * 1 to 80 of A-Z a-z 0-9 _ . -; `topic:orders` is the stream of the topic `orders`
          */
         stream: string;
     };
@@ -10773,7 +10783,7 @@ export type FlushArchiveData = {
     body?: never;
     path: {
         /**
-         * 1 to 80 of A-Z a-z 0-9 _ . -
+         * 1 to 80 of A-Z a-z 0-9 _ . -; `topic:orders` is the stream of the topic `orders`
          */
         stream: string;
     };
@@ -14386,7 +14396,7 @@ export type DeleteStreamData = {
     };
     path: {
         /**
-         * 1 to 80 of A-Z a-z 0-9 _ . -
+         * 1 to 80 of A-Z a-z 0-9 _ . -; `topic:orders` is the stream of the topic `orders`
          */
         stream: string;
     };
@@ -14422,7 +14432,7 @@ export type GetStreamData = {
     };
     path: {
         /**
-         * 1 to 80 of A-Z a-z 0-9 _ . -
+         * 1 to 80 of A-Z a-z 0-9 _ . -; `topic:orders` is the stream of the topic `orders`
          */
         stream: string;
     };
@@ -14458,7 +14468,7 @@ export type ChangeStreamData = {
     };
     path: {
         /**
-         * 1 to 80 of A-Z a-z 0-9 _ . -
+         * 1 to 80 of A-Z a-z 0-9 _ . -; `topic:orders` is the stream of the topic `orders`
          */
         stream: string;
     };
@@ -14498,7 +14508,7 @@ export type PutStreamData = {
     };
     path: {
         /**
-         * 1 to 80 of A-Z a-z 0-9 _ . -
+         * 1 to 80 of A-Z a-z 0-9 _ . -; `topic:orders` is the stream of the topic `orders`
          */
         stream: string;
     };
@@ -14574,7 +14584,7 @@ export type CommitStagedData = {
     body: StagedCommit;
     path: {
         /**
-         * 1 to 80 of A-Z a-z 0-9 _ . -
+         * 1 to 80 of A-Z a-z 0-9 _ . -; `topic:orders` is the stream of the topic `orders`
          */
         stream: string;
     };
@@ -14606,15 +14616,6 @@ export type ReadEventsData = {
         stream: string;
     };
     query?: {
-        from?: Start;
-        /**
-         * Read records that arrived at or after this time.
-         */
-        time?: string;
-        /**
-         * `next_cursor` of any response for this stream, or the id of an event.
-         */
-        cursor?: string;
         /**
          * Only records with one of these keys; can be repeated.
          */
@@ -14627,6 +14628,23 @@ export type ReadEventsData = {
          * Only records whose JSON body has this value at a JSON Pointer, as `/customer/id=7`, or any value, as `/customer/id`; can be repeated. A value that is valid JSON is compared as JSON, any other as text.
          */
         body?: Array<string>;
+        /**
+         * Only records whose subject matches one of these patterns, as `order.*` or `order.#`; can be repeated.
+         */
+        subject?: Array<string>;
+        /**
+         * Only records that a match takes: an object or a list, in JSON, as a route of a topic has it.
+         */
+        match?: string;
+        from?: Start;
+        /**
+         * Read records that arrived at or after this time.
+         */
+        time?: string;
+        /**
+         * `next_cursor` of any response for this stream, or the id of an event.
+         */
+        cursor?: string;
         /**
          * Number of records.
          */
@@ -14665,7 +14683,7 @@ export type GetLatestRecordData = {
          */
         key: string;
         /**
-         * 1 to 80 of A-Z a-z 0-9 _ . -
+         * 1 to 80 of A-Z a-z 0-9 _ . -; `topic:orders` is the stream of the topic `orders`
          */
         stream: string;
     };
@@ -14695,7 +14713,7 @@ export type GetStreamLoadData = {
     body?: never;
     path: {
         /**
-         * 1 to 80 of A-Z a-z 0-9 _ . -
+         * 1 to 80 of A-Z a-z 0-9 _ . -; `topic:orders` is the stream of the topic `orders`
          */
         stream: string;
     };
@@ -14855,7 +14873,7 @@ export type ReshardStreamData = {
     body: Reshard;
     path: {
         /**
-         * 1 to 80 of A-Z a-z 0-9 _ . -
+         * 1 to 80 of A-Z a-z 0-9 _ . -; `topic:orders` is the stream of the topic `orders`
          */
         stream: string;
     };
@@ -14885,7 +14903,7 @@ export type GetStreamSeriesData = {
     body?: never;
     path: {
         /**
-         * 1 to 80 of A-Z a-z 0-9 _ . -
+         * 1 to 80 of A-Z a-z 0-9 _ . -; `topic:orders` is the stream of the topic `orders`
          */
         stream: string;
     };
@@ -14924,7 +14942,7 @@ export type ListShardsData = {
     body?: never;
     path: {
         /**
-         * 1 to 80 of A-Z a-z 0-9 _ . -
+         * 1 to 80 of A-Z a-z 0-9 _ . -; `topic:orders` is the stream of the topic `orders`
          */
         stream: string;
     };
@@ -14957,15 +14975,6 @@ export type ReadShardEventsData = {
         shard: number;
     };
     query?: {
-        from?: Start;
-        /**
-         * Read records that arrived at or after this time.
-         */
-        time?: string;
-        /**
-         * `next_cursor` of any response for this stream, or the id of an event.
-         */
-        cursor?: string;
         /**
          * Only records with one of these keys; can be repeated.
          */
@@ -14978,6 +14987,23 @@ export type ReadShardEventsData = {
          * Only records whose JSON body has this value at a JSON Pointer, as `/customer/id=7`, or any value, as `/customer/id`; can be repeated. A value that is valid JSON is compared as JSON, any other as text.
          */
         body?: Array<string>;
+        /**
+         * Only records whose subject matches one of these patterns, as `order.*` or `order.#`; can be repeated.
+         */
+        subject?: Array<string>;
+        /**
+         * Only records that a match takes: an object or a list, in JSON, as a route of a topic has it.
+         */
+        match?: string;
+        from?: Start;
+        /**
+         * Read records that arrived at or after this time.
+         */
+        time?: string;
+        /**
+         * `next_cursor` of any response for this stream, or the id of an event.
+         */
+        cursor?: string;
         /**
          * Number of records.
          */
@@ -15024,7 +15050,7 @@ export type PutFenceData = {
          */
         shard: number;
         /**
-         * 1 to 80 of A-Z a-z 0-9 _ . -
+         * 1 to 80 of A-Z a-z 0-9 _ . -; `topic:orders` is the stream of the topic `orders`
          */
         stream: string;
     };
@@ -15141,7 +15167,7 @@ export type ReadTableData = {
          */
         shard: number;
         /**
-         * 1 to 80 of A-Z a-z 0-9 _ . -
+         * 1 to 80 of A-Z a-z 0-9 _ . -; `topic:orders` is the stream of the topic `orders`
          */
         stream: string;
     };
@@ -15192,7 +15218,7 @@ export type TruncateShardData = {
          */
         shard: number;
         /**
-         * 1 to 80 of A-Z a-z 0-9 _ . -
+         * 1 to 80 of A-Z a-z 0-9 _ . -; `topic:orders` is the stream of the topic `orders`
          */
         stream: string;
     };
@@ -15222,7 +15248,7 @@ export type StageRecordsData = {
     body: Blob | File;
     path: {
         /**
-         * 1 to 80 of A-Z a-z 0-9 _ . -
+         * 1 to 80 of A-Z a-z 0-9 _ . -; `topic:orders` is the stream of the topic `orders`
          */
         stream: string;
     };
@@ -15256,7 +15282,7 @@ export type DiscardStagedData = {
          */
         staged: string;
         /**
-         * 1 to 80 of A-Z a-z 0-9 _ . -
+         * 1 to 80 of A-Z a-z 0-9 _ . -; `topic:orders` is the stream of the topic `orders`
          */
         stream: string;
     };

@@ -25,12 +25,14 @@ class FilterConfig:
         headers (FilterConfigHeaders | Unset):
         body (list[ConditionConfig] | Unset):
         sample (None | SampleConfig | Unset):
+        match (Any | Unset): A match, or a list of matches of which any selects a record, as a route of a topic has it.
     """
 
     keys: list[str] | None | Unset = UNSET
     headers: FilterConfigHeaders | Unset = UNSET
     body: list[ConditionConfig] | Unset = UNSET
     sample: None | SampleConfig | Unset = UNSET
+    match: Any | Unset = UNSET
 
     def to_dict(self) -> dict[str, Any]:
         from ..models.sample_config import SampleConfig  # noqa: PLC0415
@@ -63,6 +65,8 @@ class FilterConfig:
         else:
             sample = self.sample
 
+        match = self.match
+
         field_dict: dict[str, Any] = {}
 
         field_dict.update({})
@@ -74,6 +78,8 @@ class FilterConfig:
             field_dict["body"] = body
         if sample is not UNSET:
             field_dict["sample"] = sample
+        if match is not UNSET:
+            field_dict["match"] = match
 
         return field_dict
 
@@ -135,11 +141,14 @@ class FilterConfig:
 
         sample = _parse_sample(d.pop("sample", UNSET))
 
+        match = d.pop("match", UNSET)
+
         filter_config = cls(
             keys=keys,
             headers=headers,
             body=body,
             sample=sample,
+            match=match,
         )
 
         return filter_config

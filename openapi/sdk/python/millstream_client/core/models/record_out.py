@@ -29,6 +29,7 @@ class RecordOut:
         data_base64 (str | Unset): Bytes in standard base64.
         content_type (str | Unset):  Default: ''.
         key (str | Unset):  Default: ''.
+        subject (str | Unset): Of a message that was published to a topic. Default: ''.
         headers (RecordOutHeaders | Unset):
         headers_base64 (RecordOutHeadersBase64 | Unset):
         event_time (datetime.datetime | Unset):
@@ -41,6 +42,7 @@ class RecordOut:
     data_base64: str | Unset = UNSET
     content_type: str | Unset = ""
     key: str | Unset = ""
+    subject: str | Unset = ""
     headers: RecordOutHeaders | Unset = UNSET
     headers_base64: RecordOutHeadersBase64 | Unset = UNSET
     event_time: datetime.datetime | Unset = UNSET
@@ -60,6 +62,8 @@ class RecordOut:
         content_type = self.content_type
 
         key = self.key
+
+        subject = self.subject
 
         headers: dict[str, Any] | Unset = UNSET
         if not isinstance(self.headers, Unset):
@@ -91,6 +95,8 @@ class RecordOut:
             field_dict["content_type"] = content_type
         if key is not UNSET:
             field_dict["key"] = key
+        if subject is not UNSET:
+            field_dict["subject"] = subject
         if headers is not UNSET:
             field_dict["headers"] = headers
         if headers_base64 is not UNSET:
@@ -119,6 +125,8 @@ class RecordOut:
         content_type = d.pop("content_type", UNSET)
 
         key = d.pop("key", UNSET)
+
+        subject = d.pop("subject", UNSET)
 
         _headers = d.pop("headers", UNSET)
         headers: RecordOutHeaders | Unset
@@ -149,6 +157,7 @@ class RecordOut:
             data_base64=data_base64,
             content_type=content_type,
             key=key,
+            subject=subject,
             headers=headers,
             headers_base64=headers_base64,
             event_time=event_time,

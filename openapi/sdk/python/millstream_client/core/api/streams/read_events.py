@@ -16,12 +16,14 @@ if TYPE_CHECKING:
 def read_events(
     stream: str,
     *,
-    from_: Start | Unset = UNSET,
-    time: datetime.datetime | Unset = UNSET,
-    cursor: str | Unset = UNSET,
     key: list[str] | Unset = UNSET,
     header: list[str] | Unset = UNSET,
     body: list[str] | Unset = UNSET,
+    subject: list[str] | Unset = UNSET,
+    match: str | Unset = UNSET,
+    from_: Start | Unset = UNSET,
+    time: datetime.datetime | Unset = UNSET,
+    cursor: str | Unset = UNSET,
     limit: int | Unset = UNSET,
     follow: bool | Unset = UNSET,
 ) -> Call[str]:
@@ -33,19 +35,6 @@ def read_events(
     """
 
     params: dict[str, Any] = {}
-
-    json_from_: str | Unset = UNSET
-    if not isinstance(from_, Unset):
-        json_from_ = from_.value
-
-    params["from"] = json_from_
-
-    json_time: str | Unset = UNSET
-    if not isinstance(time, Unset):
-        json_time = time.isoformat()
-    params["time"] = json_time
-
-    params["cursor"] = cursor
 
     json_key: list[str] | Unset = UNSET
     if not isinstance(key, Unset):
@@ -64,6 +53,27 @@ def read_events(
         json_body = body
 
     params["body"] = json_body
+
+    json_subject: list[str] | Unset = UNSET
+    if not isinstance(subject, Unset):
+        json_subject = subject
+
+    params["subject"] = json_subject
+
+    params["match"] = match
+
+    json_from_: str | Unset = UNSET
+    if not isinstance(from_, Unset):
+        json_from_ = from_.value
+
+    params["from"] = json_from_
+
+    json_time: str | Unset = UNSET
+    if not isinstance(time, Unset):
+        json_time = time.isoformat()
+    params["time"] = json_time
+
+    params["cursor"] = cursor
 
     params["limit"] = limit
 
