@@ -9,16 +9,28 @@ import attrs
 from storage.domain import limits
 from storage.domain.errors import OffsetOutOfRange, ValidationFailed
 from storage.domain.groups.assignment import Link, MemberId, eligible
-from storage.domain.groups.group import Commit, Fetched, Group, GroupKind, MemberShard, Membership
+from storage.domain.groups.group import (
+    Commit,
+    Fetched,
+    Group,
+    GroupKind,
+    GroupOffset,
+    MemberShard,
+    Membership,
+)
 from storage.domain.names import GroupName
+from storage.domain.streams.record_filter import Filter
 from storage.domain.streams.stream import Gap, GapReason, ShardRead
 from storage.groups.assignment_cache import AssignmentCache
 from storage.groups.membership import GroupMembership
 from storage.groups.offsets import OffsetCommitter
+from storage.groups.read_selection import FetchSize, ReadPositions, select_reads
 from storage.groups.start_offsets import StartOffsets
 from storage.postgres.repositories.group_mapping import GroupShard, member_shard
 from storage.postgres.repositories.groups import GroupRows
 from storage.streams.read import RecordReader
+
+_ALL = Filter()
 
 
 def _always() -> bool:
@@ -47,6 +59,7 @@ class GroupFetcher:
         records_max: int = limits.READ_RECORDS_MAX,
         bytes_max: int = limits.READ_BYTES_MAX,
         wait_ms: int = 0,
+        record_filter: Filter = _ALL,
         is_there: Callable[[], bool] = _always,
     ) -> Fetched:
         """Read the member's shards from the group's position; at their ends wait up to `wait_ms`.
@@ -56,12 +69,16 @@ class GroupFetcher:
         the one that this instance of the member had last; `positions` of it are read on from, for as long as the
         shards stay the member's. A `new_instance` fences the previous one. `is_there` returns whether the
         caller still waits. A simple group has no members, and all shards are read. In an outage of Postgres, the member's last
-        assignment is read. Raises StaleGeneration when a later instance of the member has joined.
+        assignment is read. Records that `record_filter` does not select are passed over: a read from the group's position
+        that selects none commits its end, and the next one follows until the wait is over. Raises MatchInvalid, and
+        StaleGeneration when a later instance of the member has joined.
         """
         loop = asyncio.get_running_loop()
         until = loop.time() + wait_ms / limits.SECOND_MS
         ended: dict[int, ShardRead] = {}
         instance = generation or None
+        progress = ReadPositions(positions or {}, generation)
+        size = FetchSize(records_max, bytes_max, record_filter)
         while True:
             membership = await self._membership(name, member_id, instance, new_instance)
             new_instance, instance = False, membership.generation
@@ -70,22 +87,26 @@ class GroupFetcher:
                 for member_shard in membership.assigned
                 if member_shard.shard not in ended and not membership.group.spec.paused
             ]
-            ahead = _of_this_lease(unfinished, positions or {}, generation)
+            ahead = progress.of_leases(unfinished)
             starts = await self._positions(membership.group, unfinished, ahead)
             left_ms = max(0, round((until - loop.time()) * limits.SECOND_MS))
             slice_ms = min(left_ms, membership.group.spec.heartbeat_ms)
-            reads = await self._read(membership.group, starts, records_max, bytes_max, slice_ms)
-            ended |= {read.shard: read for read in reads if read.ended}
+            reads, passed = await self._select(membership.group, starts, size, slice_ms)
+            ended |= {read.shard: read for read in reads if read.ended and read not in passed}
             level = [member_shard for member_shard in unfinished if member_shard.shard not in ahead]
             if await self._finish_ended(membership, level, reads):
                 continue
             lost = await self._lost(membership)
+            levels = [] if lost else [read for read in passed if read.shard not in ahead]
+            committed = await self._commit_passed(membership, levels)
+            rest = [read for read in passed if read.shard not in committed]
+            progress.pass_over(rest, membership.generation)
             has_news = lost or any(read.records or read.gap for read in reads)
             if has_news or left_ms == 0 or not is_there():
                 assigned = {member_shard.shard for member_shard in membership.assigned}
                 rest = [read for shard, read in ended.items() if shard in assigned]
                 reads = [*reads, *(one for one in rest if one not in reads)]
-                return _fetched(membership, reads, lost)
+                return _fetched(membership, reads, lost, progress.passed(membership.assigned))
 
     async def _membership(
         self, name: GroupName, member_id: MemberId, instance: int | None, new_instance: bool
@@ -158,13 +179,40 @@ class GroupFetcher:
                 positions[place.shard] = await self._starts.position(group, place)
         return positions
 
+    async def _select(
+        self, group: Group, starts: Mapping[int, int], size: FetchSize, wait_ms: int
+    ) -> tuple[list[ShardRead], list[ShardRead]]:
+        """Return the reads with their selected records, and those that have passed over all."""
+        reads = await self._read(group, starts, size, wait_ms)
+        matches = size.matches(group.stream)
+        if matches is None:
+            return reads, []
+        selected = select_reads(reads, matches, size.records_max, size.bytes_max)
+        passed = [
+            after
+            for before, after in zip(reads, selected, strict=True)
+            if before.records
+            and not after.records
+            and not after.gap  # which must be reported first
+        ]
+        return selected, passed
+
+    async def _commit_passed(self, membership: Membership, passed: Sequence[ShardRead]) -> set[int]:
+        """Commit the ends of reads from the group's position that selected no record.
+
+        Returns the shards whose commits were accepted. Gaps and lost shards are not passed over before a member was told.
+        """
+        if not passed:
+            return set()
+        commits = [
+            Commit(read.shard, read.next_offset, membership.member_id, membership.generation)
+            for read in passed
+        ]
+        results = await self._offsets.commit(membership.group.name, commits)
+        return {result.shard for result in results if isinstance(result, GroupOffset)}
+
     async def _read(
-        self,
-        group: Group,
-        starts: Mapping[int, int],
-        records_max: int,
-        bytes_max: int,
-        wait_ms: int,
+        self, group: Group, starts: Mapping[int, int], size: FetchSize, wait_ms: int
     ) -> list[ShardRead]:
         if not starts:
             await asyncio.sleep(wait_ms / limits.SECOND_MS)
@@ -173,8 +221,8 @@ class GroupFetcher:
             reads = await self._reader.read_shards(
                 group.stream,
                 starts,
-                records_max=records_max,
-                bytes_max=bytes_max,
+                records_max=size.raw_records_max,
+                bytes_max=size.raw_bytes_max,
                 wait_ms=wait_ms,
                 stream_id=group.stream_id,
             )
@@ -224,17 +272,6 @@ class GroupFetcher:
         return await self._offsets.finish(membership.group, commits)
 
 
-def _of_this_lease(
-    member_shards: Sequence[MemberShard], positions: Mapping[int, int], generation: int
-) -> dict[int, int]:
-    """Return the positions of shards that have been the member's since that generation."""
-    return {
-        member_shard.shard: positions[member_shard.shard]
-        for member_shard in member_shards
-        if member_shard.shard in positions and generation >= member_shard.generation
-    }
-
-
 def _member_shard(shard: int, state: GroupShard | None) -> MemberShard:
     return MemberShard(shard, 0, None) if state is None else member_shard(state)
 
@@ -244,7 +281,10 @@ def _expired_read(shard: int, offset: int) -> ShardRead:
 
 
 def _fetched(
-    membership: Membership, reads: Sequence[ShardRead], lost: Sequence[ShardRead]
+    membership: Membership,
+    reads: Sequence[ShardRead],
+    lost: Sequence[ShardRead],
+    passed: Mapping[int, int],
 ) -> Fetched:
     """Return the reads, and the group's positions after them.
 
@@ -254,5 +294,5 @@ def _fetched(
     return Fetched(
         membership=membership,
         reads=tuple(sorted([*reads, *lost], key=lambda read: read.shard)),
-        positions={read.shard: read.next_offset for read in moved},
+        positions={**passed, **{read.shard: read.next_offset for read in moved}},
     )

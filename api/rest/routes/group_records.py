@@ -12,6 +12,7 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
 from api.http.codecs import MSGPACK, Lined, answer_type
+from api.http.query import RecordTerms
 from api.http.request import Call
 from api.http.request_spans import contexts_of_records
 from api.http.routing import FastRouter
@@ -52,8 +53,8 @@ class Token(msgspec.Struct, frozen=True, array_like=True):
 NO_TOKEN = Token()
 
 
-class FetchRecords(msgspec.Struct, forbid_unknown_fields=True):
-    """The member that reads, and limits of the read."""
+class FetchRecords(RecordTerms, forbid_unknown_fields=True):
+    """The member that reads, the filter of its records, and limits of the read."""
 
     member: Annotated[
         MemberName, Meta(description="Name of the member. Not allowed in a simple group.")
@@ -164,7 +165,8 @@ async def fetch_records(call: Call[FetchRecords]) -> GroupRecords:
 
     Joins if necessary, sends a heartbeat, and reads the member's shards. Repeating the call with the same `token` and without
     a commit returns the same records. With `wait_seconds`, the call waits for the next record. Revoked shards are released
-    by the next call. A call without a token fences any other process with this member name.
+    by the next call. With a filter, records that do not match are passed over: where none matches, the call commits what it has
+    passed, and reads on while it waits. A call without a token fences any other process with this member name.
     """
     query = call.query
     about = _about(call.group)
@@ -178,6 +180,7 @@ async def fetch_records(call: Call[FetchRecords]) -> GroupRecords:
         records_max=query.limit,
         bytes_max=query.bytes_max,
         wait_ms=to_ms(query.wait_seconds),
+        record_filter=query.record_filter(),
         is_there=call.is_client_connected,
     )
     call.metrics.read(sum([len(read.records) for read in fetched.reads]))

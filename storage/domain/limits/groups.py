@@ -15,6 +15,9 @@ HEARTBEAT_MS_MAX = (
 )  # also the maximum delay until a waiting member receives a new assignment
 MEMBERS_MAX = 1_024  # as many as shards: further members would have nothing to read
 COMMIT_SHARDS_MAX = 1_024  # as many as a stream has
+GROUP_FILTER_RECORDS = (
+    1_000  # that a read with a filter looks at, before others may use the process
+)
 BOOKMARKS_MAX = 1_000  # per group
 GROUP_BATCH_CALLS_MAX = 500  # heartbeats that share a statement
 GROUP_BACKLOG_MAX = 20_000  # calls waiting for a statement; beyond it, calls get 503

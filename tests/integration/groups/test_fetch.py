@@ -11,9 +11,12 @@ from storage.domain.errors import (
     ShardNotFound,
     ValidationFailed,
 )
-from storage.domain.groups.group import Commit, GroupOffset
+from storage.domain.groups.group import Commit, GroupKind, GroupOffset, GroupSpec
 from storage.domain.log.record_batch import Record
-from tests.integration.groups.group_reads import CLICKS, READERS, commits, data, fill
+from storage.domain.names import GroupName
+from storage.domain.streams.record_filter import Filter
+from tests.conditions import eventually
+from tests.integration.groups.group_reads import CLICKS, READERS, commits, data, fill, shards_of
 
 pytestmark = pytest.mark.one_store
 
@@ -158,3 +161,119 @@ async def test_put_leaves_group_paused(groups):
     put = await groups.put(READERS, msgspec.structs.replace(current.spec, paused=False))
 
     assert (put.definition.spec.paused, put.definition.version) == (True, current.version)
+
+
+# ── Filters ──
+
+
+async def fill_with_keys(storage, keys: str) -> None:
+    """Append a record with each of these keys to shard 0."""
+    records = [Record(b"%d" % number, key) for number, key in enumerate(keys)]
+    await storage.streams.append_to_shard(CLICKS, 0, records)
+
+
+async def lag_of(groups, name=READERS) -> list[int]:
+    return [lag.records for lag in await groups.lags.by_shard(name)]
+
+
+async def committed_of(groups, shard: int) -> int | None:
+    return {lag.shard: lag.committed for lag in await groups.lags.by_shard(READERS)}[shard]
+
+
+@pytest.mark.parametrize("wait_ms", [0, 50])
+async def test_lag_falls_although_nothing_matches(storage, groups, wait_ms):
+    await fill(storage)
+    nothing = Filter(match={"subject": "order.*"})
+
+    fetched = await groups.fetcher.fetch(READERS, "a", record_filter=nothing, wait_ms=wait_ms)
+
+    assert (data(fetched), fetched.positions) == ([], {})
+    assert await lag_of(groups) == [0, 0, 0, 0]
+
+
+async def test_fetch_passes_over_records_up_to_next_match(storage, groups, monkeypatch):
+    monkeypatch.setattr("storage.domain.limits.GROUP_FILTER_RECORDS", 3)
+    await fill_with_keys(storage, "........x.x....")
+    of_key = Filter(match={"filter": {"key": ["x"]}})
+
+    first = await groups.fetcher.fetch(
+        READERS, "a", record_filter=of_key, records_max=1, wait_ms=5_000
+    )
+    again = await groups.fetcher.fetch(READERS, "a", record_filter=of_key, records_max=1)
+    await groups.commit(READERS, commits(again))
+    second = await groups.fetcher.fetch(
+        READERS, "a", record_filter=of_key, records_max=1, wait_ms=5_000
+    )
+    await groups.commit(READERS, commits(second))
+    await groups.fetcher.fetch(READERS, "a", record_filter=of_key, wait_ms=100)
+
+    assert [data(first), data(again), data(second)] == [[b"8"], [b"8"], [b"10"]]
+    assert await lag_of(groups) == [0, 0, 0, 0]
+
+
+async def test_fetch_ahead_of_commits_commits_nothing(storage, groups):
+    await fill_with_keys(storage, "x..x..")
+    of_key = Filter(keys=("x",))
+    first = await groups.fetcher.fetch(READERS, "a", record_filter=of_key, records_max=1)
+
+    ahead = await groups.fetcher.fetch(
+        READERS,
+        "a",
+        record_filter=Filter(keys=("y",)),
+        positions=first.positions,
+        generation=first.membership.generation,
+    )
+
+    assert ahead.positions == {0: 6}
+    assert await lag_of(groups) == [6, 0, 0, 0]
+
+
+async def test_waiting_fetch_is_woken_by_matching_record_alone(storage, groups):
+    waiting = asyncio.create_task(
+        groups.fetcher.fetch(READERS, "a", record_filter=Filter(keys=("x",)), wait_ms=10_000)
+    )
+    await fill_with_keys(storage, ".")
+    await eventually(lambda: committed_of(groups, 0), 1)
+
+    await fill_with_keys(storage, "x")
+
+    assert data(await asyncio.wait_for(waiting, 5)) == [b"0"]
+
+
+async def test_shard_without_match_is_finished_and_its_children_read(storage, groups):
+    await fill_with_keys(storage, "....")
+    stream = await storage.catalog.stream(CLICKS)
+    shard = stream.shard(0)
+    middle = (shard.first_hash_key + shard.last_hash_key) // 2
+    await storage.streams.resharder.split(CLICKS, 0, middle)
+    await storage.streams.append_to_shard(CLICKS, 4, [Record(b"child", "x")])
+
+    fetched = await groups.fetcher.fetch(
+        READERS, "a", record_filter=Filter(keys=("x",)), wait_ms=5_000
+    )
+
+    assert data(fetched) == [b"child"]
+    assert {0}.isdisjoint(shards_of(fetched.membership))
+
+
+async def test_gap_is_reported_before_it_is_passed_over(storage, groups):
+    await fill_with_keys(storage, "x.....")
+    await groups.fetcher.fetch(READERS, "a")
+    await storage.streams.truncate(CLICKS, 0, 3)
+    of_key = Filter(keys=("x",))
+
+    for _ in range(2):  # also after a lost answer
+        fetched = await groups.fetcher.fetch(READERS, "a", record_filter=of_key)
+        assert [(shard, gap.first, gap.next) for shard, gap in fetched.gaps] == [(0, 0, 3)]
+
+    assert fetched.positions == {0: 6}
+
+
+async def test_simple_group_passes_over_what_does_not_match(storage, groups):
+    offsets = GroupName("offsets")
+    await groups.put(offsets, GroupSpec(stream="clicks", kind=GroupKind.SIMPLE))
+    await fill(storage)
+
+    await groups.fetcher.fetch(offsets, record_filter=Filter(keys=("x",)))
+
+    assert await lag_of(groups, offsets) == [0, 0, 0, 0]

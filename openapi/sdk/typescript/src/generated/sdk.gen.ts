@@ -339,7 +339,8 @@ export const pauseConsumerGroup = <ThrowOnError extends boolean = true>(options:
  *
  * Joins if necessary, sends a heartbeat, and reads the member's shards. Repeating the call with the same `token` and without
  * a commit returns the same records. With `wait_seconds`, the call waits for the next record. Revoked shards are released
- * by the next call. A call without a token fences any other process with this member name.
+ * by the next call. With a filter, records that do not match are passed over: where none matches, the call commits what it has
+ * passed, and reads on while it waits. A call without a token fences any other process with this member name.
  */
 export const fetchRecords = <ThrowOnError extends boolean = true>(options: Options<FetchRecordsData, ThrowOnError>) => (options.client ?? client).get<FetchRecordsResponses, FetchRecordsErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],

@@ -11393,6 +11393,26 @@ export type FetchRecordsData = {
     };
     query?: {
         /**
+         * Only records with one of these keys; can be repeated.
+         */
+        key?: Array<string>;
+        /**
+         * Only records with this header, as `name:value`; can be repeated.
+         */
+        header?: Array<string>;
+        /**
+         * Only records whose JSON body has this value at a JSON Pointer, as `/customer/id=7`, or any value, as `/customer/id`; can be repeated. A value that is valid JSON is compared as JSON, any other as text.
+         */
+        body?: Array<string>;
+        /**
+         * Only records whose subject matches one of these patterns, as `order.*` or `order.#`; can be repeated.
+         */
+        subject?: Array<string>;
+        /**
+         * Only records that a match takes: an object or a list, in JSON, as a route of a topic has it.
+         */
+        match?: string;
+        /**
          * Name of the member. Not allowed in a simple group.
          */
         member?: string;

@@ -15,6 +15,11 @@ if TYPE_CHECKING:
 def fetch_records(
     group: str,
     *,
+    key: list[str] | Unset = UNSET,
+    header: list[str] | Unset = UNSET,
+    body: list[str] | Unset = UNSET,
+    subject: list[str] | Unset = UNSET,
+    match: str | Unset = UNSET,
     member: str | Unset = UNSET,
     token: str | Unset = UNSET,
     after: str | Unset = UNSET,
@@ -26,10 +31,37 @@ def fetch_records(
 
     Joins if necessary, sends a heartbeat, and reads the member's shards. Repeating the call with the same `token` and without
     a commit returns the same records. With `wait_seconds`, the call waits for the next record. Revoked shards are released
-    by the next call. A call without a token fences any other process with this member name.
+    by the next call. With a filter, records that do not match are passed over: where none matches, the call commits what it has
+    passed, and reads on while it waits. A call without a token fences any other process with this member name.
     """
 
     params: dict[str, Any] = {}
+
+    json_key: list[str] | Unset = UNSET
+    if not isinstance(key, Unset):
+        json_key = key
+
+    params["key"] = json_key
+
+    json_header: list[str] | Unset = UNSET
+    if not isinstance(header, Unset):
+        json_header = header
+
+    params["header"] = json_header
+
+    json_body: list[str] | Unset = UNSET
+    if not isinstance(body, Unset):
+        json_body = body
+
+    params["body"] = json_body
+
+    json_subject: list[str] | Unset = UNSET
+    if not isinstance(subject, Unset):
+        json_subject = subject
+
+    params["subject"] = json_subject
+
+    params["match"] = match
 
     params["member"] = member
 
