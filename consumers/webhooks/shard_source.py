@@ -18,7 +18,7 @@ from storage.domain.errors import MillstreamError, ShardNotFound
 from storage.domain.groups.group import Commit, CommitResult
 from storage.domain.names import GroupName, QueueName
 from storage.domain.queues.dead_letter_origin import DeadLetterOrigin
-from storage.domain.streams.stream import Gap, LogRecord, Stream
+from storage.domain.streams.stream import Gap, LogRecord, ShardRead, Stream
 from storage.domain.webhooks import (
     Attempt,
     DeliveryLogEntry,
@@ -67,7 +67,9 @@ class ShardSource:
         self._storage = storage
         self._membership = membership
         self._stream = stream
-        self._source = RecordSource(storage.record_reader, stream.name, stream.stream_id)
+        self._source = RecordSource(
+            storage.record_reader, stream.name, stream.stream_id, endpoint.spec.record_filter
+        )
         self._shard = shard
         self._position = start
         self._committed = start
@@ -137,13 +139,16 @@ class ShardSource:
             self.is_reading = False
         if read.gap is not None:
             await self._log_gap(read.gap)
-        self._records.extend(read.records)
+        self._take(read)
+        return 0 if read.records or read.ended or wait_ms else limits.WEBHOOK_COMMIT_MS
+
+    def _take(self, read: ShardRead) -> None:
+        """Take the records that are to be delivered, and pass over those before the first one."""
+        selects = self._source.selects
+        self._records.extend(one for one in read.records if selects(self._shard, one))
         self._next_offset = read.next_offset
         self._ended = read.ended
-        if not read.records:
-            self._position = read.next_offset
-            return 0 if read.ended or wait_ms else limits.WEBHOOK_COMMIT_MS
-        return 0
+        self._position = self._records[0].offset if self._records else read.next_offset
 
     async def _log_gap(self, gap: Gap) -> None:
         """Log a gap, so that no record is skipped silently."""

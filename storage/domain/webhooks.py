@@ -21,6 +21,7 @@ from storage.domain.definitions import check_seconds
 from storage.domain.errors import FieldFault, ValidationFailed
 from storage.domain.log.record_batch import Headers
 from storage.domain.names import LogId, WebhookName, check_name
+from storage.domain.streams.record_filter import Filter
 
 HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,128}")
 _HEADER_VALUE = re.compile(r"[\x21-\x7e]([\x20-\x7e]*[\x21-\x7e])?")
@@ -97,7 +98,8 @@ class WebhookSpec(msgspec.Struct, frozen=True, kw_only=True):
 
     `headers` are sent with each delivery; their values are secrets and are stored as such. None: keep the webhook's
     present ones. `rate` is in deliveries per second. `retry_delays_ms` follow the first attempt, the second and so on.
-    After `disable_after_ms` without a success it is disabled.
+    After `disable_after_ms` without a success it is disabled. `match`, in its JSON form, selects the records of a group; others are
+    passed over.
     """
 
     source: Source
@@ -112,10 +114,11 @@ class WebhookSpec(msgspec.Struct, frozen=True, kw_only=True):
     dead_letter_queue: str | None = None
     disable_after_ms: int = limits.WEBHOOK_DISABLE_AFTER_MS_DEFAULT
     log_ms: int = limits.WEBHOOK_LOG_MS_DEFAULT
+    match: Any = None
     paused: bool = False
 
     def check(self) -> None:
-        """Raise ValidationFailed with every fault except those of the URL.
+        """Raise ValidationFailed or MatchInvalid for every fault except those of the URL.
 
         The deployment's egress rule decides about the URL.
         """
@@ -141,9 +144,16 @@ class WebhookSpec(msgspec.Struct, frozen=True, kw_only=True):
             ),
             *self._number_faults(),
             *self._failure_faults(),
+            *self._match_faults(),
         ]
         if faults:
             raise ValidationFailed("The webhook's configuration is invalid.", *faults)
+        self.record_filter.check("/match")
+
+    @property
+    def record_filter(self) -> Filter:
+        """Filter of the records that are delivered."""
+        return Filter(match=self.match)
 
     def _number_faults(self) -> list[FieldFault]:
         faults = []
@@ -171,6 +181,14 @@ class WebhookSpec(msgspec.Struct, frozen=True, kw_only=True):
             detail = 'Specify a queue if and only if "on_failure" is "dead_letter"'
             return [FieldFault("/dead_letter_queue", detail, "conflict")]
         return []
+
+    def _match_faults(self) -> list[FieldFault]:
+        if self.source.kind is SourceKind.GROUP or self.record_filter.takes_all:
+            return []
+        detail = (
+            "match applies to groups only; a message that it does not take would stay in the queue"
+        )
+        return [FieldFault("/match", detail, "not_supported")]
 
     def retry_delay_ms(self, failures: int, chance: float) -> int | None:
         """Return the delay after this many failed attempts, 1 or more; None: no further attempt.

@@ -167,6 +167,7 @@ _HOOK = {
     "dead_letter_queue": None,
     "disable_after_seconds": 432000,
     "log_retention_seconds": 259200,
+    "match": None,
     "paused": False,
     "enabled": True,
     "version": 1,

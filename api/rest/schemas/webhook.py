@@ -104,6 +104,13 @@ class WebhookConfig(MappedDefinitionConfig):
     log_retention_seconds: Annotated[
         Seconds, Field(description="Time that the log keeps a delivery after its last attempt.")
     ] = in_seconds(limits.WEBHOOK_LOG_MS_DEFAULT)
+    match: Annotated[
+        Any,
+        Field(
+            description="Records of a group to deliver: a match, or a list of matches of which any takes a record, as a route of a"
+            " topic has it. Other records are passed over. null: every record."
+        ),
+    ] = None
     enabled: Annotated[bool | None, deprecated_member(PAUSE_INSTEAD)] = None
 
     @classmethod
@@ -195,6 +202,7 @@ class WebhookOut(MappedDefinition):
     dead_letter_queue: str | None
     disable_after_seconds: Seconds
     log_retention_seconds: Seconds
+    match: Any
     paused: Annotated[bool, Field(description="Deliveries are paused by the owner.")]
     enabled: Annotated[bool, deprecated_member("The opposite of `paused`.")]
     version: int

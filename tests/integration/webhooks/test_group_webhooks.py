@@ -428,3 +428,56 @@ async def test_webhook_of_paused_group_delivers_nothing(bench, storage, receiver
     await source.round()
 
     assert (paused, receiver.bodies) == ([], [b"0"])
+
+
+# ── Matches ──
+
+
+async def test_only_matching_records_are_posted(bench, storage, receiver):
+    match = [{"filter": {"body": {"total": [{"numeric": [">", 10]}]}}}, {"where": "body.vip"}]
+    await group_hook(bench, match=match)
+    bodies = [b'{"total": 5}', b'{"total": 50}', b"text", b'{"vip": true}', b'{"total": 1}']
+    await append(storage, *bodies)
+
+    await (await bench.group_source()).round()
+
+    assert receiver.bodies == [bodies[1], bodies[3]]
+    assert await committed(storage) == {0: 5}
+
+
+async def test_lag_falls_although_webhook_posts_nothing(bench, storage, receiver):
+    await group_hook(bench, match={"subject": "order.*"})
+    await append(storage, *(b"%d" % number for number in range(limits.WEBHOOK_READ_RECORDS + 3)))
+
+    await (await bench.group_source()).round()
+
+    assert receiver.bodies == []
+    assert await committed(storage) == {0: limits.WEBHOOK_READ_RECORDS + 3}
+
+
+async def test_records_before_failing_match_are_committed(bench, storage, receiver):
+    await group_hook(bench, match={"filter": {"body": {"n": [{"exists": True}]}}})
+    receiver.behaviours = [respond_with(500)]
+    await append(storage, b"0", b"1", b'{"n": 2}', b"3")
+
+    await (await bench.group_source()).round()
+
+    assert await committed(storage) == {0: 2}
+
+
+@pytest.mark.parametrize(
+    ("source", "match", "pointer"),
+    [
+        ("queue:orders", {"subject": "order.*"}, "/match"),
+        ("group:readers", {"subject": "a..b"}, "/match/subject"),
+        ("group:readers", [{}, {"where": "total >"}], "/match/1/where"),
+        ("group:readers", "order.*", "/match"),
+    ],
+)
+async def test_match_that_cannot_hold_is_refused(bench, storage, source, match, pointer):
+    await group_hook(bench)
+
+    with pytest.raises(ValidationFailed) as refused:
+        await bench.hook(source, match=match)
+
+    assert [fault.pointer for fault in refused.value.faults] == [pointer]

@@ -8814,6 +8814,10 @@ export type WebhookChanged = {
      */
     log_retention_seconds: number;
     /**
+     * Match
+     */
+    match: unknown;
+    /**
      * Paused
      *
      * Deliveries are paused by the owner.
@@ -8922,6 +8926,12 @@ export type WebhookConfig = {
      * Time that the log keeps a delivery after its last attempt.
      */
     log_retention_seconds?: number;
+    /**
+     * Match
+     *
+     * Records of a group to deliver: a match, or a list of matches of which any takes a record, as a route of a topic has it. Other records are passed over. null: every record.
+     */
+    match?: unknown;
     /**
      * Enabled
      *
@@ -9039,6 +9049,10 @@ export type WebhookOut = {
      */
     log_retention_seconds: number;
     /**
+     * Match
+     */
+    match: unknown;
+    /**
      * Paused
      *
      * Deliveries are paused by the owner.
@@ -9142,6 +9156,10 @@ export type WebhookStored = {
      * Log Retention Seconds
      */
     log_retention_seconds: number;
+    /**
+     * Match
+     */
+    match: unknown;
     /**
      * Paused
      *
@@ -10242,6 +10260,10 @@ export type WebhookChangedWritable = {
      */
     log_retention_seconds: number;
     /**
+     * Match
+     */
+    match: unknown;
+    /**
      * Paused
      *
      * Deliveries are paused by the owner.
@@ -10377,6 +10399,10 @@ export type WebhookOutWritable = {
      */
     log_retention_seconds: number;
     /**
+     * Match
+     */
+    match: unknown;
+    /**
      * Paused
      *
      * Deliveries are paused by the owner.
@@ -10473,6 +10499,10 @@ export type WebhookStoredWritable = {
      * Log Retention Seconds
      */
     log_retention_seconds: number;
+    /**
+     * Match
+     */
+    match: unknown;
     /**
      * Paused
      *

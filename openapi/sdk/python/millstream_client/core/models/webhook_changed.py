@@ -41,6 +41,7 @@ class WebhookChanged:
         dead_letter_queue (None | str):
         disable_after_seconds (float):
         log_retention_seconds (float):
+        match (Any):
         paused (bool): Deliveries are paused by the owner.
         version (int):
         created_at (datetime.datetime):
@@ -69,6 +70,7 @@ class WebhookChanged:
     dead_letter_queue: None | str
     disable_after_seconds: float
     log_retention_seconds: float
+    match: Any
     paused: bool
     version: int
     created_at: datetime.datetime
@@ -107,6 +109,8 @@ class WebhookChanged:
 
         log_retention_seconds = self.log_retention_seconds
 
+        match = self.match
+
         paused = self.paused
 
         version = self.version
@@ -138,6 +142,7 @@ class WebhookChanged:
                 "dead_letter_queue": dead_letter_queue,
                 "disable_after_seconds": disable_after_seconds,
                 "log_retention_seconds": log_retention_seconds,
+                "match": match,
                 "paused": paused,
                 "version": version,
                 "created_at": created_at,
@@ -192,6 +197,8 @@ class WebhookChanged:
 
         log_retention_seconds = d.pop("log_retention_seconds")
 
+        match = d.pop("match")
+
         paused = d.pop("paused")
 
         version = d.pop("version")
@@ -220,6 +227,7 @@ class WebhookChanged:
             dead_letter_queue=dead_letter_queue,
             disable_after_seconds=disable_after_seconds,
             log_retention_seconds=log_retention_seconds,
+            match=match,
             paused=paused,
             version=version,
             created_at=created_at,

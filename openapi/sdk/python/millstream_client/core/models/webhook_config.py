@@ -42,6 +42,8 @@ class WebhookConfig:
             Default: 432000.0.
         log_retention_seconds (float | Unset): Time that the log keeps a delivery after its last attempt. Default:
             259200.0.
+        match (Any | Unset): Records of a group to deliver: a match, or a list of matches of which any takes a record,
+            as a route of a topic has it. Other records are passed over. null: every record.
         enabled (bool | None | Unset): Replaced by `PUT` and `DELETE …/pause`.
     """
 
@@ -57,6 +59,7 @@ class WebhookConfig:
     dead_letter_queue: None | str | Unset = UNSET
     disable_after_seconds: float | Unset = 432000.0
     log_retention_seconds: float | Unset = 259200.0
+    match: Any | Unset = UNSET
     enabled: bool | None | Unset = UNSET
 
     def to_dict(self) -> dict[str, Any]:
@@ -106,6 +109,8 @@ class WebhookConfig:
 
         log_retention_seconds = self.log_retention_seconds
 
+        match = self.match
+
         enabled: bool | None | Unset
         if isinstance(self.enabled, Unset):
             enabled = UNSET
@@ -140,6 +145,8 @@ class WebhookConfig:
             field_dict["disable_after_seconds"] = disable_after_seconds
         if log_retention_seconds is not UNSET:
             field_dict["log_retention_seconds"] = log_retention_seconds
+        if match is not UNSET:
+            field_dict["match"] = match
         if enabled is not UNSET:
             field_dict["enabled"] = enabled
 
@@ -213,6 +220,8 @@ class WebhookConfig:
 
         log_retention_seconds = d.pop("log_retention_seconds", UNSET)
 
+        match = d.pop("match", UNSET)
+
         def _parse_enabled(data: object) -> bool | None | Unset:
             if data is None:
                 return data
@@ -235,6 +244,7 @@ class WebhookConfig:
             dead_letter_queue=dead_letter_queue,
             disable_after_seconds=disable_after_seconds,
             log_retention_seconds=log_retention_seconds,
+            match=match,
             enabled=enabled,
         )
 

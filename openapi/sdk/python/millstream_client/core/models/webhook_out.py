@@ -41,6 +41,7 @@ class WebhookOut:
         dead_letter_queue (None | str):
         disable_after_seconds (float):
         log_retention_seconds (float):
+        match (Any):
         paused (bool): Deliveries are paused by the owner.
         version (int):
         created_at (datetime.datetime):
@@ -67,6 +68,7 @@ class WebhookOut:
     dead_letter_queue: None | str
     disable_after_seconds: float
     log_retention_seconds: float
+    match: Any
     paused: bool
     version: int
     created_at: datetime.datetime
@@ -104,6 +106,8 @@ class WebhookOut:
 
         log_retention_seconds = self.log_retention_seconds
 
+        match = self.match
+
         paused = self.paused
 
         version = self.version
@@ -133,6 +137,7 @@ class WebhookOut:
                 "dead_letter_queue": dead_letter_queue,
                 "disable_after_seconds": disable_after_seconds,
                 "log_retention_seconds": log_retention_seconds,
+                "match": match,
                 "paused": paused,
                 "version": version,
                 "created_at": created_at,
@@ -186,6 +191,8 @@ class WebhookOut:
 
         log_retention_seconds = d.pop("log_retention_seconds")
 
+        match = d.pop("match")
+
         paused = d.pop("paused")
 
         version = d.pop("version")
@@ -212,6 +219,7 @@ class WebhookOut:
             dead_letter_queue=dead_letter_queue,
             disable_after_seconds=disable_after_seconds,
             log_retention_seconds=log_retention_seconds,
+            match=match,
             paused=paused,
             version=version,
             created_at=created_at,

@@ -42,6 +42,7 @@ class WebhookStored:
         dead_letter_queue (None | str):
         disable_after_seconds (float):
         log_retention_seconds (float):
+        match (Any):
         paused (bool): Deliveries are paused by the owner.
         version (int):
         created_at (datetime.datetime):
@@ -74,6 +75,7 @@ class WebhookStored:
     dead_letter_queue: None | str
     disable_after_seconds: float
     log_retention_seconds: float
+    match: Any
     paused: bool
     version: int
     created_at: datetime.datetime
@@ -115,6 +117,8 @@ class WebhookStored:
         disable_after_seconds = self.disable_after_seconds
 
         log_retention_seconds = self.log_retention_seconds
+
+        match = self.match
 
         paused = self.paused
 
@@ -159,6 +163,7 @@ class WebhookStored:
                 "dead_letter_queue": dead_letter_queue,
                 "disable_after_seconds": disable_after_seconds,
                 "log_retention_seconds": log_retention_seconds,
+                "match": match,
                 "paused": paused,
                 "version": version,
                 "created_at": created_at,
@@ -218,6 +223,8 @@ class WebhookStored:
 
         log_retention_seconds = d.pop("log_retention_seconds")
 
+        match = d.pop("match")
+
         paused = d.pop("paused")
 
         version = d.pop("version")
@@ -264,6 +271,7 @@ class WebhookStored:
             dead_letter_queue=dead_letter_queue,
             disable_after_seconds=disable_after_seconds,
             log_retention_seconds=log_retention_seconds,
+            match=match,
             paused=paused,
             version=version,
             created_at=created_at,
