@@ -189,7 +189,7 @@ def _check_queue(request: Subscribe) -> None:
 def _check_group(request: Subscribe) -> None:
     if not request.group:
         raise ValidationFailed.at("/group", "Mode 'group' requires a group", "required")
-    _refuse(request, "group", "start", "filter", "visibility_timeout_seconds", "auto_extend")
+    _refuse(request, "group", "start", "visibility_timeout_seconds", "auto_extend")
 
 
 def _check_read(request: Subscribe) -> None:

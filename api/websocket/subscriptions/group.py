@@ -47,6 +47,7 @@ class GroupSubscription(ShardReaders):
         "_committed",
         "_groups",
         "_member",
+        "_passed",
         "_paused",
         "_starting",
     )
@@ -63,6 +64,9 @@ class GroupSubscription(ShardReaders):
         self._groups = groups
         self._member = member
         self._committed: dict[int, int] = {}
+        self._passed: dict[
+            int, int
+        ] = {}  # ends of records that were filtered out behind the commit
         self._at_end: set[int] = set()  # closed shards that were delivered completely
         self._announced: set[int] = set()  # shards that the client considers assigned
         self._commits = Batcher[Ack, None](self._commit, backlog_max=limits.PUSH_PENDING_MAX)
@@ -92,6 +96,7 @@ class GroupSubscription(ShardReaders):
                 async with asyncio.timeout(self._member.group.spec.heartbeat_ms / limits.SECOND_MS):
                     await self._beat_now.wait()
             self._beat_now.clear()
+            await self._commit_passed()
             try:
                 changes = await self._member.beat()
                 await self._apply(changes)
@@ -128,12 +133,14 @@ class GroupSubscription(ShardReaders):
         for shard in shards:
             self._positions.pop(shard, None)
             self._committed.pop(shard, None)
+            self._passed.pop(shard, None)
             self._at_end.discard(shard)
         if shards:
             await self._send_revoked(shards)
 
     async def _prepare_revocation(self, shards: Sequence[int]) -> None:
         await self._stop_reading(shards)
+        await self._commit_passed()
         open_ = [shard for shard in shards if not self._is_done(shard)]
         if open_ and self._running:
             with suppress(SocketClosed):
@@ -198,6 +205,7 @@ class GroupSubscription(ShardReaders):
             self._beats.cancel()
         await self.stop()
         await self._commits.finish()
+        await self._commit_passed()
         with suppress(MillstreamError):
             await self._member.leave()
 
@@ -219,6 +227,20 @@ class GroupSubscription(ShardReaders):
     async def _deliver(self, shard: int, chunk: Chunk) -> Chunk:
         await self._groups.observe_high_watermark(self._member.group, shard, chunk.tip)
         return await super()._deliver(shard, chunk)
+
+    def _pass_over(self, shard: int, first: int, next_offset: int) -> None:
+        if self._committed.get(shard, 0) >= first or self._passed.get(shard) == first:
+            self._passed[shard] = next_offset
+
+    async def _commit_passed(self) -> None:
+        """Commit records that were filtered out, up to the first one to be acknowledged."""
+        offsets = {
+            shard: offset
+            for shard, offset in self._passed.items()
+            if offset > self._committed.get(shard, 0)
+        }
+        if offsets:
+            await self._commit_together(offsets)
 
     def _is_done(self, shard: int) -> bool:
         """Return whether everything delivered from a shard is committed."""

@@ -226,8 +226,10 @@ class ShardReaders:
         )
         mark = DeliveryMark(shard, self._positions[shard], count, size_bytes)
         self._positions[shard] = part.next_offset
-        if not count and not self._has_skipped_much(shard, len(part)):
-            return part
+        if not count:
+            self._pass_over(shard, mark.offset, part.next_offset)
+            if not self._has_skipped_much(shard, len(part)):
+                return part
         if self._skipped is not None:
             self._skipped.pop(shard, None)
         self.credit.take(count, size_bytes)
@@ -243,6 +245,9 @@ class ShardReaders:
             ),
         )
         return part
+
+    def _pass_over(self, shard: int, first: int, next_offset: int) -> None:
+        """Note that no record in [first, next_offset) is delivered."""
 
     def _has_skipped_much(self, shard: int, count: int) -> bool:
         """Return whether to report the position, with `count` more records filtered out."""

@@ -11,6 +11,7 @@ from storage.domain.limits import Limits
 from storage.domain.log.record_batch import Record
 from storage.domain.names import GroupName, StreamName
 from storage.domain.streams.stream import RING_SIZE, StreamSpec
+from tests.conditions import eventually
 from tests.websocket_client import PATIENCE_S, Frame, Server, Socket, running_server
 
 pytestmark = pytest.mark.one_store
@@ -390,3 +391,36 @@ async def test_subscription_to_paused_group_is_told_at_start(server, storage):
         await socket.expect_nothing("records", seconds=0.2)
 
     assert paused["reason"] == "group"
+
+
+# ── Filters ──
+
+
+async def test_lag_falls_although_filter_selects_nothing(server, storage):
+    await put(storage, 0, 0, 5)
+    async with server.socket() as socket:
+        await socket.subscribe(
+            "a", "stream:clicks", group="readers", filter={"match": {"subject": "order.*"}}
+        )
+        await put(storage, 1, 0, 3)
+
+        await eventually(lambda: committed(storage), {0: 5, 1: 3})
+
+
+async def test_filtered_records_behind_unacknowledged_one_are_not_committed(server, storage):
+    await put(storage, 0, 0, 5)
+    match = {"where": "body = 2"}
+    async with server.socket() as socket:
+        await socket.subscribe("a", "stream:clicks", group="readers", filter={"match": match})
+        await put(storage, 1, 0, 2)
+        [record] = await socket.records(1)
+        await eventually(lambda: committed(storage), {1: 2})
+
+        await socket.request("ack", sub="a", shard=0, up_to=record["offset"] + 1)
+        await put(storage, 0, 5, 1)
+        await put(storage, 1, 2, 1)
+        [last] = await socket.records(1)
+        before = await committed(storage)
+
+    assert (record["offset"], last["offset"]) == (2, 2)
+    assert before[0] == 3
