@@ -70,11 +70,12 @@ class GroupFetcher:
         shards stay the member's. A `new_instance` fences the previous one. `is_there` returns whether the
         caller still waits. A simple group has no members, and all shards are read. In an outage of Postgres, the member's last
         assignment is read. Records that `record_filter` does not select are passed over: a read from the group's position
-        that selects none commits its end, and the next one follows until the wait is over. Raises MatchInvalid, and
-        StaleGeneration when a later instance of the member has joined.
+        that selects none commits its end, and the next one follows, for GROUP_FILTER_MS or until the wait is over. Raises
+        MatchInvalid, and StaleGeneration when a later instance of the member has joined.
         """
         loop = asyncio.get_running_loop()
         until = loop.time() + wait_ms / limits.SECOND_MS
+        passes_until = loop.time() + limits.GROUP_FILTER_MS / limits.SECOND_MS
         ended: dict[int, ShardRead] = {}
         instance = generation or None
         progress = ReadPositions(positions or {}, generation)
@@ -102,7 +103,8 @@ class GroupFetcher:
             rest = [read for read in passed if read.shard not in committed]
             progress.pass_over(rest, membership.generation)
             has_news = lost or any(read.records or read.gap for read in reads)
-            if has_news or left_ms == 0 or not is_there():
+            is_over = left_ms == 0 and (not passed or loop.time() > passes_until)
+            if has_news or is_over or not is_there():
                 assigned = {member_shard.shard for member_shard in membership.assigned}
                 rest = [read for shard, read in ended.items() if shard in assigned]
                 reads = [*reads, *(one for one in rest if one not in reads)]

@@ -18,6 +18,7 @@ COMMIT_SHARDS_MAX = 1_024  # as many as a stream has
 GROUP_FILTER_RECORDS = (
     1_000  # that a read with a filter looks at, before others may use the process
 )
+GROUP_FILTER_MS = 5 * SECOND_MS  # that a read passes over records for, beyond its wait
 BOOKMARKS_MAX = 1_000  # per group
 GROUP_BATCH_CALLS_MAX = 500  # heartbeats that share a statement
 GROUP_BACKLOG_MAX = 20_000  # calls waiting for a statement; beyond it, calls get 503
