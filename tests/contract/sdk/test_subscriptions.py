@@ -118,6 +118,24 @@ async def test_filter_omits_records(asynchronous, clicks):
     assert [record.text for record in records] == ["a", "c"]
 
 
+async def test_member_gets_only_records_of_its_filter(asynchronous, clicks):
+    clicks.put_many(["1", "20", "3"], key="x")
+    for name in ("reads", "pushes"):
+        await asynchronous.group(f"{clicks.name}-{name}").create(clicks.name)
+    match = {"filter": {"body": [{"numeric": [">", 10]}]}}
+    reads = asynchronous.group(f"{clicks.name}-reads")
+    pushes = asynchronous.group(f"{clicks.name}-pushes")
+
+    async with reads.member("ann") as ann:
+        batches = ann.batches(match=match, until_empty=True, wait_seconds=0)
+        fetched = [record.text async for read in batches for record in read.records]
+    async with pushes.subscribe(filter={"match": match}) as records:
+        pushed = await anext(aiter(records))
+
+    assert (fetched, pushed.text) == (["20"], "20")
+    assert (await reads.lag()).records == 0
+
+
 async def test_missing_offsets_are_reported(asynchronous, clicks):
     shard = clicks.put_many(["a", "b", "c"], key="x")[0].shard
     clicks.truncate(shard, 2)

@@ -71,13 +71,17 @@ class Appended(msgspec.Struct, frozen=True):
 
 
 class Record(msgspec.Struct, frozen=True, kw_only=True):
-    """A record with its offset. `shard` is -1 if only one shard is read."""
+    """A record with its offset. `shard` is -1 if only one shard is read.
+
+    `subject` is that of a message that was published to a topic.
+    """
 
     shard: int = -1
     offset: int
     data: bytes
     content_type: str = ""
     key: str = ""
+    subject: str = ""
     headers: dict[str, str] = {}
     headers_base64: dict[str, str] = {}
     arrival_time: datetime

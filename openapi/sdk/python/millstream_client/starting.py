@@ -50,13 +50,17 @@ async def resolve(transport: AsyncTransport, plan: Plan) -> Ask:
         return _ask(plan, f"queue:{plan.queue}", extra=extra)
     if plan.group:
         stream = (await transport.call(get_consumer_group(plan.group))).stream
-        return _ask(plan, f"stream:{stream}", group=plan.group)
+        return _ask(plan, f"stream:{stream}", group=plan.group, extra=_filter_of(plan))
     stream_id, positions = await _positions(transport, plan)
     extra = {"mode": "read", "start": {"from": "earliest"}}
     extra |= {} if plan.shard is None else {"shard": plan.shard}
-    extra |= {} if plan.filter is None else {"filter": dict(plan.filter)}
+    extra |= _filter_of(plan)
     source = f"stream:{plan.stream}"
     return _ask(plan, source, positions=positions, stream_id=stream_id, extra=extra)
+
+
+def _filter_of(plan: Plan) -> dict[str, Any]:
+    return {} if plan.filter is None else {"filter": dict(plan.filter)}
 
 
 def _ask(plan: Plan, source: str, **more: Any) -> Ask:

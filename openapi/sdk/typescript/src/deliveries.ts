@@ -96,6 +96,8 @@ export class StreamRecord extends Body {
   readonly shard: number;
   readonly offset: number;
   readonly key: string;
+  /** Of a message that was published to a topic; empty for other records. */
+  readonly subject: string;
   readonly headers: Record<string, string>;
   readonly arrivalTime: Date;
   readonly eventTime: Date | undefined;
@@ -105,6 +107,7 @@ export class StreamRecord extends Body {
     this.shard = shard;
     this.offset = fields.offset;
     this.key = fields.key ?? '';
+    this.subject = fields.subject ?? '';
     this.headers = fields.headers ?? {};
     this.arrivalTime = new Date(fields.arrival_time);
     this.eventTime = fields.event_time === undefined ? undefined : new Date(fields.event_time);

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import uuid
 from collections.abc import AsyncIterator, Mapping
 from dataclasses import replace
@@ -107,15 +108,17 @@ class AsyncGroup(AsyncResource):
     def subscribe(
         self,
         *,
+        filter: Mapping[str, Any] | None = None,
         on_gap: OnGap | None = None,
         messages: int = MESSAGES_DEFAULT,
         bytes: int = BYTES_DEFAULT,
     ) -> AsyncSubscription:
         """Subscribe as a member over a WebSocket.
 
-        Yields the records of the member's shards; `commit` commits them.
+        Yields the records of the member's shards; `commit` commits them. `filter` has the form of a replay's filter; records
+        that it does not select are passed over.
         """
-        plan = Plan(group=self.name, messages=messages, bytes=bytes)
+        plan = Plan(group=self.name, filter=filter, messages=messages, bytes=bytes)
         return AsyncSubscription(self.transport, plan, on_gap)
 
     async def commit_positions(self, positions: Mapping[int, int]) -> None:
@@ -194,14 +197,17 @@ class AsyncMember:
         bytes_max: int | None = None,
         wait_seconds: float = WAIT_S,
         after: str = "",
+        match: Any = None,
     ) -> GroupRead:
         """Fetch the next records of the member's shards; a repeated call returns the same.
 
-        `after`: a token to continue after, before it is committed. Raises Conflict with the code `stale_generation` when
+        `after`: a token to continue after, before it is committed. Records that the `match`, as a route has it, does not take
+        are passed over. Raises Conflict with the code `stale_generation` when
         another process has begun to read as this member.
         """
         query = {"member": self.name, "after": after, "limit": limit, "bytes_max": bytes_max}
         query |= {"wait_seconds": wait_seconds or None, "token": "" if after else self._token}
+        query |= {} if match is None else {"match": json.dumps(match)}
         read = await self.group.transport.call(wire.fetch(self.group.name, query))
         self._token, self._generation = read.token, read.generation
         return read
@@ -214,7 +220,12 @@ class AsyncMember:
         await self.group._commit({"token": read.token})
 
     async def batches(
-        self, *, limit: int = 1000, wait_seconds: float = WAIT_S, until_empty: bool = False
+        self,
+        *,
+        limit: int = 1000,
+        wait_seconds: float = WAIT_S,
+        until_empty: bool = False,
+        match: Any = None,
     ) -> AsyncIterator[GroupRead]:
         """Yield records in batches, and commit each batch when the next one is requested.
 
@@ -222,7 +233,7 @@ class AsyncMember:
         reassigned raises no error here: the new owner receives the records again.
         """
         while True:
-            read = await self.fetch(limit=limit, wait_seconds=wait_seconds)
+            read = await self.fetch(limit=limit, wait_seconds=wait_seconds, match=match)
             if read.records:
                 yield read
             elif until_empty and not read.gaps:

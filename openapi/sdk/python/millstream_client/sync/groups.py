@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import uuid
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -112,15 +113,17 @@ class Group(Resource):
     def subscribe(
         self,
         *,
+        filter: Mapping[str, Any] | None = None,
         on_gap: OnGap | None = None,
         messages: int = MESSAGES_DEFAULT,
         bytes: int = BYTES_DEFAULT,
     ) -> Subscription:
         """Subscribe as a member over a WebSocket.
 
-        Yields the records of the member's shards; `commit` commits them.
+        Yields the records of the member's shards; `commit` commits them. `filter` has the form of a replay's filter; records
+        that it does not select are passed over.
         """
-        plan = Plan(group=self.name, messages=messages, bytes=bytes)
+        plan = Plan(group=self.name, filter=filter, messages=messages, bytes=bytes)
         return Subscription(self.transport, plan, on_gap)
 
     def commit_positions(self, positions: Mapping[int, int]) -> None:
@@ -199,14 +202,17 @@ class Member:
         bytes_max: int | None = None,
         wait_seconds: float = WAIT_S,
         after: str = "",
+        match: Any = None,
     ) -> GroupRead:
         """Fetch the next records of the member's shards; a repeated call returns the same.
 
-        `after`: a token to continue after, before it is committed. Raises Conflict with the code `stale_generation` when
+        `after`: a token to continue after, before it is committed. Records that the `match`, as a route has it, does not take
+        are passed over. Raises Conflict with the code `stale_generation` when
         another process has begun to read as this member.
         """
         query = {"member": self.name, "after": after, "limit": limit, "bytes_max": bytes_max}
         query |= {"wait_seconds": wait_seconds or None, "token": "" if after else self._token}
+        query |= {} if match is None else {"match": json.dumps(match)}
         read = self.group.transport.call(wire.fetch(self.group.name, query))
         self._token, self._generation = read.token, read.generation
         return read
@@ -219,7 +225,12 @@ class Member:
         self.group._commit({"token": read.token})
 
     def batches(
-        self, *, limit: int = 1000, wait_seconds: float = WAIT_S, until_empty: bool = False
+        self,
+        *,
+        limit: int = 1000,
+        wait_seconds: float = WAIT_S,
+        until_empty: bool = False,
+        match: Any = None,
     ) -> Iterator[GroupRead]:
         """Yield records in batches, and commit each batch when the next one is requested.
 
@@ -227,7 +238,7 @@ class Member:
         reassigned raises no error here: the new owner receives the records again.
         """
         while True:
-            read = self.fetch(limit=limit, wait_seconds=wait_seconds)
+            read = self.fetch(limit=limit, wait_seconds=wait_seconds, match=match)
             if read.records:
                 yield read
             elif until_empty and not read.gaps:

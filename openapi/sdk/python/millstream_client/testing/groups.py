@@ -12,6 +12,7 @@ from millstream_client.testing.definitions import Clock, Defined, moment, second
 from millstream_client.testing.problems import Problem, unsupported
 from millstream_client.testing.streams import MemoryStream
 
+FILTERS = frozenset({"key", "header", "body", "subject", "match"})
 STALE = "The shard was reassigned or reset since this generation; nothing was committed."
 
 
@@ -66,6 +67,8 @@ class MemoryGroup(Defined):
         name = query.get("member", "")
         if not name or self.config["kind"] != "ordered":
             raise unsupported("fetch without a member")
+        if conditions := query.keys() & FILTERS:
+            raise unsupported(f"fetch by {', '.join(sorted(conditions))}")
         member = self._joined(name, query.get("token", "") or query.get("after", ""))
         shards = [] if self.config["paused"] else member.shards
         positions = {shard: self.positions[shard] for shard in shards}

@@ -19,6 +19,8 @@ export interface FetchOptions {
   waitSeconds?: number;
   /** A token to continue after, before it is committed. */
   after?: string;
+  /** Records that it does not take are passed over: a match or a list of matches, as a route of a topic has it. */
+  match?: Record<string, unknown> | Record<string, unknown>[];
   signal?: AbortSignal;
 }
 
@@ -62,10 +64,12 @@ export class Member implements AsyncDisposable {
   }
 
   /** Fetch the next records of the member's shards; a repeated call returns the same. Throws Conflict. */
-  async fetch({ limit = LIMIT, waitSeconds = WAIT_S, after = '', signal }: FetchOptions = {}): Promise<GroupRead> {
+  async fetch(options: FetchOptions = {}): Promise<GroupRead> {
+    const { limit = LIMIT, waitSeconds = WAIT_S, after = '', match, signal } = options;
     const { name, transport } = this.group;
     const position = after === '' ? { token: this.#token || undefined } : { after };
-    const query = { member: this.name, limit, wait_seconds: waitSeconds, ...position };
+    const filter = match === undefined ? {} : { match: JSON.stringify(match) };
+    const query = { member: this.name, limit, wait_seconds: waitSeconds, ...position, ...filter };
     const { data } = await fetchRecords({ client: transport.client, path: { group: name }, query, signal });
     this.#token = data.token;
     this.#generation = data.generation;

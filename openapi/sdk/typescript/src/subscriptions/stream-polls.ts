@@ -5,6 +5,8 @@ import type { ReadOptions, Start } from '../nouns/stream-reads.js';
 import { Closing } from './closing.js';
 import type { Channel } from './subscription.js';
 
+export const NO_FILTER = 'A filter needs a WebSocket: see the option WebSocket of the client.';
+
 /** Stream of a subscription. */
 export interface PolledStream {
   readonly name: string;
@@ -63,7 +65,7 @@ export class StreamPolls implements Channel<StreamRecord> {
 
 /** Return the read of a subscription. Throws TypeError for what only a WebSocket can do. */
 function readOf({ start, offsets, shard, filter, messages, onGap }: Position): ReadOptions {
-  if (filter !== undefined) throw new TypeError('A filter needs a WebSocket: see the option WebSocket of the client.');
+  if (filter !== undefined) throw new TypeError(NO_FILTER);
   if (offsets === undefined) return { start, shard, limit: messages, onGap };
   const [[first, offset] = ['', 0], ...others] = Object.entries(offsets);
   if (others.length > 0)

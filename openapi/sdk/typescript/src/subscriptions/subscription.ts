@@ -9,7 +9,7 @@ import { type PolledQueue, QueuePolls } from './queue-polls.js';
 import { SocketChannel } from './socket.js';
 import type { Start } from '../nouns/stream-reads.js';
 import { positionOf, streamOf } from './starting.js';
-import { type PolledStream, StreamPolls } from './stream-polls.js';
+import { NO_FILTER, type PolledStream, StreamPolls } from './stream-polls.js';
 
 interface Prefetch {
   /** Prefetch limit; default: 100 messages and 1 MiB. */
@@ -31,12 +31,14 @@ export interface StreamSubscribeOptions extends Prefetch {
   /** Next offset by shard; instead of `start`. */
   offsets?: Record<number, number>;
   shard?: number;
-  /** As the filter of a replay: `keys`, `headers`, `body`, `sample`. */
+  /** As the filter of a replay: `keys`, `headers`, `body`, `sample`, `match`. */
   filter?: Record<string, unknown>;
   onGap?: OnGap;
 }
 
 export interface GroupSubscribeOptions extends Prefetch {
+  /** As the filter of a replay; records that it does not select are passed over. */
+  filter?: Record<string, unknown>;
   onGap?: OnGap;
 }
 
@@ -108,13 +110,16 @@ export class Subscription<Item extends Message | StreamRecord> implements AsyncI
   /** Subscribe to the records of a group's member. */
   static toGroup(transport: Transport, group: PolledGroup, options: GroupSubscribeOptions): Subscription<StreamRecord> {
     const onGap = options.onGap ?? warningOf(transport);
+    const { filter } = options;
     if (transport.WebSocket === undefined) {
+      if (filter !== undefined) throw new TypeError(NO_FILTER);
       const polls = new GroupPolls(group, { limit: options.messages ?? MESSAGES, onGap });
       return new Subscription(polls, options.signal);
     }
     const prepare = async () => {
       const stream = await streamOf(transport, group.name);
-      return { ...askOf(`stream:${stream}`, options), group: group.name };
+      const extra = filter === undefined ? {} : { extra: { filter } };
+      return { ...askOf(`stream:${stream}`, options), group: group.name, ...extra };
     };
     return new Subscription(new SocketChannel<StreamRecord>(transport, prepare, onGap), options.signal);
   }

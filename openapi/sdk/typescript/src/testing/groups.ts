@@ -5,6 +5,7 @@ import { type Clock, Defined, type Fields, moment } from './definitions.js';
 import { MemoryProblem, unsupported } from './problems.js';
 import { type MemoryStream, type Positions, limitOf, shownRecord } from './streams.js';
 
+const FILTERS = ['key', 'header', 'body', 'subject', 'match'];
 const STALE = 'The shard was reassigned or reset since this generation; nothing was committed.';
 
 /** Configuration of a group, with the fields of the REST API. */
@@ -66,6 +67,8 @@ export class MemoryGroup extends Defined<MemoryGroupConfig> {
   fetch(query: URLSearchParams): Fields {
     const name = query.get('member') ?? '';
     if (name === '' || this.config.kind !== 'ordered') throw unsupported('fetch without a member');
+    const conditions = FILTERS.filter((condition) => query.has(condition));
+    if (conditions.length > 0) throw unsupported(`fetch by ${conditions.join(', ')}`);
     const after = query.get('after') ?? '';
     const member = this.#joined(name, (query.get('token') ?? '') || after);
     const shards = this.config.paused ? [] : [...member.shards];
