@@ -5,6 +5,7 @@ from typing import Annotated, Any
 import typer
 
 from api.cli.grammar.parsers import StreamPosition
+from api.cli.io.match_options import FilterText, Subjects, Where, match_of
 from api.cli.shell.options import ContentType, Headers, Limit, StreamName, option, position_option
 from api.cli.shell.terminal import FOR_EVER_S, LONG_S, Terminal, noun, verb
 
@@ -84,6 +85,7 @@ def put(
         "millstream stream read clicks",
         "millstream stream read clicks --from 10m --long",
         "millstream stream read clicks --shard 0 --from 0 -n 2 -o json",
+        "millstream stream read topic:orders --where 'body.total > 100'",
     ],
 )
 def read(
@@ -91,20 +93,32 @@ def read(
     name: StreamName,
     from_: From = EARLIEST,
     shard: Shard = None,
+    subjects: Subjects = None,
+    filter_: FilterText = None,
+    where: Where = None,
     limit: Limit = None,
     long: Long = False,
 ) -> None:
     """Print the records from a position to the end.
 
-    Prints the data of one record per line; -o json or ndjson prints all fields. Gaps are reported on standard error. Reading
+    --subject, --filter and --where select some of them, as a route of a topic does. Prints the data of one record per line; -o json or ndjson prints all fields. Gaps are reported on standard error. Reading
     does not remove records.
     """
-    from api.cli.io.stream_reader import Writer, read_on
+    from api.cli.io.record_selection import matching_records
+    from api.cli.io.stream_reader import Writer, read_on, shard_of
 
+    match = match_of(subjects, filter_, where)
     cli.client.stream(name).config()  # raises if it does not exist
     writer = Writer(cli, long=long)
     source = cli.connect(LONG_S).stream(name)
-    writer.all(read_on(source, from_, shard, limit, writer.gap))
+    shard = shard_of(source, from_, shard)
+    if match is None:
+        writer.all(read_on(source, from_, shard, limit, writer.gap))
+    else:
+        selected = matching_records(
+            source, match, from_, shard=shard, records_max=limit, on_gap=writer.gap
+        )
+        writer.all(selected)
 
 
 @verb(
@@ -114,6 +128,7 @@ def read(
         "millstream stream tail clicks",
         "millstream stream tail clicks -n 3 --long",
         "timeout 1 millstream stream tail -f clicks || true",
+        "timeout 1 millstream stream tail -f topic:orders --subject 'order.*' || true",
     ],
 )
 def tail(
@@ -126,22 +141,25 @@ def tail(
         int, typer.Option("-n", "--last", min=0, help="Number of existing records to print first.")
     ] = 10,
     shard: Shard = None,
+    subjects: Subjects = None,
+    filter_: FilterText = None,
+    where: Where = None,
     long: Long = False,
 ) -> None:
     """Print the last records of a stream.
 
-    -f also prints new records as they arrive, and reconnects after restarts.
+    --subject, --filter and --where select some of these records, and of the new ones, as a route of a topic does. -f also prints new records as they arrive, and reconnects after restarts.
     """
     from api.cli.io.stream_reader import Writer, follow_on, last_records
 
-    writer = Writer(cli, long=long)
-    tail_records, offsets = last_records(cli.client.stream(name), last, shard)
+    writer, match = Writer(cli, long=long), match_of(subjects, filter_, where)
+    tail_records, offsets = last_records(cli.client.stream(name), last, shard, match)
     if not follow:
         writer.all(tail_records)
         return
     for record in tail_records:
         writer.one(record)
-    follow_on(cli.connect(FOR_EVER_S).stream(name), offsets, shard, writer)
+    follow_on(cli.connect(FOR_EVER_S).stream(name), offsets, shard, match, writer)
 
 
 def check_one_form(*forms: bool) -> None:

@@ -8,6 +8,7 @@ import typer
 
 from api.cli.errors import CliError, ExitCode
 from api.cli.grammar.parsers import StreamPosition
+from api.cli.io.match_options import FilterText, Subjects, Where, match_of
 from api.cli.shell.options import JobStateOption, Limit, StreamName, fields, option, position_option
 from api.cli.shell.output import Column, Row, table, to_row
 from api.cli.shell.progress import JobNotices, progress
@@ -55,6 +56,9 @@ def start(
     keys: Annotated[
         list[str] | None, option("--key", "Only records of this key; repeat for more.", "KEY")
     ] = None,
+    subjects: Subjects = None,
+    filter_: FilterText = None,
+    where: Where = None,
     order: Annotated[
         ReplayOrderOption | None, option("--order", "Order to preserve in the target.")
     ] = None,
@@ -80,7 +84,8 @@ def start(
     pacing = fields(None, records_per_second=rate, speed=speed)
     config = fields(None, from_=bound(from_, "--from"), to=bound(until, "--until"), order=order)
     config |= fields(None, max_records=limit, pacing=pacing or None)
-    config |= {"filter": {"keys": keys}} if keys else {}
+    selected = fields(None, keys=keys, match=match_of(subjects, filter_, where))
+    config |= {"filter": selected} if selected else {}
     if dry_run:
         plan = to_row(cli.client.replays.plan(stream, target, **config))
         cli.out.show(plan, shards=REACHES)

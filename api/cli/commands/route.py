@@ -1,12 +1,11 @@
 """`millstream route`: routes of topics."""
 
-import json
 from typing import Annotated, Any
 
 import typer
 
 from api.cli.descriptions.sections import Section, describe, settings_section
-from api.cli.errors import CliError, ExitCode
+from api.cli.io.match_options import FilterText, Subjects, Where, match_of
 from api.cli.manifests.edit_verb import edit_verb
 from api.cli.manifests.kinds import parts_of
 from api.cli.shell.definitions import Definition, change_verb, delete_verb, pause_verbs, put_verbs
@@ -29,38 +28,12 @@ Name = Annotated[str, typer.Argument(metavar="TOPIC/ROUTE", help="Route of a top
 Names = Annotated[list[str], typer.Argument(metavar="TOPIC/ROUTE", help="Routes of topics.")]
 
 
-def _match(
-    subjects: list[str] | None, filter_: str | None, where: str | None
-) -> dict[str, Any] | None:
-    """Return the match that options describe; None without any. Raises CliError."""
-    match: dict[str, Any] = {}
-    if subjects:
-        match["subject"] = subjects
-    if filter_ is not None:
-        try:
-            match["filter"] = json.loads(filter_)
-        except ValueError as error:
-            raise CliError(f"--filter is not JSON: {error}", ExitCode.USAGE) from None
-    if where is not None:
-        match["where"] = where
-    return match or None
-
-
 def _configuration(
     queue: Annotated[str | None, option("--queue", "Queue that receives messages.")] = None,
     stream: Annotated[str | None, option("--stream", "Stream that receives messages.")] = None,
-    subjects: Annotated[
-        list[str] | None,
-        option("--subject", "Pattern of subjects, such as 'order.*'; repeat for more.", "PATTERN"),
-    ] = None,
-    filter_: Annotated[
-        str | None,
-        option("--filter", 'Filter in JSON, such as \'{"body":{"vip":[true]}}\'.', "JSON"),
-    ] = None,
-    where: Annotated[
-        str | None,
-        option("--where", "SQL condition, such as 'headers.retries < 3'.", "CONDITION"),
-    ] = None,
+    subjects: Subjects = None,
+    filter_: FilterText = None,
+    where: Where = None,
     on_failure: Annotated[
         str | None,
         option("--on-failure", "wait, dead_letter or drop, without the target.", "POLICY"),
@@ -72,7 +45,7 @@ def _configuration(
     set_: Settings = None,
 ) -> dict[str, Any]:
     target = fields(None, queue=queue, stream=stream)
-    match = _match(subjects, filter_, where)
+    match = match_of(subjects, filter_, where)
     return fields(
         set_,
         match=match,

@@ -2,12 +2,14 @@
 
 from collections.abc import Iterable, Iterator
 from itertools import islice
+from typing import Any
 
 import msgspec
 
 from api.cli.errors import CliError, ExitCode
 from api.cli.grammar.common_options import OutputFormat
 from api.cli.grammar.parsers import StreamPosition
+from api.cli.io.record_selection import matching_offsets
 from api.cli.io.rows import record_row
 from api.cli.shell.interrupts import exit_on_broken_pipe
 from api.cli.shell.output import encode_pretty, strip_control_characters
@@ -62,9 +64,7 @@ def read_on(
     records_max: int | None,
     on_gap: OnGap,
 ) -> Iterator[Record]:
-    """Read a stream from a position; an offset belongs to a shard. Raises CliError."""
-    if position.offset is not None and shard is None:
-        shard = _only_shard(source)
+    """Read a stream from a position; an offset belongs to a shard."""
     limit = min(records_max or 1000, 1000)
     if shard is None:
         return islice(source.read(position.start, limit=limit, on_gap=on_gap), records_max)
@@ -76,6 +76,11 @@ def read_on(
         on_gap=lambda gap: on_gap(msgspec.structs.replace(gap, shard=shard)),
     )
     return (_of_shard(record, shard) for record in islice(records, records_max))
+
+
+def shard_of(source: Stream, position: StreamPosition, shard: int | None) -> int | None:
+    """Return the shard to read; for an offset without one, the only one. Raises CliError."""
+    return _only_shard(source) if position.offset is not None and shard is None else shard
 
 
 def _only_shard(source: Stream) -> int:
@@ -93,9 +98,9 @@ def _of_shard(record: Record, shard: int) -> Record:
 
 
 def last_records(
-    source: Stream, records_max: int, shard: int | None
+    source: Stream, records_max: int, shard: int | None, match: Any = None
 ) -> tuple[list[Record], dict[int, int]]:
-    """Return the last records by arrival, of one shard or all.
+    """Return the last records by arrival, of one shard or all; with a match, those it takes.
 
     Also returns the next offset of each open shard.
     """
@@ -111,12 +116,28 @@ def last_records(
     if shard is not None and not offsets:
         raise CliError(f"stream {source.name} has no shard {shard}", ExitCode.NOT_FOUND)
     records.sort(key=lambda record: (record.arrival_time, record.shard, record.offset))
-    return (records[-records_max:] if records_max else []), offsets
+    last = records[-records_max:] if records_max else []
+    return (last if match is None else _matching(source, last, match)), offsets
 
 
-def follow_on(source: Stream, offsets: dict[int, int], shard: int | None, writer: Writer) -> None:
+def _matching(source: Stream, records: list[Record], match: Any) -> list[Record]:
+    """Return the records that a match takes; the service says which."""
+    first: dict[int, int] = {}
+    for record in records:
+        first.setdefault(record.shard, record.offset)
+    offsets = [matching_offsets(source, match, shard, at) for shard, at in first.items()]
+    chosen = set[tuple[int, int]]().union(*offsets)
+    return [record for record in records if (record.shard, record.offset) in chosen]
+
+
+def follow_on(
+    source: Stream, offsets: dict[int, int], shard: int | None, match: Any, writer: Writer
+) -> None:
     """Print the records from these offsets on, indefinitely."""
-    subscription = source.subscribe(offsets=offsets, shard=shard, on_gap=writer.gap)
+    selected = None if match is None else {"match": match}
+    subscription = source.subscribe(
+        offsets=offsets, shard=shard, filter=selected, on_gap=writer.gap
+    )
     with exit_on_broken_pipe(), subscription as records:
         for record in records:
             writer.one(record)

@@ -286,6 +286,31 @@ def test_offset_requires_shard(clicks):
     assert millstream("stream", "tail", clicks, "--shard", "9").code == 3
 
 
+def test_read_and_tail_print_records_that_match(clicks):
+    values = [str(number) for number in range(1_205)]
+    millstream("stream", "put", clicks, "--key", "k", stdin="\n".join(values).encode())
+    millstream("stream", "put", clicks, "--json", stdin=b'{"n": 1}\n{"n": 2}\n')
+    millstream("stream", "put", clicks, "--key", "bytes", stdin=b"\xff")
+    thousands = ("--where", "body % 1000 = 0")
+
+    read = millstream("stream", "read", clicks, *thousands)
+    limited = millstream("stream", "read", clicks, *thousands, "-n", "1", "-o", "ndjson")
+    filtered = millstream("stream", "read", clicks, "--filter", '{"body": {"n": [2]}}')
+    binary = millstream("stream", "read", clicks, "--filter", '{"key": ["bytes"]}', "-o", "json")
+    tail = millstream("stream", "tail", clicks, "--where", "body.n = 1", "-n", "5")
+    no_subject = millstream("stream", "read", clicks, "--subject", "order.*")
+    invalid = millstream("stream", "read", clicks, "--where", "body >")
+    no_json = millstream("stream", "tail", clicks, "--filter", "{")
+
+    assert read.out == "0\n1000\n"
+    assert [(line["data"], line["key"]) for line in limited.lines] == [("0", "k")]
+    assert filtered.out == tail.out.replace("1", "2") == '{"n":2}\n'
+    assert binary.json[0]["data_base64"] == "/w=="
+    assert (no_subject.out, no_subject.code) == ("", 0)
+    assert (invalid.code, "/match/where" in invalid.err) == (2, True)
+    assert (no_json.code, "--filter is not JSON" in no_json.err) == (2, True)
+
+
 def test_split_divides_recent_records(clicks):
     for number in range(8):
         millstream("stream", "put", clicks, "x", "--key", f"user-{number}")
