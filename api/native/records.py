@@ -27,7 +27,7 @@ from api.native.problems import ItemError, item_error
 from api.types import RequestHeaders
 from storage.domain import limits
 from storage.domain.errors import MillstreamError, ValidationFailed
-from storage.domain.log.record_batch import CONTENT_TYPE, Headers, Record, subject_of
+from storage.domain.log.record_batch import CONTENT_TYPE, SUBJECT, Headers, Record
 from storage.domain.streams.stream import (
     UNCONDITIONAL,
     AppendCondition,
@@ -286,7 +286,7 @@ class RecordOut(msgspec.Struct, kw_only=True, omit_defaults=True, gc=False):
     ) -> "RecordOut":
         """Convert a record. `binary`: the answer is MessagePack, where the data is bin."""
         record = log_record.record
-        content_type = content_type_of(record.headers) if record.headers else ""
+        content_type, subject = _reserved_values(record.headers) if record.headers else ("", "")
         data, encoded = (record.data, UNSET) if binary else show_body(record.data, content_type)
         texts, others = show_headers(record.headers) if record.headers else ({}, {})
         return cls(
@@ -296,7 +296,7 @@ class RecordOut(msgspec.Struct, kw_only=True, omit_defaults=True, gc=False):
             data_base64=encoded,
             content_type=content_type,
             key=record.key,
-            subject=subject_of(record.headers) if record.headers else "",
+            subject=subject,
             headers=texts,
             headers_base64=others,
             arrival_time=rfc3339(log_record.arrival_ms),
@@ -304,12 +304,20 @@ class RecordOut(msgspec.Struct, kw_only=True, omit_defaults=True, gc=False):
         )
 
 
-def content_type_of(headers: Headers) -> str:
-    """Return a record's content type, from its reserved header; empty when it has none."""
+def _reserved_values(headers: Headers) -> tuple[str, str]:
+    """Return a record's content type and its subject, each empty when it has none."""
+    content_type = subject = ""
     for name, _, value in headers:
         if name == CONTENT_TYPE:
-            return value.decode("utf-8", "replace")
-    return ""
+            content_type = value.decode("utf-8", "replace")
+        elif name == SUBJECT:
+            subject = value.decode("utf-8", "replace")
+    return content_type, subject
+
+
+def content_type_of(headers: Headers) -> str:
+    """Return a record's content type, from its reserved header; empty when it has none."""
+    return _reserved_values(headers)[0]
 
 
 StreamId = Annotated[

@@ -78,7 +78,10 @@ _decoder = msgspec.msgpack.Decoder(BatchColumns)
 
 def subject_of(headers: Headers) -> str:
     """Return the subject in a record's headers; empty if it has none."""
-    return next((value.decode() for name, _, value in headers if name == SUBJECT), "")
+    for name, _, value in headers:
+        if name == SUBJECT:
+            return value.decode()
+    return ""
 
 
 def headers_size_bytes(headers: Headers) -> int:
