@@ -76,7 +76,7 @@ async def test_replay_to_queue_sends_filtered_records(storage, working, ended, r
     await storage.catalog.put_queue(QueueName("work"), QueueSpec())
     request = replay_request(
         target=Target(queue="work"),
-        filter=Filter(keys=("key 3",)),
+        filter=Filter(match={"filter": {"key": ["key 3"]}, "where": "size > 0"}),
         pacing=Pacing(speed=100_000),
         max_records=100,
     )
