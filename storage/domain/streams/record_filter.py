@@ -154,10 +154,7 @@ class Filter(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
         if not matches:
             return None
         compiled = CompiledMatch(matches)
-        if (count := len(compiled.alternatives)) > limits.READER_ALTERNATIVES_MAX:
-            most = limits.READER_ALTERNATIVES_MAX
-            detail = f"The match has {count} alternatives; a reader's can have at most {most}"
-            raise MatchInvalid(None, FieldFault(pointer, detail, "too_many"))
+        _check_cost(compiled, pointer)
         return compiled
 
     def faults(self) -> list[FieldFault]:
@@ -203,6 +200,20 @@ def selects(filter_: Filter, stream: StreamName | None = None) -> Selects | None
         conditions = filter_.body
         tests.append(lambda _, entry: _matches_body(entry.record.data, conditions))
     return lambda shard, entry: all(test(shard, entry) for test in tests)
+
+
+def _check_cost(match: CompiledMatch, pointer: str) -> None:
+    """Raise MatchInvalid for a match that takes too long to be asked for each record."""
+    count = len(match.alternatives)
+    if count > (most := limits.READER_ALTERNATIVES_MAX):
+        detail = f"The match has {count} alternatives; a reader's can have at most {most}"
+        raise MatchInvalid(None, FieldFault(pointer, detail, "too_many"))
+    size = sum(len(alternative.condition) for alternative in match.alternatives)
+    if size > (most := limits.READER_WHERE_CHARACTERS_MAX):
+        detail = (
+            f"The conditions in 'where' have {size} characters in all alternatives; at most {most}"
+        )
+        raise MatchInvalid(None, FieldFault(pointer, detail, "too_long"))
 
 
 def _matcher(match: CompiledMatch, meta: Mapping[str, object]) -> Selects:

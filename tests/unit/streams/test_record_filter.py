@@ -223,6 +223,8 @@ FAULTS = [
     ({"filter": {"body": {"total": 5}}}, "/filter/match/filter/body/total"),
     ({"where": "total >"}, "/filter/match/where"),
     (alternatives(limits.READER_ALTERNATIVES_MAX + 1), "/filter/match"),
+    ({**alternatives(50), "where": "a = 'x'".ljust(200)}, "/filter/match"),
+    ([{"where": "a = 'x'".ljust(3_000)}] * 3, "/filter/match"),
 ]
 
 
