@@ -10,7 +10,8 @@ from storage.domain.streams.record_filter import Filter
 
 
 def filter_of(*pairs: tuple[str, str]) -> Filter:
-    return read_query(urlencode(pairs).encode(), RecordTerms).record_filter()
+    terms: RecordTerms = read_query(urlencode(pairs).encode(), RecordTerms)
+    return terms.record_filter()
 
 
 MATCHES = [
