@@ -2,6 +2,7 @@
 
 import re
 import secrets
+from functools import lru_cache
 
 import msgspec
 
@@ -76,7 +77,12 @@ class TopicName(ScopedName, frozen=True, gc=False):
     @property
     def stream(self) -> StreamName:
         """The stream that the topic is."""
-        return StreamName(f"{TOPIC_PREFIX}{self.name}", self.namespace)
+        return _stream_of_topic(self.name, self.namespace)
+
+
+@lru_cache(maxsize=4096)  # one for each publication
+def _stream_of_topic(topic: str, namespace: str) -> StreamName:
+    return StreamName(f"{TOPIC_PREFIX}{topic}", namespace)
 
 
 class RouteName(msgspec.Struct, frozen=True, gc=False):

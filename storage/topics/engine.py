@@ -19,6 +19,7 @@ from storage.domain.errors import (
     FenceMismatch,
     MillstreamError,
     StorageBusy,
+    StreamNotFound,
     Unroutable,
 )
 from storage.domain.names import TOPIC_PREFIX, LogId, TopicName
@@ -27,7 +28,7 @@ from storage.domain.streams.topic_spec import TopicSpec, Unmatched
 from storage.domain.topics.message_id import TopicMessageId
 from storage.domain.topics.topic import NewPublication, Published
 from storage.streams.engine import Streams
-from storage.topics.of_topic import of_topic
+from storage.topics.of_topic import no_topic, of_topic
 from storage.topics.route_table import RouteTable, RouteTables
 
 
@@ -53,8 +54,10 @@ class Topics:
 
     async def get(self, name: TopicName) -> Stream:
         """Return the topic as the stream that it is, from the cache if possible."""
-        async with of_topic(name):
+        try:  # a context manager would cost as much as the rest
             return await self._catalog.stream(name.stream)
+        except StreamNotFound:
+            raise no_topic(name) from None
 
     async def fresh(self, name: TopicName) -> Stream:
         """Return the topic as Postgres has it now."""
@@ -106,20 +109,21 @@ class Topics:
         or FanOutTooLarge, none that is not accepted already is. Raises what `Streams.append` does.
         """
         stream = await self.get(name)
-        results: dict[int, Published | MillstreamError] = {}
-        pending = list(range(len(messages)))
-        table = await self._tables.get(name, stream.stream_id)
+        table = self._tables.cached(stream.stream_id)
+        table = table or await self._tables.refresh(name, stream.stream_id)
+        version = table.version
+        results = [*await self._try(name, stream, table, messages, idempotency_key)]
         for _ in range(limits.STALE_ROUTES_RETRIES_MAX):
-            chosen, version = [messages[number] for number in pending], table.version
-            answers = await self._try(name, stream, table, chosen, idempotency_key)
-            results |= dict(zip(pending, answers, strict=True))
-            pending = [one for one in pending if isinstance(results[one], FenceMismatch)]
-            if not pending:
-                return [results[number] for number in range(len(messages))]
+            refused = [nth for nth, one in enumerate(results) if isinstance(one, FenceMismatch)]
+            if not refused:
+                return results
             table = await self._tables.repair(name, stream.stream_id, refused=version)
+            chosen, version = [messages[nth] for nth in refused], table.version
+            answers = await self._try(name, stream, table, chosen, idempotency_key)
+            for nth, answer in zip(refused, answers, strict=True):
+                results[nth] = answer
         busy = StorageBusy("The topic's routes are changing; try again.")
-        results |= dict.fromkeys(pending, busy)
-        return [results[number] for number in range(len(messages))]
+        return [busy if isinstance(one, FenceMismatch) else one for one in results]
 
     async def _try(
         self,
@@ -134,11 +138,11 @@ class Topics:
         The log refuses the numbers of an old table; a refusal by the table itself is repeated with the present one.
         """
         try:
-            routes = _routes_for(stream, table, messages)
+            routes = _routes_for(name, stream, table, messages)
         except (Unroutable, FanOutTooLarge):
             table = await self._tables.refresh(name, stream.stream_id)
             try:
-                routes = _routes_for(stream, table, messages)
+                routes = _routes_for(name, stream, table, messages)
             except (Unroutable, FanOutTooLarge) as refusal:
                 return [refusal] * len(messages)
         appended = await self._streams.append(
@@ -158,11 +162,10 @@ class Topics:
 
 
 def _routes_for(
-    stream: Stream, table: RouteTable, messages: Sequence[NewPublication]
+    topic: TopicName, stream: Stream, table: RouteTable, messages: Sequence[NewPublication]
 ) -> list[Sequence[int]]:
     """Return the routes' numbers for each message. Raises Unroutable, FanOutTooLarge."""
     refuses = stream.spec.topic is not None and stream.spec.topic.unmatched is Unmatched.REFUSE
-    topic = stream.name.topic
     routes = [table.numbers_for(message.document(topic)) for message in messages]
     for place, (message, numbers) in enumerate(zip(messages, routes, strict=True)):
         if refuses and not numbers:

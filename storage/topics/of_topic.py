@@ -13,4 +13,9 @@ async def of_topic(name: TopicName) -> AsyncGenerator[None]:
     try:
         yield
     except StreamNotFound:
-        raise TopicNotFound(f"Topic '{name.name}' does not exist.") from None
+        raise no_topic(name) from None
+
+
+def no_topic(name: TopicName) -> TopicNotFound:
+    """Return the error of a topic that does not exist."""
+    return TopicNotFound(f"Topic '{name.name}' does not exist.")

@@ -76,12 +76,12 @@ class RouteTables:
     _refreshes: SingleFlight[LogId, RouteTable] = attrs.field(factory=SingleFlight, init=False)
     _repairs: SingleFlight[LogId, None] = attrs.field(factory=SingleFlight, init=False)
 
-    async def get(self, topic: TopicName, stream_id: LogId) -> RouteTable:
-        """Return the table as this process knows it, read at the first use.
+    def cached(self, stream_id: LogId) -> RouteTable | None:
+        """Return the table as this process knows it; None if it was not read.
 
-        An unread table would agree with a log that lost its token.
+        A table without routes must be read as well: it would agree with a log that lost its token.
         """
-        return self._tables.get(stream_id) or await self.refresh(topic, stream_id)
+        return self._tables.get(stream_id)
 
     async def refresh(self, topic: TopicName, stream_id: LogId) -> RouteTable:
         """Return the table with all changes answered before this call. Raises TopicNotFound."""

@@ -18,6 +18,7 @@ _SUBJECT = re.compile(r"[^\s\x00-\x1f\x7f-\x9f\ud800-\udfff]*")
 _WILDCARDS = ("*", "#", ">")
 
 
+@lru_cache(maxsize=4096)  # once for each publication
 def check_subject(text: str, pointer: str = "/subject") -> None:
     """Check a subject, which may be empty. Raises ValidationFailed."""
     _check_text(text, pointer)
