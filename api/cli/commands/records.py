@@ -85,7 +85,7 @@ def put(
         "millstream stream read clicks",
         "millstream stream read clicks --from 10m --long",
         "millstream stream read clicks --shard 0 --from 0 -n 2 -o json",
-        "millstream stream read topic:orders --where 'body.total > 100'",
+        "millstream stream read clicks --where 'body.total > 100'",
     ],
 )
 def read(
