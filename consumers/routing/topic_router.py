@@ -369,12 +369,16 @@ class TopicRouter:
                 await TargetSender(self._storage, target).retire(ids)
 
     def _positions(self, read: Mapping[int, int]) -> TopicPositions:
-        """Return the positions before which every copy was sent."""
+        """Return the positions before which every copy was sent.
+
+        A buffer whose target fails has its own, as one with a reader: the other targets have what lies behind them.
+        """
         shards = dict(read)
-        for buffer in self._buffers.values():
-            for shard, offset in buffer.oldest().items():
-                shards[shard] = min(shards[shard], offset)
         lags = {key: one.unsent() for key, one in self._lagging.items()}
+        for key, buffer in self._buffers.items():
+            positions = lags.setdefault(key, dict(read)) if buffer.is_failing else shards
+            for shard, offset in buffer.oldest().items():
+                positions[shard] = min(positions[shard], offset)
         return TopicPositions(shards, lags, self._expired)
 
     async def _delete_ended(self, positions: TopicPositions) -> None:

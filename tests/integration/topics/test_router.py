@@ -6,7 +6,7 @@ import pytest
 
 from consumers.feeds.feed import Feeds
 from consumers.routing.topic_router import RoutingContext, TopicRouter
-from storage.bootstrap import open_storage
+from storage.bootstrap import Storage, open_storage
 from storage.concurrency.tasks import end
 from storage.domain import limits
 from storage.domain.errors import MillstreamError
@@ -15,6 +15,7 @@ from storage.domain.names import QueueName, RouteName
 from storage.domain.queues.policies import Overflow
 from storage.domain.queues.queue import QueueSpec, QueueType
 from storage.domain.streams.stream import RING_SIZE, StreamSpec
+from storage.domain.topics.report import MessageRouteState, RouteState
 from storage.domain.topics.route import RouteFailurePolicy, RouteSpec
 from tests.integration.topics.routing import (
     AUDIT,
@@ -166,6 +167,52 @@ async def test_missing_target_holds_back_no_other_route(topics, put_route, route
     assert await receive_all(topics, QueueName("lost"), 200) == BODIES
     await publish(topics, "z")
     assert await receive_all(topics, QueueName("lost"), 1) == [b"z"]
+
+
+async def test_failing_target_does_not_delay_reports_of_others(topics, put_route, router):
+    """Every route of a topic was reported as behind while one target was missing."""
+    await put_route("lost", QueueName("lost"))
+    await put_route("billing", BILLING)
+    [published] = await publish(topics, "a")
+
+    async def states() -> dict[str, MessageRouteState]:
+        routes = await topics.topic_reports.routes_of_message(ORDERS, published.id)
+        return {one.route.name.route: one.state for one in routes if one.route}
+
+    async def is_delivered() -> bool:
+        return (await states())["billing"] is MessageRouteState.FINISHED
+
+    await until(is_delivered)
+    lost = await topics.topic_reports.progress(RouteName(ORDERS, "lost"))
+
+    assert (await states())["lost"] is MessageRouteState.WAITING
+    assert (lost.state, lost.lag_messages) == (RouteState.FAILING, 1)
+
+
+async def test_failing_target_gets_its_messages_from_next_router(topics, put_route):
+    await put_route("lost", QueueName("lost"))
+    await put_route("billing", BILLING)
+    async with RunningRouter(topics):
+        await publish(topics, "a")
+        assert await receive_all(topics, BILLING, 1) == [b"a"]
+
+        async def is_saved() -> bool:
+            return bool(await lagging_keys(topics))
+
+        await until(is_saved)
+    await topics.catalog.put_queue(QueueName("lost"), QueueSpec())
+
+    async with RunningRouter(topics):
+        await publish(topics, "b")
+
+        assert await receive_all(topics, QueueName("lost"), 2) == [b"a", b"b"]
+        assert await receive_all(topics, BILLING, 1) == [b"b"]
+
+
+async def lagging_keys(storage: Storage) -> set[str]:
+    """Return the keys of the buffers behind the router."""
+    stream = await storage.topics.get(ORDERS)
+    return set((await storage.topic_routing.positions.read(stream.stream_id)).lags)
 
 
 async def test_full_target_receives_all_in_the_end(topics, put_route, router, monkeypatch):
