@@ -1,5 +1,6 @@
 """Reports on topics: progress of routes, published messages, and results of matches."""
 
+import asyncio
 from collections.abc import AsyncIterator, Mapping, Sequence
 
 import attrs
@@ -23,6 +24,7 @@ from storage.domain.topics.report import (
     MessageRoute,
     MessageRouteState,
     RouteExplanation,
+    RouteNumbers,
     RouteProgress,
     TopicStatus,
 )
@@ -50,8 +52,26 @@ class TopicReports:
 
     async def status(self, name: TopicName) -> TopicStatus:
         """Return counts of the topic, and of messages not yet examined for all routes."""
-        stream = await self._topics.fresh(name)
-        positions = await self._positions.read(stream.stream_id)
+        [status] = await self.statuses([await self._topics.fresh(name)])
+        return status
+
+    async def statuses(self, topics: Sequence[Stream]) -> list[TopicStatus]:
+        """Return the counts of several topics, with one read of Postgres for each table."""
+        ids = [topic.stream_id for topic in topics]
+        positions, numbers = await asyncio.gather(
+            self._positions.read_all(ids), self._routes.numbers(topics)
+        )
+        return await asyncio.gather(
+            *(
+                self._status(topic, positions[topic.stream_id], numbers.get(topic.stream_id))
+                for topic in topics
+            )
+        )
+
+    async def _status(
+        self, stream: Stream, positions: TopicPositions, numbers: RouteNumbers | None
+    ) -> TopicStatus:
+        numbers = numbers or RouteNumbers()
         states = await self._reader.shards(stream.name, stream.stream_id)
         lags = _lags(stream, positions.shards, states)
         for behind in positions.lags.values():
@@ -60,7 +80,8 @@ class TopicReports:
         ages = await self._ages(stream, set(lags.items()))
         return TopicStatus(
             shards=states,
-            routes=await self._routes.count(name),
+            routes=numbers.routes,
+            paused_routes=numbers.paused,
             lag_messages=_messages(lags, states),
             lag_ms=max(ages.values(), default=0),
         )

@@ -30,8 +30,9 @@ from storage.domain.errors import (
     RouteNotFound,
     TooManyRoutes,
 )
-from storage.domain.names import RouteName, TopicName
+from storage.domain.names import LogId, RouteName, TopicName
 from storage.domain.streams.stream import Stream
+from storage.domain.topics.report import RouteNumbers
 from storage.domain.topics.route import RouteSpec, TopicRoute
 from storage.postgres.repositories.routes import LockedRoutes, RouteRows, lock_routes
 from storage.topics.fences import RouteFences
@@ -136,9 +137,9 @@ class TopicRoutes:
             return []
         return await self._rows.page(name, stream_id, prefix, after, page_limit(limit))
 
-    async def count(self, name: TopicName) -> int:
-        """Return the number of routes of the topic."""
-        return await self._rows.count((await self._topic(name)).stream_id)
+    async def numbers(self, topics: Sequence[Stream]) -> dict[LogId, RouteNumbers]:
+        """Return the numbers of routes of those topics that have any, by stream."""
+        return await self._rows.numbers([topic.stream_id for topic in topics])
 
     async def of_numbers(self, name: TopicName, numbers: Sequence[int]) -> dict[int, TopicRoute]:
         """Return the revisions with these numbers that are not forgotten."""

@@ -42,11 +42,19 @@ class RouteProgress(msgspec.Struct, frozen=True):
         return RouteState.FAILING if self.route.failure and self.lag_messages else RouteState.ACTIVE
 
 
+class RouteNumbers(msgspec.Struct, frozen=True):
+    """Numbers of the current routes of a topic: of all, and of those that are paused."""
+
+    routes: int = 0
+    paused: int = 0
+
+
 class TopicStatus(msgspec.Struct, frozen=True):
     """Messages of a topic, and the number that are not yet examined for all routes."""
 
     shards: Sequence[ShardState]
     routes: int
+    paused_routes: int
     lag_messages: int
     lag_ms: int
 

@@ -11,6 +11,7 @@ from sqlmodel import col
 
 from storage.domain.errors import StorageUnavailable
 from storage.domain.names import LogId, RouteName, TopicName
+from storage.domain.topics.report import RouteNumbers
 from storage.domain.topics.route import RouteSpec, TopicRoute
 from storage.postgres.queries import query
 from storage.postgres.repository import Repository
@@ -105,10 +106,16 @@ class RouteRows(Repository):
         async with self._database.reading() as session:
             return _routes(topic, await session.execute(statement))
 
-    async def count(self, stream_id: LogId) -> int:
-        """Return the number of routes of a topic."""
+    async def numbers(self, stream_ids: Sequence[LogId]) -> dict[LogId, RouteNumbers]:
+        """Return the numbers of routes of those topics that have any."""
+        stream_id = col(RouteRow.stream_id)
+        is_current = col(RouteRow.until_offsets).is_(None)
+        is_paused = col(RouteRow.spec)["paused"].as_boolean()
+        counts = select(stream_id, func.count(), func.count().filter(is_paused))
+        statement = counts.where(stream_id.in_(stream_ids), is_current).group_by(stream_id)
         async with self._database.reading() as session:
-            return await _count(session, stream_id)
+            rows = await session.execute(statement)
+            return {topic: RouteNumbers(routes, paused) for topic, routes, paused in rows}
 
     async def of_numbers(
         self, topic: TopicName, stream_id: LogId, numbers: Sequence[int]

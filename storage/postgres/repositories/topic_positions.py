@@ -21,15 +21,28 @@ class TopicPositionRows(Repository):
 
     async def read(self, stream_id: LogId) -> TopicPositions:
         """Return the positions of a topic's router, and of the buffers behind it."""
-        shards = rows_of(TopicShardRow).where(col(TopicShardRow.stream_id) == stream_id)
-        behind = rows_of(RouteLagRow).where(col(RouteLagRow.stream_id) == stream_id)
-        expired = select(col(StreamRow.expired_unrouted)).where(_of_topic(stream_id))
+        return (await self.read_all([stream_id]))[stream_id]
+
+    async def read_all(self, stream_ids: Sequence[LogId]) -> dict[LogId, TopicPositions]:
+        """Return the positions of several topics."""
+        shards = rows_of(TopicShardRow).where(col(TopicShardRow.stream_id).in_(stream_ids))
+        behind = rows_of(RouteLagRow).where(col(RouteLagRow.stream_id).in_(stream_ids))
+        stream_id = col(StreamRow.stream_id)
+        expired = select(stream_id, col(StreamRow.expired_unrouted)).where(
+            stream_id.in_(stream_ids)
+        )
+        positions: dict[LogId, dict[int, int]] = {one: {} for one in stream_ids}
+        lags: dict[LogId, dict[str, dict[int, int]]] = {one: {} for one in stream_ids}
         async with self._database.reading() as session:
-            positions = {row.shard: row.position for row in await session.execute(shards)}
-            lags: dict[str, dict[int, int]] = {}
+            for row in await session.execute(shards):
+                positions[row.stream_id][row.shard] = row.position
             for row in await session.execute(behind):
-                lags.setdefault(row.buffer, {})[row.shard] = row.position
-            return TopicPositions(positions, lags, int(await session.scalar(expired) or 0))
+                lags[row.stream_id].setdefault(row.buffer, {})[row.shard] = row.position
+            expired_of = {row[0]: row[1] for row in await session.execute(expired)}
+        return {
+            one: TopicPositions(positions[one], lags[one], expired_of.get(one, 0))
+            for one in stream_ids
+        }
 
     async def save(
         self,
