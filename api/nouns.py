@@ -90,6 +90,9 @@ NOUNS: tuple[NounDeclaration, ...] = (
         "topics",
         tag="Publishing by subject, and routes to queues and streams.",
         routes=("topics", "topic_routes", "publications", "published_messages"),
+        pages=("topics", "topic", "topic_messages", "topic_message"),
+        page=DashboardPage("Topics", "/ui/topics", "t", "topic:list"),
+        icon="M2 10h5M7 10l5-6h6M7 10h11M7 10l5 6h6M15.5 2L18 4l-2.5 2M15.5 8l2.5 2-2.5 2M15.5 14l2.5 2-2.5 2",
         help="Topics.",
         heading="Queues and streams",
         commands=("topic:topic",),
@@ -99,6 +102,7 @@ NOUNS: tuple[NounDeclaration, ...] = (
     NounDeclaration(
         "route",
         "routes",
+        pages=("topic_route",),
         help="Routes of topics to queues and streams.",
         heading="Queues and streams",
         commands=("route:route",),

@@ -4,7 +4,10 @@ from typing import NamedTuple
 
 
 class At(NamedTuple):
-    """A page: a name for screenshots, its path, and the maximum numbers of store calls and bytes."""
+    """A page: a name for screenshots, its path, and the maximum numbers of store calls and bytes.
+
+    `{message}` in a path: the id of a message of the topic `events`.
+    """
 
     name: str
     path: str
@@ -70,6 +73,20 @@ PAGES = [
     At("stream-archive", "/ui/streams/ledger/archive"),
     At("stream-settings", "/ui/streams/clicks/settings"),
     At("stream-code", "/ui/streams/clicks/code"),
+    At("topics", "/ui/topics"),
+    At("topics-none", "/ui/topics?q=nothing-is-called-so"),
+    At("topic", "/ui/topics/events"),
+    At("topic-routes-filtered", "/ui/topics/events?q=b"),
+    At("topic-without-routes", "/ui/topics/quiet-events"),
+    At("topic-try", "/ui/topics/events/try"),
+    At("topic-messages", "/ui/topics/events/messages"),
+    At("topic-messages-none", "/ui/topics/quiet-events/messages"),
+    At("topic-message", "/ui/topics/events/messages/{message}"),
+    At("topic-settings", "/ui/topics/events/settings"),
+    At("topic-stream", "/ui/streams/topic:events"),
+    At("topic-stream-browse", "/ui/streams/topic:events/browse?see=0:2"),
+    At("route", "/ui/topics/events/routes/large-orders"),
+    At("route-failing", "/ui/topics/events/routes/warehouse"),
     At("groups", "/ui/groups"),
     At("group", "/ui/groups/analytics"),
     At("replays", "/ui/replays"),

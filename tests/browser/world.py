@@ -8,15 +8,19 @@
     streams   clicks        four shards, one of them split; `analytics` lags, `billing` is at the end
               readings      a key index, and hostile records
               ledger        archived; silent: empty
+    topics    events        six routes: two to one queue, one paused, one to a missing stream
+              quiet-events  no routes and no messages
     replays   done, running, failed, paused
 
 The past is written with a manual clock. `crowd` is another namespace, with ten thousand queues.
 """
 
+import asyncio
 import json
 import random
 from collections.abc import Sequence
 from contextlib import suppress
+from typing import Any
 
 import msgspec
 import psycopg
@@ -35,8 +39,10 @@ from storage.domain.names import (
     GroupName,
     MirrorName,
     QueueName,
+    RouteName,
     SourceName,
     StreamName,
+    TopicName,
     WebhookName,
 )
 from storage.domain.queues.consumer import ConsumerProtocol, queue_consumer
@@ -46,9 +52,12 @@ from storage.domain.queues.queue import QueueSpec, QueueType
 from storage.domain.replays.replay import ReplayRequest, Target
 from storage.domain.sources.source import SourceSpec, SourceTarget, WebhookProvider
 from storage.domain.streams.stream import StreamSpec
+from storage.domain.topics.route import RouteSpec, RouteTarget
+from storage.domain.topics.topic import NewPublication
 from storage.domain.webhooks import Payload, Source, SourceKind, WebhookSpec
 from storage.settings import StorageSettings
 from tests.archive_steps import archive_stream
+from tests.integration.topics.routing import RunningRouter
 from tests.replay_steps import start_replay
 
 AGO_MS = 3 * HOUR_MS
@@ -63,6 +72,26 @@ ANALYTICS, BILLING = GroupName("analytics"), GroupName("billing")
 CRM = WebhookName("crm")
 MAILER = queue_consumer("mailer", ConsumerProtocol.SQS, "192.0.2.7", b"<b>Boto3</b> ua/2.1")
 GITHUB = SourceName("github")
+EVENTS, QUIET_EVENTS = TopicName("events"), TopicName("quiet-events")
+BILLED, CUSTOMERS, AUDITED = QueueName("billed"), QueueName("customers"), StreamName("audited")
+SUBJECTS = ("order.created", "order.paid", "refund.created", "order.created", "stock.changed")
+ROUTES: tuple[tuple[str, RouteTarget, Any], ...] = (
+    ("audit", RouteTarget(stream="audited"), None),
+    ("billing", RouteTarget(queue="billed"), {"subject": "order.*"}),
+    ("crm", RouteTarget(queue="customers"), {"subject": ["order.created", "refund.#"]}),
+    (
+        "large-orders",
+        RouteTarget(queue="billed"),
+        {"subject": "order.#", "filter": {"body": {"total": [{"numeric": [">", 100]}]}}},
+    ),
+    (
+        "refunds",
+        RouteTarget(queue="customers"),
+        [{"subject": "refund.#"}, {"where": "body.refund"}],
+    ),
+    ("warehouse", RouteTarget(stream="no-such-stream"), {"subject": "#.changed"}),
+)
+ROUTED_WITHIN_S = 20
 REPLAYS = ("replay-done", "replay-running", "replay-failed", "replay-paused")
 
 MARKER = "window.pwned=1"
@@ -90,6 +119,7 @@ async def make_world(settings: StorageSettings) -> None:
         await _happen(storage, clock)
         await _make_replays(storage, settings.database_url)
     async with open_storage(settings) as storage:
+        await _make_topics(storage)
         await archive_stream(storage, settings, LEDGER)
         await _make_webhook(storage, settings.database_url)
         await _make_source(storage)
@@ -292,6 +322,31 @@ async def _fail(database_url: str, job_id: str) -> None:
             "update jobs set state = 'failed', failure = %s, ended_at_ms = created_at_ms + 90000 where job_id = %s",
             ("StreamNotFound: the target <copies> was deleted", job_id),
         )
+
+
+async def _make_topics(storage: Storage) -> None:
+    """Create a topic whose messages were routed, but for those that wait for a missing stream."""
+    await storage.topics.put(EVENTS, StreamSpec(tags={"team": "shop"}))
+    await storage.topics.put(QUIET_EVENTS, StreamSpec())
+    for name, target, match in ROUTES:
+        spec = RouteSpec(target=target, match=match, paused=name == "crm")
+        await storage.topic_routes.put(RouteName(EVENTS, name), spec)
+    for queue in (BILLED, CUSTOMERS):
+        await storage.catalog.put_queue(queue, QueueSpec())
+    await storage.catalog.put_stream(AUDITED, StreamSpec())
+    messages = [
+        NewPublication(b'{"id": %d, "total": %d}' % (n, 40 * n), subject, f"customer-{n % 3}")
+        for n, subject in enumerate(SUBJECTS)
+    ]
+    hostile = [NewPublication(body, "order.hostile", "<i>key</i>") for body in HOSTILE]
+    await storage.topics.publish(EVENTS, [*messages, *hostile])
+    async with RunningRouter(storage), asyncio.timeout(ROUTED_WITHIN_S):
+        while True:
+            report = await storage.topic_reports.progress(RouteName(EVENTS, "audit"))
+            missing = await storage.topic_reports.progress(RouteName(EVENTS, "warehouse"))
+            if not report.lag_messages and missing.route.failure:
+                return
+            await asyncio.sleep(0.05)
 
 
 async def _make_mirror(storage: Storage) -> None:

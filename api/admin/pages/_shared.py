@@ -68,7 +68,7 @@ def _tabbed_page(
 
 
 def _stream_tabs(stream: Stream) -> list[Tab]:
-    """Return the tabs of a stream. A queue's view has no shards, groups or settings pages."""
+    """Return the tabs of a stream, without pages that its queue or topic has instead."""
     path = f"/ui/streams/{stream.name.name}"
     all_ = [
         Tab("overview", "Overview", path),
@@ -79,8 +79,29 @@ def _stream_tabs(stream: Stream) -> list[Tab]:
         Tab("settings", "Settings", f"{path}/settings"),
         Tab("code", "Code", f"{path}/code"),
     ]
-    of_queue = {"shards", "groups", "settings"} if stream.is_view else set()
-    return [tab for tab in all_ if tab.key not in of_queue]
+    elsewhere = set[str]()
+    if stream.is_view:
+        elsewhere = {"shards", "groups", "settings"}
+    elif stream.name.is_of_topic:
+        elsewhere = {"settings", "code"}
+    return [tab for tab in all_ if tab.key not in elsewhere]
+
+
+def topic_page(context: PageContext, template: str, topic: Stream, **values: Any) -> Response:
+    """Render a page of the topic; its template is named as the tab that it belongs to."""
+    name = topic.name.topic.name
+    path = f"/ui/topics/{name}"
+    reads = context.may(Action.TOPIC_READ, name)
+    tabs = [
+        Tab("routes", "Routes", path),
+        *([Tab("try", "Try a message", f"{path}/try")] if reads else []),
+        *([Tab("messages", "Messages", f"{path}/messages")] if reads else []),
+        Tab("settings", "Settings", f"{path}/settings"),
+    ]
+    if context.may(Action.STREAM_LIST, topic.name.name):
+        tabs.append(Tab("stream", "Log and groups", f"/ui/streams/{topic.name.name}"))
+    values |= {"topic": topic, "name": name, "tabs": tabs, "here": template}
+    return context.render(f"topic/{template}.html", **values)
 
 
 async def groups_of(

@@ -28,6 +28,7 @@ _FINDERS: dict[str, Finder] = {
     for page in load_modules("api.admin.pages", noun.pages)
     if hasattr(page, "find_names")
 }
+_BY_NAME = {noun.name: noun for noun in NOUNS}
 
 
 class SearchHit(NamedTuple):
@@ -52,26 +53,37 @@ async def search(context: Context, q: Words = "") -> Response:
 
 
 async def _named(storage: Storage, principal: Principal, part: str) -> list[SearchHit]:
+    visible = {noun.name for noun in nouns_for(principal)}
     hits = await asyncio.gather(
         *(
             _find(noun, storage, principal, part)
-            for noun in nouns_for(principal)
-            if noun.name in _FINDERS
+            for noun in NOUNS
+            if noun.name in _FINDERS and _owner(noun).name in visible
         )
     )
     return list(chain.from_iterable(hits))
+
+
+def _owner(noun: NounDeclaration) -> NounDeclaration:
+    """Return the noun whose names grants have: that of the objects, or its parent."""
+    return _BY_NAME[noun.parent] if noun.parent else noun
 
 
 async def _find(
     noun: NounDeclaration, storage: Storage, principal: Principal, part: str
 ) -> list[SearchHit]:
     """Return the best matches of one noun that the caller may see."""
+    action = Action(f"{_owner(noun).name}:list")
     names = [
         name
         for name in await _FINDERS[noun.name](storage, principal.namespace, part)
-        if principal.policy.allows(Action(f"{noun.name}:list"), name)
+        if principal.policy.allows(action, name.partition("/")[0])
     ]
     best = sorted(names, key=lambda name: (not name.startswith(part), name))
-    return [
-        SearchHit(noun.name, name, f"/ui/{noun.plural}/{name}") for name in best[:_OF_EACH_KIND]
-    ]
+    return [SearchHit(noun.name, name, _path(noun, name)) for name in best[:_OF_EACH_KIND]]
+
+
+def _path(noun: NounDeclaration, name: str) -> str:
+    owner, _, own = name.partition("/")
+    path = f"/ui/{_owner(noun).plural}/{owner}"
+    return f"{path}/{noun.plural}/{own}" if noun.parent else path

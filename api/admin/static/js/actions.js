@@ -60,6 +60,10 @@ const READ = {
     const lines = linesOf(field);
     return lines.length > 0 ? lines : undefined;
   },
+  line: (field) => {
+    const lines = linesOf(field);
+    return lines.length > 1 ? lines : lines[0];
+  },
   pairs: (field) => Object.fromEntries(linesOf(field).map((line) => {
     const [key, ...rest] = line.split("=");
     return [key.trim(), rest.join("=").trim()];

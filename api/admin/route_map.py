@@ -1,0 +1,86 @@
+"""Figure of a topic: its routes, grouped by the queue or stream that they copy to."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
+
+from api.admin.match_text import MatchCondition, describe_match
+from storage.domain import limits
+from storage.domain.topics.report import RouteProgress, RouteState
+from storage.domain.topics.route import RouteTarget
+
+FIGURE_ROUTES_MAX = 50
+"""Routes that a figure shows; of a topic with more, there is a table alone."""
+
+_STATES = {
+    RouteState.ACTIVE: ("ok", "Active"),
+    RouteState.PAUSED: ("quiet", "Paused"),
+    RouteState.FAILING: ("bad", "Failing"),
+}
+
+
+class TargetLink(NamedTuple):
+    """Target of a route as pages show it."""
+
+    kind: str
+    name: str
+
+    @classmethod
+    def of(cls, target: RouteTarget) -> "TargetLink":
+        """Return the queue or stream of a target."""
+        if target.queue is not None:
+            return cls("queue", target.queue)
+        return cls("stream", target.stream or "")
+
+    @property
+    def path(self) -> str:
+        """Path of its page."""
+        return f"/ui/{self.kind}s/{self.name}"
+
+    @property
+    def action(self) -> str:
+        """Permission to see it."""
+        return f"{self.kind}:list"
+
+
+class RouteView(NamedTuple):
+    """Route as pages show it. `match`: the conditions of each alternative."""
+
+    progress: RouteProgress
+    match: Sequence[Sequence[MatchCondition]]
+    target: TargetLink
+    state: tuple[str, str]
+
+    @property
+    def name(self) -> str:
+        """Name of the route within its topic."""
+        return self.progress.route.name.route
+
+
+class MappedTarget(NamedTuple):
+    """Target of a figure, and the routes to it."""
+
+    target: TargetLink
+    routes: Sequence[RouteView]
+
+
+def route_view(progress: RouteProgress) -> RouteView:
+    """Return a route with its match, target and state."""
+    spec = progress.route.spec
+    return RouteView(
+        progress, describe_match(spec.match), TargetLink.of(spec.target), state_of(progress)
+    )
+
+
+def state_of(progress: RouteProgress) -> tuple[str, str]:
+    """Return a route's state: the level to show it in, and its label."""
+    if progress.state is RouteState.ACTIVE and progress.lag_ms >= limits.ROUTE_ALERT_LAG_MS:
+        return "warn", "Behind"
+    return _STATES[progress.state]
+
+
+def route_map(routes: Iterable[RouteView]) -> list[MappedTarget]:
+    """Return the routes by target, in the order of the first route to each."""
+    by_target: dict[Any, list[RouteView]] = {}
+    for route in routes:
+        by_target.setdefault(route.target, []).append(route)
+    return [MappedTarget(target, of_target) for target, of_target in by_target.items()]
