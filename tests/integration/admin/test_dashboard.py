@@ -184,6 +184,8 @@ async def test_palette_finds_objects_of_each_noun_by_name(service):
     for path, body in (
         ("queues/needle-q", {}),
         ("streams/needle-s", {}),
+        ("topics/needle-t", {}),
+        ("topics/needle-t/routes/billing", {"target": {"queue": "needle-q"}}),
         ("groups/needle-g", {"stream": "needle-s"}),
         ("webhooks/needle-w", {"source": "queue:needle-q", "url": "https://example.com/"}),
         ("sources/needle-i", {"webhook": webhook, "into": {"queue": "needle-q"}}),
@@ -199,6 +201,32 @@ async def test_palette_finds_objects_of_each_noun_by_name(service):
     assert re.findall(r'href="/ui/(\w+)/needle-\w"', text) == [
         noun.plural for noun in NOUNS if noun.is_granted_by_name
     ]
+
+
+@pytest.mark.parametrize(
+    ("words", "routes"),
+    [
+        ("orders/", ["orders/routes/billing", "orders/routes/crm"]),
+        ("orders/bi", ["orders/routes/billing"]),
+        ("other/bi", []),
+        ("no such name!/bi", []),
+        ("orders/no such prefix!", []),
+    ],
+)
+async def test_palette_finds_routes_by_topic(service, words, routes):
+    own = await service.key()
+    for path, body in (
+        ("topics/orders", {}),
+        ("topics/orders/routes/billing", {"target": {"queue": "billing"}}),
+        ("topics/orders/routes/crm", {"target": {"queue": "crm"}}),
+    ):
+        made = await service.request("PUT", f"/v1/{path}", own, json=body)
+        assert made.status_code == 201, made.text
+
+    cookie = await cookie_of(service)
+    answer = await service.request("GET", "/ui/search", headers=cookie, params={"q": words})
+
+    assert re.findall(r'href="/ui/topics/([^"]+)"', answer.text) == routes
 
 
 async def test_namespace_page_is_limited_to_its_own_administrators(service):

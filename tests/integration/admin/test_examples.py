@@ -13,6 +13,7 @@ from api.config.durations import parse_duration
 from api.config.settings import Settings
 from api.rest.schemas.queue import QueueConfig
 from api.rest.schemas.stream import StreamConfig
+from api.rest.schemas.topic import TopicConfig
 from storage.access.secret_box import new_key
 from storage.bootstrap import Storage, open_storage
 from storage.domain.access.credentials import CredentialRequest, Rights
@@ -23,13 +24,23 @@ from tests.websocket_client import running_server
 
 pytestmark = pytest.mark.one_store
 
-EMPTY = ["/ui", "/ui/streams", "/ui/queues", "/ui/groups", "/ui/webhooks", "/ui/replays"]
+EMPTY = [
+    "/ui",
+    "/ui/streams",
+    "/ui/queues",
+    "/ui/topics",
+    "/ui/groups",
+    "/ui/webhooks",
+    "/ui/replays",
+]
 """Pages of an empty namespace, in an order in which what an example needs was created before."""
 
 LATER = [
     "/ui/streams/empty/browse",
     "/ui/streams/alone/groups",
     "/ui/queues/empty/messages",
+    "/ui/topics/empty",
+    "/ui/topics/empty/messages",
     "/ui/groups/empty",
 ]
 SHELL = 'set -e\ncurl() { command curl -sS --fail-with-body -m 20 "$@"; echo; }\n'
@@ -96,6 +107,7 @@ async def test_examples_of_empty_pages_run(storage, auth):
             ("streams/empty", {}),
             ("streams/alone", {}),
             ("queues/empty", {}),
+            ("topics/empty", {}),
             ("groups/empty", {"stream": "empty"}),
         ):
             created = await client.put(f"/v1/{path}", json=config, headers=api)
@@ -114,6 +126,7 @@ async def test_placeholders_are_the_defaults_of_the_api(storage):
         for path, config, names in (
             ("/ui/streams", StreamConfig(), {"shards", "retention_seconds"}),
             ("/ui/queues", QueueConfig(), {"visibility_timeout_seconds", "attempts_max"}),
+            ("/ui/topics", TopicConfig(), {"shards", "retention_seconds"}),
         ):
             page = (await client.get(path)).text
             fields = re.findall(r'<input name="(\w+)"[^>]*placeholder="([0-9.]+[smhd]*)"', page)
