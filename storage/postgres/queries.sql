@@ -1071,3 +1071,27 @@ update routes r
          cast(:dead_lettered as bigint[]), cast(:failures as text[])
        ) as c (number, delivered, dropped, dead_lettered, failure)
  where r.stream_id = :stream_id and r.number = c.number;
+
+
+-- name: lagging_routes
+-- A snapshot: a buffer that catches up meanwhile has no lag when its route is reported. A key with `#` names a revision.
+with buffers as (
+  select distinct s.stream_id, s.name as topic, l.buffer
+    from route_lags l
+    join streams s on s.stream_id = l.stream_id and s.namespace = :namespace and s.deleted_at_ms is null
+), lagging as (
+  select b.topic, b.stream_id, cast(split_part(b.buffer, '#', 2) as bigint) as number
+    from buffers b
+   where position('#' in b.buffer) > 0
+   union
+  select b.topic, b.stream_id, r.number
+    from buffers b
+    join routes r on r.stream_id = b.stream_id
+     and b.buffer = coalesce('queue:' || (r.spec #>> '{target,queue}'), 'stream:' || (r.spec #>> '{target,stream}'))
+)
+select g.topic, r.*
+  from lagging g
+  join routes r on r.stream_id = g.stream_id and r.number = g.number
+ where r.until_offsets is null and not r.removed and not cast(r.spec ->> 'paused' as boolean)
+ order by r.failure = '', g.topic, r.name
+ limit :limit;

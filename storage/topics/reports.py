@@ -9,6 +9,7 @@ from storage.domain import limits
 from storage.domain.clock import Clock
 from storage.domain.errors import (
     MessageNotFound,
+    MillstreamError,
     OffsetExpired,
     OffsetOutOfRange,
     ShardNotFound,
@@ -109,6 +110,25 @@ class TopicReports:
             )
             for route, lag in zip(routes, lags, strict=True)
         ]
+
+    async def lagging(self, namespace: str) -> list[RouteProgress]:
+        """Return the progress of routes that are behind their router, failing ones first.
+
+        At most LAGGING_ROUTES_MAX. A topic that cannot be read is left out.
+        """
+        topics: dict[TopicName, list[TopicRoute]] = {}
+        for route in await self._routes.lagging(namespace):
+            topics.setdefault(route.name.topic, []).append(route)
+        reports = await asyncio.gather(*(self._progress_or_none(*one) for one in topics.items()))
+        return [progress for report in reports for progress in report]
+
+    async def _progress_or_none(
+        self, name: TopicName, routes: Sequence[TopicRoute]
+    ) -> Sequence[RouteProgress]:
+        try:
+            return await self.progress_of(name, routes)
+        except MillstreamError:
+            return ()
 
     async def _ages(self, stream: Stream, places: set[tuple[int, int]]) -> _Ages:
         """Return the age of the message at each shard and offset; 0 if it has expired."""

@@ -141,6 +141,13 @@ class TopicRoutes:
         """Return the numbers of routes of those topics that have any, by stream."""
         return await self._rows.numbers([topic.stream_id for topic in topics])
 
+    async def lagging(self, namespace: str) -> Sequence[TopicRoute]:
+        """Return current routes behind their router that are not paused, failing ones first.
+
+        At most LAGGING_ROUTES_MAX.
+        """
+        return await self._rows.lagging(namespace, limits.LAGGING_ROUTES_MAX)
+
     async def of_numbers(self, name: TopicName, numbers: Sequence[int]) -> dict[int, TopicRoute]:
         """Return the revisions with these numbers that are not forgotten."""
         stream_id = (await self._topic(name)).stream_id

@@ -18,6 +18,7 @@ from storage.domain.sources.source import InboundSource, SourceCounts
 from storage.domain.streams.stream import Stream
 from storage.domain.timeseries.history import NO_HISTORY, History, StateStart
 from storage.domain.timeseries.samples import GroupSample, QueueSample, StreamSample, TotalSample
+from storage.domain.topics.report import RouteProgress
 from storage.domain.webhooks import Webhook
 from storage.mirrors.engine import MirrorLag
 
@@ -36,6 +37,7 @@ _WARNINGS = frozenset(
         AlertKind.QUEUE_BEHIND,
         AlertKind.GROUP_PAUSED,
         AlertKind.GROUP_BEHIND,
+        AlertKind.ROUTE_BEHIND,
         AlertKind.DEAD_LETTER_QUEUE,
         AlertKind.WEBHOOK_FAILING,
         AlertKind.SOURCE_REJECTING,
@@ -168,7 +170,7 @@ class SourceFacts(NamedTuple):
 class AlertInputs(msgspec.Struct, frozen=True, kw_only=True):
     """Input of the alert rules, as of `now_ms`.
 
-    `store_history`: of the store's memory. `stores`: of a replica set. `sees_deployment`: whether the viewer may know of what does not belong to the
+    `routes`: those with a failing target, or a reader of their own. `store_history`: of the store's memory. `stores`: of a replica set. `sees_deployment`: whether the viewer may know of what does not belong to the
     namespace.
     """
 
@@ -179,6 +181,8 @@ class AlertInputs(msgspec.Struct, frozen=True, kw_only=True):
     webhooks: Sequence[Webhook]
     sources: Sequence[SourceFacts]
     mirrors: Sequence[MirrorLag] = ()
+    routes: Sequence[RouteProgress] = ()
+    has_topics: bool = False
     failed_jobs: Sequence[Job]
     unserved_jobs: Sequence[Job]
     processes: Sequence[ProcessSeen]

@@ -84,12 +84,12 @@ def _missing_processes(inputs: AlertInputs) -> Iterator[AlertCandidate]:
             "Maintenance tasks and metrics sampling are stopped.",
             start=StateStart(sampled_at_ms) if sampled_at_ms else None,
         )
-    if inputs.webhooks and ProcessRole.DELIVERER not in roles:
+    if (inputs.webhooks or inputs.has_topics) and ProcessRole.DELIVERER not in roles:
         yield _candidate(
             AlertKind.DELIVERER_MISSING,
             "deliverer",
             "No deliverer is running",
-            "Webhook deliveries are stopped.",
+            "Deliveries of webhooks, and routes of topics, are stopped.",
         )
 
 

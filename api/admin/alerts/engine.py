@@ -15,6 +15,7 @@ from api.admin.alerts.deployment import deployment_alerts
 from api.admin.alerts.failures import job_alerts, mirror_alerts, webhook_alerts
 from api.admin.alerts.groups import group_alerts
 from api.admin.alerts.queues import queue_alerts
+from api.admin.alerts.routes import route_alerts
 from api.admin.alerts.sources import source_alerts
 from storage.domain.alerts.kinds import AlertKind, AlertSubject, Severity
 from storage.domain.alerts.mutes import AlertMute, can_mute
@@ -51,6 +52,8 @@ LABELS = {
     AlertKind.WEBHOOK_BLOCKED: "blocked webhooks",
     AlertKind.WEBHOOK_FAILING: "failing webhooks",
     AlertKind.SOURCE_REJECTING: "sources that reject requests",
+    AlertKind.ROUTE_FAILING: "failing routes of topics",
+    AlertKind.ROUTE_BEHIND: "routes of topics falling behind",
     AlertKind.MIRROR_FAILING: "failing mirrors",
     AlertKind.MIRROR_BEHIND: "mirrors falling behind",
     AlertKind.JOB_FAILED: "failed jobs",
@@ -79,6 +82,7 @@ _OTHER_LISTS = {
     "group": ("/ui/groups", {"sort": "-lag"}),
     "webhook": ("/ui/webhooks", {}),
     "source": ("/ui/sources", {}),
+    "route": ("/ui/topics", {}),
     "mirror": ("/ui/mirrors", {}),
     "job": ("/ui/system/jobs", {"state": "failed"}),
 }
@@ -172,6 +176,8 @@ def _candidates(inputs: AlertInputs) -> Iterator[AlertCandidate]:
         yield from group_alerts(name, group, inputs.now_ms)
     for source in inputs.sources:
         yield from source_alerts(source, inputs.now_ms)
+    for route in inputs.routes:
+        yield from route_alerts(route, inputs.now_ms)
     yield from webhook_alerts(inputs)
     yield from mirror_alerts(inputs)
     yield from job_alerts(inputs)

@@ -34,6 +34,7 @@ from storage.domain.sources.source import InboundSource, SourceCounts
 from storage.domain.streams.stream import Stream
 from storage.domain.timeseries.history import NO_HISTORY
 from storage.domain.timeseries.samples import GroupSample, QueueSample
+from storage.domain.topics.report import RouteProgress
 from storage.operations.job_waits import reasons_among
 
 EXAMINED_MAX = NAMED_MAX
@@ -54,7 +55,9 @@ async def read_inputs(
         _jobs(storage, namespace),
         storage.presence.processes(),
     )
-    mirrors = await storage.mirrors.lags(namespace)
+    mirrors, (routes, has_topics) = await asyncio.gather(
+        storage.mirrors.lags(namespace), _routes(storage, principal)
+    )
     total = totals.get("")
     sees_deployment = policy.allows(Action.METRICS_READ, "*")
     store_history = NO_HISTORY
@@ -68,6 +71,8 @@ async def read_inputs(
         webhooks=[one for one in webhooks if policy.allows(Action.WEBHOOK_LIST, one.name.name)],
         sources=sources,
         mirrors=[one for one in mirrors if policy.allows(Action.MIRROR_LIST, one.name.name)],
+        routes=routes,
+        has_topics=has_topics,
         failed_jobs=_recent(failed, now_ms) if sees_jobs else [],
         unserved_jobs=_unserved(queued, processes, now_ms) if sees_jobs else [],
         processes=processes,
@@ -200,7 +205,7 @@ def _lagging(groups: Mapping[str, GroupSample], now_ms: int) -> list[str]:
     return list(dict.fromkeys((*by_time[:EXAMINED_MAX], *by_records[:EXAMINED_MAX])))
 
 
-# Sources and jobs
+# Sources, routes and jobs
 
 
 async def _sources(storage: Storage, principal: Principal) -> list[SourceFacts]:
@@ -217,6 +222,20 @@ async def _source(storage: Storage, source: InboundSource) -> SourceFacts:
     except MillstreamError:
         counts = SourceCounts()
     return SourceFacts(source, counts, transfer.failure_of(source))
+
+
+async def _routes(storage: Storage, principal: Principal) -> tuple[list[RouteProgress], bool]:
+    """Return the routes that lag, and whether there are topics, for which a router is needed."""
+    try:
+        topics, routes = await asyncio.gather(
+            storage.topics.list_topics(principal.namespace, limit=1),
+            storage.topic_reports.lagging(principal.namespace),
+        )
+    except MillstreamError:  # the failed check is an alert
+        return [], False
+    allows = principal.policy.allows
+    visible = [one for one in routes if allows(Action.TOPIC_LIST, one.route.name.topic.name)]
+    return visible, bool(topics)
 
 
 async def _jobs(storage: Storage, namespace: str) -> list[list[Job]]:

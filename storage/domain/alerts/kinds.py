@@ -54,6 +54,8 @@ class AlertKind(StrEnum):
     WEBHOOK_BLOCKED = "webhook_blocked"
     WEBHOOK_FAILING = "webhook_failing"
     SOURCE_REJECTING = "source_rejecting"
+    ROUTE_FAILING = "route_failing"
+    ROUTE_BEHIND = "route_behind"
     MIRROR_FAILING = "mirror_failing"
     MIRROR_BEHIND = "mirror_behind"
     JOB_FAILED = "job_failed"
@@ -92,6 +94,8 @@ _KINDS_OF = {
         AlertKind.GROUP_PAUSED,
         AlertKind.GROUP_BEHIND,
         AlertKind.SOURCE_BLOCKED,
+        AlertKind.ROUTE_FAILING,
+        AlertKind.ROUTE_BEHIND,
         AlertKind.MIRROR_FAILING,
         AlertKind.MIRROR_BEHIND,
         AlertKind.DELIVERER_MISSING,

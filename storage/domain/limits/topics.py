@@ -10,7 +10,8 @@ WHERE_ROUTES_MAX = 200  # of a topic, with a match that is `where` alone: asked 
 FAN_OUT_BYTES_MAX = 256 * MIB  # size of a message times the routes that take it
 ROUTE_TABLES_CACHED_MAX = 1_000  # per process; a table of 10 000 routes has some 30 MB
 STALE_ROUTES_RETRIES_MAX = 8  # changes of a topic's routes that one publish outlasts
-ROUTE_ALERT_LAG_MS = MINUTE_MS  # from which on the dashboard names a topic
+LAGGING_ROUTES_MAX = 20  # of a namespace, that the dashboard looks at
+ROUTE_ALERT_LAG_MS = MINUTE_MS  # from which on the dashboard names a route
 ROUTE_LOG_CONCURRENCY_MAX = 8  # logs whose fence a change of routes sets concurrently
 
 # Transforms

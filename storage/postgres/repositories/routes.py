@@ -10,7 +10,7 @@ from sqlalchemy.ext.asyncio import AsyncSession
 from sqlmodel import col
 
 from storage.domain.errors import StorageUnavailable
-from storage.domain.names import LogId, RouteName, TopicName
+from storage.domain.names import LogId, RouteName, StreamName, TopicName
 from storage.domain.topics.report import RouteNumbers
 from storage.domain.topics.route import RouteSpec, TopicRoute
 from storage.postgres.queries import query
@@ -126,6 +126,13 @@ class RouteRows(Repository):
         async with self._database.reading() as session:
             return _routes(topic, await session.execute(statement))
 
+    async def lagging(self, namespace: str, limit: int) -> list[TopicRoute]:
+        """Return current routes with a buffer behind the router, not paused, failing ones first."""
+        values = {"namespace": namespace, "limit": limit}
+        async with self._database.reading() as session:
+            rows = (await session.execute(query("lagging_routes"), values)).all()
+        return [_route(StreamName(row.topic, namespace).topic, row) for row in rows]
+
     async def ended(self, topic: TopicName, stream_id: LogId) -> list[TopicRoute]:
         """Return the revisions that have ended and are not forgotten yet."""
         statement = _of(stream_id).where(col(RouteRow.until_offsets).is_not(None))
@@ -178,16 +185,17 @@ def _current_of(stream_id: LogId, route: str) -> Any:
 
 
 def _routes(topic: TopicName, rows: Iterable[Row[Any]]) -> list[TopicRoute]:
-    return [
-        struct_of(
-            TopicRoute,
-            row,
-            name=RouteName(topic, row.name),
-            spec=msgspec.convert(row.spec, RouteSpec),
-            until=None if row.until_offsets is None else dict(row.until_offsets),
-        )
-        for row in rows
-    ]
+    return [_route(topic, row) for row in rows]
+
+
+def _route(topic: TopicName, row: Row[Any]) -> TopicRoute:
+    return struct_of(
+        TopicRoute,
+        row,
+        name=RouteName(topic, row.name),
+        spec=msgspec.convert(row.spec, RouteSpec),
+        until=None if row.until_offsets is None else dict(row.until_offsets),
+    )
 
 
 def _values(route: TopicRoute) -> dict[str, Any]:

@@ -187,6 +187,28 @@ async def test_failing_target_does_not_delay_reports_of_others(topics, put_route
 
     assert (await states())["lost"] is MessageRouteState.WAITING
     assert (lost.state, lost.lag_messages) == (RouteState.FAILING, 1)
+    assert await lagging_routes(topics) == ["lost"]
+    assert await topics.topic_reports.lagging("elsewhere") == []
+
+
+async def lagging_routes(storage: Storage) -> list[str]:
+    """Return the names of the routes that are reported as lagging."""
+    return [one.route.name.route for one in await storage.topic_reports.lagging("default")]
+
+
+async def test_lagging_routes_are_those_that_are_not_paused(topics, put_route, router, monkeypatch):
+    monkeypatch.setattr(limits, "LAGGING_ROUTES_MAX", 3)
+    for nth in range(4):
+        await put_route(f"lost-{nth}", QueueName(f"lost-{nth}"))
+    await put_route("halted", BILLING, paused=True)
+    await publish(topics, "a")
+
+    async def are_failing() -> bool:
+        return len(await lagging_keys(topics)) == 5
+
+    await until(are_failing)
+
+    assert await lagging_routes(topics) == ["lost-0", "lost-1", "lost-2"]
 
 
 async def test_failing_target_gets_its_messages_from_next_router(topics, put_route):

@@ -22,10 +22,18 @@ from api.admin.alerts.deployment import MEMORY_FULL
 from api.admin.alerts.engine import LABELS, NAMED_MAX, find_alerts
 from storage.domain import limits
 from storage.domain.alerts.kinds import AlertKind, AlertSubject
-from storage.domain.alerts.mutes import AlertMute
+from storage.domain.alerts.mutes import AlertMute, can_mute
 from storage.domain.groups.group import Group, GroupKind, GroupSpec
 from storage.domain.jobs import WAITING_FOR, Job, JobKind, JobState, RequestedState
-from storage.domain.names import GroupName, MirrorName, SourceName, StreamName, WebhookName
+from storage.domain.names import (
+    GroupName,
+    MirrorName,
+    RouteName,
+    SourceName,
+    StreamName,
+    TopicName,
+    WebhookName,
+)
 from storage.domain.presence import FailingObject, ProcessRole, ProcessSeen
 from storage.domain.queues.policies import QueueCaps
 from storage.domain.queues.queue import QueueSpec
@@ -53,6 +61,8 @@ from storage.domain.timeseries.samples import (
     StreamSample,
     TotalSample,
 )
+from storage.domain.topics.report import RouteProgress
+from storage.domain.topics.route import RouteSpec, RouteTarget, TopicRoute
 from storage.domain.webhooks import DeliveryHealth, Source, Webhook, WebhookSpec
 from storage.mirrors.engine import MirrorLag
 
@@ -503,6 +513,53 @@ def test_mirrors_that_fail_or_lag_are_named():
         ("Mirror failing is failing", "The origin answered 403", "/ui/mirrors/failing"),
         ("Mirror far is 1 min behind", "", "/ui/mirrors/far"),
     ]
+
+
+def lagging_route(name, lag_ms, failure="", *, paused=False):
+    target = RouteTarget(queue="billing")
+    route = TopicRoute(
+        name=RouteName(TopicName("orders"), name),
+        stream_id="00ff00ff00ff00ff",
+        number=1,
+        spec=RouteSpec(target=target, paused=paused),
+        version=1,
+        created_at_ms=0,
+        changed_at_ms=0,
+        failure=failure,
+    )
+    return RouteProgress(route, 7, lag_ms)
+
+
+def test_routes_that_fail_or_lag_are_named():
+    far = limits.ROUTE_ALERT_LAG_MS
+    routes = [
+        lagging_route("near", far - 1),
+        lagging_route("far", far),
+        lagging_route("paused", far, "Queue 'billing' does not exist.", paused=True),
+        lagging_route("failing", 5, "Queue 'billing' does not exist."),
+    ]
+
+    alerts = alerts_for(routes=routes)
+
+    path = "/ui/topics/orders/routes"
+    failure = "7 messages not yet examined. Queue 'billing' does not exist."
+    assert [(alert.level, alert.title, alert.detail, alert.path) for alert in alerts] == [
+        (BAD, "Route failing of topic orders is failing", failure, f"{path}/failing"),
+        (
+            WARN,
+            "Route far of topic orders is 1 min behind",
+            "7 messages not yet examined.",
+            f"{path}/far",
+        ),
+    ]
+    assert all(can_mute(alert.subject) for alert in alerts)
+
+
+def test_topics_need_a_deliverer():
+    processes = [one for one in ALL_PROCESSES if one.role is not ProcessRole.DELIVERER]
+
+    assert kinds_for(processes=processes) == []
+    assert kinds_for(processes=processes, has_topics=True) == [AlertKind.DELIVERER_MISSING]
 
 
 def test_webhooks_are_ranked_by_their_backlog():

@@ -28,6 +28,8 @@ class AlertKind(StrEnum):
     QUEUE_PAUSED = "queue_paused"
     QUEUE_QUIET = "queue_quiet"
     QUEUE_STALLED = "queue_stalled"
+    ROUTE_BEHIND = "route_behind"
+    ROUTE_FAILING = "route_failing"
     SOURCE_BLOCKED = "source_blocked"
     SOURCE_FULL = "source_full"
     SOURCE_REJECTING = "source_rejecting"
