@@ -80,6 +80,7 @@ PAGES = [
     At("topic-without-routes", "/ui/topics/quiet-events"),
     At("topic-try", "/ui/topics/events/try"),
     At("topic-messages", "/ui/topics/events/messages"),
+    At("topic-messages-searched", "/ui/topics/events/messages?q=order&time=1d"),
     At("topic-messages-none", "/ui/topics/quiet-events/messages"),
     At("topic-message", "/ui/topics/events/messages/{message}"),
     At("topic-settings", "/ui/topics/events/settings"),

@@ -268,6 +268,33 @@ async def test_topic_with_many_routes_has_a_paged_table(page: Page, service: Ser
     await storage.topics.delete(TopicName("wide"))
 
 
+async def test_message_is_found_by_text_time_and_id(page: Page, service: Service):
+    await a_topic(service.storage, "searched")
+    published = [await publish(service.storage, "searched", f"order.{n}") for n in range(60)]
+
+    await page.goto("/ui/topics/searched/messages")
+    await expect(page.locator("tbody tr")).to_have_count(50)
+    await expect(page.locator("tbody th").first).to_have_text("order.59")
+    await search_messages(page, "order.7")
+    await expect(page.locator("tbody th")).to_have_text(["order.7"])
+    await search_messages(page, "order", "1h")
+    await expect(page.locator("tbody th").first).to_have_text("order.0")
+    await page.get_by_role("link", name="Search further").click()
+    await expect(page.locator("tbody th").first).to_have_text("order.50")
+    await search_messages(page, "", "no time")
+    await expect(page.locator(".notice-bad")).to_be_visible()
+    await search_messages(page, str(published[3].id))
+    await page.get_by_role("link", name="Open the message").click()
+
+    await expect(page.locator("h1")).to_have_text("order.3")
+
+
+async def search_messages(page: Page, words: str, time: str = "") -> None:
+    await page.locator("[name=q]:visible").fill(words)
+    await page.locator("[name=time]").fill(time)
+    await press(page, "Search")
+
+
 async def test_message_of_many_routes_is_explained_by_name(page: Page, service: Service):
     await a_topic(service.storage, "named", billing=LARGE)
     published = await publish(service.storage, "named", "refund.created")

@@ -28,7 +28,7 @@ const rowOf = ({ route, matches, failed }) => {
   const row = copyOf("data-explain-row");
   const name = row.querySelector("a");
   name.textContent = route;
-  name.href = list.dataset.path.replace("%7Broute%7D", encodeURIComponent(route)).replace("{route}", encodeURIComponent(route));
+  name.href = list.dataset.path.replace("{route}", encodeURIComponent(route));
   row.querySelector("[data-verdict]").replaceWith(copyOf(matches ? "data-explain-yes" : "data-explain-no"));
   if (failed.length) {
     const reasons = element("ul", "", "failed");
