@@ -12,7 +12,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from api.admin import display_formats
 from api.admin.assets import accepts_gzip, address_of
 from api.admin.browsing.body_preview import escape_misleading, summary
-from api.admin.match_text import indented_json
+from api.admin.match_text import compact_json, indented_json
 from api.admin.queue_snippets import ServiceAccess
 from api.admin.sparklines import sparkline
 from api.config.durations import DURATION_PATTERN
@@ -138,6 +138,7 @@ def environment() -> Environment:
         spark=sparkline,
         headertext=summary,
         shown_text=escape_misleading,
+        compact_json=compact_json,
         indented_json=indented_json,
     )
     made.globals.update(

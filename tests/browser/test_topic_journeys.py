@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 from playwright.async_api import Page, expect
 
 from storage.bootstrap import Storage
@@ -12,8 +13,11 @@ from storage.domain.names import QueueName, RouteName, TopicName
 from storage.domain.queues.queue import QueueSpec
 from storage.domain.streams.stream import Stream, StreamSpec
 from storage.domain.streams.topic_spec import TopicSpec, Unmatched
-from storage.domain.topics.route import RouteSpec, RouteTarget, TopicRoute
+from storage.domain.topics.copy_key import ConstantKey
+from storage.domain.topics.formats import CopyFormat
+from storage.domain.topics.route import RouteFailurePolicy, RouteSpec, RouteTarget, TopicRoute
 from storage.domain.topics.topic import NewPublication, Published
+from storage.domain.topics.transform import HeaderTransform, Transform
 from tests.browser.conftest import Service, log_in, press
 from tests.browser.observations import DESK, LOOKS_ONLY, PHONE, axe, is_too_wide, look
 from tests.conditions import eventually
@@ -195,6 +199,40 @@ async def test_route_edit_keeps_what_is_not_changed(page: Page, service: Service
     assert (after.number, after.spec.match) == (before.number, match)
     assert after.spec.tags == {"team": "shop"}
     await storage.topics.delete(TopicName("edited"))
+
+
+@pytest.mark.parametrize("key", ["/body/id", ConstantKey("all")], ids=["pointer", "constant"])
+async def test_route_edit_keeps_how_copies_are_made(page: Page, service: Service, key):
+    storage = service.storage
+    await a_topic(storage, "copied")
+    name = RouteName(TopicName("copied"), "billing")
+    spec = RouteSpec(
+        target=RouteTarget(queue="copied-in"),
+        transform=Transform(
+            paths={"id": "/body/id"},
+            template={"id": "<id>"},
+            headers=HeaderTransform(templates={"x": "<key>"}, remove=("y",)),
+        ),
+        format=CopyFormat.ENVELOPE,
+        key=key,
+        delay_ms=1_500,
+        ttl_ms=60_000,
+        on_failure=RouteFailurePolicy.DEAD_LETTER,
+        dead_letter_queue="copied-dead",
+    )
+    before = (await storage.topic_routes.put(name, spec)).definition
+
+    await page.goto("/ui/topics/copied/routes/billing")
+    await press(page, "Edit…")
+    await page.locator("dialog[open] [name=tags]").fill("team=shop")
+    await press(page, "Save")
+
+    await expect(page.locator(".badge", has_text="team: shop")).to_be_visible()
+    after = await storage.topic_routes.get(name)
+    assert after.spec == replace(spec, tags={"team": "shop"})
+    assert after.number == before.number
+    await look(page, f"route-copies-light-{DESK}")
+    await storage.topics.delete(TopicName("copied"))
 
 
 async def test_paused_route_is_resumed(page: Page, service: Service):

@@ -16,6 +16,7 @@ from storage.bootstrap import Storage
 from storage.domain.access.permissions import Action
 from storage.domain.errors import RouteNotFound
 from storage.domain.filters.matches import FailedCondition
+from storage.domain.log.record_batch import subject_of
 from storage.domain.names import TopicName
 from storage.domain.replays.replay import own_headers
 from storage.domain.streams.stream import LogRecord
@@ -28,7 +29,7 @@ from storage.domain.topics.report import (
     RouteState,
 )
 from storage.domain.topics.route import TopicRoute
-from storage.domain.topics.topic import NewPublication, routes_of, subject_of
+from storage.domain.topics.topic import NewPublication, routes_of
 
 router = APIRouter(
     include_in_schema=False, route_class=PageRoute, prefix="/ui/topics/{topic}/messages/{message}"

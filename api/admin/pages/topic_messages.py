@@ -25,10 +25,11 @@ from api.native.dependencies import TopicPath, may
 from storage.bootstrap import Storage
 from storage.domain.access.permissions import Action
 from storage.domain.errors import ValidationFailed
+from storage.domain.log.record_batch import subject_of
 from storage.domain.streams.record_filter import Filter
 from storage.domain.streams.stream import Stream, Tier
 from storage.domain.topics.message_id import TopicMessageId
-from storage.domain.topics.topic import routes_of, subject_of
+from storage.domain.topics.topic import routes_of
 
 router = APIRouter(
     include_in_schema=False, route_class=PageRoute, prefix="/ui/topics/{topic}/messages"
