@@ -27,9 +27,7 @@ class TargetLink(NamedTuple):
     @classmethod
     def of(cls, target: RouteTarget) -> "TargetLink":
         """Return the queue or stream of a target."""
-        if target.queue is not None:
-            return cls("queue", target.queue)
-        return cls("stream", target.stream or "")
+        return cls(target.kind, target.name)
 
     @property
     def path(self) -> str:

@@ -21,7 +21,6 @@ from storage.domain import limits
 from storage.domain.errors import ErrorCategory, MillstreamError
 from storage.domain.names import QueueName
 from storage.domain.topics.route import RouteFailurePolicy, TopicRoute
-from storage.domain.topics.routed_message import TRANSFORM_FAILED
 
 logger = logging.getLogger(__name__)
 
@@ -83,7 +82,7 @@ class BatchSender:
     async def _deliver_around(self, copies: Sequence[Copy], unfit: UnfitCopy) -> Sequence[Copy]:
         """Send the copies before an unfit one, and give up that one; return those behind it."""
         await self._deliver(copies[: unfit.number])
-        failure = DeliveryFailure(TRANSFORM_FAILED, unfit.detail)
+        failure = DeliveryFailure(unfit.reason, unfit.detail)
         await self._give_up(self._not_apart([copies[unfit.number]]), failure)
         return copies[unfit.number + 1 :]
 

@@ -1,7 +1,8 @@
-"""Copies of a topic's messages for queues and streams, and their dead letters."""
+"""Copies of a topic's messages for their targets, and their dead letters."""
 
 from typing import NamedTuple
 
+from storage.domain import limits
 from storage.domain.log.record_batch import CONTENT_TYPE, SUBJECT, Header, Headers, Record
 from storage.domain.queues.dead_letter_origin import DeadLetterOrigin
 from storage.domain.queues.message import NewMessage
@@ -11,8 +12,14 @@ from storage.domain.topics.copy_key import key_of
 from storage.domain.topics.formats import CopyFormat
 from storage.domain.topics.message_id import TopicMessageId
 from storage.domain.topics.route import TopicRoute
-from storage.domain.topics.routed_message import CopyContent, RoutedMessage, content_of
-from storage.domain.topics.topic import KEY, ROUTE, TOPIC
+from storage.domain.topics.routed_message import (
+    TOO_MANY_HOPS,
+    CopyContent,
+    RoutedMessage,
+    TransformFailed,
+    content_of,
+)
+from storage.domain.topics.topic import KEY, ROUTE, TOPIC, NewPublication, hops_of
 
 COPY_HEADERS = frozenset({CONTENT_TYPE, TOPIC, SUBJECT, ROUTE})
 """Reserved headers of a copy in a stream."""
@@ -61,6 +68,17 @@ class Copy(NamedTuple):
         type_ = ((CONTENT_TYPE, "", content.content_type.encode()),) if content.content_type else ()
         headers = (*content.headers, *type_, *self._origin(content.subject))
         return Record(content.body, key, headers, self.record.event_time_ms)
+
+    def as_publication(self) -> NewPublication:
+        """Return the copy for another topic. Raises TransformFailed, also after too many topics."""
+        hops = hops_of(self.record.headers) + 1
+        if hops > limits.TOPIC_HOPS_MAX:
+            detail = f"The message has passed {limits.TOPIC_HOPS_MAX} topics."
+            raise TransformFailed(detail, TOO_MANY_HOPS)
+        content, key = self._render()
+        type_ = ((CONTENT_TYPE, "", content.content_type.encode()),) if content.content_type else ()
+        headers = (*content.headers, *type_)
+        return NewPublication(content.body, content.subject, key, headers, hops)
 
     def as_dead_letter(self, queue_type: QueueType, origin: DeadLetterOrigin) -> NewMessage:
         """Return the message as it was published, for a dead-letter queue."""

@@ -6,9 +6,8 @@ import attrs
 
 from storage.bootstrap import Storage
 from storage.domain.errors import StreamNotFound
-from storage.domain.names import QueueName, StreamName
 from storage.domain.streams.stream import Stream
-from storage.domain.topics.route import TopicRoute
+from storage.domain.topics.route import TargetName, TopicRoute
 
 
 @attrs.define(eq=False)
@@ -60,7 +59,7 @@ class RouteRevisions:
         others = (one for one in self.by_number.values() if one.number != route.number)
         return any(one.target == route.target for one in others)
 
-    def has_target(self, target: QueueName | StreamName) -> bool:
+    def has_target(self, target: TargetName) -> bool:
         """Return whether a revision has the target."""
         return any(route.target == target for route in self.by_number.values())
 

@@ -114,6 +114,7 @@ class ErrorCode(StrEnum):
     TOPIC_NOT_FOUND = "topic_not_found", ErrorCategory.NOT_FOUND
     ROUTE_NOT_FOUND = "route_not_found", ErrorCategory.NOT_FOUND
     ROUTES_LIMIT = "routes_limit", ErrorCategory.CONFLICT
+    ROUTE_CYCLE = "route_cycle", ErrorCategory.INVALID
     UNROUTABLE = "unroutable", ErrorCategory.INVALID
     FAN_OUT_TOO_LARGE = "fan_out_too_large", ErrorCategory.TOO_LARGE
     MIRROR_NOT_FOUND = "mirror_not_found", ErrorCategory.NOT_FOUND
@@ -514,6 +515,12 @@ class TooManyRoutes(MillstreamError):
     """The topic has the maximum number of routes."""
 
     code = ErrorCode.ROUTES_LIMIT
+
+
+class RouteCycle(MillstreamError):
+    """The route would bring messages back to its own topic."""
+
+    code = ErrorCode.ROUTE_CYCLE
 
 
 class Unroutable(MillstreamError):

@@ -133,12 +133,17 @@ class Streams:
         records: Sequence[Record],
         *,
         own: frozenset[str] = OWN_HEADERS,
+        publishes: bool = False,
+        stream_id: LogId | None = None,
+        fence: str = "",
     ) -> AppendCounts:
         """Append the records of several monotonic producers, in the order given here.
 
-        Otherwise like `append_idempotent`.
+        Otherwise like `append_idempotent`; `publishes` as for `append`.
         """
-        return await self._idempotent_appender.append(name, batch, records, own)
+        return await self._idempotent_appender.append(
+            name, batch, records, own, stream_id, fence=fence, publishes=publishes
+        )
 
     async def append_idempotent_columns(
         self,

@@ -74,6 +74,7 @@ from storage.domain.streams.stream import (
     by_shard,
     hash_key,
 )
+from storage.domain.topics.topic import PUBLISHED_HEADERS
 from storage.hot_store.errors import LogNotReady
 from storage.hot_store.log_store import AppendPart, WatermarkStore, WriterWatermarks
 from storage.log.provisioner import LogDeleted
@@ -154,9 +155,11 @@ class IdempotentAppender:
         stream_id: LogId | None = None,
         *,
         fence: str = "",
+        publishes: bool = False,
     ) -> AppendCounts:
         sequenced.check(len(records))
-        stream = await self._appending.stream(name, stream_id)
+        stream = await self._appending.stream(name, stream_id, publishes=publishes)
+        own = PUBLISHED_HEADERS if publishes else own
         sizes = check_records(stream, records, own)
         records = timed(stream.spec, records, self._clock.now_ms)
         condition = AppendCondition(fence=fence) if fence else UNCONDITIONAL

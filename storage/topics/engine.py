@@ -23,6 +23,7 @@ from storage.domain.errors import (
     Unroutable,
 )
 from storage.domain.names import TOPIC_PREFIX, LogId, TopicName
+from storage.domain.streams.idempotence import SequencedBatch
 from storage.domain.streams.stream import Appended, Stream, StreamSpec
 from storage.domain.streams.topic_spec import TopicSpec, Unmatched
 from storage.domain.topics.message_id import TopicMessageId
@@ -125,6 +126,51 @@ class Topics:
         busy = StorageBusy("The topic's routes are changing; try again.")
         return [busy if isinstance(one, FenceMismatch) else one for one in results]
 
+    async def publish_idempotent(
+        self, name: TopicName, batch: SequencedBatch, messages: Sequence[NewPublication]
+    ) -> None:
+        """Accept the messages of monotonic producers, each once however often it is sent.
+
+        All or none for each shard; the call is repeated until it has succeeded. Raises Unroutable and FanOutTooLarge for the first
+        message that is refused, and what `Streams.append_idempotent_batch` does.
+        """
+        stream = await self.get(name)
+        table = self._tables.cached(stream.stream_id)
+        table = table or await self._tables.refresh(name, stream.stream_id)
+        for _ in range(limits.STALE_ROUTES_RETRIES_MAX):
+            routes, table = await self._decide(name, stream, table, messages)
+            try:
+                await self._streams.append_idempotent_batch(
+                    name.stream,
+                    batch,
+                    [message.record(one) for message, one in zip(messages, routes, strict=True)],
+                    publishes=True,
+                    stream_id=stream.stream_id,
+                    fence=table.fence,
+                )
+            except FenceMismatch:
+                table = await self._tables.repair(name, stream.stream_id, refused=table.version)
+            else:
+                return
+        raise StorageBusy("The topic's routes are changing; try again.")
+
+    async def _decide(
+        self,
+        name: TopicName,
+        stream: Stream,
+        table: RouteTable,
+        messages: Sequence[NewPublication],
+    ) -> tuple[list[Sequence[int]], RouteTable]:
+        """Return the routes' numbers for each message, and the table that decided.
+
+        A refusal is that of the present table. Raises Unroutable, FanOutTooLarge.
+        """
+        try:
+            return _routes_for(name, stream, table, messages), table
+        except (Unroutable, FanOutTooLarge):
+            table = await self._tables.refresh(name, stream.stream_id)
+            return _routes_for(name, stream, table, messages), table
+
     async def _try(
         self,
         name: TopicName,
@@ -138,13 +184,9 @@ class Topics:
         The log refuses the numbers of an old table; a refusal by the table itself is repeated with the present one.
         """
         try:
-            routes = _routes_for(name, stream, table, messages)
-        except (Unroutable, FanOutTooLarge):
-            table = await self._tables.refresh(name, stream.stream_id)
-            try:
-                routes = _routes_for(name, stream, table, messages)
-            except (Unroutable, FanOutTooLarge) as refusal:
-                return [refusal] * len(messages)
+            routes, table = await self._decide(name, stream, table, messages)
+        except (Unroutable, FanOutTooLarge) as refusal:
+            return [refusal] * len(messages)
         appended = await self._streams.append(
             name.stream,
             [message.record(one) for message, one in zip(messages, routes, strict=True)],

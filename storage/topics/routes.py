@@ -27,6 +27,7 @@ from storage.domain.definitions import (
 from storage.domain.errors import (
     AlreadyExists,
     InvalidCursor,
+    RouteCycle,
     RouteNotFound,
     TooManyRoutes,
 )
@@ -58,6 +59,7 @@ class TopicRoutes:
         TooManyRoutes.
         """
         spec.check()
+        await self._check_cycle(name.topic, spec)
         async with self._changing(name.topic) as (routes, stream):
             before = await routes.find(name.route)
             check_version(before, options.get("if_match"))
@@ -89,6 +91,7 @@ class TopicRoutes:
             check_version(before, if_match)
             spec = change(before.spec)
             spec.check()
+            await self._check_cycle(name.topic, spec)
             return await self._replace(routes, stream, before, spec)
 
     async def pause(
@@ -153,6 +156,24 @@ class TopicRoutes:
         stream_id = (await self._topic(name)).stream_id
         routes = await self._rows.of_numbers(name, stream_id, numbers)
         return {route.number: route for route in routes}
+
+    async def _check_cycle(self, topic: TopicName, spec: RouteSpec) -> None:
+        """Raise RouteCycle if the target leads back to the topic, by the routes of now.
+
+        Two changes at the same time may still make a cycle; TOPIC_HOPS_MAX ends it.
+        """
+        if spec.target.topic is None:
+            return
+        targets: dict[str, set[str]] = {}
+        for source, target in await self._rows.topic_targets(topic.namespace):
+            targets.setdefault(source, set()).add(target)
+        reached, pending = set[str](), [spec.target.topic]
+        while pending:
+            if (current := pending.pop()) == topic.name:
+                raise RouteCycle(f"Messages would return to topic '{topic.name}'.")
+            if current not in reached:
+                reached.add(current)
+                pending += targets.get(current, ())
 
     async def _replace(
         self, routes: LockedRoutes, stream: Stream, before: TopicRoute, spec: RouteSpec

@@ -72,6 +72,7 @@ topic_not_found          404  final      404:ResourceNotFoundException  400:Reso
 route_not_found          404  final      404:ResourceNotFoundException  400:ResourceNotFoundException               400:ValidationError     refused
 routes_limit             409  final      400:UnsupportedOperation       400:ResourceInUseException                  400:ValidationError     refused
 unroutable               422  final      400:InvalidParameterValue      400:InvalidArgumentException                400:ValidationError     refused
+route_cycle              422  final      400:InvalidParameterValue      400:InvalidArgumentException                400:ValidationError     refused
 fan_out_too_large        413  final      400:InvalidParameterValue      400:InvalidArgumentException                400:ValidationError     refused
 mirror_not_found         404  final      404:ResourceNotFoundException  400:ResourceNotFoundException               400:ValidationError     refused
 source_paused            503  retryable  503:ServiceUnavailable         503:ServiceUnavailableException         503:ServiceUnavailable  failed

@@ -19,6 +19,7 @@ ROUTES = table(
     "name",
     Column("target.queue", "queue"),
     Column("target.stream", "stream"),
+    Column("target.topic", "topic"),
     "match",
     "cost",
     "paused",
@@ -31,6 +32,7 @@ Names = Annotated[list[str], typer.Argument(metavar="TOPIC/ROUTE", help="Routes 
 def _configuration(
     queue: Annotated[str | None, option("--queue", "Queue that receives messages.")] = None,
     stream: Annotated[str | None, option("--stream", "Stream that receives messages.")] = None,
+    topic: Annotated[str | None, option("--topic", "Topic that receives messages.")] = None,
     subjects: Subjects = None,
     filter_: FilterText = None,
     where: Where = None,
@@ -44,7 +46,7 @@ def _configuration(
     ] = None,
     set_: Settings = None,
 ) -> dict[str, Any]:
-    target = fields(None, queue=queue, stream=stream)
+    target = fields(None, queue=queue, stream=stream, topic=topic)
     match = match_of(subjects, filter_, where)
     return fields(
         set_,

@@ -19,6 +19,7 @@ ROUTES = table(
     "name",
     Column("target.queue", "queue"),
     Column("target.stream", "stream"),
+    Column("target.topic", "topic"),
     "match",
     "paused",
 )

@@ -33,14 +33,21 @@ async def route_from_path(topic: TopicPath, route: NamePart) -> RouteName:
 RoutePath = Annotated[RouteName, Depends(route_from_path)]
 
 
+_WRITES = {
+    "queue": Action.QUEUE_SEND,
+    "stream": Action.STREAM_PUT,
+    "topic": Action.TOPIC_PUBLISH,
+}
+
+
 def _authorise(
     storage: Storage, principal: Principal, before: RouteSpec | None, after: RouteSpec
 ) -> None:
     """Require permission to write to a new target or dead-letter queue. Raises Forbidden."""
     target, dead_letter_queue = after.target, after.dead_letter_queue
     if before is None or before.target != target:
-        action = Action.STREAM_PUT if target.stream is not None else Action.QUEUE_SEND
-        name = f"{principal.namespace}/{target.stream or target.queue}"
+        action = _WRITES[target.kind]
+        name = f"{principal.namespace}/{target.name}"
         storage.authorizer.authorise(principal, action, name)
     if dead_letter_queue and (before is None or before.dead_letter_queue != dead_letter_queue):
         name = f"{principal.namespace}/{dead_letter_queue}"
@@ -100,7 +107,7 @@ _ROUTE: dict[str, Any] = {
     "name": "billing",
     "topic": "orders",
     "match": {"subject": "order.*"},
-    "target": {"queue": "billing", "stream": None},
+    "target": {"queue": "billing", "stream": None, "topic": None},
     "transform": None,
     "format": "body",
     "key": None,

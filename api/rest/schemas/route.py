@@ -35,12 +35,19 @@ MatchField = Annotated[
 
 
 class RouteTargetConfig(MappedConfig):
-    """Queue or stream that receives the messages. Exactly one is given."""
+    """Queue, stream or other topic that receives the messages. Exactly one is given."""
 
     domain = RouteTarget
 
     queue: str | None = None
     stream: str | None = None
+    topic: Annotated[
+        str | None,
+        Field(
+            description="Another topic, whose routes match the message again. A message passes at most 8 topics; a route that "
+            "leads back to its topic is refused with `route_cycle`."
+        ),
+    ] = None
 
 
 class RouteConfig(MappedDefinitionConfig):

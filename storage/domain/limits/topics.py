@@ -5,6 +5,7 @@ from storage.domain.limits._shared import DAY_MS, KIB, MIB, MINUTE_MS, SECOND_MS
 # Topics
 TOPIC_RETENTION_MS_DEFAULT = 4 * DAY_MS  # as that of queues
 EXPLAINED_ROUTES_MAX = 1_000  # of one answer
+TOPIC_HOPS_MAX = 8  # topics that a message passes through routes
 ROUTES_MAX = 10_000  # of a topic
 WHERE_ROUTES_MAX = 200  # of a topic, with a match that is `where` alone: asked for each message
 FAN_OUT_BYTES_MAX = 256 * MIB  # size of a message times the routes that take it

@@ -7,6 +7,7 @@ format or key, gives the name a new number, whose former one still receives what
                                                                number 8, until = None
 """
 
+from collections.abc import Mapping
 from enum import StrEnum
 from operator import attrgetter
 from typing import Any
@@ -17,7 +18,7 @@ from storage.domain import limits
 from storage.domain.definitions import check_seconds, tag_faults
 from storage.domain.errors import FieldFault, ValidationFailed
 from storage.domain.filters.matches import CompiledMatch, parse_matches
-from storage.domain.names import LogId, QueueName, RouteName, StreamName
+from storage.domain.names import LogId, QueueName, RouteName, StreamName, TopicName
 from storage.domain.topics.copy_key import CopyKey, key_faults
 from storage.domain.topics.formats import CopyFormat
 from storage.domain.topics.transform import Transform
@@ -40,30 +41,52 @@ class RouteFailurePolicy(StrEnum):
     """The message is counted as dropped."""
 
 
-class RouteTarget(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Queue or stream of the topic's namespace. Exactly one is given."""
+TargetName = QueueName | StreamName | TopicName
+"""Name of what receives the copies of a route."""
+
+
+class RouteTarget(
+    msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True
+):
+    """Queue, stream or other topic of the topic's namespace. Exactly one is given."""
 
     queue: str | None = None
     stream: str | None = None
+    topic: str | None = None
 
-    def resolve(self, namespace: str) -> QueueName | StreamName:
+    @property
+    def kind(self) -> str:
+        """The field that is given; the last one without any."""
+        return next((kind for kind in _TARGETS if getattr(self, kind) is not None), "topic")
+
+    @property
+    def name(self) -> str:
+        """The name that is given; empty without any."""
+        return getattr(self, self.kind) or ""
+
+    def resolve(self, namespace: str) -> TargetName:
         """Return the name of the target. Raises ValidationFailed for an invalid one."""
-        if self.queue is not None:
-            return QueueName(self.queue, namespace)
-        return StreamName(self.stream or "", namespace)
+        return _TARGETS[self.kind](self.name, namespace)
 
     def faults(self) -> list[FieldFault]:
         """Return the faults of the target."""
-        if (self.queue is None) == (self.stream is None):
-            return [FieldFault("/target", "Specify exactly one of queue and stream", "exclusive")]
+        if sum(name is not None for name in (self.queue, self.stream, self.topic)) != 1:
+            detail = "Specify exactly one of queue, stream and topic"
+            return [FieldFault("/target", detail, "exclusive")]
         try:
             name = self.resolve("")
         except ValidationFailed as error:
-            detail = error.faults[0].detail
-            return [FieldFault(f"/target/{'queue' if self.stream is None else 'stream'}", detail)]
+            return [FieldFault(f"/target/{self.kind}", error.faults[0].detail)]
         if isinstance(name, StreamName) and name.is_of_topic:
             return [FieldFault("/target/stream", "A topic is written by publishing", "not_allowed")]
         return []
+
+
+_TARGETS: Mapping[str, type[TargetName]] = {
+    "queue": QueueName,
+    "stream": StreamName,
+    "topic": TopicName,
+}
 
 
 class RouteSpec(msgspec.Struct, frozen=True, kw_only=True):
@@ -174,15 +197,15 @@ class TopicRoute(msgspec.Struct, frozen=True, kw_only=True):
     failure: str = ""
 
     @property
-    def target(self) -> QueueName | StreamName:
-        """Queue or stream that receives the copies."""
+    def target(self) -> TargetName:
+        """Name of what receives the copies."""
         return self.spec.target.resolve(self.name.topic.namespace)
 
     @property
     def target_key(self) -> str:
         """Key of the copies for the target, which several routes may share."""
         target = self.spec.target
-        return f"queue:{target.queue}" if target.queue is not None else f"stream:{target.stream}"
+        return f"{target.kind}:{target.name}"
 
     @property
     def own_key(self) -> str:

@@ -16,12 +16,17 @@ TRANSFORM_FAILED = "transform_failed"
 """Reason of a dead letter whose transform has no result."""
 
 
+TOO_MANY_HOPS = "too_many_hops"
+"""Reason of a dead letter that has passed as many topics as a message can."""
+
+
 class TransformFailed(Exception):
     """A route makes no copy of a message, by its definition: the reason."""
 
-    def __init__(self, detail: str) -> None:
+    def __init__(self, detail: str, reason: str = TRANSFORM_FAILED) -> None:
         super().__init__(detail)
         self.detail = detail
+        self.reason = reason
 
 
 class CopyContent(NamedTuple):

@@ -34,7 +34,10 @@ ROUTE = ":route"
 KEY = ":key"
 """Header of a copy in a queue without groups: its key."""
 
-PUBLISHED_HEADERS = frozenset({CONTENT_TYPE, SUBJECT, ROUTES})
+HOPS = ":hops"
+"""Header of a message that a route brought from another topic: the number of these topics."""
+
+PUBLISHED_HEADERS = frozenset({CONTENT_TYPE, SUBJECT, ROUTES, HOPS})
 """Reserved headers of a published record."""
 
 _FENCE_PREFIX = "routes:"
@@ -43,6 +46,7 @@ _FENCE_PREFIX = "routes:"
 class NewPublication(msgspec.Struct, frozen=True, gc=False):
     """Message to publish. Its key chooses the shard; messages of a key keep their order.
 
+    `hops`: number of topics that it has passed already.
     Raises ValidationFailed for an empty body, which queues do not accept, and for an invalid subject.
     """
 
@@ -50,6 +54,7 @@ class NewPublication(msgspec.Struct, frozen=True, gc=False):
     subject: str = ""
     key: str = ""
     headers: Headers = ()
+    hops: int = 0
 
     def __post_init__(self) -> None:
         if not self.body:
@@ -61,6 +66,8 @@ class NewPublication(msgspec.Struct, frozen=True, gc=False):
     def record(self, numbers: Iterable[int]) -> Record:
         """Return the record of the message, given the numbers of the routes that take it."""
         own: list[Header] = [(SUBJECT, "", self.subject.encode())] if self.subject else []
+        if self.hops:
+            own.append((HOPS, "", b"%d" % self.hops))
         packed = _encoder.encode(list(numbers))
         return Record(self.body, self.key, (*self.headers, *own, (ROUTES, "", packed)))
 
@@ -104,6 +111,11 @@ class Published(msgspec.Struct, frozen=True, gc=False):
 
 _encoder = msgspec.msgpack.Encoder()
 _numbers_decoder = msgspec.msgpack.Decoder(tuple[int, ...])
+
+
+def hops_of(headers: Headers) -> int:
+    """Return the number of topics that a message has passed before this one."""
+    return next((int(value) for name, _, value in headers if name == HOPS), 0)
 
 
 def routes_of(headers: Headers) -> tuple[int, ...]:

@@ -117,6 +117,20 @@ class RouteRows(Repository):
             rows = await session.execute(statement)
             return {topic: RouteNumbers(routes, paused) for topic, routes, paused in rows}
 
+    async def topic_targets(self, namespace: str) -> list[tuple[str, str]]:
+        """Return the pairs of topic and target topic of all routes of a namespace."""
+        target = col(RouteRow.spec)["target"]["topic"].astext
+        is_current = col(RouteRow.until_offsets).is_(None)
+        pairs = (
+            select(col(StreamRow.name), target)
+            .join(RouteRow, col(RouteRow.stream_id) == col(StreamRow.stream_id))
+            .where(col(StreamRow.namespace) == namespace, is_current, target.is_not(None))
+            .distinct()
+        )
+        async with self._database.reading() as session:
+            rows = await session.execute(pairs)
+            return [(StreamName(stream).topic.name, topic) for stream, topic in rows]
+
     async def of_numbers(
         self, topic: TopicName, stream_id: LogId, numbers: Sequence[int]
     ) -> list[TopicRoute]:

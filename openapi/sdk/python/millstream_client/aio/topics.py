@@ -208,7 +208,7 @@ class AsyncTopic(AsyncResource):
 class AsyncRoute:
     """A route of a topic, whether it exists or not. Raises MillstreamError.
 
-    `match` has the form of the REST API, such as `{"subject": "order.*"}`; the target is a `queue` or a `stream`.
+    `match` has the form of the REST API, such as `{"subject": "order.*"}`; the target is a `queue`, a `stream` or another `topic`.
     """
 
     def __init__(self, transport: AsyncTransport, topic: str, name: str) -> None:
@@ -232,6 +232,7 @@ class AsyncRoute:
         *,
         queue: str | None = None,
         stream: str | None = None,
+        topic: str | None = None,
         only_new: bool = False,
         **config: Unpack[RouteConfigParams],
     ) -> RouteStored:
@@ -240,7 +241,9 @@ class AsyncRoute:
         Settings that you leave out are not compared. Raises AlreadyExists, which names the settings that differ; with
         `only_new`, whenever it exists.
         """
-        call = self._put(match, _target(queue, stream), config, if_none_match="*")
+        call = self._put(
+            match, _target(queue=queue, stream=stream, topic=topic), config, if_none_match="*"
+        )
         return await create(self.transport, call, RouteStored.from_dict, only_new=only_new)
 
     async def apply(
@@ -249,6 +252,7 @@ class AsyncRoute:
         *,
         queue: str | None = None,
         stream: str | None = None,
+        topic: str | None = None,
         dry_run: bool = False,
         **config: Unpack[RouteConfigParams],
     ) -> RouteStored:
@@ -256,7 +260,9 @@ class AsyncRoute:
 
         Settings that you leave out take their defaults. With `dry_run`, nothing is stored.
         """
-        call = self._put(match, _target(queue, stream), config, dry_run=dry_run)
+        call = self._put(
+            match, _target(queue=queue, stream=stream, topic=topic), config, dry_run=dry_run
+        )
         return await self.transport.call(call)
 
     def _put(
@@ -292,5 +298,5 @@ class AsyncRoute:
         return await self.transport.call(get_route_stats(self.topic, self.name))
 
 
-def _target(queue: str | None, stream: str | None) -> dict[str, str]:
-    return {kind: name for kind, name in (("queue", queue), ("stream", stream)) if name is not None}
+def _target(**names: str | None) -> dict[str, str]:
+    return {kind: name for kind, name in names.items() if name is not None}

@@ -267,10 +267,12 @@ class RoutePatchParams(TypedDict, total=False):
 
 
 class RouteTargetConfigParams(TypedDict, total=False):
-    """Queue or stream that receives the messages. Exactly one is given."""
+    """Queue, stream or other topic that receives the messages. Exactly one is given."""
 
     queue: str | None
     stream: str | None
+    topic: str | None
+    """Another topic, whose routes match the message again. A message passes at most 8 topics; a route that leads back to its topic is refused with `route_cycle`."""
 
 
 class SampleConfigParams(TypedDict, total=False):

@@ -252,6 +252,7 @@ STATUSES: dict[str, int] = {
     "topic_not_found": 404,
     "route_not_found": 404,
     "routes_limit": 409,
+    "route_cycle": 422,
     "unroutable": 422,
     "fan_out_too_large": 413,
     "mirror_not_found": 404,

@@ -52,6 +52,7 @@ class ErrorCode(StrEnum):
     RECORD_NOT_FOUND = "record_not_found"
     REPLICA_SET_REFUSED = "replica_set_refused"
     ROUTES_LIMIT = "routes_limit"
+    ROUTE_CYCLE = "route_cycle"
     ROUTE_NOT_FOUND = "route_not_found"
     SECRETS_OFF = "secrets_off"
     SECRET_UNREADABLE = "secret_unreadable"

@@ -61,6 +61,7 @@ class ProblemCode(StrEnum):
     REQUEST_TOO_LARGE = "request_too_large"
     REQUEST_TOO_SLOW = "request_too_slow"
     ROUTES_LIMIT = "routes_limit"
+    ROUTE_CYCLE = "route_cycle"
     ROUTE_NOT_FOUND = "route_not_found"
     SECRETS_OFF = "secrets_off"
     SECRET_UNREADABLE = "secret_unreadable"

@@ -23,7 +23,7 @@ class RouteConfig:
     """The complete configuration of a route; omitted fields take their default.
 
     Attributes:
-        target (RouteTargetConfig): Queue or stream that receives the messages. Exactly one is given.
+        target (RouteTargetConfig): Queue, stream or other topic that receives the messages. Exactly one is given.
         match (Any | Unset): A match, or a list of them, of which any takes a message. A match is an object with
             `subject`, `filter` and `where`; all that are given must hold. null: every message.
         transform (None | TransformConfig | Unset):

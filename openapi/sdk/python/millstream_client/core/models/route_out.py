@@ -29,7 +29,7 @@ class RouteOut:
         topic (str):
         match (Any): A match, or a list of them, of which any takes a message. A match is an object with `subject`,
             `filter` and `where`; all that are given must hold. null: every message.
-        target (RouteTargetConfig): Queue or stream that receives the messages. Exactly one is given.
+        target (RouteTargetConfig): Queue, stream or other topic that receives the messages. Exactly one is given.
         transform (None | TransformConfig):
         format_ (CopyFormat): Format of a route's copies.
         key (Any): Key of the copies, which is the message group in a FIFO queue: `key`, `subject`, a JSON Pointer such

@@ -12,15 +12,18 @@ T = TypeVar("T", bound="RouteTargetConfig")
 
 @_attrs_define
 class RouteTargetConfig:
-    """Queue or stream that receives the messages. Exactly one is given.
+    """Queue, stream or other topic that receives the messages. Exactly one is given.
 
     Attributes:
         queue (None | str | Unset):
         stream (None | str | Unset):
+        topic (None | str | Unset): Another topic, whose routes match the message again. A message passes at most 8
+            topics; a route that leads back to its topic is refused with `route_cycle`.
     """
 
     queue: None | str | Unset = UNSET
     stream: None | str | Unset = UNSET
+    topic: None | str | Unset = UNSET
 
     def to_dict(self) -> dict[str, Any]:
         queue: None | str | Unset
@@ -35,6 +38,12 @@ class RouteTargetConfig:
         else:
             stream = self.stream
 
+        topic: None | str | Unset
+        if isinstance(self.topic, Unset):
+            topic = UNSET
+        else:
+            topic = self.topic
+
         field_dict: dict[str, Any] = {}
 
         field_dict.update({})
@@ -42,6 +51,8 @@ class RouteTargetConfig:
             field_dict["queue"] = queue
         if stream is not UNSET:
             field_dict["stream"] = stream
+        if topic is not UNSET:
+            field_dict["topic"] = topic
 
         return field_dict
 
@@ -67,9 +78,19 @@ class RouteTargetConfig:
 
         stream = _parse_stream(d.pop("stream", UNSET))
 
+        def _parse_topic(data: object) -> None | str | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            return cast(None | str | Unset, data)
+
+        topic = _parse_topic(d.pop("topic", UNSET))
+
         route_target_config = cls(
             queue=queue,
             stream=stream,
+            topic=topic,
         )
 
         return route_target_config
