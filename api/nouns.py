@@ -116,6 +116,12 @@ NOUNS: tuple[NounDeclaration, ...] = (
         routes=("filters",),
     ),
     NounDeclaration(
+        "request",
+        "requests",
+        tag="Replies to requests: messages whose senders wait for an answer.",
+        routes=("requests",),
+    ),
+    NounDeclaration(
         "group",
         "groups",
         tag="Consumer groups: members, assignments and offsets.",

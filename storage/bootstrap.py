@@ -90,6 +90,7 @@ from storage.redis.queues.inspection import RedisQueueContentStore
 from storage.redis.queues.messages import RedisQueueStore
 from storage.redis.queues.stats import RedisQueueStateStore
 from storage.redis.queues.transfer import RedisTransferStore
+from storage.redis.replies import RedisReplyStore
 from storage.redis.streams.group_offsets import RedisGroupOffsets
 from storage.redis.streams.idempotence import RedisWatermarkStore
 from storage.redis.streams.logs import RedisLogStore
@@ -100,6 +101,7 @@ from storage.redis.transport.wakeup_subscription import WakeupSubscription
 from storage.replays.engine import Replays
 from storage.replays.planner import ReplayPlanner
 from storage.replays.window import WindowResolver
+from storage.requests.engine import Requests
 from storage.settings import StorageSettings
 from storage.sources.backlog import SourceBacklogReader
 from storage.sources.engine import Sources
@@ -158,6 +160,7 @@ class Storage:
     source_backlog: SourceBacklogReader
     mirrors: Mirrors
     topics: Topics
+    requests: Requests
     topic_routes: TopicRoutes
     topic_routing: TopicRouting
     topic_reports: TopicReports
@@ -427,6 +430,7 @@ async def open_storage(
         fences = RouteFences(hot=logs, provisioner=provisioner, catalog=catalog, rows=route_rows)
         route_tables = RouteTables(rows=route_rows, fences=fences)
         stack.push_async_callback(route_tables.close)
+        token_secret = TokenSecret(database)
         topics = Topics(catalog=catalog, streams=streams, tables=route_tables)
         topic_routes = TopicRoutes(catalog=catalog, rows=route_rows, fences=fences, clock=clock)
         topic_positions = TopicPositionRows(database)
@@ -496,6 +500,13 @@ async def open_storage(
             source_backlog=SourceBacklogReader(sources, outboxes, isolation, clock),
             mirrors=mirrors,
             topics=topics,
+            requests=Requests(
+                hot=RedisReplyStore(pipeline),
+                token_secret=token_secret,
+                wakeups=wakeups,
+                clock=clock,
+                memory_guard=memory_guard,
+            ),
             topic_routes=topic_routes,
             topic_reports=TopicReports(
                 topics=topics,
@@ -533,7 +544,7 @@ async def open_storage(
             registered_consumers=RegisteredConsumers(database, clock),
             account_settings=AccountSettingsStore(database),
             alert_mutes=AlertMutes(database, clock),
-            token_secret=TokenSecret(database),
+            token_secret=token_secret,
             jobs=jobs,
             replays=replays,
             archive_admin=ArchiveAdmin(rows, logs, catalog, jobs, clock, on=root is not None),

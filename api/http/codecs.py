@@ -84,14 +84,14 @@ class Codec(Protocol[In_co]):
 class StructBody(Generic[In]):
     """Codec of a body that is one struct, as JSON or MessagePack.
 
-    An empty body is the struct of defaults. Raises HttpError for malformed bytes and other media types, ValidationFailed for
+    An empty body is the struct of defaults. `packed`: the struct in MessagePack, if it differs. Raises HttpError for malformed bytes and other media types, ValidationFailed for
     wrong content.
     """
 
-    def __init__(self, kind: type[In]) -> None:
+    def __init__(self, kind: type[In], packed: type[In] | None = None) -> None:
         self._kind = kind
         self._json = msgspec.json.Decoder(kind)
-        self._msgpack = msgspec.msgpack.Decoder(kind)
+        self._msgpack = msgspec.msgpack.Decoder(packed or kind)
 
     @property
     def documented(self) -> type[Any]:
@@ -287,6 +287,15 @@ def decoding(decode: Callable[[bytes], In], payload: bytes, code: HttpErrorCode)
 def _kind_of(decode: Callable[[bytes], Any]) -> Any:
     """Return the type that a decoder's method decodes, or None where it is unknown."""
     return getattr(getattr(decode, "__self__", None), "type", None)
+
+
+class Located(msgspec.Struct):
+    """Response with a `Location` header."""
+
+    @property
+    def location(self) -> str:
+        """Path of the resource to request next."""
+        raise NotImplementedError
 
 
 class Lined(msgspec.Struct):

@@ -14,6 +14,7 @@ from storage.bootstrap import Storage
 from storage.domain.access.permissions import Principal
 from storage.domain.errors import ShardNotFound
 from storage.domain.names import GroupName, QueueName, StreamName, TopicName, check_name
+from storage.domain.requests.token import RequestId
 
 In = TypeVar("In")
 
@@ -21,7 +22,7 @@ In = TypeVar("In")
 _SHARD_INDEX = re.compile(r"[0-9]{1,9}")
 
 
-Name = QueueName | StreamName | TopicName | GroupName
+Name = QueueName | StreamName | TopicName | GroupName | RequestId
 """Name of the resource in a hot path."""
 
 
@@ -91,6 +92,11 @@ class Call(msgspec.Struct, Generic[In], frozen=True, eq=False, gc=False):
     @property
     def group(self) -> GroupName:
         """Return the consumer group that the path names."""
+        return self.name  # type: ignore[return-value]
+
+    @property
+    def request(self) -> RequestId:
+        """Return the request that the path names."""
         return self.name  # type: ignore[return-value]
 
     @property

@@ -21,6 +21,7 @@ import msgspec
 
 from api.http.codecs import (
     Codec,
+    Located,
     StructBody,
     answer_type,
     encode_answer,
@@ -35,16 +36,18 @@ from api.types import RequestHeaders
 from storage.domain.access.permissions import Action, Principal
 from storage.domain.errors import ValidationFailed
 from storage.domain.names import GroupName, QueueName, StreamName, TopicName
+from storage.domain.requests.token import RequestId
 from storage.settings import Durability
 
 Result = TypeVar("Result")
 
 
-_NAMES: dict[str, type[QueueName] | type[StreamName] | type[TopicName] | type[GroupName]] = {
+_NAMES: Mapping[str, Callable[[str, str], Name]] = {
     "queues": QueueName,
     "streams": StreamName,
     "topics": TopicName,
     "groups": GroupName,
+    "requests": RequestId,
 }
 
 
@@ -100,11 +103,14 @@ class Route(msgspec.Struct, frozen=True, kw_only=True):
     handler: Handler
     operation: str
     """The operationId: the handler's name."""
-    action: Action
+    action: Action | None
+    """The action to authorise; None for every caller of the namespace."""
     answers: Mapping[type[msgspec.Struct], int]
     body: Codec[Any] | None = None
     query: type[msgspec.Struct] | None = None
     idempotent: bool = False
+    is_on_any_name: bool = False
+    """The action is to be allowed on any name, as the path names none that policies apply to."""
     sends: Callable[[Any], int] | None = None
     """Returns the number of messages or records in its input, if it adds some."""
     lasting: Mapping[str, str] = {}
@@ -132,6 +138,7 @@ class FastRouter:
         idempotent: bool = False,
         sends: Callable[[In], int] | None = None,
         query: type[RawQuery] | None = None,
+        is_on_any_name: bool = False,
     ) -> Declared[In]:
         """Declare a route that takes a body, by default the struct that the handler's call has.
 
@@ -148,6 +155,7 @@ class FastRouter:
             query=cast("type[msgspec.Struct] | None", query),
             answers=answer or {_answer_of(handler): 200},
             idempotent=idempotent,
+            is_on_any_name=is_on_any_name,
             sends=sends or _ADDED.get(action),
         )
 
@@ -155,13 +163,13 @@ class FastRouter:
         self,
         path: str,
         *,
-        action: Action,
-        answer: type[msgspec.Struct] | None = None,
+        action: Action | None,
+        answer: type[msgspec.Struct] | Mapping[type[msgspec.Struct], int] | None = None,
         lasting: Mapping[str, str] | None = None,
     ) -> Declared[Any]:
         """Declare a route whose input is its query, read into the struct that its call has.
 
-        `lasting`: its answer is a `StreamingResponse`, of `answer` after `answer`; what it is in each media type.
+        `answer`: its struct, or the status of each. `lasting`: its answer is a `StreamingResponse`, of `answer` after `answer`; what it is in each media type.
         """
 
         return lambda handler: self._add(
@@ -170,7 +178,7 @@ class FastRouter:
             action=action,
             handler=handler,
             query=_input_of(handler),
-            answers={answer or _answer_of(handler): 200},
+            answers=answer if isinstance(answer, Mapping) else {answer or _answer_of(handler): 200},
             lasting=lasting or {},
         )
 
@@ -203,6 +211,7 @@ class Dispatcher:
             "groups": ProtocolMetrics(
                 counts, "stream", "http", durability
             ),  # groups read records of streams
+            "requests": ProtocolMetrics(counts, "queue", "http", durability),
         }
         self._table = {
             f"{route.method} {_literals(route.path.split('/'))}": route for route in routes
@@ -231,7 +240,10 @@ class Dispatcher:
         storage, (_, _, noun, word, *_) = context.storage, request.segments
         quotas, resource = storage.quotas, resource_of(noun, word)
         name, qualified_name = _name(noun, word, principal.namespace)
-        storage.authorizer.authorise(principal, route.action, qualified_name)
+        if route.action is not None and not route.is_on_any_name:
+            storage.authorizer.authorise(principal, route.action, qualified_name)
+        elif route.action is not None:
+            storage.authorizer.authorise_list(principal, route.action)
         messages = size_bytes = 0
         try:
             value = _read_input(route, request)
@@ -260,8 +272,10 @@ class Dispatcher:
             return HandlerResult(answer.status, answer.kind, b"", answer.headers, answer.pieces)
         media_type, encoded = encode_answer(answer, answer_type(request.headers))
         low = quotas.near_limit(principal, resource)
-        rate_headers = rate_limit_headers(low) if low else ()
-        return HandlerResult(route.answers[type(answer)], media_type, encoded, rate_headers)
+        headers = rate_limit_headers(low) if low else ()
+        if isinstance(answer, Located):
+            headers = (*headers, (b"location", answer.location.encode()))
+        return HandlerResult(route.answers[type(answer)], media_type, encoded, headers)
 
 
 def _read_input(route: Route, request: FastRequest) -> Any:

@@ -33,6 +33,7 @@ from storage.domain.queues.message import (
     ReceivedMessage,
     SentMessage,
 )
+from storage.domain.requests.token import REPLY_TO
 from storage.domain.topics.topic import KEY, ROUTE, TOPIC
 from storage.domain.trace_context import with_noted
 
@@ -291,6 +292,9 @@ class ReceivedMessageOut(MessageContentOut, kw_only=True, omit_defaults=True, gc
     key: Annotated[
         str, Meta(description="Key in the topic; in a FIFO queue it is the `group`.")
     ] = ""
+    reply_to: Annotated[
+        str, Meta(description="If it is a request: the `request` that a reply to it names.")
+    ] = ""
     dead_letter_source: str = ""
     dead_letter: DeadLetterOriginOut | UnsetType = UNSET
 
@@ -323,7 +327,7 @@ class ReceivedMessageOut(MessageContentOut, kw_only=True, omit_defaults=True, gc
         if message.system:
             headers = (*with_noted(headers, message.system), *message.system)
             shown.dead_letter = show_origin(origin_of(message.system))
-            shown._set_route(message.system)
+            shown._set_reserved(message.system)
         if headers:
             shown.headers, shown.headers_base64 = show_headers(headers)
         if message.content_type:
@@ -334,14 +338,14 @@ class ReceivedMessageOut(MessageContentOut, kw_only=True, omit_defaults=True, gc
             shown.dead_letter_source = message.dead_letter_source
         return shown
 
-    def _set_route(self, system: Headers) -> None:
-        """Set where a message comes from that a route has brought."""
+    def _set_reserved(self, system: Headers) -> None:
+        """Set where a message comes from that a route has brought, and where a reply goes."""
         for name, _, value in system:
-            if name in _OF_ROUTES:
+            if name in _MEMBER_HEADERS:
                 setattr(self, name[1:], value.decode())
 
 
-_OF_ROUTES = frozenset({TOPIC, SUBJECT, ROUTE, KEY})
+_MEMBER_HEADERS = frozenset({TOPIC, SUBJECT, ROUTE, KEY, REPLY_TO})
 
 
 class ReceivedMessages(Lined):

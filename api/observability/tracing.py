@@ -90,9 +90,9 @@ class Tracing(Protocol):
         """Export pending spans; may take a few seconds."""
 
 
-def verb_of(action: Action, operation: str) -> str:
+def verb_of(action: Action | None, operation: str) -> str:
     """Return SEND, RECEIVE or SETTLE; empty for other operations."""
-    verb = _VERBS.get(action, "")
+    verb = _VERBS.get(action, "") if action else ""
     if verb != RECEIVE:
         return verb
     word = operation.lower()

@@ -8,6 +8,7 @@ from storage.domain.queues.dead_letter_origin import DeadLetterOrigin
 from storage.domain.queues.message import NewMessage
 from storage.domain.queues.queue import QueueType
 from storage.domain.replays.replay import group_for, source_headers
+from storage.domain.requests.token import REPLY_TO, deadline_of
 from storage.domain.topics.copy_key import key_of
 from storage.domain.topics.formats import CopyFormat
 from storage.domain.topics.message_id import TopicMessageId
@@ -51,6 +52,7 @@ class Copy(NamedTuple):
         """
         content, key = self._render()
         is_fifo, spec = queue_type is QueueType.FIFO, self.route.spec
+        reply_to = self._reply_to
         return NewMessage(
             content.body,
             headers=content.headers,
@@ -58,8 +60,8 @@ class Copy(NamedTuple):
             group=key if is_fifo else "",
             dedup_id=self._dedup_id if is_fifo else "",
             delay_ms=spec.delay_ms or None,
-            system=self._origin(content.subject, "" if is_fifo else key),
-            ttl_ms=spec.ttl_ms,
+            system=(*self._origin(content.subject, "" if is_fifo else key), *reply_to),
+            ttl_ms=self._ttl_ms(reply_to),
         )
 
     def as_record(self) -> Record:
@@ -78,7 +80,8 @@ class Copy(NamedTuple):
         content, key = self._render()
         type_ = ((CONTENT_TYPE, "", content.content_type.encode()),) if content.content_type else ()
         headers = (*content.headers, *type_)
-        return NewPublication(content.body, content.subject, key, headers, hops)
+        reply_to = next((value.decode() for _, _, value in self._reply_to), "")
+        return NewPublication(content.body, content.subject, key, headers, hops, reply_to)
 
     def as_dead_letter(self, queue_type: QueueType, origin: DeadLetterOrigin) -> NewMessage:
         """Return the message as it was published, for a dead-letter queue."""
@@ -97,6 +100,20 @@ class Copy(NamedTuple):
                 origin.to_header(),
             ),
         )
+
+    @property
+    def _reply_to(self) -> Headers:
+        """Header with the token of the request that the message is, if it is one."""
+        return tuple(header for header in self.record.headers if header[0] == REPLY_TO)
+
+    def _ttl_ms(self, reply_to: Headers) -> int:
+        """Return the route's time to live; that of a request ends at its deadline."""
+        ttl_ms = self.route.spec.ttl_ms
+        if not reply_to:
+            return ttl_ms
+        deadline_ms = deadline_of(reply_to[0][2].decode())
+        left_ms = max(1, deadline_ms - self.arrival_ms - self.route.spec.delay_ms)
+        return min(ttl_ms or left_ms, left_ms)
 
     @property
     def _dedup_id(self) -> str:

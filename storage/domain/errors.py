@@ -117,6 +117,9 @@ class ErrorCode(StrEnum):
     ROUTE_CYCLE = "route_cycle", ErrorCategory.INVALID
     UNROUTABLE = "unroutable", ErrorCategory.INVALID
     FAN_OUT_TOO_LARGE = "fan_out_too_large", ErrorCategory.TOO_LARGE
+    REQUEST_NOT_FOUND = "request_not_found", ErrorCategory.NOT_FOUND
+    REPLY_TOO_LATE = "reply_too_late", ErrorCategory.CONFLICT
+    REPLY_TAKEN = "reply_taken", ErrorCategory.CONFLICT
     MIRROR_NOT_FOUND = "mirror_not_found", ErrorCategory.NOT_FOUND
     NAMESPACE_NOT_FOUND = "namespace_not_found", ErrorCategory.NOT_FOUND
     NAMESPACE_IN_USE = "namespace_in_use", ErrorCategory.CONFLICT
@@ -533,6 +536,24 @@ class FanOutTooLarge(MillstreamError):
     """The size of the message times the number of routes that take it exceeds the limit."""
 
     code = ErrorCode.FAN_OUT_TOO_LARGE
+
+
+class RequestNotFound(MillstreamError):
+    """The request was not made in this namespace, or its replies have expired."""
+
+    code = ErrorCode.REQUEST_NOT_FOUND
+
+
+class ReplyTooLate(MillstreamError):
+    """The request's deadline has passed."""
+
+    code = ErrorCode.REPLY_TOO_LATE
+
+
+class ReplyTaken(MillstreamError):
+    """The request already has as many replies as it accepts."""
+
+    code = ErrorCode.REPLY_TAKEN
 
 
 class MirrorNotFound(MillstreamError):

@@ -50,6 +50,7 @@ from storage.domain.queues.queue import (
     total,
 )
 from storage.domain.queues.stream_view import view_of
+from storage.domain.requests.token import REPLY_TO
 from storage.domain.streams.idempotence import (
     NO_WATERMARK,
     AppendCounts,
@@ -536,10 +537,10 @@ def _fingerprint(
     """Return the fingerprint stored with an idempotency key, which identifies the content.
 
     What the sender gave counts, and not the defaults of the queue, which may change before a retry; nor does trace context, as
-    a retry is made in another span than the first call.
+    a retry is made in another span than the first call, nor the token of a request, which has the time of the call.
     """
-    if _changes_messages(spec) or any(map(_is_traced, messages)):
-        encoded = [encode_message(_untraced(one), _NO_DEFAULTS[spec.type]) for one in messages]
+    if _changes_messages(spec) or any(map(_names_call, messages)):
+        encoded = [encode_message(_without_call(one), _NO_DEFAULTS[spec.type]) for one in messages]
     digest = hashlib.blake2b(digest_size=8)
     for batch, options in encoded:
         digest.update(batch)
@@ -553,12 +554,17 @@ def _changes_messages(spec: QueueSpec) -> bool:
     return bool(spec.delay_ms or spec.ttl_ms) or spec.deduplicate_by_content or has_scope
 
 
-def _is_traced(message: NewMessage) -> bool:
-    return any(name in OF_TRACES for name, _, _ in (*message.headers, *message.system))
+_OF_CALLS = OF_TRACES | {REPLY_TO}
+"""Headers that differ between a call and its retry."""
 
 
-def _untraced(message: NewMessage) -> NewMessage:
-    headers, system = without_context(message.headers), without_context(message.system)
+def _names_call(message: NewMessage) -> bool:
+    return any(name in _OF_CALLS for name, _, _ in (*message.headers, *message.system))
+
+
+def _without_call(message: NewMessage) -> NewMessage:
+    headers = without_context(message.headers)
+    system = tuple(one for one in message.system if one[0] not in _OF_CALLS)
     return msgspec.structs.replace(message, headers=headers, system=system)
 
 

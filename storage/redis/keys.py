@@ -13,6 +13,7 @@
     ms:<namespace>:{<id>}:series:<ring>:<chunk>   samples of a queue, stream or group over time; they expire by themselves
     ms:<namespace>:{<source id>}:<part>   the outbox of a source
     ms:<namespace>:{<group id>}:offsets   a group's committed offsets (scripts/lib/group_offsets.lua); it expires by itself
+    ms:<namespace>:{<nonce>}:reply replies to a request (scripts/requests/put_reply.lua); it expires by itself
     ms::{series}:tick                 the last sampled slot of all series, and the sampler that claimed it
 
 `storage/redis/scripts/lib/queue.lua` describes the parts of a queue.
@@ -117,6 +118,11 @@ def presence_keys() -> tuple[bytes, ...]:
 def group_offsets_key(namespace: str, group_id: str) -> bytes:
     """Return the key of a group's committed offsets."""
     return key(namespace, LogId(group_id), "offsets").encode()
+
+
+def replies_key(namespace: str, address: LogId) -> bytes:
+    """Return the key of the replies to a request."""
+    return key(namespace, address, "reply").encode()
 
 
 def outbox_keys(namespace: str, owner_id: str) -> tuple[bytes, ...]:

@@ -9,6 +9,7 @@ from storage.domain import limits
 from storage.domain.errors import BatchTooLarge, MessageTooLarge, ValidationFailed
 from storage.domain.log.record_batch import CONTENT_TYPE, Record, headers_size_bytes
 from storage.domain.queues.message import check_header_names
+from storage.domain.requests.token import REPLY_TO
 from storage.domain.streams.columnar_batch import Columns
 from storage.domain.streams.stream import RING_SIZE, EventTimes, Stream, StreamSpec
 from storage.domain.topics.topic import ROUTES
@@ -153,11 +154,14 @@ def _small_size(record: Record) -> int:
     return len(record.data) + (len(key) if key.isascii() else len(key.encode()))
 
 
+_OF_CALLS = frozenset({ROUTES, REPLY_TO})
+
+
 def fingerprint(records: Iterable[Record]) -> str:
     """Return the content fingerprint stored with an idempotency key: 16 hex digits.
 
     It distinguishes other content from a repeat. Trace context does not count, as a retry is made in another span
-    than the first call, nor do the routes that take a published message, which may change in between.
+    than the first call, nor do the routes that take a published message, which may change in between, and the token of a request.
     """
     digest = hashlib.blake2b(digest_size=8)
     for record in records:
@@ -166,6 +170,6 @@ def fingerprint(records: Iterable[Record]) -> str:
         if record.hash_key is not None:
             digest.update(b"\0%d\0" % record.hash_key)
         for name, kind, value in without_context(record.headers):
-            if name != ROUTES:
+            if name not in _OF_CALLS:
                 digest.update(f"{name}\0{kind}\0".encode() + value)
     return digest.hexdigest()

@@ -11,6 +11,7 @@ from api.rest.routes.group_records import READ_MARK
 from api.rest.routes.jobs import JOB_ID
 from api.rest.routes.moves import MOVE_ID
 from api.rest.routes.published_messages import PUBLISHED_ID
+from api.rest.routes.requests import REQUEST
 from api.rest.routes.sockets import SOCKET_ID
 from api.rest.routes.staged_writes import STAGED_ID
 from api.spec.examples import EXAMPLES
@@ -36,6 +37,7 @@ _TOLD = {
     "stage_records": {"id": STAGED_ID},
     "fetch_records": {"token": READ_MARK},
     "publish_messages": {"messages/0/id": PUBLISHED_ID},
+    "send_request": {"request": REQUEST},
     "create_key": {"secret": API_KEY, "id": KEY_ID},
 }
 

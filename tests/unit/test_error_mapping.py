@@ -74,6 +74,9 @@ routes_limit             409  final      400:UnsupportedOperation       400:Reso
 unroutable               422  final      400:InvalidParameterValue      400:InvalidArgumentException                400:ValidationError     refused
 route_cycle              422  final      400:InvalidParameterValue      400:InvalidArgumentException                400:ValidationError     refused
 fan_out_too_large        413  final      400:InvalidParameterValue      400:InvalidArgumentException                400:ValidationError     refused
+request_not_found        404  final      404:ResourceNotFoundException  400:ResourceNotFoundException               400:ValidationError     refused
+reply_too_late           409  final      400:UnsupportedOperation       400:ResourceInUseException                  400:ValidationError     refused
+reply_taken              409  final      400:UnsupportedOperation       400:ResourceInUseException                  400:ValidationError     refused
 mirror_not_found         404  final      404:ResourceNotFoundException  400:ResourceNotFoundException               400:ValidationError     refused
 source_paused            503  retryable  503:ServiceUnavailable         503:ServiceUnavailableException         503:ServiceUnavailable  failed
 signature_rejected       401  final      403:AccessDenied               400:AccessDeniedException                   403:AccessDenied        refused

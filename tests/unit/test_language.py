@@ -81,7 +81,7 @@ GESTURES = re.compile(
 )
 """Words that name no noun and no verb of the field, in names of functions, classes, attributes and constants."""
 FIELD_TERMS = re.compile(
-    r"(?:\w+_)?(?:not_found|unknown|bytes_held|payload_gone|duplicate_forgotten)|gone|assigned_place"
+    r"(?:\w+_)?(?:not_found|unknown|bytes_held|payload_gone|reply_taken|duplicate_forgotten)|gone|assigned_place"
 )
 """Names of the API that contain one of these words: error codes, statuses, fields and AsyncAPI components."""
 

@@ -31,6 +31,7 @@ from storage.domain.limits.queues import *
 from storage.domain.limits.quotas import *
 from storage.domain.limits.replays import *
 from storage.domain.limits.replication import *
+from storage.domain.limits.requests import *
 from storage.domain.limits.sources import *
 from storage.domain.limits.streams import *
 from storage.domain.limits.timeseries import *

@@ -22,6 +22,7 @@ from storage.domain.log.record_batch import (
     subject_of,
 )
 from storage.domain.names import TopicName
+from storage.domain.requests.token import REPLY_TO
 from storage.domain.topics.message_id import TopicMessageId
 
 ROUTES = ":routes"
@@ -37,7 +38,7 @@ KEY = ":key"
 HOPS = ":hops"
 """Header of a message that a route brought from another topic: the number of these topics."""
 
-PUBLISHED_HEADERS = frozenset({CONTENT_TYPE, SUBJECT, ROUTES, HOPS})
+PUBLISHED_HEADERS = frozenset({CONTENT_TYPE, SUBJECT, ROUTES, HOPS, REPLY_TO})
 """Reserved headers of a published record."""
 
 _FENCE_PREFIX = "routes:"
@@ -46,8 +47,8 @@ _FENCE_PREFIX = "routes:"
 class NewPublication(msgspec.Struct, frozen=True, gc=False):
     """Message to publish. Its key chooses the shard; messages of a key keep their order.
 
-    `hops`: number of topics that it has passed already.
-    Raises ValidationFailed for an empty body, which queues do not accept, and for an invalid subject.
+    `hops`: number of topics that it has passed already. `reply_to`: the token of the request that it is, if it is one. Raises
+    ValidationFailed for an empty body, which queues do not accept, and for an invalid subject.
     """
 
     body: bytes
@@ -55,6 +56,7 @@ class NewPublication(msgspec.Struct, frozen=True, gc=False):
     key: str = ""
     headers: Headers = ()
     hops: int = 0
+    reply_to: str = ""
 
     def __post_init__(self) -> None:
         if not self.body:
@@ -68,6 +70,8 @@ class NewPublication(msgspec.Struct, frozen=True, gc=False):
         own: list[Header] = [(SUBJECT, "", self.subject.encode())] if self.subject else []
         if self.hops:
             own.append((HOPS, "", b"%d" % self.hops))
+        if self.reply_to:
+            own.append((REPLY_TO, "", self.reply_to.encode()))
         packed = _encoder.encode(list(numbers))
         return Record(self.body, self.key, (*self.headers, *own, (ROUTES, "", packed)))
 

@@ -47,6 +47,7 @@ class ReceivedMessageOut:
         subject (str | Unset): Subject in the topic. Default: ''.
         route (str | Unset): Route of the topic that brought it. Default: ''.
         key (str | Unset): Key in the topic; in a FIFO queue it is the `group`. Default: ''.
+        reply_to (str | Unset): If it is a request: the `request` that a reply to it names. Default: ''.
         dead_letter_source (str | Unset):  Default: ''.
         dead_letter (DeadLetterOriginOut | Unset): The source that gave up on the message, why, and after how many
             failures.
@@ -74,6 +75,7 @@ class ReceivedMessageOut:
     subject: str | Unset = ""
     route: str | Unset = ""
     key: str | Unset = ""
+    reply_to: str | Unset = ""
     dead_letter_source: str | Unset = ""
     dead_letter: DeadLetterOriginOut | Unset = UNSET
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
@@ -127,6 +129,8 @@ class ReceivedMessageOut:
 
         key = self.key
 
+        reply_to = self.reply_to
+
         dead_letter_source = self.dead_letter_source
 
         dead_letter: dict[str, Any] | Unset = UNSET
@@ -174,6 +178,8 @@ class ReceivedMessageOut:
             field_dict["route"] = route
         if key is not UNSET:
             field_dict["key"] = key
+        if reply_to is not UNSET:
+            field_dict["reply_to"] = reply_to
         if dead_letter_source is not UNSET:
             field_dict["dead_letter_source"] = dead_letter_source
         if dead_letter is not UNSET:
@@ -244,6 +250,8 @@ class ReceivedMessageOut:
 
         key = d.pop("key", UNSET)
 
+        reply_to = d.pop("reply_to", UNSET)
+
         dead_letter_source = d.pop("dead_letter_source", UNSET)
 
         _dead_letter = d.pop("dead_letter", UNSET)
@@ -276,6 +284,7 @@ class ReceivedMessageOut:
             subject=subject,
             route=route,
             key=key,
+            reply_to=reply_to,
             dead_letter_source=dead_letter_source,
             dead_letter=dead_letter,
         )

@@ -1,0 +1,1 @@
+"""Requests: the addresses of replies, and waiting for them."""

@@ -1,0 +1,1 @@
+"""Requests and replies, as clients of the REST API see them."""
