@@ -1,18 +1,34 @@
-"""Settlements of deliveries on the wire, their results and metrics."""
+"""Settlements of deliveries on the wire with their replies, their results and metrics."""
 
 from collections.abc import Sequence
-from typing import Annotated
+from typing import Annotated, Any
 
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
-from api.native.fields import rfc3339, to_ms
-from api.native.messages import NackDelaySeconds, Time, VisibilitySeconds
+from api.native.fields import (
+    body_from_json,
+    body_from_msgpack,
+    headers_from_json,
+    rfc3339,
+    to_ms,
+)
+from api.native.messages import (
+    Base64,
+    ContentType,
+    HeaderMap,
+    NackDelaySeconds,
+    RawBody,
+    Time,
+    VisibilitySeconds,
+)
 from api.native.problems import ItemError, item_error
 from api.observability.metric_buffers import ProtocolMetrics, count_rejected
 from storage.domain import limits
 from storage.domain.errors import ValidationFailed
+from storage.domain.names import check_name
 from storage.domain.queues.message import SETTLED, SettleAction, Settled, Settlement
+from storage.domain.requests.reply import NewReply, ReplyingSettlement
 
 Reason = Annotated[str, Meta(max_length=limits.REASON_CHARACTERS_MAX)]
 """Reason of a nack or reject."""
@@ -25,6 +41,44 @@ Details = Annotated[
     ),
 ]
 """Details of a nack or reject."""
+
+
+class SendReply(msgspec.Struct, kw_only=True, gc=False, forbid_unknown_fields=True):
+    """A reply to a request: `body` or `body_base64`."""
+
+    body: RawBody | UnsetType = UNSET
+    body_base64: Base64 | UnsetType = UNSET
+    headers: HeaderMap = {}
+    content_type: ContentType = ""
+
+    def to_domain(self) -> NewReply:
+        """Convert the reply. Raises ValidationFailed, MessageTooLarge."""
+        return self._with(*body_from_json(self.body, self.body_base64, "body"))
+
+    def _with(self, body: bytes, own_type: str) -> NewReply:
+        return NewReply(body, headers_from_json(self.headers), self.content_type or own_type)
+
+
+class PackedReply(SendReply, kw_only=True, gc=False):
+    """A reply in MessagePack, where a body may be bin."""
+
+    body: Any = UNSET
+
+    def to_domain(self) -> NewReply:
+        """Convert the reply. Raises ValidationFailed, MessageTooLarge."""
+        return self._with(*body_from_msgpack(self.body, self.body_base64, "body"))
+
+
+class SettlementReply(SendReply, kw_only=True, gc=False):
+    """A reply that is sent before its delivery is acknowledged."""
+
+    request: Annotated[str, Meta(description="The `reply_to` of the message.")]
+
+
+class PackedSettlementReply(PackedReply, kw_only=True, gc=False):
+    """A reply with an acknowledgement in MessagePack, where a body may be bin."""
+
+    request: str
 
 
 class SettlementIn(msgspec.Struct, gc=False, forbid_unknown_fields=True):
@@ -40,9 +94,18 @@ class SettlementIn(msgspec.Struct, gc=False, forbid_unknown_fields=True):
     visibility_timeout_seconds: VisibilitySeconds | None = None
     reason: Reason = ""
     details: Details = ""
+    reply: Annotated[
+        SettlementReply | None,
+        Meta(
+            description="For ack of a request: the reply, which is sent first. If none is accepted any more, the message is acknowledged "
+            "and the result has a `reply_error`; if it fails otherwise, nothing happens."
+        ),
+    ] = None
 
     def to_domain(self) -> Settlement:
-        """Convert the settlement. Raises ValidationFailed for an extension without a duration."""
+        """Convert the settlement. Raises ValidationFailed for missing or misplaced fields."""
+        if self.reply is not None:
+            return self._replying(self.reply)
         delay_s, timeout_s = self.delay_seconds, self.visibility_timeout_seconds
         if timeout_s is None and self.action is SettleAction.EXTEND:
             raise ValidationFailed.at(
@@ -57,6 +120,20 @@ class SettlementIn(msgspec.Struct, gc=False, forbid_unknown_fields=True):
             self.details,
         )
 
+    def _replying(self, reply: SettlementReply | PackedSettlementReply) -> Settlement:
+        if self.action is not SettleAction.ACK:
+            raise ValidationFailed.at("/reply", "A reply requires the action ack", "conflict")
+        check_name(reply.request)
+        return ReplyingSettlement(
+            self.receipt_handle, self.action, request=reply.request, reply=reply.to_domain()
+        )
+
+
+class PackedSettlement(SettlementIn, gc=False):
+    """A settlement in MessagePack, where the body of a reply may be bin."""
+
+    reply: PackedSettlementReply | None = None  # type: ignore[assignment]
+
 
 class SettlementOrBatch(msgspec.Struct, kw_only=True, forbid_unknown_fields=True):
     """A batch of settlements."""
@@ -66,6 +143,12 @@ class SettlementOrBatch(msgspec.Struct, kw_only=True, forbid_unknown_fields=True
     def to_domain(self) -> Settlement:
         """Raise ValidationFailed: a settlement outside a batch has no form."""
         raise ValidationFailed.at("/settlements", "'settlements' is required", "required")
+
+
+class PackedSettlementOrBatch(SettlementOrBatch, kw_only=True):
+    """A batch of settlements in MessagePack."""
+
+    settlements: list[PackedSettlement] | UnsetType = UNSET  # type: ignore[assignment]
 
 
 class Settle(msgspec.Struct, forbid_unknown_fields=True):
@@ -85,6 +168,10 @@ class SettledOut(msgspec.Struct, omit_defaults=True, kw_only=True, gc=False):
     status: str
     visible_at: Time | UnsetType = UNSET
     error: ItemError | UnsetType = UNSET
+    reply_error: Annotated[
+        ItemError | UnsetType,
+        Meta(description="The message is acknowledged, and its reply was refused."),
+    ] = UNSET
 
 
 class SettleResults(msgspec.Struct):
@@ -104,6 +191,8 @@ def settle_results(settled: Sequence[Settled]) -> list[SettledOut]:
 def _settled_out(settled: Settled) -> SettledOut:
     if settled.error is not None:
         return SettledOut(status="error", error=item_error(settled.error))
+    if settled.reply_error is not None:
+        return SettledOut(status="ok", reply_error=item_error(settled.reply_error))
     if settled.visible_at_ms is not None:
         return SettledOut(status="ok", visible_at=rfc3339(settled.visible_at_ms))
     return _OK

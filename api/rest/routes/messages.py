@@ -30,6 +30,7 @@ from api.native.messages import (
 )
 from api.native.raw_queries import RawMessageQuery
 from api.native.settlements import (
+    PackedSettlementOrBatch,
     Settle,
     SettlementOrBatch,
     SettleResults,
@@ -49,8 +50,10 @@ from storage.domain import limits
 from storage.domain.access.permissions import Action
 from storage.domain.queues.consumer import ConsumerProtocol
 from storage.domain.queues.message import NewMessage, ReceivedMessage, Settlement
+from storage.domain.requests.reply import ReplyingSettlement
 from storage.domain.trace_context import context_of
 from storage.queues.message_filter import selects_message
+from storage.requests.settlements import settle_with_replies
 
 fast_routes = FastRouter()
 
@@ -68,6 +71,7 @@ _SETTLE = ItemsBody[Settlement](
     "settlements",
     documented=Settle,
     json=SettlementOrBatch,
+    packed=PackedSettlementOrBatch,
     items_max=limits.SETTLEMENTS_MAX,
     lines=False,
 )
@@ -165,10 +169,16 @@ async def settle_messages(call: Call[Items[Settlement]]) -> SettleResults:
 
     ack: processed. nack: failed; redelivered after `delay_seconds` or the queue's back-off. release: not attempted;
     redelivered immediately. extend: still processing; hidden for `visibility_timeout_seconds` from now. reject: failed
-    permanently; dead-lettered. Each settlement has its own result.
+    permanently; dead-lettered. Each settlement has its own result. An ack can have the `reply` to a request, which is sent first.
     """
     settlements = call.body.values
-    settled = await call.storage.queues.settle(call.queue, settlements)
+    storage = call.storage
+    if any(isinstance(one, ReplyingSettlement) for one in settlements):
+        settled = await settle_with_replies(
+            storage.requests, storage.queues, call.queue, settlements
+        )
+    else:
+        settled = await storage.queues.settle(call.queue, settlements)
     count_settled(call.metrics, settlements, settled)
     return SettleResults(settle_results(settled))
 

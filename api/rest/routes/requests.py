@@ -11,17 +11,16 @@ from api.http.request_spans import with_callers_trace
 from api.http.routing import FastRouter
 from api.native.examples import AT, Example, Repeat
 from api.native.fields import idempotency_key, to_ms, trace_headers
+from api.native.settlements import PackedReply, SendReply
 from api.rest.schemas.request import (
     AcceptedReply,
     PackedQueueRequest,
-    PackedReply,
     PackedTopicRequest,
     PendingReplies,
     QueueRequest,
     RepliesOut,
     RepliesQuery,
     RequestReplies,
-    SendReply,
     TopicRequest,
     replies_out,
 )

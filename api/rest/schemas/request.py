@@ -22,7 +22,7 @@ from api.native.records import with_content_type
 from storage.domain import limits
 from storage.domain.log.record_batch import Headers
 from storage.domain.queues.message import NewMessage
-from storage.domain.requests.reply import NewReply, Replies, Reply
+from storage.domain.requests.reply import Replies, Reply
 from storage.domain.requests.token import REPLY_TO, RequestId
 from storage.domain.topics.topic import NewPublication
 
@@ -135,32 +135,6 @@ class PackedTopicRequest(TopicRequest, kw_only=True, gc=False):
 
     def _decode(self) -> tuple[bytes, str]:
         return body_from_msgpack(self.body, self.body_base64, "body")
-
-
-class SendReply(msgspec.Struct, kw_only=True, gc=False, forbid_unknown_fields=True):
-    """A reply to a request: `body` or `body_base64`."""
-
-    body: RawBody | UnsetType = UNSET
-    body_base64: Base64 | UnsetType = UNSET
-    headers: HeaderMap = {}
-    content_type: ContentType = ""
-
-    def to_domain(self) -> NewReply:
-        """Convert the reply. Raises ValidationFailed, MessageTooLarge."""
-        return self._with(*body_from_json(self.body, self.body_base64, "body"))
-
-    def _with(self, body: bytes, own_type: str) -> NewReply:
-        return NewReply(body, headers_from_json(self.headers), self.content_type or own_type)
-
-
-class PackedReply(SendReply, kw_only=True, gc=False):
-    """A reply in MessagePack, where a body may be bin."""
-
-    body: Any = UNSET
-
-    def to_domain(self) -> NewReply:
-        """Convert the reply. Raises ValidationFailed, MessageTooLarge."""
-        return self._with(*body_from_msgpack(self.body, self.body_base64, "body"))
 
 
 class AcceptedReply(msgspec.Struct, frozen=True, gc=False):

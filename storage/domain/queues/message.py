@@ -247,10 +247,14 @@ class Settlement(msgspec.Struct, frozen=True, gc=False):
 
 
 class Settled(msgspec.Struct, frozen=True, gc=False):
-    """Result of one settlement: no error, or the reason for the refusal."""
+    """Result of one settlement: no error, or the reason for the refusal.
+
+    `reply_error`: why the reply that came with an acknowledgement was refused; the delivery is acknowledged.
+    """
 
     error: ErrorCode | None = None
     visible_at_ms: int | None = None
+    reply_error: ErrorCode | None = None
 
 
 SETTLED = Settled()

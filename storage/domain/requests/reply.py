@@ -5,6 +5,8 @@ import msgspec
 from storage.domain import limits
 from storage.domain.errors import MessageTooLarge
 from storage.domain.log.record_batch import Headers, headers_size_bytes
+from storage.domain.queues.message import Settlement
+from storage.domain.requests.token import RequestId
 
 
 class NewReply(msgspec.Struct, frozen=True, gc=False):
@@ -21,6 +23,17 @@ class NewReply(msgspec.Struct, frozen=True, gc=False):
                 f"The reply has {size_bytes} bytes; at most {limits.REPLY_BYTES_MAX} are accepted.",
                 bytes_max=limits.REPLY_BYTES_MAX,
             )
+
+
+class ReplyingSettlement(Settlement, frozen=True, kw_only=True, gc=False):
+    """Acknowledgement of a delivery that is a request, with the reply to it."""
+
+    request: str
+    reply: NewReply
+
+    def request_in(self, namespace: str) -> RequestId:
+        """Return the request. Raises ValidationFailed."""
+        return RequestId(self.request, namespace)
 
 
 class Reply(msgspec.Struct, frozen=True, gc=False):

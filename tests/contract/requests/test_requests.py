@@ -97,6 +97,54 @@ async def test_reply_survives_broken_connection_of_caller(api, queue, service_ur
     assert received.json()["messages"] == []
 
 
+async def settle(api: httpx.AsyncClient, queue: str, request: str | None, **ack: Any) -> Any:
+    """Receive a message, and acknowledge it with a reply; return the result."""
+    [message] = (await api.post(f"{queue}/receive", json={"wait_seconds": 20})).json()["messages"]
+    reply = {"request": request or message["reply_to"], "body": "done"}
+    item = {"receipt_handle": message["receipt_handle"], "action": "ack", "reply": reply, **ack}
+    response = await api.post(f"{queue}/settle", json={"settlements": [item]})
+    return response.json()["results"][0] if response.is_success else response.json()
+
+
+async def messages_in(api: httpx.AsyncClient, queue: str) -> int:
+    return len((await api.get(f"{queue}/messages")).json()["items"])
+
+
+async def test_acknowledgement_carries_reply(api, queue):
+    response, result = await asyncio.gather(ask(api, queue), settle(api, queue, None))
+
+    assert result == {"status": "ok"}
+    assert [reply["body"] for reply in response.json()["replies"]] == ["done"]
+    assert await messages_in(api, queue) == 0
+
+
+async def test_delivery_is_acknowledged_when_reply_is_refused(api, queue):
+    request = (await ask(api, queue, wait_seconds=0)).json()["request"]
+    await api.post(f"/v1/requests/{request}/replies", json={"body": "first"})
+
+    result = await settle(api, queue, None)
+
+    assert (result["status"], result["reply_error"]["code"]) == ("ok", "reply_taken")
+    assert await messages_in(api, queue) == 0
+
+
+async def test_delivery_stays_when_request_is_forged(api, queue):
+    await ask(api, queue, wait_seconds=0)
+
+    result = await settle(api, queue, "A" * 42)
+
+    assert (result["status"], result["error"]["code"]) == ("error", "request_not_found")
+    assert await messages_in(api, queue) == 1
+
+
+async def test_reply_with_other_action_is_refused(api, queue):
+    await ask(api, queue, wait_seconds=0)
+
+    problem = await settle(api, queue, None, action="release")
+
+    assert problem["errors"][0]["pointer"] == "/settlements/0/reply"
+
+
 @pytest.mark.usefixtures("router")
 async def test_topic_gathers_replies_of_its_routes(api, topic, name):
     await put_route(api, topic, "a")
@@ -179,3 +227,17 @@ async def test_invalid_terms_are_refused(api, queue, fields, pointer):
 
     assert response.status_code == 422
     assert response.json()["errors"][0]["pointer"] == pointer
+
+
+async def test_msgpack_acknowledgement_carries_bytes(api, queue):
+    packed = {"Content-Type": "application/msgpack"}
+    request = (await ask(api, queue, wait_seconds=0)).json()["request"]
+    [message] = (await api.post(f"{queue}/receive", json={})).json()["messages"]
+    reply = {"request": request, "body": b"\xff"}
+    item = {"receipt_handle": message["receipt_handle"], "action": "ack", "reply": reply}
+
+    body = msgspec.msgpack.encode({"settlements": [item]})
+    (await api.post(f"{queue}/settle", content=body, headers=packed)).raise_for_status()
+
+    got = await api.get(f"/v1/requests/{request}/reply")
+    assert [one["body_base64"] for one in got.json()["replies"]] == ["/w=="]

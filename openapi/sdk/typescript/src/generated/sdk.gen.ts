@@ -1111,7 +1111,7 @@ export const getQueueSeries = <ThrowOnError extends boolean = true>(options: Opt
  *
  * ack: processed. nack: failed; redelivered after `delay_seconds` or the queue's back-off. release: not attempted;
  * redelivered immediately. extend: still processing; hidden for `visibility_timeout_seconds` from now. reject: failed
- * permanently; dead-lettered. Each settlement has its own result.
+ * permanently; dead-lettered. Each settlement has its own result. An ack can have the `reply` to a request, which is sent first.
  */
 export const settleMessages = <ThrowOnError extends boolean = true>(options: Options<SettleMessagesData, ThrowOnError>) => (options.client ?? client).post<SettleMessagesResponses, SettleMessagesErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],

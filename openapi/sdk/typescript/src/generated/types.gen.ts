@@ -6734,6 +6734,10 @@ export type SettledOut = {
     status: string;
     visible_at?: string;
     error?: ItemError;
+    /**
+     * The message is acknowledged, and its reply was refused.
+     */
+    reply_error?: ItemError;
 };
 
 /**
@@ -6754,6 +6758,40 @@ export type SettlementIn = {
      * For nack and reject: details such as a stack trace.
      */
     details?: string;
+    /**
+     * For ack of a request: the reply, which is sent first. If none is accepted any more, the message is acknowledged and the result has a `reply_error`; if it fails otherwise, nothing happens.
+     */
+    reply?: SettlementReply | null;
+};
+
+/**
+ * SettlementReply
+ *
+ * A reply that is sent before its delivery is acknowledged.
+ */
+export type SettlementReply = {
+    /**
+     * A string is stored as UTF-8 text, any other value as compact JSON.
+     */
+    body?: unknown;
+    /**
+     * Bytes in standard base64.
+     */
+    body_base64?: string;
+    /**
+     * Header names (without a leading ':') and text values.
+     */
+    headers?: {
+        [key: string]: string;
+    };
+    /**
+     * Content type of the body. With 'application/json', responses return it as a JSON value.
+     */
+    content_type?: string;
+    /**
+     * The `reply_to` of the message.
+     */
+    request: string;
 };
 
 /**

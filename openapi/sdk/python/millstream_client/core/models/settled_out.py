@@ -26,11 +26,13 @@ class SettledOut:
             status (str):
             visible_at (datetime.datetime | Unset):
             error (ItemError | Unset): Reason why one item of a batch was refused.
+            reply_error (ItemError | Unset): Reason why one item of a batch was refused.
     """
 
     status: str
     visible_at: datetime.datetime | Unset = UNSET
     error: ItemError | Unset = UNSET
+    reply_error: ItemError | Unset = UNSET
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
@@ -44,6 +46,10 @@ class SettledOut:
         if not isinstance(self.error, Unset):
             error = self.error.to_dict()
 
+        reply_error: dict[str, Any] | Unset = UNSET
+        if not isinstance(self.reply_error, Unset):
+            reply_error = self.reply_error.to_dict()
+
         field_dict: dict[str, Any] = {}
         field_dict.update(self.additional_properties)
         field_dict.update(
@@ -55,6 +61,8 @@ class SettledOut:
             field_dict["visible_at"] = visible_at
         if error is not UNSET:
             field_dict["error"] = error
+        if reply_error is not UNSET:
+            field_dict["reply_error"] = reply_error
 
         return field_dict
 
@@ -79,10 +87,18 @@ class SettledOut:
         else:
             error = ItemError.from_dict(_error)
 
+        _reply_error = d.pop("reply_error", UNSET)
+        reply_error: ItemError | Unset
+        if isinstance(_reply_error, Unset):
+            reply_error = UNSET
+        else:
+            reply_error = ItemError.from_dict(_reply_error)
+
         settled_out = cls(
             status=status,
             visible_at=visible_at,
             error=error,
+            reply_error=reply_error,
         )
 
         settled_out.additional_properties = d

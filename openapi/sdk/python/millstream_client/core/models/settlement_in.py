@@ -1,12 +1,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from attrs import define as _attrs_define
 
 from ..models.settle_action import SettleAction
 from ..types import UNSET, Unset
+
+if TYPE_CHECKING:
+    from ..models.settlement_reply import SettlementReply
+
 
 T = TypeVar("T", bound="SettlementIn")
 
@@ -30,6 +34,9 @@ class SettlementIn:
             visibility_timeout_seconds (float | None | Unset):
             reason (str | Unset):  Default: ''.
             details (str | Unset): For nack and reject: details such as a stack trace. Default: ''.
+            reply (None | SettlementReply | Unset): For ack of a request: the reply, which is sent first. If none is
+                accepted any more, the message is acknowledged and the result has a `reply_error`; if it fails otherwise,
+                nothing happens.
     """
 
     receipt_handle: str
@@ -38,8 +45,11 @@ class SettlementIn:
     visibility_timeout_seconds: float | None | Unset = UNSET
     reason: str | Unset = ""
     details: str | Unset = ""
+    reply: None | SettlementReply | Unset = UNSET
 
     def to_dict(self) -> dict[str, Any]:
+        from ..models.settlement_reply import SettlementReply  # noqa: PLC0415
+
         receipt_handle = self.receipt_handle
 
         action = self.action.value
@@ -60,6 +70,14 @@ class SettlementIn:
 
         details = self.details
 
+        reply: dict[str, Any] | None | Unset
+        if isinstance(self.reply, Unset):
+            reply = UNSET
+        elif isinstance(self.reply, SettlementReply):
+            reply = self.reply.to_dict()
+        else:
+            reply = self.reply
+
         field_dict: dict[str, Any] = {}
 
         field_dict.update(
@@ -76,11 +94,15 @@ class SettlementIn:
             field_dict["reason"] = reason
         if details is not UNSET:
             field_dict["details"] = details
+        if reply is not UNSET:
+            field_dict["reply"] = reply
 
         return field_dict
 
     @classmethod
     def from_dict(cls: type[T], src_dict: Mapping[str, Any]) -> T:
+        from ..models.settlement_reply import SettlementReply  # noqa: PLC0415
+
         d = dict(src_dict)
         receipt_handle = d.pop("receipt_handle")
 
@@ -110,6 +132,23 @@ class SettlementIn:
 
         details = d.pop("details", UNSET)
 
+        def _parse_reply(data: object) -> None | SettlementReply | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            try:
+                if not isinstance(data, dict):
+                    raise TypeError()
+                reply_type_0 = SettlementReply.from_dict(data)
+
+                return reply_type_0
+            except (TypeError, ValueError, AttributeError, KeyError):
+                pass
+            return cast(None | SettlementReply | Unset, data)
+
+        reply = _parse_reply(d.pop("reply", UNSET))
+
         settlement_in = cls(
             receipt_handle=receipt_handle,
             action=action,
@@ -117,6 +156,7 @@ class SettlementIn:
             visibility_timeout_seconds=visibility_timeout_seconds,
             reason=reason,
             details=details,
+            reply=reply,
         )
 
         return settlement_in

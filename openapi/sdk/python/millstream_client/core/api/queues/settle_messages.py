@@ -21,7 +21,7 @@ def settle_messages(
 
     ack: processed. nack: failed; redelivered after `delay_seconds` or the queue's back-off. release: not attempted;
     redelivered immediately. extend: still processing; hidden for `visibility_timeout_seconds` from now. reject: failed
-    permanently; dead-lettered. Each settlement has its own result.
+    permanently; dead-lettered. Each settlement has its own result. An ack can have the `reply` to a request, which is sent first.
     """
     headers: dict[str, Any] = {}
 
