@@ -33,6 +33,7 @@ if TYPE_CHECKING:
         Lost,
         MillstreamError,
         NeverConnected,
+        NoReply,
         NotFound,
         NotMillstream,
         OutcomeUnknown,
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
     from millstream_client.messages import NewMessage, Sent
     from millstream_client.publications import NewPublication, Published
     from millstream_client.records import Appended, Gap, NewRecord, Record
+    from millstream_client.requests import Reply
     from millstream_client.retries import Retries
     from millstream_client.sync.client import Millstream
     from millstream_client.sync.groups import Group, Member
@@ -97,6 +99,7 @@ __all__ = [
     "NewMessage",
     "NewPublication",
     "NewRecord",
+    "NoReply",
     "NotFound",
     "NotMillstream",
     "OutcomeUnknown",
@@ -108,6 +111,7 @@ __all__ = [
     "Refused",
     "Reject",
     "Replay",
+    "Reply",
     "RequestEvent",
     "ResponseEvent",
     "Retries",
@@ -149,6 +153,7 @@ _NAMES = {
         "Lost",
         "MillstreamError",
         "NeverConnected",
+        "NoReply",
         "NotFound",
         "NotMillstream",
         "OutcomeUnknown",
@@ -163,6 +168,7 @@ _NAMES = {
     "hooks": ("RequestEvent", "ResponseEvent"),
     "messages": ("NewMessage", "Sent"),
     "publications": ("NewPublication", "Published"),
+    "requests": ("Reply",),
     "records": ("Appended", "Gap", "NewRecord", "Record"),
     "retries": ("Retries",),
     "sync.client": ("Millstream",),

@@ -14,6 +14,7 @@ MillstreamError
 │   ├── Limited 429           over a limit: retry later
 │   ├── ServerFailed 5xx      and Unavailable 503, which can be retried
 │   └── TimedOut 504          the call may have taken effect
+├── NoReply                   no reply to a request before its deadline
 ├── PartlyRefused             some items of a batch were rejected
 └── Lost                      a subscription cannot continue
 """
@@ -35,6 +36,10 @@ class MillstreamError(Exception):
     outcome_unknown = False
     retryable = False
     retry_after_s = 0.0
+
+
+class NoReply(MillstreamError):
+    """No reply arrived before the deadline of the request."""
 
 
 class ConnectionFailed(MillstreamError):

@@ -112,6 +112,7 @@ class Delivery(msgspec.Struct, frozen=True, kw_only=True):
     receive_count: int
     failures: int
     crash_count: int
+    reply_to: str = ""
     dead_letter_source: str = ""
     dead_letter: DeadLetterOrigin | None = None
 
@@ -164,6 +165,11 @@ class Received(Body):
     def group(self) -> str:
         """Message group; empty if it has none."""
         return self.delivery.group
+
+    @property
+    def reply_to(self) -> str:
+        """If it is a request: what a reply to it names, as in `client.reply`."""
+        return self.delivery.reply_to
 
     @property
     def receive_count(self) -> int:

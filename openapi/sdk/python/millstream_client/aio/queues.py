@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Unpack
 
 from millstream_client import messages as wire
+from millstream_client import requests
 from millstream_client.aio.definitions import create
 from millstream_client.aio.messages import AsyncMessage
 from millstream_client.aio.pages import all_pages
@@ -48,6 +49,7 @@ from millstream_client.core.types import UNSET
 from millstream_client.errors import ItemRefused, MillstreamError
 from millstream_client.filters import query_of
 from millstream_client.messages import NewMessage, Sent, Settled, Settlement, Verdict
+from millstream_client.requests import Reply
 from millstream_client.starting import Plan
 
 if TYPE_CHECKING:
@@ -147,6 +149,36 @@ class AsyncQueue(AsyncResource, AsyncWorking):
         )
         [sent] = await self._send([wire.outgoing(message)], idempotency_key)
         return sent
+
+    async def request(
+        self,
+        body: Any,
+        *,
+        timeout_seconds: float = 20.0,
+        headers: dict[str, str] | None = None,
+        content_type: str = "",
+        group: str = "",
+        priority: int = 0,
+        idempotency_key: str | None = None,
+    ) -> Reply:
+        """Send a message, and wait for the reply of its receiver. Raises NoReply.
+
+        The message expires after `timeout_seconds`. A repeat with the same key sends nothing, and waits for the same reply.
+        """
+        call = requests.send_request(
+            self.name,
+            body,
+            timeout_seconds,
+            idempotency_key or uuid.uuid4().hex,
+            headers=headers,
+            content_type=content_type,
+            group=group,
+            priority=priority,
+        )
+        answer = await self.transport.call(call)
+        while not answer.complete:
+            answer = await self.transport.call(requests.get_replies(answer.request))
+        return requests.first(answer.replies)
 
     async def send_many(self, messages: Iterable[Any]) -> list[Sent]:
         """Send bodies or NewMessages.

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self, Unpack
 
 from millstream_client import publications as wire
+from millstream_client import requests
 from millstream_client.aio.definitions import create
 from millstream_client.aio.pages import all_pages
 from millstream_client.aio.resources import AsyncResource
@@ -40,6 +41,7 @@ from millstream_client.errors import ItemRefused, PartlyRefused
 from millstream_client.messages import only
 from millstream_client.publications import NewPublication, Published
 from millstream_client.repeating import Remaining
+from millstream_client.requests import Reply
 
 if TYPE_CHECKING:
     from millstream_client.aio.transport import AsyncTransport
@@ -126,6 +128,39 @@ class AsyncTopic(AsyncResource):
         """
         message = wire.outgoing(NewPublication(body, subject, key, headers, content_type))
         return only(await self._publish([message], idempotency_key))
+
+    async def request(
+        self,
+        body: Any,
+        *,
+        replies_max: int = 1,
+        timeout_seconds: float = 20.0,
+        subject: str = "",
+        key: str = "",
+        headers: dict[str, str] | None = None,
+        content_type: str = "",
+        idempotency_key: str | None = None,
+    ) -> list[Reply]:
+        """Publish a message, and gather the replies of its receivers until the deadline.
+
+        It returns as soon as there are `replies_max` replies. A repeat with the same key publishes nothing, and waits for the same
+        replies.
+        """
+        call = requests.publish_request(
+            self.name,
+            body,
+            timeout_seconds,
+            idempotency_key or uuid.uuid4().hex,
+            replies_max=replies_max,
+            subject=subject,
+            key=key,
+            headers=headers,
+            content_type=content_type,
+        )
+        answer = await self.transport.call(call)
+        while not answer.complete:
+            answer = await self.transport.call(requests.get_replies(answer.request))
+        return answer.replies
 
     async def publish_many(self, messages: Iterable[Any], *, subject: str = "") -> list[Published]:
         """Publish bodies or NewPublications; return the result of each, in order.

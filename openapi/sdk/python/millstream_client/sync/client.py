@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from copy import copy
 from typing import TYPE_CHECKING, Any, TypeVar
+from uuid import uuid4
 
 import httpx
 
@@ -126,6 +127,24 @@ class Millstream:
         Raises Unavailable if it is not ready.
         """
         return self.transport.call(check_ready(), Retries(seconds=0))
+
+    def reply(
+        self,
+        reply_to: str,
+        body: Any,
+        *,
+        headers: dict[str, str] | None = None,
+        content_type: str = "",
+        idempotency_key: str | None = None,
+    ) -> None:
+        """Reply to a request: the `reply_to` of a received message.
+
+        Acknowledge the message afterwards. Raises Conflict, with the code `reply_taken` or `reply_too_late`, if no reply is accepted any more.
+        """
+        from millstream_client.requests import send_reply
+
+        key = idempotency_key or uuid4().hex
+        self.transport.call(send_reply(reply_to, body, headers, content_type, key))
 
     def queue(self, name: str) -> Queue:
         """Return a queue, whether it exists or not."""

@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Unpack
 
 from millstream_client import messages as wire
+from millstream_client import requests
 from millstream_client.batches import batches
 from millstream_client.conversing import BYTES_DEFAULT, MESSAGES_DEFAULT
 from millstream_client.core.api.queues.browse_messages import browse_messages
@@ -43,6 +44,7 @@ from millstream_client.core.types import UNSET
 from millstream_client.errors import ItemRefused, MillstreamError
 from millstream_client.filters import query_of
 from millstream_client.messages import NewMessage, Sent, Settled, Settlement, Verdict
+from millstream_client.requests import Reply
 from millstream_client.starting import Plan
 from millstream_client.sync.definitions import create
 from millstream_client.sync.messages import Message
@@ -144,6 +146,36 @@ class Queue(Resource, Working):
         )
         [sent] = self._send([wire.outgoing(message)], idempotency_key)
         return sent
+
+    def request(
+        self,
+        body: Any,
+        *,
+        timeout_seconds: float = 20.0,
+        headers: dict[str, str] | None = None,
+        content_type: str = "",
+        group: str = "",
+        priority: int = 0,
+        idempotency_key: str | None = None,
+    ) -> Reply:
+        """Send a message, and wait for the reply of its receiver. Raises NoReply.
+
+        The message expires after `timeout_seconds`. A repeat with the same key sends nothing, and waits for the same reply.
+        """
+        call = requests.send_request(
+            self.name,
+            body,
+            timeout_seconds,
+            idempotency_key or uuid.uuid4().hex,
+            headers=headers,
+            content_type=content_type,
+            group=group,
+            priority=priority,
+        )
+        answer = self.transport.call(call)
+        while not answer.complete:
+            answer = self.transport.call(requests.get_replies(answer.request))
+        return requests.first(answer.replies)
 
     def send_many(self, messages: Iterable[Any]) -> list[Sent]:
         """Send bodies or NewMessages.

@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self, Unpack
 
 from millstream_client import publications as wire
+from millstream_client import requests
 from millstream_client.batches import batches
 from millstream_client.core.api.topics.change_route import change_route
 from millstream_client.core.api.topics.change_topic import change_topic
@@ -40,6 +41,7 @@ from millstream_client.errors import ItemRefused, PartlyRefused
 from millstream_client.messages import only
 from millstream_client.publications import NewPublication, Published
 from millstream_client.repeating import Remaining
+from millstream_client.requests import Reply
 from millstream_client.sync.definitions import create
 from millstream_client.sync.pages import all_pages
 from millstream_client.sync.resources import Resource
@@ -125,6 +127,39 @@ class Topic(Resource):
         """
         message = wire.outgoing(NewPublication(body, subject, key, headers, content_type))
         return only(self._publish([message], idempotency_key))
+
+    def request(
+        self,
+        body: Any,
+        *,
+        replies_max: int = 1,
+        timeout_seconds: float = 20.0,
+        subject: str = "",
+        key: str = "",
+        headers: dict[str, str] | None = None,
+        content_type: str = "",
+        idempotency_key: str | None = None,
+    ) -> list[Reply]:
+        """Publish a message, and gather the replies of its receivers until the deadline.
+
+        It returns as soon as there are `replies_max` replies. A repeat with the same key publishes nothing, and waits for the same
+        replies.
+        """
+        call = requests.publish_request(
+            self.name,
+            body,
+            timeout_seconds,
+            idempotency_key or uuid.uuid4().hex,
+            replies_max=replies_max,
+            subject=subject,
+            key=key,
+            headers=headers,
+            content_type=content_type,
+        )
+        answer = self.transport.call(call)
+        while not answer.complete:
+            answer = self.transport.call(requests.get_replies(answer.request))
+        return answer.replies
 
     def publish_many(self, messages: Iterable[Any], *, subject: str = "") -> list[Published]:
         """Publish bodies or NewPublications; return the result of each, in order.
