@@ -125,7 +125,7 @@ class TopicRequest(_RequestFields, kw_only=True, gc=False):
         """Return the message of a request. Raises ValidationFailed."""
         body, content_type = self.content()
         headers = _headers(self.headers, content_type)
-        return NewPublication(body, self.subject, self.key, headers, request.name)
+        return NewPublication(body, self.subject, self.key, headers, reply_to=request.name)
 
 
 class PackedTopicRequest(TopicRequest, kw_only=True, gc=False):

@@ -5,6 +5,15 @@ export type ClientOptions = {
 };
 
 /**
+ * AcceptedReply
+ *
+ * The reply was accepted, now or by an earlier call with the same Idempotency-Key.
+ */
+export type AcceptedReply = {
+    request: string;
+};
+
+/**
  * AlertKind
  *
  * Kind of an alert.
@@ -1094,7 +1103,7 @@ export type Effect = 'allow' | 'deny';
  *
  * Stable error codes, which know whether a retry makes sense and whether nothing happened.
  */
-export type ErrorCode = 'archive_behind' | 'archive_damaged' | 'archive_off' | 'backlog_full' | 'batch_too_large' | 'bookmark_not_found' | 'delivery_not_found' | 'duplicate_forgotten' | 'fan_out_too_large' | 'fence_mismatch' | 'forbidden' | 'group_full' | 'group_not_found' | 'group_not_parked' | 'idempotency_key_reused' | 'in_flight_limit_reached' | 'invalid_cursor' | 'job_not_found' | 'job_refused' | 'key_not_found' | 'key_refused' | 'match_invalid' | 'member_unknown' | 'message_in_flight' | 'message_not_found' | 'message_too_large' | 'mirror_not_found' | 'move_not_found' | 'move_refused' | 'namespace_in_use' | 'namespace_not_found' | 'not_enough_replicas' | 'offset_expired' | 'offset_mismatch' | 'offset_out_of_range' | 'outbox_full' | 'payload_gone' | 'precondition_failed' | 'producer_fenced' | 'purge_in_progress' | 'queue_full' | 'queue_not_found' | 'quota_exceeded' | 'quota_reached' | 'quota_too_small' | 'receipt_handle_expired' | 'receipt_handle_invalid' | 'record_not_found' | 'replica_set_refused' | 'route_cycle' | 'route_not_found' | 'routes_limit' | 'secret_unreadable' | 'secrets_off' | 'sequence_out_of_order' | 'shard_closed' | 'shard_not_found' | 'signature_rejected' | 'socket_not_found' | 'source_not_found' | 'source_paused' | 'stale_generation' | 'storage_busy' | 'storage_full' | 'storage_timeout' | 'storage_unavailable' | 'stream_busy' | 'stream_not_found' | 'stream_read_only' | 'stream_recreated' | 'too_many_producers' | 'topic_not_found' | 'unauthenticated' | 'unroutable' | 'validation_failed' | 'webhook_busy' | 'webhook_not_found';
+export type ErrorCode = 'archive_behind' | 'archive_damaged' | 'archive_off' | 'backlog_full' | 'batch_too_large' | 'bookmark_not_found' | 'delivery_not_found' | 'duplicate_forgotten' | 'fan_out_too_large' | 'fence_mismatch' | 'forbidden' | 'group_full' | 'group_not_found' | 'group_not_parked' | 'idempotency_key_reused' | 'in_flight_limit_reached' | 'invalid_cursor' | 'job_not_found' | 'job_refused' | 'key_not_found' | 'key_refused' | 'match_invalid' | 'member_unknown' | 'message_in_flight' | 'message_not_found' | 'message_too_large' | 'mirror_not_found' | 'move_not_found' | 'move_refused' | 'namespace_in_use' | 'namespace_not_found' | 'not_enough_replicas' | 'offset_expired' | 'offset_mismatch' | 'offset_out_of_range' | 'outbox_full' | 'payload_gone' | 'precondition_failed' | 'producer_fenced' | 'purge_in_progress' | 'queue_full' | 'queue_not_found' | 'quota_exceeded' | 'quota_reached' | 'quota_too_small' | 'receipt_handle_expired' | 'receipt_handle_invalid' | 'record_not_found' | 'replica_set_refused' | 'reply_taken' | 'reply_too_late' | 'request_not_found' | 'route_cycle' | 'route_not_found' | 'routes_limit' | 'secret_unreadable' | 'secrets_off' | 'sequence_out_of_order' | 'shard_closed' | 'shard_not_found' | 'signature_rejected' | 'socket_not_found' | 'source_not_found' | 'source_paused' | 'stale_generation' | 'storage_busy' | 'storage_full' | 'storage_timeout' | 'storage_unavailable' | 'stream_busy' | 'stream_not_found' | 'stream_read_only' | 'stream_recreated' | 'too_many_producers' | 'topic_not_found' | 'unauthenticated' | 'unroutable' | 'validation_failed' | 'webhook_busy' | 'webhook_not_found';
 
 /**
  * EstimateOut
@@ -4148,6 +4157,17 @@ export type PauseConfig = {
 };
 
 /**
+ * PendingReplies
+ *
+ * Replies to a request so far; the header `Location` says where to ask for the others.
+ */
+export type PendingReplies = {
+    request: string;
+    replies: Array<ReplyOut>;
+    complete?: boolean;
+};
+
+/**
  * Phase
  *
  * Phase of a change of the primary; stores are used in `NORMAL` alone.
@@ -4234,7 +4254,7 @@ export type Problem = {
     status: number;
     detail: string;
     instance?: string;
-    code: 'bad_request' | 'malformed_json' | 'malformed_msgpack' | 'not_found' | 'method_not_allowed' | 'request_too_large' | 'headers_too_large' | 'url_too_long' | 'request_too_slow' | 'unsupported_media_type' | 'upgrade_required' | 'subprotocol_unknown' | 'internal_error' | 'validation_failed' | 'match_invalid' | 'message_too_large' | 'batch_too_large' | 'invalid_cursor' | 'receipt_handle_invalid' | 'unauthenticated' | 'forbidden' | 'key_not_found' | 'key_refused' | 'queue_not_found' | 'stream_not_found' | 'stream_recreated' | 'stream_read_only' | 'shard_not_found' | 'message_not_found' | 'precondition_failed' | 'receipt_handle_expired' | 'idempotency_key_reused' | 'in_flight_limit_reached' | 'message_in_flight' | 'queue_full' | 'group_not_parked' | 'purge_in_progress' | 'move_refused' | 'move_not_found' | 'stream_busy' | 'record_not_found' | 'offset_expired' | 'offset_out_of_range' | 'offset_mismatch' | 'fence_mismatch' | 'shard_closed' | 'producer_fenced' | 'sequence_out_of_order' | 'duplicate_forgotten' | 'too_many_producers' | 'group_not_found' | 'member_unknown' | 'stale_generation' | 'group_full' | 'bookmark_not_found' | 'archive_behind' | 'archive_damaged' | 'archive_off' | 'job_not_found' | 'socket_not_found' | 'job_refused' | 'webhook_not_found' | 'delivery_not_found' | 'payload_gone' | 'webhook_busy' | 'source_not_found' | 'source_paused' | 'signature_rejected' | 'outbox_full' | 'topic_not_found' | 'route_not_found' | 'routes_limit' | 'route_cycle' | 'unroutable' | 'fan_out_too_large' | 'mirror_not_found' | 'namespace_not_found' | 'namespace_in_use' | 'quota_exceeded' | 'quota_too_small' | 'quota_reached' | 'backlog_full' | 'secrets_off' | 'secret_unreadable' | 'storage_unavailable' | 'storage_full' | 'storage_busy' | 'not_enough_replicas' | 'replica_set_refused' | 'storage_timeout';
+    code: 'bad_request' | 'malformed_json' | 'malformed_msgpack' | 'not_found' | 'method_not_allowed' | 'request_too_large' | 'headers_too_large' | 'url_too_long' | 'request_too_slow' | 'unsupported_media_type' | 'upgrade_required' | 'subprotocol_unknown' | 'internal_error' | 'validation_failed' | 'match_invalid' | 'message_too_large' | 'batch_too_large' | 'invalid_cursor' | 'receipt_handle_invalid' | 'unauthenticated' | 'forbidden' | 'key_not_found' | 'key_refused' | 'queue_not_found' | 'stream_not_found' | 'stream_recreated' | 'stream_read_only' | 'shard_not_found' | 'message_not_found' | 'precondition_failed' | 'receipt_handle_expired' | 'idempotency_key_reused' | 'in_flight_limit_reached' | 'message_in_flight' | 'queue_full' | 'group_not_parked' | 'purge_in_progress' | 'move_refused' | 'move_not_found' | 'stream_busy' | 'record_not_found' | 'offset_expired' | 'offset_out_of_range' | 'offset_mismatch' | 'fence_mismatch' | 'shard_closed' | 'producer_fenced' | 'sequence_out_of_order' | 'duplicate_forgotten' | 'too_many_producers' | 'group_not_found' | 'member_unknown' | 'stale_generation' | 'group_full' | 'bookmark_not_found' | 'archive_behind' | 'archive_damaged' | 'archive_off' | 'job_not_found' | 'socket_not_found' | 'job_refused' | 'webhook_not_found' | 'delivery_not_found' | 'payload_gone' | 'webhook_busy' | 'source_not_found' | 'source_paused' | 'signature_rejected' | 'outbox_full' | 'topic_not_found' | 'route_not_found' | 'routes_limit' | 'route_cycle' | 'unroutable' | 'fan_out_too_large' | 'request_not_found' | 'reply_too_late' | 'reply_taken' | 'mirror_not_found' | 'namespace_not_found' | 'namespace_in_use' | 'quota_exceeded' | 'quota_too_small' | 'quota_reached' | 'backlog_full' | 'secrets_off' | 'secret_unreadable' | 'storage_unavailable' | 'storage_full' | 'storage_busy' | 'not_enough_replicas' | 'replica_set_refused' | 'storage_timeout';
     retryable: boolean;
     request_id: string;
     /**
@@ -5054,6 +5074,57 @@ export type QueuePatch = {
 };
 
 /**
+ * QueueRequest
+ *
+ * A message for a queue, and the terms of its replies.
+ */
+export type QueueRequest = {
+    /**
+     * Bytes in standard base64.
+     */
+    body_base64?: string;
+    /**
+     * Header names (without a leading ':') and text values.
+     */
+    headers?: {
+        [key: string]: string;
+    };
+    /**
+     * Content type of the body. With 'application/json', responses return it as a JSON value.
+     */
+    content_type?: string;
+    /**
+     * Time until the deadline: no reply is accepted after it.
+     */
+    timeout_seconds?: number;
+    /**
+     * Time that this call waits for the replies.
+     */
+    wait_seconds?: number;
+    /**
+     * Number of replies that are accepted.
+     */
+    replies_max?: number;
+    /**
+     * Time after the deadline for which replies are retained.
+     */
+    reply_ttl_seconds?: number;
+    /**
+     * A string is stored as UTF-8 text, any other value as compact JSON.
+     */
+    body?: unknown;
+    /**
+     * FIFO queues only.
+     */
+    group?: string;
+    /**
+     * FIFO queues only.
+     */
+    dedup_id?: string;
+    priority?: number;
+};
+
+/**
  * QueueStatsOut
  *
  * Exact current counts.
@@ -5482,6 +5553,10 @@ export type ReceivedMessageOut = {
      * Key in the topic; in a FIFO queue it is the `group`.
      */
     key?: string;
+    /**
+     * If it is a request: the `request` that a reply to it names.
+     */
+    reply_to?: string;
     dead_letter_source?: string;
     dead_letter?: DeadLetterOriginOut;
 };
@@ -5958,6 +6033,44 @@ export type ReplicaSetOut = {
      * Stores, including the primary, that must have a write on disk before it is acknowledged.
      */
     min_insync_replicas: number;
+};
+
+/**
+ * ReplyOut
+ *
+ * A reply, and when it was accepted.
+ */
+export type ReplyOut = {
+    /**
+     * A string is stored as UTF-8 text, any other value as compact JSON.
+     */
+    body?: unknown;
+    /**
+     * Bytes in standard base64.
+     */
+    body_base64?: string;
+    content_type?: string;
+    headers?: {
+        [key: string]: string;
+    };
+    headers_base64?: {
+        [key: string]: string;
+    };
+    at: string;
+};
+
+/**
+ * RequestReplies
+ *
+ * Replies to a request, all that it will have.
+ *
+ * `timed_out`: the deadline passed without a reply.
+ */
+export type RequestReplies = {
+    request: string;
+    replies: Array<ReplyOut>;
+    complete?: boolean;
+    timed_out?: boolean;
 };
 
 /**
@@ -6642,6 +6755,32 @@ export type SecretOut = {
  */
 export type SendMessages = {
     messages: Array<MessageIn>;
+};
+
+/**
+ * SendReply
+ *
+ * A reply to a request: `body` or `body_base64`.
+ */
+export type SendReply = {
+    /**
+     * A string is stored as UTF-8 text, any other value as compact JSON.
+     */
+    body?: unknown;
+    /**
+     * Bytes in standard base64.
+     */
+    body_base64?: string;
+    /**
+     * Header names (without a leading ':') and text values.
+     */
+    headers?: {
+        [key: string]: string;
+    };
+    /**
+     * Content type of the body. With 'application/json', responses return it as a JSON value.
+     */
+    content_type?: string;
 };
 
 /**
@@ -8558,6 +8697,56 @@ export type TopicPatch = {
     tags?: {
         [key: string]: string | null;
     } | null;
+};
+
+/**
+ * TopicRequest
+ *
+ * A message for a topic, and the terms of its replies.
+ */
+export type TopicRequest = {
+    /**
+     * Bytes in standard base64.
+     */
+    body_base64?: string;
+    /**
+     * Header names (without a leading ':') and text values.
+     */
+    headers?: {
+        [key: string]: string;
+    };
+    /**
+     * Content type of the body. With 'application/json', responses return it as a JSON value.
+     */
+    content_type?: string;
+    /**
+     * Time until the deadline: no reply is accepted after it.
+     */
+    timeout_seconds?: number;
+    /**
+     * Time that this call waits for the replies.
+     */
+    wait_seconds?: number;
+    /**
+     * Number of replies that are accepted.
+     */
+    replies_max?: number;
+    /**
+     * Time after the deadline for which replies are retained.
+     */
+    reply_ttl_seconds?: number;
+    /**
+     * A string is stored as UTF-8 text, any other value as compact JSON.
+     */
+    body?: unknown;
+    /**
+     * Words with dots between, such as `order.created.eu`.
+     */
+    subject?: string;
+    /**
+     * Messages with the same key stay in order. It becomes the key of a record, and the group of a message in a FIFO queue.
+     */
+    key?: string;
 };
 
 /**
@@ -13449,6 +13638,47 @@ export type RedriveQueueResponses = {
 
 export type RedriveQueueResponse = RedriveQueueResponses[keyof RedriveQueueResponses];
 
+export type SendRequestData = {
+    body?: QueueRequest;
+    headers?: {
+        /**
+         * A retry with the same key within ten minutes adds nothing and returns the first response.
+         */
+        'Idempotency-Key'?: string;
+        /**
+         * With durability=replicated: answer once the primary has the data on disk, before the replicas have it. A fail-over may lose it. The answer has the same header.
+         */
+        'Millstream-Acknowledge'?: string;
+    };
+    path: {
+        queue: string;
+    };
+    query?: never;
+    url: '/v1/queues/{queue}/requests';
+};
+
+export type SendRequestErrors = {
+    /**
+     * A problem
+     */
+    default: Problem;
+};
+
+export type SendRequestError = SendRequestErrors[keyof SendRequestErrors];
+
+export type SendRequestResponses = {
+    /**
+     * Replies to a request, all that it will have.
+     */
+    200: RequestReplies;
+    /**
+     * Replies to a request so far; the header `Location` says where to ask for the others.
+     */
+    202: PendingReplies;
+};
+
+export type SendRequestResponse = SendRequestResponses[keyof SendRequestResponses];
+
 export type GetQueueSeriesData = {
     body?: never;
     path: {
@@ -13755,6 +13985,79 @@ export type RetryReplayResponses = {
 };
 
 export type RetryReplayResponse = RetryReplayResponses[keyof RetryReplayResponses];
+
+export type SendReplyData = {
+    body?: SendReply;
+    headers?: {
+        /**
+         * A retry with the same key within ten minutes adds nothing and returns the first response.
+         */
+        'Idempotency-Key'?: string;
+        /**
+         * With durability=replicated: answer once the primary has the data on disk, before the replicas have it. A fail-over may lose it. The answer has the same header.
+         */
+        'Millstream-Acknowledge'?: string;
+    };
+    path: {
+        request: string;
+    };
+    query?: never;
+    url: '/v1/requests/{request}/replies';
+};
+
+export type SendReplyErrors = {
+    /**
+     * A problem
+     */
+    default: Problem;
+};
+
+export type SendReplyError = SendReplyErrors[keyof SendReplyErrors];
+
+export type SendReplyResponses = {
+    /**
+     * The reply was accepted, now or by an earlier call with the same Idempotency-Key.
+     */
+    201: AcceptedReply;
+};
+
+export type SendReplyResponse = SendReplyResponses[keyof SendReplyResponses];
+
+export type GetReplyData = {
+    body?: never;
+    path: {
+        request: string;
+    };
+    query?: {
+        /**
+         * Time that this call waits for the replies.
+         */
+        wait_seconds?: number;
+    };
+    url: '/v1/requests/{request}/reply';
+};
+
+export type GetReplyErrors = {
+    /**
+     * A problem
+     */
+    default: Problem;
+};
+
+export type GetReplyError = GetReplyErrors[keyof GetReplyErrors];
+
+export type GetReplyResponses = {
+    /**
+     * Replies to a request, all that it will have.
+     */
+    200: RequestReplies;
+    /**
+     * Replies to a request so far; the header `Location` says where to ask for the others.
+     */
+    202: PendingReplies;
+};
+
+export type GetReplyResponse = GetReplyResponses[keyof GetReplyResponses];
 
 export type GetNamespaceSeriesData = {
     body?: never;
@@ -15804,6 +16107,47 @@ export type GetMessageRoutesResponses = {
 };
 
 export type GetMessageRoutesResponse = GetMessageRoutesResponses[keyof GetMessageRoutesResponses];
+
+export type PublishRequestData = {
+    body?: TopicRequest;
+    headers?: {
+        /**
+         * A retry with the same key within ten minutes adds nothing and returns the first response.
+         */
+        'Idempotency-Key'?: string;
+        /**
+         * With durability=replicated: answer once the primary has the data on disk, before the replicas have it. A fail-over may lose it. The answer has the same header.
+         */
+        'Millstream-Acknowledge'?: string;
+    };
+    path: {
+        topic: string;
+    };
+    query?: never;
+    url: '/v1/topics/{topic}/requests';
+};
+
+export type PublishRequestErrors = {
+    /**
+     * A problem
+     */
+    default: Problem;
+};
+
+export type PublishRequestError = PublishRequestErrors[keyof PublishRequestErrors];
+
+export type PublishRequestResponses = {
+    /**
+     * Replies to a request, all that it will have.
+     */
+    200: RequestReplies;
+    /**
+     * Replies to a request so far; the header `Location` says where to ask for the others.
+     */
+    202: PendingReplies;
+};
+
+export type PublishRequestResponse = PublishRequestResponses[keyof PublishRequestResponses];
 
 export type ListRoutesData = {
     body?: never;
