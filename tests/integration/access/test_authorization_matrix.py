@@ -34,7 +34,15 @@ from tests.websocket_client import Socket
 pytestmark = pytest.mark.one_store
 
 HOME, ABROAD = "default", "tenant-b"
-ANY_CALLER = {"make_ticket", "whoami", "log_in", "log_out", "test_match", "translate_condition"}
+ANY_CALLER = {
+    "make_ticket",
+    "whoami",
+    "log_in",
+    "log_out",
+    "get_reply",
+    "test_match",
+    "translate_condition",
+}
 PUBLIC = {"check_live", "check_ready"}
 
 
