@@ -137,7 +137,7 @@ class OffsetCommitter:
         for _ in range(limits.REPAIR_ATTEMPTS_MAX):
             group, members, shards = await self._rows.describe(name)
             offsets = await self._hot.read(group)
-            if offsets.generation is None or offsets.generation <= group.generation:
+            if not offsets.is_after(group.generation):
                 break  # or there was a rebalance in between, and the rows do not match
         return group, members, {shard: _latest(row, offsets) for shard, row in shards.items()}
 

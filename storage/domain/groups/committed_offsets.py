@@ -28,6 +28,11 @@ class GroupOffsets(msgspec.Struct, frozen=True):
     generation: int | None
     shards: Mapping[int, OffsetEntry]
 
+    def is_after(self, generation: int) -> bool:
+        """Return whether the entries are of a later rebalance, also if they are frozen again."""
+        leases = (entry.lease_generation for entry in self.shards.values())
+        return max((self.generation or 0, *leases)) > generation
+
     def later(self, shard: int, lease_generation: int, committed: int | None) -> OffsetEntry | None:
         """Return a shard's entry if it is of the lease in its row, and not below its offset.
 
