@@ -1,5 +1,6 @@
 """Copies of a topic's messages for their targets, and their dead letters."""
 
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from storage.domain import limits
@@ -9,6 +10,7 @@ from storage.domain.queues.message import NewMessage
 from storage.domain.queues.queue import QueueType
 from storage.domain.replays.replay import group_for, source_headers
 from storage.domain.requests.token import REPLY_TO, deadline_of
+from storage.domain.streams.stream import LogRecord
 from storage.domain.topics.copy_key import key_of
 from storage.domain.topics.formats import CopyFormat
 from storage.domain.topics.message_id import TopicMessageId
@@ -27,13 +29,18 @@ COPY_HEADERS = frozenset({CONTENT_TYPE, TOPIC, SUBJECT, ROUTE})
 
 
 class Copy(NamedTuple):
-    """Message for a route: a record of the topic's log, at its shard and offset."""
+    """Message for a route: a record of the topic's log, at its shard and offset.
+
+    `content`, `size_bytes`: of the record, computed once for all routes that take it.
+    """
 
     shard: int
     offset: int
     record: Record
     route: TopicRoute
     arrival_ms: int
+    content: CopyContent
+    size_bytes: int
 
     @property
     def producer_id(self) -> str:
@@ -67,8 +74,7 @@ class Copy(NamedTuple):
     def as_record(self) -> Record:
         """Return the copy for a stream. Raises TransformFailed."""
         content, key = self._render()
-        type_ = ((CONTENT_TYPE, "", content.content_type.encode()),) if content.content_type else ()
-        headers = (*content.headers, *type_, *self._origin(content.subject))
+        headers = (*content.typed_headers, *self._origin(content.subject))
         return Record(content.body, key, headers, self.record.event_time_ms)
 
     def as_publication(self) -> NewPublication:
@@ -78,14 +84,14 @@ class Copy(NamedTuple):
             detail = f"The message has passed {limits.TOPIC_HOPS_MAX} topics."
             raise TransformFailed(detail, TOO_MANY_HOPS)
         content, key = self._render()
-        type_ = ((CONTENT_TYPE, "", content.content_type.encode()),) if content.content_type else ()
-        headers = (*content.headers, *type_)
         reply_to = next((value.decode() for _, _, value in self._reply_to), "")
-        return NewPublication(content.body, content.subject, key, headers, hops, reply_to)
+        return NewPublication(
+            content.body, content.subject, key, content.typed_headers, hops, reply_to
+        )
 
     def as_dead_letter(self, queue_type: QueueType, origin: DeadLetterOrigin) -> NewMessage:
         """Return the message as it was published, for a dead-letter queue."""
-        content, key = content_of(self.record), self.record.key
+        content, key = self.content, self.record.key
         is_fifo = queue_type is QueueType.FIFO
         topic = self.route.name.topic.stream.name
         return NewMessage(
@@ -123,7 +129,7 @@ class Copy(NamedTuple):
         """Return the content and the key of the copy, as the route makes them."""
         spec = self.route.spec
         if spec.transform is None and spec.key is None and spec.format is CopyFormat.BODY:
-            return content_of(self.record), self.record.key
+            return self.content, self.record.key
         message_id = TopicMessageId(self.route.stream_id, self.shard, self.offset)
         message = RoutedMessage(self.route.name, message_id, self.arrival_ms, self.record)
         transform = spec.transform
@@ -138,3 +144,11 @@ class Copy(NamedTuple):
         if key:
             origin.append((KEY, "", key.encode()))
         return tuple(origin)
+
+
+def copies_of(shard: int, entry: LogRecord, routes: Iterable[TopicRoute]) -> Iterator[Copy]:
+    """Yield the copies of a record for routes."""
+    record = entry.record
+    content, size_bytes = content_of(record), record.size_bytes
+    for route in routes:
+        yield Copy(shard, entry.offset, record, route, entry.arrival_ms, content, size_bytes)

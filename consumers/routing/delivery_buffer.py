@@ -59,7 +59,7 @@ class DeliveryBuffer:
         ):
             return
         self._outbox.append(copy)
-        self._outbox_bytes += copy.record.size_bytes
+        self._outbox_bytes += copy.size_bytes
         self._has_copies.set()
 
     def pending(self) -> Iterable[Copy]:
@@ -84,7 +84,7 @@ class DeliveryBuffer:
         removed = [copy for copy in self._outbox if copy.route.number == number]
         if removed:
             self._outbox = deque(copy for copy in self._outbox if copy.route.number != number)
-            self._outbox_bytes -= sum(copy.record.size_bytes for copy in removed)
+            self._outbox_bytes -= sum(copy.size_bytes for copy in removed)
         return removed
 
     async def wait_for_capacity(self, wait_s: float | None) -> bool:
@@ -128,9 +128,9 @@ class DeliveryBuffer:
         batch: list[Copy] = []
         size = 0
         while self._outbox and len(batch) < limits.ROUTER_BATCH_RECORDS:
-            size += self._outbox[0].record.size_bytes
+            size += self._outbox[0].size_bytes
             if batch and size > limits.ROUTER_BATCH_BYTES:
                 break
             batch.append(self._outbox.popleft())
-        self._outbox_bytes -= sum(copy.record.size_bytes for copy in batch)
+        self._outbox_bytes -= sum(copy.size_bytes for copy in batch)
         return batch

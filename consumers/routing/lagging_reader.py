@@ -7,7 +7,7 @@ from typing import Protocol
 
 from consumers.feeds.blocks import Chunk
 from consumers.feeds.stream_tail import Tail
-from consumers.routing.copies import Copy
+from consumers.routing.copies import Copy, copies_of
 from consumers.routing.delivery_buffer import DeliveryBuffer
 from storage.concurrency.tasks import end
 from storage.domain import limits
@@ -128,10 +128,9 @@ class LaggingReader:
 
     async def _dispatch(self, chunk: Chunk, buffer: DeliveryBuffer) -> None:
         for entry in chunk.records:
-            for route in await self._owner.routes_of(entry):
-                if self._owner.key_of(route) == self.key:
+            for copy in copies_of(chunk.shard, entry, await self._owner.routes_of(entry)):
+                if self._owner.key_of(copy.route) == self.key:
                     await buffer.wait_for_capacity(None)
-                    copy = Copy(chunk.shard, entry.offset, entry.record, route, entry.arrival_ms)
                     self._owner.add_to(buffer, self.key, copy)
         if chunk.ended:
             await buffer.wait_until_sent(chunk.shard, None)

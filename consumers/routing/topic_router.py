@@ -19,7 +19,7 @@ from consumers.feeds.blocks import Chunk
 from consumers.feeds.feed import Feeds
 from consumers.feeds.stream_tail import Tail
 from consumers.routing.batch_sender import BatchSender
-from consumers.routing.copies import Copy
+from consumers.routing.copies import Copy, copies_of
 from consumers.routing.dead_letters import DeadLetterSender
 from consumers.routing.delivery_buffer import DeliveryBuffer
 from consumers.routing.delivery_counts import ROUTE_DELETED, DeliveryCounts
@@ -134,8 +134,7 @@ class TopicRouter:
     async def _dispatch(self, chunk: Chunk) -> None:
         for entry in chunk.records:
             self._dispatched = {chunk.shard: entry.offset + 1}
-            for route in await self.routes_of(entry):
-                copy = Copy(chunk.shard, entry.offset, entry.record, route, entry.arrival_ms)
+            for copy in copies_of(chunk.shard, entry, await self.routes_of(entry)):
                 await self._add(copy)
         if chunk.ended:
             await self._finish_shard(chunk)

@@ -9,6 +9,7 @@ format or key, gives the name a new number, whose former one still receives what
 
 from collections.abc import Mapping
 from enum import StrEnum
+from functools import cached_property
 from operator import attrgetter
 from typing import Any
 
@@ -174,7 +175,7 @@ def _queue_faults(pointer: str, queue: str) -> list[FieldFault]:
 _of_revision = attrgetter("match", "target", "transform", "format", "key")
 
 
-class TopicRoute(msgspec.Struct, frozen=True, kw_only=True):
+class TopicRoute(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """One revision of a route.
 
     `until`: next offset of each shard when the revision ended; None for the current one. `removed`: the route was deleted, and
@@ -201,13 +202,13 @@ class TopicRoute(msgspec.Struct, frozen=True, kw_only=True):
         """Name of what receives the copies."""
         return self.spec.target.resolve(self.name.topic.namespace)
 
-    @property
+    @cached_property
     def target_key(self) -> str:
         """Key of the copies for the target, which several routes may share."""
         target = self.spec.target
         return f"{target.kind}:{target.name}"
 
-    @property
+    @cached_property
     def own_key(self) -> str:
         """Key of the copies of this revision alone, while it is paused or behind."""
         return f"{self.target_key}#{self.number}"

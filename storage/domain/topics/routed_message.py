@@ -37,6 +37,13 @@ class CopyContent(NamedTuple):
     content_type: str
     subject: str
 
+    @property
+    def typed_headers(self) -> Headers:
+        """The headers of a record, with the content type if there is one."""
+        if not self.content_type:
+            return self.headers
+        return (*self.headers, (CONTENT_TYPE, "", self.content_type.encode()))
+
 
 class RoutedMessage:
     """Message of a topic's log that a route takes. Its document is decoded when it is read."""

@@ -4,9 +4,10 @@ import msgspec
 import pytest
 
 from api.rest.schemas.request import QueueRequest, TopicRequest
-from consumers.routing.copies import Copy
+from consumers.routing.copies import copies_of
 from storage.domain.queues.queue import QueueType
 from storage.domain.requests.token import REPLY_TO, RequestId, RequestToken
+from storage.domain.streams.stream import LogRecord
 from storage.domain.topics.route import TopicRoute
 from tests.unit.topics.messages import MESSAGE_ID, ROUTE, spec
 
@@ -49,7 +50,8 @@ def test_copy_carries_token_and_expires_at_deadline(route, ttl_ms):
         changed_at_ms=0,
     )
 
-    message = Copy(0, 7, record, topic_route, NOW_MS + 5_000).as_message(QueueType.STANDARD)
+    [copy] = copies_of(0, LogRecord(7, NOW_MS + 5_000, record), [topic_route])
+    message = copy.as_message(QueueType.STANDARD)
 
     assert (REPLY_TO, "", REQUEST.name.encode()) in message.system
     assert message.ttl_ms == ttl_ms
