@@ -6,6 +6,7 @@ from typing import Annotated, Any, Generic, Self, TypeVar
 
 from fastapi.exceptions import RequestValidationError
 from pydantic import (
+    AwareDatetime,
     BaseModel,
     ConfigDict,
     Field,
@@ -18,6 +19,7 @@ from storage.domain import limits
 
 Item = TypeVar("Item")
 
+Moment = Annotated[AwareDatetime, Field(strict=False)]
 Seconds = Annotated[
     float,
     PlainSerializer(lambda seconds: to_seconds(to_ms(seconds)), return_type=int | float),

@@ -15,9 +15,9 @@ from storage.domain.groups.group import (
     Group,
     MemberShard,
     Membership,
-    StartAt,
     start_offset,
 )
+from storage.domain.streams.start_at import StartAt
 from storage.domain.streams.stream import ShardState, Stream
 from storage.groups.offsets import OffsetCommitter
 from storage.postgres.repositories.group_mapping import GroupShard

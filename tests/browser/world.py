@@ -29,7 +29,7 @@ from spark_worker.jobs.replay_sender import SendParts, TaskEnd, send_parts
 from storage.bootstrap import Storage, open_storage
 from storage.domain.clock import ManualClock, SystemClock
 from storage.domain.errors import SignatureRejected
-from storage.domain.groups.group import Commit, GroupKind, GroupSpec, StartAt
+from storage.domain.groups.group import Commit, GroupKind, GroupSpec
 from storage.domain.jobs import Job, JobKind
 from storage.domain.limits import HOUR_MS, MINUTE_MS, SECOND_MS
 from storage.domain.log.record_batch import Record
@@ -51,6 +51,7 @@ from storage.domain.queues.policies import PoisonPolicy
 from storage.domain.queues.queue import QueueSpec, QueueType
 from storage.domain.replays.replay import ReplayRequest, Target
 from storage.domain.sources.source import SourceSpec, SourceTarget, WebhookProvider
+from storage.domain.streams.start_at import StartAt
 from storage.domain.streams.stream import StreamSpec
 from storage.domain.topics.route import RouteSpec, RouteTarget
 from storage.domain.topics.topic import NewPublication

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Annotated, Any, ClassVar, NamedTuple, Self
 
-from pydantic import AwareDatetime, BaseModel, Field
+from pydantic import BaseModel, Field
 
 from api.native.fields import moment_ms, to_seconds
 from api.native.former_names import former_name
@@ -13,7 +13,7 @@ from api.rest.field_map import (
     MappedDefinition,
     MappedDefinitionConfig,
 )
-from api.rest.schema_base import MEASUREMENT, Config, ListPage, Seconds, Time, in_seconds
+from api.rest.schema_base import MEASUREMENT, Config, ListPage, Moment, Seconds, Time, in_seconds
 from storage.domain import limits
 from storage.domain.errors import ValidationFailed
 from storage.domain.groups.assignment import Member, ShardLease
@@ -26,14 +26,13 @@ from storage.domain.groups.group import (
     ResetSpec,
     ResetTo,
     ShardLag,
-    StartAt,
 )
 from storage.domain.names import STREAM_PATTERN
+from storage.domain.streams.start_at import StartAt
 
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9_.-]{1,80}$")]
 Offset = Annotated[int, Field(ge=0, le=limits.OFFSET_MAX)]
 ShardIndex = Annotated[int, Field(ge=0, le=10**9)]
-Moment = Annotated[AwareDatetime, Field(strict=False)]
 Positions = Annotated[
     dict[str, Offset], Field(description="Next offset to read, by shard.", max_length=10_000)
 ]

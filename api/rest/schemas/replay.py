@@ -4,14 +4,14 @@ from datetime import datetime
 from typing import Annotated, Any, ClassVar, Self
 
 import msgspec
-from pydantic import AwareDatetime, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import BeforeValidator, ConfigDict, Field, model_validator
 
 from api.http.query import MATCH
 from api.native.fields import moment_ms, rfc3339
 from api.native.former_names import former_name
 from api.native.records import RecordOut
 from api.rest.field_map import Mapped, MappedConfig
-from api.rest.schema_base import Config, ListPage, Time
+from api.rest.schema_base import Config, ListPage, Moment, Time
 from storage.domain import limits
 from storage.domain.jobs import JobState, RequestedState, WaitReason
 from storage.domain.names import STREAM_PATTERN
@@ -31,7 +31,6 @@ from storage.replays.planner import Plan
 
 _NAME = Field(pattern=r"^[A-Za-z0-9_.-]{1,80}$")
 Name = Annotated[str, _NAME]
-Moment = Annotated[AwareDatetime, Field(strict=False)]
 ShardNumber = Annotated[str, Field(pattern=r"^[0-9]{1,9}$")]
 Offset = Annotated[int, Field(ge=0, le=limits.OFFSET_MAX)]
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, ClassVar, Self
 
-from pydantic import AwareDatetime, BaseModel, Field
+from pydantic import BaseModel, Field
 
 from api.native.fields import moment_ms
 from api.native.former_names import PAUSE_INSTEAD, deprecated_member, former_name
@@ -14,7 +14,7 @@ from api.rest.field_map import (
     MappedDefinitionConfig,
     domain_value,
 )
-from api.rest.schema_base import Config, ListPage, Seconds, Time, in_seconds
+from api.rest.schema_base import Config, ListPage, Moment, Seconds, Time, in_seconds
 from storage.domain import limits
 from storage.domain.definitions import HIDDEN_VALUE
 from storage.domain.webhooks import (
@@ -33,7 +33,6 @@ from storage.domain.webhooks import (
 )
 
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9_.-]{1,80}$")]
-Moment = Annotated[AwareDatetime, Field(strict=False)]
 _RETRIES = [in_seconds(delay) for delay in limits.WEBHOOK_RETRY_DELAYS_MS]
 
 

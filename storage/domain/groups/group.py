@@ -16,6 +16,7 @@ from storage.domain.definitions import check_seconds
 from storage.domain.errors import FieldFault, GroupNotFound, MillstreamError, ValidationFailed
 from storage.domain.groups.assignment import MemberId, RevocationPolicy
 from storage.domain.names import GroupName, LogId, StreamName, check_name
+from storage.domain.streams.start_at import StartAt, start_faults
 from storage.domain.streams.stream import Gap, Shard, ShardRead
 
 
@@ -27,14 +28,6 @@ class GroupKind(StrEnum):
 
     ORDERED = "ordered"
     SIMPLE = "simple"
-
-
-class StartAt(StrEnum):
-    """Start position of a group that has committed nothing."""
-
-    EARLIEST = "earliest"
-    LATEST = "latest"
-    TIME = "time"
 
 
 def group_not_found(name: GroupName) -> GroupNotFound:
@@ -63,10 +56,8 @@ class GroupSpec(msgspec.Struct, frozen=True, kw_only=True):
             *_check_timeout("/session_timeout_seconds", self.session_timeout_ms),
             *_check_timeout("/static_timeout_seconds", self.static_timeout_ms),
             *_check_timeout("/revoke_timeout_seconds", self.revoke_timeout_ms),
+            *start_faults(self.start, self.start_time_ms),
         ]
-        if (self.start is StartAt.TIME) != (self.start_time_ms is not None):
-            detail = 'Specify a time if and only if "start" is "time"'
-            faults.append(FieldFault("/start_time", detail, "conflict"))
         if faults:
             raise ValidationFailed("The group's configuration is invalid.", *faults)
 

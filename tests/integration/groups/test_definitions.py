@@ -10,10 +10,11 @@ from storage.domain.errors import (
     StreamNotFound,
     ValidationFailed,
 )
-from storage.domain.groups.group import Commit, GroupKind, GroupSpec, StartAt
+from storage.domain.groups.group import Commit, GroupKind, GroupSpec
 from storage.domain.log.record_batch import Record
 from storage.domain.names import GroupName, QueueName, StreamName
 from storage.domain.queues.queue import QueueSpec
+from storage.domain.streams.start_at import StartAt
 from storage.domain.streams.stream import StreamSpec
 from tests.integration.groups.group_reads import CLICKS, READERS, commits, data, fill
 

@@ -12,10 +12,10 @@ from storage.domain.groups.group import (
     GroupSpec,
     ResetSpec,
     ResetTo,
-    StartAt,
 )
 from storage.domain.log.record_batch import Record
 from storage.domain.names import GroupName, StreamName
+from storage.domain.streams.start_at import StartAt
 from storage.domain.streams.stream import StreamSpec
 from storage.groups.engine import Groups
 

@@ -6,10 +6,11 @@ from collections.abc import AsyncGenerator
 import msgspec
 import pytest
 
-from storage.domain.groups.group import GroupSpec, ResetSpec, ResetTo, StartAt
+from storage.domain.groups.group import GroupSpec, ResetSpec, ResetTo
 from storage.domain.limits import Limits
 from storage.domain.log.record_batch import Record
 from storage.domain.names import GroupName, StreamName
+from storage.domain.streams.start_at import StartAt
 from storage.domain.streams.stream import RING_SIZE, StreamSpec
 from tests.conditions import eventually
 from tests.websocket_client import PATIENCE_S, Frame, Server, Socket, running_server
