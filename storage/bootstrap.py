@@ -432,7 +432,9 @@ async def open_storage(
         stack.push_async_callback(route_tables.close)
         token_secret = TokenSecret(database)
         topics = Topics(catalog=catalog, streams=streams, tables=route_tables)
-        topic_routes = TopicRoutes(catalog=catalog, rows=route_rows, fences=fences, clock=clock)
+        topic_routes = TopicRoutes(
+            catalog=catalog, rows=route_rows, fences=fences, reader=record_reader, clock=clock
+        )
         topic_positions = TopicPositionRows(database)
         windows = WindowResolver(record_reader, groups, catalog)
         arrow_reader = ArrowReader(RedisRangeReader(pipeline), stream_executor, tiered, gap_reasons)
@@ -511,6 +513,7 @@ async def open_storage(
             topic_reports=TopicReports(
                 topics=topics,
                 routes=topic_routes,
+                tables=route_tables,
                 positions=topic_positions,
                 reader=record_reader,
                 clock=clock,

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from storage.domain.filters.matches import Match, parse_matches
+from storage.domain.topics.route import UNMATCHED
 
 _OPERATORS = {
     "prefix": "begins with",
@@ -27,6 +28,8 @@ class MatchCondition(NamedTuple):
 
 def describe_match(match: Any) -> list[list[MatchCondition]]:
     """Return the conditions of each alternative; no alternatives: every message."""
+    if match == UNMATCHED:
+        return [[MatchCondition("routes", "none takes it")]]
     return [list(_conditions(one)) for one in parse_matches(match)]
 
 

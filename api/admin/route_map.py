@@ -15,6 +15,8 @@ _STATES = {
     RouteState.ACTIVE: ("ok", "Active"),
     RouteState.PAUSED: ("quiet", "Paused"),
     RouteState.FAILING: ("bad", "Failing"),
+    RouteState.SHADOW: ("quiet", "Shadow"),
+    RouteState.HISTORY: ("info", "Reads history"),
 }
 
 

@@ -55,7 +55,8 @@ class BatchSender:
         """Send a batch until each copy is finished."""
         self.unfinished = [*batch]
         self._apart.clear()
-        await self._deliver(await self._skip_finished(batch))
+        is_shadow = batch[0].route.spec.is_shadow
+        await self._deliver(batch if is_shadow else await self._skip_finished(batch))
 
     async def _deliver(self, copies: Sequence[Copy]) -> None:
         pause = _RetryPause()
@@ -67,6 +68,8 @@ class BatchSender:
 
     async def _attempt(self, copies: Sequence[Copy]) -> Sequence[Copy]:
         """Send copies; return those to send again."""
+        if copies[0].route.spec.is_shadow:  # a buffer has shadow routes alone, or none
+            return self._count_shadows(copies)
         try:
             await self._target.send(copies)
         except UnfitCopy as unfit:
@@ -78,6 +81,10 @@ class BatchSender:
         self._counts.add_delivered(copies)
         self._finish(copies)
         return ()
+
+    def _count_shadows(self, copies: Sequence[Copy]) -> Sequence[Copy]:
+        self._counts.add_shadowed(copies)
+        return self._finish(copies)
 
     async def _deliver_around(self, copies: Sequence[Copy], unfit: UnfitCopy) -> Sequence[Copy]:
         """Send the copies before an unfit one, and give up that one; return those behind it."""

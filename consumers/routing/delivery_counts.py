@@ -22,6 +22,11 @@ class DeliveryCounts:
             counts.delivered += 1
             counts.failure = ""
 
+    def add_shadowed(self, copies: Iterable[Copy]) -> None:
+        """Count copies of shadow routes, which nothing receives."""
+        for copy in copies:
+            self._of(copy).shadowed += 1
+
     def add_dead_lettered(self, copies: Sequence[Copy], reason: str | None) -> None:
         """Count messages that are in a dead-letter queue; None leaves the last failure."""
         for copy in copies:

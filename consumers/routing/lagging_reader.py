@@ -1,7 +1,10 @@
-"""Lagging reader of the topic, for a buffer whose target is slow or whose route is paused."""
+"""Lagging reader of the topic, for a buffer that is behind the router.
+
+Its target is slow, its route is paused, or its route starts in the past.
+"""
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from typing import Protocol
 
@@ -14,6 +17,7 @@ from storage.domain import limits
 from storage.domain.errors import MillstreamError
 from storage.domain.streams.lineage import FULLY_READ
 from storage.domain.streams.stream import Gap, LogRecord
+from storage.domain.topics.history_match import HistoryMatch
 from storage.domain.topics.route import TopicRoute
 
 _RETRY_S = limits.ROUTER_RETRY_MS_MAX / limits.SECOND_MS / 10
@@ -45,7 +49,10 @@ class ReaderOwner(Protocol):
 
 
 class LaggingReader:
-    """Buffer with positions of its own; it reads while it is started and not held."""
+    """Buffer with positions of its own; it reads while it is started and not held.
+
+    With a `history`, it also copies the earlier messages that the route takes.
+    """
 
     def __init__(
         self,
@@ -55,12 +62,14 @@ class LaggingReader:
         buffer: DeliveryBuffer | None,
         *,
         new_tail: Callable[[Mapping[int, int]], Tail],
+        history: HistoryMatch | None = None,
     ) -> None:
         self.key = key
         self.buffer = buffer
         self._owner = owner
         self._positions: Mapping[int, int] = dict(positions)
         self._new_tail = new_tail
+        self._history = history
         self._tail: Tail | None = None
         self._task: asyncio.Task[None] | None = None
 
@@ -128,10 +137,17 @@ class LaggingReader:
 
     async def _dispatch(self, chunk: Chunk, buffer: DeliveryBuffer) -> None:
         for entry in chunk.records:
-            for copy in copies_of(chunk.shard, entry, await self._owner.routes_of(entry)):
+            routes = await self._routes_of(chunk.shard, entry)
+            for copy in copies_of(chunk.shard, entry, routes):
                 if self._owner.key_of(copy.route) == self.key:
                     await buffer.wait_for_capacity(None)
                     self._owner.add_to(buffer, self.key, copy)
         if chunk.ended:
             await buffer.wait_until_sent(chunk.shard, None)
             self._owner.note_end(chunk.shard)
+
+    async def _routes_of(self, shard: int, entry: LogRecord) -> Sequence[TopicRoute]:
+        history = self._history
+        if history is None or not history.covers(shard, entry.offset):
+            return await self._owner.routes_of(entry)
+        return [history.route] if history.takes(entry) else []

@@ -3,11 +3,12 @@
 from collections.abc import Iterable, Sequence
 
 import attrs
+from msgspec.structs import replace
 
 from storage.bootstrap import Storage
 from storage.domain.errors import StreamNotFound
 from storage.domain.streams.stream import Stream
-from storage.domain.topics.route import TargetName, TopicRoute
+from storage.domain.topics.route import TopicRoute
 
 
 @attrs.define(eq=False)
@@ -57,11 +58,24 @@ class RouteRevisions:
     def has_sibling(self, route: TopicRoute) -> bool:
         """Return whether another revision has the route's target."""
         others = (one for one in self.by_number.values() if one.number != route.number)
-        return any(one.target == route.target for one in others)
+        return any(one.target_key == route.target_key for one in others)
 
-    def has_target(self, target: TargetName) -> bool:
-        """Return whether a revision has the target."""
-        return any(route.target == target for route in self.by_number.values())
+    def has_target(self, key: str) -> bool:
+        """Return whether a revision has the target with a key."""
+        return any(route.target_key == key for route in self.by_number.values())
+
+    def with_unread_history(self) -> list[TopicRoute]:
+        """Return the revisions whose history is not read to its end."""
+        routes = self.by_number.values()
+        return [one for one in routes if one.unread_history is not None and not one.removed]
+
+    def has_unread_history(self, number: int) -> bool:
+        """Return whether the history of a revision is not read to its end."""
+        return any(route.number == number for route in self.with_unread_history())
+
+    def note_history_done(self, route: TopicRoute) -> None:
+        """Note that the history of a revision is read to its end."""
+        self.by_number[route.number] = replace(self.present(route), history_done=True)
 
     def discard(self, number: int) -> None:
         """Leave out a revision that has received everything."""

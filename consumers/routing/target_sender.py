@@ -77,6 +77,8 @@ def producers_of(
     """Return the producers of routes for shards, by target and dead-letter queue."""
     ids: dict[TargetName, list[str]] = {}
     for route in routes:
+        if route.spec.is_shadow:
+            continue
         ids.setdefault(route.target, []).extend(map(route.producer_id, shards))
         if (queue := route.dead_letter_queue) is not None:
             ids.setdefault(queue, []).extend(map(route.dead_producer_id, shards))

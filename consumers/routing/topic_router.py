@@ -34,6 +34,7 @@ from storage.domain.errors import MillstreamError, StaleGeneration
 from storage.domain.names import LogId
 from storage.domain.streams.lineage import have_passed
 from storage.domain.streams.stream import Gap, GapReason, LogRecord, Stream
+from storage.domain.topics.history_match import HistoryMatch
 from storage.domain.topics.route import TopicRoute
 from storage.domain.topics.routing import RouteCounts, TopicPositions
 from storage.domain.topics.topic import routes_of
@@ -232,7 +233,10 @@ class TopicRouter:
     def _lagging_reader(
         self, key: str, positions: Mapping[int, int], buffer: DeliveryBuffer | None = None
     ) -> LaggingReader:
-        return LaggingReader(self, key, positions, buffer, new_tail=self._new_tail)
+        with_history = self._revisions.with_unread_history()
+        route = next((one for one in with_history if one.own_key == key), None)
+        history = None if route is None else HistoryMatch(route)
+        return LaggingReader(self, key, positions, buffer, new_tail=self._new_tail, history=history)
 
     def buffer_for(self, key: str) -> DeliveryBuffer:
         """Return a new buffer for a lagging reader's key, which some revision of a route has."""
@@ -247,6 +251,8 @@ class TopicRouter:
         if not lagging.has_caught_up(self._tail.positions | self._dispatched):
             return False
         target, _, number = lagging.key.partition("#")
+        if number and self._revisions.has_unread_history(int(number)):
+            return False
         if number and (target in self._lagging or any(buffer.pending())):
             return False
         # A buffer of one route becomes the target's, or leaves its copies to it from here on.
@@ -276,6 +282,7 @@ class TopicRouter:
 
     async def _apply_pauses(self) -> None:
         """Hold the routes that are paused, and let the other lagging buffers read."""
+        self._add_history_readers()
         paused = {route.own_key: route for route in self._revisions.paused()}
         for own, route in paused.items():
             if own in self._lagging:
@@ -285,6 +292,14 @@ class TopicRouter:
         for key, lagging in self._lagging.items():
             if key not in paused:
                 lagging.start()
+
+    def _add_history_readers(self) -> None:
+        """Add a reader for each route that starts in the past, unless it has one."""
+        for route in self._revisions.with_unread_history():
+            assert route.history is not None
+            if route.own_key not in self._lagging:
+                reader = self._lagging_reader(route.own_key, route.history.start)
+                self._lagging[route.own_key] = reader
 
     def _own_reader(
         self,
@@ -339,7 +354,17 @@ class TopicRouter:
             except MillstreamError:
                 self._counts.restore(counts)
                 raise
+        await self._end_histories(positions)
         await self._delete_ended(positions)
+
+    async def _end_histories(self, positions: TopicPositions) -> None:
+        """Store which routes have received their history, as of stored positions."""
+        for route in self._revisions.with_unread_history():
+            assert route.history is not None
+            reached = positions.lags.get(route.own_key)
+            if reached is not None and have_passed(self._stream, reached, route.history.until):
+                await self._storage.topic_routing.routes.end_history(self.stream_id, route.number)
+                self._revisions.note_history_done(route)
 
     async def _save(self, positions: TopicPositions, counts: Mapping[int, RouteCounts]) -> None:
         rows = self._storage.topic_routing.positions
@@ -396,7 +421,7 @@ class TopicRouter:
         self._revisions.discard(route.number)
         if lagging := self._lagging.pop(route.own_key, None):
             await lagging.close()
-        if not self._revisions.has_target(route.target):
+        if not self._revisions.has_target(route.target_key):
             for buffers in (self._buffers, self._lagging):
                 if (buffer := buffers.pop(route.target_key, None)) is not None:
                     await buffer.close()

@@ -1065,11 +1065,12 @@ select stream_id, routes_version
 -- The router's lease was checked in this transaction, so no other router adds to these rows.
 update routes r
    set delivered = r.delivered + c.delivered, dropped = r.dropped + c.dropped,
-       dead_lettered = r.dead_lettered + c.dead_lettered, failure = coalesce(c.failure, r.failure)
+       dead_lettered = r.dead_lettered + c.dead_lettered, shadowed = r.shadowed + c.shadowed,
+       failure = coalesce(c.failure, r.failure)
   from unnest(
          cast(:numbers as bigint[]), cast(:delivered as bigint[]), cast(:dropped as bigint[]),
-         cast(:dead_lettered as bigint[]), cast(:failures as text[])
-       ) as c (number, delivered, dropped, dead_lettered, failure)
+         cast(:dead_lettered as bigint[]), cast(:shadowed as bigint[]), cast(:failures as text[])
+       ) as c (number, delivered, dropped, dead_lettered, shadowed, failure)
  where r.stream_id = :stream_id and r.number = c.number;
 
 
@@ -1087,11 +1088,16 @@ with buffers as (
   select b.topic, b.stream_id, r.number
     from buffers b
     join routes r on r.stream_id = b.stream_id
-     and b.buffer = coalesce('queue:' || (r.spec #>> '{target,queue}'), 'stream:' || (r.spec #>> '{target,stream}'))
+     and b.buffer = coalesce(
+           'queue:' || (r.spec #>> '{target,queue}'), 'stream:' || (r.spec #>> '{target,stream}'),
+           'topic:' || (r.spec #>> '{target,topic}')
+         )
+     and r.spec ->> 'mode' is distinct from 'shadow'
 )
 select g.topic, r.*
   from lagging g
   join routes r on r.stream_id = g.stream_id and r.number = g.number
  where r.until_offsets is null and not r.removed and not cast(r.spec ->> 'paused' as boolean)
+   and (r.history is null or r.history_done)
  order by r.failure = '', g.topic, r.name
  limit :limit;

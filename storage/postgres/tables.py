@@ -34,6 +34,7 @@ from sqlalchemy import (
     Numeric,
     SmallInteger,
     Text,
+    false,
     text,
 )
 from sqlalchemy.dialects.postgresql import ARRAY, JSONB
@@ -201,8 +202,8 @@ class StreamRow(DefinitionColumns, table=True):
 class RouteRow(SQLModel, table=True):
     """A `storage.domain.topics.route.Route`: one revision.
 
-    `table_version`: the topic's `routes_version` at its last change. Routers add to `delivered`, `dropped` and `dead_lettered`, and
-    note the last `failure`.
+    `table_version`: the topic's `routes_version` at its last change. Routers add to `delivered`, `dropped`, `dead_lettered` and
+    `shadowed`, and note the last `failure` and the end of the `history`.
     """
 
     __tablename__ = "routes"
@@ -234,7 +235,10 @@ class RouteRow(SQLModel, table=True):
     dead_lettered: int = Field(
         default=0, sa_type=BigInteger, sa_column_kwargs={"server_default": "0"}
     )
+    shadowed: int = Field(default=0, sa_type=BigInteger, sa_column_kwargs={"server_default": "0"})
     failure: str = Field(default="", sa_type=Text, sa_column_kwargs={"server_default": ""})
+    history: dict[str, Any] | None = Field(default=None, sa_type=JSONB(none_as_null=True))
+    history_done: bool = Field(default=False, sa_column_kwargs={"server_default": false()})
 
 
 class TopicShardRow(SQLModel, table=True):

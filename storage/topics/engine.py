@@ -198,7 +198,7 @@ class Topics:
         return [
             answer
             if isinstance(answer, MillstreamError)
-            else _published(stream.stream_id, answer, len(one))
+            else _published(stream.stream_id, answer, len(table.live(one)))
             for answer, one in zip(appended, routes, strict=True)
         ]
 
@@ -210,11 +210,12 @@ def _routes_for(
     refuses = stream.spec.topic is not None and stream.spec.topic.unmatched is Unmatched.REFUSE
     routes = [table.numbers_for(message.document(topic)) for message in messages]
     for place, (message, numbers) in enumerate(zip(messages, routes, strict=True)):
-        if refuses and not numbers:
+        live = table.live(numbers)
+        if refuses and not live:
             raise Unroutable(f"Message {place}: no route takes it, and the topic refuses it.")
-        if len(numbers) * len(message.body) > limits.FAN_OUT_BYTES_MAX:
+        if len(live) * len(message.body) > limits.FAN_OUT_BYTES_MAX:
             raise FanOutTooLarge(
-                f"Message {place} has {len(message.body)} bytes and goes to {len(numbers)} routes; "
+                f"Message {place} has {len(message.body)} bytes and goes to {len(live)} routes; "
                 f"their product can be at most {limits.FAN_OUT_BYTES_MAX}."
             )
     return routes

@@ -1,7 +1,7 @@
 """Reports on topics: progress of routes, published messages, and results of matches."""
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 
 import attrs
 
@@ -16,10 +16,11 @@ from storage.domain.errors import (
     StreamRecreated,
 )
 from storage.domain.filters.documents import Document
-from storage.domain.filters.matches import CompiledMatch, parse_matches
+from storage.domain.filters.matches import FailedCondition
 from storage.domain.names import RouteName, TopicName
 from storage.domain.streams.lineage import have_passed
 from storage.domain.streams.stream import LogRecord, ReadFrom, ShardState, Stream
+from storage.domain.topics.history_match import HistoryMatch
 from storage.domain.topics.message_id import TopicMessageId
 from storage.domain.topics.report import (
     MessageRoute,
@@ -29,12 +30,13 @@ from storage.domain.topics.report import (
     RouteProgress,
     TopicStatus,
 )
-from storage.domain.topics.route import TopicRoute
+from storage.domain.topics.route import UNMATCHED, TopicRoute
 from storage.domain.topics.routing import TopicPositions
 from storage.domain.topics.topic import routes_of
 from storage.postgres.repositories.topic_positions import TopicPositionRows
 from storage.streams.read import RecordReader
 from storage.topics.engine import Topics
+from storage.topics.route_table import RouteTables
 from storage.topics.routes import TopicRoutes
 
 _Ages = dict[tuple[int, int], int]
@@ -47,6 +49,7 @@ class TopicReports:
 
     _topics: Topics
     _routes: TopicRoutes
+    _tables: RouteTables
     _positions: TopicPositionRows
     _reader: RecordReader
     _clock: Clock
@@ -59,24 +62,34 @@ class TopicReports:
     async def statuses(self, topics: Sequence[Stream]) -> list[TopicStatus]:
         """Return the counts of several topics, with one read of Postgres for each table."""
         ids = [topic.stream_id for topic in topics]
-        positions, numbers = await asyncio.gather(
-            self._positions.read_all(ids), self._routes.numbers(topics)
+        positions, numbers, with_history = await asyncio.gather(
+            self._positions.read_all(ids),
+            self._routes.numbers(topics),
+            self._routes.with_history(topics),
         )
         return await asyncio.gather(
             *(
-                self._status(topic, positions[topic.stream_id], numbers.get(topic.stream_id))
+                self._status(
+                    topic,
+                    numbers.get(topic.stream_id, RouteNumbers()),
+                    positions[topic.stream_id].shards,
+                    _behind(positions[topic.stream_id], with_history.get(topic.stream_id, ())),
+                )
                 for topic in topics
             )
         )
 
     async def _status(
-        self, stream: Stream, positions: TopicPositions, numbers: RouteNumbers | None
+        self,
+        stream: Stream,
+        numbers: RouteNumbers,
+        positions: Mapping[int, int],
+        behind: Iterable[Mapping[int, int]],
     ) -> TopicStatus:
-        numbers = numbers or RouteNumbers()
         states = await self._reader.shards(stream.name, stream.stream_id)
-        lags = _lags(stream, positions.shards, states)
-        for behind in positions.lags.values():
-            for shard, place in _lags(stream, behind, states).items():
+        lags = _lags(stream, positions, states)
+        for each in behind:
+            for shard, place in _lags(stream, each, states).items():
                 lags[shard] = min(lags.get(shard, place), place)
         ages = await self._ages(stream, set(lags.items()))
         return TopicStatus(
@@ -175,10 +188,13 @@ class TopicReports:
         stream = await self._topics.fresh(name)
         numbers = routes_of(message.record.headers)
         revisions = await self._routes.of_numbers(name, numbers)
+        for route in (await self._routes.with_history([stream])).get(stream.stream_id, ()):
+            if _takes_earlier(route, stream, message_id, message):
+                revisions[route.number] = route
         positions = await self._positions.read(stream.stream_id)
         return [
             _message_route(number, revisions.get(number), stream, positions, message_id)
-            for number in numbers
+            for number in sorted({*numbers, *revisions})
         ]
 
     async def explain(
@@ -189,13 +205,31 @@ class TopicReports:
         Raises RouteNotFound.
         """
         if route:
-            yield _explanation(await self._routes.get(RouteName(name, route)), document)
+            routes = [await self._routes.get(RouteName(name, route))]
+            for explanation in await self._explanations(name, routes, document):
+                yield explanation
             return
         after = ""
         while routes := await self._routes.list(name, after=after, limit=limits.PAGE_ITEMS_MAX):
-            for each in routes:
-                yield _explanation(each, document)
+            for explanation in await self._explanations(name, routes, document):
+                yield explanation
             after = routes[-1].name.route
+
+    async def _explanations(
+        self, name: TopicName, routes: Sequence[TopicRoute], document: Document
+    ) -> list[RouteExplanation]:
+        others: Sequence[str] = ()
+        if any(route.spec.takes_unmatched for route in routes):
+            others = await self._live_matches(name, document)
+        return [_explanation(route, document, others) for route in routes]
+
+    async def _live_matches(self, name: TopicName, document: Document) -> list[str]:
+        """Return the names of the first live routes whose match takes a message."""
+        stream = await self._topics.get(name)
+        table = await self._tables.refresh(name, stream.stream_id)
+        numbers = table.matching(document)[: limits.EXPLAINED_ROUTES_MAX]
+        routes = await self._routes.of_numbers(name, numbers)
+        return [route.name.route for route in routes.values()]
 
 
 def _lags(
@@ -216,9 +250,29 @@ def _messages(lags: Mapping[int, int], states: Sequence[ShardState]) -> int:
 
 
 def _positions_of(route: TopicRoute, positions: TopicPositions) -> Mapping[int, int]:
-    """Return the positions of a route's copies: its own, its target's, or the router's."""
+    """Return the positions of a route's copies: its own, its target's, or the router's.
+
+    Those of a history that no router has begun are its start.
+    """
     lags = positions.lags
-    return lags.get(route.own_key) or lags.get(route.target_key) or positions.shards
+    if route.own_key in lags:
+        return lags[route.own_key]
+    if route.unread_history is not None:
+        return route.unread_history.start
+    return lags.get(route.target_key) or positions.shards
+
+
+def _behind(
+    positions: TopicPositions, with_history: Iterable[TopicRoute]
+) -> list[Mapping[int, int]]:
+    """Return the positions of buffers behind the router, and those of unread histories."""
+    starts = (
+        route.history.start
+        for route in with_history
+        if route.history is not None and not (route.history_done or route.removed)
+        if route.own_key not in positions.lags
+    )
+    return [*positions.lags.values(), *starts]
 
 
 def _message_route(
@@ -233,12 +287,26 @@ def _message_route(
     end = {message_id.shard: message_id.offset + 1}
     is_done = have_passed(stream, _positions_of(route, positions), end)
     state = MessageRouteState.FINISHED if is_done else MessageRouteState.WAITING
-    return MessageRoute(number, state, route)
+    return MessageRoute(number, MessageRouteState.SHADOW if route.spec.is_shadow else state, route)
 
 
-def _explanation(route: TopicRoute, document: Document) -> RouteExplanation:
-    match = CompiledMatch(parse_matches(route.spec.match))
-    return RouteExplanation(route, match.explain(document))
+def _takes_earlier(
+    route: TopicRoute, stream: Stream, message_id: TopicMessageId, message: LogRecord
+) -> bool:
+    """Return whether a route takes a message as a part of its history."""
+    history = route.history
+    if history is None or not history.has(stream, message_id.shard, message_id.offset):
+        return False
+    return HistoryMatch(route).takes(message)
+
+
+def _explanation(route: TopicRoute, document: Document, others: Sequence[str]) -> RouteExplanation:
+    """Return what a route makes of a message, which some other live routes take."""
+    if not route.spec.takes_unmatched:
+        return RouteExplanation(route, route.spec.compile_match().explain(document))
+    if not others:
+        return RouteExplanation(route, ())
+    return RouteExplanation(route, [FailedCondition(0, "routes", UNMATCHED, [*others])])
 
 
 def _no_message(name: TopicName) -> MessageNotFound:

@@ -19,8 +19,8 @@ from storage.domain import limits
 from storage.domain.errors import TopicNotFound
 from storage.domain.filters.documents import Document
 from storage.domain.filters.match_index import MatchIndex
-from storage.domain.filters.matches import CompiledMatch, parse_matches
 from storage.domain.names import LogId, TopicName
+from storage.domain.topics.route import TopicRoute
 from storage.domain.topics.topic import fence_of
 from storage.postgres.repositories.routes import RouteChanges, RouteRows
 from storage.topics.fences import RouteFences
@@ -33,6 +33,8 @@ class RouteTable:
         self.version = 0
         self._numbers: set[int] = set()
         self._index = MatchIndex()
+        self._unmatched: set[int] = set()
+        self._shadows: set[int] = set()
 
     def accepts(self, changes: RouteChanges) -> bool:
         """Return whether the table is complete with these changes.
@@ -47,12 +49,21 @@ class RouteTable:
         """Bring the table to a later version."""
         for route in changes.routes:
             if route.until is None:
-                self._index.add(route.number, CompiledMatch(parse_matches(route.spec.match)))
-                self._numbers.add(route.number)
+                self._add(route)
             else:
                 self._index.discard(route.number)
-                self._numbers.discard(route.number)
+                for numbers in (self._numbers, self._unmatched, self._shadows):
+                    numbers.discard(route.number)
         self.version = changes.version
+
+    def _add(self, route: TopicRoute) -> None:
+        if route.spec.takes_unmatched:
+            self._unmatched.add(route.number)
+        else:
+            self._index.add(route.number, route.spec.compile_match())
+        if route.spec.is_shadow:
+            self._shadows.add(route.number)
+        self._numbers.add(route.number)
 
     @property
     def fence(self) -> str:
@@ -61,7 +72,20 @@ class RouteTable:
 
     def numbers_for(self, document: Document) -> Sequence[int]:
         """Return the numbers of the routes that take a message, in order."""
-        return self._index.find(document)
+        numbers = self._index.find(document)
+        if not self._unmatched or self.live(numbers):
+            return numbers
+        return sorted({*numbers, *self._unmatched})
+
+    def matching(self, document: Document) -> Sequence[int]:
+        """Return the numbers of the live routes whose match takes a message, in order."""
+        return self.live(self._index.find(document))
+
+    def live(self, numbers: Sequence[int]) -> Sequence[int]:
+        """Return the numbers of routes that deliver what they take."""
+        if not self._shadows:
+            return numbers
+        return [number for number in numbers if number not in self._shadows]
 
 
 @attrs.define(eq=False, slots=False, kw_only=True)

@@ -2,11 +2,12 @@
 
     put ─▶ lock the route table ─▶ next version ─▶ set its token on every log: the cut ─▶ rows ─▶ commit
 
-A message accepted before the cut was matched with the former table, one accepted later with the new one. A change that fails or
+A message accepted before the cut was matched with the former table, one accepted later with the new one. The cut is also where
+the history of a route that starts in the past ends, which its router matches. A change that fails or
 dies leaves a token that Postgres does not have, and the next publisher replaces it (`storage.topics.route_table`).
 """
 
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Unpack
 
@@ -30,12 +31,16 @@ from storage.domain.errors import (
     RouteCycle,
     RouteNotFound,
     TooManyRoutes,
+    ValidationFailed,
 )
 from storage.domain.names import LogId, RouteName, TopicName
+from storage.domain.streams.start_at import StartAt
 from storage.domain.streams.stream import Stream
 from storage.domain.topics.report import RouteNumbers
-from storage.domain.topics.route import RouteSpec, TopicRoute
+from storage.domain.topics.route import RouteHistory, RouteSpec, TopicRoute
 from storage.postgres.repositories.routes import LockedRoutes, RouteRows, lock_routes
+from storage.streams.read import RecordReader
+from storage.streams.seek import positions_since
 from storage.topics.fences import RouteFences
 from storage.topics.of_topic import of_topic
 
@@ -47,6 +52,7 @@ class TopicRoutes:
     _catalog: Catalog
     _rows: RouteRows
     _fences: RouteFences
+    _reader: RecordReader
     _clock: Clock
 
     async def put(
@@ -55,27 +61,29 @@ class TopicRoutes:
         """Create the route, or replace its configuration.
 
         Every matching message accepted after this returns is delivered, and none accepted before it was called; of a change, the
-        former revision receives what was accepted for it. `paused` stays as it is. Raises PreconditionFailed, AlreadyExists,
-        TooManyRoutes.
+        former revision receives what was accepted for it. `paused` stays as it is. With a `start` other than LATEST, a new route also
+        takes earlier messages. Raises PreconditionFailed, AlreadyExists, TooManyRoutes.
         """
         spec.check()
         await self._check_cycle(name.topic, spec)
+        history = await self._history_start(name.topic, spec)
         async with self._changing(name.topic) as (routes, stream):
             before = await routes.find(name.route)
             check_version(before, options.get("if_match"))
             if before is None:
-                await _check_count(routes)
+                await _check_count(routes, has_history=history is not None)
             elif options.get("create_only"):
                 raise AlreadyExists("route", name.route, before)
             elif not options.get("replace_pause", False):
                 spec = replace(spec, paused=before.spec.paused)
             if before is not None and before.spec == spec:
                 return Put(before, False, before)
+            _check_start(before, spec)
             if spec.is_unindexed and not (before and before.spec.is_unindexed):
                 await _check_unindexed(routes)
             after = self._revision(name, stream, routes, before, spec)
             if not options.get("dry_run", False):
-                after = await self._store(routes, stream, before, after)
+                after = await self._store(routes, stream, before, after, history)
             return Put(after, before is None, before)
 
     async def change(
@@ -151,6 +159,10 @@ class TopicRoutes:
         """
         return await self._rows.lagging(namespace, limits.LAGGING_ROUTES_MAX)
 
+    async def with_history(self, topics: Sequence[Stream]) -> dict[LogId, Sequence[TopicRoute]]:
+        """Return the revisions that also take messages from before they were created, by stream."""
+        return {**await self._rows.with_history(topics)}
+
     async def of_numbers(self, name: TopicName, numbers: Sequence[int]) -> dict[int, TopicRoute]:
         """Return the revisions with these numbers that are not forgotten."""
         stream_id = (await self._topic(name)).stream_id
@@ -180,6 +192,7 @@ class TopicRoutes:
     ) -> TopicRoute:
         if before.spec == spec:
             return before
+        _check_start(before, spec)
         if spec.is_unindexed and not before.spec.is_unindexed:
             await _check_unindexed(routes)
         after = self._revision(before.name, stream, routes, before, spec)
@@ -208,9 +221,17 @@ class TopicRoutes:
         )
 
     async def _store(
-        self, routes: LockedRoutes, stream: Stream, before: TopicRoute | None, after: TopicRoute
+        self,
+        routes: LockedRoutes,
+        stream: Stream,
+        before: TopicRoute | None,
+        after: TopicRoute,
+        history_start: dict[int, int] | None = None,
     ) -> TopicRoute:
-        """Store a revision; return it with its number, the table's version that it begins with."""
+        """Store a revision; return it with its number, the table's version that it begins with.
+
+        A new route takes the history from `history_start` on.
+        """
         ends = await self._fences.advance(routes, stream)
         if before is not None and before.number == after.number:
             await routes.update(after)
@@ -218,8 +239,18 @@ class TopicRoutes:
         if before is not None:
             await routes.update(replace(before, until=ends))
         after = replace(after, number=routes.version)
+        if before is None and history_start is not None:
+            after = replace(after, history=_history(stream, history_start, ends))
         await routes.insert(after)
         return after
+
+    async def _history_start(self, topic: TopicName, spec: RouteSpec) -> dict[int, int] | None:
+        """Return the positions at which the history of a new route begins; None without any."""
+        if spec.start is StartAt.LATEST:
+            return None
+        time_ms = spec.start_time_ms or 0
+        async with of_topic(topic):
+            return await positions_since(self._reader, self._catalog, topic.stream, time_ms)
 
     @asynccontextmanager
     async def _changing(self, topic: TopicName) -> AsyncGenerator[tuple[LockedRoutes, Stream]]:
@@ -238,9 +269,30 @@ class TopicRoutes:
             return await self._catalog.stream(name.stream)
 
 
-async def _check_count(routes: LockedRoutes) -> None:
+def _history(stream: Stream, start: dict[int, int], cut: Mapping[int, int]) -> RouteHistory:
+    """Return the history up to a cut.
+
+    A shard that was closed before belongs to it as a whole, one that is being opened up to the cut, as it may have messages.
+    """
+    closed = {shard.index: limits.OFFSET_MAX for shard in stream.shards}
+    return RouteHistory(start, {shard: end for shard, end in {**closed, **cut}.items() if end})
+
+
+def _check_start(before: TopicRoute | None, spec: RouteSpec) -> None:
+    """Raise ValidationFailed if the start of an existing route would change."""
+    for field, pointer in (("start", "/start"), ("start_time_ms", "/start_time")):
+        if before is not None and getattr(before.spec, field) != getattr(spec, field):
+            detail = "Immutable: create another route, or replay messages to its target"
+            raise ValidationFailed.at(pointer, detail, "immutable")
+
+
+async def _check_count(routes: LockedRoutes, *, has_history: bool) -> None:
     if await routes.count() >= limits.ROUTES_MAX:
         raise TooManyRoutes(f"A topic can have at most {limits.ROUTES_MAX} routes.")
+    if has_history and await routes.count_histories() >= limits.ROUTE_HISTORIES_MAX:
+        raise TooManyRoutes(
+            f"{limits.ROUTE_HISTORIES_MAX} routes of the topic still read its history; try again when one has finished."
+        )
 
 
 async def _check_unindexed(routes: LockedRoutes) -> None:

@@ -26,6 +26,7 @@ from tests.chaos.checking.findings import Finding, Operations, answers
 from tests.chaos.history import DELIVERIES, READS, Kind, Operation, Outcome
 
 COPIES = "notices.copies"
+LATE = "notices.late"
 """Stream that receives every message of the topic."""
 
 UNANSWERED = "outcome_unknown"
@@ -106,10 +107,12 @@ ARCHIVE_INVARIANTS: tuple[Invariant, ...] = (
 """Invariants without evidence in a run without a Spark worker."""
 
 TOPIC_INVARIANTS: tuple[Invariant, ...] = (
-    topics.message_reaches_each_route_once({}),
+    topics.message_reaches_each_route_once({}, LATE),
     topics.accepted_message_is_kept,
     topics.routes_are_cut_exactly(topics.subject_of),
     topics.messages_of_key_keep_order(COPIES),
+    topics.route_from_earliest_takes_all(LATE),
+    topics.messages_of_key_keep_order(LATE),
 )
 """Invariants without evidence in a run that begins with a release without topics."""
 

@@ -7,7 +7,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from tests.chaos.callers import Caller, Told
-from tests.chaos.checker import COPIES
+from tests.chaos.checker import COPIES, LATE
 from tests.chaos.checking.queues import STAYING
 from tests.chaos.event_follower import Follower
 from tests.chaos.history import Kind, Outcome, Seen
@@ -29,6 +29,7 @@ from tests.chaos.stage import (
     Stage,
 )
 from tests.chaos.stream_protocol import Streams
+from tests.chaos.topic_clients import Topics
 from tests.chaos.webhook_receiver import Hooks
 
 STANDSTILL_S = 60.0
@@ -93,6 +94,8 @@ async def drain_topic(stage: Stage) -> None:
     """Wait until every copy was made, then empty the targets and read the topic."""
     caller = await stage.caller("drain-topic")
     queues, streams = RestQueues(caller), Streams(caller)
+    while (await Topics(caller).put_late()).outcome is not Outcome.OK:
+        pass
     patience = Patience(stage.history.now)
     while patience.lasts(-(lag := await _topic_lag(caller))):
         if not lag:
@@ -100,7 +103,8 @@ async def drain_topic(stage: Stage) -> None:
         await asyncio.sleep(LOOK_S)
     for queue in (ROUTED, REMADE):
         await _empty(stage, caller, queues, queue)
-    await _ends(streams, COPIES, [*await streams.shards(COPIES)])
+    for stream in (COPIES, LATE):
+        await _ends(streams, stream, [*await streams.shards(stream)])
     log = f"topic:{NOTICES}"
     await _ends(streams, log, [*await streams.shards(log)])
     await _note_taken(stage, caller, log)

@@ -3,6 +3,7 @@
     notices         topic    split and merged continuously; each publisher has a key
     notices.copies  stream   receives everything
     routed          queue    its route changes its match, is paused and resumed
+    notices.late    stream   receives everything, by a route that is created late and starts at the earliest message
     remade          queue    its route is put and deleted, again and again
 
 A message is published until it is accepted, with one idempotency key. A route has the name of its target.
@@ -13,7 +14,7 @@ from random import Random
 from typing import Any
 
 from tests.chaos.callers import Caller, Told, nothing
-from tests.chaos.checker import COPIES
+from tests.chaos.checker import COPIES, LATE
 from tests.chaos.checking.topics import SUBJECTS, subject_of
 from tests.chaos.history import Kind, Operation, Outcome, Seen
 from tests.chaos.requests import send_until_done
@@ -22,6 +23,7 @@ from tests.chaos.stage import NOTICES, PAUSE_S, REMADE, ROUTED, VISIBILITY_S, St
 PUBLISH_S = 10 * PAUSE_S
 CHANGE_S = 2.0
 REMAKE_S = 1.0
+LATE_S = 20.0
 TARGETS = {COPIES: {"stream": COPIES}, ROUTED: {"queue": ROUTED}, REMADE: {"queue": REMADE}}
 _QUEUE = {"visibility_timeout_seconds": VISIBILITY_S, "attempts_max": None}
 _STREAM = {"shards": 1, "archive": False}
@@ -40,6 +42,7 @@ class Topics:
             (f"/queues/{ROUTED}", _QUEUE),
             (f"/queues/{REMADE}", _QUEUE),
             (f"/streams/{COPIES}", _STREAM),
+            (f"/streams/{LATE}", _STREAM),
             (f"/topics/{NOTICES}", {"shards": 2}),
         ):
             await send_until_done(self.http, "PUT", path, config, {200, 201})
@@ -65,11 +68,17 @@ class Topics:
 
     async def put(self, route: str, subjects: Any) -> Operation:
         """Put a route that takes some subjects."""
+        match = {"subject": sorted(subjects)}
+        return await self._put(route, subjects, {"match": match, "target": TARGETS[route]})
 
+    async def put_late(self) -> Operation:
+        """Put the route that starts at the earliest message."""
+        return await self._put(LATE, SUBJECTS, {"target": {"stream": LATE}, "start": "earliest"})
+
+    async def _put(self, route: str, subjects: Any, body: Any) -> Operation:
         def read(answer: Any) -> Told:
             return Told((Seen(value=route, offset=answer["number"]),))
 
-        body = {"match": {"subject": sorted(subjects)}, "target": TARGETS[route]}
         return await self._caller.rest(
             Kind.ROUTE,
             NOTICES,
@@ -115,6 +124,13 @@ async def change_route(stage: Stage, name: str, topics: Topics, chance: Random) 
         await topics.pause(ROUTED, paused=chance.random() < 0.5)
         await stage.pause(chance, CHANGE_S)
     await topics.pause(ROUTED, paused=False)
+
+
+async def start_in_past(stage: Stage, name: str, topics: Topics, chance: Random) -> None:
+    """Put the route that starts at the earliest message, after some time."""
+    await stage.pause(chance, LATE_S)
+    if stage.goes_on:
+        await stage.insist(topics.put_late)
 
 
 async def remake_route(stage: Stage, name: str, topics: Topics, chance: Random) -> None:

@@ -186,6 +186,7 @@ class Workload:
             await self._run(f"publisher-of-notices-{number}", Topics, topic_clients.publish)
         await self._run("route-changer", Topics, topic_clients.change_route)
         await self._run("route-remaker", Topics, topic_clients.remake_route)
+        await self._run("late-router", Topics, topic_clients.start_in_past)
         reshard = partial(stream_clients.reshard, stream=f"topic:{NOTICES}")
         await self._run("notices-resharder", Streams, reshard)
 

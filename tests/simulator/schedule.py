@@ -224,12 +224,16 @@ TOPICS = Profile(
     _FAULTS,
     (
         topics.accepted_message_is_kept,
-        topics.message_reaches_each_route_once({topic_clients.DEAD: topic_clients.STRICT}),
+        topics.message_reaches_each_route_once(
+            {topic_clients.DEAD: topic_clients.STRICT}, topic_clients.LATE
+        ),
         topics.dead_letters_do_not_fit(
             topic_clients.DEAD, topic_clients.STRICT, topic_clients.is_fitting
         ),
         topics.routes_are_cut_exactly(topics.subject_of),
         topics.messages_of_key_keep_order(EVENTS),
+        topics.route_from_earliest_takes_all(topic_clients.LATE),
+        topics.messages_of_key_keep_order(topic_clients.LATE),
     ),
 )
 PROFILES = {

@@ -9,6 +9,7 @@ from storage.bootstrap import Storage
 from storage.domain.names import QueueName, RouteName, StreamName, TopicName
 from storage.domain.queues.queue import QueueSpec
 from storage.domain.streams.lineage import have_passed
+from storage.domain.streams.start_at import StartAt
 from storage.domain.streams.stream import ReadFrom, StreamSpec
 from storage.domain.topics.route import RouteSpec, RouteTarget, TopicRoute
 from storage.domain.topics.topic import NewPublication, Published, routes_of
@@ -25,6 +26,7 @@ TOPIC = TopicName("orders")
 EXTRA = "extra"
 STRICT = "strict"
 DEAD = "dead"
+LATE = "late"
 _QUEUES = (WORK, EXTRA, STRICT, DEAD)
 _TARGETS = {
     WORK: RouteTarget(queue=WORK),
@@ -48,12 +50,17 @@ _STRICT = RouteSpec(
 """Route that dead-letters messages without the header."""
 
 
+_LATE = RouteSpec(target=RouteTarget(stream=LATE), start=StartAt.EARLIEST)
+"""Route that is created late, and takes all messages."""
+
+
 async def create_topic(storage: Storage) -> None:
     """Create the topic, its targets, a route that takes everything, and one with dead letters."""
     spec = QueueSpec(visibility_timeout_ms=int(VISIBILITY_S * 1000), attempts_max=None)
     for queue in _QUEUES:
         await storage.catalog.put_queue(QueueName(queue), spec)
-    await storage.catalog.put_stream(StreamName(EVENTS), StreamSpec(archive=False))
+    for stream in (EVENTS, LATE):
+        await storage.catalog.put_stream(StreamName(stream), StreamSpec(archive=False))
     await storage.topics.put(TOPIC, StreamSpec(shards=SHARDS, archive=False))
     await storage.topic_routes.put(RouteName(TOPIC, EVENTS), RouteSpec(target=_TARGETS[EVENTS]))
     await storage.topic_routes.put(RouteName(TOPIC, STRICT), _STRICT)
@@ -147,6 +154,19 @@ async def _pause(client: SimulatedCaller, *, paused: bool) -> None:
     await client.attempt(lambda storage: storage.topic_routes.pause(name, paused=paused))
 
 
+async def start_in_past(world: World, name: str) -> None:
+    """Put a route that takes all messages from the topic's beginning on, after some time."""
+    client = SimulatedCaller(world, name)
+    await client.pause(4 * client.chance.random())
+    verb = partial(_call_put, LATE, _LATE)
+    about = {"group": LATE, "values": SUBJECTS}
+    while world.goes_on:
+        done = await client.call(Kind.ROUTE, TOPIC.name, verb, _number, **about)
+        if done.outcome is Outcome.OK:
+            return
+        await client.pause(PAUSE_S)
+
+
 async def reshard(world: World, name: str) -> None:
     """Split and merge the topic's shards, ignoring the answers."""
     client = SimulatedCaller(world, name)
@@ -180,6 +200,7 @@ async def drain(world: World) -> None:
     client = QueueClient(world, "drain")
     await client.insist(_finish_reshard)
     await client.insist(_resume)
+    await client.insist(partial(_call_put, LATE, _LATE))
     routing = asyncio.create_task(_route(world))
     try:
         while waiting := await client.insist(_waiting):
@@ -190,11 +211,13 @@ async def drain(world: World) -> None:
         await asyncio.gather(routing, return_exceptions=True)
     for queue in _QUEUES:
         await empty(client, queue)
-    for route, subjects in ((EVENTS, SUBJECTS), (STRICT, SUBJECTS[:2])):
+    for route, subjects in ((EVENTS, SUBJECTS), (STRICT, SUBJECTS[:2]), (LATE, SUBJECTS)):
         get = partial(_get_route, route)
         numbers = _number(await client.insist(get))
         client.note(Kind.ROUTE, TOPIC.name, group=route, values=subjects, **numbers)
-    client.note(Kind.READ, EVENTS, seen=tuple(await client.insist(partial(_records, EVENTS))))
+    for stream in (EVENTS, LATE):
+        seen = tuple(await client.insist(partial(_records, stream)))
+        client.note(Kind.READ, stream, seen=seen)
     client.note(
         Kind.TAKEN,
         TOPIC.name,
@@ -218,13 +241,18 @@ async def _resume(storage: Storage) -> bool:
 
 
 async def _waiting(storage: Storage) -> int:
-    """Return how many of the router and the lagging readers have not reached the ends of all shards."""
+    """Return how many of the router and the lagging readers have not reached the ends of all shards.
+
+    A history that no router has begun is one more.
+    """
+    late = await storage.topic_routes.get(RouteName(TOPIC, LATE))
     topic = await storage.catalog.fresh_stream(TOPIC.stream)
     positions = await storage.topic_routing.positions.read(topic.stream_id)
     states = await storage.record_reader.shards(TOPIC.stream)
     ends = {state.shard.index: state.next for state in states}
     frontiers = [positions.shards, *positions.lags.values()]
-    return sum(not have_passed(topic, frontier, ends) for frontier in frontiers)
+    behind = sum(not have_passed(topic, frontier, ends) for frontier in frontiers)
+    return behind + (late.unread_history is not None)
 
 
 async def _records(stream: str, storage: Storage) -> list[Seen]:
@@ -245,4 +273,14 @@ async def _records(stream: str, storage: Storage) -> list[Seen]:
     return seen
 
 
-CLIENTS = (publish, publish, publish, change_route, remake_route, reshard, route, route)
+CLIENTS = (
+    publish,
+    publish,
+    publish,
+    change_route,
+    remake_route,
+    start_in_past,
+    reshard,
+    route,
+    route,
+)

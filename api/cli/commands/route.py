@@ -5,9 +5,12 @@ from typing import Annotated, Any
 import typer
 
 from api.cli.descriptions.sections import Section, describe, settings_section
+from api.cli.grammar.common_options import parsed_by
+from api.cli.grammar.parsers import EARLIEST, LATEST, parse_time
 from api.cli.io.match_options import FilterText, Subjects, Where, match_of
 from api.cli.manifests.edit_verb import edit_verb
 from api.cli.manifests.kinds import parts_of
+from api.cli.shell.clock import now
 from api.cli.shell.definitions import Definition, change_verb, delete_verb, pause_verbs, put_verbs
 from api.cli.shell.options import Prefix, Settings, fields, option
 from api.cli.shell.output import Column, table
@@ -29,6 +32,15 @@ Name = Annotated[str, typer.Argument(metavar="TOPIC/ROUTE", help="Route of a top
 Names = Annotated[list[str], typer.Argument(metavar="TOPIC/ROUTE", help="Routes of topics.")]
 
 
+def parse_start(text: str) -> dict[str, Any]:
+    """Parse the start of a route into its fields. Raises ValueError."""
+    if text in EARLIEST:
+        return {"start": "earliest"}
+    if text in LATEST:
+        return {"start": "latest"}
+    return {"start": "time", "start_time": parse_time(text, now())}
+
+
 def _configuration(
     queue: Annotated[str | None, option("--queue", "Queue that receives messages.")] = None,
     stream: Annotated[str | None, option("--stream", "Stream that receives messages.")] = None,
@@ -36,6 +48,19 @@ def _configuration(
     subjects: Subjects = None,
     filter_: FilterText = None,
     where: Where = None,
+    unmatched: Annotated[
+        bool, option("--unmatched", "Take the messages that no other live route takes.")
+    ] = False,
+    shadow: Annotated[bool, option("--shadow", "Count messages, and deliver none.")] = False,
+    start: Annotated[
+        Any,
+        typer.Option(
+            "--start",
+            parser=parsed_by(parse_start),
+            metavar="TIME",
+            help="Of a new route: latest, earliest, or a time such as 2h.",
+        ),
+    ] = None,
     on_failure: Annotated[
         str | None,
         option("--on-failure", "wait, dead_letter or drop, without the target.", "POLICY"),
@@ -47,11 +72,13 @@ def _configuration(
     set_: Settings = None,
 ) -> dict[str, Any]:
     target = fields(None, queue=queue, stream=stream, topic=topic)
-    match = match_of(subjects, filter_, where)
+    match = "unmatched" if unmatched else match_of(subjects, filter_, where)
     return fields(
         set_,
         match=match,
         target=target or None,
+        mode="shadow" if shadow else None,
+        **(start or {}),
         on_failure=on_failure,
         dead_letter_queue=dead_letter_queue,
     )
@@ -66,6 +93,7 @@ put_verbs(
     create=[
         "millstream route create orders/billing --queue billing --subject 'order.*'",
         'millstream route create orders/vip --queue crm --filter \'{"body":{"vip":[true]}}\'',
+        "millstream route create orders/rest --queue unrouted --unmatched --start 2h",
     ],
     apply=["millstream route apply orders/billing --queue billing --subject 'order.#' --dry-run"],
 )

@@ -10,9 +10,20 @@ from api.native.fields import rfc3339
 from api.rest.definition_changes import PutOutcome
 from api.rest.field_map import Mapped, MappedConfig, MappedDefinitionConfig, domain_value
 from api.rest.route_copies import CopyKeyField, TransformConfig
-from api.rest.schema_base import Config, ListPage, Seconds, Tags, Time, in_seconds, merged, valid
+from api.rest.schema_base import (
+    Config,
+    ListPage,
+    Moment,
+    Seconds,
+    Tags,
+    Time,
+    in_seconds,
+    merged,
+    valid,
+)
 from api.rest.topic_fields import ExaminedMessage, LagMessages, LagSeconds
-from storage.domain.filters.matches import CompiledMatch, Cost, FailedCondition, parse_matches
+from storage.domain.filters.matches import Cost, FailedCondition
+from storage.domain.streams.start_at import StartAt
 from storage.domain.topics.copy_key import parse_key
 from storage.domain.topics.formats import CopyFormat
 from storage.domain.topics.report import (
@@ -22,13 +33,30 @@ from storage.domain.topics.report import (
     RouteProgress,
     RouteState,
 )
-from storage.domain.topics.route import RouteFailurePolicy, RouteSpec, RouteTarget, TopicRoute
+from storage.domain.topics.route import (
+    RouteFailurePolicy,
+    RouteMode,
+    RouteSpec,
+    RouteTarget,
+    TopicRoute,
+)
 
 MatchField = Annotated[
     Any,
     Field(
         description="A match, or a list of them, of which any takes a message. A match is an object with `subject`, `filter` and "
         "`where`; all that are given must hold. null: every message.",
+        examples=[{"subject": "order.*"}],
+    ),
+]
+
+
+RouteMatchField = Annotated[
+    Any,
+    Field(
+        description="A match, or a list of them, of which any takes a message. A match is an object with `subject`, `filter` and "
+        "`where`; all that are given must hold. null: every message. `unmatched`: messages that no other live route of the "
+        "topic takes.",
         examples=[{"subject": "order.*"}],
     ),
 ]
@@ -55,7 +83,7 @@ class RouteConfig(MappedDefinitionConfig):
 
     domain = RouteSpec
 
-    match: MatchField = None
+    match: RouteMatchField = None
     target: RouteTargetConfig
     transform: TransformConfig | None = None
     format: Annotated[
@@ -86,6 +114,28 @@ class RouteConfig(MappedDefinitionConfig):
             "a value that a strict transform needs. null: they are counted as dropped."
         ),
     ] = None
+    mode: Annotated[
+        RouteMode,
+        Field(
+            strict=False,
+            description="`live`: messages are delivered. `shadow`: they are counted, to try a match; publishers and routes of the "
+            "`unmatched` ignore the route.",
+        ),
+    ] = RouteMode.LIVE
+    start: Annotated[
+        StartAt,
+        Field(
+            strict=False,
+            description="Of a new route, immutable. `latest`: it takes messages that are accepted from now on. `earliest`, `time`: also "
+            "those before that match and that the topic still has, each once.",
+        ),
+    ] = StartAt.LATEST
+    start_time: Annotated[
+        Moment | None,
+        Field(
+            description="With `time`: start with the first message that was accepted at or after this time."
+        ),
+    ] = None
     tags: Tags = {}
 
     @classmethod
@@ -111,6 +161,7 @@ class RoutePatch(Config):
     ttl_seconds: Seconds | None = None
     dead_letter_queue: str | None = None
     on_failure: Annotated[RouteFailurePolicy | None, Field(strict=False)] = None
+    mode: Annotated[RouteMode | None, Field(strict=False)] = None
     tags: dict[str, str | None] | None = None
 
     def apply(self, spec: RouteSpec) -> RouteSpec:
@@ -131,7 +182,7 @@ class RouteOut(Mapped):
 
     name: str
     topic: str
-    match: MatchField
+    match: RouteMatchField
     target: RouteTargetConfig
     transform: TransformConfig | None
     format: CopyFormat
@@ -140,12 +191,15 @@ class RouteOut(Mapped):
     ttl_seconds: Seconds
     on_failure: RouteFailurePolicy
     dead_letter_queue: str | None
+    mode: RouteMode
+    start: StartAt
+    start_time: Time | None
     paused: bool
     tags: dict[str, str]
     number: Annotated[
         int,
         Field(
-            description="Number of the revision. A change of match, target, transform, format or key begins another one; the "
+            description="Number of the revision. A change of match, target, transform, format, key or mode begins another one; the "
             "former one still delivers what was accepted for it."
         ),
     ]
@@ -168,7 +222,7 @@ class RouteOut(Mapped):
             topic=value.name.topic.name,
             match=value.spec.match,
             key=msgspec.to_builtins(value.spec.key),
-            cost=CompiledMatch(parse_matches(value.spec.match)).cost,
+            cost=value.spec.cost,
             **others,
         )
 
@@ -190,6 +244,7 @@ class RouteStats(Mapped):
     delivered: Annotated[int, Field(description="Messages that the target has.")]
     dropped: Annotated[int, Field(description="Messages that the route did not get.")]
     dead_lettered: Annotated[int, Field(description="Messages in the dead-letter queue instead.")]
+    shadowed: Annotated[int, Field(description="Messages that were counted as a shadow.")]
     lag_messages: LagMessages
     lag_seconds: LagSeconds
     last_failure: Annotated[
@@ -265,7 +320,7 @@ class MessageRouteOut(Mapped):
         MessageRouteState,
         Field(
             description="`waiting`: the target may not have it yet. `finished`: the target or the dead-letter queue has it, or it is "
-            "counted as dropped. "
+            "counted as dropped. `shadow`: the route delivers nothing. "
             "`removed`: the route was deleted, or has delivered all that it had taken."
         ),
     ]

@@ -22,6 +22,12 @@ class RouteState(StrEnum):
     FAILING = "failing"
     """The last delivery failed: the target is missing, full, or refuses messages."""
 
+    SHADOW = "shadow"
+    """Messages are counted, and not delivered."""
+
+    HISTORY = "history"
+    """Messages from before the route was created are delivered."""
+
 
 class RouteProgress(msgspec.Struct, frozen=True):
     """Progress of a route.
@@ -39,7 +45,11 @@ class RouteProgress(msgspec.Struct, frozen=True):
         """State of the route, as of the last report of its router."""
         if self.route.spec.paused:
             return RouteState.PAUSED
-        return RouteState.FAILING if self.route.failure and self.lag_messages else RouteState.ACTIVE
+        if self.route.failure and self.lag_messages:
+            return RouteState.FAILING
+        if self.route.unread_history is not None:
+            return RouteState.HISTORY
+        return RouteState.SHADOW if self.route.spec.is_shadow else RouteState.ACTIVE
 
 
 class RouteNumbers(msgspec.Struct, frozen=True):
@@ -77,6 +87,9 @@ class MessageRouteState(StrEnum):
 
     FINISHED = "finished"
     """The target or the dead-letter queue has it, or it was counted as dropped."""
+
+    SHADOW = "shadow"
+    """The route is a shadow, which delivers nothing."""
 
     REMOVED = "removed"
     """The route was deleted, or all that it had taken was delivered and it is forgotten."""

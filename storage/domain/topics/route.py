@@ -5,6 +5,9 @@ format or key, gives the name a new number, whose former one still receives what
 
     put ──▶ number 7, until = None ──put with another match──▶ number 7, until = {shard: next offset} ──▶ forgotten
                                                                number 8, until = None
+
+Which routes take a message is stored with it when it is accepted. A route that starts in the past also takes earlier messages:
+its history, which its router matches while it reads it.
 """
 
 from collections.abc import Mapping
@@ -18,8 +21,11 @@ import msgspec
 from storage.domain import limits
 from storage.domain.definitions import check_seconds, tag_faults
 from storage.domain.errors import FieldFault, ValidationFailed
-from storage.domain.filters.matches import CompiledMatch, parse_matches
+from storage.domain.filters.matches import CompiledMatch, Cost, parse_matches
 from storage.domain.names import LogId, QueueName, RouteName, StreamName, TopicName
+from storage.domain.streams.lineage import have_passed
+from storage.domain.streams.start_at import StartAt, start_faults
+from storage.domain.streams.stream import Stream
 from storage.domain.topics.copy_key import CopyKey, key_faults
 from storage.domain.topics.formats import CopyFormat
 from storage.domain.topics.transform import Transform
@@ -40,6 +46,20 @@ class RouteFailurePolicy(StrEnum):
 
     DROP = "drop"
     """The message is counted as dropped."""
+
+
+UNMATCHED = "unmatched"
+"""Match of a route that takes what no other live route of its topic takes."""
+
+
+class RouteMode(StrEnum):
+    """Use of the messages that a route takes."""
+
+    LIVE = "live"
+    """They are delivered."""
+
+    SHADOW = "shadow"
+    """They are counted."""
 
 
 TargetName = QueueName | StreamName | TopicName
@@ -93,7 +113,8 @@ _TARGETS: Mapping[str, type[TargetName]] = {
 class RouteSpec(msgspec.Struct, frozen=True, kw_only=True):
     """Configuration of a route as requested by its owner.
 
-    `match` is a match or a list of matches in their JSON form, of which any takes a message; None takes every message.
+    `match` is a match or a list of matches in their JSON form, of which any takes a message; None takes every message, and
+    UNMATCHED those that no other live route takes. `start` and `start_time_ms` are those of a new route, whose first messages may be older.
     `delay_ms` and `ttl_ms` are those of the messages in a target queue; 0 applies the queue's. `dead_letter_queue` is a queue
     of the topic's namespace: it gets messages that the target never accepts, and with `dead_letter` those of a missing one.
     """
@@ -107,6 +128,9 @@ class RouteSpec(msgspec.Struct, frozen=True, kw_only=True):
     ttl_ms: int = 0
     on_failure: RouteFailurePolicy = RouteFailurePolicy.WAIT
     dead_letter_queue: str | None = None
+    mode: RouteMode = RouteMode.LIVE
+    start: StartAt = StartAt.LATEST
+    start_time_ms: int | None = None
     paused: bool = False
     tags: dict[str, str] = {}
 
@@ -118,11 +142,13 @@ class RouteSpec(msgspec.Struct, frozen=True, kw_only=True):
             *key_faults(self.key),
             *self._time_faults(),
             *self._failure_faults(),
+            *start_faults(self.start, self.start_time_ms),
             *tag_faults(self.tags),
         ]
         if faults:
             raise ValidationFailed("The route's configuration is invalid.", *faults)
-        parse_matches(self.match)
+        if not self.takes_unmatched:
+            parse_matches(self.match)
 
     def _time_faults(self) -> list[FieldFault]:
         times = (
@@ -155,9 +181,28 @@ class RouteSpec(msgspec.Struct, frozen=True, kw_only=True):
         return _queue_faults(pointer, queue)
 
     @property
+    def takes_unmatched(self) -> bool:
+        """True if the route takes what no other live route takes."""
+        return bool(self.match == UNMATCHED)
+
+    @property
+    def is_shadow(self) -> bool:
+        """True if messages are counted, and not delivered."""
+        return self.mode is RouteMode.SHADOW
+
+    def compile_match(self) -> CompiledMatch:
+        """Return the compiled match of a route that does not take the unmatched."""
+        return CompiledMatch(parse_matches(self.match))
+
+    @property
+    def cost(self) -> Cost:
+        """Return whether the match must be evaluated for each message."""
+        return "indexed" if self.takes_unmatched else self.compile_match().cost
+
+    @property
     def is_unindexed(self) -> bool:
         """True if a match is an SQL condition alone, which no index finds."""
-        return CompiledMatch(parse_matches(self.match)).has_where_alone
+        return not self.takes_unmatched and self.compile_match().has_where_alone
 
     def takes_as(self, other: "RouteSpec") -> bool:
         """Return whether both bring the same copies to the same target, with one number."""
@@ -172,15 +217,32 @@ def _queue_faults(pointer: str, queue: str) -> list[FieldFault]:
     return []
 
 
-_of_revision = attrgetter("match", "target", "transform", "format", "key")
+_of_revision = attrgetter("match", "target", "transform", "format", "key", "mode")
+
+
+class RouteHistory(msgspec.Struct, frozen=True):
+    """Messages from before a route was created that it takes too, if they match.
+
+    They lie between `start`, the positions of a reader of the topic's shards, and the offsets `until`; what was accepted from
+    there on has the route's number if the route takes it.
+    """
+
+    start: dict[int, int]
+    until: dict[int, int]
+
+    def has(self, stream: Stream, shard: int, offset: int) -> bool:
+        """Return whether the history includes an offset of a shard of the topic's stream."""
+        is_before = offset < self.until.get(shard, 0)
+        return is_before and not have_passed(stream, self.start, {shard: offset + 1})
 
 
 class TopicRoute(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     """One revision of a route.
 
     `until`: next offset of each shard when the revision ended; None for the current one. `removed`: the route was deleted, and
-    nothing is delivered any longer. `stream_id` is the topic's. `delivered`, `dropped` and `dead_lettered` count messages, as of the
-    last report of the router; `failure` is the last failure of a delivery, empty after a success.
+    nothing is delivered any longer. `stream_id` is the topic's. `delivered`, `dropped`, `dead_lettered` and `shadowed` count messages,
+    as of the last report of the router; `failure` is the last failure of a delivery, empty after a success. `history_done`: the
+    router has read the history.
     """
 
     name: RouteName
@@ -195,7 +257,15 @@ class TopicRoute(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     delivered: int = 0
     dropped: int = 0
     dead_lettered: int = 0
+    shadowed: int = 0
     failure: str = ""
+    history: RouteHistory | None = None
+    history_done: bool = False
+
+    @property
+    def unread_history(self) -> RouteHistory | None:
+        """History of which the router has not reported the end."""
+        return None if self.history_done else self.history
 
     @property
     def target(self) -> TargetName:
@@ -204,7 +274,12 @@ class TopicRoute(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
     @cached_property
     def target_key(self) -> str:
-        """Key of the copies for the target, which several routes may share."""
+        """Key of the copies for the target, which several routes may share.
+
+        Shadow routes share one that is no target's.
+        """
+        if self.spec.is_shadow:
+            return RouteMode.SHADOW.value
         target = self.spec.target
         return f"{target.kind}:{target.name}"
 

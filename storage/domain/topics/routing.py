@@ -28,6 +28,7 @@ class RouteCounts(msgspec.Struct):
     delivered: int = 0
     dropped: int = 0
     dead_lettered: int = 0
+    shadowed: int = 0
     failure: str | None = None
 
     def add(self, later: "RouteCounts") -> None:
@@ -35,4 +36,5 @@ class RouteCounts(msgspec.Struct):
         self.delivered += later.delivered
         self.dropped += later.dropped
         self.dead_lettered += later.dead_lettered
+        self.shadowed += later.shadowed
         self.failure = self.failure if later.failure is None else later.failure

@@ -5,14 +5,15 @@ from contextlib import asynccontextmanager
 from typing import Any, NamedTuple
 
 import msgspec
-from sqlalchemy import Row, delete, func, insert, select, update
+from sqlalchemy import ColumnElement, Row, delete, func, insert, select, update
 from sqlalchemy.ext.asyncio import AsyncSession
 from sqlmodel import col
 
 from storage.domain.errors import StorageUnavailable
 from storage.domain.names import LogId, RouteName, StreamName, TopicName
+from storage.domain.streams.stream import Stream
 from storage.domain.topics.report import RouteNumbers
-from storage.domain.topics.route import RouteSpec, TopicRoute
+from storage.domain.topics.route import RouteHistory, RouteSpec, TopicRoute
 from storage.postgres.queries import query
 from storage.postgres.repository import Repository
 from storage.postgres.rows import rows_of, struct_of
@@ -49,6 +50,11 @@ class LockedRoutes:
         """Return the number of routes."""
         return await _count(self._session, self._stream_id)
 
+    async def count_histories(self) -> int:
+        """Return the number of current routes whose history is not read yet."""
+        unread = col(RouteRow.history).is_not(None) & ~col(RouteRow.history_done)
+        return await _count(self._session, self._stream_id, unread)
+
     async def count_unindexed(self) -> int:
         """Return the number of routes with an SQL condition alone."""
         has_where = col(RouteRow.spec)["match"].astext.contains('"where"')
@@ -65,7 +71,11 @@ class LockedRoutes:
     async def insert(self, route: TopicRoute) -> None:
         """Store a new revision."""
         values = _values(route) | {"created_at_ms": route.created_at_ms, "name": route.name.route}
-        ids = {"stream_id": self._stream_id, "number": route.number}
+        ids = {
+            "stream_id": self._stream_id,
+            "number": route.number,
+            "history": None if route.history is None else msgspec.to_builtins(route.history),
+        }
         row = values | ids | {"table_version": self.version}
         await self._session.execute(insert(RouteRow).values(**row))
 
@@ -140,6 +150,23 @@ class RouteRows(Repository):
         async with self._database.reading() as session:
             return _routes(topic, await session.execute(statement))
 
+    async def with_history(self, topics: Sequence[Stream]) -> dict[LogId, list[TopicRoute]]:
+        """Return the revisions with a history, by topic, that are not forgotten."""
+        names = {topic.stream_id: topic.name.topic for topic in topics}
+        of_topics = col(RouteRow.stream_id).in_(names)
+        statement = rows_of(RouteRow).where(of_topics, col(RouteRow.history).is_not(None))
+        routes: dict[LogId, list[TopicRoute]] = {}
+        async with self._database.reading() as session:
+            for row in await session.execute(statement):
+                routes.setdefault(row.stream_id, []).append(_route(names[row.stream_id], row))
+        return routes
+
+    async def end_history(self, stream_id: LogId, number: int) -> None:
+        """Store that the router has read the history of a revision."""
+        row = (col(RouteRow.stream_id) == stream_id, col(RouteRow.number) == number)
+        async with self._database.writing(unknown=StorageUnavailable) as session:
+            await session.execute(update(RouteRow).where(*row).values(history_done=True))
+
     async def lagging(self, namespace: str, limit: int) -> list[TopicRoute]:
         """Return current routes with a buffer behind the router, not paused, failing ones first."""
         values = {"namespace": namespace, "limit": limit}
@@ -182,10 +209,11 @@ async def _lock(session: AsyncSession, statement: str, stream_id: LogId) -> Row[
     return rows.one_or_none()
 
 
-async def _count(session: AsyncSession, stream_id: LogId) -> int:
+async def _count(session: AsyncSession, stream_id: LogId, *conditions: ColumnElement[bool]) -> int:
     is_current = col(RouteRow.until_offsets).is_(None)
     of_topic = col(RouteRow.stream_id) == stream_id
-    statement = select(func.count()).select_from(RouteRow).where(of_topic, is_current)
+    counted = select(func.count()).select_from(RouteRow)
+    statement = counted.where(of_topic, is_current, *conditions)
     return int(await session.scalar(statement) or 0)
 
 
@@ -209,6 +237,7 @@ def _route(topic: TopicName, row: Row[Any]) -> TopicRoute:
         name=RouteName(topic, row.name),
         spec=msgspec.convert(row.spec, RouteSpec),
         until=None if row.until_offsets is None else dict(row.until_offsets),
+        history=msgspec.convert(row.history, RouteHistory | None, strict=False),
     )
 
 

@@ -89,6 +89,7 @@ def _count_values(stream_id: LogId, counts: Mapping[int, RouteCounts]) -> dict[s
         "delivered": [one.delivered for one in counts.values()],
         "dropped": [one.dropped for one in counts.values()],
         "dead_lettered": [one.dead_lettered for one in counts.values()],
+        "shadowed": [one.shadowed for one in counts.values()],
         "failures": [one.failure for one in counts.values()],
     }
 

@@ -18,12 +18,12 @@ def subject_of(value: str) -> str:
 
 
 def message_reaches_each_route_once(
-    dead_letters: Mapping[str, str],
+    dead_letters: Mapping[str, str], from_earliest: str
 ) -> Callable[[Operations], Finding]:
     """T1: an accepted message is in the target of each route that it names once, and in no other.
 
     A route and its target have the same name here; `dead_letters` are the routes by their dead-letter queues, where a message is
-    instead. What a deleted route had not delivered is dropped. The number of a route whose change was not answered is unknown,
+    instead. `from_earliest` is left out: the target of a route that takes messages from before it was created. What a deleted route had not delivered is dropped. The number of a route whose change was not answered is unknown,
     so its message may be in any target, once.
     """
 
@@ -31,7 +31,7 @@ def message_reaches_each_route_once(
         names = {seen.offset: seen.value for _, seen in answers(history, Kind.ROUTE)}
         deleted = {one.group for one in history if one.kind is Kind.ROUTE and not one.values}
         places = _places(history, dead_letters)
-        targets = set(names.values())
+        targets = {*names.values()} - {from_earliest}
         taken = [seen for _, seen in answers(history, Kind.TAKEN)]
         wrong = [
             f"message {seen.value} of routes {seen.routes} is {count} times in {target}"
@@ -115,6 +115,23 @@ def routes_are_cut_exactly(subject_of: Callable[[str], str]) -> Callable[[Operat
     return check
 
 
+def route_from_earliest_takes_all(target: str) -> Callable[[Operations], Finding]:
+    """T3: a route that starts at the topic's beginning has each message once, whenever it was created."""
+
+    def check(history: Operations) -> Finding:
+        counts: dict[str, int] = defaultdict(int)
+        for log, value in (places := _places(history)):
+            if log == target:
+                counts[value] = len(places[log, value])
+        taken = [seen.value for _, seen in answers(history, Kind.TAKEN)]
+        wrong = [
+            f"{value} is {counts[value]} times in {target}" for value in taken if counts[value] != 1
+        ]
+        return Finding("T3 a route from the earliest message takes all", len(taken), tuple(wrong))
+
+    return check
+
+
 def _decided(history: Operations) -> Iterator[tuple[Operation, str, Operation]]:
     """Yield each value, and of each route the change that decides: no other one was under way beside it.
 
@@ -157,7 +174,7 @@ def messages_of_key_keep_order(target: str) -> Callable[[Operations], Finding]:
             if int(number) <= lasts.get(key, 0):
                 wrong.append(f"{seen.value} comes after number {lasts[key]}")
             lasts[key] = int(number)
-        return Finding("T4 messages of a key keep their order", checked, tuple(wrong))
+        return Finding(f"T4 messages of a key keep their order in {target}", checked, tuple(wrong))
 
     return check
 

@@ -57,6 +57,11 @@ async def receive(api: httpx.AsyncClient, queue: str, count: int) -> list[Any]:
         ),
         pytest.param({"a": None, "b": None}, [({"subject": "news"}, "ab")], id="fanout"),
         pytest.param(
+            {"a": {"subject": "order.*"}, "b": "unmatched"},
+            [({"subject": "order.created"}, "a"), ({"subject": "fax"}, "b")],
+            id="alternate",
+        ),
+        pytest.param(
             {"a": {"subject": "order.*"}, "b": {"subject": "#.error"}},
             [
                 ({"subject": "order.created"}, "a"),

@@ -29,7 +29,7 @@ def op(kind: Kind, at: float, *seen: Seen, **more: Any) -> Operation:
     return Operation(kind=kind, invoked=at, ended=at + 0.5, seen=seen, **known)
 
 
-REACHED, KEPT, CUT, ORDERED = checker.TOPIC_INVARIANTS
+REACHED, KEPT, CUT, ORDERED, FROM_EARLIEST, LATE_ORDERED = checker.TOPIC_INVARIANTS
 
 
 def publication(at: float, value: str) -> Operation:
@@ -180,8 +180,9 @@ PUBLISHED = [
     publication(2, "p:1"),
     taken(9, ("p:1", 0), routes=(1,)),
     read(9, ("p:1", 0), log=checker.COPIES),
+    read(9, ("p:1", 0), log=checker.LATE),
 ]
-"""A message that reached its only route."""
+"""A message that reached its only route, and the one that began later."""
 
 VIOLATIONS: list[tuple[str, Invariant, list[Operation]]] = [
     (
@@ -676,6 +677,21 @@ VIOLATIONS: list[tuple[str, Invariant, list[Operation]]] = [
         "messages of a key change places",
         ORDERED,
         [read(9, ("p:2", 0), ("p:1", 1), log=checker.COPIES)],
+    ),
+    (
+        "messages of a key change places in the history",
+        LATE_ORDERED,
+        [read(9, ("p:2", 0), ("p:1", 1), log=checker.LATE)],
+    ),
+    (
+        "history lacks a message",
+        FROM_EARLIEST,
+        [taken(9, ("p:1", 0), ("p:2", 1)), read(9, ("p:2", 0), log=checker.LATE)],
+    ),
+    (
+        "history has a message twice",
+        FROM_EARLIEST,
+        [taken(9, ("p:1", 0)), read(9, ("p:1", 0), ("p:1", 1), log=checker.LATE)],
     ),
 ]
 

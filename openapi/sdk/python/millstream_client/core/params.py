@@ -244,6 +244,12 @@ class RouteConfigParams(TypedDict, total=False):
     """Handling of messages while the target does not exist. `wait`: they wait in the topic's log, up to its retention. `dead_letter`: they go to the dead-letter queue. `drop`: they are counted as dropped."""
     dead_letter_queue: str | None
     """Queue for messages that the target never accepts: too large, without a group for a FIFO queue, or without a value that a strict transform needs. null: they are counted as dropped."""
+    mode: Literal["live", "shadow"]
+    """`live`: messages are delivered. `shadow`: they are counted, to try a match; publishers and routes of the `unmatched` ignore the route."""
+    start: Literal["earliest", "latest", "time"]
+    """Of a new route, immutable. `latest`: it takes messages that are accepted from now on. `earliest`, `time`: also those before that match and that the topic still has, each once."""
+    start_time: str | datetime | None
+    """With `time`: start with the first message that was accepted at or after this time."""
     tags: Mapping[str, str]
     """Up to 50 user-defined tags."""
 
@@ -263,6 +269,7 @@ class RoutePatchParams(TypedDict, total=False):
     ttl_seconds: float | None
     dead_letter_queue: str | None
     on_failure: Literal["wait", "dead_letter", "drop"] | None
+    mode: Literal["live", "shadow"] | None
     tags: Mapping[str, str | None] | None
 
 

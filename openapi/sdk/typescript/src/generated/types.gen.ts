@@ -3118,7 +3118,7 @@ export type MessageRouteOut = {
      */
     number: number;
     /**
-     * `waiting`: the target may not have it yet. `finished`: the target or the dead-letter queue has it, or it is counted as dropped. `removed`: the route was deleted, or has delivered all that it had taken.
+     * `waiting`: the target may not have it yet. `finished`: the target or the dead-letter queue has it, or it is counted as dropped. `shadow`: the route delivers nothing. `removed`: the route was deleted, or has delivered all that it had taken.
      */
     state: MessageRouteState;
 };
@@ -3128,7 +3128,7 @@ export type MessageRouteOut = {
  *
  * State of a message for a route that takes it.
  */
-export type MessageRouteState = 'waiting' | 'finished' | 'removed';
+export type MessageRouteState = 'waiting' | 'finished' | 'shadow' | 'removed';
 
 /**
  * MessageRoutes
@@ -6318,7 +6318,7 @@ export type RouteConfig = {
     /**
      * Match
      *
-     * A match, or a list of them, of which any takes a message. A match is an object with `subject`, `filter` and `where`; all that are given must hold. null: every message.
+     * A match, or a list of them, of which any takes a message. A match is an object with `subject`, `filter` and `where`; all that are given must hold. null: every message. `unmatched`: messages that no other live route of the topic takes.
      */
     match?: unknown;
     target: RouteTargetConfig;
@@ -6355,6 +6355,20 @@ export type RouteConfig = {
      * Queue for messages that the target never accepts: too large, without a group for a FIFO queue, or without a value that a strict transform needs. null: they are counted as dropped.
      */
     dead_letter_queue?: string | null;
+    /**
+     * `live`: messages are delivered. `shadow`: they are counted, to try a match; publishers and routes of the `unmatched` ignore the route.
+     */
+    mode?: RouteMode;
+    /**
+     * Of a new route, immutable. `latest`: it takes messages that are accepted from now on. `earliest`, `time`: also those before that match and that the topic still has, each once.
+     */
+    start?: StartAt;
+    /**
+     * Start Time
+     *
+     * With `time`: start with the first message that was accepted at or after this time.
+     */
+    start_time?: string | null;
     /**
      * Tags
      *
@@ -6395,6 +6409,13 @@ export type RouteExplanationOut = {
 export type RouteFailurePolicy = 'wait' | 'dead_letter' | 'drop';
 
 /**
+ * RouteMode
+ *
+ * Use of the messages that a route takes.
+ */
+export type RouteMode = 'live' | 'shadow';
+
+/**
  * RouteOut
  *
  * A route: its configuration, and its version, which is its ETag.
@@ -6411,7 +6432,7 @@ export type RouteOut = {
     /**
      * Match
      *
-     * A match, or a list of them, of which any takes a message. A match is an object with `subject`, `filter` and `where`; all that are given must hold. null: every message.
+     * A match, or a list of them, of which any takes a message. A match is an object with `subject`, `filter` and `where`; all that are given must hold. null: every message. `unmatched`: messages that no other live route of the topic takes.
      */
     match: unknown;
     target: RouteTargetConfig;
@@ -6436,6 +6457,12 @@ export type RouteOut = {
      * Dead Letter Queue
      */
     dead_letter_queue: string | null;
+    mode: RouteMode;
+    start: StartAt;
+    /**
+     * Start Time
+     */
+    start_time: string | null;
     /**
      * Paused
      */
@@ -6449,7 +6476,7 @@ export type RouteOut = {
     /**
      * Number
      *
-     * Number of the revision. A change of match, target, transform, format or key begins another one; the former one still delivers what was accepted for it.
+     * Number of the revision. A change of match, target, transform, format, key or mode begins another one; the former one still delivers what was accepted for it.
      */
     number: number;
     /**
@@ -6522,6 +6549,7 @@ export type RoutePatch = {
      */
     dead_letter_queue?: string | null;
     on_failure?: RouteFailurePolicy | null;
+    mode?: RouteMode | null;
     /**
      * Tags
      */
@@ -6535,7 +6563,7 @@ export type RoutePatch = {
  *
  * State of a route.
  */
-export type RouteState = 'active' | 'paused' | 'failing';
+export type RouteState = 'active' | 'paused' | 'failing' | 'shadow' | 'history';
 
 /**
  * RouteStats
@@ -6562,6 +6590,12 @@ export type RouteStats = {
      * Messages in the dead-letter queue instead.
      */
     dead_lettered: number;
+    /**
+     * Shadowed
+     *
+     * Messages that were counted as a shadow.
+     */
+    shadowed: number;
     /**
      * Lag Messages
      *
@@ -6599,7 +6633,7 @@ export type RouteStored = {
     /**
      * Match
      *
-     * A match, or a list of them, of which any takes a message. A match is an object with `subject`, `filter` and `where`; all that are given must hold. null: every message.
+     * A match, or a list of them, of which any takes a message. A match is an object with `subject`, `filter` and `where`; all that are given must hold. null: every message. `unmatched`: messages that no other live route of the topic takes.
      */
     match: unknown;
     target: RouteTargetConfig;
@@ -6624,6 +6658,12 @@ export type RouteStored = {
      * Dead Letter Queue
      */
     dead_letter_queue: string | null;
+    mode: RouteMode;
+    start: StartAt;
+    /**
+     * Start Time
+     */
+    start_time: string | null;
     /**
      * Paused
      */
@@ -6637,7 +6677,7 @@ export type RouteStored = {
     /**
      * Number
      *
-     * Number of the revision. A change of match, target, transform, format or key begins another one; the former one still delivers what was accepted for it.
+     * Number of the revision. A change of match, target, transform, format, key or mode begins another one; the former one still delivers what was accepted for it.
      */
     number: number;
     /**
@@ -7744,7 +7784,7 @@ export type Start = 'earliest' | 'latest';
 /**
  * StartAt
  *
- * Start position of a group that has committed nothing.
+ * Start position of a reader that has read nothing.
  */
 export type StartAt = 'earliest' | 'latest' | 'time';
 

@@ -22,7 +22,7 @@ class GroupConfig:
         kind (GroupKind | Unset): Type of a consumer group.
 
             `ordered`: members share the shards, one reader for each shard. `simple`: the group only stores offsets.
-        start (StartAt | Unset): Start position of a group that has committed nothing.
+        start (StartAt | Unset): Start position of a reader that has read nothing.
         start_time (datetime.datetime | None | Unset): With `time`: start with the first record that arrived at or after
             this time.
         session_timeout_seconds (float | Unset): Members without a heartbeat for this long are removed. Default: 30.0.

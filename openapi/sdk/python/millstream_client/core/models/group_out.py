@@ -23,7 +23,7 @@ class GroupOut:
         kind (GroupKind): Type of a consumer group.
 
             `ordered`: members share the shards, one reader for each shard. `simple`: the group only stores offsets.
-        start (StartAt): Start position of a group that has committed nothing.
+        start (StartAt): Start position of a reader that has read nothing.
         start_time (datetime.datetime | None):
         session_timeout_seconds (float):
         static_timeout_seconds (float):

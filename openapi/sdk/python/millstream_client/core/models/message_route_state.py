@@ -4,6 +4,7 @@ from enum import StrEnum
 class MessageRouteState(StrEnum):
     FINISHED = "finished"
     REMOVED = "removed"
+    SHADOW = "shadow"
     WAITING = "waiting"
 
     def __str__(self) -> str:

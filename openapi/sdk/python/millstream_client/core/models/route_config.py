@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import datetime
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
@@ -7,6 +8,8 @@ from attrs import define as _attrs_define
 
 from ..models.copy_format import CopyFormat
 from ..models.route_failure_policy import RouteFailurePolicy
+from ..models.route_mode import RouteMode
+from ..models.start_at import StartAt
 from ..types import UNSET, Unset
 
 if TYPE_CHECKING:
@@ -25,7 +28,8 @@ class RouteConfig:
     Attributes:
         target (RouteTargetConfig): Queue, stream or other topic that receives the messages. Exactly one is given.
         match (Any | Unset): A match, or a list of them, of which any takes a message. A match is an object with
-            `subject`, `filter` and `where`; all that are given must hold. null: every message.
+            `subject`, `filter` and `where`; all that are given must hold. null: every message. `unmatched`: messages that
+            no other live route of the topic takes.
         transform (None | TransformConfig | Unset):
         format_ (CopyFormat | Unset): Format of a route's copies.
         key (Any | Unset): Key of the copies, which is the message group in a FIFO queue: `key`, `subject`, a JSON
@@ -37,6 +41,10 @@ class RouteConfig:
             A message that the target never accepts goes to the route's dead-letter queue, or is dropped without one.
         dead_letter_queue (None | str | Unset): Queue for messages that the target never accepts: too large, without a
             group for a FIFO queue, or without a value that a strict transform needs. null: they are counted as dropped.
+        mode (RouteMode | Unset): Use of the messages that a route takes.
+        start (StartAt | Unset): Start position of a reader that has read nothing.
+        start_time (datetime.datetime | None | Unset): With `time`: start with the first message that was accepted at or
+            after this time.
         tags (RouteConfigTags | Unset): Up to 50 user-defined tags.
     """
 
@@ -49,6 +57,9 @@ class RouteConfig:
     ttl_seconds: float | Unset = 0.0
     on_failure: RouteFailurePolicy | Unset = UNSET
     dead_letter_queue: None | str | Unset = UNSET
+    mode: RouteMode | Unset = UNSET
+    start: StartAt | Unset = UNSET
+    start_time: datetime.datetime | None | Unset = UNSET
     tags: RouteConfigTags | Unset = UNSET
 
     def to_dict(self) -> dict[str, Any]:
@@ -86,6 +97,22 @@ class RouteConfig:
         else:
             dead_letter_queue = self.dead_letter_queue
 
+        mode: str | Unset = UNSET
+        if not isinstance(self.mode, Unset):
+            mode = self.mode.value
+
+        start: str | Unset = UNSET
+        if not isinstance(self.start, Unset):
+            start = self.start.value
+
+        start_time: None | str | Unset
+        if isinstance(self.start_time, Unset):
+            start_time = UNSET
+        elif isinstance(self.start_time, datetime.datetime):
+            start_time = self.start_time.isoformat()
+        else:
+            start_time = self.start_time
+
         tags: dict[str, Any] | Unset = UNSET
         if not isinstance(self.tags, Unset):
             tags = self.tags.to_dict()
@@ -113,6 +140,12 @@ class RouteConfig:
             field_dict["on_failure"] = on_failure
         if dead_letter_queue is not UNSET:
             field_dict["dead_letter_queue"] = dead_letter_queue
+        if mode is not UNSET:
+            field_dict["mode"] = mode
+        if start is not UNSET:
+            field_dict["start"] = start
+        if start_time is not UNSET:
+            field_dict["start_time"] = start_time
         if tags is not UNSET:
             field_dict["tags"] = tags
 
@@ -175,6 +208,37 @@ class RouteConfig:
 
         dead_letter_queue = _parse_dead_letter_queue(d.pop("dead_letter_queue", UNSET))
 
+        _mode = d.pop("mode", UNSET)
+        mode: RouteMode | Unset
+        if isinstance(_mode, Unset):
+            mode = UNSET
+        else:
+            mode = RouteMode(_mode)
+
+        _start = d.pop("start", UNSET)
+        start: StartAt | Unset
+        if isinstance(_start, Unset):
+            start = UNSET
+        else:
+            start = StartAt(_start)
+
+        def _parse_start_time(data: object) -> datetime.datetime | None | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            try:
+                if not isinstance(data, str):
+                    raise TypeError()
+                start_time_type_0 = datetime.datetime.fromisoformat(data)
+
+                return start_time_type_0
+            except (TypeError, ValueError, AttributeError, KeyError):
+                pass
+            return cast(datetime.datetime | None | Unset, data)
+
+        start_time = _parse_start_time(d.pop("start_time", UNSET))
+
         _tags = d.pop("tags", UNSET)
         tags: RouteConfigTags | Unset
         if isinstance(_tags, Unset):
@@ -192,6 +256,9 @@ class RouteConfig:
             ttl_seconds=ttl_seconds,
             on_failure=on_failure,
             dead_letter_queue=dead_letter_queue,
+            mode=mode,
+            start=start,
+            start_time=start_time,
             tags=tags,
         )
 

@@ -9,7 +9,9 @@ from attrs import field as _attrs_field
 
 from ..models.copy_format import CopyFormat
 from ..models.route_failure_policy import RouteFailurePolicy
+from ..models.route_mode import RouteMode
 from ..models.route_out_cost import RouteOutCost
+from ..models.start_at import StartAt
 
 if TYPE_CHECKING:
     from ..models.route_out_tags import RouteOutTags
@@ -28,7 +30,8 @@ class RouteOut:
         name (str):
         topic (str):
         match (Any): A match, or a list of them, of which any takes a message. A match is an object with `subject`,
-            `filter` and `where`; all that are given must hold. null: every message.
+            `filter` and `where`; all that are given must hold. null: every message. `unmatched`: messages that no other
+            live route of the topic takes.
         target (RouteTargetConfig): Queue, stream or other topic that receives the messages. Exactly one is given.
         transform (None | TransformConfig):
         format_ (CopyFormat): Format of a route's copies.
@@ -40,10 +43,13 @@ class RouteOut:
 
             A message that the target never accepts goes to the route's dead-letter queue, or is dropped without one.
         dead_letter_queue (None | str):
+        mode (RouteMode): Use of the messages that a route takes.
+        start (StartAt): Start position of a reader that has read nothing.
+        start_time (datetime.datetime | None):
         paused (bool):
         tags (RouteOutTags):
-        number (int): Number of the revision. A change of match, target, transform, format or key begins another one;
-            the former one still delivers what was accepted for it.
+        number (int): Number of the revision. A change of match, target, transform, format, key or mode begins another
+            one; the former one still delivers what was accepted for it.
         cost (RouteOutCost): `indexed`: an index finds the route. `scanned`: its match is evaluated for each message of
             the topic.
         version (int):
@@ -62,6 +68,9 @@ class RouteOut:
     ttl_seconds: float
     on_failure: RouteFailurePolicy
     dead_letter_queue: None | str
+    mode: RouteMode
+    start: StartAt
+    start_time: datetime.datetime | None
     paused: bool
     tags: RouteOutTags
     number: int
@@ -101,6 +110,16 @@ class RouteOut:
         dead_letter_queue: None | str
         dead_letter_queue = self.dead_letter_queue
 
+        mode = self.mode.value
+
+        start = self.start.value
+
+        start_time: None | str
+        if isinstance(self.start_time, datetime.datetime):
+            start_time = self.start_time.isoformat()
+        else:
+            start_time = self.start_time
+
         paused = self.paused
 
         tags = self.tags.to_dict()
@@ -130,6 +149,9 @@ class RouteOut:
                 "ttl_seconds": ttl_seconds,
                 "on_failure": on_failure,
                 "dead_letter_queue": dead_letter_queue,
+                "mode": mode,
+                "start": start,
+                "start_time": start_time,
                 "paused": paused,
                 "tags": tags,
                 "number": number,
@@ -189,6 +211,25 @@ class RouteOut:
 
         dead_letter_queue = _parse_dead_letter_queue(d.pop("dead_letter_queue"))
 
+        mode = RouteMode(d.pop("mode"))
+
+        start = StartAt(d.pop("start"))
+
+        def _parse_start_time(data: object) -> datetime.datetime | None:
+            if data is None:
+                return data
+            try:
+                if not isinstance(data, str):
+                    raise TypeError()
+                start_time_type_0 = datetime.datetime.fromisoformat(data)
+
+                return start_time_type_0
+            except (TypeError, ValueError, AttributeError, KeyError):
+                pass
+            return cast(datetime.datetime | None, data)
+
+        start_time = _parse_start_time(d.pop("start_time"))
+
         paused = d.pop("paused")
 
         tags = RouteOutTags.from_dict(d.pop("tags"))
@@ -215,6 +256,9 @@ class RouteOut:
             ttl_seconds=ttl_seconds,
             on_failure=on_failure,
             dead_letter_queue=dead_letter_queue,
+            mode=mode,
+            start=start,
+            start_time=start_time,
             paused=paused,
             tags=tags,
             number=number,

@@ -7,6 +7,7 @@ from attrs import define as _attrs_define
 
 from ..models.copy_format import CopyFormat
 from ..models.route_failure_policy import RouteFailurePolicy
+from ..models.route_mode import RouteMode
 from ..types import UNSET, Unset
 
 if TYPE_CHECKING:
@@ -35,6 +36,7 @@ class RoutePatch:
             ttl_seconds (float | None | Unset):
             dead_letter_queue (None | str | Unset):
             on_failure (None | RouteFailurePolicy | Unset):
+            mode (None | RouteMode | Unset):
             tags (None | RoutePatchTags | Unset):
     """
 
@@ -47,6 +49,7 @@ class RoutePatch:
     ttl_seconds: float | None | Unset = UNSET
     dead_letter_queue: None | str | Unset = UNSET
     on_failure: None | RouteFailurePolicy | Unset = UNSET
+    mode: None | RouteMode | Unset = UNSET
     tags: None | RoutePatchTags | Unset = UNSET
 
     def to_dict(self) -> dict[str, Any]:
@@ -108,6 +111,14 @@ class RoutePatch:
         else:
             on_failure = self.on_failure
 
+        mode: None | str | Unset
+        if isinstance(self.mode, Unset):
+            mode = UNSET
+        elif isinstance(self.mode, RouteMode):
+            mode = self.mode.value
+        else:
+            mode = self.mode
+
         tags: dict[str, Any] | None | Unset
         if isinstance(self.tags, Unset):
             tags = UNSET
@@ -137,6 +148,8 @@ class RoutePatch:
             field_dict["dead_letter_queue"] = dead_letter_queue
         if on_failure is not UNSET:
             field_dict["on_failure"] = on_failure
+        if mode is not UNSET:
+            field_dict["mode"] = mode
         if tags is not UNSET:
             field_dict["tags"] = tags
 
@@ -248,6 +261,23 @@ class RoutePatch:
 
         on_failure = _parse_on_failure(d.pop("on_failure", UNSET))
 
+        def _parse_mode(data: object) -> None | RouteMode | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            try:
+                if not isinstance(data, str):
+                    raise TypeError()
+                mode_type_0 = RouteMode(data)
+
+                return mode_type_0
+            except (TypeError, ValueError, AttributeError, KeyError):
+                pass
+            return cast(None | RouteMode | Unset, data)
+
+        mode = _parse_mode(d.pop("mode", UNSET))
+
         def _parse_tags(data: object) -> None | RoutePatchTags | Unset:
             if data is None:
                 return data
@@ -275,6 +305,7 @@ class RoutePatch:
             ttl_seconds=ttl_seconds,
             dead_letter_queue=dead_letter_queue,
             on_failure=on_failure,
+            mode=mode,
             tags=tags,
         )
 

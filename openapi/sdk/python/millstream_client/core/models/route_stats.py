@@ -20,6 +20,7 @@ class RouteStats:
         delivered (int): Messages that the target has.
         dropped (int): Messages that the route did not get.
         dead_lettered (int): Messages in the dead-letter queue instead.
+        shadowed (int): Messages that were counted as a shadow.
         lag_messages (int): Messages that routers have not examined yet, whether routes take them.
         lag_seconds (float): Age of the oldest of these messages.
         last_failure (str): Why the last delivery failed; empty after a success.
@@ -29,6 +30,7 @@ class RouteStats:
     delivered: int
     dropped: int
     dead_lettered: int
+    shadowed: int
     lag_messages: int
     lag_seconds: float
     last_failure: str
@@ -42,6 +44,8 @@ class RouteStats:
         dropped = self.dropped
 
         dead_lettered = self.dead_lettered
+
+        shadowed = self.shadowed
 
         lag_messages = self.lag_messages
 
@@ -57,6 +61,7 @@ class RouteStats:
                 "delivered": delivered,
                 "dropped": dropped,
                 "dead_lettered": dead_lettered,
+                "shadowed": shadowed,
                 "lag_messages": lag_messages,
                 "lag_seconds": lag_seconds,
                 "last_failure": last_failure,
@@ -76,6 +81,8 @@ class RouteStats:
 
         dead_lettered = d.pop("dead_lettered")
 
+        shadowed = d.pop("shadowed")
+
         lag_messages = d.pop("lag_messages")
 
         lag_seconds = d.pop("lag_seconds")
@@ -87,6 +94,7 @@ class RouteStats:
             delivered=delivered,
             dropped=dropped,
             dead_lettered=dead_lettered,
+            shadowed=shadowed,
             lag_messages=lag_messages,
             lag_seconds=lag_seconds,
             last_failure=last_failure,
