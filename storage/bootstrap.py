@@ -120,6 +120,7 @@ from storage.streams.staged_writes import StagedWrites
 from storage.timeseries.collector import ResourceCollector
 from storage.timeseries.query import TimeSeriesQuery
 from storage.timeseries.sampler import Sampler
+from storage.topics.back_tests import BackTests
 from storage.topics.engine import Topics
 from storage.topics.fences import RouteFences
 from storage.topics.reports import TopicReports
@@ -164,6 +165,7 @@ class Storage:
     topic_routes: TopicRoutes
     topic_routing: TopicRouting
     topic_reports: TopicReports
+    back_tests: BackTests
     catalog: Catalog
     search: CatalogSearch
     namespaces: Namespaces
@@ -518,6 +520,7 @@ async def open_storage(
                 reader=record_reader,
                 clock=clock,
             ),
+            back_tests=BackTests(catalog=catalog, routes=topic_routes, reader=record_reader),
             topic_routing=TopicRouting(
                 catalog=catalog,
                 routes=route_rows,

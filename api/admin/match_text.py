@@ -29,7 +29,7 @@ class MatchCondition(NamedTuple):
 def describe_match(match: Any) -> list[list[MatchCondition]]:
     """Return the conditions of each alternative; no alternatives: every message."""
     if match == UNMATCHED:
-        return [[MatchCondition("routes", "none takes it")]]
+        return [[MatchCondition("messages", "that no other route takes")]]
     return [list(_conditions(one)) for one in parse_matches(match)]
 
 

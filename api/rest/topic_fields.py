@@ -17,6 +17,26 @@ LagMessages = Annotated[
 ]
 LagSeconds = Annotated[Seconds, Field(description="Age of the oldest of these messages.")]
 
+MatchField = Annotated[
+    Any,
+    Field(
+        description="A match, or a list of them, of which any takes a message. A match is an object with `subject`, `filter` and "
+        "`where`; all that are given must hold. null: every message.",
+        examples=[{"subject": "order.*"}],
+    ),
+]
+
+
+RouteMatchField = Annotated[
+    Any,
+    Field(
+        description="A match, or a list of them, of which any takes a message. A match is an object with `subject`, `filter` and "
+        "`where`; all that are given must hold. null: every message. `unmatched`: messages that no other live route of the "
+        "topic takes.",
+        examples=[{"subject": "order.*"}],
+    ),
+]
+
 
 class ExaminedMessage(Config):
     """A message that is not published: `body` or `body_base64`, and its other fields."""

@@ -150,4 +150,4 @@ class LaggingReader:
         history = self._history
         if history is None or not history.covers(shard, entry.offset):
             return await self._owner.routes_of(entry)
-        return [history.route] if history.takes(entry) else []
+        return [history.route] if history.takes(entry.record) else []

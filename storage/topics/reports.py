@@ -297,7 +297,7 @@ def _takes_earlier(
     history = route.history
     if history is None or not history.has(stream, message_id.shard, message_id.offset):
         return False
-    return HistoryMatch(route).takes(message)
+    return HistoryMatch(route).takes(message.record)
 
 
 def _explanation(route: TopicRoute, document: Document, others: Sequence[str]) -> RouteExplanation:

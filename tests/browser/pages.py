@@ -79,6 +79,7 @@ PAGES = [
     At("topic-routes-filtered", "/ui/topics/events?q=b"),
     At("topic-without-routes", "/ui/topics/quiet-events"),
     At("topic-try", "/ui/topics/events/try"),
+    At("topic-backtest", "/ui/topics/events/backtest"),
     At("topic-messages", "/ui/topics/events/messages"),
     At("topic-messages-searched", "/ui/topics/events/messages?q=order&time=1d"),
     At("topic-messages-none", "/ui/topics/quiet-events/messages"),

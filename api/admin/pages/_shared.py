@@ -95,6 +95,7 @@ def topic_page(context: PageContext, template: str, topic: Stream, **values: Any
     tabs = [
         Tab("routes", "Routes", path),
         *([Tab("try", "Try a message", f"{path}/try")] if reads else []),
+        *([Tab("backtest", "Back-test", f"{path}/backtest")] if reads else []),
         *([Tab("messages", "Messages", f"{path}/messages")] if reads else []),
         Tab("settings", "Settings", f"{path}/settings"),
     ]

@@ -1,4 +1,4 @@
-"""Pages of a topic: its routes, a message to try, and its settings."""
+"""Pages of a topic: its routes, a message to try, back-tests, and its settings."""
 
 from fastapi import APIRouter, Depends, Response
 
@@ -60,6 +60,13 @@ async def show_try(context: Context, topic: TopicPath) -> Response:
     """Show a form for a message, which explains the routes that would take it."""
     stored = await context.storage.topics.fresh(topic)
     return topic_page(context, "try", stored, live=False)
+
+
+@router.get("/backtest", dependencies=[READ])
+async def show_backtest(context: Context, topic: TopicPath) -> Response:
+    """Show a form for a match, which is evaluated on the topic's messages."""
+    stored = await context.storage.topics.fresh(topic)
+    return topic_page(context, "backtest", stored, live=False)
 
 
 @router.get("/settings", dependencies=[SEE])

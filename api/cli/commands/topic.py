@@ -5,10 +5,11 @@ from typing import Annotated, Any
 import typer
 
 from api.cli.descriptions.sections import Section, describe, rows_if_allowed, settings_section
+from api.cli.io.match_options import FilterText, Subjects, Where, match_of
 from api.cli.manifests.edit_verb import edit_verb
 from api.cli.shell.definitions import Definition, change_verb, delete_verb, put_verbs
 from api.cli.shell.operations import JsonBody
-from api.cli.shell.options import Headers, Prefix, Settings, duration, fields, option
+from api.cli.shell.options import Headers, Prefix, Settings, duration, fields, moment, option
 from api.cli.shell.output import Column, Row, table
 from api.cli.shell.terminal import Terminal, noun, verb
 
@@ -154,6 +155,56 @@ def explain(
         request["route"] = route
     explained = cli.call("topics.explain_message", name, body=JsonBody(request))
     cli.out.rows(iter(explained["routes"]), EXPLANATIONS)
+
+
+@verb(
+    topic,
+    "backtest",
+    examples=[
+        "millstream topic backtest orders --subject 'order.#'",
+        'millstream topic backtest orders --filter \'{"body":{"vip":[true]}}\' --since 2h',
+    ],
+)
+def backtest(
+    cli: Terminal,
+    name: Name,
+    subjects: Subjects = None,
+    filter_: FilterText = None,
+    where: Where = None,
+    compare_with: Annotated[
+        str | None, option("--compare-with", "Route whose match is evaluated too.", "ROUTE")
+    ] = None,
+    since: Annotated[Any, moment("--since", help="Start with messages since then.")] = None,
+    until: Annotated[Any, moment("--until", help="Stop before messages since then.")] = None,
+    messages_max: Annotated[
+        int | None, option("--max", "Messages to evaluate at most.", "NUMBER")
+    ] = None,
+) -> None:
+    """Evaluate a match on a topic's messages.
+
+    With --compare-with, messages that the match takes and the route does not are gained, the others are lost.
+    """
+    request = fields(
+        None,
+        match=match_of(subjects, filter_, where),
+        compare_with=compare_with,
+        start_time=since and since.isoformat(),
+        end_time=until and until.isoformat(),
+        messages_max=messages_max,
+    )
+    result = cli.call("topics.backtest_match", name, body=JsonBody(request))
+    describe(
+        cli,
+        result,
+        []
+        if result["complete"]
+        else [f"There are more messages: {result['evaluated']} were evaluated"],
+        Section(
+            "messages", {key: result[key] for key in ("evaluated", "matched", "gained", "lost")}
+        ),
+        Section("failed conditions", result["failed_by_path"]),
+        Section("samples", result["samples"]),
+    )
 
 
 @verb(

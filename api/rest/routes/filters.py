@@ -10,7 +10,7 @@ from api.native.examples import Example, Repeat
 from api.rest.definition_router import JSON_ONLY
 from api.rest.field_map import Mapped
 from api.rest.schema_base import Config
-from api.rest.schemas.route import MatchTest, MatchTestResult, failed_out
+from api.rest.schemas.route_match import MatchTest, MatchTestResult, failed_out
 from storage.domain.errors import FieldFault, MatchInvalid
 from storage.domain.filters.matches import CompiledMatch, parse_matches
 from storage.domain.filters.translation import TranslationRefused

@@ -1,4 +1,4 @@
-"""Published messages: content, routes, and results of matches."""
+"""Published messages: content, routes, results of matches, and back-tests."""
 
 from collections.abc import AsyncIterator
 from typing import Annotated
@@ -9,7 +9,9 @@ from api.native.audited_route import AuditedRoute
 from api.native.dependencies import StorageDep, TopicPath, may
 from api.native.examples import AT, STREAM_ID, Example, Repeat
 from api.rest.definition_router import JSON_ONLY
-from api.rest.schemas.route import (
+from api.rest.schemas.route_match import (
+    BackTestConfig,
+    BackTestOut,
     ExplainRequest,
     Explanation,
     MessageRoutes,
@@ -101,6 +103,19 @@ async def _explanation(subject: str, explanations: AsyncIterator[RouteExplanatio
     )
 
 
+@router.post("/{topic}/backtests", dependencies=[READ, JSON_ONLY])
+async def backtest_match(
+    topic: TopicPath, request: BackTestConfig, storage: StorageDep
+) -> BackTestOut:
+    """Evaluate a match on the messages that a topic has, beside that of a route.
+
+    Nothing is delivered. The answer is sent when all messages are evaluated. For more messages than one call evaluates, create a
+    route with `"mode": "shadow"` and `"start": "earliest"`, which counts them.
+    """
+    result = await storage.back_tests.run(topic, request.to_domain())
+    return BackTestOut.of(result, has_other=request.compare_with is not None)
+
+
 # Examples of the OpenAPI document
 
 PUBLISHED_ID = f"{STREAM_ID}-0-0"
@@ -129,6 +144,23 @@ EXAMPLES = {
             "published_at": AT,
             "routes": [{"route": "billing", "number": 1, "state": "finished"}],
         },
+    ),
+    "backtest_match": Example(
+        "/v1/topics/orders/backtests",
+        {
+            "match": {"filter": {"body": {"total": [{"numeric": [">", 100]}]}}},
+            "compare_with": "billing",
+        },
+        answer={
+            "evaluated": 1,
+            "matched": 1,
+            "gained": 0,
+            "lost": 0,
+            "failed_by_path": {},
+            "samples": {"matched": [PUBLISHED_ID], "gained": [], "lost": []},
+            "complete": True,
+        },
+        repeat=Repeat.SAFE,
     ),
     "explain_message": Example(
         "/v1/topics/orders/explain",

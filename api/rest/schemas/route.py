@@ -1,12 +1,10 @@
-"""Route schemas: configuration, progress, and why a route takes a message."""
+"""Route schemas: configuration and progress."""
 
-from collections.abc import Iterable
 from typing import Annotated, Any, Self
 
 import msgspec
 from pydantic import Field
 
-from api.native.fields import rfc3339
 from api.rest.definition_changes import PutOutcome
 from api.rest.field_map import Mapped, MappedConfig, MappedDefinitionConfig, domain_value
 from api.rest.route_copies import CopyKeyField, TransformConfig
@@ -21,15 +19,12 @@ from api.rest.schema_base import (
     merged,
     valid,
 )
-from api.rest.topic_fields import ExaminedMessage, LagMessages, LagSeconds
-from storage.domain.filters.matches import Cost, FailedCondition
+from api.rest.topic_fields import LagMessages, LagSeconds, RouteMatchField
+from storage.domain.filters.matches import Cost
 from storage.domain.streams.start_at import StartAt
 from storage.domain.topics.copy_key import parse_key
 from storage.domain.topics.formats import CopyFormat
 from storage.domain.topics.report import (
-    MessageRoute,
-    MessageRouteState,
-    RouteExplanation,
     RouteProgress,
     RouteState,
 )
@@ -40,26 +35,6 @@ from storage.domain.topics.route import (
     RouteTarget,
     TopicRoute,
 )
-
-MatchField = Annotated[
-    Any,
-    Field(
-        description="A match, or a list of them, of which any takes a message. A match is an object with `subject`, `filter` and "
-        "`where`; all that are given must hold. null: every message.",
-        examples=[{"subject": "order.*"}],
-    ),
-]
-
-
-RouteMatchField = Annotated[
-    Any,
-    Field(
-        description="A match, or a list of them, of which any takes a message. A match is an object with `subject`, `filter` and "
-        "`where`; all that are given must hold. null: every message. `unmatched`: messages that no other live route of the "
-        "topic takes.",
-        examples=[{"subject": "order.*"}],
-    ),
-]
 
 
 class RouteTargetConfig(MappedConfig):
@@ -255,107 +230,3 @@ class RouteStats(Mapped):
     def of(cls, progress: RouteProgress) -> Self:
         """Return the progress of a route."""
         return cls.mapped(progress, progress.route, lag_seconds=in_seconds(progress.lag_ms))
-
-
-# Why a message is taken
-
-
-class FailedConditionOut(Mapped):
-    """A condition that a message does not meet."""
-
-    match: Annotated[int, Field(description="Number of the match in the list, from 0.")]
-    path: Annotated[str, Field(description="Field that it reads, such as `body.total`.")]
-    expected: Annotated[Any, Field(description="The condition.")]
-    actual: Annotated[list[Any], Field(description="Values of the message; empty if it has none.")]
-
-
-class RouteExplanationOut(Mapped):
-    """Explanation of whether a route takes a message."""
-
-    route: str
-    matches: bool
-    failed: list[FailedConditionOut]
-
-    @classmethod
-    def of(cls, explanation: RouteExplanation) -> Self:
-        """Return the result of a route for a message."""
-        return cls(
-            route=explanation.route.name.route,
-            matches=explanation.matches,
-            failed=failed_out(explanation.failed),
-        )
-
-
-def failed_out(failed: Iterable[FailedCondition]) -> list[FailedConditionOut]:
-    """Return conditions that a message does not meet."""
-    return [FailedConditionOut.from_domain(condition) for condition in failed]
-
-
-class ExplainRequest(Config):
-    """A message that is not published, or the id of one that was. Exactly one is given."""
-
-    message: ExaminedMessage | None = None
-    id: str | None = None
-    route: Annotated[str | None, Field(description="Explain this route alone.")] = None
-
-
-class Explanation(Mapped):
-    """Results of the present routes of a topic for a message."""
-
-    subject: str
-    matches: Annotated[list[str], Field(description="Names of the routes that take the message.")]
-    routes: Annotated[
-        list[RouteExplanationOut],
-        Field(description="Each route, those that take the message first; at most 1,000."),
-    ]
-    complete: Annotated[bool, Field(description="False if there are more routes than shown.")]
-
-
-class MessageRouteOut(Mapped):
-    """A route that takes a message, by the decision when it was accepted."""
-
-    route: Annotated[str | None, Field(description="Name of the route; null once it is forgotten.")]
-    number: Annotated[int, Field(description="Number of the route's revision.")]
-    state: Annotated[
-        MessageRouteState,
-        Field(
-            description="`waiting`: the target may not have it yet. `finished`: the target or the dead-letter queue has it, or it is "
-            "counted as dropped. `shadow`: the route delivers nothing. "
-            "`removed`: the route was deleted, or has delivered all that it had taken."
-        ),
-    ]
-
-    @classmethod
-    def of(cls, message: MessageRoute) -> Self:
-        """Return a route that takes a message."""
-        route = None if message.route is None else message.route.name.route
-        return cls(route=route, number=message.number, state=message.state)
-
-
-class MessageRoutes(Mapped):
-    """Routes that take a message, in the order of their numbers."""
-
-    id: str
-    published_at: Time
-    routes: list[MessageRouteOut]
-
-    @classmethod
-    def of(cls, message_id: str, arrival_ms: int, routes: Iterable[MessageRoute]) -> Self:
-        """Return the routes that take a message."""
-        items = [MessageRouteOut.of(route) for route in routes]
-        return cls(id=message_id, published_at=rfc3339(arrival_ms), routes=items)
-
-
-class MatchTest(Config):
-    """A match, and a message that is not published."""
-
-    match: MatchField = None
-    message: ExaminedMessage
-
-
-class MatchTestResult(Mapped):
-    """Result of a match for a message, and the conditions that the message does not meet."""
-
-    matches: bool
-    failed: list[FailedConditionOut]
-    cost: Cost

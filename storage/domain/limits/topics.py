@@ -15,6 +15,12 @@ LAGGING_ROUTES_MAX = 20  # of a namespace, that the dashboard looks at
 ROUTE_ALERT_LAG_MS = MINUTE_MS  # from which on the dashboard names a route
 ROUTE_LOG_CONCURRENCY_MAX = 8  # logs whose fence a change of routes sets concurrently
 
+# Back-tests
+BACK_TEST_MESSAGES_MAX = 200_000  # of one call
+BACK_TEST_SAMPLES_MAX = 100  # ids of each kind in the answer
+BACK_TEST_SAMPLES_DEFAULT = 10
+BACK_TESTS_CONCURRENT_MAX = 2  # in a process; others wait
+
 # Transforms
 TRANSFORM_PATHS_MAX = 100
 TRANSFORM_PATH_CHARACTERS_MAX = 1_024

@@ -192,7 +192,7 @@ class RouteSpec(msgspec.Struct, frozen=True, kw_only=True):
 
     def compile_match(self) -> CompiledMatch:
         """Return the compiled match of a route that does not take the unmatched."""
-        return CompiledMatch(parse_matches(self.match))
+        return compile_match(self.match)
 
     @property
     def cost(self) -> Cost:
@@ -207,6 +207,11 @@ class RouteSpec(msgspec.Struct, frozen=True, kw_only=True):
     def takes_as(self, other: "RouteSpec") -> bool:
         """Return whether both bring the same copies to the same target, with one number."""
         return _of_revision(self) == _of_revision(other)
+
+
+def compile_match(match: Any) -> CompiledMatch:
+    """Return a match in its JSON form, which is not UNMATCHED, compiled. Raises MatchInvalid."""
+    return CompiledMatch(parse_matches(match))
 
 
 def _queue_faults(pointer: str, queue: str) -> list[FieldFault]:

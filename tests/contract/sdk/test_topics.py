@@ -63,6 +63,9 @@ def test_explanation_has_the_conditions_that_fail(topic):
     assert explained.matches == []
     assert explained.routes[0].failed[0].actual == ["fax"]
 
+    tested = topic.backtest({"subject": "fax"}, compare_with=explained.routes[0].route)
+    assert (tested.matched, tested.complete) == (0, True)
+
 
 def test_definitions_are_created_applied_and_changed(topic, millstream):
     route = topic.route("orders")

@@ -149,6 +149,7 @@ export const REPEATS: readonly (readonly [string, string, string, readonly strin
   ["GET", "/v1/topics/{topic}", "safe", []],
   ["PATCH", "/v1/topics/{topic}", "safe", []],
   ["DELETE", "/v1/topics/{topic}", "safe", []],
+  ["POST", "/v1/topics/{topic}/backtests", "safe", []],
   ["POST", "/v1/topics/{topic}/explain", "safe", []],
   ["POST", "/v1/topics/{topic}/messages", "keyed", []],
   ["POST", "/v1/topics/{topic}/messages/raw", "keyed", []],

@@ -13,6 +13,7 @@ from millstream_client.aio.definitions import create
 from millstream_client.aio.pages import all_pages
 from millstream_client.aio.resources import AsyncResource
 from millstream_client.batches import batches
+from millstream_client.core.api.topics.backtest_match import backtest_match
 from millstream_client.core.api.topics.change_route import change_route
 from millstream_client.core.api.topics.change_topic import change_topic
 from millstream_client.core.api.topics.delete_route import delete_route
@@ -29,6 +30,7 @@ from millstream_client.core.api.topics.pause_route import pause_route
 from millstream_client.core.api.topics.put_route import put_route
 from millstream_client.core.api.topics.put_topic import put_topic
 from millstream_client.core.api.topics.resume_route import resume_route
+from millstream_client.core.models.back_test_config import BackTestConfig
 from millstream_client.core.models.explain_request import ExplainRequest
 from millstream_client.core.models.route_config import RouteConfig
 from millstream_client.core.models.route_patch import RoutePatch
@@ -44,8 +46,11 @@ from millstream_client.repeating import Remaining
 from millstream_client.requests import Reply
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from millstream_client.aio.transport import AsyncTransport
     from millstream_client.calls import Call
+    from millstream_client.core.models.back_test_out import BackTestOut
     from millstream_client.core.models.explanation import Explanation
     from millstream_client.core.models.message_routes import MessageRoutes
     from millstream_client.core.models.route_out import RouteOut
@@ -222,6 +227,30 @@ class AsyncTopic(AsyncResource):
         if route is not None:
             request["route"] = route
         call = explain_message(self.name, body=ExplainRequest())
+        return await self.transport.call(replace(call, json=request))
+
+    async def backtest(
+        self,
+        match: Any = None,
+        *,
+        compare_with: str | None = None,
+        start_time: datetime | None = None,
+        end_time: datetime | None = None,
+        messages_max: int | None = None,
+    ) -> BackTestOut:
+        """Evaluate a match on the messages that the topic has, beside that of a route.
+
+        Nothing is delivered.
+        """
+        request = {
+            "match": match,
+            "compare_with": compare_with,
+            "start_time": start_time and start_time.isoformat(),
+            "end_time": end_time and end_time.isoformat(),
+        }
+        if messages_max is not None:
+            request["messages_max"] = messages_max
+        call = backtest_match(self.name, body=BackTestConfig())
         return await self.transport.call(replace(call, json=request))
 
     # ── Routes ──

@@ -6,6 +6,7 @@ REPEATS: dict[str, str] = {
     "append_raw_record": "keyed",
     "append_records": "keyed",
     "append_records_to_shard": "guarded",
+    "backtest_match": "safe",
     "browse_messages": "safe",
     "cancel_job": "safe",
     "cancel_replay": "safe",

@@ -423,6 +423,113 @@ export type AuditPage = {
 };
 
 /**
+ * BackTestConfig
+ *
+ * A match, to be evaluated on the messages that a topic has.
+ */
+export type BackTestConfig = {
+    /**
+     * Match
+     *
+     * A match, or a list of them, of which any takes a message. A match is an object with `subject`, `filter` and `where`; all that are given must hold. null: every message. `unmatched`: messages that no other live route of the topic takes.
+     */
+    match?: unknown;
+    /**
+     * Compare With
+     *
+     * Name of a route, whose present match is evaluated too.
+     */
+    compare_with?: string | null;
+    /**
+     * Start Time
+     *
+     * Messages accepted at or after this time; null: from the earliest on.
+     */
+    start_time?: string | null;
+    /**
+     * End Time
+     *
+     * Messages accepted before this time; null: until now.
+     */
+    end_time?: string | null;
+    /**
+     * Messages Max
+     *
+     * Messages to evaluate at most. If there are more, `complete` is false.
+     */
+    messages_max?: number;
+    /**
+     * Samples Max
+     *
+     * Ids of each kind to return at most.
+     */
+    samples_max?: number;
+};
+
+/**
+ * BackTestOut
+ *
+ * Messages that a match takes, of those that were evaluated.
+ */
+export type BackTestOut = {
+    /**
+     * Evaluated
+     */
+    evaluated: number;
+    /**
+     * Matched
+     */
+    matched: number;
+    /**
+     * Gained
+     *
+     * Taken by the match, and not by the route to compare with.
+     */
+    gained: number | null;
+    /**
+     * Lost
+     *
+     * Taken by the route to compare with, and not by the match.
+     */
+    lost: number | null;
+    /**
+     * Failed By Path
+     *
+     * Messages that fail a condition, by its path; most first.
+     */
+    failed_by_path: {
+        [key: string]: number;
+    };
+    samples: BackTestSamples;
+    /**
+     * Complete
+     *
+     * False if the range has more messages than were evaluated.
+     */
+    complete: boolean;
+};
+
+/**
+ * BackTestSamples
+ *
+ * Ids of the first messages of each kind.
+ */
+export type BackTestSamples = {
+    /**
+     * Matched
+     */
+    matched: Array<string>;
+    /**
+     * Gained
+     */
+    gained: Array<string>;
+    /**
+     * Lost
+     */
+    lost: Array<string>;
+};
+
+/**
  * BackoffConfig
  *
  * Delay after a failure for which the consumer sets none; n is the number of failures.
@@ -15958,6 +16065,36 @@ export type PutTopicResponses = {
 };
 
 export type PutTopicResponse = PutTopicResponses[keyof PutTopicResponses];
+
+export type BacktestMatchData = {
+    body: BackTestConfig;
+    path: {
+        /**
+         * 1 to 80 of A-Z a-z 0-9 _ . -
+         */
+        topic: string;
+    };
+    query?: never;
+    url: '/v1/topics/{topic}/backtests';
+};
+
+export type BacktestMatchErrors = {
+    /**
+     * A problem
+     */
+    default: Problem;
+};
+
+export type BacktestMatchError = BacktestMatchErrors[keyof BacktestMatchErrors];
+
+export type BacktestMatchResponses = {
+    /**
+     * Successful Response
+     */
+    200: BackTestOut;
+};
+
+export type BacktestMatchResponse = BacktestMatchResponses[keyof BacktestMatchResponses];
 
 export type ExplainMessageData = {
     body: ExplainRequest;
