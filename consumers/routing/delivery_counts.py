@@ -1,61 +1,103 @@
-"""Counts of what a router has finished for each route since its last report."""
+"""Counts of what a router has finished for each route since its last report.
 
-from collections.abc import Iterable, Mapping, Sequence
+A copy is counted once the stored position of its buffer passes it: what a successor repeats has not been counted (T10).
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from enum import StrEnum
 
 from consumers.routing.copies import Copy
+from storage.domain.streams.lineage import FULLY_READ
+from storage.domain.topics.route import TopicRoute
 from storage.domain.topics.routing import RouteCounts
 
 ROUTE_DELETED = "The route was deleted."
 """Reason why the messages that a deleted route still waits for are dropped."""
 
 
+class CopyOutcome(StrEnum):
+    """End of a copy: the field of `RouteCounts` that counts it."""
+
+    DELIVERED = "delivered"
+    DROPPED = "dropped"
+    DEAD_LETTERED = "dead_lettered"
+    SHADOWED = "shadowed"
+
+
 class DeliveryCounts:
     """Counts of the routes of a topic, by their numbers; all buffers of a router add to them."""
 
     def __init__(self) -> None:
-        self._by_number: dict[int, RouteCounts] = {}
+        self._counted: dict[int, RouteCounts] = {}
+        self._finished: list[tuple[Sequence[Copy], CopyOutcome]] = []
+        self._failures: dict[int, str] = {}
 
     def add_delivered(self, copies: Sequence[Copy]) -> None:
         """Count copies that the target has."""
-        for copy in copies:
-            counts = self._of(copy)
-            counts.delivered += 1
-            counts.failure = ""
+        self._add(copies, CopyOutcome.DELIVERED, "")
 
-    def add_shadowed(self, copies: Iterable[Copy]) -> None:
+    def add_shadowed(self, copies: Sequence[Copy]) -> None:
         """Count copies of shadow routes, which nothing receives."""
-        for copy in copies:
-            self._of(copy).shadowed += 1
+        self._add(copies, CopyOutcome.SHADOWED, None)
 
     def add_dead_lettered(self, copies: Sequence[Copy], reason: str | None) -> None:
         """Count messages that are in a dead-letter queue; None leaves the last failure."""
-        for copy in copies:
-            counts = self._of(copy)
-            counts.dead_lettered += 1
-            counts.failure = counts.failure if reason is None else reason
+        self._add(copies, CopyOutcome.DEAD_LETTERED, reason)
 
-    def add_dropped(self, copies: Iterable[Copy], reason: str) -> None:
+    def add_dropped(self, copies: Sequence[Copy], reason: str) -> None:
         """Count messages that the route does not get."""
-        for copy in copies:
-            counts = self._of(copy)
-            counts.dropped += 1
-            counts.failure = reason
+        self._add(copies, CopyOutcome.DROPPED, reason)
 
-    def set_failure(self, copies: Sequence[Copy], reason: str) -> None:
-        """Set the last failure of the routes of copies that are tried again."""
-        for copy in copies:
-            self._of(copy).failure = reason
+    def set_failure(self, copies: Iterable[Copy], reason: str) -> None:
+        """Set the last failure of the routes of copies; empty after a success."""
+        for number in {copy.route.number for copy in copies}:
+            self._failures[number] = reason
 
-    def drain(self) -> dict[int, RouteCounts]:
-        """Return the counts since the last call."""
-        counts, self._by_number = self._by_number, {}
+    def drain(
+        self, positions_of: Callable[[TopicRoute], Mapping[int, int]]
+    ) -> dict[int, RouteCounts]:
+        """Return the counts since the last call, of the copies before these positions of routes."""
+        finished, self._finished = self._finished, []
+        counts, self._counted = self._counted, {}
+        positions: dict[int, Mapping[int, int]] = {}
+        for copies, outcome in finished:
+            ahead: list[Copy] = []
+            for copy in copies:
+                number = copy.route.number
+                if number not in positions:
+                    positions[number] = positions_of(copy.route)
+                if _is_before(copy, positions[number]):
+                    of_route = counts.setdefault(number, RouteCounts())
+                    setattr(of_route, outcome, getattr(of_route, outcome) + 1)
+                else:
+                    ahead.append(copy)
+            if ahead:
+                self._finished.append((ahead, outcome))
+        return self._with_failures(counts)
+
+    def _with_failures(self, counts: dict[int, RouteCounts]) -> dict[int, RouteCounts]:
+        failures, self._failures = self._failures, {}
+        for number, failure in failures.items():
+            counts.setdefault(number, RouteCounts()).failure = failure
         return counts
 
     def restore(self, earlier: Mapping[int, RouteCounts]) -> None:
         """Add counts that were drained and could not be stored."""
         for number, counts in earlier.items():
-            counts.add(self._by_number.get(number, RouteCounts()))
-            self._by_number[number] = counts
+            counts.add(self._counted.get(number, RouteCounts()))
+            self._counted[number] = counts
 
-    def _of(self, copy: Copy) -> RouteCounts:
-        return self._by_number.setdefault(copy.route.number, RouteCounts())
+    def _add(self, copies: Sequence[Copy], outcome: CopyOutcome, failure: str | None) -> None:
+        if copies:
+            self._finished.append((copies, outcome))
+            if failure is not None:
+                self.set_failure(copies, failure)
+
+
+def _is_before(copy: Copy, positions: Mapping[int, int]) -> bool:
+    """Return whether a copy lies before the positions.
+
+    Without one of its shard, children of that are read.
+    """
+    position = positions.get(copy.shard, FULLY_READ)
+    return position == FULLY_READ or copy.offset < position

@@ -22,9 +22,10 @@ from consumers.routing.batch_sender import BatchSender
 from consumers.routing.copies import Copy, copies_of
 from consumers.routing.dead_letters import DeadLetterSender
 from consumers.routing.delivery_buffer import DeliveryBuffer
-from consumers.routing.delivery_counts import ROUTE_DELETED, DeliveryCounts
+from consumers.routing.delivery_counts import ROUTE_DELETED
 from consumers.routing.lagging_reader import LaggingReader
 from consumers.routing.route_revisions import RouteRevisions
+from consumers.routing.stored_progress import StoredProgress
 from consumers.routing.target_sender import TargetSender, producers_of
 from storage.bootstrap import Storage
 from storage.concurrency.single_flight import SingleFlight
@@ -61,15 +62,16 @@ class TopicRouter:
     """Router of a topic under a lease with the fencing number `fence`."""
 
     def __init__(self, context: RoutingContext, stream: Stream, fence: int) -> None:
-        self._storage, self._feeds, self._note_finished = context
+        self._storage, self._feeds, note_finished = context
         self._stream = stream
-        self._fence = fence
+        self._progress = StoredProgress(
+            self._storage.topic_routing, stream.stream_id, fence, note_finished
+        )
+        self._counts = self._progress.counts
         self._revisions = RouteRevisions(self._storage, stream)
         self._buffers: dict[str, DeliveryBuffer] = {}
         self._lagging: dict[str, LaggingReader] = {}
-        self._counts = DeliveryCounts()
         self._expired = 0
-        self._saved = TopicPositions({})
         self._tail: Tail | None = None
         self._dispatched: dict[int, int] = {}
         self._ended_shards: set[int] = set()
@@ -85,16 +87,16 @@ class TopicRouter:
 
         Raises StreamNotFound or StreamRecreated once the topic was deleted, StaleGeneration once another router has its lease.
         """
-        self._saved = await self._storage.topic_routing.positions.read(self.stream_id)
-        self._expired = self._saved.expired
+        saved = await self._progress.read()
+        self._expired = saved.expired
         await self._revisions.refresh()
         routes = self._revisions.by_number.values()
         keys = {key for route in routes for key in (route.target_key, route.own_key)}
-        for key, positions in self._saved.lags.items():
+        for key, positions in saved.lags.items():
             if key in keys:  # a revision may have been forgotten before the positions were stored
                 self._lagging[key] = self._lagging_reader(key, positions)
         reports = asyncio.create_task(self._report_forever())
-        reader = asyncio.create_task(self._read(self._saved.shards))
+        reader = asyncio.create_task(self._read(saved.shards))
         try:
             await asyncio.wait([reader, reports], return_when=asyncio.FIRST_COMPLETED)
             for task in (reports, reader):
@@ -347,13 +349,11 @@ class TopicRouter:
         """Store positions and counts, and delete finished revisions. Raises StaleGeneration."""
         if self._tail is None:
             return
-        positions, counts = self._positions(self._tail.positions), self._counts.drain()
-        if positions != self._saved or counts:
-            try:
-                await self._save(positions, counts)
-            except MillstreamError:
-                self._counts.restore(counts)
-                raise
+        positions = self._positions(self._tail.positions)
+        await self._progress.save(positions)
+        if finished := self._finished_shards(positions):
+            self._ended_shards -= finished
+            await self._retire_producers(finished)
         await self._end_histories(positions)
         await self._delete_ended(positions)
 
@@ -365,17 +365,6 @@ class TopicRouter:
             if reached is not None and have_passed(self._stream, reached, route.history.until):
                 await self._storage.topic_routing.routes.end_history(self.stream_id, route.number)
                 self._revisions.note_history_done(route)
-
-    async def _save(self, positions: TopicPositions, counts: Mapping[int, RouteCounts]) -> None:
-        rows = self._storage.topic_routing.positions
-        if not await rows.save(self.stream_id, positions, counts, self._fence):
-            raise StaleGeneration("Another router has the lease of this topic.")
-        self._saved = positions
-        for each in counts.values():
-            self._note_finished(each)
-        if finished := self._finished_shards(positions):
-            self._ended_shards -= finished
-            await self._retire_producers(finished)
 
     def _finished_shards(self, positions: TopicPositions) -> set[int]:
         """Return the ended shards that the router and all lagging readers have read to their ends."""

@@ -250,16 +250,10 @@ def _messages(lags: Mapping[int, int], states: Sequence[ShardState]) -> int:
 
 
 def _positions_of(route: TopicRoute, positions: TopicPositions) -> Mapping[int, int]:
-    """Return the positions of a route's copies: its own, its target's, or the router's.
-
-    Those of a history that no router has begun are its start.
-    """
-    lags = positions.lags
-    if route.own_key in lags:
-        return lags[route.own_key]
-    if route.unread_history is not None:
+    """Return the positions of a route's copies, of a history that is not begun its start."""
+    if route.unread_history is not None and route.own_key not in positions.lags:
         return route.unread_history.start
-    return lags.get(route.target_key) or positions.shards
+    return positions.of(route)
 
 
 def _behind(

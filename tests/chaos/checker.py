@@ -112,6 +112,7 @@ TOPIC_INVARIANTS: tuple[Invariant, ...] = (
     topics.routes_are_cut_exactly(topics.subject_of),
     topics.messages_of_key_keep_order(COPIES),
     topics.route_from_earliest_takes_all(LATE),
+    topics.counts_of_routes_add_up(LATE),
     topics.messages_of_key_keep_order(LATE),
 )
 """Invariants without evidence in a run that begins with a release without topics."""

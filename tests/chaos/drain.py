@@ -105,6 +105,8 @@ async def drain_topic(stage: Stage) -> None:
         await _empty(stage, caller, queues, queue)
     for stream in (COPIES, LATE):
         await _ends(streams, stream, [*await streams.shards(stream)])
+    for route in (COPIES, LATE, ROUTED):
+        await Topics(caller).note_stats(stage, route)
     log = f"topic:{NOTICES}"
     await _ends(streams, log, [*await streams.shards(log)])
     await _note_taken(stage, caller, log)

@@ -49,6 +49,8 @@ class Kind(StrEnum):
     """A message published to a topic."""
     ROUTE = "route"
     """A route of a topic was put, and takes the subjects in `values`, or deleted; `group` is its name."""
+    ROUTE_STATS = "route_stats"
+    """The counts of a route whose messages were all routed; `seen` has its name and number."""
     TAKEN = "taken"
     """All messages of a topic, each with the numbers of the routes that take it."""
     DAMAGE = "damage"

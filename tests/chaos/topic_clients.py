@@ -15,7 +15,7 @@ from typing import Any
 
 from tests.chaos.callers import Caller, Told, nothing
 from tests.chaos.checker import COPIES, LATE
-from tests.chaos.checking.topics import SUBJECTS, subject_of
+from tests.chaos.checking.topics import ROUTE_COUNTS, SUBJECTS, subject_of
 from tests.chaos.history import Kind, Operation, Outcome, Seen
 from tests.chaos.requests import send_until_done
 from tests.chaos.stage import NOTICES, PAUSE_S, REMADE, ROUTED, VISIBILITY_S, Stage
@@ -89,6 +89,16 @@ class Topics:
             group=route,
             values=tuple(sorted(subjects)),
         )
+
+    async def note_stats(self, stage: Stage, route: str) -> None:
+        """Record what a route has done with the messages that it takes."""
+        stored, stats = [
+            (await self.http.get(f"/v1{path}")).raise_for_status().json()
+            for path in (_path(route), f"{_path(route)}/stats")
+        ]
+        seen = (Seen(value=route, offset=stored["number"]),)
+        counts = {name: stats[name] for name in ROUTE_COUNTS}
+        stage.note("drain-topic", Kind.ROUTE_STATS, NOTICES, seen=seen, counts=counts)
 
     async def delete(self, route: str) -> Operation:
         """Delete a route."""

@@ -233,6 +233,7 @@ TOPICS = Profile(
         topics.routes_are_cut_exactly(topics.subject_of),
         topics.messages_of_key_keep_order(EVENTS),
         topics.route_from_earliest_takes_all(topic_clients.LATE),
+        topics.counts_of_routes_add_up(topic_clients.LATE),
         topics.messages_of_key_keep_order(topic_clients.LATE),
     ),
 )

@@ -14,7 +14,7 @@ from storage.domain.streams.stream import ReadFrom, StreamSpec
 from storage.domain.topics.route import RouteSpec, RouteTarget, TopicRoute
 from storage.domain.topics.topic import NewPublication, Published, routes_of
 from storage.domain.topics.transform import HeaderTransform, Transform
-from tests.chaos.checking.topics import SUBJECTS, subject_of
+from tests.chaos.checking.topics import ROUTE_COUNTS, SUBJECTS, subject_of
 from tests.chaos.history import Kind, Outcome, Seen
 from tests.chaos.stage import EVENTS, SHARDS, VISIBILITY_S, WORK
 from tests.simulator.queue_clients import QueueClient, empty
@@ -212,9 +212,10 @@ async def drain(world: World) -> None:
     for queue in _QUEUES:
         await empty(client, queue)
     for route, subjects in ((EVENTS, SUBJECTS), (STRICT, SUBJECTS[:2]), (LATE, SUBJECTS)):
-        get = partial(_get_route, route)
-        numbers = _number(await client.insist(get))
+        stored = await client.insist(partial(_get_route, route))
+        numbers = _number(stored)
         client.note(Kind.ROUTE, TOPIC.name, group=route, values=subjects, **numbers)
+        client.note(Kind.ROUTE_STATS, TOPIC.name, counts=_counts(stored), **numbers)
     for stream in (EVENTS, LATE):
         seen = tuple(await client.insist(partial(_records, stream)))
         client.note(Kind.READ, stream, seen=seen)
@@ -223,6 +224,10 @@ async def drain(world: World) -> None:
         TOPIC.name,
         seen=tuple(await client.insist(partial(_records, TOPIC.stream.name))),
     )
+
+
+def _counts(route: TopicRoute) -> dict[str, int]:
+    return {name: getattr(route, name) for name in ROUTE_COUNTS}
 
 
 async def _get_route(route: str, storage: Storage) -> TopicRoute:

@@ -4,6 +4,8 @@ from collections.abc import Mapping
 
 import msgspec
 
+from storage.domain.topics.route import TopicRoute
+
 
 class TopicPositions(msgspec.Struct, frozen=True):
     """Positions in a topic's shards: of the router, and of each buffer that is behind it.
@@ -17,6 +19,11 @@ class TopicPositions(msgspec.Struct, frozen=True):
     shards: Mapping[int, int]
     lags: Mapping[str, Mapping[int, int]] = {}
     expired: int = 0
+
+    def of(self, route: TopicRoute) -> Mapping[int, int]:
+        """Return the positions of a route's copies: its own, its target's, or the router's."""
+        lags = self.lags
+        return lags.get(route.own_key) or lags.get(route.target_key) or self.shards
 
 
 class RouteCounts(msgspec.Struct):

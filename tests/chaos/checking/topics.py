@@ -1,4 +1,4 @@
-"""Invariants of topics: T1, T3, T4."""
+"""Invariants of topics: T1, T3, T4, T10."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
@@ -10,6 +10,7 @@ from tests.chaos.history import DELIVERIES, READS, Kind, Operation, Outcome
 Place = tuple[str, int, int]
 
 SUBJECTS = ("s0", "s1", "s2")
+ROUTE_COUNTS = ("delivered", "dropped", "dead_lettered", "shadowed")
 
 
 def subject_of(value: str) -> str:
@@ -128,6 +129,27 @@ def route_from_earliest_takes_all(target: str) -> Callable[[Operations], Finding
             f"{value} is {counts[value]} times in {target}" for value in taken if counts[value] != 1
         ]
         return Finding("T3 a route from the earliest message takes all", len(taken), tuple(wrong))
+
+    return check
+
+
+def counts_of_routes_add_up(from_earliest: str) -> Callable[[Operations], Finding]:
+    """T10: what a route has delivered, dropped, dead-lettered and shadowed are the messages that it takes.
+
+    These have the number of its present revision; of the route that starts at the topic's beginning, all.
+    """
+
+    def check(history: Operations) -> Finding:
+        taken = [seen for _, seen in answers(history, Kind.TAKEN)]
+        routes = [one for one in history if one.kind is Kind.ROUTE_STATS]
+        wrong = []
+        for route in routes:
+            [named] = route.seen
+            is_whole = named.value == from_earliest
+            expected = sum(is_whole or named.offset in seen.routes for seen in taken)
+            if (counted := sum(route.counts.values())) != expected:
+                wrong.append(f"{named.value} takes {expected} messages, and counts {counted}")
+        return Finding("T10 the counts of a route add up", len(routes), tuple(wrong))
 
     return check
 

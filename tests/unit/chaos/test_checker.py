@@ -29,7 +29,7 @@ def op(kind: Kind, at: float, *seen: Seen, **more: Any) -> Operation:
     return Operation(kind=kind, invoked=at, ended=at + 0.5, seen=seen, **known)
 
 
-REACHED, KEPT, CUT, ORDERED, FROM_EARLIEST, LATE_ORDERED = checker.TOPIC_INVARIANTS
+REACHED, KEPT, CUT, ORDERED, FROM_EARLIEST, ADD_UP, LATE_ORDERED = checker.TOPIC_INVARIANTS
 
 
 def publication(at: float, value: str) -> Operation:
@@ -40,6 +40,11 @@ def taken(at: float, *messages: tuple[str, int], routes: tuple[int, ...] = ()) -
     """All messages of the topic, with the routes that take each."""
     seen = (Seen(value=value, offset=offset, routes=routes) for value, offset in messages)
     return op(Kind.TAKEN, at, *seen, log="topic")
+
+
+def route_stats(at: float, route: str, number: int, **counts: int) -> Operation:
+    seen = Seen(value=route, offset=number)
+    return op(Kind.ROUTE_STATS, at, seen, counts=counts, log="topic")
 
 
 def send(at: float, value: str, group: str = "", **more: Any) -> Operation:
@@ -181,6 +186,8 @@ PUBLISHED = [
     taken(9, ("p:1", 0), routes=(1,)),
     read(9, ("p:1", 0), log=checker.COPIES),
     read(9, ("p:1", 0), log=checker.LATE),
+    route_stats(9, checker.COPIES, 1, delivered=1),
+    route_stats(9, checker.LATE, 2, delivered=1),
 ]
 """A message that reached its only route, and the one that began later."""
 
@@ -682,6 +689,16 @@ VIOLATIONS: list[tuple[str, Invariant, list[Operation]]] = [
         "messages of a key change places in the history",
         LATE_ORDERED,
         [read(9, ("p:2", 0), ("p:1", 1), log=checker.LATE)],
+    ),
+    (
+        "route counts a message twice",
+        ADD_UP,
+        [taken(9, ("p:1", 0), routes=(1,)), route_stats(9, checker.COPIES, 1, delivered=2)],
+    ),
+    (
+        "route counts too few messages of its history",
+        ADD_UP,
+        [taken(9, ("p:1", 0), ("p:2", 1)), route_stats(9, checker.LATE, 1, delivered=1)],
     ),
     (
         "history lacks a message",
