@@ -57,6 +57,7 @@ from api.server.gateway import Gateway
 from api.websocket.endpoint import WebSocketEndpoint
 from api.websocket.presence import SocketsHere
 from api.websocket.publisher import Publisher, PublishMetrics
+from api.websocket.reply_waiter import ReplyWaiter
 from api.websocket.session_registry import Sessions
 from api.websocket.subscriptions.factory import SubscriptionFactory
 from api.websocket.subscriptions.queue import QueueSubscriptionServices
@@ -195,6 +196,7 @@ def _lifespan(
     metrics = PublishMetrics(
         ProtocolMetrics(counts, "queue", "ws", settings.durability, "push"),
         ProtocolMetrics(counts, "stream", "ws", settings.durability, "push"),
+        ProtocolMetrics(counts, "topic", "ws", settings.durability, "push"),
     )
 
     @asynccontextmanager
@@ -244,6 +246,9 @@ async def _websocket_services(
         Publisher(
             queues=storage.queues,
             streams=storage.streams,
+            topics=storage.topics,
+            requests=storage.requests,
+            replies=ReplyWaiter(storage.requests),
             access=storage.authorizer,
             quotas=storage.quotas,
             metrics=metrics,
@@ -251,7 +256,12 @@ async def _websocket_services(
             tracing=tracing,
         ),
         QueueSubscriptionServices(
-            storage.queues, storage.catalog, SystemClock(), metrics.queues, tracing
+            storage.queues,
+            storage.requests,
+            storage.catalog,
+            SystemClock(),
+            metrics.queues,
+            tracing,
         ),
     )
     try:

@@ -49,10 +49,10 @@ class Socket:
         return self.welcome
 
     async def request(self, type_: str, **fields: Any) -> Frame:
-        """Send a frame with an id, and return its `ok` or `error`."""
+        """Send a frame with an id, and return its answer."""
         id_ = f"r{next(self._ids)}"
         await self.send_frame(type_, id=id_, **fields)
-        return await self.receive_frame("ok", "error", id=id_)
+        return await self.receive_frame("ok", "reply", "error", id=id_)
 
     async def subscribe(self, sub: str, source: str, **fields: Any) -> Frame:
         """Subscribe."""

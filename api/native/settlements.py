@@ -1,6 +1,6 @@
-"""Settlements of deliveries on the wire with their replies, their results and metrics."""
+"""Settlements of deliveries with their results and metrics, and replies, on the wire."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Annotated, Any
 
 import msgspec
@@ -11,9 +11,12 @@ from api.native.fields import (
     body_from_msgpack,
     headers_from_json,
     rfc3339,
+    show_body,
+    show_headers,
     to_ms,
 )
 from api.native.messages import (
+    AnyBody,
     Base64,
     ContentType,
     HeaderMap,
@@ -28,7 +31,7 @@ from storage.domain import limits
 from storage.domain.errors import ValidationFailed
 from storage.domain.names import check_name
 from storage.domain.queues.message import SETTLED, SettleAction, Settled, Settlement
-from storage.domain.requests.reply import NewReply, ReplyingSettlement
+from storage.domain.requests.reply import NewReply, Reply, ReplyingSettlement
 
 Reason = Annotated[str, Meta(max_length=limits.REASON_CHARACTERS_MAX)]
 """Reason of a nack or reject."""
@@ -41,6 +44,26 @@ Details = Annotated[
     ),
 ]
 """Details of a nack or reject."""
+
+TimeoutSeconds = Annotated[
+    float,
+    Meta(
+        ge=0.001,
+        le=limits.REQUEST_TIMEOUT_MS_MAX // limits.SECOND_MS,
+        description="Time until the deadline: no reply is accepted after it.",
+    ),
+]
+RequestRepliesMax = Annotated[
+    int, Meta(ge=1, le=limits.REPLIES_MAX, description="Number of replies that are accepted.")
+]
+ReplyTtlSeconds = Annotated[
+    int,
+    Meta(
+        ge=1,
+        le=limits.REPLY_TTL_MS_MAX // limits.SECOND_MS,
+        description="Time after the deadline for which replies are retained.",
+    ),
+]
 
 
 class SendReply(msgspec.Struct, kw_only=True, gc=False, forbid_unknown_fields=True):
@@ -79,6 +102,42 @@ class PackedSettlementReply(PackedReply, kw_only=True, gc=False):
     """A reply with an acknowledgement in MessagePack, where a body may be bin."""
 
     request: str
+
+
+def replying_settlement(
+    receipt_handle: str, reply: SettlementReply | PackedSettlementReply
+) -> ReplyingSettlement:
+    """Return the acknowledgement with a reply. Raises ValidationFailed, MessageTooLarge."""
+    check_name(reply.request)
+    return ReplyingSettlement(
+        receipt_handle, SettleAction.ACK, request=reply.request, reply=reply.to_domain()
+    )
+
+
+class ReplyOut(msgspec.Struct, kw_only=True, omit_defaults=True, gc=False):
+    """A reply, and when it was accepted."""
+
+    body: AnyBody = UNSET
+    body_base64: Base64 | UnsetType = UNSET
+    content_type: str = ""
+    headers: dict[str, str] = {}
+    headers_base64: dict[str, str] = {}
+    accepted_at: Time = msgspec.field(name="at")
+
+    @classmethod
+    def from_domain(cls, reply: Reply, binary: bool) -> "ReplyOut":
+        """Convert a reply. `binary`: the answer is MessagePack, where the body is bin."""
+        show: Callable[[bytes, str], Any] = _bare if binary else show_body
+        body, encoded = show(reply.body, reply.content_type)
+        texts, others = show_headers(reply.headers)
+        return cls(
+            body=body,
+            body_base64=encoded,
+            content_type=reply.content_type,
+            headers=texts,
+            headers_base64=others,
+            accepted_at=rfc3339(reply.at_ms),
+        )
 
 
 class SettlementIn(msgspec.Struct, gc=False, forbid_unknown_fields=True):
@@ -123,10 +182,7 @@ class SettlementIn(msgspec.Struct, gc=False, forbid_unknown_fields=True):
     def _replying(self, reply: SettlementReply | PackedSettlementReply) -> Settlement:
         if self.action is not SettleAction.ACK:
             raise ValidationFailed.at("/reply", "A reply requires the action ack", "conflict")
-        check_name(reply.request)
-        return ReplyingSettlement(
-            self.receipt_handle, self.action, request=reply.request, reply=reply.to_domain()
-        )
+        return replying_settlement(self.receipt_handle, reply)
 
 
 class PackedSettlement(SettlementIn, gc=False):
@@ -210,3 +266,7 @@ def count_settled(
             count_rejected(answer.error)
     for action, count in accepted.items():
         metrics.settled(action, count)
+
+
+def _bare(body: bytes, _: str) -> tuple[bytes, UnsetType]:
+    return body, UNSET

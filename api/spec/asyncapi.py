@@ -8,7 +8,9 @@ import msgspec
 
 from api.http.codecs import JSON, MSGPACK
 from api.native.messages import MessageIn
+from api.native.publications import PublicationIn
 from api.native.records import RecordIn
+from api.native.settlements import SettlementReply
 from api.spec.components import problem_schema, schemas_of
 from api.spec.frame_examples import EXAMPLES
 from api.spec.generator_dialect import without_deprecated_requirements
@@ -19,15 +21,18 @@ from api.websocket.frames import (
     PROTOCOLS,
     ClientFrame,
     ClientPing,
+    ClientReply,
     Close,
     Credit,
     GiveUp,
     Hello,
     Publish,
+    Request,
     ServerError,
     ServerFrame,
     ServerOk,
     ServerPong,
+    ServerReply,
     Settling,
     Subscribe,
     Unsubscribe,
@@ -51,6 +56,8 @@ _ANSWERS: dict[type[msgspec.Struct], tuple[type[msgspec.Struct], ...]] = {
     Hello: (Welcome, ServerError),
     Subscribe: _DONE_OR_NOT,
     Publish: _DONE_OR_NOT,
+    Request: (ServerReply, ServerError),
+    ClientReply: _DONE_OR_NOT,
     Unsubscribe: _DONE_OR_NOT,
     ClientPing: (ServerPong, *_DONE_OR_NOT),
     **dict.fromkeys((*get_args(Settling), Credit, GiveUp), _DONE_OR_NOT),
@@ -78,11 +85,11 @@ CLOSE_CODES: dict[int, str] = {
 }
 
 _DESCRIPTION = f"""\
-Queues and streams over one WebSocket: messages with acknowledgements, shards of a consumer group, records from any position, and publishing.
+Queues, streams and topics over one WebSocket: messages with acknowledgements, shards of a consumer group, records from any position, publishing, and requests with replies.
 
 A WebSocket message is one frame or a list of frames. The subprotocol selects the encoding: `{JSON_PROTOCOL}`, which is also
 the default, for JSON text messages; `{MSGPACK_PROTOCOL}` for MessagePack binary messages, in which bodies and data are bin. The first frame is `hello`. A frame with
-an `id` is answered by one `ok` or `error` with the same id. Fields have the same names as in the REST API; every `problem` is one of its problems.
+an `id` is answered by one `ok` or `error` with the same id; a `request` by `reply` or `error`. Fields have the same names as in the REST API; every `problem` is one of its problems.
 
 A rejected upgrade is answered with an HTTP problem.
 """
@@ -229,11 +236,23 @@ def _schemas() -> Document:
 
     Includes what msgspec leaves open: items that are read later, and problems.
     """
-    kinds = (*CLIENT_FRAMES, *SERVER_FRAMES, MessageIn, RecordIn)
+    kinds = (*CLIENT_FRAMES, *SERVER_FRAMES, MessageIn, RecordIn, PublicationIn, SettlementReply)
     schemas = schemas_of(kinds, _SCHEMAS)
-    items = [{"$ref": _SCHEMAS.format(name=kind.__name__)} for kind in (MessageIn, RecordIn)]
-    schemas["Publish"]["properties"]["items"]["items"] = {"anyOf": items}
+    _set_raw_parts(schemas)
     schemas["ServerError"]["properties"]["problem"] = {"$ref": _SCHEMAS.format(name="Problem")}
     schemas["Problem"] = problem_schema()
     plain: Document = msgspec.json.decode(msgspec.json.encode(schemas))
     return plain
+
+
+def _set_raw_parts(schemas: Document) -> None:
+    """Set the schemas of the parts of frames that are decoded for the queue, stream or topic."""
+    message, record, publication, reply = (
+        {"$ref": _SCHEMAS.format(name=kind.__name__)}
+        for kind in (MessageIn, RecordIn, PublicationIn, SettlementReply)
+    )
+    items = {"anyOf": [message, record, publication]}
+    schemas["Publish"]["properties"]["items"]["items"] = items
+    schemas["Request"]["properties"]["message"] = {"anyOf": [message, publication]}
+    for frame in ("Ack", "ClientReply"):
+        schemas[frame]["properties"]["reply"] = reply

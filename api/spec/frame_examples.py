@@ -8,6 +8,7 @@ from api.websocket.frames import (
     Bye,
     ClientPing,
     ClientPong,
+    ClientReply,
     Credit,
     Extend,
     Gap,
@@ -20,6 +21,7 @@ from api.websocket.frames import (
     Records,
     Reject,
     Release,
+    Request,
     Resumed,
     Revoked,
     Revoking,
@@ -27,6 +29,7 @@ from api.websocket.frames import (
     ServerOk,
     ServerPing,
     ServerPong,
+    ServerReply,
     ShardEnded,
     Subscribe,
     Unsubscribe,
@@ -34,6 +37,7 @@ from api.websocket.frames import (
 )
 
 _HANDLE = "lbAxYzdlNGE5MDViM2RmMjFhB88AAAGbbHnEAAHPAAABm2x5xAA"
+_REQUEST = "AZwT7J4AAQA8MTIzNDU2Nzg5MDEyKQ33nVLaROm_kQ"
 _AT = "2026-01-31T12:00:00.000Z"
 
 EXAMPLES: dict[type, dict[str, Any]] = {
@@ -81,6 +85,18 @@ EXAMPLES: dict[type, dict[str, Any]] = {
         "items": [{"data": "a", "key": "user-1"}],
         "idempotency_key": "7d2f6c1e",
     },
+    Request: {
+        "type": "request",
+        "id": "5",
+        "to": "queue:quotes",
+        "message": {"body": {"sku": "a-1"}},
+        "timeout_seconds": 60,
+    },
+    ClientReply: {
+        "type": "reply",
+        "id": "6",
+        "reply": {"request": _REQUEST, "body": {"price": 250}},
+    },
     Unsubscribe: {"type": "unsubscribe", "id": "4", "sub": "clicks"},
     ClientPing: {"type": "ping"},
     ClientPong: {"type": "pong", "seq": 41},
@@ -118,6 +134,14 @@ EXAMPLES: dict[type, dict[str, Any]] = {
             "retryable": False,
             "request_id": "9f3c2e71a4b05d68",
         },
+    },
+    ServerReply: {
+        "type": "reply",
+        "id": "5",
+        "request": _REQUEST,
+        "replies": [{"body": {"price": 250}, "content_type": "application/json", "at": _AT}],
+        "complete": True,
+        "timed_out": False,
     },
     Messages: {
         "type": "messages",

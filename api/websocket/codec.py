@@ -4,7 +4,7 @@ What many sockets receive is encoded once: a `records` frame is assembled from r
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -12,7 +12,9 @@ from api.http.validation_errors import from_msgspec
 from api.native import record_formats
 from api.native.messages import MessageIn, PackedMessage, ReceivedMessageOut
 from api.native.problems import problem
+from api.native.publications import PackedPublication, PublicationIn
 from api.native.records import PackedRecord, RecordIn
+from api.native.settlements import PackedSettlementReply, SettlementReply
 from api.websocket.frames import (
     JSON_PROTOCOL,
     MSGPACK_PROTOCOL,
@@ -23,6 +25,7 @@ from api.websocket.frames import (
 from storage.domain.errors import MillstreamError
 from storage.domain.log.record_batch import Record
 from storage.domain.queues.message import NewMessage, ReceivedMessage
+from storage.domain.topics.topic import NewPublication
 
 WHERE = "/v1/ws"
 
@@ -73,17 +76,31 @@ class BadFrame(Exception):
         self.sub = sub
 
 
-def _reader(decoder: Any) -> Callable[[msgspec.Raw], Any]:
-    """Return a function that decodes an item of a publish. It raises ValidationFailed."""
+def _decoder(decoder: Any) -> Callable[[msgspec.Raw], Any]:
+    """Return a function that decodes a part of a frame. It raises ValidationFailed."""
 
-    def read(raw: msgspec.Raw) -> Any:
+    def decode(raw: msgspec.Raw) -> Any:
         try:
-            wire = decoder.decode(raw)
+            return decoder.decode(raw)
         except msgspec.ValidationError as error:
             raise from_msgspec(error, decoder.type) from None
-        return wire.to_domain()
 
-    return read
+    return decode
+
+
+def _reader(decoder: Any) -> Callable[[msgspec.Raw], Any]:
+    """Return a function that decodes an item of a publish. It raises ValidationFailed."""
+    decode = _decoder(decoder)
+    return lambda raw: decode(raw).to_domain()
+
+
+class WireTypes(NamedTuple):
+    """Types of the parts of frames that a subprotocol encodes in its own way."""
+
+    message: type[MessageIn | PackedMessage]
+    record: type[RecordIn | PackedRecord]
+    publication: type[PublicationIn | PackedPublication]
+    reply: type[SettlementReply | PackedSettlementReply]
 
 
 class Wire:
@@ -98,8 +115,7 @@ class Wire:
         binary: bool,
         format_: str,
         codec: Any,
-        message: type[MessageIn | PackedMessage],
-        record: type[RecordIn | PackedRecord],
+        types: WireTypes,
     ) -> None:
         self.name = name
         self.binary = binary
@@ -107,10 +123,18 @@ class Wire:
         self._encode: Callable[[Any], bytes] = codec.Encoder().encode
         self._frames = codec.Decoder(ClientFrame | list[ClientFrame])
         self._marks = codec.Decoder(_Marks)
-        self.message: Callable[[msgspec.Raw], NewMessage] = _reader(codec.Decoder(message))
+        self.message: Callable[[msgspec.Raw], NewMessage] = _reader(codec.Decoder(types.message))
         """Decodes an item of a publish to a queue. Raises ValidationFailed."""
-        self.record: Callable[[msgspec.Raw], Record] = _reader(codec.Decoder(record))
+        self.record: Callable[[msgspec.Raw], Record] = _reader(codec.Decoder(types.record))
         """Decodes an item of a publish to a stream. Raises ValidationFailed."""
+        self.publication: Callable[[msgspec.Raw], NewPublication] = _reader(
+            codec.Decoder(types.publication)
+        )
+        """Decodes an item of a publish to a topic. Raises ValidationFailed."""
+        self.reply: Callable[[msgspec.Raw], SettlementReply | PackedSettlementReply] = _decoder(
+            codec.Decoder(types.reply)
+        )
+        """Decodes the reply to a request. Raises ValidationFailed."""
 
     def encode(self, frame: ServerFrame) -> bytes:
         """Encode one frame."""
@@ -177,8 +201,9 @@ class Wire:
         )
 
 
-JSON = Wire(JSON_PROTOCOL, False, record_formats.JSON, msgspec.json, MessageIn, RecordIn)
-MSGPACK = Wire(
-    MSGPACK_PROTOCOL, True, record_formats.MSGPACK, msgspec.msgpack, PackedMessage, PackedRecord
-)
+_JSON_TYPES = WireTypes(MessageIn, RecordIn, PublicationIn, SettlementReply)
+_MSGPACK_TYPES = WireTypes(PackedMessage, PackedRecord, PackedPublication, PackedSettlementReply)
+
+JSON = Wire(JSON_PROTOCOL, False, record_formats.JSON, msgspec.json, _JSON_TYPES)
+MSGPACK = Wire(MSGPACK_PROTOCOL, True, record_formats.MSGPACK, msgspec.msgpack, _MSGPACK_TYPES)
 WIRES = {wire.name: wire for wire in (JSON, MSGPACK)}

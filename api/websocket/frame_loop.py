@@ -16,6 +16,7 @@ from api.websocket.frames import (
     ClientFrame,
     ClientPing,
     ClientPong,
+    ClientReply,
     Close,
     Credit,
     Extend,
@@ -25,6 +26,7 @@ from api.websocket.frames import (
     Publish,
     Reject,
     Release,
+    Request,
     ServerOk,
     ServerPong,
     Settling,
@@ -171,7 +173,7 @@ class SocketLoop:
                 await self._answer(frame.id)
             case Ack() | Nack() | Release() | Extend() | Reject():
                 await self._settle(frame)
-            case Publish():
+            case Publish() | Request() | ClientReply():
                 await self._subscription_factory.publisher.publish(self._session, frame)
             case Subscribe():
                 await self._subscribe(frame)

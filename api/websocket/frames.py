@@ -8,6 +8,8 @@ A WebSocket message is one frame or a list of frames, as JSON text (`millstream.
     hello ─────────────────────────────────▶   welcome        within HELLO_MS_MAX of the upgrade
     subscribe ─────────────────────────────▶   ok, then messages or records as far as credit goes
     credit, ack, nack, release, extend, reject, give_up, unsubscribe, publish, ping
+    request ───────────────────────────────▶   reply          when all replies are there, or the deadline is past
+    reply ─────────────────────────────────▶   ok             to a received message that is a request
                                                ping ──▶ pong  any frame from the client counts as one
                                                bye            why the server closes, and whether to reconnect
 """
@@ -20,7 +22,14 @@ from msgspec import UNSET, Meta, UnsetType
 
 from api.native.messages import NackDelaySeconds, ReceivedMessageOut, VisibilitySeconds
 from api.native.records import RecordOut, StartTime
-from api.native.settlements import Details, Reason
+from api.native.settlements import (
+    Details,
+    Reason,
+    ReplyOut,
+    ReplyTtlSeconds,
+    RequestRepliesMax,
+    TimeoutSeconds,
+)
 from api.websocket.record_filters import FilterIn
 from storage.domain import limits
 
@@ -51,6 +60,7 @@ Seq = Annotated[
 Handles = Annotated[list[str], Meta(min_length=1, max_length=limits.SETTLEMENTS_MAX)]
 Shard = Annotated[int, Meta(ge=0)]
 Offset = Annotated[int, Meta(ge=0, le=limits.OFFSET_MAX)]
+IdempotencyKey = Annotated[str, Meta(max_length=limits.IDEMPOTENCY_KEY_CHARACTERS_MAX)]
 
 
 class Mode(StrEnum):
@@ -158,7 +168,8 @@ class Credit(ClientFrameBase, tag="credit"):
 class Ack(ClientFrameBase, tag="ack"):
     """Acknowledge deliveries.
 
-    For a queue: by their receipt handles. For a group's shard: everything before offset `up_to`.
+    For a queue: by their receipt handles. For a group's shard: everything before offset `up_to`. `reply`: the reply to
+    the one message that is acknowledged; it is sent first.
     """
 
     sub: Sub
@@ -166,6 +177,7 @@ class Ack(ClientFrameBase, tag="ack"):
     receipt_handles: Handles | None = None
     shard: Shard | None = None
     up_to: Offset | None = None
+    reply: msgspec.Raw | UnsetType = UNSET
 
 
 class Nack(ClientFrameBase, tag="nack"):
@@ -215,16 +227,44 @@ class GiveUp(ClientFrameBase, tag="give_up"):
 
 
 class Publish(ClientFrameBase, tag="publish"):
-    """Send messages to "queue:orders" or append records to "stream:clicks".
+    """Send items to "queue:orders", "stream:clicks" or "topic:prices".
 
     Each item is as in REST. `ok` comes when they are as durable as after the HTTP call. A repeat with the same
     idempotency key within ten minutes adds nothing.
     """
 
     id: Id
-    to: Annotated[str, Meta(pattern=r"^(queue|stream):[A-Za-z0-9_.-]{1,80}$")]
+    to: Annotated[str, Meta(pattern=r"^(queue|stream|topic):[A-Za-z0-9_.-]{1,80}$")]
     items: Annotated[list[msgspec.Raw], Meta(min_length=1, max_length=limits.BATCH_MESSAGES_MAX)]
-    idempotency_key: Annotated[str, Meta(max_length=limits.IDEMPOTENCY_KEY_CHARACTERS_MAX)] = ""
+    idempotency_key: IdempotencyKey = ""
+
+
+class Request(ClientFrameBase, tag="request"):
+    """Send a message to "queue:quotes" or publish it to "topic:offers", and wait for replies.
+
+    `message` is as in REST, without a delay and a time to live: it expires at the deadline. `reply` comes when there are
+    `replies_max` replies or the deadline has passed. The wait ends with the socket: a repeat with the same idempotency
+    key sends nothing, and waits for the same replies.
+    """
+
+    id: Id
+    to: Annotated[str, Meta(pattern=r"^(queue|topic):[A-Za-z0-9_.-]{1,80}$")]
+    message: msgspec.Raw
+    timeout_seconds: TimeoutSeconds = limits.REQUEST_TIMEOUT_MS_DEFAULT // limits.SECOND_MS
+    replies_max: RequestRepliesMax = 1
+    reply_ttl_seconds: ReplyTtlSeconds = limits.REPLY_TTL_MS_DEFAULT // limits.SECOND_MS
+    idempotency_key: IdempotencyKey = ""
+
+
+class ClientReply(ClientFrameBase, tag="reply"):
+    """Reply to a request, whose message is acknowledged afterwards.
+
+    A repeat with the same idempotency key adds nothing.
+    """
+
+    id: Id
+    reply: msgspec.Raw
+    idempotency_key: IdempotencyKey = ""
 
 
 class Unsubscribe(ClientFrameBase, tag="unsubscribe"):
@@ -257,11 +297,14 @@ ClientFrame = (
     | Reject
     | GiveUp
     | Publish
+    | Request
+    | ClientReply
     | Unsubscribe
     | ClientPing
     | ClientPong
 )
 Settling = Ack | Nack | Release | Extend | Reject
+Sending = Publish | Request | ClientReply
 
 
 # ── From the server ──
@@ -316,6 +359,19 @@ class ServerError(ServerFrameBase, tag="error"):
     id: str | UnsetType = UNSET
     sub: str | UnsetType = UNSET
     receipt_handles: list[str] | UnsetType = UNSET
+
+
+class ServerReply(ServerFrameBase, tag="reply"):
+    """Answer to a `request`: its replies, in the order in which they were accepted.
+
+    `request`: the token with which REST returns them again. `timed_out`: the deadline passed without a reply.
+    """
+
+    id: str
+    request: str
+    replies: list[ReplyOut]
+    complete: bool
+    timed_out: bool
 
 
 class Messages(ServerFrameBase, tag="messages"):
@@ -437,6 +493,7 @@ ServerFrame = (
     Welcome
     | ServerOk
     | ServerError
+    | ServerReply
     | Messages
     | Records
     | Gap

@@ -10,6 +10,7 @@ confirmed, and sends what a broken socket lost again to the next one. Detached, 
 groups' shards, and delivers nothing. It lives in the process that opened it.
 """
 
+import asyncio
 import secrets
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -19,9 +20,10 @@ import msgspec
 
 from api.websocket.codec import Wire
 from api.websocket.connection import Connection, SocketClosed
-from api.websocket.frames import Mode, Publish, ServerFrame
+from api.websocket.frames import Mode, Sending, ServerFrame
 from consumers.subscriptions.credit import SubscriptionCredit
 from storage.concurrency.batcher import Batcher
+from storage.concurrency.tasks import end
 from storage.domain import limits
 from storage.domain.access.permissions import Principal
 from storage.domain.names import LogId
@@ -112,6 +114,7 @@ class PushSession:
         "id",
         "principal",
         "publishing",
+        "replies",
         "subs",
         "wire",
     )
@@ -128,7 +131,9 @@ class PushSession:
         self._ticking = False
         self._seq = 0
         self._sent: deque[Sent] | None = None
-        self.publishing: Batcher[Publish, None] | None = None
+        self.publishing: Batcher[Sending, None] | None = None
+        self.replies: set[asyncio.Task[None]] | None = None
+        """Requests that wait for replies over the current socket."""
         self._retained_bytes = 0
         self._dropped_seq = (
             0  # number of the last frame that was dropped from memory, arrived or not
@@ -230,8 +235,14 @@ class PushSession:
         """Detach from the lost socket; another one may attach."""
         self.connection = None
         self.detached_s = now_s
+        await self._stop_waiting()
         for sub in list(self.subs.values()):
             await sub.stop()
+
+    async def _stop_waiting(self) -> None:
+        """Stop waiting for replies: nobody would receive them."""
+        if self.replies:
+            await end(*self.replies)
 
     async def unsubscribe(self, sub: Subscription, *, release: bool = True) -> None:
         """End one subscription."""
@@ -248,6 +259,7 @@ class PushSession:
             return
         self.ended = True
         self.connection = None
+        await self._stop_waiting()
         for sub in list(self.subs.values()):
             await self.unsubscribe(sub, release=release)
 

@@ -4,7 +4,7 @@ A crash between the two repeats the work, and the second reply is refused.
 """
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Awaitable, Sequence
 
 from msgspec.structs import replace
 
@@ -19,13 +19,21 @@ _FINAL = frozenset({ErrorCode.REPLY_TAKEN, ErrorCode.REPLY_TOO_LATE})
 """Refusals after which no reply can be accepted: the delivery is acknowledged nevertheless."""
 
 
-async def settle_with_replies(
+def settle(
     requests: Requests, queues: Queues, name: QueueName, settlements: Sequence[Settlement]
-) -> list[Settled]:
-    """Put the replies, then settle the deliveries; return one result for each, in order.
+) -> Awaitable[list[Settled]]:
+    """Put the replies, if any, then settle; return one result for each, in order.
 
     A delivery is not settled if its reply failed in another way than that none is accepted any more.
     """
+    if any(isinstance(one, ReplyingSettlement) for one in settlements):
+        return _settle_with_replies(requests, queues, name, settlements)
+    return queues.settle(name, settlements)
+
+
+async def _settle_with_replies(
+    requests: Requests, queues: Queues, name: QueueName, settlements: Sequence[Settlement]
+) -> list[Settled]:
     codes = await asyncio.gather(*(_reply(requests, name, one) for one in settlements))
     accepted = [
         settlement

@@ -50,10 +50,9 @@ from storage.domain import limits
 from storage.domain.access.permissions import Action
 from storage.domain.queues.consumer import ConsumerProtocol
 from storage.domain.queues.message import NewMessage, ReceivedMessage, Settlement
-from storage.domain.requests.reply import ReplyingSettlement
 from storage.domain.trace_context import context_of
 from storage.queues.message_filter import selects_message
-from storage.requests.settlements import settle_with_replies
+from storage.requests.settlements import settle
 
 fast_routes = FastRouter()
 
@@ -173,12 +172,7 @@ async def settle_messages(call: Call[Items[Settlement]]) -> SettleResults:
     """
     settlements = call.body.values
     storage = call.storage
-    if any(isinstance(one, ReplyingSettlement) for one in settlements):
-        settled = await settle_with_replies(
-            storage.requests, storage.queues, call.queue, settlements
-        )
-    else:
-        settled = await storage.queues.settle(call.queue, settlements)
+    settled = await settle(storage.requests, storage.queues, call.queue, settlements)
     count_settled(call.metrics, settlements, settled)
     return SettleResults(settle_results(settled))
 

@@ -26,8 +26,8 @@ from api.rest.schemas.request import (
 )
 from storage.domain.access.permissions import Action
 from storage.domain.errors import MillstreamError
-from storage.domain.queues.queue import QueueType
 from storage.domain.requests.token import RequestId
+from storage.requests.deduplication import unique_dedup_id
 
 fast_routes = FastRouter()
 
@@ -56,21 +56,13 @@ async def send_request(call: Call[QueueRequest]) -> RepliesOut:
     key = idempotency_key(call.headers)
     identity = key or body.dedup_id
     request = await _open(call, body, identity)
-    message = body.message(request, await _dedup_id(call, request))
+    dedup_id = body.dedup_id or await unique_dedup_id(call.storage.catalog, call.queue, request)
+    message = body.message(request, dedup_id)
     call.metrics.received(1, len(message.body))
     [message] = with_callers_trace([message], trace_headers(call.headers))
     [sent] = await call.storage.queues.send(call.queue, [message], idempotency_key=key)
     call.metrics.confirmed(1, sent.duplicate)
     return await _wait(call, request, to_ms(body.wait_seconds))
-
-
-async def _dedup_id(call: Call[QueueRequest], request: RequestId) -> str:
-    """Return the caller's deduplication id, or in a FIFO queue a unique one."""
-    if call.body.dedup_id:
-        return call.body.dedup_id
-    catalog = call.storage.catalog
-    queue = catalog.cached_queue(call.queue) or await catalog.queue(call.queue)
-    return request.nonce.hex() if queue.spec.type is QueueType.FIFO else ""
 
 
 @fast_routes.post(

@@ -1,6 +1,5 @@
 """Requests and their replies on the wire."""
 
-from collections.abc import Callable
 from typing import Annotated, Any
 
 import msgspec
@@ -11,24 +10,21 @@ from api.native.fields import (
     body_from_json,
     body_from_msgpack,
     headers_from_json,
-    rfc3339,
-    show_body,
-    show_headers,
     to_ms,
 )
-from api.native.messages import AnyBody, Base64, ContentType, Group, HeaderMap, RawBody, Time
+from api.native.messages import Base64, ContentType, Group, HeaderMap, RawBody
 from api.native.publications import PublicationKey, Subject
 from api.native.records import with_content_type
+from api.native.settlements import ReplyOut, ReplyTtlSeconds, RequestRepliesMax, TimeoutSeconds
 from storage.domain import limits
 from storage.domain.log.record_batch import Headers
 from storage.domain.queues.message import NewMessage
-from storage.domain.requests.reply import Replies, Reply
+from storage.domain.requests.reply import Replies
 from storage.domain.requests.token import REPLY_TO, RequestId
 from storage.domain.topics.topic import NewPublication
 
 _SECOND_MS = limits.SECOND_MS
 
-Seconds = Annotated[float, Meta(ge=0.001, le=limits.REQUEST_TIMEOUT_MS_MAX // _SECOND_MS)]
 ReplyWaitSeconds = Annotated[
     float,
     Meta(
@@ -45,22 +41,10 @@ class _RequestFields(msgspec.Struct, kw_only=True, gc=False, forbid_unknown_fiel
     body_base64: Base64 | UnsetType = UNSET
     headers: HeaderMap = {}
     content_type: ContentType = ""
-    timeout_seconds: Annotated[
-        Seconds, Meta(description="Time until the deadline: no reply is accepted after it.")
-    ] = limits.REQUEST_TIMEOUT_MS_DEFAULT // _SECOND_MS
+    timeout_seconds: TimeoutSeconds = limits.REQUEST_TIMEOUT_MS_DEFAULT // _SECOND_MS
     wait_seconds: ReplyWaitSeconds = limits.REQUEST_WAIT_MS_DEFAULT // _SECOND_MS
-    replies_max: Annotated[
-        int,
-        Meta(ge=1, le=limits.REPLIES_MAX, description="Number of replies that are accepted."),
-    ] = 1
-    reply_ttl_seconds: Annotated[
-        int,
-        Meta(
-            ge=1,
-            le=limits.REPLY_TTL_MS_MAX // _SECOND_MS,
-            description="Time after the deadline for which replies are retained.",
-        ),
-    ] = limits.REPLY_TTL_MS_DEFAULT // _SECOND_MS
+    replies_max: RequestRepliesMax = 1
+    reply_ttl_seconds: ReplyTtlSeconds = limits.REPLY_TTL_MS_DEFAULT // _SECOND_MS
 
     @property
     def timeout_ms(self) -> int:
@@ -149,32 +133,6 @@ class RepliesQuery(msgspec.Struct, forbid_unknown_fields=True):
     wait_seconds: ReplyWaitSeconds = 0
 
 
-class ReplyOut(msgspec.Struct, kw_only=True, omit_defaults=True, gc=False):
-    """A reply, and when it was accepted."""
-
-    body: AnyBody = UNSET
-    body_base64: Base64 | UnsetType = UNSET
-    content_type: str = ""
-    headers: dict[str, str] = {}
-    headers_base64: dict[str, str] = {}
-    at: Time
-
-    @classmethod
-    def from_domain(cls, reply: Reply, binary: bool) -> "ReplyOut":
-        """Convert a reply. `binary`: the answer is MessagePack, where the body is bin."""
-        show: Callable[[bytes, str], Any] = _bare if binary else show_body
-        body, encoded = show(reply.body, reply.content_type)
-        texts, others = show_headers(reply.headers)
-        return cls(
-            body=body,
-            body_base64=encoded,
-            content_type=reply.content_type,
-            headers=texts,
-            headers_base64=others,
-            at=rfc3339(reply.at_ms),
-        )
-
-
 class RequestReplies(msgspec.Struct, kw_only=True, gc=False):
     """Replies to a request, all that it will have.
 
@@ -213,7 +171,3 @@ def replies_out(request: RequestId, replies: Replies, *, binary: bool) -> Replie
 def _headers(headers: dict[str, str], content_type: str) -> Headers:
     decoded = headers_from_json(headers)
     return with_content_type(decoded, content_type) if content_type else decoded
-
-
-def _bare(body: bytes, _: str) -> tuple[bytes, UnsetType]:
-    return body, UNSET

@@ -4,6 +4,8 @@ import asyncio
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 
+from msgspec import UNSET
+
 from api.websocket.connection import SocketClosed
 from api.websocket.frames import (
     Ack,
@@ -269,6 +271,8 @@ class GroupSubscription(ShardReaders):
 
     async def settle(self, frame: Settling) -> None:
         """Commit an ack. Raises ValidationFailed for a settlement that streams do not support."""
+        if isinstance(frame, Ack) and frame.reply is not UNSET:
+            raise ValidationFailed.at("/reply", "Replies are to messages of a queue", "conflict")
         if not isinstance(frame, Ack) or frame.shard is None or frame.up_to is None:
             detail = "Acknowledge records of a group with 'shard' and 'up_to'"
             raise ValidationFailed.at("/up_to", detail, "required")

@@ -6,11 +6,12 @@ from contextlib import suppress
 from typing import assert_never
 
 import msgspec
+from msgspec import UNSET
 
 from api.native.fields import optional_ms, to_ms
 from api.native.messages import ReceivedMessageOut
 from api.native.problems import error_of
-from api.native.settlements import count_settled, settle_results
+from api.native.settlements import count_settled, replying_settlement, settle_results
 from api.observability.metric_buffers import ProtocolMetrics
 from api.observability.tracing import RECEIVE, Tracing, contexts_of
 from api.websocket.connection import SocketClosed
@@ -46,6 +47,8 @@ from storage.domain.queues.message import (
     check_settlement,
 )
 from storage.queues.engine import Queues
+from storage.requests.engine import Requests
+from storage.requests.settlements import settle
 
 _RELEASE_BATCH_MAX = limits.SETTLEMENTS_MAX
 
@@ -54,6 +57,7 @@ class QueueSubscriptionServices(msgspec.Struct, frozen=True):
     """Services shared by all queue subscriptions."""
 
     queues: Queues
+    requests: Requests
     catalog: Catalog
     clock: Clock
     count: ProtocolMetrics
@@ -228,7 +232,7 @@ class QueueSubscription:
             raise ValidationFailed.at(
                 "/receipt_handles", "Settle messages of a queue with 'receipt_handle'", "required"
             )
-        for settlement in _settlements(frame):
+        for settlement in self._settlements(frame):
             check_settlement(settlement)
         if self._verdicts is None:
             self._verdicts = Batcher(
@@ -240,14 +244,15 @@ class QueueSubscription:
         await self._verdicts.add(frame)
 
     async def _settle(self, frames: Sequence[Settling]) -> None:
-        settlements = [settlement for frame in frames for settlement in _settlements(frame)]
+        settlements = [settlement for frame in frames for settlement in self._settlements(frame)]
+        engine = self._engine
         try:
-            settled = await self._engine.queues.settle(self._queue, settlements)
+            settled = await settle(engine.requests, engine.queues, self._queue, settlements)
         except MillstreamError as error:
             for frame in frames:
                 await self._answer_failure(frame, error)
             return
-        count_settled(self._engine.count, settlements, settled)
+        count_settled(engine.count, settlements, settled)
         answers = iter(settled)
         for frame in frames:
             handles = _handles(frame)
@@ -255,13 +260,22 @@ class QueueSubscription:
             self._note(frame, own)
             await self._answer(frame, own)
 
+    def _settlements(self, frame: Settling) -> list[Settlement]:
+        """Return the settlements of a frame. Raises ValidationFailed, MessageTooLarge."""
+        handles = _handles(frame)
+        if not isinstance(frame, Ack) or frame.reply is UNSET:
+            return [_settlement(frame, handle) for handle in handles]
+        if len(handles) != 1:
+            raise ValidationFailed.at("/reply", "A reply is to one message", "conflict")
+        return [replying_settlement(handles[0], self._session.wire.reply(frame.reply))]
+
     def _note(self, frame: Settling, settled: Sequence[Settled]) -> None:
         for handle, answer in zip(_handles(frame), settled, strict=True):
             if (seq := self._leased.seq_of(handle)) is not None:
                 self._session.confirm(seq)
             if answer.error is None and isinstance(frame, Extend) and answer.visible_at_ms:
                 self._leased.extended(handle, answer.visible_at_ms)
-            else:
+            elif answer.error is None or not _has_reply(frame):
                 self._leased.discard(handle)
 
     async def _answer(self, frame: Settling, settled: Sequence[Settled]) -> None:
@@ -273,8 +287,8 @@ class QueueSubscription:
                 return
             refused: dict[ErrorCode, list[str]] = {}
             for handle, answer in zip(_handles(frame), settled, strict=True):
-                if answer.error is not None:
-                    refused.setdefault(answer.error, []).append(handle)
+                if (code := answer.error or answer.reply_error) is not None:
+                    refused.setdefault(code, []).append(handle)
             for code, handles in refused.items():
                 await self._send_refused(code, handles)
         except SocketClosed:
@@ -389,8 +403,9 @@ def _handles(frame: Settling) -> Sequence[str]:
     return frame.receipt_handles or ()
 
 
-def _settlements(frame: Settling) -> list[Settlement]:
-    return [_settlement(frame, handle) for handle in _handles(frame)]
+def _has_reply(frame: Settling) -> bool:
+    """Return whether a failure may be that of a reply, so that it settled nothing."""
+    return isinstance(frame, Ack) and frame.reply is not UNSET
 
 
 def _settlement(frame: Settling, handle: str) -> Settlement:

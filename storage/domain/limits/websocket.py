@@ -29,6 +29,7 @@ PUSH_UNCONFIRMED_FRAMES_MAX = 4_096
 PUSH_PENDING_MAX = (
     256  # waiting publishes and settlements per session; beyond it, its socket is not read
 )
+PUSH_REQUESTS_MAX = 256  # that wait for replies per session; further ones are refused
 AUTO_EXTEND_TIMEOUT_MS_MIN = (
     3 * SECOND_MS
 )  # of deliveries that are extended: a shorter timeout could end before the check that extends it

@@ -339,12 +339,17 @@ async def test_aws_identifiers_of_another_namespace_are_not_found(secured_servic
 
 # WebSocket
 
+_MESSAGE = {"message": {"body": "a"}, "timeout_seconds": 0.01}
 ASKED: list[tuple[Action, str, dict[str, Any]]] = [
     (Action.QUEUE_RECEIVE, "subscribe", {"sub": "q", "source": "queue:orders"}),
     (Action.STREAM_READ, "subscribe", {"sub": "s", "source": "stream:clicks"}),
     (Action.GROUP_COMMIT, "subscribe", {"sub": "g", "source": "stream:clicks", "group": "readers"}),
     (Action.QUEUE_SEND, "publish", {"to": "queue:orders", "items": [{"body": "a"}]}),
     (Action.STREAM_PUT, "publish", {"to": "stream:clicks", "items": [{"data": "a"}]}),
+    (Action.TOPIC_PUBLISH, "publish", {"to": "topic:orders", "items": [{"body": "a"}]}),
+    (Action.QUEUE_SEND, "request", {"to": "queue:orders", **_MESSAGE}),
+    (Action.TOPIC_PUBLISH, "request", {"to": "topic:orders", **_MESSAGE}),
+    (Action.QUEUE_RECEIVE, "reply", {"reply": {"request": "r", "body": "a"}}),
 ]
 
 
@@ -377,4 +382,5 @@ async def test_socket_of_another_namespace_finds_nothing(secured_service: Secure
 
     codes = {reply.get("problem", {}).get("code") for reply in replies if reply["type"] == "error"}
     assert all(reply["type"] == "error" or reply.get("results") for reply in replies), replies
-    assert codes <= {"queue_not_found", "stream_not_found", "group_not_found"}
+    missing = {"queue_not_found", "stream_not_found", "topic_not_found", "group_not_found"}
+    assert codes <= {*missing, "request_not_found"}

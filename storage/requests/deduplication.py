@@ -1,0 +1,15 @@
+"""Deduplication ids of requests to FIFO queues."""
+
+from storage.catalog.catalog import Catalog
+from storage.domain.names import QueueName
+from storage.domain.queues.queue import QueueType
+from storage.domain.requests.token import RequestId
+
+
+async def unique_dedup_id(catalog: Catalog, name: QueueName, request: RequestId) -> str:
+    """Return a deduplication id that no other request has; "" if the queue is not FIFO.
+
+    A repeat with the same idempotency key has the same id. Raises QueueNotFound.
+    """
+    queue = catalog.cached_queue(name) or await catalog.queue(name)
+    return request.nonce.hex() if queue.spec.type is QueueType.FIFO else ""
