@@ -112,6 +112,45 @@ const counts = async (queue) => {
   });
 }
 
+// ── Requests ──
+
+{
+  const queue = await newQueue({ backoff: { delays_seconds: [0] } });
+  const stop = new AbortController();
+  let attempts = 0;
+  const answers = { value: { n: 1 }, zero: 0, nothing: undefined, once: 'second time' };
+  const handler = (message) => {
+    if (message.text === 'once' && ++attempts === 1) throw new Error('no connection');
+    return answers[message.text];
+  };
+  const running = queue.work(handler, { signal: stop.signal, onError: () => undefined });
+  const value = await queue.request('value', { headers: { source: 'web' } });
+  const zero = await queue.request('zero');
+  const once = await queue.request('once');
+  const nothing = await code(queue.request('nothing', { timeoutSeconds: SHORT }));
+  stop.abort();
+  await running;
+
+  const asking = queue.request('by hand', { idempotencyKey: 'k' });
+  const [message] = await queue.receive({ waitSeconds: 20 });
+  await message.reply('a', { headers: { n: '1' } });
+  const late = await code(client.reply(message.replyTo, 'b'));
+  const reply = await asking;
+  const again = await queue.request('by hand', { idempotencyKey: 'k' });
+  await queue.send('no request');
+  const [plain] = await queue.receive();
+  tell('requests', {
+    value: [value.json(), value.contentType],
+    zero: zero.json(),
+    once: [once.text, attempts],
+    nothing,
+    byHand: [reply.text, reply.headers, again.text],
+    late,
+    plain: [plain.replyTo, await code((async () => plain.reply('a'))())],
+    counts: await counts(queue),
+  });
+}
+
 // ── Time and attempts ──
 
 {

@@ -75,6 +75,20 @@ def test_messages_are_sent_and_settled(steps):
     }
 
 
+def test_requests_get_replies_of_handlers(steps):
+    assert steps["requests"] == {
+        "value": [{"n": 1}, "application/json"],
+        "zero": 0,
+        "once": ["second time", 2],
+        "nothing": "",
+        "byHand": ["a", {"n": "1"}, "a"],
+        "late": "reply_taken",
+        "plain": ["", steps["requests"]["plain"][1]],
+        "counts": {"in_flight": 1, "acknowledged": 5},
+    }
+    assert "has no replyTo" in steps["requests"]["plain"][1]
+
+
 def test_time_redelivers_delays_and_expires(steps):
     assert steps["time"] == {
         "hidden": 0,

@@ -255,6 +255,8 @@ class Conversation:
                 said["visibility_timeout_seconds"] = settlement.visibility_timeout_seconds
             case Verdict.REJECT:
                 said["reason"] = settlement.reason
+            case Verdict.ACK if settlement.reply is not None:
+                said["reply"] = settlement.reply
             case _:  # nothing more to say
                 pass
         return self._asked(str(settlement.action), said)
@@ -278,8 +280,11 @@ class Conversation:
         elif self._unanswered.pop(id_, None) is not None:
             self.answers[id_] = answer
 
-    def result(self, id_: str) -> None:
-        """Remove an answer that arrived. Raises the error that it contains."""
+    def result(self, id_: str) -> ItemRefused | None:
+        """Remove an answer that arrived; return why a reply was refused, if it was.
+
+        Raises the error that it contains.
+        """
         answer = self.answers.pop(id_)
         again = id_ in self._said_again
         self._said_again.discard(id_)
@@ -288,7 +293,9 @@ class Conversation:
         for result in answer.results:
             error = result.get("error")
             if error and not (again and error["code"] == EXPIRED):
-                raise ItemRefused(error["code"], error["detail"], bool(error["retryable"]))
+                raise _refused(error)
+        replies = (result.get("reply_error") for result in answer.results)
+        return next((_refused(error) for error in replies if error), None)
 
     def _failed(self, frame: frames.Error) -> None:
         error = refusal(int(frame.problem.get("status", 500)), frame.problem)
@@ -321,3 +328,7 @@ class Conversation:
                 self._taken_messages += 1
                 self._taken_bytes += one.size
         self.arrived = deque(kept)
+
+
+def _refused(error: Mapping[str, Any]) -> ItemRefused:
+    return ItemRefused(error["code"], error["detail"], bool(error["retryable"]))

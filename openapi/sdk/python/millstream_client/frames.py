@@ -40,6 +40,12 @@ class Error(Frame, tag="error"):
     receipt_handles: list[str] = []
 
 
+class Reply(Frame, tag="reply"):
+    """Replies to a request, which this client asks for over HTTP."""
+
+    id: str
+
+
 class Messages(Frame, tag="messages"):
     """Deliveries of a queue."""
 
@@ -143,6 +149,7 @@ ServerFrame = (
     Welcome
     | Ok
     | Error
+    | Reply
     | Messages
     | Records
     | GapTold

@@ -220,8 +220,17 @@ class Verdict(StrEnum):
     REJECT = "reject"
 
 
+class OutReply(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A reply in the form in which it is sent. `request`: the `reply_to` of a message."""
+
+    request: str
+    body: bytes
+    headers: dict[str, str] = {}
+    content_type: str = ""
+
+
 class Settlement(msgspec.Struct, frozen=True, omit_defaults=True):
-    """Settlement of one delivery."""
+    """Settlement of one delivery. An acknowledgement of a request can have the `reply` to it."""
 
     receipt_handle: str
     action: Verdict
@@ -229,6 +238,31 @@ class Settlement(msgspec.Struct, frozen=True, omit_defaults=True):
     visibility_timeout_seconds: float | None = None
     reason: str = ""
     details: str = ""
+    reply: OutReply | None = None
+
+
+def replying(
+    delivery: Delivery, body: Any, headers: dict[str, str] | None = None, content_type: str = ""
+) -> Settlement:
+    """Return the acknowledgement of a request with the reply to it.
+
+    Raises ValueError for a message that is no request, and TypeError for a body without a JSON form.
+    """
+    if not delivery.reply_to:
+        raise ValueError(f"Message {delivery.id} is not a request: it has no reply_to.")
+    data, content_type = encode_body(body, content_type)
+    reply = OutReply(delivery.reply_to, data, headers or {}, content_type)
+    return Settlement(delivery.receipt_handle, Verdict.ACK, reply=reply)
+
+
+def acknowledgement(delivery: Delivery, value: Any) -> Settlement:
+    """Return the acknowledgement of a message whose handler returned a value.
+
+    The value is the reply to a request, unless it is None. Raises TypeError for a value without a JSON form.
+    """
+    if delivery.reply_to and value is not None:
+        return replying(delivery, value)
+    return Settlement(delivery.receipt_handle, Verdict.ACK)
 
 
 class _Error(msgspec.Struct):
@@ -241,18 +275,26 @@ class _Error(msgspec.Struct):
 
 
 class Settled(msgspec.Struct):
-    """A settlement that was accepted. `visible_at`: when the message is redelivered."""
+    """A settlement that was accepted. `visible_at`: when the message is redelivered.
+
+    `reply_error`: why the reply to the acknowledged message was refused, if it was.
+    """
 
     visible_at: datetime | None = None
+    reply_error: ItemRefused | None = None
 
 
 class _SettledOut(msgspec.Struct):
     status: str
     visible_at: datetime | None = None
     error: _Error | None = None
+    reply_error: _Error | None = None
 
     def result(self) -> Settled | ItemRefused:
-        return Settled(self.visible_at) if self.error is None else self.error.refused()
+        if self.error is not None:
+            return self.error.refused()
+        reply_error = None if self.reply_error is None else self.reply_error.refused()
+        return Settled(self.visible_at, reply_error)
 
 
 class _SentMessages(msgspec.Struct):

@@ -1,6 +1,6 @@
 """Queue workers: concurrent handlers whose messages stay hidden until they are settled.
 
-    receive as many as there is capacity for ─▶ handler ─┬─ returns ──────▶ ack
+    receive as many as there is capacity for ─▶ handler ─┬─ returns ──────▶ ack, with its value as reply to a request
               ▲                                          ├─ raises Retry ─▶ nack, after its delay
               │ capacity                                 ├─ raises Reject ▶ reject: dead-lettered
               └──────────────────────────────────────────┴─ raises ───────▶ nack, with the queue's back-off
@@ -60,8 +60,8 @@ class Reject(Exception):
         super().__init__(reason)
 
 
-Handle = Callable[[Delivery], Awaitable[bool]]
-"""Works on one message, and tells whether that has settled it already."""
+Handle = Callable[[Delivery], Awaitable[Settlement | None]]
+"""Handler of one message, which returns its acknowledgement unless it has settled it."""
 
 
 @dataclass(frozen=True)
@@ -169,7 +169,7 @@ class Work:
     async def _verdict_on(self, delivery: Delivery) -> Settlement | None:
         handle = delivery.receipt_handle
         try:
-            settled = await self._handle(delivery)
+            return await self._handle(delivery)
         except Retry as retry:
             return Settlement(
                 handle,
@@ -188,7 +188,6 @@ class Work:
             log.exception("message %s of %s failed", delivery.id, self._queue)
             reason = _reason(f"{type(error).__name__}: {error}")
             return Settlement(handle, Verdict.NACK, reason=reason, details=_traceback(error))
-        return None if settled else Settlement(handle, Verdict.ACK)
 
     async def _keep_leases(self) -> None:
         """Extend the messages in progress; only the handler ends a delivery that is over."""
@@ -263,6 +262,8 @@ class _Verdicts:
         for verdict, result in zip(verdicts, results, strict=True):
             if isinstance(result, ItemRefused):
                 log.warning("%s on a message of %s: %s", verdict.action, self._queue, result)
+            elif result.reply_error is not None:
+                log.warning("reply to a request of %s: %s", self._queue, result.reply_error)
 
 
 def _reason(text: str) -> str:

@@ -1,12 +1,19 @@
 /** Received messages and records. */
 
-import { Body } from './bodies.js';
+import { Body, encodedBody } from './bodies.js';
+import type { ItemRefused } from './errors.js';
 import type { DeadLetterOriginOut, ReceivedMessageOut, RecordOut, SettlementIn } from './generated/types.gen.js';
 
 /** Receiver of settlements. */
 export interface Settling {
-  /** Settle one delivery. Throws ItemRefused. */
-  settle(settlement: SettlementIn): Promise<void>;
+  /** Settle one delivery; return why its reply was refused, if it was. Throws ItemRefused. */
+  settle(settlement: SettlementIn): Promise<ItemRefused | undefined>;
+}
+
+/** Options of a reply. */
+export interface ReplyOptions {
+  headers?: Record<string, string>;
+  contentType?: string;
 }
 
 /** A received message. Settle it before `visibleAt`; after that it is redelivered. */
@@ -20,6 +27,8 @@ export class Message extends Body {
   readonly sentAt: Date;
   readonly visibleAt: Date;
   readonly receiptHandle: string;
+  /** If it is a request: what a reply to it names, as in `client.reply`; otherwise empty. */
+  readonly replyTo: string;
   /** Why it was dead-lettered to this queue, if it was. */
   readonly deadLetter: DeadLetterOriginOut | undefined;
   #settled = false;
@@ -35,6 +44,7 @@ export class Message extends Body {
     this.sentAt = new Date(fields.sent_at);
     this.visibleAt = new Date(fields.visible_at);
     this.receiptHandle = fields.receipt_handle;
+    this.replyTo = fields.reply_to ?? '';
     this.deadLetter = fields.dead_letter;
     this.#source = source;
   }
@@ -52,6 +62,18 @@ export class Message extends Body {
   /** Acknowledge the message, which deletes it. */
   ack(): Promise<void> {
     return this.#end({ receipt_handle: this.receiptHandle, action: 'ack' });
+  }
+
+  /**
+   * Reply to the request that this message is, and acknowledge it.
+   *
+   * Throws TypeError if it has no `replyTo`. If no reply is accepted any more, the message is acknowledged and ItemRefused
+   * is thrown, with `reply_taken` or `reply_too_late`.
+   */
+  reply(body: unknown, { headers, contentType }: ReplyOptions = {}): Promise<void> {
+    if (this.replyTo === '') throw new TypeError(`Message ${this.id} is not a request: it has no replyTo.`);
+    const content = { ...encodedBody('body', body), headers, content_type: contentType };
+    return this.#end({ receipt_handle: this.receiptHandle, action: 'ack', reply: { request: this.replyTo, ...content } });
   }
 
   /** Report a failed attempt: redelivered after a delay or the queue's back-off. `details`: up to 4096 characters. */
@@ -77,16 +99,21 @@ export class Message extends Body {
 
   /** Extend the visibility timeout, counted from now. */
   extend(seconds: number): Promise<void> {
-    return this.#source.settle({
+    return this.#settle({
       receipt_handle: this.receiptHandle,
       action: 'extend',
       visibility_timeout_seconds: seconds,
     });
   }
 
-  async #end(settlement: SettlementIn): Promise<void> {
+  async #settle(settlement: SettlementIn): Promise<void> {
     await this.#source.settle(settlement);
+  }
+
+  async #end(settlement: SettlementIn): Promise<void> {
+    const replyError = await this.#source.settle(settlement);
     this.#settled = true;
+    if (replyError !== undefined) throw replyError;
   }
 }
 

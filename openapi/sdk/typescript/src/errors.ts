@@ -18,6 +18,7 @@
  *   │   └── TimedOut 504          the call may have taken effect
  *   ├── ItemRefused               one item of a batch was rejected
  *   ├── PartlyRefused             some items of a batch were rejected
+ *   ├── NoReply                   no reply to a request arrived before its deadline
  *   └── Lost                      a subscription cannot continue
  */
 
@@ -168,6 +169,13 @@ export class TimedOut extends ServerFailed {}
 export class ItemRefused extends MillstreamError {
   constructor(error: ItemError) {
     super({ code: error.code, detail: error.detail, retryable: error.retryable });
+  }
+}
+
+/** No reply to a request arrived before its deadline. */
+export class NoReply extends MillstreamError {
+  constructor() {
+    super({ detail: 'No reply arrived before the deadline.' });
   }
 }
 

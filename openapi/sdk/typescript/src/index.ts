@@ -17,6 +17,7 @@ export {
   type MessagesOptions,
   NewMessage,
   Queue,
+  type QueueRequestOptions,
   type ReceiveOptions,
   type SendOptions,
 } from './nouns/queue.js';
@@ -29,11 +30,19 @@ export { Replay, Replays, type WatchOptions } from './nouns/replay.js';
 export { Job } from './nouns/job.js';
 export { Mirror } from './nouns/mirror.js';
 export { Source } from './nouns/source.js';
-export { NewPublication, type PublicationOptions, type Published, type PublishOptions, Topic } from './nouns/topic.js';
+export {
+  NewPublication,
+  type PublicationOptions,
+  type Published,
+  type PublishOptions,
+  Topic,
+  type TopicRequestOptions,
+} from './nouns/topic.js';
+export { Reply, type RequestTerms } from './nouns/requests.js';
 export { Route } from './nouns/route.js';
 export type { ApplyOptions, CreateOptions } from './nouns/definitions.js';
 export { Body } from './bodies.js';
-export { type Gap, Message, type OnGap, StreamRecord } from './deliveries.js';
+export { type Gap, Message, type OnGap, type ReplyOptions, StreamRecord } from './deliveries.js';
 export {
   type GroupSubscribeOptions,
   type QueueSubscribeOptions,
@@ -54,6 +63,7 @@ export {
   Lost,
   MillstreamError,
   NeverConnected,
+  NoReply,
   NotFound,
   NotMillstream,
   OutcomeUnknown,

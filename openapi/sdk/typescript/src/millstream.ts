@@ -25,12 +25,14 @@ import type {
   TicketOut,
   TopicOut,
 } from './generated/types.gen.js';
+import type { ReplyOptions } from './deliveries.js';
 import { Group } from './nouns/group.js';
 import { Job } from './nouns/job.js';
 import { PAGE, allPages } from './nouns/pages.js';
 import { Queue } from './nouns/queue.js';
 import { Replay, Replays } from './nouns/replay.js';
 import { Mirror } from './nouns/mirror.js';
+import { reply } from './nouns/requests.js';
 import { Source } from './nouns/source.js';
 import { Stream } from './nouns/stream.js';
 import { Topic } from './nouns/topic.js';
@@ -89,6 +91,19 @@ export class Millstream {
   /** Return a topic, whether it exists or not. */
   topic(name: string): Topic {
     return new Topic(this.#transport, name);
+  }
+
+  /**
+   * Reply to a request: the `replyTo` of a received message. Acknowledge the message afterwards.
+   *
+   * Throws Conflict, with the code `reply_taken` or `reply_too_late`, if no reply is accepted any more.
+   */
+  reply(
+    replyTo: string,
+    body: unknown,
+    options: ReplyOptions & { idempotencyKey?: string; signal?: AbortSignal } = {},
+  ): Promise<void> {
+    return reply(this.#transport, replyTo, body, options);
   }
 
   /** Return a consumer group, whether it exists or not. */

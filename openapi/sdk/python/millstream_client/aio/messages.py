@@ -1,8 +1,15 @@
 """Received messages and their settlement."""
 
-from typing import Protocol
+from typing import Any, Protocol
 
-from millstream_client.messages import Delivery, Received, Settled, Settlement, Verdict
+from millstream_client.messages import (
+    Delivery,
+    Received,
+    Settled,
+    Settlement,
+    Verdict,
+    replying,
+)
 
 
 class AsyncSettling(Protocol):
@@ -27,6 +34,21 @@ class AsyncMessage(Received):
     async def ack(self) -> None:
         """Acknowledge the message, which deletes it."""
         await self._end(Verdict.ACK)
+
+    async def reply(
+        self, body: Any, *, headers: dict[str, str] | None = None, content_type: str = ""
+    ) -> None:
+        """Reply to the request that this message is, and acknowledge it.
+
+        Raises ValueError if it has no `reply_to`. If no reply is accepted any more, the message is acknowledged and ItemRefused is
+        raised, with `reply_taken` or `reply_too_late`.
+        """
+        settled = await self._source.settle_one(
+            replying(self.delivery, body, headers, content_type)
+        )
+        self.settled = True
+        if settled.reply_error is not None:
+            raise settled.reply_error
 
     async def nack(
         self, delay_seconds: float | None = None, reason: str = "", details: str = ""

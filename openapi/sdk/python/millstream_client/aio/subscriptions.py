@@ -18,6 +18,7 @@ from millstream_client.aio.transport import AsyncTransport
 from millstream_client.conversing import Conversation, Refusal, Said
 from millstream_client.errors import (
     ConnectionFailed,
+    ItemRefused,
     Lost,
     MillstreamError,
     is_foreign,
@@ -122,8 +123,7 @@ class AsyncSubscription:
 
     async def settle_one(self, settlement: Settlement) -> Settled:
         """Settle a message. Raises ItemRefused."""
-        await self._answered(*self._talking.settle(settlement))
-        return Settled()
+        return Settled(reply_error=await self._answered(*self._talking.settle(settlement)))
 
     async def commit(self, record: Record) -> None:
         """Commit a record of a group, and everything before it in its shard.
@@ -138,11 +138,12 @@ class AsyncSubscription:
             raise RuntimeError("Use the subscription `async with`.")
         return self._talk
 
-    async def _answered(self, id_: str, said: Iterable[Said]) -> None:
+    async def _answered(self, id_: str, said: Iterable[Said]) -> ItemRefused | None:
+        """Send frames and wait for the answer; return why a reply was refused, if it was."""
         talk = self._talking
         await self._say(said)
         await self._until(lambda: id_ in talk.answers)
-        talk.result(id_)
+        return talk.result(id_)
 
     async def _until(self, fact: Callable[[], bool]) -> None:
         """Wait until a condition holds. Raises the error that ends the subscription before."""

@@ -5,7 +5,7 @@ from typing import Any
 
 from millstream_client.aio.messages import AsyncMessage
 from millstream_client.aio.transport import AsyncTransport
-from millstream_client.messages import Delivery, Settled, Settlement
+from millstream_client.messages import Delivery, Settled, Settlement, acknowledgement
 from millstream_client.working import Pace, Work, stopped_by_signals
 
 AsyncHandler = Callable[[AsyncMessage], Awaitable[Any]]
@@ -31,10 +31,10 @@ class AsyncWorker:
         """Stop receiving, finish the messages in progress, and end."""
         self._work.stop()
 
-    async def _handle(self, delivery: Delivery) -> bool:
+    async def _handle(self, delivery: Delivery) -> Settlement | None:
         message = AsyncMessage(delivery, self._queue)
-        await self._handler(message)
-        return message.settled
+        value = await self._handler(message)
+        return None if message.settled else acknowledgement(delivery, value)
 
 
 class AsyncWorking:
@@ -70,7 +70,8 @@ class AsyncWorking:
         """Pass messages to `handler`, a limited number concurrently, until SIGTERM or SIGINT.
 
         A message is acknowledged when the handler returns and negatively acknowledged when it raises; `Retry(delay_seconds)` and
-        `Reject(reason)` give more control. Messages in progress stay hidden, up to `lease_seconds` after the worker ends.
+        `Reject(reason)` give more control. If the message is a request, what the handler returns is the reply to it, unless it is
+        None. Messages in progress stay hidden, up to `lease_seconds` after the worker ends.
         """
         worker = self.worker(
             handler,

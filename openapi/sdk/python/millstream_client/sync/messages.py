@@ -1,9 +1,16 @@
 # Generated from aio/messages.py by `make sdk`; changes are lost.
 """Received messages and their settlement."""
 
-from typing import Protocol
+from typing import Any, Protocol
 
-from millstream_client.messages import Delivery, Received, Settled, Settlement, Verdict
+from millstream_client.messages import (
+    Delivery,
+    Received,
+    Settled,
+    Settlement,
+    Verdict,
+    replying,
+)
 
 
 class Settling(Protocol):
@@ -28,6 +35,19 @@ class Message(Received):
     def ack(self) -> None:
         """Acknowledge the message, which deletes it."""
         self._end(Verdict.ACK)
+
+    def reply(
+        self, body: Any, *, headers: dict[str, str] | None = None, content_type: str = ""
+    ) -> None:
+        """Reply to the request that this message is, and acknowledge it.
+
+        Raises ValueError if it has no `reply_to`. If no reply is accepted any more, the message is acknowledged and ItemRefused is
+        raised, with `reply_taken` or `reply_too_late`.
+        """
+        settled = self._source.settle_one(replying(self.delivery, body, headers, content_type))
+        self.settled = True
+        if settled.reply_error is not None:
+            raise settled.reply_error
 
     def nack(self, delay_seconds: float | None = None, reason: str = "", details: str = "") -> None:
         """Report a failed attempt; the message is redelivered later.

@@ -8,7 +8,7 @@ from contextlib import suppress
 from typing import Any
 
 from millstream_client.aio.transport import AsyncTransport
-from millstream_client.messages import Delivery, Settled, Settlement
+from millstream_client.messages import Delivery, Settled, Settlement, acknowledgement
 from millstream_client.sync.messages import Message
 from millstream_client.sync.transport import Transport
 from millstream_client.working import Pace, Work, stopped_by_signals
@@ -45,10 +45,10 @@ class Worker:
         transport = AsyncTransport(self._queue.transport.options)
         pool = ThreadPoolExecutor(self._pace.concurrency, thread_name_prefix="millstream")
 
-        async def handle(delivery: Delivery) -> bool:
+        async def handle(delivery: Delivery) -> Settlement | None:
             message = Message(delivery, self._queue)
-            await loop.run_in_executor(pool, self._handler, message)
-            return message.settled
+            value = await loop.run_in_executor(pool, self._handler, message)
+            return None if message.settled else acknowledgement(delivery, value)
 
         def stop_soon() -> None:
             loop.call_soon_threadsafe(work.stop)
@@ -99,7 +99,8 @@ class Working:
         """Hand messages to `handler`, in so many threads, until SIGTERM or SIGINT.
 
         A message is acknowledged when the handler returns, and negatively when it raises: `Retry(delay_seconds)` and
-        `Reject(reason)` say more. While it works the message stays hidden, `lease_seconds` beyond the worker's end.
+        `Reject(reason)` give more control. If the message is a request, what the handler returns is the reply to it, unless it is
+        None. Messages in progress stay hidden, up to `lease_seconds` after the worker ends.
         """
         worker = self.worker(
             handler,

@@ -66,7 +66,10 @@ def _body(request: httpx.Request) -> dict[str, Any]:
         items = fields.get(name)
         if isinstance(items, list) and all(isinstance(item, dict) for item in items):
             fields[name] = [_with_bytes(item) for item in items]
-    return fields
+    for settlement in fields.get("settlements", ()):
+        if settlement.get("reply"):
+            settlement["reply"] = _with_bytes(settlement["reply"])
+    return _with_bytes(fields)
 
 
 def _with_bytes(item: dict[str, Any]) -> dict[str, Any]:

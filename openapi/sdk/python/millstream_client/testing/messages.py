@@ -35,6 +35,7 @@ class StoredMessage:
     reason: str = ""
     details: str = ""
     died_at: float = 0.0
+    reply_to: str = ""
     dead_letter: dict[str, Any] | None = field(default=None, repr=False)
 
     @property
@@ -74,6 +75,7 @@ class StoredMessage:
         """Return the message as a receive does."""
         return {
             **self._content(),
+            **({"reply_to": self.reply_to} if self.reply_to else {}),
             "receipt_handle": self.receipt_handle,
             "first_received_at": moment(self.first_received_at),
             "visible_at": moment(self.due_at),

@@ -110,6 +110,7 @@ class MemoryQueue(Defined):
             headers=fields.get("headers", {}),
             group=fields.get("group", ""),
             dedup_id=fields.get("dedup_id", ""),
+            reply_to=fields.get("reply_to", ""),
             priority=fields.get("priority", 0),
             sent_at=now,
             due_at=due_at,

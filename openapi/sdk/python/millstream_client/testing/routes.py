@@ -166,7 +166,33 @@ def _receive(service: MemoryService, request: Request, name: str) -> Result:
 
 @_on("POST", "queues/{queue}/settle")
 def _settle(service: MemoryService, request: Request, name: str) -> Result:
-    return Result({"results": service.queue(name).settle(request.body["settlements"])})
+    queue, settlements = service.queue(name), request.body["settlements"]
+    return Result({"results": [service.requests.settle(queue, one) for one in settlements]})
+
+
+@_on("POST", "queues/{queue}/requests")
+def _send_request(service: MemoryService, request: Request, name: str) -> Result:
+    queue = service.queue(name)
+    sent = _once(service, request, lambda: {"request": service.requests.send(queue, request.body)})
+    assert sent.body is not None
+    wait = request.body.get("wait_seconds", 20) if request.headers.get("idempotency-key") else 0
+    return _replies(service, sent.body["request"], wait)
+
+
+@_on("GET", "requests/{request}/reply")
+def _get_reply(service: MemoryService, request: Request, token: str) -> Result:
+    return _replies(service, token, float(request.query.get("wait_seconds", 0)))
+
+
+@_on("POST", "requests/{request}/replies")
+def _send_reply(service: MemoryService, request: Request, token: str) -> Result:
+    service.requests.reply(token, request.body, request.headers.get("idempotency-key", ""))
+    return Result({"request": token}, 201)
+
+
+def _replies(service: MemoryService, token: str, wait_s: float) -> Result:
+    replies = service.requests.replies(token)
+    return Result(replies) if replies["complete"] else Result(replies, 202, wait_s)
 
 
 @_on("GET", "queues/{queue}/stats")

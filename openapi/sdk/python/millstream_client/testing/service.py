@@ -16,6 +16,7 @@ from millstream_client.testing.definitions import Catalog
 from millstream_client.testing.groups import MemoryGroup
 from millstream_client.testing.problems import Problem, injected, invalid
 from millstream_client.testing.queues import MemoryQueue
+from millstream_client.testing.requests import MemoryRequests
 from millstream_client.testing.routes import route
 from millstream_client.testing.streams import MemoryStream
 
@@ -25,7 +26,7 @@ LOOK_S = 0.005
 
 
 class MemoryService:
-    """Queues, streams and groups in memory, for one test.
+    """Queues with requests, streams and groups in memory, for one test.
 
     `client` and `async_client` return clients of it. Its clock runs as usual, and `advance` moves it. A call that waits
     for messages or records ends after `long_poll_seconds` of real time, with those that arrived.
@@ -35,6 +36,7 @@ class MemoryService:
         self.queues: Catalog[MemoryQueue] = Catalog("queue", self._make_queue)
         self.streams: Catalog[MemoryStream] = Catalog("stream", self._make_stream)
         self.groups: Catalog[MemoryGroup] = Catalog("group", self._make_group)
+        self.requests = MemoryRequests(self.now)
         self.long_poll_seconds = long_poll_seconds
         self.answers: dict[tuple[str, str], tuple[bytes, Result]] = {}
         self._lock = threading.RLock()

@@ -3,7 +3,7 @@
 import { encodedBody, encodedSize } from '../bodies.js';
 import { Message, type Settling } from '../deliveries.js';
 import type { ItemRefused } from '../errors.js';
-import { receiveMessages, sendMessages } from '../generated/sdk.gen.js';
+import { receiveMessages, sendMessages, sendRequest } from '../generated/sdk.gen.js';
 import type { MessageIn, SentMessageOut, SettledOut, SettlementIn } from '../generated/types.gen.js';
 import { attempted } from '../subscriptions/closing.js';
 import { type QueueSubscribeOptions, Subscription } from '../subscriptions/subscription.js';
@@ -13,6 +13,7 @@ import type { Transport } from '../transport/transport.js';
 import { type Handler, Worker, type WorkOptions } from '../work/worker.js';
 import { batches } from './batches.js';
 import { QueueOperations } from './queue-operations.js';
+import { type Reply, type RequestTerms, allReplies, firstOf, requestFields } from './requests.js';
 import { SettlementBatcher, settleAll } from './settlements.js';
 
 export interface MessageOptions {
@@ -30,6 +31,11 @@ export interface SendOptions extends MessageOptions {
   /** Calls with the same key send once; default: a key for each call. */
   idempotencyKey?: string;
   signal?: AbortSignal;
+}
+
+export interface QueueRequestOptions extends RequestTerms {
+  group?: string;
+  priority?: number;
 }
 
 /** A message to send, with options: see `sendMany`. */
@@ -103,6 +109,18 @@ export class Queue extends QueueOperations implements Settling {
     return (await sendMessages({ ...this.at, headers, signal, body: { messages } })).data.messages;
   }
 
+  /**
+   * Send a message, and wait for the reply of its receiver. Throws NoReply.
+   *
+   * The message expires at the deadline. A repeat with the same key sends nothing, and waits for the same reply.
+   */
+  async request(body: unknown, options: QueueRequestOptions = {}): Promise<Reply> {
+    const { group, priority, signal } = options;
+    const fields = requestFields(body, options);
+    const { data } = await sendRequest({ ...this.at, ...fields, body: { ...fields.body, group, priority }, signal });
+    return firstOf(await allReplies(this.transport, data, signal));
+  }
+
   // ── Receiving ──
 
   /** Receive messages, waiting for the first; an empty list means that none arrived. */
@@ -160,7 +178,8 @@ export class Queue extends QueueOperations implements Settling {
    * Pass messages to `handler`, a limited number concurrently, until the signal is aborted, or SIGTERM or SIGINT.
    *
    * A message is acknowledged when the handler returns, and redelivered after the queue's back-off when it throws; `Retry` and
-   * `Reject` give more control. Messages in progress stay hidden, up to `leaseSeconds` after the worker ends.
+   * `Reject` give more control. If the message is a request, what the handler returns is the reply to it, unless it is
+   * undefined or null. Messages in progress stay hidden, up to `leaseSeconds` after the worker ends.
    */
   work(handler: Handler, options: WorkOptions = {}): Promise<void> {
     return this.worker(handler, options).run();
@@ -173,8 +192,8 @@ export class Queue extends QueueOperations implements Settling {
 
   // ── Settling ──
 
-  /** Settle one delivery. Throws ItemRefused. */
-  settle(settlement: SettlementIn): Promise<void> {
+  /** Settle one delivery; return why its reply was refused, if it was. Throws ItemRefused. */
+  settle(settlement: SettlementIn): Promise<ItemRefused | undefined> {
     return this.#settlements.settle(settlement);
   }
 

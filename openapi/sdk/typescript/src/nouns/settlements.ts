@@ -8,7 +8,7 @@ import { ITEMS_MAX, batches } from './batches.js';
 
 interface Submitted {
   settlement: SettlementIn;
-  done: () => void;
+  done: (replyError?: ItemRefused) => void;
   failed: (error: unknown) => void;
 }
 
@@ -40,8 +40,8 @@ export class SettlementBatcher {
     this.#queue = queue;
   }
 
-  /** Settle one delivery. Throws ItemRefused. */
-  settle(settlement: SettlementIn): Promise<void> {
+  /** Settle one delivery; return why its reply was refused, if it was. Throws ItemRefused. */
+  settle(settlement: SettlementIn): Promise<ItemRefused | undefined> {
     return new Promise((done, failed) => {
       this.#waiting.push({ settlement, done, failed });
       if (!this.#isSending) void this.#send();
@@ -64,7 +64,7 @@ export class SettlementBatcher {
       for (const [place, { done, failed }] of batch.entries()) {
         const result = results[place];
         if (result instanceof ItemRefused) failed(result);
-        else done();
+        else done(result?.reply_error && new ItemRefused(result.reply_error));
       }
     } catch (error) {
       for (const { failed } of batch) failed(error);

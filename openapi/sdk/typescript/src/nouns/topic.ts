@@ -12,6 +12,7 @@ import {
   getTopicStats,
   listRoutes,
   publishMessages,
+  publishRequest,
   putTopic,
 } from '../generated/sdk.gen.js';
 import type {
@@ -35,6 +36,7 @@ import type { Transport } from '../transport/transport.js';
 import { batches, sendBatch } from './batches.js';
 import { type ApplyOptions, CREATE, type CreateOptions, created } from './definitions.js';
 import { PAGE, allPages } from './pages.js';
+import { type Reply, type RequestTerms, allReplies, requestFields } from './requests.js';
 import { Route } from './route.js';
 
 export interface PublicationOptions {
@@ -50,6 +52,13 @@ export interface PublishOptions extends PublicationOptions {
   /** Calls with the same key publish once; default: a key for each call. */
   idempotencyKey?: string;
   signal?: AbortSignal;
+}
+
+export interface TopicRequestOptions extends RequestTerms {
+  subject?: string;
+  key?: string;
+  /** Number of replies to wait for; default: 1. */
+  repliesMax?: number;
 }
 
 /** A message to publish, with options: see `publishMany`. */
@@ -168,6 +177,19 @@ export class Topic {
       return (data as PublishedMessages).messages.map(published);
     };
     return sendBatch(send, this.#transport, signal);
+  }
+
+  /**
+   * Publish a message, and wait until there are `repliesMax` replies, or until the deadline; return those that arrived.
+   *
+   * A repeat with the same key publishes nothing, and waits for the same replies.
+   */
+  async request(body: unknown, options: TopicRequestOptions = {}): Promise<Reply[]> {
+    const { subject, key, repliesMax, signal } = options;
+    const fields = requestFields(body, options);
+    const content = { ...fields.body, subject, key, replies_max: repliesMax };
+    const { data } = await publishRequest({ ...this.#at, ...fields, body: content, signal });
+    return allReplies(this.#transport, data, signal);
   }
 
   // ── Messages ──

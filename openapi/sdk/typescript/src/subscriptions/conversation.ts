@@ -34,8 +34,13 @@ export type Arrived =
 interface Waiting {
   said: Said;
   again: boolean;
-  done: () => void;
+  done: (replyError?: ItemRefused) => void;
   failed: (error: Error) => void;
+}
+
+interface Asked {
+  said: Said[];
+  taken: Promise<ItemRefused | undefined>;
 }
 
 export class Conversation {
@@ -238,20 +243,20 @@ export class Conversation {
 
   // Verdicts and commits
 
-  /** Send a settlement, which resolves once it is accepted. Without an answer, it is sent again over the next connection. */
-  settle({ receipt_handle: handle, action, ...fields }: SettlementIn): { said: Said[]; taken: Promise<void> } {
+  /** Send a settlement, which resolves once it is accepted, to the refusal of its reply if there was one. Without an answer, it is sent again over the next connection. */
+  settle({ receipt_handle: handle, action, ...fields }: SettlementIn): Asked {
     return this.#asked({ type: action, receipt_handles: [handle], ...fields });
   }
 
   /** Commit everything in a shard before `upTo`. */
-  commit(shard: number, upTo: number): { said: Said[]; taken: Promise<void> } {
+  commit(shard: number, upTo: number): Asked {
     return this.#asked({ type: 'ack', shard, up_to: upTo });
   }
 
-  #asked(fields: Said): { said: Said[]; taken: Promise<void> } {
+  #asked(fields: Said): Asked {
     const id = `c${++this.#ids}`;
     const said: Said = { ...fields, id, sub: SUB };
-    const taken = new Promise<void>((done, failed) => {
+    const taken = new Promise<ItemRefused | undefined>((done, failed) => {
       this.#waiting.set(id, { said, again: false, done, failed });
     });
     return { said: this.isOn ? [said] : [], taken };
@@ -266,7 +271,7 @@ export class Conversation {
     if (waiting === undefined) return;
     this.#waiting.delete(id);
     const refused = results.find((result) => result.error !== undefined)?.error;
-    if (refused === undefined || (waiting.again && refused.code === EXPIRED)) waiting.done();
+    if (refused === undefined || (waiting.again && refused.code === EXPIRED)) waiting.done(replyErrorOf(results));
     else waiting.failed(new ItemRefused(refused));
   }
 
@@ -310,6 +315,12 @@ export class Conversation {
     const others = this.arrived.filter((delivery) => !isRevoked(delivery));
     this.arrived.splice(0, this.arrived.length, ...others);
   }
+}
+
+/** Return why a reply was refused, if it was. */
+function replyErrorOf(results: Result[]): ItemRefused | undefined {
+  const refused = results.find((result) => result.reply_error !== undefined)?.reply_error;
+  return refused && new ItemRefused(refused);
 }
 
 function sum(numbers: number[]): number {

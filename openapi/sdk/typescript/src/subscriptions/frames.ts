@@ -26,6 +26,7 @@ export type Frame =
 export interface Result {
   status?: string;
   error?: ItemError;
+  reply_error?: ItemError;
 }
 
 /** A frame of the client. */

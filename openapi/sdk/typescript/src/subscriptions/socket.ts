@@ -1,7 +1,7 @@
 /** Subscription over a WebSocket, which survives lost connections. */
 
 import type { Message, OnGap, Settling, StreamRecord } from '../deliveries.js';
-import { ConnectionFailed, Lost } from '../errors.js';
+import { ConnectionFailed, type ItemRefused, Lost } from '../errors.js';
 import type { SettlementIn } from '../generated/types.gen.js';
 import { backoffOf, limitOf } from '../transport/attempts.js';
 import type { WebSocketClass, WebSocketLike } from '../transport/settings.js';
@@ -78,10 +78,10 @@ export class SocketChannel<Item extends Message | StreamRecord> implements Chann
     }
   }
 
-  async settle(settlement: SettlementIn): Promise<void> {
+  async settle(settlement: SettlementIn): Promise<ItemRefused | undefined> {
     const { said, taken } = this.#talking().settle(settlement);
     this.#say(said);
-    await taken;
+    return await taken;
   }
 
   async commit(record: StreamRecord): Promise<void> {

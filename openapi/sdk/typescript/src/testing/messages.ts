@@ -23,6 +23,7 @@ export class StoredMessage {
   readonly group: string;
   readonly dedupId: string;
   readonly priority: number;
+  readonly replyTo: string;
   offset = 0;
   sentAt: number;
   dueAt: number;
@@ -46,6 +47,7 @@ export class StoredMessage {
     this.group = (fields.group as string | undefined) ?? '';
     this.dedupId = (fields.dedup_id as string | undefined) ?? '';
     this.priority = (fields.priority as number | undefined) ?? 0;
+    this.replyTo = (fields.reply_to as string | undefined) ?? '';
     this.sentAt = sentAt;
     this.dueAt = dueAt;
     this.state = dueAt > sentAt ? 'delayed' : 'ready';
@@ -70,7 +72,13 @@ export class StoredMessage {
   /** Return the message as a receive does. */
   delivered(): Fields {
     const first_received_at = moment(this.firstReceivedAt);
-    return { ...this.#shown(), receipt_handle: this.receiptHandle, first_received_at, visible_at: moment(this.dueAt) };
+    return {
+      ...this.#shown(),
+      ...given('reply_to', this.replyTo),
+      receipt_handle: this.receiptHandle,
+      first_received_at,
+      visible_at: moment(this.dueAt),
+    };
   }
 
   /** Return the message as a list does. */

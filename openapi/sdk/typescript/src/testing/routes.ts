@@ -80,6 +80,12 @@ function waiting({ query }: MemoryRequest, body: Fields): MemoryResult {
   return { status: 200, body, waitSeconds: isEmpty ? Number(query.get('wait_seconds') ?? 0) : 0 };
 }
 
+/** Return the replies to a request; while they are not complete, the caller waits. */
+function repliesOf(service: MemoryService, token: string, waitSeconds: number): MemoryResult {
+  const body = service.requests.replies(token);
+  return body.complete ? { status: 200, body } : { status: 202, body, waitSeconds };
+}
+
 function catalogOf(service: MemoryService, nouns: string): Catalog<never, Defined<never>> {
   const catalogs: Record<string, unknown> = {
     queues: service.queues,
@@ -139,9 +145,33 @@ const ROUTES: [string, Handler][] = [
   ],
   [
     'POST queues/*/settle',
-    (service, request, name = '') => ({
-      results: service.queue(name).settle(bodyOf(request).settlements as Fields[]),
-    }),
+    (service, request, name = '') => {
+      const queue = service.queue(name);
+      const settlements = bodyOf(request).settlements as Fields[];
+      return { results: settlements.map((settlement) => service.requests.settle(queue, settlement)) };
+    },
+  ],
+  [
+    'POST queues/*/requests',
+    (service, request, name = '') => {
+      const queue = service.queue(name);
+      const fields = bodyOf(request);
+      const send = () => ({ request: service.requests.send(queue, fields) });
+      const { body } = once(service, request, () => ({ status: 202, body: send() }));
+      const wait = request.headers.has('idempotency-key') ? Number(fields.wait_seconds ?? 20) : 0;
+      return repliesOf(service, body?.request as string, wait);
+    },
+  ],
+  [
+    'GET requests/*/reply',
+    (service, { query }, token = '') => repliesOf(service, token, Number(query.get('wait_seconds') ?? 0)),
+  ],
+  [
+    'POST requests/*/replies',
+    (service, request, token = '') => {
+      service.requests.reply(token, bodyOf(request), request.headers.get('idempotency-key') ?? '');
+      return { status: 201, body: { request: token } };
+    },
   ],
   ['GET queues/*/stats', (service, _, name = '') => service.queue(name).stats()],
   [

@@ -8,6 +8,7 @@ import { Catalog } from './definitions.js';
 import { MemoryGroup, type MemoryGroupConfig } from './groups.js';
 import { MemoryProblem, injected, invalid } from './problems.js';
 import { MemoryQueue, type MemoryQueueConfig } from './queues.js';
+import { MemoryRequests } from './requests.js';
 import { type Answers, type MemoryRequest, type MemoryResult, routed } from './routes.js';
 import { MemoryStream, type MemoryStreamConfig } from './streams.js';
 
@@ -16,7 +17,7 @@ const LONG_POLL_S = 0.05;
 const LOOK_S = 0.005;
 
 /**
- * Queues, streams and groups in memory, for one test.
+ * Queues with requests, streams and groups in memory, for one test.
  *
  *     const service = new MemoryService();
  *     const client = service.client();
@@ -28,6 +29,7 @@ export class MemoryService {
   readonly queues: Catalog<MemoryQueueConfig, MemoryQueue>;
   readonly streams: Catalog<MemoryStreamConfig, MemoryStream>;
   readonly groups: Catalog<MemoryGroupConfig, MemoryGroup>;
+  readonly requests: MemoryRequests;
   readonly answers: Answers = new Map();
   readonly #longPollSeconds: number;
   readonly #failures: number[] = [];
@@ -37,6 +39,7 @@ export class MemoryService {
   constructor({ longPollSeconds = LONG_POLL_S }: { longPollSeconds?: number } = {}) {
     const now = (): number => this.now();
     this.#longPollSeconds = longPollSeconds;
+    this.requests = new MemoryRequests(now);
     this.queues = new Catalog('Queue', (name, config) => new MemoryQueue(name, config, now, (other) => this.queue(other)));
     this.streams = new Catalog('Stream', (name, config) => new MemoryStream(name, config, now));
     this.groups = new Catalog(

@@ -5,7 +5,8 @@ import { REPEATS } from '../tables.js';
 export const IDEMPOTENCY_KEY = 'Idempotency-Key';
 
 const RECEIVE = /\/receive$/;
-const RECEIVE_WAIT_S = 20; // the most that a queue's configuration may request
+const REQUEST = /\/requests$/;
+const RECEIVE_WAIT_S = 20; // the most that a queue's configuration may request, and the default of a request
 const WAIT = 'wait_seconds';
 
 export interface Effect {
@@ -21,15 +22,20 @@ export function effectOf(request: Request, headers: Headers, body: ArrayBuffer |
   const waitSeconds = Number(searchParams.get(WAIT)) || 0;
   if (kind === 'keyed') {
     if (!headers.has(IDEMPOTENCY_KEY)) headers.set(IDEMPOTENCY_KEY, randomKey());
-    return { mayRepeat: true, waitSeconds };
+    const isRequest = REQUEST.test(pathname);
+    return { mayRepeat: true, waitSeconds: isRequest ? bodyWait(fieldsOf(body)) : waitSeconds };
   }
   if (kind !== 'guarded') return { mayRepeat: kind === 'safe', waitSeconds };
   const fields = fieldsOf(body);
   const isReceive = RECEIVE.test(pathname);
   return {
     mayRepeat: guards.some((name) => (fields[name] ?? '') !== ''),
-    waitSeconds: isReceive ? Number(fields[WAIT] ?? RECEIVE_WAIT_S) : waitSeconds,
+    waitSeconds: isReceive ? bodyWait(fields) : waitSeconds,
   };
+}
+
+function bodyWait(fields: Record<string, unknown>): number {
+  return Number(fields[WAIT] ?? RECEIVE_WAIT_S);
 }
 
 interface Repeat {

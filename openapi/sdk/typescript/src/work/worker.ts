@@ -1,7 +1,7 @@
 /**
  * Queue workers: concurrent handlers whose messages stay hidden until they are settled.
  *
- *   receive as many as there is capacity for ─▶ handler ─┬─ returns ──────▶ ack
+ *   receive as many as there is capacity for ─▶ handler ─┬─ returns ──────▶ ack, with its value as reply to a request
  *             ▲                                          ├─ throws Retry ─▶ nack, after its delay
  *             │ capacity                                 ├─ throws Reject ▶ reject: dead-lettered
  *             └──────────────────────────────────────────┴─ throws ───────▶ nack, with the queue's back-off
@@ -10,6 +10,7 @@
  * consumer of a queue can.
  */
 
+import { encodedBody } from '../bodies.js';
 import type { Message, Settling } from '../deliveries.js';
 import { MillstreamError } from '../errors.js';
 import type { ReceiveOptions } from '../nouns/queue.js';
@@ -70,6 +71,11 @@ export interface WorkQueue extends Settling {
   readonly name: string;
   receive(options: ReceiveOptions): Promise<Message[]>;
   release(messages: Iterable<Message>): Promise<unknown>;
+}
+
+interface Outcome {
+  error?: unknown;
+  reply?: unknown;
 }
 
 /** Passes messages to a handler, and settles each by its outcome. It can run once. */
@@ -175,28 +181,31 @@ export class Worker {
   }
 
   async #workOn(message: Message): Promise<void> {
-    const error = await this.#outcomeOf(message);
+    const outcome = await this.#outcomeOf(message);
     if (this.#giveUp.signal.aborted) return; // it was released
     try {
-      await this.#settle(message, error);
+      await this.#settle(message, outcome);
     } catch (failure) {
       this.#report(failure, message);
     }
   }
 
-  async #outcomeOf(message: Message): Promise<unknown> {
+  async #outcomeOf(message: Message): Promise<Outcome> {
     try {
-      await this.#handler(message, this.#giveUp.signal);
-      return undefined;
+      const value = await this.#handler(message, this.#giveUp.signal);
+      const hasReply = message.replyTo !== '' && value !== undefined && value !== null;
+      if (hasReply) encodedBody('body', value); // a value without a JSON form is a failure of the handler
+      return { reply: hasReply ? value : undefined };
     } catch (error) {
-      return error ?? new Error('the handler threw no error');
+      return { error: error ?? new Error('the handler threw no error') };
     }
   }
 
-  async #settle(message: Message, error: unknown): Promise<void> {
+  async #settle(message: Message, { error, reply }: Outcome): Promise<void> {
     if (message.settled) {
       if (error !== undefined) this.#report(error, message);
-    } else if (error === undefined) await message.ack();
+    } else if (reply !== undefined) await message.reply(reply);
+    else if (error === undefined) await message.ack();
     else if (error instanceof Reject) await message.reject(reasonOf(error.message), causeOf(error));
     else if (error instanceof Retry) await message.nack(error.delaySeconds, reasonOf(error.message), causeOf(error));
     else {
