@@ -67,7 +67,7 @@ class Requests:
         Raises ReplyTooLate after its deadline, ReplyTaken if it has as many replies as it accepts; BacklogFull and QuotaExceeded if
         the store or the namespace has no capacity left.
         """
-        token = await self._verified(request)
+        token = await self.verify(request)
         if self._memory_guard.is_shedding:
             self._memory_guard.check(request.namespace)
         await self._hot.put(request.namespace, token, reply, key, self._clock.script_time())
@@ -80,7 +80,7 @@ class Requests:
         is_client_connected: Callable[[], bool] = lambda: True,
     ) -> Replies:
         """Return the replies so far, after a wait of up to `wait_ms` until they are complete."""
-        token = await self._verified(request)
+        token = await self.verify(request)
         if not wait_ms:
             replies, _ = await self._read(request.namespace, token)
             return replies
@@ -95,7 +95,8 @@ class Requests:
                     return replies
                 await waiter.wait(min(left_s, left_ms / limits.SECOND_MS))
 
-    async def _verified(self, request: RequestId) -> RequestToken:
+    async def verify(self, request: RequestId) -> RequestToken:
+        """Return the terms of a request."""
         return RequestToken.verify(request, await self._token_secret.get())
 
     async def _read(self, namespace: str, token: RequestToken) -> tuple[Replies, int]:

@@ -96,7 +96,7 @@ def refuse(fault: AwsFault, message: str) -> NoReturn:
 
 def translate(error: MillstreamError) -> AwsError:
     """Translate an engine's error, unless its operation reports it in more detail."""
-    if error.code is ErrorCode.QUEUE_NOT_FOUND:
+    if error.code in (ErrorCode.QUEUE_NOT_FOUND, ErrorCode.REQUEST_NOT_FOUND):
         return no_such_queue()
     if error.code is ErrorCode.MOVE_NOT_FOUND:
         return AwsError(RESOURCE_NOT_FOUND, "Task does not exist.")
@@ -117,6 +117,7 @@ TRANSLATION = ErrorTranslation(
     },
     codes={
         ErrorCode.QUEUE_NOT_FOUND: QUEUE_DOES_NOT_EXIST,
+        ErrorCode.REQUEST_NOT_FOUND: QUEUE_DOES_NOT_EXIST,
         ErrorCode.RECEIPT_HANDLE_INVALID: RECEIPT_HANDLE_IS_INVALID,
         ErrorCode.MESSAGE_NOT_FOUND: INVALID_PARAMETER_VALUE,
         ErrorCode.MOVE_REFUSED: INVALID_PARAMETER_VALUE,

@@ -31,6 +31,7 @@ from api.aws.sqs.queues.policies import check_honoured
 from api.aws.sqs.queues.redrive_target import check_redrive_target
 from api.aws.sqs.queues.tags import with_tags
 from api.aws.sqs.queues.urls import queue_url
+from api.aws.sqs.replies import is_reply_address, request_of
 from api.aws.sqs.shapes import AttributeMap, QueueUrls, TagMap
 from storage.domain import limits
 from storage.domain.access.permissions import Action
@@ -200,9 +201,14 @@ class GetQueueUrl(Input):
 
 @operations.add("GetQueueUrl", GetQueueUrl, Action.QUEUE_LIST)
 async def get_queue_url(call: AwsCall[GetQueueUrl]) -> QueueUrlResult:
-    """Return the URL of a queue."""
+    """Return the URL of a queue, or of the address of a reply."""
+    word = required(call.request.queue_name, "QueueName")
+    if is_reply_address(word):
+        call.authorise_list()
+        await call.storage.requests.verify(request_of(word, call.principal.namespace))
+        return QueueUrlResult(await url_of(call, word))
     try:
-        name = QueueName(required(call.request.queue_name, "QueueName"), call.principal.namespace)
+        name = QueueName(word, call.principal.namespace)
     except ValidationFailed:
         raise no_such_queue() from None
     call.authorise(str(name))

@@ -12,6 +12,7 @@ from api.aws.sqs.messages.message import (
     new_message,
     sequence_number,
 )
+from api.aws.sqs.replies import is_reply_address, send_reply
 from api.aws.sqs.shapes import (
     BatchResultErrorEntry,
     SendMessage,
@@ -37,12 +38,13 @@ _ENTRY = "SendMessageBatchRequestEntry"
 
 @operations.add("SendMessage", SendMessage, Action.QUEUE_SEND)
 async def send_message(call: AwsCall[SendMessage]) -> SendMessageResult:
-    """Add a message to a queue."""
+    """Add a message to a queue, or reply to a request."""
     request = call.request
-    if not (request.queue_url and request.message_body):
-        required(request.queue_url, "QueueUrl")
-        required(request.message_body, "MessageBody")
-    queue = await queue_at(call, request.queue_url)
+    url = required(request.queue_url, "QueueUrl")
+    required(request.message_body, "MessageBody")
+    if is_reply_address(url):
+        return await send_reply(call, url)
+    queue = await queue_at(call, url)
     message = new_message(request, queue, call.headers, call.trace)
     [sent] = await _send(call, queue, [message])
     digests = digests_of(message, request)

@@ -40,11 +40,13 @@ from storage.domain import limits
 from storage.domain.log.record_batch import Headers
 from storage.domain.queues.message import NewMessage, ReceivedMessage, SentMessage
 from storage.domain.queues.queue import Queue, QueueType
+from storage.domain.requests.token import REPLY_TO
 from storage.domain.trace_context import context_of
 
 DELAY_SECONDS_MAX = 900
 FIRST_SEQUENCE_NUMBER = 10**19
 ALL = "All"
+REPLY_TO_NAME = "Millstream.ReplyTo"
 
 # "alphanumeric characters and punctuation", 1 to 128
 _ID = re.compile(r"[!-~]{1,128}")
@@ -70,6 +72,18 @@ def check_batch_ids(entries: Iterable[MessageFields], queue: Queue) -> None:
             raise no_deduplication()
 
 
+def text_body(request: MessageFields) -> bytes:
+    """Return the body of a message. Raises AwsError."""
+    text = required(request.message_body, "MessageBody")
+    if not text.isprintable() and FORBIDDEN.search(text):
+        refuse(
+            INVALID_MESSAGE_CONTENTS,
+            "Invalid characters found. Valid unicode characters are #x9 | #xA | #xD | #x20 to #xD7FF | "
+            "#xE000 to #xFFFD | #x10000 to #x10FFFF",
+        )
+    return text.encode()
+
+
 def new_message(
     request: MessageFields,
     queue: Queue,
@@ -80,13 +94,7 @@ def new_message(
 
     It is in the trace of the sending request, unless it names another trace.
     """
-    text = required(request.message_body, "MessageBody")
-    if not text.isprintable() and FORBIDDEN.search(text):
-        refuse(
-            INVALID_MESSAGE_CONTENTS,
-            "Invalid characters found. Valid unicode characters are #x9 | #xA | #xD | #x20 to #xD7FF | "
-            "#xE000 to #xFFFD | #x10000 to #x10FFFF",
-        )
+    body = text_body(request)
     group, dedup_id, delay_seconds = (
         request.message_group_id,
         request.message_deduplication_id,
@@ -105,7 +113,7 @@ def new_message(
     if request.message_system_attributes:
         system = system_attributes_to_headers(request.message_system_attributes)
     message = NewMessage(
-        text.encode(),
+        body,
         headers,
         "",
         group or "",
@@ -188,8 +196,8 @@ def received_message(
         returned_body = base64.b64encode(message.body)
         body = returned_body.decode()
     headers: Headers = ()
-    if attribute_names and message.headers:
-        headers = chosen(representable_headers(message.headers), attribute_names)
+    if attribute_names and (message.headers or message.system):
+        headers = chosen(_attributes(message), attribute_names)
     return Message(
         message_id=message.message_id,
         receipt_handle=message.receipt_handle,
@@ -199,6 +207,16 @@ def received_message(
         md5_of_message_attributes=attributes_digest(headers) if headers else None,
         message_attributes=attribute_values(headers) if headers else None,
     )
+
+
+def _attributes(message: ReceivedMessage) -> Headers:
+    """Return the message attributes of a delivery; a request has one more, its reply address."""
+    headers = representable_headers(message.headers)
+    for name, _, token in message.system:
+        if name == REPLY_TO:
+            others = tuple([header for header in headers if header[0] != REPLY_TO_NAME])
+            return (*others, (REPLY_TO_NAME, "String", token))
+    return headers
 
 
 def _system_attributes(
