@@ -68,6 +68,7 @@ from storage.queues.consumers import QueueConsumers
 from storage.queues.copies import QueueCopies
 from storage.queues.dead_letters import QueueDeadLetters
 from storage.queues.engine import Queues
+from storage.queues.expiry import QueueExpiry
 from storage.queues.inspection import QueueInspector
 from storage.queues.moves import Moves
 from storage.queues.parked_groups import QueueParkedGroups
@@ -143,6 +144,7 @@ class Storage:
 
     queues: Queues
     queue_consumers: QueueConsumers
+    queue_expiry: QueueExpiry
     inspector: QueueInspector
     dead_letters: QueueDeadLetters
     parked_groups: QueueParkedGroups
@@ -468,6 +470,7 @@ async def open_storage(
         yield Storage(
             queues=queues,
             queue_consumers=queue_consumers,
+            queue_expiry=QueueExpiry(states, queue_executor, catalog, clock),
             inspector=inspector,
             dead_letters=dead_letters,
             parked_groups=QueueParkedGroups(hot_contents, queue_executor, clock),

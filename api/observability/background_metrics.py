@@ -1,6 +1,7 @@
 """Metrics of background work, which are too few to be buffered."""
 
 from api.observability.metric_definitions import (
+    MAINTENANCE_ITEMS,
     MAINTENANCE_LAST_SUCCESS,
     MAINTENANCE_LEADERS,
     MAINTENANCE_ROUNDS,
@@ -37,10 +38,11 @@ class SweeperMetrics:
     def __init__(self, clock: Clock = _SYSTEM_CLOCK) -> None:
         self._clock = clock
 
-    def ran(self, task: str, outcome: TaskOutcome, seconds: float) -> None:
-        """Count a round of a task."""
+    def ran(self, task: str, outcome: TaskOutcome, seconds: float, items: int) -> None:
+        """Count a round of a task, and the amount of work there was."""
         MAINTENANCE_ROUNDS.labels(task, outcome.value).inc()
         MAINTENANCE_SECONDS.labels(task).inc(seconds)
+        MAINTENANCE_ITEMS.labels(task).inc(items)
         if outcome is TaskOutcome.COMPLETED:
             MAINTENANCE_LAST_SUCCESS.labels(task).set(self._clock.now_ms() / limits.SECOND_MS)
 

@@ -118,6 +118,11 @@ MAINTENANCE_ROUNDS = Counter(
 MAINTENANCE_SECONDS = Counter(
     "millstream_maintenance_seconds_total", "Duration of rounds of maintenance tasks", ["task"]
 )
+MAINTENANCE_ITEMS = Counter(
+    "millstream_maintenance_items_total",
+    "Work that maintenance tasks found, such as the queues that idle_queues deleted",
+    ["task"],
+)
 MAINTENANCE_LAST_SUCCESS = Gauge(
     "millstream_maintenance_last_success_timestamp_seconds",
     "Time of the last completed round of a maintenance task",

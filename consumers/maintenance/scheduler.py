@@ -25,6 +25,7 @@ from consumers.maintenance.tasks import (
     deliveries,
     group_offsets,
     groups,
+    idle_queues,
     jobs,
     moves,
     namespaces,
@@ -56,6 +57,7 @@ TASKS = (
     restore_marker.advance_marker,
     tombstones.write_tombstones,
     queues.sweep_due_queues,
+    idle_queues.delete_idle_queues,
     moves.resume_moves,
     groups.rebalance_groups,
     group_offsets.copy_group_offsets,
@@ -91,8 +93,8 @@ class TaskOutcome(StrEnum):
 class MaintenanceMetrics(Protocol):
     """Metrics of a sweeper."""
 
-    def ran(self, task: str, outcome: TaskOutcome, seconds: float) -> None:
-        """Count a round of a task."""
+    def ran(self, task: str, outcome: TaskOutcome, seconds: float, items: int) -> None:
+        """Count a round of a task, and the amount of work there was."""
 
     def leads(self, store: LeaseStore, *, leads: bool) -> None:
         """Set whether this process leads the tasks of a store."""
@@ -101,7 +103,7 @@ class MaintenanceMetrics(Protocol):
 class NoMetrics:
     """Metrics of a sweeper that nobody collects."""
 
-    def ran(self, task: str, outcome: TaskOutcome, seconds: float) -> None:
+    def ran(self, task: str, outcome: TaskOutcome, seconds: float, items: int) -> None:
         """Do nothing."""
 
     def leads(self, store: LeaseStore, *, leads: bool) -> None:
@@ -190,5 +192,5 @@ class Sweeper:
             else:
                 outcome = TaskOutcome.FAILED
                 logger.exception("maintenance_failed", extra={"task": task.name})
-        self._metrics.ran(task.name, outcome, loop.time() - began_s)
+        self._metrics.ran(task.name, outcome, loop.time() - began_s, count or 0)
         return count or 0

@@ -184,6 +184,20 @@ class Catalog:
         await self._tombstone_or_defer(name.namespace, [log.log_id for log in queue.logs])
         return queue
 
+    async def delete_queue_if(
+        self, name: QueueName, condition: Callable[[Queue], Awaitable[bool]]
+    ) -> Queue | None:
+        """Delete the queue if a condition holds for its locked definition; return its last one.
+
+        Raises QueueNotFound, and what the condition raises.
+        """
+        async with self._queues.changing(name) as (locked, queue):
+            if not await condition(queue):
+                return None
+            await locked.delete(queue, self._clock.now_ms())
+        await self._tombstone_or_defer(name.namespace, [log.log_id for log in queue.logs])
+        return queue
+
     async def dead_letter_sources(
         self, target: QueueName, *, after: str = "", limit: int = limits.PAGE_ITEMS_DEFAULT
     ) -> list[Queue]:

@@ -91,6 +91,9 @@ Attempts = Annotated[
     int | None, option("--attempts", "Failed attempts before a message is dead-lettered.")
 ]
 
+Expires = Annotated[
+    Any, duration("--expires-after-idle", help="Delete the queue when it was unused for this time.")
+]
 Partitions = Annotated[
     int | None, option("--partitions", "Number of logs that share the queue's messages.")
 ]
@@ -105,6 +108,7 @@ def _configuration(
     ttl: Ttl = None,
     attempts: Attempts = None,
     partitions: Partitions = None,
+    expires_after_idle: Expires = None,
     set_: Settings = None,
 ) -> dict[str, Any]:
     return fields(
@@ -115,6 +119,7 @@ def _configuration(
         ttl_seconds=ttl,
         attempts_max=attempts,
         partitions=partitions,
+        expires_after_idle_seconds=expires_after_idle,
     )
 
 

@@ -109,6 +109,13 @@ class QueueConfig(MappedDefinitionConfig):
     history: Annotated[
         bool, Field(description="Record each state change of a message, for a limited time.")
     ] = False
+    expires_after_idle_seconds: Annotated[
+        Seconds | None,
+        Field(
+            description="Delete the queue with its messages when it had no sends, receives and waiting receivers for this time; "
+            "null: never. At least 60."
+        ),
+    ] = None
     tags: Tags = {}
 
     def to_domain(self) -> QueueSpec:
@@ -164,6 +171,7 @@ class QueuePatch(Config):
     stream_view: bool | None = None
     archive: bool | None = None
     history: bool | None = None
+    expires_after_idle_seconds: Seconds | None = None
     tags: dict[str, str | None] | None = None
 
     def apply(self, spec: QueueSpec) -> QueueSpec:
@@ -206,6 +214,7 @@ class QueueOut(MappedDefinition):
     stream_view: bool
     archive: bool
     history: bool
+    expires_after_idle_seconds: Seconds | None
     tags: dict[str, str]
     version: int
     created_at: Time

@@ -52,7 +52,7 @@ def is_administrative(action: Action) -> bool:
 
 
 class ApiProtocol(StrEnum):
-    """API through which a call was made."""
+    """API through which a call was made, or `system` for the service itself."""
 
     REST = "rest"
     SQS = "sqs"
@@ -60,6 +60,7 @@ class ApiProtocol(StrEnum):
     STS = "sts"
     WS = "ws"
     CLI = "cli"
+    SYSTEM = "system"  # the service itself: maintenance that a definition asks for
 
 
 class AuditedCall(msgspec.Struct, frozen=True, kw_only=True):

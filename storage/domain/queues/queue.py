@@ -83,7 +83,8 @@ class QueueSpec(msgspec.Struct, frozen=True, kw_only=True):
     or parked; messages that come from another queue are accepted regardless. With a `stream_view`
     messages sent from then on can be read as a stream of the queue's name for the duration of its
     retention, whatever becomes of the messages; with `archive` the view is archived as streams are. With
-    `history` each change of a message's state is kept for a while. `annotations` are kept for an API
+    `history` each change of a message's state is kept for a while. A queue without sends, receives and waiting receivers for
+    `expires_after_idle_ms` is deleted with its messages. `annotations` are kept for an API
     endpoint and have no meaning here.
     """
 
@@ -112,6 +113,7 @@ class QueueSpec(msgspec.Struct, frozen=True, kw_only=True):
     stream_view: bool = False
     archive: bool = False
     history: bool = False
+    expires_after_idle_ms: int | None = None
     annotations: dict[str, str] = {}
     tags: dict[str, str] = {}
 
@@ -159,6 +161,7 @@ class QueueSpec(msgspec.Struct, frozen=True, kw_only=True):
             faults.append(
                 FieldFault("/archive", "Archiving requires a stream view", "not_supported")
             )
+        faults += _expiry_faults(self)
         if (
             self.partitions > 1
             and self.type is QueueType.FIFO
@@ -174,6 +177,15 @@ class QueueSpec(msgspec.Struct, frozen=True, kw_only=True):
             )
         if faults:
             raise ValidationFailed("The queue's configuration is invalid.", *faults)
+
+
+def _expiry_faults(spec: QueueSpec) -> list[FieldFault]:
+    pointer, idle_ms = "/expires_after_idle_seconds", spec.expires_after_idle_ms
+    if idle_ms is None:
+        return []
+    if spec.partitions > 1:
+        return [FieldFault(pointer, "A queue with partitions does not expire", "not_supported")]
+    return check_seconds(pointer, idle_ms, limits.QUEUE_IDLE_MS_MIN, limits.QUEUE_IDLE_MS_MAX)
 
 
 class PartitionSet(msgspec.Struct, frozen=True, array_like=True):

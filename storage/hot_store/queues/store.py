@@ -150,6 +150,14 @@ class QueueStateStore(Protocol):
         """Run one bounded round of maintenance."""
         ...
 
+    async def is_idle(self, queue: Queue, idle_ms: int, now: ScriptTime) -> bool:
+        """Return whether nobody has used the queue for a time, which the first call begins."""
+        ...
+
+    async def delete_idle(self, queue: Queue, idle_ms: int, now: ScriptTime) -> bool:
+        """Delete the queue's log if nobody has used it for a time; return whether it did so."""
+        ...
+
     async def stats(self, queue: Queue, now: ScriptTime) -> QueueStats:
         """Return the current counts by state."""
         ...

@@ -19,6 +19,12 @@ class RedisQueueStateStore(QueueScripts, QueueStateStore):
         )
         return SweepResult(reply[1], reply[2], bool(reply[3]))
 
+    async def is_idle(self, queue: Queue, idle_ms: int, now: ScriptTime) -> bool:
+        return bool((await self._write("expire_queue", queue, now, idle_ms, "0"))[1])
+
+    async def delete_idle(self, queue: Queue, idle_ms: int, now: ScriptTime) -> bool:
+        return bool((await self._write("expire_queue", queue, now, idle_ms, "1"))[1])
+
     async def stats(self, queue: Queue, now: ScriptTime) -> QueueStats:
         reply = await self._write(
             "count_messages", queue, *upkeep_arguments(queue, self._limits, now)

@@ -30,6 +30,7 @@ DEFAULTS = {
     "stream_view": False,
     "archive": False,
     "history": False,
+    "expires_after_idle_seconds": None,
     "tags": {},
 }
 
@@ -269,3 +270,16 @@ def test_invalid_name_is_rejected(client, bad):
 @pytest.mark.parametrize("good", ["a" * 80, "A-z_0.9", "orders.fifo"])
 def test_valid_name_is_accepted(client, good):
     assert client.put(f"/v1/queues/{good}").status_code in (200, 201)
+
+
+def test_idle_expiry_is_set_changed_and_removed(client, name):
+    path = f"/v1/queues/{name}"
+    created = client.put(path, json={"expires_after_idle_seconds": 90.5})
+    changed = client.patch(path, json={"expires_after_idle_seconds": 60})
+    short = client.patch(path, json={"expires_after_idle_seconds": 59})
+    removed = client.patch(path, json={"expires_after_idle_seconds": None})
+
+    answers = [created, changed, removed]
+    values = [answer.json()["expires_after_idle_seconds"] for answer in answers]
+    assert values == [90.5, 60, None]
+    assert short.json()["errors"][0]["pointer"] == "/expires_after_idle_seconds"

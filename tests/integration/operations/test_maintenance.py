@@ -91,8 +91,8 @@ class Rounds:
         self.outcomes: list[tuple[str, TaskOutcome]] = []
         self.leading: set[LeaseStore] = set()
 
-    def ran(self, name: str, outcome: TaskOutcome, seconds: float) -> None:
-        self.outcomes.append((name, outcome))
+    def ran(self, task: str, outcome: TaskOutcome, seconds: float, items: int) -> None:
+        self.outcomes.append((task, outcome))
 
     def leads(self, store: LeaseStore, *, leads: bool) -> None:
         (self.leading.add if leads else self.leading.discard)(store)

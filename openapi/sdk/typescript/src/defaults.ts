@@ -31,6 +31,7 @@ export const DEFAULTS: Record<string, Record<string, unknown>> = {
     "stream_view": false,
     "archive": false,
     "history": false,
+    "expires_after_idle_seconds": null,
     "tags": {}
   },
   "StreamConfig": {

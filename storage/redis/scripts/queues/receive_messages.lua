@@ -24,11 +24,12 @@
 -- @include two_generations
 -- @include history
 -- @include queue
+-- @include use
 local FULL, NOT_SERVED, REFUSED, HEAD, ATTEMPTS_KEPT = -2, -3, -4, 2, 100000
 local FIRST_CALLER, CALLER_ARGS = 12, 7
 
 local held = redis.call('HMGET', K.meta, 'next', 'cursor', 'last_ms', 'deleted', 'receives', 'history',
-  'fence')
+  'fence', 'used')
 local absent = absence(held[4], held[1])
 if absent then
   return absent
@@ -36,6 +37,7 @@ end
 fifo = ARGV[6] == '1'
 noted_max = held[6]
 local now = now_at(ARGV[1], held[3])
+note_use(held[8], now)
 local attempts_max, retention_ms = tonumber(ARGV[2]), tonumber(ARGV[3])
 local moves_max, passes_left = tonumber(ARGV[4]), tonumber(ARGV[5])
 local receives_max, attempt_ms = tonumber(ARGV[7]), tonumber(ARGV[9])

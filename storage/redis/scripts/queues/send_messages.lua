@@ -29,6 +29,7 @@
 -- @include sweep
 -- @include capacity
 -- @include view
+-- @include use
 -- @include writer_watermarks
 local SENT, MIXED, KEY_REUSED, QUEUE_FULL = 0, 1, 2, 3
 local RISEN_BEFORE, STRADDLES, PRODUCER_OVER, PRODUCERS_FULL, CHANGED = 4, 5, 6, 7, 8
@@ -37,7 +38,7 @@ local LONG = 900000  -- ms; SQS knows no longer delay
 
 fifo = ARGV[3] == '1'
 local held = redis.call('HMGET', K.meta, 'next', 'ceiling', 'store_epoch', 'deleted', 'last_ms', 'last_due', 'view',
-  'history', 'fence', 'generation')
+  'history', 'fence', 'generation', 'used')
 local wanted, index = 0, FIRST_PART
 while index <= #ARGV do
   local messages = tonumber(ARGV[index])
@@ -54,6 +55,7 @@ elseif held[9] then
   return { FENCED }
 end
 local now = now_at(ARGV[1], held[5])
+note_use(held[11], now)
 local at = '-' .. word(now)
 local next_offset = tonumber(held[1])
 local has_view = held[7]

@@ -29,6 +29,7 @@ DEFAULTS: dict[str, dict[str, Any]] = {
         "stream_view": False,
         "archive": False,
         "history": False,
+        "expires_after_idle_seconds": None,
         "tags": {},
     },
     "StreamConfig": {

@@ -153,6 +153,8 @@ class QueueConfigParams(TypedDict, total=False):
     """Archive the stream view to Parquet, if the deployment has an archive."""
     history: bool
     """Record each state change of a message, for a limited time."""
+    expires_after_idle_seconds: float | None
+    """Delete the queue with its messages when it had no sends, receives and waiting receivers for this time; null: never. At least 60."""
     tags: Mapping[str, str]
     """Up to 50 user-defined tags."""
 
@@ -187,6 +189,7 @@ class QueuePatchParams(TypedDict, total=False):
     stream_view: bool | None
     archive: bool | None
     history: bool | None
+    expires_after_idle_seconds: float | None
     tags: Mapping[str, str | None] | None
 
 

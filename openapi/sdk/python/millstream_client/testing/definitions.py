@@ -16,6 +16,7 @@ PARAMS: dict[str, Any] = {
 }
 SIMPLE: dict[str, Any] = {"on_poison": "skip", "overflow": "reject", "group_weights": []}
 SIMPLE |= {"messages_max": None, "bytes_max": None, "stream_view": False}
+SIMPLE |= {"expires_after_idle_seconds": None}
 """Settings that the in-memory service has only with this value."""
 
 IMMUTABLE = ("type", "shards", "stream", "kind", "start", "start_time")

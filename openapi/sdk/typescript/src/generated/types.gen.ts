@@ -25,9 +25,9 @@ export type AlertKind = 'check_failed' | 'sweeper_missing' | 'store_full' | 'que
 /**
  * ApiProtocol
  *
- * API through which a call was made.
+ * API through which a call was made, or `system` for the service itself.
  */
-export type ApiProtocol = 'rest' | 'sqs' | 'kinesis' | 'sts' | 'ws' | 'cli';
+export type ApiProtocol = 'rest' | 'sqs' | 'kinesis' | 'sts' | 'ws' | 'cli' | 'system';
 
 /**
  * AppendColumns
@@ -2705,6 +2705,10 @@ export type ListedQueue = {
      */
     history: boolean;
     /**
+     * Expires After Idle Seconds
+     */
+    expires_after_idle_seconds: number | null;
+    /**
      * Tags
      */
     tags: {
@@ -4738,6 +4742,12 @@ export type QueueConfig = {
      */
     history?: boolean;
     /**
+     * Expires After Idle Seconds
+     *
+     * Delete the queue with its messages when it had no sends, receives and waiting receivers for this time; null: never. At least 60.
+     */
+    expires_after_idle_seconds?: number | null;
+    /**
      * Tags
      *
      * Up to 50 user-defined tags.
@@ -5047,6 +5057,10 @@ export type QueueOut = {
      */
     history: boolean;
     /**
+     * Expires After Idle Seconds
+     */
+    expires_after_idle_seconds: number | null;
+    /**
      * Tags
      */
     tags: {
@@ -5172,6 +5186,10 @@ export type QueuePatch = {
      * History
      */
     history?: boolean | null;
+    /**
+     * Expires After Idle Seconds
+     */
+    expires_after_idle_seconds?: number | null;
     /**
      * Tags
      */
@@ -5445,6 +5463,10 @@ export type QueueStored = {
      * History
      */
     history: boolean;
+    /**
+     * Expires After Idle Seconds
+     */
+    expires_after_idle_seconds: number | null;
     /**
      * Tags
      */

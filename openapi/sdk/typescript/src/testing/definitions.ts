@@ -17,6 +17,7 @@ const SIMPLE: Fields = {
   messages_max: null,
   bytes_max: null,
   stream_view: false,
+  expires_after_idle_seconds: null,
 };
 const IMMUTABLE = new Set(['type', 'shards', 'stream', 'kind', 'start', 'start_time']);
 const NULLABLE = new Set(['ttl_seconds', 'attempts_max', 'dead_letters', 'backoff', 'retention_seconds']);

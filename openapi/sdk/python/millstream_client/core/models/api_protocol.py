@@ -7,6 +7,7 @@ class ApiProtocol(StrEnum):
     REST = "rest"
     SQS = "sqs"
     STS = "sts"
+    SYSTEM = "system"
     WS = "ws"
 
     def __str__(self) -> str:

@@ -42,7 +42,7 @@ class AuditEntry:
         hash_ (str): SHA-256 of this entry without its hash, as JSON with sorted keys and no spaces.
         protocol (ApiProtocol | None | Unset): Protocol of the call. Entries of versions that did not record it under
             this name have only `door`.
-        door (ApiProtocol | Unset): API through which a call was made.
+        door (ApiProtocol | Unset): API through which a call was made, or `system` for the service itself.
     """
 
     seq: int

@@ -66,6 +66,7 @@ class ListedQueue:
         stream_view (bool):
         archive (bool):
         history (bool):
+        expires_after_idle_seconds (float | None):
         tags (ListedQueueTags):
         version (int):
         created_at (datetime.datetime):
@@ -99,6 +100,7 @@ class ListedQueue:
     stream_view: bool
     archive: bool
     history: bool
+    expires_after_idle_seconds: float | None
     tags: ListedQueueTags
     version: int
     created_at: datetime.datetime
@@ -178,6 +180,9 @@ class ListedQueue:
 
         history = self.history
 
+        expires_after_idle_seconds: float | None
+        expires_after_idle_seconds = self.expires_after_idle_seconds
+
         tags = self.tags.to_dict()
 
         version = self.version
@@ -222,6 +227,7 @@ class ListedQueue:
                 "stream_view": stream_view,
                 "archive": archive,
                 "history": history,
+                "expires_after_idle_seconds": expires_after_idle_seconds,
                 "tags": tags,
                 "version": version,
                 "created_at": created_at,
@@ -345,6 +351,15 @@ class ListedQueue:
 
         history = d.pop("history")
 
+        def _parse_expires_after_idle_seconds(data: object) -> float | None:
+            if data is None:
+                return data
+            return cast(float | None, data)
+
+        expires_after_idle_seconds = _parse_expires_after_idle_seconds(
+            d.pop("expires_after_idle_seconds")
+        )
+
         tags = ListedQueueTags.from_dict(d.pop("tags"))
 
         version = d.pop("version")
@@ -395,6 +410,7 @@ class ListedQueue:
             stream_view=stream_view,
             archive=archive,
             history=history,
+            expires_after_idle_seconds=expires_after_idle_seconds,
             tags=tags,
             version=version,
             created_at=created_at,

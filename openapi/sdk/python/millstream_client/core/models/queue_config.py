@@ -66,6 +66,8 @@ class QueueConfig:
         stream_view (bool | Unset): Sent messages can also be read as a stream with the queue's name. Default: False.
         archive (bool | Unset): Archive the stream view to Parquet, if the deployment has an archive. Default: False.
         history (bool | Unset): Record each state change of a message, for a limited time. Default: False.
+        expires_after_idle_seconds (float | None | Unset): Delete the queue with its messages when it had no sends,
+            receives and waiting receivers for this time; null: never. At least 60.
         tags (QueueConfigTags | Unset): Up to 50 user-defined tags.
     """
 
@@ -94,6 +96,7 @@ class QueueConfig:
     stream_view: bool | Unset = False
     archive: bool | Unset = False
     history: bool | Unset = False
+    expires_after_idle_seconds: float | None | Unset = UNSET
     tags: QueueConfigTags | Unset = UNSET
 
     def to_dict(self) -> dict[str, Any]:
@@ -201,6 +204,12 @@ class QueueConfig:
 
         history = self.history
 
+        expires_after_idle_seconds: float | None | Unset
+        if isinstance(self.expires_after_idle_seconds, Unset):
+            expires_after_idle_seconds = UNSET
+        else:
+            expires_after_idle_seconds = self.expires_after_idle_seconds
+
         tags: dict[str, Any] | Unset = UNSET
         if not isinstance(self.tags, Unset):
             tags = self.tags.to_dict()
@@ -258,6 +267,8 @@ class QueueConfig:
             field_dict["archive"] = archive
         if history is not UNSET:
             field_dict["history"] = history
+        if expires_after_idle_seconds is not UNSET:
+            field_dict["expires_after_idle_seconds"] = expires_after_idle_seconds
         if tags is not UNSET:
             field_dict["tags"] = tags
 
@@ -426,6 +437,17 @@ class QueueConfig:
 
         history = d.pop("history", UNSET)
 
+        def _parse_expires_after_idle_seconds(data: object) -> float | None | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            return cast(float | None | Unset, data)
+
+        expires_after_idle_seconds = _parse_expires_after_idle_seconds(
+            d.pop("expires_after_idle_seconds", UNSET)
+        )
+
         _tags = d.pop("tags", UNSET)
         tags: QueueConfigTags | Unset
         if isinstance(_tags, Unset):
@@ -459,6 +481,7 @@ class QueueConfig:
             stream_view=stream_view,
             archive=archive,
             history=history,
+            expires_after_idle_seconds=expires_after_idle_seconds,
             tags=tags,
         )
 

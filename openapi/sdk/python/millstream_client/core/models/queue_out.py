@@ -65,6 +65,7 @@ class QueueOut:
         stream_view (bool):
         archive (bool):
         history (bool):
+        expires_after_idle_seconds (float | None):
         tags (QueueOutTags):
         version (int):
         created_at (datetime.datetime):
@@ -97,6 +98,7 @@ class QueueOut:
     stream_view: bool
     archive: bool
     history: bool
+    expires_after_idle_seconds: float | None
     tags: QueueOutTags
     version: int
     created_at: datetime.datetime
@@ -174,6 +176,9 @@ class QueueOut:
 
         history = self.history
 
+        expires_after_idle_seconds: float | None
+        expires_after_idle_seconds = self.expires_after_idle_seconds
+
         tags = self.tags.to_dict()
 
         version = self.version
@@ -212,6 +217,7 @@ class QueueOut:
                 "stream_view": stream_view,
                 "archive": archive,
                 "history": history,
+                "expires_after_idle_seconds": expires_after_idle_seconds,
                 "tags": tags,
                 "version": version,
                 "created_at": created_at,
@@ -333,6 +339,15 @@ class QueueOut:
 
         history = d.pop("history")
 
+        def _parse_expires_after_idle_seconds(data: object) -> float | None:
+            if data is None:
+                return data
+            return cast(float | None, data)
+
+        expires_after_idle_seconds = _parse_expires_after_idle_seconds(
+            d.pop("expires_after_idle_seconds")
+        )
+
         tags = QueueOutTags.from_dict(d.pop("tags"))
 
         version = d.pop("version")
@@ -368,6 +383,7 @@ class QueueOut:
             stream_view=stream_view,
             archive=archive,
             history=history,
+            expires_after_idle_seconds=expires_after_idle_seconds,
             tags=tags,
             version=version,
             created_at=created_at,

@@ -52,6 +52,7 @@ class QueuePatch:
             stream_view (bool | None | Unset):
             archive (bool | None | Unset):
             history (bool | None | Unset):
+            expires_after_idle_seconds (float | None | Unset):
             tags (None | QueuePatchTags | Unset):
     """
 
@@ -79,6 +80,7 @@ class QueuePatch:
     stream_view: bool | None | Unset = UNSET
     archive: bool | None | Unset = UNSET
     history: bool | None | Unset = UNSET
+    expires_after_idle_seconds: float | None | Unset = UNSET
     tags: None | QueuePatchTags | Unset = UNSET
 
     def to_dict(self) -> dict[str, Any]:
@@ -249,6 +251,12 @@ class QueuePatch:
         else:
             history = self.history
 
+        expires_after_idle_seconds: float | None | Unset
+        if isinstance(self.expires_after_idle_seconds, Unset):
+            expires_after_idle_seconds = UNSET
+        else:
+            expires_after_idle_seconds = self.expires_after_idle_seconds
+
         tags: dict[str, Any] | None | Unset
         if isinstance(self.tags, Unset):
             tags = UNSET
@@ -308,6 +316,8 @@ class QueuePatch:
             field_dict["archive"] = archive
         if history is not UNSET:
             field_dict["history"] = history
+        if expires_after_idle_seconds is not UNSET:
+            field_dict["expires_after_idle_seconds"] = expires_after_idle_seconds
         if tags is not UNSET:
             field_dict["tags"] = tags
 
@@ -608,6 +618,17 @@ class QueuePatch:
 
         history = _parse_history(d.pop("history", UNSET))
 
+        def _parse_expires_after_idle_seconds(data: object) -> float | None | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            return cast(float | None | Unset, data)
+
+        expires_after_idle_seconds = _parse_expires_after_idle_seconds(
+            d.pop("expires_after_idle_seconds", UNSET)
+        )
+
         def _parse_tags(data: object) -> None | QueuePatchTags | Unset:
             if data is None:
                 return data
@@ -650,6 +671,7 @@ class QueuePatch:
             stream_view=stream_view,
             archive=archive,
             history=history,
+            expires_after_idle_seconds=expires_after_idle_seconds,
             tags=tags,
         )
 

@@ -66,6 +66,7 @@ class QueueStored:
         stream_view (bool):
         archive (bool):
         history (bool):
+        expires_after_idle_seconds (float | None):
         tags (QueueStoredTags):
         version (int):
         created_at (datetime.datetime):
@@ -101,6 +102,7 @@ class QueueStored:
     stream_view: bool
     archive: bool
     history: bool
+    expires_after_idle_seconds: float | None
     tags: QueueStoredTags
     version: int
     created_at: datetime.datetime
@@ -181,6 +183,9 @@ class QueueStored:
 
         history = self.history
 
+        expires_after_idle_seconds: float | None
+        expires_after_idle_seconds = self.expires_after_idle_seconds
+
         tags = self.tags.to_dict()
 
         version = self.version
@@ -228,6 +233,7 @@ class QueueStored:
                 "stream_view": stream_view,
                 "archive": archive,
                 "history": history,
+                "expires_after_idle_seconds": expires_after_idle_seconds,
                 "tags": tags,
                 "version": version,
                 "created_at": created_at,
@@ -353,6 +359,15 @@ class QueueStored:
 
         history = d.pop("history")
 
+        def _parse_expires_after_idle_seconds(data: object) -> float | None:
+            if data is None:
+                return data
+            return cast(float | None, data)
+
+        expires_after_idle_seconds = _parse_expires_after_idle_seconds(
+            d.pop("expires_after_idle_seconds")
+        )
+
         tags = QueueStoredTags.from_dict(d.pop("tags"))
 
         version = d.pop("version")
@@ -399,6 +414,7 @@ class QueueStored:
             stream_view=stream_view,
             archive=archive,
             history=history,
+            expires_after_idle_seconds=expires_after_idle_seconds,
             tags=tags,
             version=version,
             created_at=created_at,
