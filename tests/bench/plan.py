@@ -330,6 +330,13 @@ TOPIC_WAKE_UP = Row(
     reference="a send to the queue",
     bar=Bar(2.2, at_most=True),
 )
+REQUEST_REPLY = Row(
+    name="request-reply",
+    what="p99 from a request to its reply by a waiting worker, on an idle server",
+    unit="ms",
+    reference="wake-up by a send",
+    bar=Bar(2.5, at_most=True),
+)
 IDLE_CPU = Row(
     name="idle-cpu",
     what="processor time of an idle deployment with all its processes, without Spark",
@@ -477,6 +484,7 @@ ROWS = (
     FAN_OUT_SLOW,
     WAKE_UP,
     TOPIC_WAKE_UP,
+    REQUEST_REPLY,
     PUSH_WAKE_UP,
     *LATENCIES.values(),
     STALL,

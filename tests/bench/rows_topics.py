@@ -219,20 +219,18 @@ def measure_wake_up(house: House, plan: Plan) -> list[Measured]:
         HttpConnection(port) as sender,
         HttpConnection(port) as receiver,
     ):
-        _receive_after(sender, receiver, f"{topic}/messages", queue)
+        receive_after(sender, receiver, f"{topic}/messages", queue)
         sends, publishes = [], []
         for _ in range(plan.latency_samples):
-            sends.append(_receive_after(sender, receiver, f"{queue}/messages", queue))
-            publishes.append(_receive_after(sender, receiver, f"{topic}/messages", queue))
+            sends.append(receive_after(sender, receiver, f"{queue}/messages", queue))
+            publishes.append(receive_after(sender, receiver, f"{topic}/messages", queue))
     send, publish = (1e3 * percentile_99(samples) for samples in (sends, publishes))
     medians = [1e3 * sorted(samples)[len(samples) // 2] for samples in (sends, publishes)]
     note = f"medians: a send {medians[0]:.2f}, a publication {medians[1]:.2f} ms"
     return [Measured(row=TOPIC_WAKE_UP, rounds=[Round(publish, send)], notes=[note])]
 
 
-def _receive_after(
-    sender: HttpConnection, receiver: HttpConnection, path: str, queue: str
-) -> float:
+def receive_after(sender: HttpConnection, receiver: HttpConnection, path: str, queue: str) -> float:
     """Return the seconds from a POST to the answer of a receive that was waiting."""
     receiver.send("POST", f"{queue}/receive", b'{"wait_seconds": 20}')
     sleep(PAUSE_S)
