@@ -17,6 +17,7 @@ from tests.chaos.checking import (
     pauses,
     positions,
     queues,
+    requests,
     sources,
     streams,
     topics,
@@ -114,8 +115,10 @@ TOPIC_INVARIANTS: tuple[Invariant, ...] = (
     topics.route_from_earliest_takes_all(LATE),
     topics.counts_of_routes_add_up(LATE),
     topics.messages_of_key_keep_order(LATE),
+    requests.request_has_its_replies,
+    requests.reply_is_for_its_request,
 )
-"""Invariants without evidence in a run that begins with a release without topics."""
+"""Invariants of topics and requests, without evidence in a run that begins with a release without them."""
 
 INVARIANTS: tuple[Invariant, ...] = (
     queues.delivery_is_returned_once,

@@ -23,6 +23,7 @@ EVENTS, READERS = "events", "readers"
 POSTED, POSTED_LINE, POSTING = "posted", "posted.fifo", "posting"
 INBOX, INBOX_EVENTS = "inbox", "inbox.events"
 NOTICES, ROUTED, REMADE = "notices", "routed", "remade"
+QUOTES = "quotes"
 SHARDS, SHARDS_MIN, SHARDS_MAX = 3, 2, 6
 VISIBILITY_S = 2.0
 RECEIVES_MAX = 2

@@ -13,6 +13,7 @@
     posting     group      of `events`, whose records a webhook posts to the same receiver
     again-…     streams    replays of parts of `events`, where there is a Spark worker
     notices     topic      published to, while its routes change; see `tests.chaos.topic_clients`
+    quotes      queue      asked, with replies of its workers; see `tests.chaos.request_clients`
     inbox, …    both       filled by sources, to which providers post; see `tests.chaos.source_clients`
     recreated   stream     deleted and recreated during the faults, with its group; see `tests.chaos.recreation`
 
@@ -35,6 +36,7 @@ from tests.chaos import (
     pauses,
     push_clients,
     queue_clients,
+    request_clients,
     socket_clients,
     source_clients,
     stream_clients,
@@ -48,6 +50,7 @@ from tests.chaos.nemesis import Requests
 from tests.chaos.queue_protocols import RestQueues, SqsQueues
 from tests.chaos.recreation.clients import RecreationClients
 from tests.chaos.replay_clients import replay
+from tests.chaos.request_clients import RequestClient
 from tests.chaos.socket_protocol import Member, Publisher, Reader, Worker
 from tests.chaos.source_clients import TARGET_STREAM, Sources
 from tests.chaos.stage import (
@@ -96,9 +99,10 @@ class Workload:
 
         `kept_s`: retention of the stream's records and of dead letters; default: the whole run. `hooks_host`: where webhooks
         are received. `partitions`: give the queues several, in every other run; earlier releases refuse that. `topics`: publish
-        to a topic; earlier releases have none.
+        to a topic, and send requests; earlier releases have none.
         """
         self._topics = topics
+        self._asked = request_clients.new_asked()
         self._hooks_host = hooks_host
         self._partitions = (1, PARTITIONS) if partitions else (1,)
         self.stage = stage
@@ -134,6 +138,7 @@ class Workload:
         await sources.put(INBOX_EVENTS, stream=INBOX_EVENTS, key="/key")
         if self._topics:
             await Topics(await self.stage.caller("setup")).create()
+            await RequestClient(await self.stage.caller("setup"), self._asked).create()
         return self
 
     async def _put_webhooks(self) -> None:
@@ -180,6 +185,17 @@ class Workload:
         await self._start_sources()
         if self._topics:
             await self._start_topics()
+            await self._start_requests()
+
+    async def _start_requests(self) -> None:
+        clients = {"asker": request_clients.ask, "quoter": request_clients.work}
+        for name, client in clients.items():
+            for number in range(2):
+                await self._run(f"{name}-{number}", self._requests, client)
+        await self._run("asker-again", self._requests, request_clients.ask_again)
+
+    def _requests(self, caller: Caller) -> RequestClient:
+        return RequestClient(caller, self._asked)
 
     async def _start_topics(self) -> None:
         for number in range(3):

@@ -29,7 +29,9 @@ def op(kind: Kind, at: float, *seen: Seen, **more: Any) -> Operation:
     return Operation(kind=kind, invoked=at, ended=at + 0.5, seen=seen, **known)
 
 
-REACHED, KEPT, CUT, ORDERED, FROM_EARLIEST, ADD_UP, LATE_ORDERED = checker.TOPIC_INVARIANTS
+REACHED, KEPT, CUT, ORDERED, FROM_EARLIEST, ADD_UP, LATE_ORDERED, REPLIED, ADDRESSED = (
+    checker.TOPIC_INVARIANTS
+)
 
 
 def publication(at: float, value: str) -> Operation:
@@ -45,6 +47,18 @@ def taken(at: float, *messages: tuple[str, int], routes: tuple[int, ...] = ()) -
 def route_stats(at: float, route: str, number: int, **counts: int) -> Operation:
     seen = Seen(value=route, offset=number)
     return op(Kind.ROUTE_STATS, at, seen, counts=counts, log="topic")
+
+
+def asked(at: float, value: str, replies_max: int = 1) -> Operation:
+    return op(Kind.ASK, at, values=(value,), counts={"replies_max": replies_max})
+
+
+def replied(at: float, value: str, reply: str, **more: Any) -> Operation:
+    return op(Kind.REPLY, at, values=(reply,), group=value, **more)
+
+
+def read_replies(at: float, value: str, *replies: str) -> Operation:
+    return op(Kind.REPLIES, at, *[Seen(value=reply) for reply in replies], group=value)
 
 
 def send(at: float, value: str, group: str = "", **more: Any) -> Operation:
@@ -710,6 +724,39 @@ VIOLATIONS: list[tuple[str, Invariant, list[Operation]]] = [
         FROM_EARLIEST,
         [taken(9, ("p:1", 0)), read(9, ("p:1", 0), ("p:1", 1), log=checker.LATE)],
     ),
+    (
+        "request has more replies than it accepts",
+        REPLIED,
+        [asked(1, "a"), read_replies(3, "a", "a/1", "a/2")],
+    ),
+    (
+        "accepted reply is not read",
+        REPLIED,
+        [asked(1, "a"), replied(2, "a", "a/1"), read_replies(3, "a")],
+    ),
+    (
+        "replies change",
+        REPLIED,
+        [asked(1, "a", 2), read_replies(3, "a", "a/1"), read_replies(4, "a", "a/2")],
+    ),
+    (
+        "request has the reply to another one",
+        ADDRESSED,
+        [replied(2, "b", "b/1"), read_replies(3, "a", "b/1")],
+    ),
+    (
+        "refused reply is read",
+        ADDRESSED,
+        [
+            replied(2, "a", "a/1", outcome=FAIL, code="reply_taken"),
+            read_replies(3, "a", "a/1"),
+        ],
+    ),
+    (
+        "forged token is accepted",
+        ADDRESSED,
+        [asked(1, "a"), replied(2, "a", "forged/1")],
+    ),
 ]
 
 
@@ -762,6 +809,23 @@ POSTED_EVENTS = [
     receive(8, "e", log="inbox"),
 ]
 """Events that were posted repeatedly, one redelivered, one without an answer, and one that was refused."""
+
+
+ANSWERED_REQUESTS = [
+    op(Kind.ASK, 1, values=("a",), counts={"replies_max": 2}, outcome=UNKNOWN),
+    asked(2, "a", 2),
+    replied(3, "a", "a/1"),
+    replied(3, "a", "a/2", outcome=FAIL, code="storage_unavailable"),
+    replied(4, "a", "a/3", outcome=FAIL, code="reply_taken"),
+    read_replies(4, "a", "a/1", "a/2"),
+    read_replies(9, "a", "a/1", "a/2"),
+    replied(4, "a", "forged/1", outcome=FAIL, code="request_not_found"),
+    asked(20, "b"),
+    replied(21, "b", "b/1"),
+    op(Kind.CLOCK, 22),
+    read_replies(24, "b"),
+]
+"""A request whose replies were read twice, refused replies, and one that expired while the clock was wrong."""
 
 
 RECREATED_AND_PAUSED = [
@@ -838,6 +902,7 @@ def test_valid_history_satisfies_all_invariants():
         *POSTED_AND_FOLLOWED,
         *POSTED_EVENTS,
         *RECREATED_AND_PAUSED,
+        *ANSWERED_REQUESTS,
         *PUBLISHED,
     ]
 
