@@ -21,7 +21,7 @@ from storage.postgres.repositories.group_locks import LockedGroup
 from storage.queues.engine import Queues
 from storage.sources import transfer as source_transfer
 from tests.simulator.hot_store.scripts import interpreter
-from tests.simulator.schedule import LOSSES, QUEUES, SOURCES, STREAMS, TOPICS, Profile
+from tests.simulator.schedule import LOSSES, QUEUES, REQUESTS, SOURCES, STREAMS, TOPICS, Profile
 from tests.simulator.topic_clients import DEAD
 
 
@@ -150,6 +150,19 @@ MUTATIONS = {
         SOURCES,
         "E5 an event is in its target once",
         _in_lua("if accepted_ms and now - tonumber(accepted_ms)", "if false and now"),
+    ),
+    "replies_without_limit": Mutation(
+        REQUESTS,
+        "T13 a request has its accepted replies",
+        _in_lua("if count > most then", "if false then"),
+    ),
+    "repeated_replies_added": Mutation(
+        REQUESTS,
+        "T13 a request has its accepted replies",
+        _in_lua(
+            "if ARGV[5] ~= '' and redis.call('HEXISTS', KEYS[1], identity) == 1 then",
+            "if false then",
+        ),
     ),
     "outbox_cleared_first": Mutation(
         SOURCES, "E5 an event is in its target once", _cleared_before_delivery

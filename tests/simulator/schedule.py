@@ -10,11 +10,17 @@ from unittest import mock
 
 from storage.bootstrap import Storage
 from tests.chaos.checker import rejected_send_has_no_effect
-from tests.chaos.checking import groups, queues, sources, streams, topics
+from tests.chaos.checking import groups, queues, requests, sources, streams, topics
 from tests.chaos.checking.findings import Finding, Operations
 from tests.chaos.history import History
 from tests.chaos.stage import EVENTS
-from tests.simulator import queue_clients, source_clients, stream_clients, topic_clients
+from tests.simulator import (
+    queue_clients,
+    request_clients,
+    source_clients,
+    stream_clients,
+    topic_clients,
+)
 from tests.simulator.database import Postgres
 from tests.simulator.failures import recorded_failures
 from tests.simulator.virtual_loop import VirtualLoop
@@ -237,8 +243,17 @@ TOPICS = Profile(
         topics.messages_of_key_keep_order(topic_clients.LATE),
     ),
 )
+REQUESTS = Profile(
+    "requests",
+    request_clients.create_queue,
+    request_clients.CLIENTS,
+    request_clients.drain,
+    _FAULTS,
+    (requests.request_has_its_replies, requests.reply_is_for_its_request),
+)
 PROFILES = {
-    profile.name: profile for profile in (QUEUES, PARTITIONS, STREAMS, LOSSES, SOURCES, TOPICS)
+    profile.name: profile
+    for profile in (QUEUES, PARTITIONS, STREAMS, LOSSES, SOURCES, TOPICS, REQUESTS)
 }
 
 
