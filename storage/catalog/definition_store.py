@@ -56,7 +56,8 @@ class DefinitionRules(NamedTuple, Generic[N, S, D]):
     `create`: the first definition of a name, from its specification and the time; None if a put passes it. `merge`: what a put stores, from the current
     specification and the requested one. `check_change`: raises ValidationFailed for a change of what is immutable. `is_pausable`:
     specifications have `paused`, which a put leaves alone; `check_pause`: raises ValidationFailed for one that cannot be paused.
-    `redact`: the definition before a put with markers for its secrets, given what the put stores.
+    `redact`: the definition before a put with markers for its secrets, given what the put stores. `check_name`: raises for the name
+    of an object that belongs to another one, with which it is put, changed and deleted.
     """
 
     not_found: Callable[[N], MillstreamError]
@@ -67,6 +68,7 @@ class DefinitionRules(NamedTuple, Generic[N, S, D]):
     is_pausable: bool = False
     check_pause: Callable[[S], None] = _allow
     redact: Callable[[D, S], D] = _unchanged
+    check_name: Callable[[N], None] = _allow
 
 
 @attrs.define(eq=False, slots=False)
@@ -101,25 +103,41 @@ class DefinitionStore(Generic[N, S, D, L]):
         `create` replaces the rule of that name, `insert` the statement that stores a new object. Raises ValidationFailed,
         PreconditionFailed, AlreadyExists for `create_only` with an object that exists.
         """
+        self._rules.check_name(name)
         spec.check()
         if self._check is not None:
             await self._check(name, spec)
         with finally_call(self._on_change, name):
             async with self._table.lock(name, dry_run=options.get("dry_run", False)) as locked:
-                current: D | None = locked.definition
-                check_version(current, options.get("if_match"))
-                if current is None:
-                    create = create or self._rules.create
-                    assert create is not None
-                    created = create(name, spec, self._clock.now_ms())
-                    await (insert(locked, created) if insert else locked.insert(created))
-                    return Put(created, True, None)
-                replace_pause = options.get("replace_pause", False)
-                merged = self._merged(current, spec, replace_pause=replace_pause)
-                before = self._rules.redact(current, merged)
-                if options.get("create_only"):
-                    raise AlreadyExists(self._table.kind, _text(name), before)
-                return Put(await self._replace(locked, current, merged), False, before)
+                return await self.put_locked(
+                    locked, name, spec, create=create, insert=insert, **options
+                )
+
+    async def put_locked(
+        self,
+        locked: L,
+        name: N,
+        spec: S,
+        *,
+        create: Callable[[N, S, int], D] | None = None,
+        insert: Callable[[L, D], Awaitable[None]] | None = None,
+        **options: Unpack[PutOptions],
+    ) -> Put[D]:
+        """Create or replace the object of a locked name as `put` does; the caller has checked it."""
+        current: D | None = locked.definition
+        check_version(current, options.get("if_match"))
+        if current is None:
+            create = create or self._rules.create
+            assert create is not None
+            created = create(name, spec, self._clock.now_ms())
+            await (insert(locked, created) if insert else locked.insert(created))
+            return Put(created, True, None)
+        replace_pause = options.get("replace_pause", False)
+        merged = self._merged(current, spec, replace_pause=replace_pause)
+        before = self._rules.redact(current, merged)
+        if options.get("create_only"):
+            raise AlreadyExists(self._table.kind, _text(name), before)
+        return Put(await self._replace(locked, current, merged), False, before)
 
     def _merged(self, current: D, spec: S, *, replace_pause: bool = False) -> S:
         merged = self._rules.merge(current.spec, spec)
@@ -129,6 +147,7 @@ class DefinitionStore(Generic[N, S, D, L]):
 
     async def change(self, name: N, change: Callable[[S], S], *, if_match: int | None = None) -> D:
         """Replace the specification by the result of `change`, atomically."""
+        self._rules.check_name(name)
         if self._check is not None and self._checks_changes:
             definition: D | None = await self._table.find(name)
             if definition is not None:
@@ -141,13 +160,18 @@ class DefinitionStore(Generic[N, S, D, L]):
     async def pause(self, name: N, *, paused: bool, if_match: int | None = None) -> D:
         """Pause the object, or resume it. Its other settings are not checked."""
         async with self.changing(name, if_match) as (locked, current):
-            self._rules.check_pause(current.spec)
-            if current.spec.paused is paused:
-                return current
-            return await self._store(locked, current, with_changes(current.spec, paused=paused))
+            return await self.pause_locked(locked, current, paused=paused)
+
+    async def pause_locked(self, locked: L, current: D, *, paused: bool) -> D:
+        """Pause the object of a locked name, or resume it."""
+        self._rules.check_pause(current.spec)
+        if current.spec.paused is paused:
+            return current
+        return await self._store(locked, current, with_changes(current.spec, paused=paused))
 
     async def delete(self, name: N, *, if_match: int | None = None) -> D:
         """Delete the object; return its last definition."""
+        self._rules.check_name(name)
         async with self.changing(name, if_match) as (locked, current):
             await locked.delete(current, self._clock.now_ms())
             return current

@@ -115,6 +115,7 @@ class ErrorCode(StrEnum):
     ROUTE_NOT_FOUND = "route_not_found", ErrorCategory.NOT_FOUND
     ROUTES_LIMIT = "routes_limit", ErrorCategory.CONFLICT
     ROUTE_CYCLE = "route_cycle", ErrorCategory.INVALID
+    ROUTE_OWNED = "route_owned", ErrorCategory.CONFLICT
     UNROUTABLE = "unroutable", ErrorCategory.INVALID
     FAN_OUT_TOO_LARGE = "fan_out_too_large", ErrorCategory.TOO_LARGE
     REQUEST_NOT_FOUND = "request_not_found", ErrorCategory.NOT_FOUND
@@ -524,6 +525,12 @@ class RouteCycle(MillstreamError):
     """The route would bring messages back to its own topic."""
 
     code = ErrorCode.ROUTE_CYCLE
+
+
+class RouteOwned(MillstreamError):
+    """The queue or webhook belongs to a route, with which it is created, changed and deleted."""
+
+    code = ErrorCode.ROUTE_OWNED
 
 
 class Unroutable(MillstreamError):

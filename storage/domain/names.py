@@ -3,18 +3,23 @@
 import re
 import secrets
 from functools import lru_cache
+from typing import Self
 
 import msgspec
 
 from storage.domain import limits
-from storage.domain.errors import ValidationFailed
+from storage.domain.errors import RouteOwned, ValidationFailed
 
 DEFAULT_NAMESPACE = "default"
 
 _NAME = re.compile(rf"[A-Za-z0-9_.-]{{1,{limits.NAME_CHARACTERS_MAX}}}")
 TOPIC_PREFIX = "topic:"
-STREAM_PATTERN = rf"^({TOPIC_PREFIX})?[A-Za-z0-9_.-]{{1,{limits.NAME_CHARACTERS_MAX}}}$"
+ROUTE_PREFIX = "route:"
+_PART = rf"[A-Za-z0-9_.-]{{1,{limits.NAME_CHARACTERS_MAX}}}"
+STREAM_PATTERN = rf"^({TOPIC_PREFIX})?{_PART}$"
 """Regular expression of stream names, for the descriptions of the API."""
+ENDPOINT_PATTERN = rf"^({ROUTE_PREFIX}{_PART}[.:])?{_PART}$"
+"""Regular expression of names of queues and webhooks, for the descriptions of the API."""
 
 _DOTS = frozenset({".", ".."})  # URL path normalization removes these
 
@@ -50,7 +55,32 @@ class ScopedName(msgspec.Struct, frozen=True, gc=False):
         return f"{self.namespace}/{self.name}"
 
 
-class QueueName(ScopedName, frozen=True, gc=False):
+class EndpointName(ScopedName, frozen=True, gc=False):
+    """A queue or webhook. Those of a route to a URL have its name, with the prefix `route:`."""
+
+    def __post_init__(self) -> None:
+        if not self.name.startswith(ROUTE_PREFIX):
+            check_name(self.name)
+        elif RouteName.of_endpoint(self.name, self.namespace).endpoint != self.name:
+            raise ValidationFailed.at("/name", "No route has this name", "invalid_name")
+
+    @property
+    def route(self) -> "RouteName | None":
+        """The route that it belongs to, if it belongs to one."""
+        if not self.name.startswith(ROUTE_PREFIX):
+            return None
+        return RouteName.of_endpoint(self.name, self.namespace)
+
+    def check_is_free(self) -> None:
+        """Raise RouteOwned for the name of what belongs to a route."""
+        if (route := self.route) is not None:
+            raise RouteOwned(
+                f"'{self.name}' belongs to route '{route.route}' of topic '{route.topic.name}'; "
+                "change or delete the route instead."
+            )
+
+
+class QueueName(EndpointName, frozen=True, gc=False):
     """A queue within its namespace."""
 
 
@@ -97,12 +127,39 @@ class RouteName(msgspec.Struct, frozen=True, gc=False):
     def __str__(self) -> str:
         return f"{self.topic}/{self.route}"
 
+    @property
+    def endpoint(self) -> str:
+        """Name of its queue and of its webhook if its target is a URL, such as `route:orders.crm`.
+
+        After a topic whose own name has a dot, a colon separates the two: no two routes share a name.
+        """
+        separator = ":" if "." in self.topic.name else "."
+        return f"{ROUTE_PREFIX}{self.topic.name}{separator}{self.route}"
+
+    @property
+    def queue(self) -> QueueName:
+        """Queue of the messages for its URL."""
+        return QueueName(self.endpoint, self.topic.namespace)
+
+    @property
+    def webhook(self) -> "WebhookName":
+        """Webhook that posts the messages of its queue."""
+        return WebhookName(self.endpoint, self.topic.namespace)
+
+    @classmethod
+    def of_endpoint(cls, name: str, namespace: str) -> Self:
+        """Return the route of a queue or webhook. Raises ValidationFailed for an invalid name."""
+        parts = name.removeprefix(ROUTE_PREFIX)
+        separator = ":" if ":" in parts else "."
+        topic, _, route = parts.partition(separator)
+        return cls(TopicName(topic, namespace), route)
+
 
 class GroupName(ScopedName, frozen=True, gc=False):
     """A consumer group within its namespace."""
 
 
-class WebhookName(ScopedName, frozen=True, gc=False):
+class WebhookName(EndpointName, frozen=True, gc=False):
     """A webhook within its namespace."""
 
 

@@ -20,7 +20,7 @@ from storage.domain import limits
 from storage.domain.definitions import check_seconds
 from storage.domain.errors import FieldFault, ValidationFailed
 from storage.domain.log.record_batch import Headers
-from storage.domain.names import LogId, WebhookName, check_name
+from storage.domain.names import GroupName, LogId, QueueName, WebhookName
 from storage.domain.streams.record_filter import Filter
 
 HEADER_NAME = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,128}")
@@ -62,11 +62,12 @@ class Source(msgspec.Struct, frozen=True):
         """Parse the wire format. Raises ValidationFailed at /source."""
         kind, _, name = text.partition(":")
         try:
-            check_name(name)
-            return cls(SourceKind(kind), name)
+            source = cls(SourceKind(kind), name)
+            (QueueName if source.kind is SourceKind.QUEUE else GroupName)(name)
         except (ValueError, ValidationFailed):
             detail = "The source must be queue:NAME or group:NAME"
             raise ValidationFailed.at("/source", detail, "invalid") from None
+        return source
 
     def __str__(self) -> str:
         return f"{self.kind}:{self.name}"

@@ -12,7 +12,7 @@ from contextlib import asynccontextmanager
 from typing import Any, ClassVar, Generic, TypeVar
 
 import msgspec
-from sqlalchemy import ColumnElement, Row, Select, and_, delete, func, insert, tuple_, update
+from sqlalchemy import ColumnElement, Row, Select, and_, delete, func, insert, not_, tuple_, update
 from sqlalchemy.ext.asyncio import AsyncSession
 from sqlmodel import col
 
@@ -100,6 +100,8 @@ class DefinitionTable(ABC, Generic[N, D, L]):
     """Name of the column, and of the definition's field, that identifies a row."""
     is_row_locked: ClassVar[bool] = False
     """True if others write to the row without the lock on the name."""
+    apart_prefix: ClassVar[str] = ""
+    """Prefix of names that are listed by it alone, such as those of topics."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -139,6 +141,12 @@ class DefinitionTable(ABC, Generic[N, D, L]):
 
     def is_listed(self, prefix: str) -> ColumnElement[bool]:
         """Return the condition of the definitions that are listed by a prefix of their names."""
+        apart = self.apart_prefix
+        if not apart or prefix.startswith(apart):
+            return self._begins_with(prefix)
+        return and_(self._begins_with(prefix), not_(self._begins_with(apart)))
+
+    def _begins_with(self, prefix: str) -> ColumnElement[bool]:
         name = col(self.table.name)
         return and_(name >= prefix, name < prefix + _AFTER_EVERY_CHARACTER)
 
@@ -246,10 +254,14 @@ class DefinitionTable(ABC, Generic[N, D, L]):
 
         Raises OutcomeUnknown when the commit was not answered.
         """
+        async with self._database.writing(dry_run=dry_run) as session:
+            yield await self.lock_in(session, name)
+
+    async def lock_in(self, session: AsyncSession, name: N) -> L:
+        """Lock the name until the end of a transaction."""
         statement = self.select().where(self._is_one_of([name]))
         if self.is_row_locked:
             statement = statement.with_for_update()
-        async with self._database.writing(dry_run=dry_run) as session:
-            await session.execute(query("hold_name"), {"name": f"{self.kind}:{name}"})
-            row = (await session.execute(statement)).one_or_none()
-            yield self.locked(session, name, row)
+        await session.execute(query("hold_name"), {"name": f"{self.kind}:{name}"})
+        row = (await session.execute(statement)).one_or_none()
+        return self.locked(session, name, row)

@@ -10,7 +10,7 @@ from storage.catalog.catalog import Catalog
 from storage.concurrency.isolation import Isolation
 from storage.domain import limits
 from storage.domain.log.address import LogAddress
-from storage.domain.names import TOPIC_PREFIX
+from storage.domain.names import ROUTE_PREFIX, TOPIC_PREFIX
 from storage.domain.queues.queue import Queue
 from storage.domain.quotas import Namespace
 from storage.domain.streams.stream import Stream
@@ -47,14 +47,20 @@ class StorageUsage:
     async def measure(self, namespace: Namespace) -> int:
         """Return the log bytes of all its queues and streams, dead letters and views included."""
         total = 0
+        for prefix in ("", ROUTE_PREFIX):
+            total += await self._measure_queues(namespace.name, prefix)
+        for prefix in ("", TOPIC_PREFIX):
+            total += await self._measure_streams(namespace.name, prefix)
+        return total
+
+    async def _measure_queues(self, namespace: str, prefix: str) -> int:
+        total = 0
         after = ""
         while page := await self._catalog.list_queues(
-            namespace.name, after=after, limit=limits.PAGE_ITEMS_MAX
+            namespace, prefix=prefix, after=after, limit=limits.PAGE_ITEMS_MAX
         ):
             total += await self._sum(address for queue in page for address in _logs_of_queue(queue))
             after = page[-1].name.name
-        for prefix in ("", TOPIC_PREFIX):
-            total += await self._measure_streams(namespace.name, prefix)
         return total
 
     async def _measure_streams(self, namespace: str, prefix: str) -> int:

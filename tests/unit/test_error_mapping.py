@@ -73,6 +73,7 @@ route_not_found          404  final      404:ResourceNotFoundException  400:Reso
 routes_limit             409  final      400:UnsupportedOperation       400:ResourceInUseException                  400:ValidationError     refused
 unroutable               422  final      400:InvalidParameterValue      400:InvalidArgumentException                400:ValidationError     refused
 route_cycle              422  final      400:InvalidParameterValue      400:InvalidArgumentException                400:ValidationError     refused
+route_owned              409  final      400:UnsupportedOperation       400:ResourceInUseException                  400:ValidationError     refused
 fan_out_too_large        413  final      400:InvalidParameterValue      400:InvalidArgumentException                400:ValidationError     refused
 request_not_found        404  final      400:NonExistentQueue           400:ResourceNotFoundException               400:ValidationError     refused
 reply_too_late           409  final      400:UnsupportedOperation       400:ResourceInUseException                  400:ValidationError     refused

@@ -58,7 +58,7 @@ _PAIR_SECRET_CHARACTERS = 40
 _KEY = re.compile(r"msk_([0-9A-Za-z]{12})_([0-9A-Za-z]{32})([0-9A-Za-z]{6})")
 _TOKEN = re.compile(r"ms[st]_[0-9A-Za-z]{43}([0-9A-Za-z]{6})")
 _PAIR_ID = re.compile(r"MSAK[A-Z2-7]{16}")
-_RESOURCE = re.compile(rf"[A-Za-z0-9_.*?-]{{1,{limits.NAME_CHARACTERS_MAX}}}")
+_RESOURCE = re.compile(rf"[A-Za-z0-9_.:*?-]{{1,{limits.NAME_CHARACTERS_MAX}}}")
 _KEYS_FOREVER = 0
 
 

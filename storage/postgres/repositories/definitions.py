@@ -5,12 +5,12 @@ from collections.abc import AsyncIterator, Iterable, Sequence
 from typing import Any, Generic, TypeVar
 
 import msgspec
-from sqlalchemy import ColumnElement, Row, Select, and_, delete, func, insert, not_, select
+from sqlalchemy import Row, Select, delete, func, insert, select
 from sqlalchemy.ext.asyncio import AsyncSession
 from sqlmodel import col
 
 from storage.domain import limits
-from storage.domain.names import TOPIC_PREFIX, LogId, QueueName, StreamName
+from storage.domain.names import ROUTE_PREFIX, TOPIC_PREFIX, LogId, QueueName, StreamName
 from storage.domain.queues.partitions import PartitionLog, with_partitions
 from storage.domain.queues.policies import Overflow, QueueCaps
 from storage.domain.queues.queue import PartitionSet, Queue, QueueSpec
@@ -43,9 +43,10 @@ class LockedLogs(LockedDefinition[D]):
     async def insert(self, definition: D) -> None:
         """Store the name's first definition, and the rows of its logs.
 
-        Raises NamespaceNotFound; QuotaReached where the namespace has its maximum.
+        Raises NamespaceNotFound; QuotaReached where the namespace has its maximum. The queue of a route counts as the route.
         """
-        await admit(self.session, self._namespace, self._table.kind)
+        if not isinstance(definition, Queue) or definition.name.route is None:
+            await admit(self.session, self._namespace, self._table.kind)
         await super().insert(definition)
         logs = [
             {"log_id": log_id, "namespace": self._namespace} for log_id in self._logs_of(definition)
@@ -116,6 +117,7 @@ class QueueRows(LogDefinitions[QueueName, Queue]):
     kind = "queue"
     table = QueueRow
     id = "log_id"
+    apart_prefix = ROUTE_PREFIX
 
     def select(self) -> Select[Any]:
         return super().select().add_columns(_PARTITIONS)
@@ -204,15 +206,10 @@ class StreamRows(LogDefinitions[StreamName, Stream]):
     kind = "stream"
     table = StreamRow
     id = "stream_id"
+    apart_prefix = TOPIC_PREFIX
 
     def select(self) -> Select[Any]:
         return super().select().add_columns(_SHARDS)
-
-    def is_listed(self, prefix: str) -> ColumnElement[bool]:
-        """Return the condition as elsewhere; topics are listed by their own prefix alone."""
-        if prefix.startswith(TOPIC_PREFIX):
-            return super().is_listed(prefix)
-        return and_(super().is_listed(prefix), not_(super().is_listed(TOPIC_PREFIX)))
 
     def definition_of(self, row: Row[Any]) -> Stream:
         shards, opening = _apart(row.shards)

@@ -11,7 +11,7 @@ from sqlalchemy import Row, delete, insert
 from sqlalchemy.ext.asyncio import AsyncSession
 from sqlmodel import col
 
-from storage.domain.names import WebhookName
+from storage.domain.names import ROUTE_PREFIX, WebhookName
 from storage.domain.webhooks import DeliveryHealth, DisabledReason, Source, Webhook, WebhookSpec
 from storage.postgres.database import Database
 from storage.postgres.definition_table import DefinitionTable, LockedDefinition
@@ -94,6 +94,7 @@ class WebhookRows(DefinitionTable[WebhookName, Webhook, LockedWebhook]):
     kind = "webhook"
     table = WebhookRow
     id = "webhook_id"
+    apart_prefix = ROUTE_PREFIX
     is_row_locked = True  # deliverers write the health
 
     def __init__(self, database: Database, codec: HeaderCodec | None = None) -> None:
