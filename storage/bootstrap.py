@@ -58,6 +58,7 @@ from storage.postgres.repositories.leases import LeaseRows
 from storage.postgres.repositories.manifest_reads import ManifestRows
 from storage.postgres.repositories.moves import MoveRows
 from storage.postgres.repositories.offset_reservations import Reservations, StoreIdentities
+from storage.postgres.repositories.route_endpoints import RouteEndpointRows
 from storage.postgres.repositories.routes import RouteRows
 from storage.postgres.repositories.sampled_resources import MeasuredRows
 from storage.postgres.repositories.staged_writes import WriteRows
@@ -122,6 +123,7 @@ from storage.timeseries.collector import ResourceCollector
 from storage.timeseries.query import TimeSeriesQuery
 from storage.timeseries.sampler import Sampler
 from storage.topics.back_tests import BackTests
+from storage.topics.endpoints import RouteEndpoints
 from storage.topics.engine import Topics
 from storage.topics.fences import RouteFences
 from storage.topics.reports import TopicReports
@@ -165,6 +167,7 @@ class Storage:
     topics: Topics
     requests: Requests
     topic_routes: TopicRoutes
+    route_endpoints: RouteEndpoints
     topic_routing: TopicRouting
     topic_reports: TopicReports
     back_tests: BackTests
@@ -435,9 +438,23 @@ async def open_storage(
         route_tables = RouteTables(rows=route_rows, fences=fences)
         stack.push_async_callback(route_tables.close)
         token_secret = TokenSecret(database)
-        topics = Topics(catalog=catalog, streams=streams, tables=route_tables)
+        route_endpoints = RouteEndpoints(
+            catalog=catalog,
+            queues=queues,
+            webhooks=webhooks,
+            rows=RouteEndpointRows(database),
+            clock=clock,
+        )
+        topics = Topics(
+            catalog=catalog, streams=streams, tables=route_tables, endpoints=route_endpoints
+        )
         topic_routes = TopicRoutes(
-            catalog=catalog, rows=route_rows, fences=fences, reader=record_reader, clock=clock
+            catalog=catalog,
+            rows=route_rows,
+            fences=fences,
+            endpoints=route_endpoints,
+            reader=record_reader,
+            clock=clock,
         )
         topic_positions = TopicPositionRows(database)
         windows = WindowResolver(record_reader, groups, catalog)
@@ -515,6 +532,7 @@ async def open_storage(
                 memory_guard=memory_guard,
             ),
             topic_routes=topic_routes,
+            route_endpoints=route_endpoints,
             topic_reports=TopicReports(
                 topics=topics,
                 routes=topic_routes,

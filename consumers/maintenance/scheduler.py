@@ -35,6 +35,7 @@ from consumers.maintenance.tasks import (
     reshards,
     restore_marker,
     retention,
+    route_endpoints,
     sources,
     staged_writes,
     stream_loads,
@@ -78,6 +79,7 @@ TASKS = (
     audit.close_abandoned_calls,
     replays.sweep_replays,
     sources.transfer_events,
+    route_endpoints.delete_unused_endpoints,
 )
 
 

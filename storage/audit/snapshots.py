@@ -6,7 +6,7 @@ password.
 """
 
 import hashlib
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -32,6 +32,7 @@ from storage.domain.names import (
     WebhookName,
 )
 from storage.domain.sources.source import SourceSpec
+from storage.domain.topics.route import RouteSpec
 from storage.domain.webhooks import WebhookSpec
 from storage.groups.engine import Groups
 from storage.mirrors.engine import Mirrors
@@ -111,6 +112,8 @@ def definition_snapshot(spec: msgspec.Struct) -> Snapshot:
     values: Snapshot = msgspec.to_builtins(spec)
     if isinstance(spec, WebhookSpec):
         values |= _of_webhook(spec)
+    if isinstance(spec, RouteSpec) and spec.target.url is not None:
+        values["target"] |= _of_url(spec.target.url, spec.target.headers)
     if isinstance(spec, SourceSpec):
         del values["secrets"]
     if isinstance(spec, MirrorSpec):
@@ -129,10 +132,14 @@ def _of_key(issued: IssuedCredential) -> Snapshot:
 
 
 def _of_webhook(spec: WebhookSpec) -> dict[str, Any]:
-    place = urlsplit(spec.url)
+    return {"source": str(spec.source), **_of_url(spec.url, spec.headers)}
+
+
+def _of_url(url: str, headers: Iterable[tuple[str, str]] | None) -> dict[str, Any]:
+    """Return a URL without its path, which may have a secret, and the names of its headers."""
+    place = urlsplit(url)
     return {
-        "source": str(spec.source),
         "url": f"{place.scheme}://{place.netloc}/…",
-        "url_digest": hashlib.sha256(spec.url.encode()).hexdigest()[:_DIGEST_CHARACTERS],
-        "headers": sorted(name for name, _ in spec.headers or ()),
+        "url_digest": hashlib.sha256(url.encode()).hexdigest()[:_DIGEST_CHARACTERS],
+        "headers": sorted(name for name, _ in headers or ()),
     }

@@ -20,6 +20,7 @@ from functools import partial
 from typing import TypeVar
 
 from msgspec.structs import replace
+from sqlalchemy.ext.asyncio import AsyncSession
 
 from storage.catalog.cached_definitions import CachedDefinitions
 from storage.catalog.definition_replica import DefinitionReplica
@@ -29,7 +30,7 @@ from storage.catalog.namespaces import running as up_to_date
 from storage.concurrency.tasks import in_background
 from storage.domain import limits
 from storage.domain.clock import Clock
-from storage.domain.definitions import could_be_name, page_limit
+from storage.domain.definitions import Put, could_be_name, page_limit
 from storage.domain.errors import (
     InvalidCursor,
     OutcomeUnknown,
@@ -198,6 +199,25 @@ class Catalog:
         await self._tombstone_or_defer(name.namespace, [log.log_id for log in queue.logs])
         return queue
 
+    # Queues of routes, changed in the transaction of their route's change
+
+    async def put_route_queue(
+        self, session: AsyncSession, name: QueueName, spec: QueueSpec
+    ) -> Put[Queue]:
+        """Create or replace the queue of a route to a URL."""
+        spec.check()
+        return await self._queues.put_locked(
+            await self._queue_rows.lock_in(session, name), name, spec
+        )
+
+    async def release_route_queues(self, queues: Mapping[QueueName, LogId]) -> None:
+        """Drop deleted queues of routes from the cache, and write the tombstones of their logs."""
+        for name in queues:
+            self._queue_reader.invalidate(name)
+        if queues:
+            namespace = next(iter(queues)).namespace
+            await self._tombstone_or_defer(namespace, [*queues.values()])
+
     async def dead_letter_sources(
         self, target: QueueName, *, after: str = "", limit: int = limits.PAGE_ITEMS_DEFAULT
     ) -> list[Queue]:
@@ -305,15 +325,29 @@ class Catalog:
             raise StreamReadOnly
         return await self._delete_stream(name, if_match)
 
-    async def delete_topic(self, name: TopicName, *, if_match: int | None = None) -> Stream:
+    async def delete_topic(
+        self,
+        name: TopicName,
+        *,
+        if_match: int | None = None,
+        before: Callable[[AsyncSession], Awaitable[None]],
+    ) -> Stream:
         """Delete the topic with its messages and routes; return its last definition.
 
-        Raises StreamNotFound.
+        `before` deletes, in the same transaction, what belongs to the routes. Raises StreamNotFound.
         """
-        return await self._delete_stream(name.stream, if_match)
+        return await self._delete_stream(name.stream, if_match, before)
 
-    async def _delete_stream(self, name: StreamName, if_match: int | None) -> Stream:
-        stream = await self._streams.delete(name, if_match=if_match)
+    async def _delete_stream(
+        self,
+        name: StreamName,
+        if_match: int | None,
+        before: Callable[[AsyncSession], Awaitable[None]] | None = None,
+    ) -> Stream:
+        async with self._streams.changing(name, if_match) as (locked, stream):
+            if before is not None:
+                await before(locked.session)
+            await locked.delete(stream, self._clock.now_ms())
         logs = [shard.log_id for shard in (*stream.shards, *stream.opening)]
         await self._tombstone_or_defer(name.namespace, logs)
         return stream
@@ -542,6 +576,7 @@ _QUEUES: DefinitionRules[QueueName, QueueSpec, Queue] = DefinitionRules(
     check_change=_refuse_queue_change,
     merge=_keep_partitions,
     is_pausable=True,
+    check_name=QueueName.check_is_free,
 )
 _STREAMS: DefinitionRules[StreamName, StreamSpec, Stream] = DefinitionRules(
     create=_new_stream,

@@ -225,8 +225,8 @@ select name from namespaces where name = :name for no key update;
 
 
 -- name: count_queues
--- After take_turns: what it counts is committed, and nobody adds another one meanwhile.
-select count(*) from queues where namespace = :name and deleted_at_ms is null;
+-- After take_turns: what it counts is committed, and nobody adds another one meanwhile. Queues of routes are not counted.
+select count(*) from queues where namespace = :name and deleted_at_ms is null and not starts_with(name, 'route:');
 
 
 -- name: count_streams
@@ -1090,7 +1090,7 @@ with buffers as (
     join routes r on r.stream_id = b.stream_id
      and b.buffer = coalesce(
            'queue:' || (r.spec #>> '{target,queue}'), 'stream:' || (r.spec #>> '{target,stream}'),
-           'topic:' || (r.spec #>> '{target,topic}')
+           'topic:' || (r.spec #>> '{target,topic}'), 'url:' || r.name
          )
      and r.spec ->> 'mode' is distinct from 'shadow'
 )
@@ -1100,4 +1100,40 @@ select g.topic, r.*
  where r.until_offsets is null and not r.removed and not cast(r.spec ->> 'paused' as boolean)
    and (r.history is null or r.history_done)
  order by r.failure = '', g.topic, r.name
+ limit :limit;
+
+
+-- name: delete_route_queues
+-- Under the lock of the topic's name, so no route gets one meanwhile. They have one log each. A row stays for the sweeper.
+with deleted as (
+  update queues
+     set deleted_at_ms = :now_ms
+   where namespace = :namespace and name between :first and :last and deleted_at_ms is null
+  returning name, log_id
+), closed as (
+  delete from logs where log_id in (select log_id from deleted)
+)
+select name, log_id, pg_notify(:channel, 'queue:' || cast(:namespace as text) || '/' || name)
+  from deleted;
+
+
+-- name: delete_route_webhooks
+-- As delete_route_queues. A deliverer that has the lease of one stops when it is notified, on the channel of webhooks.
+with deleted as (
+  delete from webhooks where namespace = :namespace and name between :first and :last returning webhook_id
+)
+select pg_notify('millstream_webhooks', webhook_id) from deleted;
+
+
+-- name: unused_route_queues
+-- A snapshot: each is checked again under the lock of its topic.
+select q.namespace, q.name
+  from queues q
+ where q.name > 'route:' and q.name < 'route;' and q.deleted_at_ms is null
+   and not exists (
+         select from routes r
+           join streams s on s.stream_id = r.stream_id and s.namespace = q.namespace and s.deleted_at_ms is null
+          where r.spec #>> '{target,url}' is not null and not r.removed
+            and q.name = 'route:' || substr(s.name, 7) || case when position('.' in s.name) > 0 then ':' else '.' end || r.name)
+ order by q.namespace, q.name
  limit :limit;

@@ -9,6 +9,7 @@ from typing import Unpack
 
 import attrs
 from msgspec.structs import replace
+from sqlalchemy.ext.asyncio import AsyncSession
 
 from storage.catalog.catalog import Catalog
 from storage.domain import limits
@@ -29,6 +30,7 @@ from storage.domain.streams.topic_spec import TopicSpec, Unmatched
 from storage.domain.topics.message_id import TopicMessageId
 from storage.domain.topics.topic import NewPublication, Published
 from storage.streams.engine import Streams
+from storage.topics.endpoints import DeletedQueues, RouteEndpoints
 from storage.topics.of_topic import no_topic, of_topic
 from storage.topics.route_table import RouteTable, RouteTables
 
@@ -40,6 +42,7 @@ class Topics:
     _catalog: Catalog
     _streams: Streams
     _tables: RouteTables
+    _endpoints: RouteEndpoints
 
     # Topics
 
@@ -91,8 +94,17 @@ class Topics:
 
     async def delete(self, name: TopicName, *, if_match: int | None = None) -> Stream:
         """Delete the topic with its messages and routes; return its last definition."""
+        deleted: DeletedQueues = {}
+
+        async def delete_endpoints(session: AsyncSession) -> None:
+            deleted.update(await self._endpoints.delete_all(session, name))
+
         async with of_topic(name):
-            return await self._catalog.delete_topic(name, if_match=if_match)
+            topic = await self._catalog.delete_topic(
+                name, if_match=if_match, before=delete_endpoints
+            )
+        await self._endpoints.release(deleted)
+        return topic
 
     # Publishing
 

@@ -9,7 +9,7 @@ dies leaves a token that Postgres does not have, and the next publisher replaces
 
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
-from typing import Unpack
+from typing import NamedTuple, Unpack
 
 import attrs
 from msgspec.structs import replace
@@ -18,7 +18,6 @@ from storage.catalog.catalog import Catalog
 from storage.domain import limits
 from storage.domain.clock import Clock
 from storage.domain.definitions import (
-    Put,
     PutOptions,
     check_version,
     could_be_name,
@@ -38,11 +37,22 @@ from storage.domain.streams.start_at import StartAt
 from storage.domain.streams.stream import Stream
 from storage.domain.topics.report import RouteNumbers
 from storage.domain.topics.route import RouteHistory, RouteSpec, TopicRoute
+from storage.domain.webhooks import Secret
 from storage.postgres.repositories.routes import LockedRoutes, RouteRows, lock_routes
 from storage.streams.read import RecordReader
 from storage.streams.seek import positions_since
+from storage.topics.endpoints import RouteEndpoints
 from storage.topics.fences import RouteFences
 from storage.topics.of_topic import of_topic
+
+
+class PutRoute(NamedTuple):
+    """Route after a put, the one before, and the signing secret of a URL's new webhook."""
+
+    definition: TopicRoute
+    created: bool
+    before: TopicRoute | None
+    secret: Secret | None = None
 
 
 @attrs.define(eq=False, slots=False, kw_only=True)
@@ -52,18 +62,20 @@ class TopicRoutes:
     _catalog: Catalog
     _rows: RouteRows
     _fences: RouteFences
+    _endpoints: RouteEndpoints
     _reader: RecordReader
     _clock: Clock
 
     async def put(
         self, name: RouteName, spec: RouteSpec, **options: Unpack[PutOptions]
-    ) -> Put[TopicRoute]:
+    ) -> PutRoute:
         """Create the route, or replace its configuration.
 
         Every matching message accepted after this returns is delivered, and none accepted before it was called; of a change, the
         former revision receives what was accepted for it. `paused` stays as it is. With a `start` other than LATEST, a new route also
-        takes earlier messages. Raises PreconditionFailed, AlreadyExists, TooManyRoutes.
+        takes earlier messages. Raises ValidationFailed, PreconditionFailed, AlreadyExists, TooManyRoutes, SecretsOff.
         """
+        dry_run, create_only = options.get("dry_run", False), options.get("create_only", False)
         spec.check()
         await self._check_cycle(name.topic, spec)
         history = await self._history_start(name.topic, spec)
@@ -72,19 +84,22 @@ class TopicRoutes:
             check_version(before, options.get("if_match"))
             if before is None:
                 await _check_count(routes, has_history=history is not None)
-            elif options.get("create_only"):
-                raise AlreadyExists("route", name.route, before)
             elif not options.get("replace_pause", False):
                 spec = replace(spec, paused=before.spec.paused)
-            if before is not None and before.spec == spec:
-                return Put(before, False, before)
+            is_kept = not dry_run and not (create_only and before is not None)
+            endpoint = await self._endpoints.put(routes.session, name, spec, dry_run=not is_kept)
+            shown, spec = endpoint.redact(before), endpoint.spec
+            if create_only and shown is not None:
+                raise AlreadyExists("route", name.route, shown)
+            if before is not None and before.spec == spec and not endpoint.is_changed:
+                return PutRoute(before, False, shown)
             _check_start(before, spec)
             if spec.is_unindexed and not (before and before.spec.is_unindexed):
                 await _check_unindexed(routes)
             after = self._revision(name, stream, routes, before, spec)
-            if not options.get("dry_run", False):
+            if is_kept:
                 after = await self._store(routes, stream, before, after, history)
-            return Put(after, before is None, before)
+            return PutRoute(after, before is None, shown, endpoint.secret)
 
     async def change(
         self,
@@ -100,15 +115,23 @@ class TopicRoutes:
             spec = change(before.spec)
             spec.check()
             await self._check_cycle(name.topic, spec)
-            return await self._replace(routes, stream, before, spec)
+            endpoint = await self._endpoints.put(routes.session, name, spec)
+            return await self._replace(
+                routes, stream, before, endpoint.spec, always=endpoint.is_changed
+            )
 
     async def pause(
         self, name: RouteName, *, paused: bool, if_match: int | None = None
     ) -> TopicRoute:
-        """Pause the route, or resume it; what it takes meanwhile waits in the topic's log."""
+        """Pause the route, or resume it; what it takes meanwhile waits in the topic's log.
+
+        The webhook of a URL is paused and resumed with it.
+        """
         async with self._changing(name.topic) as (routes, stream):
             before = await _existing(routes, name)
             check_version(before, if_match)
+            if before.spec.target.url is not None:
+                await self._endpoints.pause(routes.session, name, paused=paused)
             spec = replace(before.spec, paused=paused)
             return await self._replace(routes, stream, before, spec)
 
@@ -119,7 +142,16 @@ class TopicRoutes:
             check_version(before, if_match)
             ends = await self._fences.advance(routes, stream)
             await routes.update(replace(before, until=ends, removed=True))
-            return before
+            await routes.remove_former(name.route)
+            deleted = await self._endpoints.delete(routes.session, name)
+        await self._endpoints.release(deleted)
+        return before
+
+    async def wait_until_in_force(self, route: TopicRoute) -> bool:
+        """Wait until no deliverer posts to a URL by former settings; return whether that is so."""
+        if route.spec.target.url is None:
+            return True
+        return await self._endpoints.wait_until_in_force(route)
 
     async def get(self, name: RouteName) -> TopicRoute:
         """Return the route as Postgres has it now. Raises RouteNotFound."""
@@ -188,9 +220,16 @@ class TopicRoutes:
                 pending += targets.get(current, ())
 
     async def _replace(
-        self, routes: LockedRoutes, stream: Stream, before: TopicRoute, spec: RouteSpec
+        self,
+        routes: LockedRoutes,
+        stream: Stream,
+        before: TopicRoute,
+        spec: RouteSpec,
+        *,
+        always: bool = False,
     ) -> TopicRoute:
-        if before.spec == spec:
+        """Store the next version, unless the specification is the same and not `always`."""
+        if before.spec == spec and not always:
             return before
         _check_start(before, spec)
         if spec.is_unindexed and not before.spec.is_unindexed:

@@ -6,9 +6,11 @@
 import asyncio
 import base64
 import os
+from functools import partial
 from typing import NamedTuple, Unpack
 
 from msgspec.structs import replace
+from sqlalchemy.ext.asyncio import AsyncSession
 
 from storage.access.secret_box import SecretBox
 from storage.catalog.catalog import Catalog
@@ -16,7 +18,7 @@ from storage.catalog.definition_store import DefinitionRules, DefinitionStore
 from storage.domain import limits
 from storage.domain.access.egress import Egress
 from storage.domain.clock import Clock
-from storage.domain.definitions import OTHER_HIDDEN_VALUE, PutOptions, next_version
+from storage.domain.definitions import OTHER_HIDDEN_VALUE, Put, PutOptions, next_version
 from storage.domain.errors import (
     GroupNotFound,
     QueueNotFound,
@@ -73,8 +75,9 @@ class Webhooks:
         self._groups = groups
         self._secrets = WebhookSecrets(box)
         self._store = DefinitionStore(self._rows, _RULES, clock)
+        self._rows_with_values = WebhookRows(database, self._secrets)
         self._with_values = DefinitionStore(
-            WebhookRows(database, self._secrets), _RULES, clock, check=self._check
+            self._rows_with_values, _RULES, clock, check=self._check
         )
         self.get = self._store.get
         """Return the webhook and its health."""
@@ -95,19 +98,43 @@ class Webhooks:
         Raises ValidationFailed, PreconditionFailed, SecretsOff, AlreadyExists for `create_only` with a webhook that exists.
         """
         secret = Secret(_new_secret(), self._clock.now_ms())
-
-        async def insert(locked: LockedWebhook, webhook: Webhook) -> None:
-            sealed = self._secrets.encrypt_secret(webhook.webhook_id, 1, secret)
-            await locked.insert(webhook)
-            await locked.put_secrets(webhook.webhook_id, [sealed])
-
+        insert = partial(self._insert, secret)
         put = await self._with_values.put(name, spec, insert=insert, **options)
-        return PutWebhook(
-            _without_values(put.definition),
-            put.created,
-            put.before,
-            secret if put.created else None,
-        )
+        return _put_webhook(put, secret)
+
+    async def _insert(self, secret: Secret, locked: LockedWebhook, webhook: Webhook) -> None:
+        sealed = self._secrets.encrypt_secret(webhook.webhook_id, 1, secret)
+        await locked.insert(webhook)
+        await locked.put_secrets(webhook.webhook_id, [sealed])
+
+    # Webhooks of routes, changed in the transaction of their route's change
+
+    async def put_of_route(
+        self, session: AsyncSession, name: WebhookName, spec: WebhookSpec
+    ) -> PutWebhook:
+        """Create or replace the webhook of a route. Raises ValidationFailed, SecretsOff.
+
+        A header without a value keeps its present one.
+        """
+        self._egress.check_url(spec.url)
+        secret = Secret(_new_secret(), self._clock.now_ms())
+        locked = await self._rows_with_values.lock_in(session, name)
+        if spec.headers is not None:
+            present = dict((locked.definition and locked.definition.spec.headers) or ())
+            headers = tuple((key, value or present.get(key, "")) for key, value in spec.headers)
+            spec = replace(spec, headers=headers)
+        spec.check()
+        insert = partial(self._insert, secret)
+        put = await self._with_values.put_locked(locked, name, spec, insert=insert)
+        return _put_webhook(put, secret)
+
+    async def pause_of_route(
+        self, session: AsyncSession, name: WebhookName, *, paused: bool
+    ) -> None:
+        """Pause the webhook of a route, or resume it; does nothing without it."""
+        locked = await self._rows.lock_in(session, name)
+        if locked.definition is not None:
+            await self._store.pause_locked(locked, locked.definition, paused=paused)
 
     async def wait_until_in_force(self, webhook: Webhook) -> bool:
         """Wait until no deliverer sends by a version before this one; return whether that is so.
@@ -136,7 +163,11 @@ class Webhooks:
         """Raise ValidationFailed unless the source and the dead-letter queue exist."""
         namespace, source = name.namespace, spec.source
         if source.kind is SourceKind.QUEUE:
-            await self._require_queue(QueueName(source.name, namespace), "/source")
+            queue = QueueName(source.name, namespace)
+            if queue.route is not None:
+                detail = "The queue of a route has the route's own webhook"
+                raise ValidationFailed.at("/source", detail, "not_allowed")
+            await self._require_queue(queue, "/source")
             return
         try:
             group = await self._groups.get(GroupName(source.name, namespace))
@@ -246,6 +277,11 @@ def _without_values(webhook: Webhook) -> Webhook:
     return replace(webhook, spec=replace(webhook.spec, headers=named))
 
 
+def _put_webhook(put: Put[Webhook], secret: Secret) -> PutWebhook:
+    webhook = _without_values(put.definition)
+    return PutWebhook(webhook, put.created, put.before, secret if put.created else None)
+
+
 def _not_found(name: WebhookName) -> WebhookNotFound:
     return WebhookNotFound(f"Webhook '{name.name}' does not exist.")
 
@@ -257,6 +293,7 @@ _RULES: DefinitionRules[WebhookName, WebhookSpec, Webhook] = DefinitionRules(
     merge=_keep_headers,
     is_pausable=True,
     redact=_redact,
+    check_name=WebhookName.check_is_free,
 )
 
 

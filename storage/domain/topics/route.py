@@ -1,4 +1,4 @@
-"""Route of a topic: a match, and the queue or stream that receives matching messages.
+"""Route of a topic: a match, and what receives matching messages.
 
 A number is given once per topic and names one revision of a route. A change of what the copies are, by match, target, transform,
 format or key, gives the name a new number, whose former one still receives what was accepted for it:
@@ -17,12 +17,14 @@ from operator import attrgetter
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from storage.domain import limits
 from storage.domain.definitions import check_seconds, tag_faults
 from storage.domain.errors import FieldFault, ValidationFailed
 from storage.domain.filters.matches import CompiledMatch, Cost, parse_matches
 from storage.domain.names import LogId, QueueName, RouteName, StreamName, TopicName
+from storage.domain.queues.queue import QueueSpec
 from storage.domain.streams.lineage import have_passed
 from storage.domain.streams.start_at import StartAt, start_faults
 from storage.domain.streams.stream import Stream
@@ -30,6 +32,7 @@ from storage.domain.topics.copy_key import CopyKey, key_faults
 from storage.domain.topics.formats import CopyFormat
 from storage.domain.topics.transform import Transform
 from storage.domain.topics.transform_check import transform_faults
+from storage.domain.webhooks import Source, SourceKind, WebhookSpec
 
 
 class RouteFailurePolicy(StrEnum):
@@ -62,14 +65,81 @@ class RouteMode(StrEnum):
     """They are counted."""
 
 
+HeaderValues = tuple[tuple[str, str], ...]
+"""Names and values of HTTP headers."""
+
+_SETTINGS: Mapping[str, str] = {
+    "headers": "headers",
+    "timeout_ms": "timeout_seconds",
+    "rate": "rate",
+    "in_flight_max": "in_flight_max",
+    "retry_delays_ms": "retry_seconds",
+    "disable_after_ms": "disable_after_seconds",
+    "log_ms": "log_retention_seconds",
+}
+"""Fields that only a URL has, with their names on the wire. They are fields of a webhook."""
+
+
+class UrlTarget(
+    msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True
+):
+    """URL that copies are posted to; None for another target.
+
+    The values of `headers` are stored with the webhook, and are empty in a stored route. An empty value keeps that of the webhook,
+    and None keeps all its headers.
+    """
+
+    url: str | None = None
+    headers: HeaderValues | None = None
+    timeout_ms: int = limits.WEBHOOK_TIMEOUT_MS_DEFAULT
+    rate: float | None = None
+    in_flight_max: int = limits.WEBHOOK_IN_FLIGHT_DEFAULT
+    retry_delays_ms: tuple[int, ...] = limits.WEBHOOK_RETRY_DELAYS_MS
+    disable_after_ms: int = limits.WEBHOOK_DISABLE_AFTER_MS_DEFAULT
+    log_ms: int = limits.WEBHOOK_LOG_MS_DEFAULT
+
+    def webhook_spec(self, queue: str, *, paused: bool = False) -> WebhookSpec:
+        """Return the specification of the webhook that posts the messages of a queue."""
+        settings = {field: getattr(self, field) for field in _SETTINGS}
+        source = Source(SourceKind.QUEUE, queue)
+        return WebhookSpec(source=source, url=self.url or "", paused=paused, **settings)
+
+    def queue_spec(self) -> QueueSpec:
+        """Return the specification of the queue, which keeps messages through all retries.
+
+        The webhook decides alone when a message is dead-lettered.
+        """
+        retention_ms = limits.ROUTE_QUEUE_RETENTION_MS + sum(self.retry_delays_ms)
+        return QueueSpec(retention_ms=retention_ms, attempts_max=None)
+
+    def url_faults(self) -> list[FieldFault]:
+        """Return the faults of the settings, except those of the URL by the egress rule."""
+        if self.url is None:
+            return [
+                FieldFault(f"/target/{name}", "Only a URL has it", "not_supported")
+                for field, name in _SETTINGS.items()
+                if getattr(self, field) != getattr(_OTHER, field)
+            ]
+        headers = tuple((name, value or _PRESENT) for name, value in self.headers or ())
+        try:
+            replace(self.webhook_spec(""), headers=headers).check()
+        except ValidationFailed as error:
+            return [replace(fault, pointer=f"/target{fault.pointer}") for fault in error.faults]
+        return []
+
+
+_OTHER = UrlTarget()
+_PRESENT = "-"  # stands for the present value of a header
+
+
 TargetName = QueueName | StreamName | TopicName
 """Name of what receives the copies of a route."""
 
 
 class RouteTarget(
-    msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True
+    UrlTarget, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True
 ):
-    """Queue, stream or other topic of the topic's namespace. Exactly one is given."""
+    """Queue, stream or other topic of the topic's namespace, or a URL. Exactly one is given."""
 
     queue: str | None = None
     stream: str | None = None
@@ -78,28 +148,40 @@ class RouteTarget(
     @property
     def kind(self) -> str:
         """The field that is given; the last one without any."""
-        return next((kind for kind in _TARGETS if getattr(self, kind) is not None), "topic")
+        return next((kind for kind in _KINDS if getattr(self, kind) is not None), "topic")
 
     @property
     def name(self) -> str:
         """The name that is given; empty without any."""
         return getattr(self, self.kind) or ""
 
-    def resolve(self, namespace: str) -> TargetName:
-        """Return the name of the target. Raises ValidationFailed for an invalid one."""
-        return _TARGETS[self.kind](self.name, namespace)
+    @property
+    def destination(self) -> tuple[str, str]:
+        """Kind and name of what has the copies. A route has the same for every URL."""
+        return self.kind, "" if self.url is not None else self.name
+
+    def resolve(self, route: RouteName) -> TargetName:
+        """Return what has the copies of a route. Raises ValidationFailed for an invalid name."""
+        if self.url is not None:
+            return route.queue
+        return _TARGETS[self.kind](self.name, route.topic.namespace)
 
     def faults(self) -> list[FieldFault]:
         """Return the faults of the target."""
-        if sum(name is not None for name in (self.queue, self.stream, self.topic)) != 1:
-            detail = "Specify exactly one of queue, stream and topic"
+        if sum(getattr(self, kind) is not None for kind in _KINDS) != 1:
+            detail = "Specify exactly one of queue, stream, topic and url"
             return [FieldFault("/target", detail, "exclusive")]
+        return [*(() if self.url is not None else self._name_faults()), *self.url_faults()]
+
+    def _name_faults(self) -> list[FieldFault]:
         try:
-            name = self.resolve("")
+            name = _TARGETS[self.kind](self.name)
         except ValidationFailed as error:
             return [FieldFault(f"/target/{self.kind}", error.faults[0].detail)]
         if isinstance(name, StreamName) and name.is_of_topic:
             return [FieldFault("/target/stream", "A topic is written by publishing", "not_allowed")]
+        if isinstance(name, QueueName) and name.route is not None:
+            return [FieldFault("/target/queue", "The queue belongs to a route", "not_allowed")]
         return []
 
 
@@ -108,6 +190,7 @@ _TARGETS: Mapping[str, type[TargetName]] = {
     "stream": StreamName,
     "topic": TopicName,
 }
+_KINDS = (*_TARGETS, "url")
 
 
 class RouteSpec(msgspec.Struct, frozen=True, kw_only=True):
@@ -115,7 +198,7 @@ class RouteSpec(msgspec.Struct, frozen=True, kw_only=True):
 
     `match` is a match or a list of matches in their JSON form, of which any takes a message; None takes every message, and
     UNMATCHED those that no other live route takes. `start` and `start_time_ms` are those of a new route, whose first messages may be older.
-    `delay_ms` and `ttl_ms` are those of the messages in a target queue; 0 applies the queue's. `dead_letter_queue` is a queue
+    `delay_ms` and `ttl_ms` are those of the messages in a target queue, or for a URL; 0 applies the queue's. `dead_letter_queue` is a queue
     of the topic's namespace: it gets messages that the target never accepts, and with `dead_letter` those of a missing one.
     """
 
@@ -155,8 +238,8 @@ class RouteSpec(msgspec.Struct, frozen=True, kw_only=True):
             ("/delay_seconds", self.delay_ms, limits.DELAY_MS_MAX),
             ("/ttl_seconds", self.ttl_ms, limits.TTL_MS_MAX),
         )
-        if self.target.queue is None:
-            detail = "Only a target queue has it"
+        if self.target.kind not in ("queue", "url"):
+            detail = "Only the messages of a queue or a URL have it"
             return [
                 FieldFault(pointer, detail, "not_supported")
                 for pointer, time_ms, _ in times
@@ -169,6 +252,9 @@ class RouteSpec(msgspec.Struct, frozen=True, kw_only=True):
         ]
 
     def _failure_faults(self) -> list[FieldFault]:
+        if self.target.url is not None and self.on_failure is not RouteFailurePolicy.WAIT:
+            detail = "The queue of a URL always exists; failed requests are its dead letters"
+            return [FieldFault("/on_failure", detail, "not_supported")]
         pointer, queue = "/dead_letter_queue", self.dead_letter_queue
         if queue is None:
             is_missing = self.on_failure is RouteFailurePolicy.DEAD_LETTER
@@ -216,13 +302,13 @@ def compile_match(match: Any) -> CompiledMatch:
 
 def _queue_faults(pointer: str, queue: str) -> list[FieldFault]:
     try:
-        QueueName(queue)
+        is_owned = QueueName(queue).route is not None
     except ValidationFailed as error:
         return [FieldFault(pointer, error.faults[0].detail, "invalid_name")]
-    return []
+    return [FieldFault(pointer, "The queue belongs to a route", "not_allowed")] if is_owned else []
 
 
-_of_revision = attrgetter("match", "target", "transform", "format", "key", "mode")
+_of_revision = attrgetter("match", "target.destination", "transform", "format", "key", "mode")
 
 
 class RouteHistory(msgspec.Struct, frozen=True):
@@ -272,10 +358,10 @@ class TopicRoute(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         """History of which the router has not reported the end."""
         return None if self.history_done else self.history
 
-    @property
+    @cached_property
     def target(self) -> TargetName:
-        """Name of what receives the copies."""
-        return self.spec.target.resolve(self.name.topic.namespace)
+        """Name of what has the copies: for a URL, a queue of the route's own."""
+        return self.spec.target.resolve(self.name)
 
     @cached_property
     def target_key(self) -> str:
@@ -285,8 +371,8 @@ class TopicRoute(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         """
         if self.spec.is_shadow:
             return RouteMode.SHADOW.value
-        target = self.spec.target
-        return f"{target.kind}:{target.name}"
+        kind, name = self.spec.target.destination
+        return f"{kind}:{name or self.name.route}"
 
     @cached_property
     def own_key(self) -> str:

@@ -36,37 +36,37 @@ class LockedRoutes:
     """Route table of a topic, locked until the transaction ends; publishers wait to read it."""
 
     def __init__(self, session: AsyncSession, topic: TopicName, table: Row[Any]) -> None:
-        self._session = session
+        self.session = session
         self._topic = topic
         self._stream_id: LogId = table.stream_id
         self.version: int = table.routes_version
 
     async def find(self, route: str) -> TopicRoute | None:
         """Return the current revision of a route."""
-        rows = await self._session.execute(_current_of(self._stream_id, route))
+        rows = await self.session.execute(_current_of(self._stream_id, route))
         return next(iter(_routes(self._topic, rows)), None)
 
     async def count(self) -> int:
         """Return the number of routes."""
-        return await _count(self._session, self._stream_id)
+        return await _count(self.session, self._stream_id)
 
     async def count_histories(self) -> int:
         """Return the number of current routes whose history is not read yet."""
         unread = col(RouteRow.history).is_not(None) & ~col(RouteRow.history_done)
-        return await _count(self._session, self._stream_id, unread)
+        return await _count(self.session, self._stream_id, unread)
 
     async def count_unindexed(self) -> int:
         """Return the number of routes with an SQL condition alone."""
         has_where = col(RouteRow.spec)["match"].astext.contains('"where"')
         is_current = col(RouteRow.until_offsets).is_(None)
-        rows = await self._session.execute(_of(self._stream_id).where(is_current, has_where))
+        rows = await self.session.execute(_of(self._stream_id).where(is_current, has_where))
         return sum(route.spec.is_unindexed for route in _routes(self._topic, rows))
 
     async def advance(self, version: int) -> None:
         """Set the version of the table."""
         self.version = version
         row = col(StreamRow.stream_id) == self._stream_id
-        await self._session.execute(update(StreamRow).where(row).values(routes_version=version))
+        await self.session.execute(update(StreamRow).where(row).values(routes_version=version))
 
     async def insert(self, route: TopicRoute) -> None:
         """Store a new revision."""
@@ -77,13 +77,27 @@ class LockedRoutes:
             "history": None if route.history is None else msgspec.to_builtins(route.history),
         }
         row = values | ids | {"table_version": self.version}
-        await self._session.execute(insert(RouteRow).values(**row))
+        await self.session.execute(insert(RouteRow).values(**row))
 
     async def update(self, route: TopicRoute) -> None:
         """Store a change of a revision."""
         row = (col(RouteRow.stream_id) == self._stream_id, col(RouteRow.number) == route.number)
         values = _values(route) | {"table_version": self.version}
-        await self._session.execute(update(RouteRow).where(*row).values(**values))
+        await self.session.execute(update(RouteRow).where(*row).values(**values))
+
+    async def remove_former(self, route: str) -> None:
+        """Mark former revisions of a route as removed: what they have not delivered is dropped."""
+        of_route = (col(RouteRow.stream_id) == self._stream_id, col(RouteRow.name) == route)
+        former = update(RouteRow).where(*of_route, col(RouteRow.removed).is_(False))
+        values = {"removed": True, "table_version": self.version}
+        await self.session.execute(former.values(**values))
+
+    async def has_url(self, route: str) -> bool:
+        """Return whether a revision of the route posts to a URL."""
+        has_url = col(RouteRow.spec)["target"]["url"].astext.is_not(None)
+        of_route = (col(RouteRow.name) == route, col(RouteRow.removed).is_(False), has_url)
+        rows = await self.session.execute(_of(self._stream_id).where(*of_route))
+        return rows.first() is not None
 
 
 class RouteRows(Repository):
