@@ -13,6 +13,7 @@ from storage.domain import limits
 from storage.domain.access.permissions import Action, Principal
 from storage.domain.errors import Forbidden
 from storage.domain.names import (
+    ENDPOINT_PATTERN,
     STREAM_PATTERN,
     GroupName,
     MirrorName,
@@ -42,6 +43,13 @@ StreamPart = Annotated[
     Path(
         description="1 to 80 of A-Z a-z 0-9 _ . -; `topic:orders` is the stream of the topic `orders`",
         json_schema_extra={"pattern": STREAM_PATTERN},
+    ),
+]
+EndpointPart = Annotated[
+    str,
+    Path(
+        description="1 to 80 of A-Z a-z 0-9 _ . -; `route:orders.crm` belongs to the route `crm` of the topic `orders`",
+        json_schema_extra={"pattern": ENDPOINT_PATTERN},
     ),
 ]
 Limit = Annotated[int, Query(ge=1, le=limits.PAGE_ITEMS_MAX)]
@@ -87,11 +95,11 @@ def name_from_path(noun: str, kind: type[ScopedName], part: Any = NamePart) -> p
     return cast(params.Depends, Depends(from_path))
 
 
-QueuePath = Annotated[QueueName, name_from_path("queue", QueueName)]
+QueuePath = Annotated[QueueName, name_from_path("queue", QueueName, EndpointPart)]
 StreamPath = Annotated[StreamName, name_from_path("stream", StreamName, StreamPart)]
 TopicPath = Annotated[TopicName, name_from_path("topic", TopicName)]
 GroupPath = Annotated[GroupName, name_from_path("group", GroupName)]
-WebhookPath = Annotated[WebhookName, name_from_path("webhook", WebhookName)]
+WebhookPath = Annotated[WebhookName, name_from_path("webhook", WebhookName, EndpointPart)]
 MirrorPath = Annotated[MirrorName, name_from_path("mirror", MirrorName)]
 SourcePath = Annotated[SourceName, name_from_path("source", SourceName)]
 ShardPath = Annotated[int, Path(description="Number of the shard.")]

@@ -1,12 +1,135 @@
-"""Parts of a route's configuration that make its copies: transform and key."""
+"""Parts of a route's configuration that make its copies: target, transform and key."""
 
 from typing import Annotated, Any, ClassVar, Self
 
 from pydantic import Field
 
 from api.rest.field_map import MappedConfig, domain_value
+from api.rest.schema_base import Seconds, in_seconds
 from storage.domain import limits
+from storage.domain.definitions import HIDDEN_VALUE
+from storage.domain.topics.route import RouteTarget
 from storage.domain.topics.transform import HeaderTransform, Transform
+
+_TIMEOUT_SECONDS = in_seconds(limits.WEBHOOK_TIMEOUT_MS_DEFAULT)
+_DISABLE_AFTER_SECONDS = in_seconds(limits.WEBHOOK_DISABLE_AFTER_MS_DEFAULT)
+_LOG_RETENTION_SECONDS = in_seconds(limits.WEBHOOK_LOG_MS_DEFAULT)
+
+
+def _url_field(description: str) -> Any:
+    """Return the description of a field that only a URL has; other targets do not show it."""
+    return Field(description=f"Of a URL. {description}", exclude_if=_is_none)
+
+
+def _is_none(value: object) -> bool:
+    return value is None
+
+
+class RouteTargetConfig(MappedConfig):
+    """Queue, stream, other topic or URL that receives the messages. Exactly one is given.
+
+    The other fields are those of a webhook, and only a URL has them.
+    """
+
+    domain = RouteTarget
+    renamed: ClassVar = {"retry_seconds": "retry_delays_ms", "log_retention_seconds": "log_ms"}
+
+    queue: str | None = None
+    stream: str | None = None
+    topic: Annotated[
+        str | None,
+        Field(
+            description="Another topic, whose routes match the message again. A message passes at most 8 topics; a route that "
+            "leads back to its topic is refused with `route_cycle`."
+        ),
+    ] = None
+    url: Annotated[
+        str | None,
+        Field(
+            description="An https URL that messages are posted to, signed, as by a webhook. They wait in a queue of the route's own; "
+            "the queue and the webhook are named `route:<topic>.<route>`, or `route:<topic>:<route>` if the topic's name has a dot."
+        ),
+    ] = None
+    headers: Annotated[
+        dict[str, str] | None,
+        _url_field(
+            f"Headers sent with each delivery. Values are stored encrypted and shown as `{HIDDEN_VALUE}`, which keeps a value if it "
+            "is sent; if omitted, all headers are unchanged."
+        ),
+    ] = None
+    timeout_seconds: Annotated[
+        Seconds | None,
+        _url_field(
+            f"Timeout for the complete response, 0.1 to 120 seconds; null: {_TIMEOUT_SECONDS:g}."
+        ),
+    ] = None
+    rate: Annotated[float | None, _url_field("Maximum deliveries per second; null: no limit.")] = (
+        None
+    )
+    in_flight_max: Annotated[
+        int | None,
+        _url_field(
+            f"Maximum number of concurrent deliveries; null: {limits.WEBHOOK_IN_FLIGHT_DEFAULT}."
+        ),
+    ] = None
+    retry_seconds: Annotated[
+        list[Seconds] | None,
+        _url_field(
+            "Delays after the first failed attempt, the second, and so on, each ±10 %, after which a message is dead-lettered in the route's queue; null: nine delays, of three days together."
+        ),
+    ] = None
+    disable_after_seconds: Annotated[
+        Seconds | None,
+        _url_field(
+            f"Period of consecutive failures after which the webhook is disabled; null: {_DISABLE_AFTER_SECONDS:g}."
+        ),
+    ] = None
+    log_retention_seconds: Annotated[
+        Seconds | None,
+        _url_field(
+            f"Time that the log keeps a delivery after its last attempt; null: {_LOG_RETENTION_SECONDS:g}."
+        ),
+    ] = None
+
+    @classmethod
+    def from_domain(cls, value: RouteTarget, **others: Any) -> Self:
+        if value.url is None:
+            return cls.mapped(value, headers=None, **dict.fromkeys(_DEFAULTS), **others)
+        headers = {name: text or HIDDEN_VALUE for name, text in value.headers or ()}
+        return cls.mapped(value, headers=headers, **others)
+
+    def to_domain(self) -> RouteTarget:
+        defaults = {name: _DEFAULTS[name] for name in _DEFAULTS if getattr(self, name) is None}
+        return domain_value(
+            RouteTarget, self.model_copy(update=defaults), headers=self._header_values()
+        )
+
+    def _header_values(self) -> tuple[tuple[str, str], ...] | None:
+        if self.headers is None:
+            return None
+        headers = sorted(self.headers.items())
+        return tuple((name, "" if text == HIDDEN_VALUE else text) for name, text in headers)
+
+    def comparable(self) -> Self:
+        """Return the target without header values, as the engine returns it."""
+        if not self.headers:
+            return self
+        return self.model_copy(update={"headers": dict.fromkeys(self.headers, HIDDEN_VALUE)})
+
+
+_DEFAULTS = {
+    "timeout_seconds": _TIMEOUT_SECONDS,
+    "in_flight_max": limits.WEBHOOK_IN_FLIGHT_DEFAULT,
+    "retry_seconds": [in_seconds(delay) for delay in limits.WEBHOOK_RETRY_DELAYS_MS],
+    "disable_after_seconds": _DISABLE_AFTER_SECONDS,
+    "log_retention_seconds": _LOG_RETENTION_SECONDS,
+}
+"""Settings of a URL that leaves them out."""
+
+
+class RouteTargetOut(RouteTargetConfig):
+    """Target of a route. Another target has none of the fields of a URL."""
+
 
 Template = Annotated[
     str, Field(description="Text in which `<name>` stands for the text of what it names.")

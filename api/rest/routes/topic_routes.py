@@ -1,6 +1,7 @@
 """Routes of topics: configuration, and counts."""
 
-from typing import Annotated, Any
+from collections.abc import Callable, Mapping
+from typing import Annotated, Any, Unpack
 
 from fastapi import Depends
 
@@ -18,8 +19,10 @@ from api.rest.schemas.route import (
 )
 from storage.bootstrap import Storage
 from storage.domain.access.permissions import Action, Principal
+from storage.domain.definitions import PutOptions
 from storage.domain.names import RouteName
-from storage.domain.topics.route import RouteSpec
+from storage.domain.topics.route import RouteSpec, TopicRoute
+from storage.topics.routes import PutRoute
 
 SEE = Depends(may(Action.TOPIC_LIST))
 SUBSCRIBE = Depends(may(Action.TOPIC_SUBSCRIBE))
@@ -45,7 +48,7 @@ def _authorise(
 ) -> None:
     """Require permission to write to a new target or dead-letter queue. Raises Forbidden."""
     target, dead_letter_queue = after.target, after.dead_letter_queue
-    if before is None or before.target != target:
+    if target.url is None and (before is None or before.target != target):
         action = _WRITES[target.kind]
         name = f"{principal.namespace}/{target.name}"
         storage.authorizer.authorise(principal, action, name)
@@ -54,8 +57,58 @@ def _authorise(
         storage.authorizer.authorise(principal, Action.QUEUE_SEND, name)
 
 
-def _verbs(storage: Storage, _: Principal) -> Verbs:
-    return verbs_of(storage.topic_routes, list=storage.topic_routes.list)
+class _RouteVerbs:
+    """Engine of routes for a caller, who needs permission to manage the webhook of a URL."""
+
+    def __init__(self, storage: Storage, principal: Principal) -> None:
+        self._storage = storage
+        self._principal = principal
+        self.get = storage.topic_routes.get
+        self.delete = storage.topic_routes.delete
+        self.list = storage.topic_routes.list
+
+    async def put(
+        self, name: RouteName, spec: RouteSpec, **options: Unpack[PutOptions]
+    ) -> PutRoute:
+        self._authorise_url(name, None, spec)
+        return await self._storage.topic_routes.put(name, spec, **options)
+
+    async def change(
+        self, name: RouteName, change: Callable[[RouteSpec], RouteSpec], *, if_match: int | None
+    ) -> TopicRoute:
+        def authorised(before: RouteSpec) -> RouteSpec:
+            after = change(before)
+            self._authorise_url(name, before, after)
+            return after
+
+        routes = self._storage.topic_routes
+        return await self._in_force(await routes.change(name, authorised, if_match=if_match))
+
+    async def pause(self, name: RouteName, *, paused: bool) -> TopicRoute:
+        return await self._in_force(await self._storage.topic_routes.pause(name, paused=paused))
+
+    async def _in_force(self, route: TopicRoute) -> TopicRoute:
+        await self._storage.topic_routes.wait_until_in_force(route)
+        return route
+
+    def _authorise_url(self, name: RouteName, before: RouteSpec | None, after: RouteSpec) -> None:
+        if after.target.url is not None and (before is None or before.target != after.target):
+            webhook = str(name.webhook)
+            self._storage.authorizer.authorise(self._principal, Action.WEBHOOK_MANAGE, webhook)
+
+
+def _verbs(storage: Storage, principal: Principal) -> Verbs:
+    engine = _RouteVerbs(storage, principal)
+    return verbs_of(engine, list=engine.list)
+
+
+async def _put_fields(storage: Storage, put: PutRoute, dry_run: bool) -> Mapping[str, Any]:
+    """Return the secret of a new URL, which is not valid after a dry run."""
+    if dry_run:
+        return {"secret": None, "in_force": False}
+    secret = None if put.secret is None else put.secret.value
+    in_force = await storage.topic_routes.wait_until_in_force(put.definition)
+    return {"secret": secret, "in_force": in_force}
 
 
 ROUTES = Noun(
@@ -68,6 +121,7 @@ ROUTES = Noun(
     own_permissions=Permissions([SEE], [SUBSCRIBE]),
     verbs=_verbs,
     authorise=_authorise,
+    put_fields=_put_fields,
     text=lambda route: str(route.name.route),
     body_required=True,
     is_etag_complete=True,
@@ -78,6 +132,11 @@ ROUTES = Noun(
             the call began. If the match, the target, the transform, the format or the key changes, the former revision still
             delivers what was accepted for it. The caller must be allowed to write to the target and the dead-letter queue, which
             need not exist yet. Whether the route is paused does not change.
+
+            With a URL as its target, a queue and a webhook are created and changed with the route. When it is new, the response
+            contains the signing secret. Another URL, or other settings of it, apply to all messages that are not delivered yet,
+            without a new revision. The caller must be allowed to manage the webhook, by its name.
+
             With `If-None-Match: *`, an existing route is not changed: the response is 412, with the route (`current`) and the
             requested fields that differ from it (`changes`).
             """,
@@ -85,10 +144,13 @@ ROUTES = Noun(
         "change": "Change fields of a route's configuration.",
         "pause": """Pause a route.
 
-            Messages that it takes wait in the topic's log, up to its retention.
+            Messages that it takes wait in the topic's log, up to its retention. The webhook of a URL is paused too.
             """,
-        "resume": "Resume a paused route. It continues with the messages that waited.",
-        "delete": "Delete a route at once. Messages that it has taken and not delivered are dropped.",
+        "resume": "Resume a paused route, and the webhook of a URL. It continues with the messages that waited.",
+        "delete": """Delete a route at once. Messages that it has taken and not delivered are dropped.
+
+            The queue and the webhook of a URL are deleted with it.
+            """,
         "list": "List the routes of a topic by name.",
     },
 )
@@ -103,11 +165,17 @@ async def get_route_stats(route: RoutePath, storage: StorageDep) -> RouteStats:
 
 # Examples of the OpenAPI document
 
+_TARGET = {
+    "queue": "billing",
+    "stream": None,
+    "topic": None,
+    "url": None,
+}
 _ROUTE: dict[str, Any] = {
     "name": "billing",
     "topic": "orders",
     "match": {"subject": "order.*"},
-    "target": {"queue": "billing", "stream": None, "topic": None},
+    "target": _TARGET,
     "transform": None,
     "format": "body",
     "key": None,
@@ -132,7 +200,7 @@ EXAMPLES = {
         "/v1/topics/orders/routes/billing",
         {"match": {"subject": "order.*"}, "target": {"queue": "billing"}},
         201,
-        {**_ROUTE, **CREATED},
+        {**_ROUTE, **CREATED, "secret": None, "in_force": True},
         before=(("PUT", "/v1/queues/billing", {}),),
     ),
     "get_route": Example("/v1/topics/orders/routes/billing", answer=_ROUTE),

@@ -57,7 +57,8 @@ async def _put_fields(storage: Storage, put: PutWebhook, dry_run: bool) -> Mappi
 
 
 async def _delete(webhooks: Webhooks, name: WebhookName, if_match: int | None) -> None:
-    """Delete a webhook after its requests in progress have ended."""
+    """Delete a webhook after its requests in progress have ended. Raises RouteOwned."""
+    name.check_is_free()
     paused = await webhooks.pause(name, paused=True, if_match=if_match)
     await webhooks.wait_until_in_force(paused)
     is_version = if_match not in (None, ANY_VERSION)

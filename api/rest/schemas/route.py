@@ -6,8 +6,8 @@ import msgspec
 from pydantic import Field
 
 from api.rest.definition_changes import PutOutcome
-from api.rest.field_map import Mapped, MappedConfig, MappedDefinitionConfig, domain_value
-from api.rest.route_copies import CopyKeyField, TransformConfig
+from api.rest.field_map import Mapped, MappedDefinitionConfig, domain_value
+from api.rest.route_copies import CopyKeyField, RouteTargetConfig, RouteTargetOut, TransformConfig
 from api.rest.schema_base import (
     Config,
     ListPage,
@@ -32,25 +32,8 @@ from storage.domain.topics.route import (
     RouteFailurePolicy,
     RouteMode,
     RouteSpec,
-    RouteTarget,
     TopicRoute,
 )
-
-
-class RouteTargetConfig(MappedConfig):
-    """Queue, stream or other topic that receives the messages. Exactly one is given."""
-
-    domain = RouteTarget
-
-    queue: str | None = None
-    stream: str | None = None
-    topic: Annotated[
-        str | None,
-        Field(
-            description="Another topic, whose routes match the message again. A message passes at most 8 topics; a route that "
-            "leads back to its topic is refused with `route_cycle`."
-        ),
-    ] = None
 
 
 class RouteConfig(MappedDefinitionConfig):
@@ -70,9 +53,11 @@ class RouteConfig(MappedDefinitionConfig):
         ),
     ] = CopyFormat.BODY
     key: CopyKeyField = None
-    delay_seconds: Annotated[Seconds, Field(description="Of messages in a standard queue.")] = 0
+    delay_seconds: Annotated[
+        Seconds, Field(description="Of messages in a standard queue, or for a URL.")
+    ] = 0
     ttl_seconds: Annotated[
-        Seconds, Field(description="Of messages in a queue; 0: the queue's default.")
+        Seconds, Field(description="Of messages in a queue, or for a URL; 0: the queue's default.")
     ] = 0
     on_failure: Annotated[
         RouteFailurePolicy,
@@ -120,6 +105,9 @@ class RouteConfig(MappedDefinitionConfig):
     def to_domain(self) -> RouteSpec:
         return domain_value(RouteSpec, self, match=self.match, key=parse_key(self.key))
 
+    def comparable(self) -> Self:
+        return self.model_copy(update={"target": self.target.comparable()})
+
 
 class RoutePatch(Config):
     """Changes to a route (a JSON Merge Patch); null resets a field to its default.
@@ -158,7 +146,7 @@ class RouteOut(Mapped):
     name: str
     topic: str
     match: RouteMatchField
-    target: RouteTargetConfig
+    target: RouteTargetOut
     transform: TransformConfig | None
     format: CopyFormat
     key: CopyKeyField
@@ -204,6 +192,20 @@ class RouteOut(Mapped):
 
 class RouteStored(PutOutcome, RouteOut):
     """A route after a PUT, and what the PUT changed."""
+
+    secret: Annotated[
+        str | None,
+        Field(
+            description="Signing secret of a new URL, in the format of Standard Webhooks; it is not returned again."
+        ),
+    ]
+    in_force: Annotated[
+        bool,
+        Field(
+            description="No request is sent to a URL by its former settings any more. False: a deliverer did not confirm that in "
+            "time; it will within seconds."
+        ),
+    ]
 
 
 class RoutePage(ListPage[RouteOut]):

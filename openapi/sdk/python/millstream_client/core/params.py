@@ -240,9 +240,9 @@ class RouteConfigParams(TypedDict, total=False):
     key: Any
     """Key of the copies, which is the message group in a FIFO queue: `key`, `subject`, a JSON Pointer such as `/body/customer`, or `{"constant": "x"}`. null: the key of the message."""
     delay_seconds: float
-    """Of messages in a standard queue."""
+    """Of messages in a standard queue, or for a URL."""
     ttl_seconds: float
-    """Of messages in a queue; 0: the queue's default."""
+    """Of messages in a queue, or for a URL; 0: the queue's default."""
     on_failure: Literal["wait", "dead_letter", "drop"]
     """Handling of messages while the target does not exist. `wait`: they wait in the topic's log, up to its retention. `dead_letter`: they go to the dead-letter queue. `drop`: they are counted as dropped."""
     dead_letter_queue: str | None
@@ -277,12 +277,30 @@ class RoutePatchParams(TypedDict, total=False):
 
 
 class RouteTargetConfigParams(TypedDict, total=False):
-    """Queue, stream or other topic that receives the messages. Exactly one is given."""
+    """Queue, stream, other topic or URL that receives the messages. Exactly one is given.
+
+    The other fields are those of a webhook, and only a URL has them."""
 
     queue: str | None
     stream: str | None
     topic: str | None
     """Another topic, whose routes match the message again. A message passes at most 8 topics; a route that leads back to its topic is refused with `route_cycle`."""
+    url: str | None
+    """An https URL that messages are posted to, signed, as by a webhook. They wait in a queue of the route's own; the queue and the webhook are named `route:<topic>.<route>`, or `route:<topic>:<route>` if the topic's name has a dot."""
+    headers: Mapping[str, str] | None
+    """Of a URL. Headers sent with each delivery. Values are stored encrypted and shown as `(secret)`, which keeps a value if it is sent; if omitted, all headers are unchanged."""
+    timeout_seconds: float | None
+    """Of a URL. Timeout for the complete response, 0.1 to 120 seconds; null: 15."""
+    rate: float | None
+    """Of a URL. Maximum deliveries per second; null: no limit."""
+    in_flight_max: int | None
+    """Of a URL. Maximum number of concurrent deliveries; null: 10."""
+    retry_seconds: Sequence[float] | None
+    """Of a URL. Delays after the first failed attempt, the second, and so on, each ±10 %, after which a message is dead-lettered in the route's queue; null: nine delays, of three days together."""
+    disable_after_seconds: float | None
+    """Of a URL. Period of consecutive failures after which the webhook is disabled; null: 432000."""
+    log_retention_seconds: float | None
+    """Of a URL. Time that the log keeps a delivery after its last attempt; null: 259200."""
 
 
 class SampleConfigParams(TypedDict, total=False):

@@ -258,6 +258,7 @@ STATUSES: dict[str, int] = {
     "route_not_found": 404,
     "routes_limit": 409,
     "route_cycle": 422,
+    "route_owned": 409,
     "unroutable": 422,
     "fan_out_too_large": 413,
     "request_not_found": 404,

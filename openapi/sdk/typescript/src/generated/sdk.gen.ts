@@ -2100,6 +2100,8 @@ export const listRoutes = <ThrowOnError extends boolean = true>(options: Options
  * Delete a route at once. Messages that it has taken and not delivered are dropped.
  *
  * Delete a route at once. Messages that it has taken and not delivered are dropped.
+ *
+ * The queue and the webhook of a URL are deleted with it.
  */
 export const deleteRoute = <ThrowOnError extends boolean = true>(options: Options<DeleteRouteData, ThrowOnError>) => (options.client ?? client).delete<DeleteRouteResponses, DeleteRouteErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -2142,6 +2144,11 @@ export const changeRoute = <ThrowOnError extends boolean = true>(options: Option
  * the call began. If the match, the target, the transform, the format or the key changes, the former revision still
  * delivers what was accepted for it. The caller must be allowed to write to the target and the dead-letter queue, which
  * need not exist yet. Whether the route is paused does not change.
+ *
+ * With a URL as its target, a queue and a webhook are created and changed with the route. When it is new, the response
+ * contains the signing secret. Another URL, or other settings of it, apply to all messages that are not delivered yet,
+ * without a new revision. The caller must be allowed to manage the webhook, by its name.
+ *
  * With `If-None-Match: *`, an existing route is not changed: the response is 412, with the route (`current`) and the
  * requested fields that differ from it (`changes`).
  */
@@ -2156,9 +2163,9 @@ export const putRoute = <ThrowOnError extends boolean = true>(options: Options<P
 });
 
 /**
- * Resume a paused route. It continues with the messages that waited.
+ * Resume a paused route, and the webhook of a URL. It continues with the messages that waited.
  *
- * Resume a paused route. It continues with the messages that waited.
+ * Resume a paused route, and the webhook of a URL. It continues with the messages that waited.
  */
 export const resumeRoute = <ThrowOnError extends boolean = true>(options: Options<ResumeRouteData, ThrowOnError>) => (options.client ?? client).delete<ResumeRouteResponses, ResumeRouteErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -2171,7 +2178,7 @@ export const resumeRoute = <ThrowOnError extends boolean = true>(options: Option
  *
  * Pause a route.
  *
- * Messages that it takes wait in the topic's log, up to its retention.
+ * Messages that it takes wait in the topic's log, up to its retention. The webhook of a URL is paused too.
  */
 export const pauseRoute = <ThrowOnError extends boolean = true>(options: Options<PauseRouteData, ThrowOnError>) => (options.client ?? client).put<PauseRouteResponses, PauseRouteErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],

@@ -1210,7 +1210,7 @@ export type Effect = 'allow' | 'deny';
  *
  * Stable error codes, which know whether a retry makes sense and whether nothing happened.
  */
-export type ErrorCode = 'archive_behind' | 'archive_damaged' | 'archive_off' | 'backlog_full' | 'batch_too_large' | 'bookmark_not_found' | 'delivery_not_found' | 'duplicate_forgotten' | 'fan_out_too_large' | 'fence_mismatch' | 'forbidden' | 'group_full' | 'group_not_found' | 'group_not_parked' | 'idempotency_key_reused' | 'in_flight_limit_reached' | 'invalid_cursor' | 'job_not_found' | 'job_refused' | 'key_not_found' | 'key_refused' | 'match_invalid' | 'member_unknown' | 'message_in_flight' | 'message_not_found' | 'message_too_large' | 'mirror_not_found' | 'move_not_found' | 'move_refused' | 'namespace_in_use' | 'namespace_not_found' | 'not_enough_replicas' | 'offset_expired' | 'offset_mismatch' | 'offset_out_of_range' | 'outbox_full' | 'payload_gone' | 'precondition_failed' | 'producer_fenced' | 'purge_in_progress' | 'queue_full' | 'queue_not_found' | 'quota_exceeded' | 'quota_reached' | 'quota_too_small' | 'receipt_handle_expired' | 'receipt_handle_invalid' | 'record_not_found' | 'replica_set_refused' | 'reply_taken' | 'reply_too_late' | 'request_not_found' | 'route_cycle' | 'route_not_found' | 'routes_limit' | 'secret_unreadable' | 'secrets_off' | 'sequence_out_of_order' | 'shard_closed' | 'shard_not_found' | 'signature_rejected' | 'socket_not_found' | 'source_not_found' | 'source_paused' | 'stale_generation' | 'storage_busy' | 'storage_full' | 'storage_timeout' | 'storage_unavailable' | 'stream_busy' | 'stream_not_found' | 'stream_read_only' | 'stream_recreated' | 'too_many_producers' | 'topic_not_found' | 'unauthenticated' | 'unroutable' | 'validation_failed' | 'webhook_busy' | 'webhook_not_found';
+export type ErrorCode = 'archive_behind' | 'archive_damaged' | 'archive_off' | 'backlog_full' | 'batch_too_large' | 'bookmark_not_found' | 'delivery_not_found' | 'duplicate_forgotten' | 'fan_out_too_large' | 'fence_mismatch' | 'forbidden' | 'group_full' | 'group_not_found' | 'group_not_parked' | 'idempotency_key_reused' | 'in_flight_limit_reached' | 'invalid_cursor' | 'job_not_found' | 'job_refused' | 'key_not_found' | 'key_refused' | 'match_invalid' | 'member_unknown' | 'message_in_flight' | 'message_not_found' | 'message_too_large' | 'mirror_not_found' | 'move_not_found' | 'move_refused' | 'namespace_in_use' | 'namespace_not_found' | 'not_enough_replicas' | 'offset_expired' | 'offset_mismatch' | 'offset_out_of_range' | 'outbox_full' | 'payload_gone' | 'precondition_failed' | 'producer_fenced' | 'purge_in_progress' | 'queue_full' | 'queue_not_found' | 'quota_exceeded' | 'quota_reached' | 'quota_too_small' | 'receipt_handle_expired' | 'receipt_handle_invalid' | 'record_not_found' | 'replica_set_refused' | 'reply_taken' | 'reply_too_late' | 'request_not_found' | 'route_cycle' | 'route_not_found' | 'route_owned' | 'routes_limit' | 'secret_unreadable' | 'secrets_off' | 'sequence_out_of_order' | 'shard_closed' | 'shard_not_found' | 'signature_rejected' | 'socket_not_found' | 'source_not_found' | 'source_paused' | 'stale_generation' | 'storage_busy' | 'storage_full' | 'storage_timeout' | 'storage_unavailable' | 'stream_busy' | 'stream_not_found' | 'stream_read_only' | 'stream_recreated' | 'too_many_producers' | 'topic_not_found' | 'unauthenticated' | 'unroutable' | 'validation_failed' | 'webhook_busy' | 'webhook_not_found';
 
 /**
  * EstimateOut
@@ -4365,7 +4365,7 @@ export type Problem = {
     status: number;
     detail: string;
     instance?: string;
-    code: 'bad_request' | 'malformed_json' | 'malformed_msgpack' | 'not_found' | 'method_not_allowed' | 'request_too_large' | 'headers_too_large' | 'url_too_long' | 'request_too_slow' | 'unsupported_media_type' | 'upgrade_required' | 'subprotocol_unknown' | 'internal_error' | 'validation_failed' | 'match_invalid' | 'message_too_large' | 'batch_too_large' | 'invalid_cursor' | 'receipt_handle_invalid' | 'unauthenticated' | 'forbidden' | 'key_not_found' | 'key_refused' | 'queue_not_found' | 'stream_not_found' | 'stream_recreated' | 'stream_read_only' | 'shard_not_found' | 'message_not_found' | 'precondition_failed' | 'receipt_handle_expired' | 'idempotency_key_reused' | 'in_flight_limit_reached' | 'message_in_flight' | 'queue_full' | 'group_not_parked' | 'purge_in_progress' | 'move_refused' | 'move_not_found' | 'stream_busy' | 'record_not_found' | 'offset_expired' | 'offset_out_of_range' | 'offset_mismatch' | 'fence_mismatch' | 'shard_closed' | 'producer_fenced' | 'sequence_out_of_order' | 'duplicate_forgotten' | 'too_many_producers' | 'group_not_found' | 'member_unknown' | 'stale_generation' | 'group_full' | 'bookmark_not_found' | 'archive_behind' | 'archive_damaged' | 'archive_off' | 'job_not_found' | 'socket_not_found' | 'job_refused' | 'webhook_not_found' | 'delivery_not_found' | 'payload_gone' | 'webhook_busy' | 'source_not_found' | 'source_paused' | 'signature_rejected' | 'outbox_full' | 'topic_not_found' | 'route_not_found' | 'routes_limit' | 'route_cycle' | 'unroutable' | 'fan_out_too_large' | 'request_not_found' | 'reply_too_late' | 'reply_taken' | 'mirror_not_found' | 'namespace_not_found' | 'namespace_in_use' | 'quota_exceeded' | 'quota_too_small' | 'quota_reached' | 'backlog_full' | 'secrets_off' | 'secret_unreadable' | 'storage_unavailable' | 'storage_full' | 'storage_busy' | 'not_enough_replicas' | 'replica_set_refused' | 'storage_timeout';
+    code: 'bad_request' | 'malformed_json' | 'malformed_msgpack' | 'not_found' | 'method_not_allowed' | 'request_too_large' | 'headers_too_large' | 'url_too_long' | 'request_too_slow' | 'unsupported_media_type' | 'upgrade_required' | 'subprotocol_unknown' | 'internal_error' | 'validation_failed' | 'match_invalid' | 'message_too_large' | 'batch_too_large' | 'invalid_cursor' | 'receipt_handle_invalid' | 'unauthenticated' | 'forbidden' | 'key_not_found' | 'key_refused' | 'queue_not_found' | 'stream_not_found' | 'stream_recreated' | 'stream_read_only' | 'shard_not_found' | 'message_not_found' | 'precondition_failed' | 'receipt_handle_expired' | 'idempotency_key_reused' | 'in_flight_limit_reached' | 'message_in_flight' | 'queue_full' | 'group_not_parked' | 'purge_in_progress' | 'move_refused' | 'move_not_found' | 'stream_busy' | 'record_not_found' | 'offset_expired' | 'offset_out_of_range' | 'offset_mismatch' | 'fence_mismatch' | 'shard_closed' | 'producer_fenced' | 'sequence_out_of_order' | 'duplicate_forgotten' | 'too_many_producers' | 'group_not_found' | 'member_unknown' | 'stale_generation' | 'group_full' | 'bookmark_not_found' | 'archive_behind' | 'archive_damaged' | 'archive_off' | 'job_not_found' | 'socket_not_found' | 'job_refused' | 'webhook_not_found' | 'delivery_not_found' | 'payload_gone' | 'webhook_busy' | 'source_not_found' | 'source_paused' | 'signature_rejected' | 'outbox_full' | 'topic_not_found' | 'route_not_found' | 'routes_limit' | 'route_cycle' | 'route_owned' | 'unroutable' | 'fan_out_too_large' | 'request_not_found' | 'reply_too_late' | 'reply_taken' | 'mirror_not_found' | 'namespace_not_found' | 'namespace_in_use' | 'quota_exceeded' | 'quota_too_small' | 'quota_reached' | 'backlog_full' | 'secrets_off' | 'secret_unreadable' | 'storage_unavailable' | 'storage_full' | 'storage_busy' | 'not_enough_replicas' | 'replica_set_refused' | 'storage_timeout';
     retryable: boolean;
     request_id: string;
     /**
@@ -6465,13 +6465,13 @@ export type RouteConfig = {
     /**
      * Delay Seconds
      *
-     * Of messages in a standard queue.
+     * Of messages in a standard queue, or for a URL.
      */
     delay_seconds?: number;
     /**
      * Ttl Seconds
      *
-     * Of messages in a queue; 0: the queue's default.
+     * Of messages in a queue, or for a URL; 0: the queue's default.
      */
     ttl_seconds?: number;
     /**
@@ -6564,7 +6564,7 @@ export type RouteOut = {
      * A match, or a list of them, of which any takes a message. A match is an object with `subject`, `filter` and `where`; all that are given must hold. null: every message. `unmatched`: messages that no other live route of the topic takes.
      */
     match: unknown;
-    target: RouteTargetConfig;
+    target: RouteTargetOut;
     transform: TransformConfig | null;
     format: CopyFormat;
     /**
@@ -6765,7 +6765,7 @@ export type RouteStored = {
      * A match, or a list of them, of which any takes a message. A match is an object with `subject`, `filter` and `where`; all that are given must hold. null: every message. `unmatched`: messages that no other live route of the topic takes.
      */
     match: unknown;
-    target: RouteTargetConfig;
+    target: RouteTargetOut;
     transform: TransformConfig | null;
     format: CopyFormat;
     /**
@@ -6845,12 +6845,26 @@ export type RouteStored = {
      * Fields that differ from those before.
      */
     changes: Array<FieldChange>;
+    /**
+     * Secret
+     *
+     * Signing secret of a new URL, in the format of Standard Webhooks; it is not returned again.
+     */
+    secret: string | null;
+    /**
+     * In Force
+     *
+     * No request is sent to a URL by its former settings any more. False: a deliverer did not confirm that in time; it will within seconds.
+     */
+    in_force: boolean;
 };
 
 /**
  * RouteTargetConfig
  *
- * Queue, stream or other topic that receives the messages. Exactly one is given.
+ * Queue, stream, other topic or URL that receives the messages. Exactly one is given.
+ *
+ * The other fields are those of a webhook, and only a URL has them.
  */
 export type RouteTargetConfig = {
     /**
@@ -6867,6 +6881,128 @@ export type RouteTargetConfig = {
      * Another topic, whose routes match the message again. A message passes at most 8 topics; a route that leads back to its topic is refused with `route_cycle`.
      */
     topic?: string | null;
+    /**
+     * Url
+     *
+     * An https URL that messages are posted to, signed, as by a webhook. They wait in a queue of the route's own; the queue and the webhook are named `route:<topic>.<route>`, or `route:<topic>:<route>` if the topic's name has a dot.
+     */
+    url?: string | null;
+    /**
+     * Headers
+     *
+     * Of a URL. Headers sent with each delivery. Values are stored encrypted and shown as `(secret)`, which keeps a value if it is sent; if omitted, all headers are unchanged.
+     */
+    headers?: {
+        [key: string]: string;
+    } | null;
+    /**
+     * Timeout Seconds
+     *
+     * Of a URL. Timeout for the complete response, 0.1 to 120 seconds; null: 15.
+     */
+    timeout_seconds?: number | null;
+    /**
+     * Rate
+     *
+     * Of a URL. Maximum deliveries per second; null: no limit.
+     */
+    rate?: number | null;
+    /**
+     * In Flight Max
+     *
+     * Of a URL. Maximum number of concurrent deliveries; null: 10.
+     */
+    in_flight_max?: number | null;
+    /**
+     * Retry Seconds
+     *
+     * Of a URL. Delays after the first failed attempt, the second, and so on, each ±10 %, after which a message is dead-lettered in the route's queue; null: nine delays, of three days together.
+     */
+    retry_seconds?: Array<number> | null;
+    /**
+     * Disable After Seconds
+     *
+     * Of a URL. Period of consecutive failures after which the webhook is disabled; null: 432000.
+     */
+    disable_after_seconds?: number | null;
+    /**
+     * Log Retention Seconds
+     *
+     * Of a URL. Time that the log keeps a delivery after its last attempt; null: 259200.
+     */
+    log_retention_seconds?: number | null;
+};
+
+/**
+ * RouteTargetOut
+ *
+ * Target of a route. Another target has none of the fields of a URL.
+ */
+export type RouteTargetOut = {
+    /**
+     * Queue
+     */
+    queue?: string | null;
+    /**
+     * Stream
+     */
+    stream?: string | null;
+    /**
+     * Topic
+     *
+     * Another topic, whose routes match the message again. A message passes at most 8 topics; a route that leads back to its topic is refused with `route_cycle`.
+     */
+    topic?: string | null;
+    /**
+     * Url
+     *
+     * An https URL that messages are posted to, signed, as by a webhook. They wait in a queue of the route's own; the queue and the webhook are named `route:<topic>.<route>`, or `route:<topic>:<route>` if the topic's name has a dot.
+     */
+    url?: string | null;
+    /**
+     * Headers
+     *
+     * Of a URL. Headers sent with each delivery. Values are stored encrypted and shown as `(secret)`, which keeps a value if it is sent; if omitted, all headers are unchanged.
+     */
+    headers?: {
+        [key: string]: string;
+    } | null;
+    /**
+     * Timeout Seconds
+     *
+     * Of a URL. Timeout for the complete response, 0.1 to 120 seconds; null: 15.
+     */
+    timeout_seconds?: number | null;
+    /**
+     * Rate
+     *
+     * Of a URL. Maximum deliveries per second; null: no limit.
+     */
+    rate?: number | null;
+    /**
+     * In Flight Max
+     *
+     * Of a URL. Maximum number of concurrent deliveries; null: 10.
+     */
+    in_flight_max?: number | null;
+    /**
+     * Retry Seconds
+     *
+     * Of a URL. Delays after the first failed attempt, the second, and so on, each ±10 %, after which a message is dead-lettered in the route's queue; null: nine delays, of three days together.
+     */
+    retry_seconds?: Array<number> | null;
+    /**
+     * Disable After Seconds
+     *
+     * Of a URL. Period of consecutive failures after which the webhook is disabled; null: 432000.
+     */
+    disable_after_seconds?: number | null;
+    /**
+     * Log Retention Seconds
+     *
+     * Of a URL. Time that the log keeps a delivery after its last attempt; null: 259200.
+     */
+    log_retention_seconds?: number | null;
 };
 
 /**
@@ -12762,7 +12898,7 @@ export type DeleteQueueData = {
     };
     path: {
         /**
-         * 1 to 80 of A-Z a-z 0-9 _ . -
+         * 1 to 80 of A-Z a-z 0-9 _ . -; `route:orders.crm` belongs to the route `crm` of the topic `orders`
          */
         queue: string;
     };
@@ -12798,7 +12934,7 @@ export type GetQueueData = {
     };
     path: {
         /**
-         * 1 to 80 of A-Z a-z 0-9 _ . -
+         * 1 to 80 of A-Z a-z 0-9 _ . -; `route:orders.crm` belongs to the route `crm` of the topic `orders`
          */
         queue: string;
     };
@@ -12834,7 +12970,7 @@ export type ChangeQueueData = {
     };
     path: {
         /**
-         * 1 to 80 of A-Z a-z 0-9 _ . -
+         * 1 to 80 of A-Z a-z 0-9 _ . -; `route:orders.crm` belongs to the route `crm` of the topic `orders`
          */
         queue: string;
     };
@@ -12874,7 +13010,7 @@ export type PutQueueData = {
     };
     path: {
         /**
-         * 1 to 80 of A-Z a-z 0-9 _ . -
+         * 1 to 80 of A-Z a-z 0-9 _ . -; `route:orders.crm` belongs to the route `crm` of the topic `orders`
          */
         queue: string;
     };
@@ -12957,7 +13093,7 @@ export type ListQueueConsumersData = {
     body?: never;
     path: {
         /**
-         * 1 to 80 of A-Z a-z 0-9 _ . -
+         * 1 to 80 of A-Z a-z 0-9 _ . -; `route:orders.crm` belongs to the route `crm` of the topic `orders`
          */
         queue: string;
     };
@@ -13085,7 +13221,7 @@ export type ListDeathReasonsData = {
     body?: never;
     path: {
         /**
-         * 1 to 80 of A-Z a-z 0-9 _ . -
+         * 1 to 80 of A-Z a-z 0-9 _ . -; `route:orders.crm` belongs to the route `crm` of the topic `orders`
          */
         queue: string;
     };
@@ -13115,7 +13251,7 @@ export type PutQueueFenceData = {
     body: QueueFenceConfig;
     path: {
         /**
-         * 1 to 80 of A-Z a-z 0-9 _ . -
+         * 1 to 80 of A-Z a-z 0-9 _ . -; `route:orders.crm` belongs to the route `crm` of the topic `orders`
          */
         queue: string;
     };
@@ -13145,7 +13281,7 @@ export type ListParkedGroupsData = {
     body?: never;
     path: {
         /**
-         * 1 to 80 of A-Z a-z 0-9 _ . -
+         * 1 to 80 of A-Z a-z 0-9 _ . -; `route:orders.crm` belongs to the route `crm` of the topic `orders`
          */
         queue: string;
     };
@@ -13189,7 +13325,7 @@ export type ResumeGroupData = {
          */
         group: string;
         /**
-         * 1 to 80 of A-Z a-z 0-9 _ . -
+         * 1 to 80 of A-Z a-z 0-9 _ . -; `route:orders.crm` belongs to the route `crm` of the topic `orders`
          */
         queue: string;
     };
@@ -13223,7 +13359,7 @@ export type PauseGroupData = {
          */
         group: string;
         /**
-         * 1 to 80 of A-Z a-z 0-9 _ . -
+         * 1 to 80 of A-Z a-z 0-9 _ . -; `route:orders.crm` belongs to the route `crm` of the topic `orders`
          */
         queue: string;
     };
@@ -13398,7 +13534,7 @@ export type DeleteMessageData = {
          */
         message: string;
         /**
-         * 1 to 80 of A-Z a-z 0-9 _ . -
+         * 1 to 80 of A-Z a-z 0-9 _ . -; `route:orders.crm` belongs to the route `crm` of the topic `orders`
          */
         queue: string;
     };
@@ -13432,7 +13568,7 @@ export type GetMessageData = {
          */
         message: string;
         /**
-         * 1 to 80 of A-Z a-z 0-9 _ . -
+         * 1 to 80 of A-Z a-z 0-9 _ . -; `route:orders.crm` belongs to the route `crm` of the topic `orders`
          */
         queue: string;
     };
@@ -13466,7 +13602,7 @@ export type ChangeMessageData = {
          */
         message: string;
         /**
-         * 1 to 80 of A-Z a-z 0-9 _ . -
+         * 1 to 80 of A-Z a-z 0-9 _ . -; `route:orders.crm` belongs to the route `crm` of the topic `orders`
          */
         queue: string;
     };
@@ -13500,7 +13636,7 @@ export type GetMessageHistoryData = {
          */
         message: string;
         /**
-         * 1 to 80 of A-Z a-z 0-9 _ . -
+         * 1 to 80 of A-Z a-z 0-9 _ . -; `route:orders.crm` belongs to the route `crm` of the topic `orders`
          */
         queue: string;
     };
@@ -13530,7 +13666,7 @@ export type ListMovesData = {
     body?: never;
     path: {
         /**
-         * 1 to 80 of A-Z a-z 0-9 _ . -
+         * 1 to 80 of A-Z a-z 0-9 _ . -; `route:orders.crm` belongs to the route `crm` of the topic `orders`
          */
         queue: string;
     };
@@ -13562,7 +13698,7 @@ export type StartMoveData = {
     body?: MoveConfig;
     path: {
         /**
-         * 1 to 80 of A-Z a-z 0-9 _ . -
+         * 1 to 80 of A-Z a-z 0-9 _ . -; `route:orders.crm` belongs to the route `crm` of the topic `orders`
          */
         queue: string;
     };
@@ -13596,7 +13732,7 @@ export type GetMoveData = {
          */
         move: string;
         /**
-         * 1 to 80 of A-Z a-z 0-9 _ . -
+         * 1 to 80 of A-Z a-z 0-9 _ . -; `route:orders.crm` belongs to the route `crm` of the topic `orders`
          */
         queue: string;
     };
@@ -13630,7 +13766,7 @@ export type ChangeMoveData = {
          */
         move: string;
         /**
-         * 1 to 80 of A-Z a-z 0-9 _ . -
+         * 1 to 80 of A-Z a-z 0-9 _ . -; `route:orders.crm` belongs to the route `crm` of the topic `orders`
          */
         queue: string;
     };
@@ -13660,7 +13796,7 @@ export type ResumeQueueData = {
     body?: never;
     path: {
         /**
-         * 1 to 80 of A-Z a-z 0-9 _ . -
+         * 1 to 80 of A-Z a-z 0-9 _ . -; `route:orders.crm` belongs to the route `crm` of the topic `orders`
          */
         queue: string;
     };
@@ -13690,7 +13826,7 @@ export type PauseQueueData = {
     body?: never;
     path: {
         /**
-         * 1 to 80 of A-Z a-z 0-9 _ . -
+         * 1 to 80 of A-Z a-z 0-9 _ . -; `route:orders.crm` belongs to the route `crm` of the topic `orders`
          */
         queue: string;
     };
@@ -13720,7 +13856,7 @@ export type PurgeQueueData = {
     body?: never;
     path: {
         /**
-         * 1 to 80 of A-Z a-z 0-9 _ . -
+         * 1 to 80 of A-Z a-z 0-9 _ . -; `route:orders.crm` belongs to the route `crm` of the topic `orders`
          */
         queue: string;
     };
@@ -13777,7 +13913,7 @@ export type RedriveQueueData = {
     body?: RedriveConfig;
     path: {
         /**
-         * 1 to 80 of A-Z a-z 0-9 _ . -
+         * 1 to 80 of A-Z a-z 0-9 _ . -; `route:orders.crm` belongs to the route `crm` of the topic `orders`
          */
         queue: string;
     };
@@ -13852,7 +13988,7 @@ export type GetQueueSeriesData = {
     body?: never;
     path: {
         /**
-         * 1 to 80 of A-Z a-z 0-9 _ . -
+         * 1 to 80 of A-Z a-z 0-9 _ . -; `route:orders.crm` belongs to the route `crm` of the topic `orders`
          */
         queue: string;
     };
@@ -13918,7 +14054,7 @@ export type GetQueueStatsData = {
     body?: never;
     path: {
         /**
-         * 1 to 80 of A-Z a-z 0-9 _ . -
+         * 1 to 80 of A-Z a-z 0-9 _ . -; `route:orders.crm` belongs to the route `crm` of the topic `orders`
          */
         queue: string;
     };
@@ -16732,7 +16868,7 @@ export type DeleteWebhookData = {
     };
     path: {
         /**
-         * 1 to 80 of A-Z a-z 0-9 _ . -
+         * 1 to 80 of A-Z a-z 0-9 _ . -; `route:orders.crm` belongs to the route `crm` of the topic `orders`
          */
         webhook: string;
     };
@@ -16762,7 +16898,7 @@ export type GetWebhookData = {
     body?: never;
     path: {
         /**
-         * 1 to 80 of A-Z a-z 0-9 _ . -
+         * 1 to 80 of A-Z a-z 0-9 _ . -; `route:orders.crm` belongs to the route `crm` of the topic `orders`
          */
         webhook: string;
     };
@@ -16802,7 +16938,7 @@ export type PutWebhookData = {
     };
     path: {
         /**
-         * 1 to 80 of A-Z a-z 0-9 _ . -
+         * 1 to 80 of A-Z a-z 0-9 _ . -; `route:orders.crm` belongs to the route `crm` of the topic `orders`
          */
         webhook: string;
     };
@@ -16841,7 +16977,7 @@ export type ListDeliveriesData = {
     body?: never;
     path: {
         /**
-         * 1 to 80 of A-Z a-z 0-9 _ . -
+         * 1 to 80 of A-Z a-z 0-9 _ . -; `route:orders.crm` belongs to the route `crm` of the topic `orders`
          */
         webhook: string;
     };
@@ -16898,7 +17034,7 @@ export type ResendDeliveriesData = {
     body?: ResendConfig;
     path: {
         /**
-         * 1 to 80 of A-Z a-z 0-9 _ . -
+         * 1 to 80 of A-Z a-z 0-9 _ . -; `route:orders.crm` belongs to the route `crm` of the topic `orders`
          */
         webhook: string;
     };
@@ -16932,7 +17068,7 @@ export type ResendDeliveryData = {
          */
         delivery: string;
         /**
-         * 1 to 80 of A-Z a-z 0-9 _ . -
+         * 1 to 80 of A-Z a-z 0-9 _ . -; `route:orders.crm` belongs to the route `crm` of the topic `orders`
          */
         webhook: string;
     };
@@ -16962,7 +17098,7 @@ export type EnableWebhookData = {
     body?: never;
     path: {
         /**
-         * 1 to 80 of A-Z a-z 0-9 _ . -
+         * 1 to 80 of A-Z a-z 0-9 _ . -; `route:orders.crm` belongs to the route `crm` of the topic `orders`
          */
         webhook: string;
     };
@@ -16992,7 +17128,7 @@ export type ResumeWebhookData = {
     body?: never;
     path: {
         /**
-         * 1 to 80 of A-Z a-z 0-9 _ . -
+         * 1 to 80 of A-Z a-z 0-9 _ . -; `route:orders.crm` belongs to the route `crm` of the topic `orders`
          */
         webhook: string;
     };
@@ -17022,7 +17158,7 @@ export type PauseWebhookData = {
     body?: never;
     path: {
         /**
-         * 1 to 80 of A-Z a-z 0-9 _ . -
+         * 1 to 80 of A-Z a-z 0-9 _ . -; `route:orders.crm` belongs to the route `crm` of the topic `orders`
          */
         webhook: string;
     };
@@ -17052,7 +17188,7 @@ export type RotateWebhookSecretData = {
     body?: RotateIn;
     path: {
         /**
-         * 1 to 80 of A-Z a-z 0-9 _ . -
+         * 1 to 80 of A-Z a-z 0-9 _ . -; `route:orders.crm` belongs to the route `crm` of the topic `orders`
          */
         webhook: string;
     };
@@ -17082,7 +17218,7 @@ export type TestWebhookData = {
     body?: never;
     path: {
         /**
-         * 1 to 80 of A-Z a-z 0-9 _ . -
+         * 1 to 80 of A-Z a-z 0-9 _ . -; `route:orders.crm` belongs to the route `crm` of the topic `orders`
          */
         webhook: string;
     };

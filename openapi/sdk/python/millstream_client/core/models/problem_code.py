@@ -66,6 +66,7 @@ class ProblemCode(StrEnum):
     ROUTES_LIMIT = "routes_limit"
     ROUTE_CYCLE = "route_cycle"
     ROUTE_NOT_FOUND = "route_not_found"
+    ROUTE_OWNED = "route_owned"
     SECRETS_OFF = "secrets_off"
     SECRET_UNREADABLE = "secret_unreadable"
     SEQUENCE_OUT_OF_ORDER = "sequence_out_of_order"

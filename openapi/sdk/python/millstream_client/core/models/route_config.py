@@ -26,7 +26,9 @@ class RouteConfig:
     """The complete configuration of a route; omitted fields take their default.
 
     Attributes:
-        target (RouteTargetConfig): Queue, stream or other topic that receives the messages. Exactly one is given.
+        target (RouteTargetConfig): Queue, stream, other topic or URL that receives the messages. Exactly one is given.
+
+            The other fields are those of a webhook, and only a URL has them.
         match (Any | Unset): A match, or a list of them, of which any takes a message. A match is an object with
             `subject`, `filter` and `where`; all that are given must hold. null: every message. `unmatched`: messages that
             no other live route of the topic takes.
@@ -34,8 +36,8 @@ class RouteConfig:
         format_ (CopyFormat | Unset): Format of a route's copies.
         key (Any | Unset): Key of the copies, which is the message group in a FIFO queue: `key`, `subject`, a JSON
             Pointer such as `/body/customer`, or `{"constant": "x"}`. null: the key of the message.
-        delay_seconds (float | Unset): Of messages in a standard queue. Default: 0.0.
-        ttl_seconds (float | Unset): Of messages in a queue; 0: the queue's default. Default: 0.0.
+        delay_seconds (float | Unset): Of messages in a standard queue, or for a URL. Default: 0.0.
+        ttl_seconds (float | Unset): Of messages in a queue, or for a URL; 0: the queue's default. Default: 0.0.
         on_failure (RouteFailurePolicy | Unset): Handling of messages while the target does not exist.
 
             A message that the target never accepts goes to the route's dead-letter queue, or is dropped without one.

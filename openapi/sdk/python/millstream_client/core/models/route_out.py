@@ -15,7 +15,7 @@ from ..models.start_at import StartAt
 
 if TYPE_CHECKING:
     from ..models.route_out_tags import RouteOutTags
-    from ..models.route_target_config import RouteTargetConfig
+    from ..models.route_target_out import RouteTargetOut
     from ..models.transform_config import TransformConfig
 
 
@@ -32,7 +32,7 @@ class RouteOut:
         match (Any): A match, or a list of them, of which any takes a message. A match is an object with `subject`,
             `filter` and `where`; all that are given must hold. null: every message. `unmatched`: messages that no other
             live route of the topic takes.
-        target (RouteTargetConfig): Queue, stream or other topic that receives the messages. Exactly one is given.
+        target (RouteTargetOut): Target of a route. Another target has none of the fields of a URL.
         transform (None | TransformConfig):
         format_ (CopyFormat): Format of a route's copies.
         key (Any): Key of the copies, which is the message group in a FIFO queue: `key`, `subject`, a JSON Pointer such
@@ -60,7 +60,7 @@ class RouteOut:
     name: str
     topic: str
     match: Any
-    target: RouteTargetConfig
+    target: RouteTargetOut
     transform: None | TransformConfig
     format_: CopyFormat
     key: Any
@@ -167,7 +167,7 @@ class RouteOut:
     @classmethod
     def from_dict(cls: type[T], src_dict: Mapping[str, Any]) -> T:
         from ..models.route_out_tags import RouteOutTags  # noqa: PLC0415
-        from ..models.route_target_config import RouteTargetConfig  # noqa: PLC0415
+        from ..models.route_target_out import RouteTargetOut  # noqa: PLC0415
         from ..models.transform_config import TransformConfig  # noqa: PLC0415
 
         d = dict(src_dict)
@@ -177,7 +177,7 @@ class RouteOut:
 
         match = d.pop("match")
 
-        target = RouteTargetConfig.from_dict(d.pop("target"))
+        target = RouteTargetOut.from_dict(d.pop("target"))
 
         def _parse_transform(data: object) -> None | TransformConfig:
             if data is None:

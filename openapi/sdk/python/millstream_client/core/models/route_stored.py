@@ -16,7 +16,7 @@ from ..models.start_at import StartAt
 if TYPE_CHECKING:
     from ..models.field_change import FieldChange
     from ..models.route_stored_tags import RouteStoredTags
-    from ..models.route_target_config import RouteTargetConfig
+    from ..models.route_target_out import RouteTargetOut
     from ..models.transform_config import TransformConfig
 
 
@@ -33,7 +33,7 @@ class RouteStored:
         match (Any): A match, or a list of them, of which any takes a message. A match is an object with `subject`,
             `filter` and `where`; all that are given must hold. null: every message. `unmatched`: messages that no other
             live route of the topic takes.
-        target (RouteTargetConfig): Queue, stream or other topic that receives the messages. Exactly one is given.
+        target (RouteTargetOut): Target of a route. Another target has none of the fields of a URL.
         transform (None | TransformConfig):
         format_ (CopyFormat): Format of a route's copies.
         key (Any): Key of the copies, which is the message group in a FIFO queue: `key`, `subject`, a JSON Pointer such
@@ -59,12 +59,15 @@ class RouteStored:
         created (bool): False if the object existed.
         dry_run (bool): True if nothing was stored.
         changes (list[FieldChange]): Fields that differ from those before.
+        secret (None | str): Signing secret of a new URL, in the format of Standard Webhooks; it is not returned again.
+        in_force (bool): No request is sent to a URL by its former settings any more. False: a deliverer did not confirm
+            that in time; it will within seconds.
     """
 
     name: str
     topic: str
     match: Any
-    target: RouteTargetConfig
+    target: RouteTargetOut
     transform: None | TransformConfig
     format_: CopyFormat
     key: Any
@@ -85,6 +88,8 @@ class RouteStored:
     created: bool
     dry_run: bool
     changes: list[FieldChange]
+    secret: None | str
+    in_force: bool
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
@@ -150,6 +155,11 @@ class RouteStored:
             changes_item = changes_item_data.to_dict()
             changes.append(changes_item)
 
+        secret: None | str
+        secret = self.secret
+
+        in_force = self.in_force
+
         field_dict: dict[str, Any] = {}
         field_dict.update(self.additional_properties)
         field_dict.update(
@@ -178,6 +188,8 @@ class RouteStored:
                 "created": created,
                 "dry_run": dry_run,
                 "changes": changes,
+                "secret": secret,
+                "in_force": in_force,
             }
         )
 
@@ -187,7 +199,7 @@ class RouteStored:
     def from_dict(cls: type[T], src_dict: Mapping[str, Any]) -> T:
         from ..models.field_change import FieldChange  # noqa: PLC0415
         from ..models.route_stored_tags import RouteStoredTags  # noqa: PLC0415
-        from ..models.route_target_config import RouteTargetConfig  # noqa: PLC0415
+        from ..models.route_target_out import RouteTargetOut  # noqa: PLC0415
         from ..models.transform_config import TransformConfig  # noqa: PLC0415
 
         d = dict(src_dict)
@@ -197,7 +209,7 @@ class RouteStored:
 
         match = d.pop("match")
 
-        target = RouteTargetConfig.from_dict(d.pop("target"))
+        target = RouteTargetOut.from_dict(d.pop("target"))
 
         def _parse_transform(data: object) -> None | TransformConfig:
             if data is None:
@@ -275,6 +287,15 @@ class RouteStored:
 
             changes.append(changes_item)
 
+        def _parse_secret(data: object) -> None | str:
+            if data is None:
+                return data
+            return cast(None | str, data)
+
+        secret = _parse_secret(d.pop("secret"))
+
+        in_force = d.pop("in_force")
+
         route_stored = cls(
             name=name,
             topic=topic,
@@ -300,6 +321,8 @@ class RouteStored:
             created=created,
             dry_run=dry_run,
             changes=changes,
+            secret=secret,
+            in_force=in_force,
         )
 
         route_stored.additional_properties = d

@@ -15,7 +15,10 @@ def delete_route(
     *,
     if_match: str | Unset = UNSET,
 ) -> Call[None]:
-    """Delete a route at once. Messages that it has taken and not delivered are dropped."""
+    """Delete a route at once. Messages that it has taken and not delivered are dropped.
+
+    The queue and the webhook of a URL are deleted with it.
+    """
     headers: dict[str, Any] = {}
     if not isinstance(if_match, Unset):
         headers["if-match"] = if_match

@@ -17,7 +17,7 @@ def pause_route(
 ) -> Call[RouteOut]:
     """Pause a route.
 
-    Messages that it takes wait in the topic's log, up to its retention.
+    Messages that it takes wait in the topic's log, up to its retention. The webhook of a URL is paused too.
     """
 
     _kwargs: dict[str, Any] = {}

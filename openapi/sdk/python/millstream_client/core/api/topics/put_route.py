@@ -28,6 +28,11 @@ def put_route(
     the call began. If the match, the target, the transform, the format or the key changes, the former revision still
     delivers what was accepted for it. The caller must be allowed to write to the target and the dead-letter queue, which
     need not exist yet. Whether the route is paused does not change.
+
+    With a URL as its target, a queue and a webhook are created and changed with the route. When it is new, the response
+    contains the signing secret. Another URL, or other settings of it, apply to all messages that are not delivered yet,
+    without a new revision. The caller must be allowed to manage the webhook, by its name.
+
     With `If-None-Match: *`, an existing route is not changed: the response is 412, with the route (`current`) and the
     requested fields that differ from it (`changes`).
     """

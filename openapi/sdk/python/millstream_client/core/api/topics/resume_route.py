@@ -15,7 +15,7 @@ def resume_route(
     topic: str,
     route: str,
 ) -> Call[RouteOut]:
-    """Resume a paused route. It continues with the messages that waited."""
+    """Resume a paused route, and the webhook of a URL. It continues with the messages that waited."""
 
     _kwargs: dict[str, Any] = {}
 

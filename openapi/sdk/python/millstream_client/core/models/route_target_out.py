@@ -1,0 +1,293 @@
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, TypeVar, cast
+
+from attrs import define as _attrs_define
+
+from ..types import UNSET, Unset
+
+if TYPE_CHECKING:
+    from ..models.route_target_out_headers import RouteTargetOutHeaders
+
+
+T = TypeVar("T", bound="RouteTargetOut")
+
+
+@_attrs_define
+class RouteTargetOut:
+    """Target of a route. Another target has none of the fields of a URL.
+
+    Attributes:
+        queue (None | str | Unset):
+        stream (None | str | Unset):
+        topic (None | str | Unset): Another topic, whose routes match the message again. A message passes at most 8
+            topics; a route that leads back to its topic is refused with `route_cycle`.
+        url (None | str | Unset): An https URL that messages are posted to, signed, as by a webhook. They wait in a
+            queue of the route's own; the queue and the webhook are named `route:<topic>.<route>`, or
+            `route:<topic>:<route>` if the topic's name has a dot.
+        headers (None | RouteTargetOutHeaders | Unset): Of a URL. Headers sent with each delivery. Values are stored
+            encrypted and shown as `(secret)`, which keeps a value if it is sent; if omitted, all headers are unchanged.
+        timeout_seconds (float | None | Unset): Of a URL. Timeout for the complete response, 0.1 to 120 seconds; null:
+            15.
+        rate (float | None | Unset): Of a URL. Maximum deliveries per second; null: no limit.
+        in_flight_max (int | None | Unset): Of a URL. Maximum number of concurrent deliveries; null: 10.
+        retry_seconds (list[float] | None | Unset): Of a URL. Delays after the first failed attempt, the second, and so
+            on, each ±10 %, after which a message is dead-lettered in the route's queue; null: nine delays, of three days
+            together.
+        disable_after_seconds (float | None | Unset): Of a URL. Period of consecutive failures after which the webhook
+            is disabled; null: 432000.
+        log_retention_seconds (float | None | Unset): Of a URL. Time that the log keeps a delivery after its last
+            attempt; null: 259200.
+    """
+
+    queue: None | str | Unset = UNSET
+    stream: None | str | Unset = UNSET
+    topic: None | str | Unset = UNSET
+    url: None | str | Unset = UNSET
+    headers: None | RouteTargetOutHeaders | Unset = UNSET
+    timeout_seconds: float | None | Unset = UNSET
+    rate: float | None | Unset = UNSET
+    in_flight_max: int | None | Unset = UNSET
+    retry_seconds: list[float] | None | Unset = UNSET
+    disable_after_seconds: float | None | Unset = UNSET
+    log_retention_seconds: float | None | Unset = UNSET
+
+    def to_dict(self) -> dict[str, Any]:
+        from ..models.route_target_out_headers import RouteTargetOutHeaders  # noqa: PLC0415
+
+        queue: None | str | Unset
+        if isinstance(self.queue, Unset):
+            queue = UNSET
+        else:
+            queue = self.queue
+
+        stream: None | str | Unset
+        if isinstance(self.stream, Unset):
+            stream = UNSET
+        else:
+            stream = self.stream
+
+        topic: None | str | Unset
+        if isinstance(self.topic, Unset):
+            topic = UNSET
+        else:
+            topic = self.topic
+
+        url: None | str | Unset
+        if isinstance(self.url, Unset):
+            url = UNSET
+        else:
+            url = self.url
+
+        headers: dict[str, Any] | None | Unset
+        if isinstance(self.headers, Unset):
+            headers = UNSET
+        elif isinstance(self.headers, RouteTargetOutHeaders):
+            headers = self.headers.to_dict()
+        else:
+            headers = self.headers
+
+        timeout_seconds: float | None | Unset
+        if isinstance(self.timeout_seconds, Unset):
+            timeout_seconds = UNSET
+        else:
+            timeout_seconds = self.timeout_seconds
+
+        rate: float | None | Unset
+        if isinstance(self.rate, Unset):
+            rate = UNSET
+        else:
+            rate = self.rate
+
+        in_flight_max: int | None | Unset
+        if isinstance(self.in_flight_max, Unset):
+            in_flight_max = UNSET
+        else:
+            in_flight_max = self.in_flight_max
+
+        retry_seconds: list[float] | None | Unset
+        if isinstance(self.retry_seconds, Unset):
+            retry_seconds = UNSET
+        elif isinstance(self.retry_seconds, list):
+            retry_seconds = self.retry_seconds
+
+        else:
+            retry_seconds = self.retry_seconds
+
+        disable_after_seconds: float | None | Unset
+        if isinstance(self.disable_after_seconds, Unset):
+            disable_after_seconds = UNSET
+        else:
+            disable_after_seconds = self.disable_after_seconds
+
+        log_retention_seconds: float | None | Unset
+        if isinstance(self.log_retention_seconds, Unset):
+            log_retention_seconds = UNSET
+        else:
+            log_retention_seconds = self.log_retention_seconds
+
+        field_dict: dict[str, Any] = {}
+
+        field_dict.update({})
+        if queue is not UNSET:
+            field_dict["queue"] = queue
+        if stream is not UNSET:
+            field_dict["stream"] = stream
+        if topic is not UNSET:
+            field_dict["topic"] = topic
+        if url is not UNSET:
+            field_dict["url"] = url
+        if headers is not UNSET:
+            field_dict["headers"] = headers
+        if timeout_seconds is not UNSET:
+            field_dict["timeout_seconds"] = timeout_seconds
+        if rate is not UNSET:
+            field_dict["rate"] = rate
+        if in_flight_max is not UNSET:
+            field_dict["in_flight_max"] = in_flight_max
+        if retry_seconds is not UNSET:
+            field_dict["retry_seconds"] = retry_seconds
+        if disable_after_seconds is not UNSET:
+            field_dict["disable_after_seconds"] = disable_after_seconds
+        if log_retention_seconds is not UNSET:
+            field_dict["log_retention_seconds"] = log_retention_seconds
+
+        return field_dict
+
+    @classmethod
+    def from_dict(cls: type[T], src_dict: Mapping[str, Any]) -> T:
+        from ..models.route_target_out_headers import RouteTargetOutHeaders  # noqa: PLC0415
+
+        d = dict(src_dict)
+
+        def _parse_queue(data: object) -> None | str | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            return cast(None | str | Unset, data)
+
+        queue = _parse_queue(d.pop("queue", UNSET))
+
+        def _parse_stream(data: object) -> None | str | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            return cast(None | str | Unset, data)
+
+        stream = _parse_stream(d.pop("stream", UNSET))
+
+        def _parse_topic(data: object) -> None | str | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            return cast(None | str | Unset, data)
+
+        topic = _parse_topic(d.pop("topic", UNSET))
+
+        def _parse_url(data: object) -> None | str | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            return cast(None | str | Unset, data)
+
+        url = _parse_url(d.pop("url", UNSET))
+
+        def _parse_headers(data: object) -> None | RouteTargetOutHeaders | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            try:
+                if not isinstance(data, dict):
+                    raise TypeError()
+                headers_type_0 = RouteTargetOutHeaders.from_dict(data)
+
+                return headers_type_0
+            except (TypeError, ValueError, AttributeError, KeyError):
+                pass
+            return cast(None | RouteTargetOutHeaders | Unset, data)
+
+        headers = _parse_headers(d.pop("headers", UNSET))
+
+        def _parse_timeout_seconds(data: object) -> float | None | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            return cast(float | None | Unset, data)
+
+        timeout_seconds = _parse_timeout_seconds(d.pop("timeout_seconds", UNSET))
+
+        def _parse_rate(data: object) -> float | None | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            return cast(float | None | Unset, data)
+
+        rate = _parse_rate(d.pop("rate", UNSET))
+
+        def _parse_in_flight_max(data: object) -> int | None | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            return cast(int | None | Unset, data)
+
+        in_flight_max = _parse_in_flight_max(d.pop("in_flight_max", UNSET))
+
+        def _parse_retry_seconds(data: object) -> list[float] | None | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            try:
+                if not isinstance(data, list):
+                    raise TypeError()
+                retry_seconds_type_0 = cast(list[float], data)
+
+                return retry_seconds_type_0
+            except (TypeError, ValueError, AttributeError, KeyError):
+                pass
+            return cast(list[float] | None | Unset, data)
+
+        retry_seconds = _parse_retry_seconds(d.pop("retry_seconds", UNSET))
+
+        def _parse_disable_after_seconds(data: object) -> float | None | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            return cast(float | None | Unset, data)
+
+        disable_after_seconds = _parse_disable_after_seconds(d.pop("disable_after_seconds", UNSET))
+
+        def _parse_log_retention_seconds(data: object) -> float | None | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            return cast(float | None | Unset, data)
+
+        log_retention_seconds = _parse_log_retention_seconds(d.pop("log_retention_seconds", UNSET))
+
+        route_target_out = cls(
+            queue=queue,
+            stream=stream,
+            topic=topic,
+            url=url,
+            headers=headers,
+            timeout_seconds=timeout_seconds,
+            rate=rate,
+            in_flight_max=in_flight_max,
+            retry_seconds=retry_seconds,
+            disable_after_seconds=disable_after_seconds,
+            log_retention_seconds=log_retention_seconds,
+        )
+
+        return route_target_out
