@@ -1,12 +1,13 @@
-"""Figure of a topic: its routes, grouped by the queue or stream that they copy to."""
+"""Figure of a topic: its routes, grouped by the targets that they copy to."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
+from urllib.parse import urlsplit
 
 from api.admin.match_text import MatchCondition, describe_match
 from storage.domain import limits
 from storage.domain.topics.report import RouteProgress, RouteState
-from storage.domain.topics.route import RouteTarget
+from storage.domain.topics.route import TopicRoute
 
 FIGURE_ROUTES_MAX = 50
 """Routes that a figure shows; of a topic with more, there is a table alone."""
@@ -21,15 +22,22 @@ _STATES = {
 
 
 class TargetLink(NamedTuple):
-    """Target of a route as pages show it."""
+    """Target of a route as pages show it; that of a URL is its webhook.
+
+    `name`: of what has a page. `label`: what is shown, which for a URL is the host.
+    """
 
     kind: str
     name: str
+    label: str
 
     @classmethod
-    def of(cls, target: RouteTarget) -> "TargetLink":
-        """Return the queue or stream of a target."""
-        return cls(target.kind, target.name)
+    def of(cls, route: TopicRoute) -> "TargetLink":
+        """Return the target of a route."""
+        target = route.spec.target
+        if target.url is not None:
+            return cls("webhook", route.name.endpoint, urlsplit(target.url).netloc)
+        return cls(target.kind, target.name, f"{target.kind}:{target.name}")
 
     @property
     def path(self) -> str:
@@ -67,7 +75,7 @@ def route_view(progress: RouteProgress) -> RouteView:
     """Return a route with its match, target and state."""
     spec = progress.route.spec
     return RouteView(
-        progress, describe_match(spec.match), TargetLink.of(spec.target), state_of(progress)
+        progress, describe_match(spec.match), TargetLink.of(progress.route), state_of(progress)
     )
 
 

@@ -47,17 +47,18 @@ def _backlog(webhook: Webhook, inputs: AlertInputs) -> int:
 
 def _describe_webhook(webhook: Webhook, finding: Finding) -> Alert:
     name, health = webhook.name.name, webhook.health
+    subject = _subject_of(webhook)
     since_ms, title, detail = (
         health.failing_since_ms,
-        f"Webhook {name} is failing",
+        f"{subject} is failing",
         health.last_failure,
     )
     if webhook.disabled_at_ms is not None:
-        since_ms, title = webhook.disabled_at_ms, f"Webhook {name} is disabled"
+        since_ms, title = webhook.disabled_at_ms, f"{subject} is disabled"
     elif health.blocked:
         shard, failure = min(health.blocked.items())
         shards = display_formats.plural(len(health.blocked), "shard")
-        title, detail = f"Webhook {name} is blocked in {shards}", f"Shard {shard}, {failure}"
+        title, detail = f"{subject} is blocked in {shards}", f"Shard {shard}, {failure}"
     return Alert(
         finding=finding,
         title=title,
@@ -66,6 +67,14 @@ def _describe_webhook(webhook: Webhook, finding: Finding) -> Alert:
         start=None if since_ms is None else StateStart(since_ms),
         last_ms=health.last_failure_at_ms,
     )
+
+
+def _subject_of(webhook: Webhook) -> str:
+    """Return the webhook as a title names it: that of a route by its route."""
+    route = webhook.name.route
+    if route is None:
+        return f"Webhook {webhook.name.name}"
+    return f"URL of route {route.route} of topic {route.topic.name}"
 
 
 def mirror_alerts(inputs: AlertInputs) -> Iterator[AlertCandidate]:

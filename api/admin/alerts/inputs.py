@@ -27,7 +27,7 @@ from storage.domain import limits
 from storage.domain.access.permissions import Action, Principal
 from storage.domain.errors import MillstreamError, StreamNotFound
 from storage.domain.jobs import Job, JobState, WaitReason
-from storage.domain.names import GroupName, StreamName
+from storage.domain.names import ROUTE_PREFIX, GroupName, StreamName
 from storage.domain.presence import ProcessSeen
 from storage.domain.replication.replica_set import ReplicaSetStatus
 from storage.domain.sources.source import InboundSource, SourceCounts
@@ -35,6 +35,7 @@ from storage.domain.streams.stream import Stream
 from storage.domain.timeseries.history import NO_HISTORY
 from storage.domain.timeseries.samples import GroupSample, QueueSample
 from storage.domain.topics.report import RouteProgress
+from storage.domain.webhooks import Webhook
 from storage.operations.job_waits import reasons_among
 
 EXAMINED_MAX = NAMED_MAX
@@ -50,7 +51,7 @@ async def read_inputs(
     (queues, groups), totals, webhooks, sources, (failed, queued), processes = await asyncio.gather(
         asyncio.gather(_queues(storage, principal, now_ms), _groups(storage, principal, now_ms)),
         storage.time_series.latest_namespaces(),
-        storage.webhooks.list_webhooks(namespace, limit=PAGE_ROWS),
+        _webhooks(storage, principal),
         _sources(storage, principal),
         _jobs(storage, namespace),
         storage.presence.processes(),
@@ -68,7 +69,7 @@ async def read_inputs(
         queues=queues,
         groups=groups,
         total=total,
-        webhooks=[one for one in webhooks if policy.allows(Action.WEBHOOK_LIST, one.name.name)],
+        webhooks=webhooks,
         sources=sources,
         mirrors=[one for one in mirrors if policy.allows(Action.MIRROR_LIST, one.name.name)],
         routes=routes,
@@ -89,6 +90,17 @@ async def _replica_set(storage: Storage) -> ReplicaSetStatus | None:
         with suppress(MillstreamError):  # the failed check is an alert
             return await storage.stores.status()
     return None
+
+
+async def _webhooks(storage: Storage, principal: Principal) -> list[Webhook]:
+    """Return the first webhooks, and the first of those of routes."""
+    list_webhooks, namespace = storage.webhooks.list_webhooks, principal.namespace
+    lists = await asyncio.gather(
+        list_webhooks(namespace, limit=PAGE_ROWS),
+        list_webhooks(namespace, prefix=ROUTE_PREFIX, limit=PAGE_ROWS),
+    )
+    allows = principal.policy.allows
+    return [one for one in chain(*lists) if allows(Action.WEBHOOK_LIST, one.name.name)]
 
 
 # Queues

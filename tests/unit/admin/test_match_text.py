@@ -101,6 +101,12 @@ def test_map_has_each_route_once_at_its_target(chosen):
 
 
 def test_target_links_to_its_page():
-    assert TargetLink.of(RouteTarget(queue="a")).path == "/ui/queues/a"
-    assert TargetLink.of(RouteTarget(stream="a")).path == "/ui/streams/a"
-    assert TargetLink.of(RouteTarget(stream="a")).action == "stream:list"
+    def link_of(**target) -> TargetLink:
+        return TargetLink.of(progress("crm", RouteTarget(**target)).route)
+
+    assert link_of(queue="a").path == "/ui/queues/a"
+    assert link_of(stream="a").path == "/ui/streams/a"
+    assert link_of(stream="a").action == "stream:list"
+    posts = link_of(url="https://shop.example/hooks?key=7")
+    assert (posts.path, posts.label) == ("/ui/webhooks/route:orders.crm", "shop.example")
+    assert posts.action == "webhook:list"
