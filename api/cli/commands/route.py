@@ -11,8 +11,15 @@ from api.cli.io.match_options import FilterText, Subjects, Where, match_of
 from api.cli.manifests.edit_verb import edit_verb
 from api.cli.manifests.kinds import parts_of
 from api.cli.shell.clock import now
-from api.cli.shell.definitions import Definition, change_verb, delete_verb, pause_verbs, put_verbs
-from api.cli.shell.options import Prefix, Settings, fields, option
+from api.cli.shell.definitions import (
+    Definition,
+    change_verb,
+    delete_verb,
+    pause_verbs,
+    put_verbs,
+    secret_note,
+)
+from api.cli.shell.options import Headers, Prefix, Settings, fields, option
 from api.cli.shell.output import Column, table
 from api.cli.shell.terminal import Terminal, noun, verb
 
@@ -23,6 +30,7 @@ ROUTES = table(
     Column("target.queue", "queue"),
     Column("target.stream", "stream"),
     Column("target.topic", "topic"),
+    Column("target.url", "url"),
     "match",
     "cost",
     "paused",
@@ -45,6 +53,10 @@ def _configuration(
     queue: Annotated[str | None, option("--queue", "Queue that receives messages.")] = None,
     stream: Annotated[str | None, option("--stream", "Stream that receives messages.")] = None,
     topic: Annotated[str | None, option("--topic", "Topic that receives messages.")] = None,
+    target_url: Annotated[
+        str | None, option("--target-url", "URL that messages are posted to.", "URL")
+    ] = None,
+    headers: Headers = None,
     subjects: Subjects = None,
     filter_: FilterText = None,
     where: Where = None,
@@ -71,7 +83,14 @@ def _configuration(
     ] = None,
     set_: Settings = None,
 ) -> dict[str, Any]:
-    target = fields(None, queue=queue, stream=stream, topic=topic)
+    target = fields(
+        None,
+        queue=queue,
+        stream=stream,
+        topic=topic,
+        url=target_url,
+        headers=dict(headers) if headers else None,
+    )
     match = "unmatched" if unmatched else match_of(subjects, filter_, where)
     return fields(
         set_,
@@ -85,7 +104,13 @@ def _configuration(
 
 
 ROUTE = Definition(
-    route, "Route", Name, "topics.{}_route", _configuration, path=lambda name: parts_of(name)
+    route,
+    "Route",
+    Name,
+    "topics.{}_route",
+    _configuration,
+    secret_note,
+    path=lambda name: parts_of(name),
 )
 
 put_verbs(
@@ -93,6 +118,7 @@ put_verbs(
     create=[
         "millstream route create orders/billing --queue billing --subject 'order.*'",
         'millstream route create orders/vip --queue crm --filter \'{"body":{"vip":[true]}}\'',
+        "millstream route create orders/crm --target-url https://crm.example/hooks --header x-team=crm",
         "millstream route create orders/rest --queue unrouted --unmatched --start 2h",
     ],
     apply=["millstream route apply orders/billing --queue billing --subject 'order.#' --dry-run"],

@@ -18,7 +18,7 @@ from api.cli.descriptions.sections import (
 )
 from api.cli.errors import CliError, ExitCode
 from api.cli.manifests.edit_verb import edit_verb
-from api.cli.shell.definitions import Definition, delete_verb, pause_verbs, put_verbs
+from api.cli.shell.definitions import Definition, delete_verb, pause_verbs, put_verbs, secret_note
 from api.cli.shell.operations import JsonBody
 from api.cli.shell.options import (
     Headers,
@@ -68,12 +68,7 @@ def _configuration(
     return fields(set_, source=source, url=target, headers=dict(headers) if headers else None)
 
 
-def _secret_note(webhook: Row) -> str:
-    """Return a sentence with the secret of a new webhook, which is printed once."""
-    return f" Secret: {webhook['secret']}" if webhook.get("secret") else ""
-
-
-WEBHOOK = Definition(webhook, "Webhook", Name, "webhooks.{}_webhook", _configuration, _secret_note)
+WEBHOOK = Definition(webhook, "Webhook", Name, "webhooks.{}_webhook", _configuration, secret_note)
 
 put_verbs(
     WEBHOOK,

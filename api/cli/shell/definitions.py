@@ -42,6 +42,11 @@ class Definition(NamedTuple):
         return operation(self.operation("put"), *self.path(name), body=JsonBody(body), **conditions)
 
 
+def secret_note(definition: Row) -> str:
+    """Return a sentence with the signing secret of a new object, which is printed once."""
+    return f" Secret: {definition['secret']}" if definition.get("secret") else ""
+
+
 def put_verbs(noun: Definition, *, create: Sequence[str], apply: Sequence[str]) -> None:
     """Register `create` and `apply`, with these examples."""
 
