@@ -10,6 +10,7 @@ from api.cli.shell.output import Row
 from api.cli.shell.terminal import Terminal
 from api.nouns import NOUNS
 
+HIDDEN_VALUE = "(secret)"  # of storage.domain.definitions, which would load msgspec
 OF_PAUSE = frozenset({"paused", "enabled"})  # not settings: only pause and resume change them
 
 
@@ -52,7 +53,7 @@ class DefinitionKind(NamedTuple):
     def settings_of(self, definition: Row) -> Row:
         """Return the settings of a definition, which a PUT takes. Secrets are never among them."""
         names = [name for name in self._setting_names() if name in definition]
-        return {name: definition[name] for name in names}
+        return {name: _without_secrets(definition[name]) for name in names}
 
     def _setting_names(self) -> list[str]:
         """Return the members of the body of a PUT, from the generated client."""
@@ -62,6 +63,17 @@ class DefinitionKind(NamedTuple):
         model = getattr(module, f"{self.name.capitalize()}Config")
         names = [field.name.rstrip("_") for field in attrs.fields(model)]
         return [name for name in names if name not in OF_PAUSE]
+
+
+def _without_secrets(setting: Any) -> Any:
+    """Leave out the headers of a route's URL if they have values: omitted ones stay unchanged."""
+    if not isinstance(setting, dict):
+        return setting
+    return {name: value for name, value in setting.items() if not _has_secrets(value)}
+
+
+def _has_secrets(value: Any) -> bool:
+    return isinstance(value, dict) and HIDDEN_VALUE in value.values()
 
 
 def parts_of(name: str) -> tuple[str, str]:

@@ -132,6 +132,32 @@ def test_secrets_and_pause_stay_when_export_is_applied(write, name, client, tmp_
     assert client.get(f"/v1/queues/mails-{name}").json()["paused"] is True
 
 
+def test_exported_route_to_url_keeps_its_headers(write, name, client, tmp_path):
+    write_route = """\
+kind: topic
+name: posts-{n}
+spec: {{}}
+---
+kind: route
+name: posts-{n}/crm
+spec:
+  target:
+    url: https://shop.example/hooks
+    headers: {{authorization: opensesame}}
+"""
+    millstream("apply", "-f", write(write_route))
+    exported = millstream("export", "routes", "--prefix", f"posts-{name}/")
+    (tmp_path / "exported.yaml").write_text(exported.out)
+
+    applied = millstream("apply", "-f", "exported.yaml")
+
+    assert "headers" not in exported.out
+    assert applied.code == 0
+    assert client.get(f"/v1/webhooks/route:posts-{name}.crm").json()["header_names"] == [
+        "authorization"
+    ]
+
+
 def test_failure_of_one_object_does_not_stop_others(write, name, client):
     file = write(
         """\
