@@ -27,6 +27,7 @@ from tests.chaos.checking.findings import Finding, Operations, answers
 from tests.chaos.history import DELIVERIES, READS, Kind, Operation, Outcome
 
 COPIES = "notices.copies"
+POSTS = "notices.posts"
 LATE = "notices.late"
 """Stream that receives every message of the topic."""
 
@@ -108,7 +109,8 @@ ARCHIVE_INVARIANTS: tuple[Invariant, ...] = (
 """Invariants without evidence in a run without a Spark worker."""
 
 TOPIC_INVARIANTS: tuple[Invariant, ...] = (
-    topics.message_reaches_each_route_once({}, LATE),
+    topics.message_reaches_each_route_once({}, LATE, POSTS),
+    topics.url_receives_each_message(POSTS),
     topics.accepted_message_is_kept,
     topics.routes_are_cut_exactly(topics.subject_of),
     topics.messages_of_key_keep_order(COPIES),

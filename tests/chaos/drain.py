@@ -7,7 +7,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from tests.chaos.callers import Caller, Told
-from tests.chaos.checker import COPIES, LATE
+from tests.chaos.checker import COPIES, LATE, POSTS
 from tests.chaos.checking.queues import STAYING
 from tests.chaos.event_follower import Follower
 from tests.chaos.history import Kind, Outcome, Seen
@@ -101,11 +101,12 @@ async def drain_topic(stage: Stage) -> None:
         if not lag:
             break
         await asyncio.sleep(LOOK_S)
+    await _until_empty(stage, caller, f"route:{NOTICES}.{POSTS}")
     for queue in (ROUTED, REMADE):
         await _empty(stage, caller, queues, queue)
     for stream in (COPIES, LATE):
         await _ends(streams, stream, [*await streams.shards(stream)])
-    for route in (COPIES, LATE, ROUTED):
+    for route in (COPIES, LATE, ROUTED, POSTS):
         await Topics(caller).note_stats(stage, route)
     log = f"topic:{NOTICES}"
     await _ends(streams, log, [*await streams.shards(log)])

@@ -71,6 +71,8 @@ class Kind(StrEnum):
     """A webhook of that queue or stream was created."""
     POSTED = "posted"
     """A webhook attempt at the receiver: invoked at its arrival, ok if it was accepted."""
+    ROUTE_POSTED = "route_posted"
+    """An attempt at the URL of a route, whose log is named as the route, like POSTED."""
     STATS = "stats"
     DEAD_LETTERS = "dead_letters"
 

@@ -5,16 +5,18 @@
     routed          queue    its route changes its match, is paused and resumed
     notices.late    stream   receives everything, by a route that is created late and starts at the earliest message
     remade          queue    its route is put and deleted, again and again
+    notices.posts   URL      receives everything, at the receiver of the webhooks
 
 A message is published until it is accepted, with one idempotency key. A route has the name of its target.
 """
 
+from collections.abc import Callable
 from functools import partial
 from random import Random
 from typing import Any
 
 from tests.chaos.callers import Caller, Told, nothing
-from tests.chaos.checker import COPIES, LATE
+from tests.chaos.checker import COPIES, LATE, POSTS
 from tests.chaos.checking.topics import ROUTE_COUNTS, SUBJECTS, subject_of
 from tests.chaos.history import Kind, Operation, Outcome, Seen
 from tests.chaos.requests import send_until_done
@@ -75,8 +77,20 @@ class Topics:
         """Put the route that starts at the earliest message."""
         return await self._put(LATE, SUBJECTS, {"target": {"stream": LATE}, "start": "earliest"})
 
-    async def _put(self, route: str, subjects: Any, body: Any) -> Operation:
+    async def put_url(self, target: Any, note_secret: Callable[[str], None]) -> Operation:
+        """Put the route of every message to a URL; `note_secret` is given the signing secret."""
+        return await self._put(POSTS, SUBJECTS, {"target": target}, note_secret)
+
+    async def _put(
+        self,
+        route: str,
+        subjects: Any,
+        body: Any,
+        note_secret: Callable[[str], None] = lambda _: None,
+    ) -> Operation:
         def read(answer: Any) -> Told:
+            if answer["secret"] is not None:
+                note_secret(answer["secret"])
             return Told((Seen(value=route, offset=answer["number"]),))
 
         return await self._caller.rest(

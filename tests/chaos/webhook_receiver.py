@@ -8,7 +8,7 @@ An attempt is recorded before its answer is sent, so that nothing can react to i
 """
 
 import asyncio
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from random import Random
 from typing import Any
@@ -47,26 +47,38 @@ class Hooks(Connections):
         self._caller = caller
         self._chance = chance
         self._logs: dict[str, str] = {}
+        self._kinds: dict[str, Kind] = {}
         self._verifiers: dict[str, standardwebhooks.Webhook] = {}
         self.reached: dict[int, int] = {}
         """Next offset by shard, after the last accepted record."""
 
     async def put(self, name: str, source: str, log: str, **more: Any) -> None:
         """Create a webhook of that source to this receiver; `log`: its queue or stream."""
-        config = {
-            "source": source,
-            "url": f"http://{self.host}:{self.port}/{name}",
-            "timeout_seconds": TIMEOUT_S,
-            "retry_seconds": [RETRY_S] * RETRIES,
-            "in_flight_max": IN_FLIGHT,
-            **more,
-        }
         self._logs[name] = log
+        config = {"source": source, **self._settings(name), **more}
         response = await self._caller.http.put(f"/v1/webhooks/{name}", json=config)
         secret = response.raise_for_status().json()["secret"]
         self._verifiers[name] = standardwebhooks.Webhook(secret)
         now = self._caller.history.now()
         self._caller.went_well(Kind.WEBHOOK, log, now, Told())
+
+    def target(self, name: str, log: str) -> tuple[dict[str, Any], Callable[[str], None]]:
+        """Return the target of a route to this receiver, and what is given its secret."""
+        self._logs[name] = log
+        self._kinds[name] = Kind.ROUTE_POSTED
+
+        def note_secret(secret: str) -> None:
+            self._verifiers[name] = standardwebhooks.Webhook(secret)
+
+        return self._settings(name), note_secret
+
+    def _settings(self, name: str) -> dict[str, Any]:
+        return {
+            "url": f"http://{self.host}:{self.port}/{name}",
+            "timeout_seconds": TIMEOUT_S,
+            "retry_seconds": [RETRY_S] * RETRIES,
+            "in_flight_max": IN_FLIGHT,
+        }
 
     async def respond_to(self, got: ReceivedRequest, writer: asyncio.StreamWriter) -> None:
         """Respond at random: success, late success, 500, or a dropped connection."""
@@ -111,7 +123,8 @@ class Hooks(Connections):
         )
         if is_record and outcome is Outcome.OK:
             self.reached[seen.shard] = max(seen.offset + 1, self.reached.get(seen.shard, 0))
-        self._caller.note(Kind.POSTED, log, invoked, outcome, 0, code, Told((seen,)))
+        kind = self._kinds.get(_name(got), Kind.POSTED)
+        self._caller.note(kind, log, invoked, outcome, 0, code, Told((seen,)))
 
 
 def _name(got: ReceivedRequest) -> str:

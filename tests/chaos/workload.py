@@ -43,6 +43,7 @@ from tests.chaos import (
     topic_clients,
 )
 from tests.chaos.callers import ANSWER_S, Caller
+from tests.chaos.checker import POSTS
 from tests.chaos.drain import EXPIRED, drain, drain_topic
 from tests.chaos.event_follower import Follower
 from tests.chaos.history import Kind, Operation, Outcome
@@ -137,7 +138,12 @@ class Workload:
         await sources.put(INBOX, queue=INBOX)
         await sources.put(INBOX_EVENTS, stream=INBOX_EVENTS, key="/key")
         if self._topics:
-            await Topics(await self.stage.caller("setup")).create()
+            topics = Topics(await self.stage.caller("setup"))
+            await topics.create()
+            assert self._hooks is not None
+            target, note_secret = self._hooks.target("of-route", POSTS)
+            while (await topics.put_url(target, note_secret)).outcome is not Outcome.OK:
+                pass
             await RequestClient(await self.stage.caller("setup"), self._asked).create()
         return self
 

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
 
 from tests.chaos.checking.findings import Finding, Operations, answers, ok
+from tests.chaos.checking.webhooks import UNSIGNED
 from tests.chaos.history import DELIVERIES, READS, Kind, Operation, Outcome
 
 Place = tuple[str, int, int]
@@ -19,12 +20,12 @@ def subject_of(value: str) -> str:
 
 
 def message_reaches_each_route_once(
-    dead_letters: Mapping[str, str], from_earliest: str
+    dead_letters: Mapping[str, str], *apart: str
 ) -> Callable[[Operations], Finding]:
     """T1: an accepted message is in the target of each route that it names once, and in no other.
 
     A route and its target have the same name here; `dead_letters` are the routes by their dead-letter queues, where a message is
-    instead. `from_earliest` is left out: the target of a route that takes messages from before it was created. What a deleted route had not delivered is dropped. The number of a route whose change was not answered is unknown,
+    instead. `apart` are left out: the target of a route that takes messages from before it was created, and that of a URL. What a deleted route had not delivered is dropped. The number of a route whose change was not answered is unknown,
     so its message may be in any target, once.
     """
 
@@ -32,7 +33,7 @@ def message_reaches_each_route_once(
         names = {seen.offset: seen.value for _, seen in answers(history, Kind.ROUTE)}
         deleted = {one.group for one in history if one.kind is Kind.ROUTE and not one.values}
         places = _places(history, dead_letters)
-        targets = {*names.values()} - {from_earliest}
+        targets = {*names.values()} - {*apart}
         taken = [seen for _, seen in answers(history, Kind.TAKEN)]
         wrong = [
             f"message {seen.value} of routes {seen.routes} is {count} times in {target}"
@@ -52,6 +53,35 @@ def message_reaches_each_route_once(
             if log in targets and value not in values
         ]
         return Finding("T1 a message reaches each of its routes once", len(taken), tuple(wrong))
+
+    return check
+
+
+def url_receives_each_message(route: str) -> Callable[[Operations], Finding]:
+    """T1: a URL receives each message that its route takes at least once, signed, under one id, and no other."""
+
+    def check(history: Operations) -> Finding:
+        names = {seen.offset: seen.value for _, seen in answers(history, Kind.ROUTE)}
+        taken = {
+            seen.value
+            for _, seen in answers(history, Kind.TAKEN)
+            if route in {names.get(number) for number in seen.routes}
+        }
+        attempts = [
+            (one, seen)
+            for one in history
+            if one.kind is Kind.ROUTE_POSTED and one.log == route
+            for seen in one.seen
+        ]
+        accepted = {seen.value for one, seen in attempts if one.outcome is Outcome.OK}
+        ids: dict[str, set[str]] = defaultdict(set)
+        for _, seen in attempts:
+            ids[seen.value].add(seen.id)
+        wrong = [f"{value} was never accepted by the URL" for value in sorted(taken - accepted)]
+        wrong += [f"{value} was posted, and is not taken" for value in sorted({*ids} - taken)]
+        wrong += [f"{value} has ids {sorted(of)}" for value, of in ids.items() if len(of) > 1]
+        wrong += [f"{seen.value} came unsigned" for one, seen in attempts if one.code == UNSIGNED]
+        return Finding("T1 a URL receives each message under one id", len(taken), tuple(wrong))
 
     return check
 

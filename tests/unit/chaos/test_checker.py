@@ -29,9 +29,18 @@ def op(kind: Kind, at: float, *seen: Seen, **more: Any) -> Operation:
     return Operation(kind=kind, invoked=at, ended=at + 0.5, seen=seen, **known)
 
 
-REACHED, KEPT, CUT, ORDERED, FROM_EARLIEST, ADD_UP, LATE_ORDERED, REPLIED, ADDRESSED = (
-    checker.TOPIC_INVARIANTS
-)
+(
+    REACHED,
+    POSTED,
+    KEPT,
+    CUT,
+    ORDERED,
+    FROM_EARLIEST,
+    ADD_UP,
+    LATE_ORDERED,
+    REPLIED,
+    ADDRESSED,
+) = checker.TOPIC_INVARIANTS
 
 
 def publication(at: float, value: str) -> Operation:
@@ -194,10 +203,26 @@ ROUTE = op(
     group=checker.COPIES,
     values=("s0", "s1", "s2"),
 )
+URL_ROUTE = op(
+    Kind.ROUTE,
+    1,
+    Seen(value=checker.POSTS, offset=2),
+    log="topic",
+    group=checker.POSTS,
+    values=("s0", "s1", "s2"),
+)
+
+
+def posted_to_url(at: float, value: str, event_id: str, **more: Any) -> Operation:
+    return op(Kind.ROUTE_POSTED, at, Seen(value=value, id=event_id), log=checker.POSTS, **more)
+
+
 PUBLISHED = [
     ROUTE,
+    URL_ROUTE,
     publication(2, "p:1"),
-    taken(9, ("p:1", 0), routes=(1,)),
+    taken(9, ("p:1", 0), routes=(1, 2)),
+    posted_to_url(3, "p:1", "m1"),
     read(9, ("p:1", 0), log=checker.COPIES),
     read(9, ("p:1", 0), log=checker.LATE),
     route_stats(9, checker.COPIES, 1, delivered=1),
@@ -688,11 +713,22 @@ VIOLATIONS: list[tuple[str, Invariant, list[Operation]]] = [
         REACHED,
         [*PUBLISHED, read(9, ("p:1", 1), log=checker.COPIES)],
     ),
+    (
+        "URL never accepts a message",
+        POSTED,
+        [URL_ROUTE, taken(9, ("p:1", 0), routes=(2,)), posted_to_url(3, "p:1", "m1", outcome=FAIL)],
+    ),
+    ("message is posted under two ids", POSTED, [*PUBLISHED, posted_to_url(4, "p:1", "m2")]),
+    (
+        "URL receives what its route does not take",
+        POSTED,
+        [*PUBLISHED, posted_to_url(4, "p:2", "m2")],
+    ),
     ("accepted message is not in the topic", KEPT, [*PUBLISHED, publication(4, "p:2")]),
     (
         "route does not take what it matches",
         CUT,
-        [*PUBLISHED, publication(4, "p:2"), taken(9, ("p:2", 1))],
+        [*PUBLISHED, publication(4, "p:2"), taken(9, ("p:2", 1), routes=(2,))],
     ),
     (
         "messages of a key change places",
