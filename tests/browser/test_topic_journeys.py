@@ -235,6 +235,38 @@ async def test_route_edit_keeps_how_copies_are_made(page: Page, service: Service
     await storage.topics.delete(TopicName("copied"))
 
 
+async def test_route_to_url_leads_to_its_deliveries(page: Page, service: Service):
+    storage = service.storage
+    name = RouteName(TopicName("posting"), "crm")
+    target = RouteTarget(url="https://shop.example/hooks", headers=(("x-key", "7"),), rate=5)
+    await storage.topics.put(name.topic, StreamSpec())
+    before = (await storage.topic_routes.put(name, RouteSpec(target=target))).definition
+
+    await page.goto("/ui/topics/posting")
+    await expect(page.get_by_role("link", name="shop.example")).to_be_visible()
+    await look(page, f"topic-url-light-{DESK}")
+    await page.goto("/ui/topics/posting/routes/crm")
+    await look(page, f"route-url-light-{DESK}")
+    await page.emulate_media(color_scheme="dark")
+    await look(page, f"route-url-dark-{DESK}")
+    await press(page, "Edit…")
+    await page.locator("dialog[open] [name=tags]").fill("team=shop")
+    await press(page, "Save")
+    await expect(page.locator(".badge", has_text="team: shop")).to_be_visible()
+    after = await storage.topic_routes.get(name)
+    await page.get_by_role("link", name="route:posting.crm").click()
+
+    await expect(page.locator(".notice")).to_contain_text("belongs to route crm of topic posting")
+    await look(page, f"webhook-of-route-dark-{DESK}")
+    await expect(page.get_by_role("button", name="Edit…")).to_have_count(0)
+    await page.goto("/ui/queues/route:posting.crm/settings")
+    await expect(page.locator(".notice")).to_contain_text("belongs to route crm")
+    await expect(page.get_by_role("button", name="Delete…")).to_have_count(0)
+    assert after.spec == replace(before.spec, tags={"team": "shop"})
+    assert after.number == before.number
+    await storage.topics.delete(name.topic)
+
+
 async def test_paused_route_is_resumed(page: Page, service: Service):
     storage = service.storage
     await a_topic(storage, "halted", billing=None)

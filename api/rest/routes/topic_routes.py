@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Annotated, Any, Unpack
 
 from fastapi import Depends
+from msgspec.structs import replace
 
 from api.native.dependencies import NamePart, StorageDep, TopicPath, may
 from api.native.examples import AT, CREATED, LATER, Example
@@ -92,7 +93,10 @@ class _RouteVerbs:
         return route
 
     def _authorise_url(self, name: RouteName, before: RouteSpec | None, after: RouteSpec) -> None:
-        if after.target.url is not None and (before is None or before.target != after.target):
+        target = after.target
+        if before is not None and target.headers is None:  # they stay as they are
+            target = replace(target, headers=before.target.headers)
+        if target.url is not None and (before is None or before.target != target):
             webhook = str(name.webhook)
             self._storage.authorizer.authorise(self._principal, Action.WEBHOOK_MANAGE, webhook)
 

@@ -196,6 +196,29 @@ async def test_route_requires_permission_for_both_queues(secured_service: Secure
     assert statuses == [403, 403, 201, 403]
 
 
+async def test_route_to_url_requires_permission_for_webhook(secured_service: SecuredService):
+    topic = Grant(Effect.ALLOW, ("topic:*",), ("orders",))
+    webhook = Grant(Effect.ALLOW, ("webhook:*",), ("route:orders.crm",))
+    allowed = await secured_service.key(Rights(grants=(topic, webhook)))
+    refused = await secured_service.key(Rights(grants=(topic,)))
+    await secured_service.request("PUT", "/v1/topics/orders", allowed, json={})
+
+    async def call(key: object, method: str, route: str, url: str) -> int:
+        path, config = f"/v1/topics/orders/routes/{route}", {"target": {"url": url}}
+        response = await secured_service.request(method, path, key, json=config)
+        return int(response.status_code)
+
+    statuses = [
+        await call(refused, "PUT", "crm", "https://a.example/"),
+        await call(allowed, "PUT", "other", "https://a.example/"),
+        await call(allowed, "PUT", "crm", "https://a.example/"),
+        await call(refused, "PATCH", "crm", "https://b.example/"),
+        await call(refused, "PATCH", "crm", "https://a.example/"),
+    ]
+
+    assert statuses == [403, 403, 201, 403, 200]
+
+
 # Namespaces
 
 
