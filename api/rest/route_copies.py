@@ -47,7 +47,8 @@ class RouteTargetConfig(MappedConfig):
         str | None,
         Field(
             description="An https URL that messages are posted to, signed, as by a webhook. They wait in a queue of the route's own; "
-            "the queue and the webhook are named `route:<topic>.<route>`, or `route:<topic>:<route>` if the topic's name has a dot."
+            "the queue and the webhook are named `route:<topic>.<route>`, or `route:<topic>:<route>` if the topic's name has a dot.",
+            examples=["https://shop.example/hooks"],
         ),
     ] = None
     headers: Annotated[

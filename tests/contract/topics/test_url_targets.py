@@ -12,11 +12,12 @@ from consumers.routing.router import Router
 from consumers.webhooks.deliverer import Deliverer
 from storage.bootstrap import open_storage
 from storage.concurrency.tasks import end
+from storage.domain import limits
 from storage.domain.webhooks import AttemptOutcome, SourceKind
 from storage.settings import StorageSettings
 from tests.conditions import eventually
 from tests.contract.topics.test_topics import publish, receive
-from tests.webhook_receiver import Receiver, respond_with, running_receiver
+from tests.webhook_receiver import Receiver, reset, respond_with, running_receiver
 
 URL = "https://shop.example/hooks"
 NONE = {"ready": 0, "in_flight": 0, "delayed": 0}
@@ -284,6 +285,27 @@ async def test_failed_message_is_dead_lettered_and_redriven(api, topic, name, re
 
     assert redriven.is_success, redriven.text
     assert len({request.event_id for request in await receiver.until(3)}) == 1
+
+
+@pytest.mark.usefixtures("deliverer")
+async def test_breaker_spares_receiver_that_is_down(api, topic, name, receiver):
+    receiver.default_behaviour = reset
+    settings = {"retry_seconds": [0] * 50, "in_flight_max": 2}
+    await put(api, topic, receiver.url, settings=settings)
+    messages = [{"subject": "a", "body": number} for number in range(3)]
+    await api.post(f"{topic}/messages", json={"messages": messages})
+
+    async def state() -> str:
+        return str((await api.get(f"/v1/webhooks/{endpoint(name)}")).json()["health"]["state"])
+
+    await receiver.until(limits.WEBHOOK_BREAKER_FAILURES)
+    await eventually(state, "failing")
+    attempts = len(receiver.requests)
+    receiver.default_behaviour = respond_with()
+    await eventually(lambda: counts(api, name), NONE, within_s=40)
+
+    assert attempts <= limits.WEBHOOK_BREAKER_FAILURES + 2
+    assert len({request.event_id for request in receiver.requests}) == 3
 
 
 @pytest.mark.usefixtures("deliverer")

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from api.auth.credentials import KeyAuthenticator
 from api.auth.jwt import JwtIssuers
-from storage.domain.access.credentials import Rights
+from storage.domain.access.credentials import NewSecret, Rights
 from storage.domain.access.permissions import LOCAL_ADMINISTRATOR, Effect, Grant, Principal
 from storage.domain.clock import ManualClock, SystemClock
 from storage.domain.errors import Unauthenticated
@@ -203,7 +203,7 @@ async def test_route_to_url_requires_permission_for_webhook(secured_service: Sec
     refused = await secured_service.key(Rights(grants=(topic,)))
     await secured_service.request("PUT", "/v1/topics/orders", allowed, json={})
 
-    async def call(key: object, method: str, route: str, url: str) -> int:
+    async def call(key: NewSecret, method: str, route: str, url: str) -> int:
         path, config = f"/v1/topics/orders/routes/{route}", {"target": {"url": url}}
         response = await secured_service.request(method, path, key, json=config)
         return int(response.status_code)

@@ -562,6 +562,15 @@ def test_topics_need_a_deliverer():
     assert kinds_for(processes=processes, has_topics=True) == [AlertKind.DELIVERER_MISSING]
 
 
+def test_webhook_of_route_is_named_by_its_route():
+    failing = webhook("route:orders.crm", source="queue:route:orders.crm", failing_since_ms=7)
+
+    [alert] = alerts_for(webhooks=[failing])
+
+    assert alert.title == "URL of route crm of topic orders is failing"
+    assert alert.path == "/ui/webhooks/route:orders.crm"
+
+
 def test_webhooks_are_ranked_by_their_backlog():
     queues = {"few": QueueFacts(QueueSample(ready=2)), "many": QueueFacts(QueueSample(ready=9))}
     webhooks = [
