@@ -198,14 +198,14 @@ class RouteStored(PutOutcome, RouteOut):
         Field(
             description="Signing secret of a new URL, in the format of Standard Webhooks; it is not returned again."
         ),
-    ]
+    ] = None
     in_force: Annotated[
         bool,
         Field(
             description="No request is sent to a URL by its former settings any more. False: a deliverer did not confirm that in "
             "time; it will within seconds."
         ),
-    ]
+    ] = True
 
 
 class RoutePage(ListPage[RouteOut]):

@@ -90,6 +90,18 @@ def test_definitions_are_created_applied_and_changed(topic, millstream):
         topic.config()
 
 
+def test_route_to_url_has_secret_once(topic):
+    route = topic.route("posts")
+
+    made = route.create(url="https://shop.example/hooks")
+    again = route.create(url="https://shop.example/hooks")
+    applied = route.apply(target={"url": "https://shop.example/hooks", "rate": 5})
+
+    assert made.secret.startswith("whsec_")
+    assert not again.secret
+    assert (applied.target.rate, applied.number) == (5, made.number)
+
+
 async def test_topic_is_used_asynchronously(service_url, topic):
     async with AsyncMillstream(service_url) as client:
         published = await client.topic(topic.name).publish("x", subject="order.a")

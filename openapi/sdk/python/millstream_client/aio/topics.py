@@ -297,16 +297,20 @@ class AsyncRoute:
         queue: str | None = None,
         stream: str | None = None,
         topic: str | None = None,
+        url: str | None = None,
         only_new: bool = False,
         **config: Unpack[RouteConfigParams],
     ) -> RouteStored:
         """Create the route. If it exists with these settings, return it, with `created` False.
 
-        Settings that you leave out are not compared. Raises AlreadyExists, which names the settings that differ; with
-        `only_new`, whenever it exists.
+        Settings that you leave out are not compared. A new `url` has a `secret`; for its settings, pass `target` instead. Raises
+        AlreadyExists, which names the settings that differ; with `only_new`, whenever it exists.
         """
         call = self._put(
-            match, _target(queue=queue, stream=stream, topic=topic), config, if_none_match="*"
+            match,
+            _target(queue=queue, stream=stream, topic=topic, url=url),
+            config,
+            if_none_match="*",
         )
         return await create(self.transport, call, RouteStored.from_dict, only_new=only_new)
 
@@ -317,6 +321,7 @@ class AsyncRoute:
         queue: str | None = None,
         stream: str | None = None,
         topic: str | None = None,
+        url: str | None = None,
         dry_run: bool = False,
         **config: Unpack[RouteConfigParams],
     ) -> RouteStored:
@@ -325,7 +330,10 @@ class AsyncRoute:
         Settings that you leave out take their defaults. With `dry_run`, nothing is stored.
         """
         call = self._put(
-            match, _target(queue=queue, stream=stream, topic=topic), config, dry_run=dry_run
+            match,
+            _target(queue=queue, stream=stream, topic=topic, url=url),
+            config,
+            dry_run=dry_run,
         )
         return await self.transport.call(call)
 

@@ -296,16 +296,20 @@ class Route:
         queue: str | None = None,
         stream: str | None = None,
         topic: str | None = None,
+        url: str | None = None,
         only_new: bool = False,
         **config: Unpack[RouteConfigParams],
     ) -> RouteStored:
         """Create the route. If it exists with these settings, return it, with `created` False.
 
-        Settings that you leave out are not compared. Raises AlreadyExists, which names the settings that differ; with
-        `only_new`, whenever it exists.
+        Settings that you leave out are not compared. A new `url` has a `secret`; for its settings, pass `target` instead. Raises
+        AlreadyExists, which names the settings that differ; with `only_new`, whenever it exists.
         """
         call = self._put(
-            match, _target(queue=queue, stream=stream, topic=topic), config, if_none_match="*"
+            match,
+            _target(queue=queue, stream=stream, topic=topic, url=url),
+            config,
+            if_none_match="*",
         )
         return create(self.transport, call, RouteStored.from_dict, only_new=only_new)
 
@@ -316,6 +320,7 @@ class Route:
         queue: str | None = None,
         stream: str | None = None,
         topic: str | None = None,
+        url: str | None = None,
         dry_run: bool = False,
         **config: Unpack[RouteConfigParams],
     ) -> RouteStored:
@@ -324,7 +329,10 @@ class Route:
         Settings that you leave out take their defaults. With `dry_run`, nothing is stored.
         """
         call = self._put(
-            match, _target(queue=queue, stream=stream, topic=topic), config, dry_run=dry_run
+            match,
+            _target(queue=queue, stream=stream, topic=topic, url=url),
+            config,
+            dry_run=dry_run,
         )
         return self.transport.call(call)
 

@@ -6850,13 +6850,13 @@ export type RouteStored = {
      *
      * Signing secret of a new URL, in the format of Standard Webhooks; it is not returned again.
      */
-    secret: string | null;
+    secret?: string | null;
     /**
      * In Force
      *
      * No request is sent to a URL by its former settings any more. False: a deliverer did not confirm that in time; it will within seconds.
      */
-    in_force: boolean;
+    in_force?: boolean;
 };
 
 /**

@@ -12,6 +12,7 @@ from ..models.route_failure_policy import RouteFailurePolicy
 from ..models.route_mode import RouteMode
 from ..models.route_stored_cost import RouteStoredCost
 from ..models.start_at import StartAt
+from ..types import UNSET, Unset
 
 if TYPE_CHECKING:
     from ..models.field_change import FieldChange
@@ -59,9 +60,10 @@ class RouteStored:
         created (bool): False if the object existed.
         dry_run (bool): True if nothing was stored.
         changes (list[FieldChange]): Fields that differ from those before.
-        secret (None | str): Signing secret of a new URL, in the format of Standard Webhooks; it is not returned again.
-        in_force (bool): No request is sent to a URL by its former settings any more. False: a deliverer did not confirm
-            that in time; it will within seconds.
+        secret (None | str | Unset): Signing secret of a new URL, in the format of Standard Webhooks; it is not returned
+            again.
+        in_force (bool | Unset): No request is sent to a URL by its former settings any more. False: a deliverer did not
+            confirm that in time; it will within seconds. Default: True.
     """
 
     name: str
@@ -88,8 +90,8 @@ class RouteStored:
     created: bool
     dry_run: bool
     changes: list[FieldChange]
-    secret: None | str
-    in_force: bool
+    secret: None | str | Unset = UNSET
+    in_force: bool | Unset = True
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
@@ -155,8 +157,11 @@ class RouteStored:
             changes_item = changes_item_data.to_dict()
             changes.append(changes_item)
 
-        secret: None | str
-        secret = self.secret
+        secret: None | str | Unset
+        if isinstance(self.secret, Unset):
+            secret = UNSET
+        else:
+            secret = self.secret
 
         in_force = self.in_force
 
@@ -188,10 +193,12 @@ class RouteStored:
                 "created": created,
                 "dry_run": dry_run,
                 "changes": changes,
-                "secret": secret,
-                "in_force": in_force,
             }
         )
+        if secret is not UNSET:
+            field_dict["secret"] = secret
+        if in_force is not UNSET:
+            field_dict["in_force"] = in_force
 
         return field_dict
 
@@ -287,14 +294,16 @@ class RouteStored:
 
             changes.append(changes_item)
 
-        def _parse_secret(data: object) -> None | str:
+        def _parse_secret(data: object) -> None | str | Unset:
             if data is None:
                 return data
-            return cast(None | str, data)
+            if isinstance(data, Unset):
+                return data
+            return cast(None | str | Unset, data)
 
-        secret = _parse_secret(d.pop("secret"))
+        secret = _parse_secret(d.pop("secret", UNSET))
 
-        in_force = d.pop("in_force")
+        in_force = d.pop("in_force", UNSET)
 
         route_stored = cls(
             name=name,
