@@ -24,7 +24,8 @@ class AppendPart(msgspec.Struct, frozen=True, gc=False):
 
     Columns are plain: without a condition and a key. `needs_parents`: if the log does not know the producer, the result is
     ParentsRequired; `inherited` is the parents' state of it. `claims` are those of monotonic producers, instead of a
-    condition; the result may be PartialDuplicate.
+    condition; the result may be PartialDuplicate. With `dedup_keys`, one for each record, a record is added unless one with
+    its key was within the window; the result has `signed_offsets`.
     """
 
     records: Sequence[Record] | PackedColumns
@@ -35,20 +36,26 @@ class AppendPart(msgspec.Struct, frozen=True, gc=False):
     inherited: Inherited | None = None
     needs_parents: bool = False
     claims: tuple[SequenceRange, ...] = ()
+    dedup_keys: Sequence[str] = ()
 
     @property
     def is_plain(self) -> bool:
         """True if the part can share a batch: only the log's own state decides about it."""
-        return self.condition is UNCONDITIONAL and not self.idempotency_key and not self.claims
+        has_facts = self.idempotency_key or self.claims or self.dedup_keys
+        return self.condition is UNCONDITIONAL and not has_facts
 
 
 class PartAppended(msgspec.Struct, frozen=True, gc=False):
-    """Offset of a part's first record. `left`: offsets that are reserved beyond the log's end."""
+    """Offset of a part's first record. `left`: offsets that are reserved beyond the log's end.
+
+    `signed_offsets`: of a part with deduplication keys, one for each record (`storage.domain.streams.deduplication`).
+    """
 
     offset: int
     duplicate: bool
     left: int
     arrival_ms: int = 0
+    signed_offsets: Sequence[int] = ()
 
 
 ProducerState = tuple[Any, ...]

@@ -39,6 +39,8 @@ _LOG_PARTS = (
     "idem_old",
     "keys",
     *_WRITER_WATERMARK_PARTS,
+    "dedup",
+    "dedup_old",
 )
 _QUEUE_PARTS = (
     *("log", "meta", "idem", "idem_old", "records", "leases", "returned", "delayed", "kept"),

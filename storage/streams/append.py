@@ -24,6 +24,7 @@ from storage.domain.errors import (
 from storage.domain.log.address import LogAddress
 from storage.domain.log.record_batch import Record
 from storage.domain.names import LogId, StreamName
+from storage.domain.streams.deduplication import appended_at, new_numbers
 from storage.domain.streams.lineage import ShardClosedTo, eldest
 from storage.domain.streams.producers import AcceptedBatch, Remembered, judge
 from storage.domain.streams.stream import (
@@ -65,6 +66,7 @@ class _Call(msgspec.Struct):
     idempotency_key: str
     keyless: str = ""
     condition: AppendCondition = UNCONDITIONAL
+    dedup_keys: Sequence[str] = ()
 
     def _keyless(self) -> str:
         self.keyless = self.keyless or self.idempotency_key or str(random.random())  # noqa: S311  any shard will do
@@ -94,13 +96,15 @@ class _Call(msgspec.Struct):
 
     def part(self, numbers: Sequence[int]) -> AppendPart:
         """Return the records with these numbers as one part."""
+        keys = self.dedup_keys
         if len(numbers) == len(self.records):
-            return _part(self.records, sum(self.sizes), self.condition, self.idempotency_key)
+            return _part(self.records, sum(self.sizes), self.condition, self.idempotency_key, keys)
         return _part(
             [self.records[number] for number in numbers],
             sum([self.sizes[number] for number in numbers]),
             self.condition,
             self.idempotency_key,
+            [keys[number] for number in numbers] if keys else (),
         )
 
 
@@ -124,12 +128,13 @@ class Appender:
         publishes: bool = False,
         stream_id: LogId | None = None,
         fence: str = "",
+        dedup_keys: Sequence[str] = (),
     ) -> list[Appended | MillstreamError]:
         stream = await self.stream(name, stream_id, publishes=publishes)
         own = PUBLISHED_HEADERS if publishes else OWN_HEADERS
         sizes = check_records(stream, records, own)
         records = timed(stream.spec, records, self._clock.now_ms)
-        call = _Call(records, sizes, idempotency_key)
+        call = _Call(records, sizes, idempotency_key, dedup_keys=dedup_keys)
         if fence:
             call.condition = AppendCondition(fence=fence)
         return await self._executor.run(stream, partial(self._append, call), stream_id)
@@ -146,8 +151,9 @@ class Appender:
         return await self._executor.writable(name, stream_id, publishes=publishes)
 
     async def _append(self, call: _Call, stream: Stream) -> list[Appended | MillstreamError]:
-        shards = self._lookup_shards(stream) if call.idempotency_key else stream.open_shards
-        if len(shards) > 1:
+        has_keys = bool(call.idempotency_key or call.dedup_keys)
+        shards = self._lookup_shards(stream) if has_keys else stream.open_shards
+        if len(shards) > 1 or call.dedup_keys:
             return await self._append_to_all(call, stream, call.by_shard(shards))
         numbers = range(len(call.records))
         done = await self._try_some(stream, shards[0], call, numbers)
@@ -156,10 +162,10 @@ class Appender:
         return [done] * len(numbers) if isinstance(done, MillstreamError) else [*done]
 
     def _lookup_shards(self, stream: Stream) -> Sequence[Shard]:
-        """Return the shards that may remember an idempotency key, the eldest of each lineage.
+        """Return the shards that may remember a key of the call, the eldest of each lineage.
 
-        These are the shards that were open at some time within IDEMPOTENCY_LOOKUP_MS, for which keys are remembered.
-        Closed shards are frozen: they report a duplicate, or name their children.
+        These are the shards that were open at some time within IDEMPOTENCY_LOOKUP_MS, for which idempotency keys are remembered;
+        deduplication keys are for a shorter time. Closed shards are frozen: they report a duplicate, or name their children.
         """
         if len(stream.open_shards) == len(stream.shards):
             return stream.open_shards
@@ -179,8 +185,9 @@ class Appender:
             for shard, parts in zip(ready, outcomes, strict=True):
                 for numbers, outcome in parts:
                     if isinstance(outcome, ShardClosedTo):
-                        closed_parents.update(dict.fromkeys(numbers, shard.index))
-                        _add(left, call.among(outcome.children, numbers))
+                        others = _note_duplicates(answers, shard, numbers, outcome.signed_offsets)
+                        closed_parents.update(dict.fromkeys(others, shard.index))
+                        _add(left, call.among(outcome.children, others))
                     else:
                         _note(answers, numbers, outcome)
             groups, ready = left, eldest(left)
@@ -315,6 +322,8 @@ class Appender:
 
     async def _append_part(self, stream: Stream, shard: Shard, part: AppendPart) -> list[Appended]:
         done = await self.put(stream, shard, part)
+        if done.signed_offsets:
+            return [appended_at(shard.index, one, done.arrival_ms) for one in done.signed_offsets]
         count = len(part.records)
         return _placed(shard.index, done.offset, count, done.duplicate, done.arrival_ms)
 
@@ -376,7 +385,25 @@ def _note(
         answers[number] = outcome if isinstance(outcome, MillstreamError) else outcome[nth]
 
 
+def _note_duplicates(
+    answers: list[Appended | MillstreamError],
+    shard: Shard,
+    numbers: Sequence[int],
+    signed_offsets: Sequence[int],
+) -> list[int]:
+    """Note the records that a closed shard has; return the numbers of the others."""
+    for number, signed_offset in zip(numbers, signed_offsets, strict=False):
+        if signed_offset < 0:
+            answers[number] = appended_at(shard.index, signed_offset, 0)
+    return new_numbers(numbers, signed_offsets)
+
+
 def _part(
-    records: Sequence[Record], size_bytes: int, condition: AppendCondition, key: str
+    records: Sequence[Record],
+    size_bytes: int,
+    condition: AppendCondition,
+    key: str,
+    dedup_keys: Sequence[str] = (),
 ) -> AppendPart:
-    return AppendPart(records, condition, key, fingerprint(records) if key else "", size_bytes)
+    content = fingerprint(records) if key else ""
+    return AppendPart(records, condition, key, content, size_bytes, dedup_keys=dedup_keys)

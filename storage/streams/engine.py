@@ -70,6 +70,7 @@ class Streams:
         publishes: bool = False,
         stream_id: LogId | None = None,
         fence: str = "",
+        dedup_keys: Sequence[str] = (),
     ) -> list[Appended | MillstreamError]:
         """Append each record to the shard that takes its key; return one result each, in order.
 
@@ -77,7 +78,7 @@ class Streams:
         Records without a key go to one shard, chosen for the call. A repeat with the same idempotency key
         within ten minutes adds nothing. A record's `hash_key` replaces the hash of its key. `publishes`: the stream is a topic,
         and the records are published ones. `stream_id` and `fence` as for `append_idempotent`; a shard with another fence answers
-        FenceMismatch.
+        FenceMismatch. `dedup_keys`: one for each record; a record is a duplicate if one with its key was added within five minutes.
         A shard that is split or merged during the call is no error: the records go to its children. Raises BacklogFull and
         QuotaExceeded if the store or the namespace has no capacity left, as all verbs that append do.
         """
@@ -88,6 +89,7 @@ class Streams:
             publishes=publishes,
             stream_id=stream_id,
             fence=fence,
+            dedup_keys=dedup_keys,
         )
 
     def append_columns(

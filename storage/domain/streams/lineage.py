@@ -26,11 +26,15 @@ FULLY_READ = -1
 
 
 class ShardClosedTo(ShardClosed):
-    """The shard takes no more records; its children do."""
+    """The shard takes no more records; its children do.
 
-    def __init__(self, children: tuple[Shard, ...]) -> None:
+    `signed_offsets`: of records with deduplication keys, those that it has (`storage.domain.streams.deduplication`).
+    """
+
+    def __init__(self, children: tuple[Shard, ...], signed_offsets: Sequence[int] = ()) -> None:
         super().__init__(children=[_describe(child) for child in children])
         self.children = children
+        self.signed_offsets = signed_offsets
 
 
 def _describe(shard: Shard) -> dict[str, object]:

@@ -20,7 +20,7 @@ from storage.domain.errors import (
 )
 from storage.domain.limits import Limits
 from storage.domain.log.address import LogAddress
-from storage.domain.log.record_batch import Record, encode_batch
+from storage.domain.log.record_batch import Record, encode_batch, encode_one
 from storage.domain.streams.columnar_batch import PackedColumns, encode_columns
 from storage.domain.streams.idempotence import PartialDuplicate
 from storage.domain.streams.lineage import ShardClosedTo, unpack_children
@@ -70,14 +70,13 @@ class Appends:
             arguments = [
                 encode_batch(records),
                 len(records),
-                self._condition_of(AppendPart(records)),
+                self._condition_of(AppendPart(records), _last_of_keys(records)),
             ]
         elif plain:
             arguments = [*_encode(plain), b""]
         for part in parts:
             if not part.is_plain:
-                batch, count = _encode([part.records])
-                arguments += [batch, count, self._condition_of(part)]
+                arguments += self._conditional(part)
         return command_of(
             script("append_records"),
             log_keys(self.address.namespace, self.address.log_id),
@@ -88,10 +87,19 @@ class Appends:
             limits.IDEMPOTENCY_WINDOW_MS,
             self.limits.idempotency_keys_max,
             self.limits.monotonic_writers_max,
+            limits.DEDUP_WINDOW_MS,
             *arguments,
         )
 
-    def _condition_of(self, part: AppendPart) -> bytes:
+    def _conditional(self, part: AppendPart) -> tuple[bytes, int, bytes]:
+        """Return the arguments of a part with a condition."""
+        if part.dedup_keys:
+            batches = [*map(encode_one, _as_records(part.records))]
+            keyed = [*zip(part.dedup_keys, map(len, batches), strict=True)]
+            return b"".join(batches), len(batches), self._condition_of(part, False, False, keyed)
+        return *_encode([part.records]), self._condition_of(part, *self._facts_of(part))
+
+    def _condition_of(self, part: AppendPart, *facts: Any) -> bytes:
         """Encode a part's condition for append_records.lua."""
         condition = part.condition
         producer, expected = condition.producer, condition.expected_offset
@@ -105,7 +113,7 @@ class Appends:
                 part.idempotency_key,
                 part.fingerprint,
                 *_inheritance_of(part),
-                *self._facts_of(part),
+                *facts,
             )
         )
 
@@ -189,8 +197,8 @@ def _verdict(verdict: Reply, left: int, now_ms: int) -> PartAppended | Exception
             return PartAppended(offset, True, left)
         case [2, epoch]:
             return ProducerFenced(current_epoch=epoch)
-        case [3, children]:
-            return ShardClosedTo(unpack_children(children))
+        case [3, children, *signed_offsets]:
+            return ShardClosedTo(unpack_children(children), *signed_offsets)
         case [4, token]:
             return FenceMismatch(token=token.decode())
         case [5, sequence]:
@@ -207,5 +215,8 @@ def _verdict(verdict: Reply, left: int, now_ms: int) -> PartAppended | Exception
             return ProducerFenced("This producer is retired: it has sent all its records.")
         case [12, _]:
             return TooManyProducers()
+        case [13, signed_offsets]:
+            newest = max(max(one, -1 - one) for one in signed_offsets)
+            return PartAppended(newest, False, left, now_ms, signed_offsets)
         case _:
             return IdempotencyKeyReused()
