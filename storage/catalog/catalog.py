@@ -550,6 +550,8 @@ def _refuse_stream_change(old: StreamSpec, new: StreamSpec) -> None:
         raise ValidationFailed.at(
             "/name", "Change a topic as a topic, not as its stream", "immutable"
         )
+    if old.topic is not None and new.topic is not None:
+        old.topic.refuse_change(new.topic)
 
 
 def _view(name: StreamName, queue: Queue | None) -> Stream:

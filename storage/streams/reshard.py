@@ -38,6 +38,7 @@ from storage.domain.log.address import LogAddress
 from storage.domain.names import StreamName
 from storage.domain.streams.reshard_plan import Change, merge_of, round_towards, split_of
 from storage.domain.streams.stream import Shard, Stream
+from storage.domain.streams.topic_spec import SCOPE_REQUIRED
 from storage.hot_store.errors import LogNotReady
 from storage.hot_store.log_store import LogStore
 from storage.log.provisioner import LogDeleted, LogProvisioner
@@ -101,6 +102,7 @@ class Resharder:
     async def _change(self, name: StreamName, plan: Plan) -> Stream:
         async with self._only_one(name):
             stream = await self._step(name, _nothing)
+            _check_has_several(stream)
             plan(stream)
             if stream.shards_target is not None:
                 await self._catalog.set_shard_target(name, None)
@@ -110,14 +112,17 @@ class Resharder:
         """Split and merge until `count` open shards divide the hash-key range equally.
 
         A shard has at most two parents, so this takes several rounds, whose intermediate shards are closed
-        again immediately. Raises what `split` does, except ShardNotFound; ValidationFailed unless 1 <= count <= SHARDS_MAX.
+        again immediately. Raises what `split` does, except ShardNotFound; ValidationFailed unless 1 <= count <= SHARDS_MAX, and
+        for several shards of a topic that has one.
         """
         if not 1 <= count <= limits.SHARDS_MAX:
             raise ValidationFailed.at(
                 "/shards", f"must be 1 to {limits.SHARDS_MAX}", "out_of_range"
             )
         async with self._only_one(name):
-            await self._step(name, _nothing)
+            stream = await self._step(name, _nothing)
+            if count > 1:
+                _check_has_several(stream)
             await self._catalog.set_shard_target(name, count)
             with _begun():
                 return await self._converge(name, count)
@@ -243,6 +248,12 @@ class Resharder:
                 return await self._provisioner.with_repair(log, lambda: work(log))
 
         return await asyncio.gather(*(do(shard) for shard in shards))
+
+
+def _check_has_several(stream: Stream) -> None:
+    """Raise ValidationFailed for a topic whose deduplication ids are all in one log."""
+    if stream.spec.topic is not None and stream.spec.topic.has_one_shard:
+        raise ValidationFailed.at("/shards", SCOPE_REQUIRED, "not_allowed")
 
 
 def _nothing(_: Stream) -> Sequence[Change]:

@@ -28,6 +28,7 @@ from storage.domain.streams.idempotence import SequencedBatch
 from storage.domain.streams.stream import Appended, Stream, StreamSpec
 from storage.domain.streams.topic_spec import TopicSpec, Unmatched
 from storage.domain.topics.message_id import TopicMessageId
+from storage.domain.topics.publication_options import NO_OPTIONS
 from storage.domain.topics.topic import NewPublication, Published
 from storage.streams.engine import Streams
 from storage.topics.endpoints import DeletedQueues, RouteEndpoints
@@ -118,10 +119,13 @@ class Topics:
         """Accept messages, and decide which routes take them; return one result each, in order.
 
         A message is on disk with the numbers of its routes when this returns. Messages for one shard are accepted together or
-        not at all. A repeat with the same idempotency key within ten minutes adds nothing. If one message is refused, as Unroutable
+        not at all. A repeat with the same idempotency key within ten minutes adds nothing, nor does a message of a FIFO topic
+        whose deduplication id was accepted within five minutes. Raises ValidationFailed for a message without what the topic's
+        type requires. If one message is refused, as Unroutable
         or FanOutTooLarge, none that is not accepted already is. Raises what `Streams.append` does.
         """
         stream = await self.get(name)
+        messages = _checked(stream, messages)
         table = self._tables.cached(stream.stream_id)
         table = table or await self._tables.refresh(name, stream.stream_id)
         version = table.version
@@ -144,9 +148,11 @@ class Topics:
         """Accept the messages of monotonic producers, each once however often it is sent.
 
         All or none for each shard; the call is repeated until it has succeeded. Raises Unroutable and FanOutTooLarge for the first
-        message that is refused, and what `Streams.append_idempotent_batch` does.
+        message that is refused, ValidationFailed as `publish` does, and what `Streams.append_idempotent_batch` does. The sequences
+        alone make a repeat a duplicate: on a FIFO topic a deduplication id is required of these messages, and unique (ADR 0095).
         """
         stream = await self.get(name)
+        messages = _checked(stream, messages)
         table = self._tables.cached(stream.stream_id)
         table = table or await self._tables.refresh(name, stream.stream_id)
         for _ in range(limits.STALE_ROUTES_RETRIES_MAX):
@@ -206,6 +212,7 @@ class Topics:
             publishes=True,
             stream_id=stream.stream_id,
             fence=table.fence,
+            dedup_keys=_dedup_keys(stream, messages),
         )
         return [
             answer
@@ -213,6 +220,25 @@ class Topics:
             else _published(stream.stream_id, answer, len(table.live(one)))
             for answer, one in zip(appended, routes, strict=True)
         ]
+
+
+def _checked(stream: Stream, messages: Sequence[NewPublication]) -> Sequence[NewPublication]:
+    """Return the messages, with their deduplication ids if the topic is FIFO.
+
+    Raises ValidationFailed for the first one that the topic does not accept.
+    """
+    topic, is_batch = stream.spec.topic or TopicSpec(), len(messages) > 1
+    for place, message in enumerate(messages):
+        if topic.is_fifo or message.options is not NO_OPTIONS:
+            message.check(topic, f"/messages/{place}" if is_batch else "")
+    return [one.with_dedup_id() for one in messages] if topic.is_fifo else messages
+
+
+def _dedup_keys(stream: Stream, messages: Sequence[NewPublication]) -> Sequence[str]:
+    topic = stream.spec.topic
+    if topic is None or not topic.is_fifo:
+        return ()
+    return [topic.dedup_key(message.key, message.options.dedup_id) for message in messages]
 
 
 def _routes_for(

@@ -82,6 +82,7 @@ class StreamSpec(msgspec.Struct, frozen=True, kw_only=True):
             *check_range("/record_bytes_max", self.record_bytes_max, 1, limits.RECORD_BYTES_MAX),
             *tag_faults(self.tags),
             *_archive_faults(self),
+            *(() if self.topic is None else self.topic.faults(self.shards)),
         ]
         if (
             self.retention_ms is not None

@@ -4,8 +4,28 @@ from enum import StrEnum
 
 import msgspec
 
-from storage.domain.errors import ValidationFailed
+from storage.domain.errors import FieldFault, ValidationFailed
 from storage.domain.names import TOPIC_PREFIX, StreamName
+
+SCOPE_REQUIRED = "A FIFO topic with several shards requires the deduplication scope 'key'"
+
+
+class TopicType(StrEnum):
+    """Treatment of repeated messages.
+
+    standard: each publication is a message. fifo: each has a key and a deduplication id, and a repeated id adds nothing
+    for five minutes.
+    """
+
+    STANDARD = "standard"
+    FIFO = "fifo"
+
+
+class TopicDedupScope(StrEnum):
+    """Scope in which a deduplication id is unique for its window: the topic, or each key."""
+
+    TOPIC = "topic"
+    KEY = "key"
 
 
 class Unmatched(StrEnum):
@@ -19,9 +39,50 @@ class Unmatched(StrEnum):
 
 
 class TopicSpec(msgspec.Struct, frozen=True, kw_only=True):
-    """Configuration of a topic beyond that of its stream."""
+    """Configuration of a topic beyond that of its stream.
 
+    `type` and `dedup_scope` are immutable: a key's ids are in the logs that had the key, and those of a topic in its one log.
+    """
+
+    type: TopicType = TopicType.STANDARD
     unmatched: Unmatched = Unmatched.DROP
+    deduplicate_by_content: bool = False
+    dedup_scope: TopicDedupScope = TopicDedupScope.TOPIC
+
+    @property
+    def is_fifo(self) -> bool:
+        """True if publications have a key and a deduplication id."""
+        return self.type is TopicType.FIFO
+
+    @property
+    def has_one_shard(self) -> bool:
+        """True if the topic cannot have several shards."""
+        return self.is_fifo and self.dedup_scope is TopicDedupScope.TOPIC
+
+    def faults(self, shards: int) -> list[FieldFault]:
+        """Return the faults of the configuration of a topic with so many shards."""
+        if self.has_one_shard and shards > 1:
+            return [FieldFault("/dedup_scope", SCOPE_REQUIRED, "required")]
+        has_scope = self.dedup_scope is not TopicDedupScope.TOPIC
+        if not self.is_fifo and (self.deduplicate_by_content or has_scope):
+            detail = "Deduplication requires a FIFO topic"
+            return [FieldFault("/dedup_scope", detail, "not_supported")]
+        return []
+
+    def refuse_change(self, new: "TopicSpec") -> None:
+        """Raise ValidationFailed for a change of what is immutable."""
+        if new.type is not self.type:
+            detail = f"The type of a topic is immutable; this topic is {self.type}."
+            raise ValidationFailed.at("/type", detail, "immutable")
+        if new.dedup_scope is not self.dedup_scope:
+            detail = (
+                f"The deduplication scope of a topic is immutable; this one is {self.dedup_scope}."
+            )
+            raise ValidationFailed.at("/dedup_scope", detail, "immutable")
+
+    def dedup_key(self, key: str, dedup_id: str) -> str:
+        """Return what is unique in a log for the deduplication id of a message with a key."""
+        return f"{key}\0{dedup_id}" if self.dedup_scope is TopicDedupScope.KEY else dedup_id
 
 
 def check_is_topic(name: StreamName, spec: TopicSpec | None) -> None:

@@ -23,7 +23,14 @@ from storage.domain.log.record_batch import (
 )
 from storage.domain.names import TopicName
 from storage.domain.requests.token import REPLY_TO
+from storage.domain.streams.topic_spec import TopicSpec
 from storage.domain.topics.message_id import TopicMessageId
+from storage.domain.topics.publication_options import (
+    NO_OPTIONS,
+    OPTION_HEADERS,
+    PublicationOptions,
+    content_dedup_id,
+)
 
 ROUTES = ":routes"
 TOPIC = ":topic"
@@ -38,7 +45,7 @@ KEY = ":key"
 HOPS = ":hops"
 """Header of a message that a route brought from another topic: the number of these topics."""
 
-PUBLISHED_HEADERS = frozenset({CONTENT_TYPE, SUBJECT, ROUTES, HOPS, REPLY_TO})
+PUBLISHED_HEADERS = frozenset({CONTENT_TYPE, SUBJECT, ROUTES, HOPS, REPLY_TO}) | OPTION_HEADERS
 """Reserved headers of a published record."""
 
 _FENCE_PREFIX = "routes:"
@@ -57,6 +64,7 @@ class NewPublication(msgspec.Struct, frozen=True, gc=False):
     headers: Headers = ()
     hops: int = 0
     reply_to: str = ""
+    options: PublicationOptions = NO_OPTIONS
 
     def __post_init__(self) -> None:
         if not self.body:
@@ -72,6 +80,7 @@ class NewPublication(msgspec.Struct, frozen=True, gc=False):
             own.append((HOPS, "", b"%d" % self.hops))
         if self.reply_to:
             own.append((REPLY_TO, "", self.reply_to.encode()))
+        own += self.options.headers()
         packed = _encoder.encode(list(numbers))
         return Record(self.body, self.key, (*self.headers, *own, (ROUTES, "", packed)))
 
@@ -86,6 +95,27 @@ class NewPublication(msgspec.Struct, frozen=True, gc=False):
             one for one in record.headers if one[0] == CONTENT_TYPE or one[0][:1] != RESERVED
         )
         return cls(record.data, subject_of(record.headers), record.key, headers)
+
+    def check(self, topic: TopicSpec, pointer: str) -> None:
+        """Raise ValidationFailed for a message that the topic does not accept, below a pointer."""
+        if topic.is_fifo and not self.key:
+            detail = "A message of a FIFO topic requires a key"
+            raise ValidationFailed.at(f"{pointer}/key", detail, "required")
+        if topic.is_fifo and not self.options.dedup_id and not topic.deduplicate_by_content:
+            detail = (
+                "A message of a FIFO topic requires a deduplication id, unless the topic has "
+                "deduplicate_by_content"
+            )
+            raise ValidationFailed.at(f"{pointer}/dedup_id", detail, "required")
+        if self.options is not NO_OPTIONS:
+            self.options.check(topic, pointer)
+
+    def with_dedup_id(self) -> "NewPublication":
+        """Return the message with the deduplication id of its content, unless it has one."""
+        if self.options.dedup_id:
+            return self
+        options = self.options._replace(dedup_id=content_dedup_id(self.body))
+        return msgspec.structs.replace(self, options=options)
 
 
 class Published(msgspec.Struct, frozen=True, gc=False):
