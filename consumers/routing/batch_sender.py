@@ -11,16 +11,20 @@ A route that alone is blocked, since its dead-letter queue is missing or full, i
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from functools import partial
+from typing import TypeVar
 
 from consumers.routing.copies import Copy
 from consumers.routing.dead_letters import DeadLetterSender, DeliveryFailure
-from consumers.routing.delivery_counts import ROUTE_DELETED, DeliveryCounts
+from consumers.routing.delivery_counts import EXPIRED, ROUTE_DELETED, DeliveryCounts
 from consumers.routing.target_sender import TargetSender, UnfitCopy
 from storage.domain import limits
 from storage.domain.errors import ErrorCategory, MillstreamError
 from storage.domain.names import QueueName
 from storage.domain.topics.route import RouteFailurePolicy, TopicRoute
+
+T = TypeVar("T")
 
 logger = logging.getLogger(__name__)
 
@@ -56,7 +60,10 @@ class BatchSender:
         self.unfinished = [*batch]
         self._apart.clear()
         is_shadow = batch[0].route.spec.is_shadow
-        await self._deliver(batch if is_shadow else await self._skip_finished(batch))
+        await self._deliver(batch if is_shadow else await self._not_ended(batch))
+
+    async def _not_ended(self, batch: Sequence[Copy]) -> Sequence[Copy]:
+        return await self._drop_expired(await self._skip_finished(batch))
 
     async def _deliver(self, copies: Sequence[Copy]) -> None:
         pause = _RetryPause()
@@ -153,21 +160,34 @@ class BatchSender:
 
     async def _recall(self, parts: Mapping[QueueName | None, Sequence[Copy]]) -> None:
         for queue, part in parts.items():
-            pause = _RetryPause()
-            while queue is not None and not await self._try_recall(queue, part):
-                await pause.wait()
+            if queue is not None:
+                ids = [*dict.fromkeys(copy.dead_producer_id for copy in part)]
+                await self._insist(part, partial(self._dead_letters.recall, queue, ids))
 
-    async def _try_recall(self, queue: QueueName, copies: Sequence[Copy]) -> bool:
-        producer_ids = dict.fromkeys(copy.dead_producer_id for copy in copies)
-        try:
-            await self._dead_letters.recall(queue, [*producer_ids])
-        except MillstreamError as error:
-            self._failed(copies, error.detail)
-        except Exception as error:  # a buffer must not end
-            self._crashed(copies, error)
-        else:
-            return True
-        return False
+    async def _insist(self, copies: Sequence[Copy], read: Callable[[], Awaitable[T]]) -> T:
+        """Return what is read about copies, after as many failures as there are."""
+        pause = _RetryPause()
+        while True:
+            try:
+                return await read()
+            except MillstreamError as error:
+                self._failed(copies, error.detail)
+            except Exception as error:  # a buffer must not end
+                self._crashed(copies, error)
+            await pause.wait()
+
+    async def _drop_expired(self, copies: Sequence[Copy]) -> Sequence[Copy]:
+        """Drop the copies whose time to live is over, but not what an earlier router delivered."""
+        expired = self._target.expired(copies)
+        if not expired:
+            return copies
+        delivered = await self._insist(expired, partial(self._target.delivered, expired))
+        if delivered:
+            self._counts.add_delivered(delivered)
+            self._finish(delivered)
+        before, gone = {id(one) for one in delivered}, {id(one) for one in expired}
+        self._drop([one for one in expired if id(one) not in before], EXPIRED)
+        return [one for one in copies if id(one) not in gone]
 
     async def _give_up(self, copies: Sequence[Copy], failure: DeliveryFailure) -> None:
         """Dead-letter messages, or drop those of routes without a dead-letter queue."""

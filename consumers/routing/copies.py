@@ -11,9 +11,11 @@ from storage.domain.queues.queue import QueueType
 from storage.domain.replays.replay import group_for, source_headers
 from storage.domain.requests.token import REPLY_TO, deadline_of
 from storage.domain.streams.stream import LogRecord
+from storage.domain.streams.topic_spec import TopicSpec
 from storage.domain.topics.copy_key import key_of
 from storage.domain.topics.formats import CopyFormat
 from storage.domain.topics.message_id import TopicMessageId
+from storage.domain.topics.publication_options import PublicationOptions, options_of
 from storage.domain.topics.route import TopicRoute
 from storage.domain.topics.routed_message import (
     TOO_MANY_HOPS,
@@ -31,7 +33,7 @@ COPY_HEADERS = frozenset({CONTENT_TYPE, TOPIC, SUBJECT, ROUTE})
 class Copy(NamedTuple):
     """Message for a route: a record of the topic's log, at its shard and offset.
 
-    `content`, `size_bytes`: of the record, computed once for all routes that take it.
+    `content`, `options`, `size_bytes`: of the record, computed once for all routes that take it.
     """
 
     shard: int
@@ -40,6 +42,7 @@ class Copy(NamedTuple):
     route: TopicRoute
     arrival_ms: int
     content: CopyContent
+    options: PublicationOptions
     size_bytes: int
 
     @property
@@ -52,23 +55,28 @@ class Copy(NamedTuple):
         """Id of the monotonic producer of its dead letter; the offset is its sequence."""
         return self.route.dead_producer_id(self.shard)
 
-    def as_message(self, queue_type: QueueType) -> NewMessage:
+    def has_expired(self, now_ms: int) -> bool:
+        """Return whether the message's own time to live is over."""
+        ttl_ms = self.options.ttl_ms
+        return ttl_ms > 0 and self.arrival_ms + ttl_ms <= now_ms
+
+    def as_message(self, queue_type: QueueType, now_ms: int) -> NewMessage:
         """Return the copy for a queue; in a FIFO queue the key is its message group.
 
         Raises TransformFailed.
         """
         content, key = self._render()
-        is_fifo, spec = queue_type is QueueType.FIFO, self.route.spec
-        reply_to = self._reply_to
+        is_fifo, reply_to = queue_type is QueueType.FIFO, self._reply_to
         return NewMessage(
             content.body,
             headers=content.headers,
             content_type=content.content_type,
             group=key if is_fifo else "",
             dedup_id=self._dedup_id if is_fifo else "",
-            delay_ms=spec.delay_ms or None,
+            delay_ms=self._delay_ms,
             system=(*self._origin(content.subject, "" if is_fifo else key), *reply_to),
-            ttl_ms=self._ttl_ms(reply_to),
+            ttl_ms=self._ttl_ms(reply_to, now_ms),
+            priority=0 if is_fifo else self.options.priority,
         )
 
     def as_record(self) -> Record:
@@ -77,7 +85,7 @@ class Copy(NamedTuple):
         headers = (*content.typed_headers, *self._origin(content.subject))
         return Record(content.body, key, headers, self.record.event_time_ms)
 
-    def as_publication(self) -> NewPublication:
+    def as_publication(self, topic: TopicSpec, now_ms: int) -> NewPublication:
         """Return the copy for another topic. Raises TransformFailed, also after too many topics."""
         hops = hops_of(self.record.headers) + 1
         if hops > limits.TOPIC_HOPS_MAX:
@@ -85,8 +93,14 @@ class Copy(NamedTuple):
             raise TransformFailed(detail, TOO_MANY_HOPS)
         content, key = self._render()
         reply_to = next((value.decode() for _, _, value in self._reply_to), "")
+        options = PublicationOptions(
+            self._dedup_id if topic.is_fifo else "",
+            self.options.delay_ms,
+            self._left_ms(now_ms),
+            0 if topic.is_fifo else self.options.priority,
+        )
         return NewPublication(
-            content.body, content.subject, key, content.typed_headers, hops, reply_to
+            content.body, content.subject, key, content.typed_headers, hops, reply_to, options
         )
 
     def as_dead_letter(self, queue_type: QueueType, origin: DeadLetterOrigin) -> NewMessage:
@@ -112,18 +126,32 @@ class Copy(NamedTuple):
         """Header with the token of the request that the message is, if it is one."""
         return tuple(header for header in self.record.headers if header[0] == REPLY_TO)
 
-    def _ttl_ms(self, reply_to: Headers) -> int:
-        """Return the route's time to live; that of a request ends at its deadline."""
-        ttl_ms = self.route.spec.ttl_ms
+    @property
+    def _delay_ms(self) -> int | None:
+        """Delay of the message itself, or of the route; None for that of the queue."""
+        own_ms = self.options.delay_ms
+        return self.route.spec.delay_ms or None if own_ms is None else own_ms
+
+    def _left_ms(self, now_ms: int) -> int:
+        """Return what is left of the message's own time to live; 0 without one."""
+        ttl_ms = self.options.ttl_ms
+        return max(1, self.arrival_ms + ttl_ms - now_ms) if ttl_ms else 0
+
+    def _ttl_ms(self, reply_to: Headers, now_ms: int) -> int:
+        """Return the time to live of the message, or of the route; a request ends at its deadline."""
+        ttl_ms = self._left_ms(now_ms) or self.route.spec.ttl_ms
         if not reply_to:
             return ttl_ms
         deadline_ms = deadline_of(reply_to[0][2].decode())
-        left_ms = max(1, deadline_ms - self.arrival_ms - self.route.spec.delay_ms)
+        left_ms = max(1, deadline_ms - self.arrival_ms - (self._delay_ms or 0))
         return min(ttl_ms or left_ms, left_ms)
 
     @property
     def _dedup_id(self) -> str:
-        return f"{self.route.stream_id}.{self.shard}.{self.offset}"
+        """Deduplication id that no other copy has, with the publisher's at its end (ADR 0095)."""
+        identity = f"{self.route.stream_id}.{self.shard}.{self.offset}.{self.route.number}"
+        own = self.options.dedup_id
+        return f"{identity}.{own}"[: limits.GROUP_CHARACTERS_MAX] if own else identity
 
     def _render(self) -> tuple[CopyContent, str]:
         """Return the content and the key of the copy, as the route makes them."""
@@ -149,6 +177,12 @@ class Copy(NamedTuple):
 def copies_of(shard: int, entry: LogRecord, routes: Iterable[TopicRoute]) -> Iterator[Copy]:
     """Yield the copies of a record for routes."""
     record = entry.record
-    content, size_bytes = content_of(record), record.size_bytes
+    content, options, size_bytes = (
+        content_of(record),
+        options_of(record.headers),
+        record.size_bytes,
+    )
     for route in routes:
-        yield Copy(shard, entry.offset, record, route, entry.arrival_ms, content, size_bytes)
+        yield Copy(
+            shard, entry.offset, record, route, entry.arrival_ms, content, options, size_bytes
+        )

@@ -5,19 +5,18 @@ earlier message of its shard and route is finished, and before the next one. So 
 the queue has is finished, whatever the target accepts now: a router reads that sequence before it repeats copies (ADR 0093).
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import attrs
 
 from consumers.routing.copies import Copy
+from consumers.routing.target_sender import last_sequences
 from storage.bootstrap import Storage
 from storage.domain import limits
 from storage.domain.clock import Clock, SystemClock
-from storage.domain.errors import QueueNotFound
 from storage.domain.names import QueueName
 from storage.domain.queues.dead_letter_origin import DeadLetterOrigin
-from storage.domain.queues.queue import QueueType
 from storage.domain.streams.idempotence import NO_WATERMARK, SequencedBatch
 
 
@@ -51,23 +50,12 @@ class DeadLetterSender:
         """Read the last sequences of producers, at their first copies."""
         unread = [one for one in producer_ids if (queue, one) not in self._lasts]
         if unread:
-            lasts = await self._last_sequences(queue, unread)
+            lasts = await last_sequences(self._storage, queue, unread)
             self._lasts |= {(queue, one): lasts.get(one, NO_WATERMARK) for one in unread}
 
     def last(self, queue: QueueName, copy: Copy) -> int:
         """Return the offset of the last dead letter of the copy's producer, as it was recalled."""
         return self._lasts[queue, copy.dead_producer_id]
-
-    async def _last_sequences(
-        self, name: QueueName, producer_ids: Sequence[str]
-    ) -> Mapping[str, int]:
-        try:
-            queue = await self._storage.catalog.queue(name)
-            if queue.partitions and queue.spec.type is QueueType.FIFO:
-                return {}  # a part of the last call may be missing
-            return await self._storage.queues.last_sequences(name, producer_ids)
-        except QueueNotFound:
-            return {}
 
     def _origin(self, copy: Copy, failure: DeliveryFailure) -> DeadLetterOrigin:
         name = copy.route.name

@@ -11,6 +11,9 @@ from storage.domain.streams.lineage import FULLY_READ
 from storage.domain.topics.route import TopicRoute
 from storage.domain.topics.routing import RouteCounts
 
+EXPIRED = "The message's time to live was over."
+"""Reason why a message that reaches a queue too late is dropped."""
+
 ROUTE_DELETED = "The route was deleted."
 """Reason why the messages that a deleted route still waits for are dropped."""
 

@@ -1,14 +1,18 @@
 """Sender of copies to one target: each copy once, whoever repeats it."""
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import TypeVar
 
 import attrs
 
 from consumers.routing.copies import COPY_HEADERS, Copy
 from storage.bootstrap import Storage
+from storage.domain.clock import Clock, SystemClock
+from storage.domain.errors import QueueNotFound
 from storage.domain.names import QueueName, TopicName
-from storage.domain.streams.idempotence import SequencedBatch
+from storage.domain.queues.queue import QueueType
+from storage.domain.streams.idempotence import NO_WATERMARK, SequencedBatch
+from storage.domain.streams.topic_spec import TopicSpec
 from storage.domain.topics.route import TargetName, TopicRoute
 from storage.domain.topics.routed_message import TransformFailed
 
@@ -31,6 +35,7 @@ class TargetSender:
 
     _storage: Storage
     target: TargetName
+    _clock: Clock = attrs.field(factory=SystemClock)
 
     async def send(self, copies: Sequence[Copy]) -> None:
         """Add the copies that the target does not have, all or none.
@@ -40,16 +45,34 @@ class TargetSender:
         batch = SequencedBatch([one.producer_id for one in copies], [one.offset for one in copies])
         if isinstance(self.target, QueueName):
             queue_type = (await self._storage.catalog.queue(self.target)).spec.type
-            messages = _rendered(copies, lambda copy: copy.as_message(queue_type))
+            now_ms = self._clock.now_ms()
+            messages = _rendered(copies, lambda copy: copy.as_message(queue_type, now_ms))
             await self._storage.queues.send_idempotent_batch(self.target, batch, messages)
         elif isinstance(self.target, TopicName):
-            publications = _rendered(copies, Copy.as_publication)
+            topic = (await self._storage.topics.get(self.target)).spec.topic or TopicSpec()
+            now_ms = self._clock.now_ms()
+            publications = _rendered(copies, lambda copy: copy.as_publication(topic, now_ms))
             await self._storage.topics.publish_idempotent(self.target, batch, publications)
         else:
             records = _rendered(copies, Copy.as_record)
             await self._storage.streams.append_idempotent_batch(
                 self.target, batch, records, own=COPY_HEADERS
             )
+
+    def expired(self, copies: Sequence[Copy]) -> Sequence[Copy]:
+        """Return the copies for a queue whose own time to live is over."""
+        if not isinstance(self.target, QueueName):
+            return ()
+        now_ms = self._clock.now_ms()
+        return [copy for copy in copies if copy.has_expired(now_ms)]
+
+    async def delivered(self, copies: Sequence[Copy]) -> Sequence[Copy]:
+        """Return the copies that a queue has already, or had; none of a queue that is missing."""
+        if not isinstance(self.target, QueueName):
+            return ()
+        producer_ids = [*dict.fromkeys(copy.producer_id for copy in copies)]
+        lasts = await last_sequences(self._storage, self.target, producer_ids)
+        return [one for one in copies if one.offset <= lasts.get(one.producer_id, NO_WATERMARK)]
 
     async def retire(self, producer_ids: Sequence[str]) -> None:
         """Retire producers that have sent everything; does nothing without the target."""
@@ -59,6 +82,19 @@ class TargetSender:
             await self._storage.streams.retire_writers(self.target.stream, producer_ids)
         else:
             await self._storage.streams.retire_writers(self.target, producer_ids)
+
+
+async def last_sequences(
+    storage: Storage, name: QueueName, producer_ids: Sequence[str]
+) -> Mapping[str, int]:
+    """Return the last sequence of each producer in a queue, if all that is below was added."""
+    try:
+        queue = await storage.catalog.queue(name)
+        if queue.partitions and queue.spec.type is QueueType.FIFO:
+            return {}  # a part of the last call may be missing
+        return await storage.queues.last_sequences(name, producer_ids)
+    except QueueNotFound:
+        return {}
 
 
 def _rendered(copies: Sequence[Copy], render: Callable[[Copy], T]) -> list[T]:

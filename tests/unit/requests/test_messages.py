@@ -51,7 +51,7 @@ def test_copy_carries_token_and_expires_at_deadline(route, ttl_ms):
     )
 
     [copy] = copies_of(0, LogRecord(7, NOW_MS + 5_000, record), [topic_route])
-    message = copy.as_message(QueueType.STANDARD)
+    message = copy.as_message(QueueType.STANDARD, NOW_MS + 5_000)
 
     assert (REPLY_TO, "", REQUEST.name.encode()) in message.system
     assert message.ttl_ms == ttl_ms
