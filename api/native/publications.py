@@ -14,14 +14,19 @@ from api.native.fields import (
     header_names_from_http,
     headers_from_http,
     headers_from_json,
+    http_number,
     http_text,
+    http_whole,
+    optional_ms,
+    to_ms,
 )
-from api.native.messages import Base64, ContentType, HeaderMap, RawBody
+from api.native.messages import Base64, ContentType, DelaySeconds, HeaderMap, RawBody
 from api.native.problems import ItemError, item_error
 from api.native.records import with_content_type
 from api.types import RequestHeaders
 from storage.domain import limits
 from storage.domain.errors import MillstreamError, ValidationFailed
+from storage.domain.topics.publication_options import NO_OPTIONS, PublicationOptions
 from storage.domain.topics.topic import NewPublication, Published
 
 Subject = Annotated[
@@ -39,6 +44,27 @@ PublicationKey = Annotated[
         "FIFO queue.",
     ),
 ]
+PublicationDedupId = Annotated[
+    str,
+    Meta(
+        max_length=limits.GROUP_CHARACTERS_MAX,
+        description="FIFO topics only: a message with an id that was accepted within five minutes adds nothing.",
+    ),
+]
+_OwnDelay = Annotated[
+    DelaySeconds, Meta(description="Delay of copies in queues, instead of the route's.")
+]
+_OwnTtl = Annotated[
+    float,
+    Meta(
+        ge=0,
+        le=limits.TTL_MS_MAX // limits.SECOND_MS,
+        description="Time to live of copies in queues, from the publication, instead of the route's; 0: the route's.",
+    ),
+]
+_OwnPriority = Annotated[
+    int, Meta(ge=0, le=limits.PRIORITY_MAX, description="Priority of copies in standard queues.")
+]
 
 
 class _PublicationFields(msgspec.Struct, kw_only=True, gc=False, forbid_unknown_fields=True):
@@ -49,6 +75,10 @@ class _PublicationFields(msgspec.Struct, kw_only=True, gc=False, forbid_unknown_
     key: PublicationKey = ""
     headers: HeaderMap = {}
     content_type: ContentType = ""
+    dedup_id: PublicationDedupId = ""
+    delay_seconds: _OwnDelay | None = None
+    ttl_seconds: _OwnTtl = 0
+    priority: _OwnPriority = 0
 
     def _with(self, body: bytes, own_content_type: str) -> NewPublication:
         content_type = self.content_type or own_content_type
@@ -58,6 +88,15 @@ class _PublicationFields(msgspec.Struct, kw_only=True, gc=False, forbid_unknown_
             self.subject,
             self.key,
             with_content_type(headers, content_type) if content_type else headers,
+            options=self._options(),
+        )
+
+    def _options(self) -> PublicationOptions:
+        delay = self.delay_seconds
+        if delay is None and not (self.dedup_id or self.ttl_seconds or self.priority):
+            return NO_OPTIONS
+        return PublicationOptions(
+            self.dedup_id, optional_ms(delay), to_ms(self.ttl_seconds), self.priority
         )
 
 
@@ -104,7 +143,14 @@ class PublishMessages(msgspec.Struct, forbid_unknown_fields=True):
     ]
 
 
-_RAW_HEADERS = (b"millstream-subject", b"millstream-key")
+_RAW_HEADERS = (
+    b"millstream-subject",
+    b"millstream-key",
+    b"millstream-dedup-id",
+    b"millstream-delay-seconds",
+    b"millstream-ttl-seconds",
+    b"millstream-priority",
+)
 
 
 def publication_from_raw(
@@ -124,7 +170,13 @@ def publication_from_raw(
     content_type, own = content_type_of(headers), headers_from_http(headers)
     subject = http_text(headers, "Millstream-Subject")
     all_headers = with_content_type(own, content_type) if content_type else own
-    return NewPublication(payload, subject, key, all_headers)
+    options = PublicationOptions(
+        http_text(headers, "Millstream-Dedup-Id"),
+        optional_ms(http_number(headers, "Millstream-Delay-Seconds")),
+        optional_ms(http_number(headers, "Millstream-Ttl-Seconds")) or 0,
+        http_whole(headers, "Millstream-Priority"),
+    )
+    return NewPublication(payload, subject, key, all_headers, options=options)
 
 
 class PublishedMessageOut(msgspec.Struct, frozen=True, gc=False):

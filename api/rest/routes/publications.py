@@ -54,7 +54,8 @@ async def publish_messages(
 ) -> PublishedMessages | PublishedMessageOut:
     """Publish messages to a topic.
 
-    The response is sent when the messages are on disk with the decision which routes take them; their copies follow. Each message
+    The response is sent when the messages are on disk with the decision which routes take them; their copies follow. On a FIFO topic
+    a repeated `dedup_id` adds nothing, and is answered with the first message and `duplicate`. Each message
     has its own result: check `failed`. A single message can be sent as an object or as a raw body of any other content type, with
     its subject in the header `Millstream-Subject`; the response is then one object, or a problem.
     """
@@ -84,7 +85,7 @@ async def publish_raw_message(call: Call[Items[NewPublication]]) -> PublishedMes
     """Publish the request's body as a message, whatever its content type.
 
     For programs whose requests you cannot shape, such as webhooks of other services. The message has the request's content
-    type; its other fields are in headers (`Millstream-Subject`, `Millstream-Key`, `Millstream-Header-Name`, …) or in the query.
+    type; its other fields are in headers (`Millstream-Subject`, `Millstream-Key`, `Millstream-Dedup-Id`, `Millstream-Header-Name`, …) or in the query.
     """
     published = await publish_messages(call)
     assert isinstance(published, PublishedMessageOut)

@@ -38,7 +38,7 @@ TOPICS = Noun(
         "put": """Create a topic, or replace its configuration.
 
             A topic is a log that messages are published to under a subject. Its routes copy each message that they match to a
-            queue or a stream, once. The log is the stream `topic:<name>`, which readers, groups and replays can name. With
+            queue or a stream, once. On a topic of the type `fifo` a repeated deduplication id adds nothing. The log is the stream `topic:<name>`, which readers, groups and replays can name. With
             `If-None-Match: *`, an existing topic is not changed: the response is 412, with the topic (`current`) and the requested
             fields that differ from it (`changes`).
             """,
@@ -65,9 +65,12 @@ async def get_topic_stats(topic: TopicPath, storage: StorageDep) -> TopicStats:
 _TOPIC: dict[str, Any] = {
     "name": "orders",
     "stream": "topic:orders",
+    "type": "standard",
     "shards": 1,
     "open_shards": 1,
     "unmatched": "drop",
+    "deduplicate_by_content": False,
+    "dedup_scope": "topic",
     "message_bytes_max": 1048576,
     "retention_seconds": 345600,
     "retention_bytes": None,

@@ -13,7 +13,7 @@ from api.native.fields import (
     to_ms,
 )
 from api.native.messages import Base64, ContentType, Group, HeaderMap, RawBody
-from api.native.publications import PublicationKey, Subject
+from api.native.publications import PublicationDedupId, PublicationKey, Subject
 from api.native.records import with_content_type
 from api.native.settlements import ReplyOut, ReplyTtlSeconds, RequestRepliesMax, TimeoutSeconds
 from storage.domain import limits
@@ -21,6 +21,7 @@ from storage.domain.log.record_batch import Headers
 from storage.domain.queues.message import NewMessage
 from storage.domain.requests.reply import Replies
 from storage.domain.requests.token import REPLY_TO, RequestId
+from storage.domain.topics.publication_options import NO_OPTIONS, PublicationOptions
 from storage.domain.topics.topic import NewPublication
 
 _SECOND_MS = limits.SECOND_MS
@@ -101,15 +102,23 @@ class TopicRequest(_RequestFields, kw_only=True, gc=False):
     body: RawBody | UnsetType = UNSET
     subject: Subject = ""
     key: PublicationKey = ""
+    dedup_id: PublicationDedupId = ""
 
     def _decode(self) -> tuple[bytes, str]:
         return body_from_json(self.body, self.body_base64, "body")
 
-    def publication(self, request: RequestId) -> NewPublication:
+    def publication(self, request: RequestId, dedup_id: str) -> NewPublication:
         """Return the message of a request. Raises ValidationFailed."""
         body, content_type = self.content()
         headers = _headers(self.headers, content_type)
-        return NewPublication(body, self.subject, self.key, headers, reply_to=request.name)
+        return NewPublication(
+            body,
+            self.subject,
+            self.key,
+            headers,
+            reply_to=request.name,
+            options=PublicationOptions(dedup_id) if dedup_id else NO_OPTIONS,
+        )
 
 
 class PackedTopicRequest(TopicRequest, kw_only=True, gc=False):

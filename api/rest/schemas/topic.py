@@ -24,8 +24,9 @@ from api.rest.topic_fields import LagMessages, LagSeconds
 from storage.domain import limits
 from storage.domain.log.record_batch import subject_of
 from storage.domain.streams.stream import LogRecord, Stream, StreamSpec
-from storage.domain.streams.topic_spec import TopicSpec, Unmatched
+from storage.domain.streams.topic_spec import TopicDedupScope, TopicSpec, TopicType, Unmatched
 from storage.domain.topics.message_id import TopicMessageId
+from storage.domain.topics.publication_options import options_of
 from storage.domain.topics.report import TopicStatus
 
 
@@ -35,6 +36,14 @@ class TopicConfig(MappedDefinitionConfig):
     domain = StreamSpec
     renamed = {"message_bytes_max": "record_bytes_max"}
 
+    type: Annotated[
+        TopicType,
+        Field(
+            strict=False,
+            description="Immutable. `fifo`: each message has a key and a `dedup_id`, and a repeated id adds nothing for five "
+            "minutes.",
+        ),
+    ] = TopicType.STANDARD
     shards: Annotated[
         int,
         Field(
@@ -52,6 +61,18 @@ class TopicConfig(MappedDefinitionConfig):
             "`refuse`: it is refused with `unroutable`.",
         ),
     ] = Unmatched.DROP
+    deduplicate_by_content: Annotated[
+        bool,
+        Field(description="A message without `dedup_id` has the SHA-256 of its body. FIFO only."),
+    ] = False
+    dedup_scope: Annotated[
+        TopicDedupScope,
+        Field(
+            strict=False,
+            description="Immutable. Scope in which a `dedup_id` is unique: the topic, which has one shard then, or each key. FIFO "
+            "only.",
+        ),
+    ] = TopicDedupScope.TOPIC
     message_bytes_max: Bytes = limits.RECORD_BYTES_MAX_DEFAULT
     retention_seconds: Annotated[
         Seconds | None,
@@ -68,7 +89,7 @@ class TopicConfig(MappedDefinitionConfig):
 
     @classmethod
     def from_domain(cls, value: StreamSpec, **others: Any) -> Self:
-        return cls.mapped(value, unmatched=_unmatched(value), **others)
+        return cls.mapped(value, value.topic or TopicSpec(), **others)
 
     def to_domain(self) -> StreamSpec:
         return StreamSpec(
@@ -80,7 +101,12 @@ class TopicConfig(MappedDefinitionConfig):
             retention_bytes=self.retention_bytes,
             archive=self.archive,
             tags=self.tags,
-            topic=TopicSpec(unmatched=self.unmatched),
+            topic=TopicSpec(
+                type=self.type,
+                unmatched=self.unmatched,
+                deduplicate_by_content=self.deduplicate_by_content,
+                dedup_scope=self.dedup_scope,
+            ),
         )
 
 
@@ -91,6 +117,7 @@ class TopicPatch(Config):
     """
 
     unmatched: Annotated[Unmatched | None, Field(strict=False)] = None
+    deduplicate_by_content: bool | None = None
     message_bytes_max: Bytes | None = None
     retention_seconds: Seconds | None = None
     retention_bytes: Bytes | None = None
@@ -115,9 +142,12 @@ class TopicOut(MappedDefinition):
 
     name: str
     stream: Annotated[str, Field(description="The stream that readers of its messages name.")]
+    type: TopicType
     shards: Annotated[int, Field(description="Number of shards at creation.")]
     open_shards: Annotated[int, Field(description="Now.")]
     unmatched: Unmatched
+    deduplicate_by_content: bool
+    dedup_scope: TopicDedupScope
     message_bytes_max: int
     retention_seconds: Seconds | None
     retention_bytes: int | None
@@ -129,18 +159,15 @@ class TopicOut(MappedDefinition):
 
     @classmethod
     def from_domain(cls, value: Stream, **others: Any) -> Self:
-        return super().from_domain(
+        return cls.mapped(
+            value.spec,
+            value.spec.topic or TopicSpec(),
             value,
             name=value.name.topic.name,
             stream=value.name.name,
             open_shards=len(value.open_shards),
-            unmatched=_unmatched(value.spec),
             **others,
         )
-
-
-def _unmatched(spec: StreamSpec) -> Unmatched:
-    return (spec.topic or TopicSpec()).unmatched
 
 
 class TopicStored(PutOutcome, TopicOut):
@@ -182,6 +209,12 @@ class TopicMessageOut(Mapped):
     headers: dict[str, str]
     headers_base64: dict[str, str]
     content_type: str
+    dedup_id: Annotated[str, Field(description="Empty on a standard topic.")]
+    delay_seconds: Annotated[
+        Seconds | None, Field(description="null: that of the route, or of the queue.")
+    ]
+    ttl_seconds: Annotated[Seconds, Field(description="0: that of the route, or of the queue.")]
+    priority: int
     body: Annotated[Any, Field(description="Text, or JSON; null if it is neither.")]
     body_base64: Annotated[str | None, Field(description="The body, if it is neither.")]
     published_at: Time
@@ -193,6 +226,7 @@ class TopicMessageOut(Mapped):
         content_type = content_type_of(record.headers)
         body, encoded = show_body(record.data, content_type)
         texts, others = show_headers(record.headers)
+        options = options_of(record.headers)
         return cls(
             id=str(message_id),
             shard=message_id.shard,
@@ -202,6 +236,10 @@ class TopicMessageOut(Mapped):
             headers=texts,
             headers_base64=others,
             content_type=content_type,
+            dedup_id=options.dedup_id,
+            delay_seconds=None if options.delay_ms is None else in_seconds(options.delay_ms),
+            ttl_seconds=in_seconds(options.ttl_ms),
+            priority=options.priority,
             body=_plain(body),
             body_base64=None if encoded is msgspec.UNSET else encoded,
             published_at=rfc3339(message.arrival_ms),

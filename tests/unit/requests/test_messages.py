@@ -39,7 +39,7 @@ def test_message_of_queue_expires_at_deadline():
 )
 def test_copy_carries_token_and_expires_at_deadline(route, ttl_ms):
     request = msgspec.json.decode(b'{"body": "a", "subject": "s"}', type=TopicRequest)
-    record = request.publication(REQUEST).record([1])
+    record = request.publication(REQUEST, "").record([1])
     topic_route = TopicRoute(
         name=ROUTE,
         stream_id=MESSAGE_ID.stream_id,

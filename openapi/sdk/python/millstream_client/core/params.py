@@ -418,10 +418,16 @@ class TargetConfigParams(TypedDict, total=False):
 class TopicConfigParams(TypedDict, total=False):
     """The complete configuration of a topic; omitted fields take their default."""
 
+    type: Literal["standard", "fifo"]
+    """Immutable. `fifo`: each message has a key and a `dedup_id`, and a repeated id adds nothing for five minutes."""
     shards: int
     """Initial number of shards. Messages of one shard are delivered in order. Use a reshard of the stream `topic:<name>` to change it."""
     unmatched: Literal["drop", "refuse"]
     """Handling of a message that no route takes. `drop`: it is accepted, and only the topic's log has it. `refuse`: it is refused with `unroutable`."""
+    deduplicate_by_content: bool
+    """A message without `dedup_id` has the SHA-256 of its body. FIFO only."""
+    dedup_scope: Literal["topic", "key"]
+    """Immutable. Scope in which a `dedup_id` is unique: the topic, which has one shard then, or each key. FIFO only."""
     message_bytes_max: int
     retention_seconds: float | None
     """Time that messages stay in the topic's log: for routes that are behind, for readers, and for replays. null (also in a patch): unlimited."""
@@ -439,6 +445,7 @@ class TopicPatchParams(TypedDict, total=False):
     `retention_seconds` is instead set to none."""
 
     unmatched: Literal["drop", "refuse"] | None
+    deduplicate_by_content: bool | None
     message_bytes_max: int | None
     retention_seconds: float | None
     retention_bytes: int | None

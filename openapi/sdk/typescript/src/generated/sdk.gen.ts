@@ -1962,7 +1962,7 @@ export const changeTopic = <ThrowOnError extends boolean = true>(options: Option
  * Create a topic, or replace its configuration.
  *
  * A topic is a log that messages are published to under a subject. Its routes copy each message that they match to a
- * queue or a stream, once. The log is the stream `topic:<name>`, which readers, groups and replays can name. With
+ * queue or a stream, once. On a topic of the type `fifo` a repeated deduplication id adds nothing. The log is the stream `topic:<name>`, which readers, groups and replays can name. With
  * `If-None-Match: *`, an existing topic is not changed: the response is 412, with the topic (`current`) and the requested
  * fields that differ from it (`changes`).
  */
@@ -2014,7 +2014,8 @@ export const explainMessage = <ThrowOnError extends boolean = true>(options: Opt
 /**
  * Publish messages to a topic.
  *
- * The response is sent when the messages are on disk with the decision which routes take them; their copies follow. Each message
+ * The response is sent when the messages are on disk with the decision which routes take them; their copies follow. On a FIFO topic
+ * a repeated `dedup_id` adds nothing, and is answered with the first message and `duplicate`. Each message
  * has its own result: check `failed`. A single message can be sent as an object or as a raw body of any other content type, with
  * its subject in the header `Millstream-Subject`; the response is then one object, or a problem.
  */
@@ -2032,7 +2033,7 @@ export const publishMessages = <ThrowOnError extends boolean = true>(options: Op
  * Publish the request's body as a message, whatever its content type.
  *
  * For programs whose requests you cannot shape, such as webhooks of other services. The message has the request's content
- * type; its other fields are in headers (`Millstream-Subject`, `Millstream-Key`, `Millstream-Header-Name`, …) or in the query.
+ * type; its other fields are in headers (`Millstream-Subject`, `Millstream-Key`, `Millstream-Dedup-Id`, `Millstream-Header-Name`, …) or in the query.
  */
 export const publishRawMessage = <ThrowOnError extends boolean = true>(options: Options<PublishRawMessageData, ThrowOnError>) => (options.client ?? client).post<PublishRawMessageResponses, PublishRawMessageErrors, ThrowOnError>({
     bodySerializer: null,

@@ -4533,6 +4533,22 @@ export type PublicationIn = {
      */
     content_type?: string;
     /**
+     * FIFO topics only: a message with an id that was accepted within five minutes adds nothing.
+     */
+    dedup_id?: string;
+    /**
+     * Delay of copies in queues, instead of the route's.
+     */
+    delay_seconds?: number | null;
+    /**
+     * Time to live of copies in queues, from the publication, instead of the route's; 0: the route's.
+     */
+    ttl_seconds?: number;
+    /**
+     * Priority of copies in standard queues.
+     */
+    priority?: number;
+    /**
      * A string is stored as UTF-8 text, any other value as compact JSON.
      */
     body?: unknown;
@@ -8789,6 +8805,10 @@ export type Tier = 'archive' | 'hot';
  */
 export type TopicConfig = {
     /**
+     * Immutable. `fifo`: each message has a key and a `dedup_id`, and a repeated id adds nothing for five minutes.
+     */
+    type?: TopicType;
+    /**
      * Shards
      *
      * Initial number of shards. Messages of one shard are delivered in order. Use a reshard of the stream `topic:<name>` to change it.
@@ -8798,6 +8818,16 @@ export type TopicConfig = {
      * Handling of a message that no route takes. `drop`: it is accepted, and only the topic's log has it. `refuse`: it is refused with `unroutable`.
      */
     unmatched?: Unmatched;
+    /**
+     * Deduplicate By Content
+     *
+     * A message without `dedup_id` has the SHA-256 of its body. FIFO only.
+     */
+    deduplicate_by_content?: boolean;
+    /**
+     * Immutable. Scope in which a `dedup_id` is unique: the topic, which has one shard then, or each key. FIFO only.
+     */
+    dedup_scope?: TopicDedupScope;
     /**
      * Message Bytes Max
      */
@@ -8829,6 +8859,13 @@ export type TopicConfig = {
         [key: string]: string;
     };
 };
+
+/**
+ * TopicDedupScope
+ *
+ * Scope in which a deduplication id is unique for its window: the topic, or each key.
+ */
+export type TopicDedupScope = 'topic' | 'key';
 
 /**
  * TopicMessageOut
@@ -8873,6 +8910,28 @@ export type TopicMessageOut = {
      */
     content_type: string;
     /**
+     * Dedup Id
+     *
+     * Empty on a standard topic.
+     */
+    dedup_id: string;
+    /**
+     * Delay Seconds
+     *
+     * null: that of the route, or of the queue.
+     */
+    delay_seconds: number | null;
+    /**
+     * Ttl Seconds
+     *
+     * 0: that of the route, or of the queue.
+     */
+    ttl_seconds: number;
+    /**
+     * Priority
+     */
+    priority: number;
+    /**
      * Body
      *
      * Text, or JSON; null if it is neither.
@@ -8906,6 +8965,7 @@ export type TopicOut = {
      * The stream that readers of its messages name.
      */
     stream: string;
+    type: TopicType;
     /**
      * Shards
      *
@@ -8919,6 +8979,11 @@ export type TopicOut = {
      */
     open_shards: number;
     unmatched: Unmatched;
+    /**
+     * Deduplicate By Content
+     */
+    deduplicate_by_content: boolean;
+    dedup_scope: TopicDedupScope;
     /**
      * Message Bytes Max
      */
@@ -8980,6 +9045,10 @@ export type TopicPage = {
  */
 export type TopicPatch = {
     unmatched?: Unmatched | null;
+    /**
+     * Deduplicate By Content
+     */
+    deduplicate_by_content?: boolean | null;
     /**
      * Message Bytes Max
      */
@@ -9052,6 +9121,10 @@ export type TopicRequest = {
      * Messages with the same key stay in order. It becomes the key of a record, and the group of a message in a FIFO queue.
      */
     key?: string;
+    /**
+     * FIFO topics only: a message with an id that was accepted within five minutes adds nothing.
+     */
+    dedup_id?: string;
 };
 
 /**
@@ -9106,6 +9179,7 @@ export type TopicStored = {
      * The stream that readers of its messages name.
      */
     stream: string;
+    type: TopicType;
     /**
      * Shards
      *
@@ -9119,6 +9193,11 @@ export type TopicStored = {
      */
     open_shards: number;
     unmatched: Unmatched;
+    /**
+     * Deduplicate By Content
+     */
+    deduplicate_by_content: boolean;
+    dedup_scope: TopicDedupScope;
     /**
      * Message Bytes Max
      */
@@ -9172,6 +9251,16 @@ export type TopicStored = {
      */
     changes: Array<FieldChange>;
 };
+
+/**
+ * TopicType
+ *
+ * Treatment of repeated messages.
+ *
+ * standard: each publication is a message. fifo: each has a key and a deduplication id, and a repeated id adds nothing
+ * for five minutes.
+ */
+export type TopicType = 'standard' | 'fifo';
 
 /**
  * TransformConfig

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from attrs import define as _attrs_define
 
@@ -26,6 +26,12 @@ class PublicationIn:
         headers (PublicationInHeaders | Unset): Header names (without a leading ':') and text values.
         content_type (str | Unset): Content type of the body. With 'application/json', responses return it as a JSON
             value. Default: ''.
+        dedup_id (str | Unset): FIFO topics only: a message with an id that was accepted within five minutes adds
+            nothing. Default: ''.
+        delay_seconds (float | None | Unset): Delay of copies in queues, instead of the route's.
+        ttl_seconds (float | Unset): Time to live of copies in queues, from the publication, instead of the route's; 0:
+            the route's. Default: 0.0.
+        priority (int | Unset): Priority of copies in standard queues. Default: 0.
         body (Any | Unset): A string is stored as UTF-8 text, any other value as compact JSON.
     """
 
@@ -34,6 +40,10 @@ class PublicationIn:
     key: str | Unset = ""
     headers: PublicationInHeaders | Unset = UNSET
     content_type: str | Unset = ""
+    dedup_id: str | Unset = ""
+    delay_seconds: float | None | Unset = UNSET
+    ttl_seconds: float | Unset = 0.0
+    priority: int | Unset = 0
     body: Any | Unset = UNSET
 
     def to_dict(self) -> dict[str, Any]:
@@ -48,6 +58,18 @@ class PublicationIn:
             headers = self.headers.to_dict()
 
         content_type = self.content_type
+
+        dedup_id = self.dedup_id
+
+        delay_seconds: float | None | Unset
+        if isinstance(self.delay_seconds, Unset):
+            delay_seconds = UNSET
+        else:
+            delay_seconds = self.delay_seconds
+
+        ttl_seconds = self.ttl_seconds
+
+        priority = self.priority
 
         body = self.body
 
@@ -64,6 +86,14 @@ class PublicationIn:
             field_dict["headers"] = headers
         if content_type is not UNSET:
             field_dict["content_type"] = content_type
+        if dedup_id is not UNSET:
+            field_dict["dedup_id"] = dedup_id
+        if delay_seconds is not UNSET:
+            field_dict["delay_seconds"] = delay_seconds
+        if ttl_seconds is not UNSET:
+            field_dict["ttl_seconds"] = ttl_seconds
+        if priority is not UNSET:
+            field_dict["priority"] = priority
         if body is not UNSET:
             field_dict["body"] = body
 
@@ -89,6 +119,21 @@ class PublicationIn:
 
         content_type = d.pop("content_type", UNSET)
 
+        dedup_id = d.pop("dedup_id", UNSET)
+
+        def _parse_delay_seconds(data: object) -> float | None | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            return cast(float | None | Unset, data)
+
+        delay_seconds = _parse_delay_seconds(d.pop("delay_seconds", UNSET))
+
+        ttl_seconds = d.pop("ttl_seconds", UNSET)
+
+        priority = d.pop("priority", UNSET)
+
         body = d.pop("body", UNSET)
 
         publication_in = cls(
@@ -97,6 +142,10 @@ class PublicationIn:
             key=key,
             headers=headers,
             content_type=content_type,
+            dedup_id=dedup_id,
+            delay_seconds=delay_seconds,
+            ttl_seconds=ttl_seconds,
+            priority=priority,
             body=body,
         )
 

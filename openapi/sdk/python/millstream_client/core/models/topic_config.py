@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from attrs import define as _attrs_define
 
+from ..models.topic_dedup_scope import TopicDedupScope
+from ..models.topic_type import TopicType
 from ..models.unmatched import Unmatched
 from ..types import UNSET, Unset
 
@@ -20,9 +22,18 @@ class TopicConfig:
     """The complete configuration of a topic; omitted fields take their default.
 
     Attributes:
+        type_ (TopicType | Unset): Treatment of repeated messages.
+
+            standard: each publication is a message. fifo: each has a key and a deduplication id, and a repeated id adds
+            nothing
+            for five minutes.
         shards (int | Unset): Initial number of shards. Messages of one shard are delivered in order. Use a reshard of
             the stream `topic:<name>` to change it. Default: 1.
         unmatched (Unmatched | Unset): Handling of a message that no route takes.
+        deduplicate_by_content (bool | Unset): A message without `dedup_id` has the SHA-256 of its body. FIFO only.
+            Default: False.
+        dedup_scope (TopicDedupScope | Unset): Scope in which a deduplication id is unique for its window: the topic, or
+            each key.
         message_bytes_max (int | Unset):  Default: 1048576.
         retention_seconds (float | None | Unset): Time that messages stay in the topic's log: for routes that are
             behind, for readers, and for replays. null (also in a patch): unlimited. Default: 345600.0.
@@ -31,8 +42,11 @@ class TopicConfig:
         tags (TopicConfigTags | Unset): Up to 50 user-defined tags.
     """
 
+    type_: TopicType | Unset = UNSET
     shards: int | Unset = 1
     unmatched: Unmatched | Unset = UNSET
+    deduplicate_by_content: bool | Unset = False
+    dedup_scope: TopicDedupScope | Unset = UNSET
     message_bytes_max: int | Unset = 1048576
     retention_seconds: float | None | Unset = 345600.0
     retention_bytes: int | None | Unset = UNSET
@@ -40,11 +54,21 @@ class TopicConfig:
     tags: TopicConfigTags | Unset = UNSET
 
     def to_dict(self) -> dict[str, Any]:
+        type_: str | Unset = UNSET
+        if not isinstance(self.type_, Unset):
+            type_ = self.type_.value
+
         shards = self.shards
 
         unmatched: str | Unset = UNSET
         if not isinstance(self.unmatched, Unset):
             unmatched = self.unmatched.value
+
+        deduplicate_by_content = self.deduplicate_by_content
+
+        dedup_scope: str | Unset = UNSET
+        if not isinstance(self.dedup_scope, Unset):
+            dedup_scope = self.dedup_scope.value
 
         message_bytes_max = self.message_bytes_max
 
@@ -69,10 +93,16 @@ class TopicConfig:
         field_dict: dict[str, Any] = {}
 
         field_dict.update({})
+        if type_ is not UNSET:
+            field_dict["type"] = type_
         if shards is not UNSET:
             field_dict["shards"] = shards
         if unmatched is not UNSET:
             field_dict["unmatched"] = unmatched
+        if deduplicate_by_content is not UNSET:
+            field_dict["deduplicate_by_content"] = deduplicate_by_content
+        if dedup_scope is not UNSET:
+            field_dict["dedup_scope"] = dedup_scope
         if message_bytes_max is not UNSET:
             field_dict["message_bytes_max"] = message_bytes_max
         if retention_seconds is not UNSET:
@@ -91,6 +121,13 @@ class TopicConfig:
         from ..models.topic_config_tags import TopicConfigTags  # noqa: PLC0415
 
         d = dict(src_dict)
+        _type_ = d.pop("type", UNSET)
+        type_: TopicType | Unset
+        if isinstance(_type_, Unset):
+            type_ = UNSET
+        else:
+            type_ = TopicType(_type_)
+
         shards = d.pop("shards", UNSET)
 
         _unmatched = d.pop("unmatched", UNSET)
@@ -99,6 +136,15 @@ class TopicConfig:
             unmatched = UNSET
         else:
             unmatched = Unmatched(_unmatched)
+
+        deduplicate_by_content = d.pop("deduplicate_by_content", UNSET)
+
+        _dedup_scope = d.pop("dedup_scope", UNSET)
+        dedup_scope: TopicDedupScope | Unset
+        if isinstance(_dedup_scope, Unset):
+            dedup_scope = UNSET
+        else:
+            dedup_scope = TopicDedupScope(_dedup_scope)
 
         message_bytes_max = d.pop("message_bytes_max", UNSET)
 
@@ -130,8 +176,11 @@ class TopicConfig:
             tags = TopicConfigTags.from_dict(_tags)
 
         topic_config = cls(
+            type_=type_,
             shards=shards,
             unmatched=unmatched,
+            deduplicate_by_content=deduplicate_by_content,
+            dedup_scope=dedup_scope,
             message_bytes_max=message_bytes_max,
             retention_seconds=retention_seconds,
             retention_bytes=retention_bytes,

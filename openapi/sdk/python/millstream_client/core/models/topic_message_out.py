@@ -28,6 +28,10 @@ class TopicMessageOut:
         headers (TopicMessageOutHeaders):
         headers_base64 (TopicMessageOutHeadersBase64):
         content_type (str):
+        dedup_id (str): Empty on a standard topic.
+        delay_seconds (float | None): null: that of the route, or of the queue.
+        ttl_seconds (float): 0: that of the route, or of the queue.
+        priority (int):
         body (Any): Text, or JSON; null if it is neither.
         body_base64 (None | str): The body, if it is neither.
         published_at (datetime.datetime):
@@ -41,6 +45,10 @@ class TopicMessageOut:
     headers: TopicMessageOutHeaders
     headers_base64: TopicMessageOutHeadersBase64
     content_type: str
+    dedup_id: str
+    delay_seconds: float | None
+    ttl_seconds: float
+    priority: int
     body: Any
     body_base64: None | str
     published_at: datetime.datetime
@@ -63,6 +71,15 @@ class TopicMessageOut:
 
         content_type = self.content_type
 
+        dedup_id = self.dedup_id
+
+        delay_seconds: float | None
+        delay_seconds = self.delay_seconds
+
+        ttl_seconds = self.ttl_seconds
+
+        priority = self.priority
+
         body = self.body
 
         body_base64: None | str
@@ -82,6 +99,10 @@ class TopicMessageOut:
                 "headers": headers,
                 "headers_base64": headers_base64,
                 "content_type": content_type,
+                "dedup_id": dedup_id,
+                "delay_seconds": delay_seconds,
+                "ttl_seconds": ttl_seconds,
+                "priority": priority,
                 "body": body,
                 "body_base64": body_base64,
                 "published_at": published_at,
@@ -114,6 +135,19 @@ class TopicMessageOut:
 
         content_type = d.pop("content_type")
 
+        dedup_id = d.pop("dedup_id")
+
+        def _parse_delay_seconds(data: object) -> float | None:
+            if data is None:
+                return data
+            return cast(float | None, data)
+
+        delay_seconds = _parse_delay_seconds(d.pop("delay_seconds"))
+
+        ttl_seconds = d.pop("ttl_seconds")
+
+        priority = d.pop("priority")
+
         body = d.pop("body")
 
         def _parse_body_base64(data: object) -> None | str:
@@ -134,6 +168,10 @@ class TopicMessageOut:
             headers=headers,
             headers_base64=headers_base64,
             content_type=content_type,
+            dedup_id=dedup_id,
+            delay_seconds=delay_seconds,
+            ttl_seconds=ttl_seconds,
+            priority=priority,
             body=body,
             body_base64=body_base64,
             published_at=published_at,

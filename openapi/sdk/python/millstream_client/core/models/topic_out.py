@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 from attrs import define as _attrs_define
 from attrs import field as _attrs_field
 
+from ..models.topic_dedup_scope import TopicDedupScope
+from ..models.topic_type import TopicType
 from ..models.unmatched import Unmatched
 
 if TYPE_CHECKING:
@@ -23,9 +25,17 @@ class TopicOut:
     Attributes:
         name (str):
         stream (str): The stream that readers of its messages name.
+        type_ (TopicType): Treatment of repeated messages.
+
+            standard: each publication is a message. fifo: each has a key and a deduplication id, and a repeated id adds
+            nothing
+            for five minutes.
         shards (int): Number of shards at creation.
         open_shards (int): Now.
         unmatched (Unmatched): Handling of a message that no route takes.
+        deduplicate_by_content (bool):
+        dedup_scope (TopicDedupScope): Scope in which a deduplication id is unique for its window: the topic, or each
+            key.
         message_bytes_max (int):
         retention_seconds (float | None):
         retention_bytes (int | None):
@@ -38,9 +48,12 @@ class TopicOut:
 
     name: str
     stream: str
+    type_: TopicType
     shards: int
     open_shards: int
     unmatched: Unmatched
+    deduplicate_by_content: bool
+    dedup_scope: TopicDedupScope
     message_bytes_max: int
     retention_seconds: float | None
     retention_bytes: int | None
@@ -56,11 +69,17 @@ class TopicOut:
 
         stream = self.stream
 
+        type_ = self.type_.value
+
         shards = self.shards
 
         open_shards = self.open_shards
 
         unmatched = self.unmatched.value
+
+        deduplicate_by_content = self.deduplicate_by_content
+
+        dedup_scope = self.dedup_scope.value
 
         message_bytes_max = self.message_bytes_max
 
@@ -86,9 +105,12 @@ class TopicOut:
             {
                 "name": name,
                 "stream": stream,
+                "type": type_,
                 "shards": shards,
                 "open_shards": open_shards,
                 "unmatched": unmatched,
+                "deduplicate_by_content": deduplicate_by_content,
+                "dedup_scope": dedup_scope,
                 "message_bytes_max": message_bytes_max,
                 "retention_seconds": retention_seconds,
                 "retention_bytes": retention_bytes,
@@ -111,11 +133,17 @@ class TopicOut:
 
         stream = d.pop("stream")
 
+        type_ = TopicType(d.pop("type"))
+
         shards = d.pop("shards")
 
         open_shards = d.pop("open_shards")
 
         unmatched = Unmatched(d.pop("unmatched"))
+
+        deduplicate_by_content = d.pop("deduplicate_by_content")
+
+        dedup_scope = TopicDedupScope(d.pop("dedup_scope"))
 
         message_bytes_max = d.pop("message_bytes_max")
 
@@ -146,9 +174,12 @@ class TopicOut:
         topic_out = cls(
             name=name,
             stream=stream,
+            type_=type_,
             shards=shards,
             open_shards=open_shards,
             unmatched=unmatched,
+            deduplicate_by_content=deduplicate_by_content,
+            dedup_scope=dedup_scope,
             message_bytes_max=message_bytes_max,
             retention_seconds=retention_seconds,
             retention_bytes=retention_bytes,

@@ -23,6 +23,7 @@ class TopicPatch:
 
         Attributes:
             unmatched (None | Unmatched | Unset):
+            deduplicate_by_content (bool | None | Unset):
             message_bytes_max (int | None | Unset):
             retention_seconds (float | None | Unset):
             retention_bytes (int | None | Unset):
@@ -31,6 +32,7 @@ class TopicPatch:
     """
 
     unmatched: None | Unmatched | Unset = UNSET
+    deduplicate_by_content: bool | None | Unset = UNSET
     message_bytes_max: int | None | Unset = UNSET
     retention_seconds: float | None | Unset = UNSET
     retention_bytes: int | None | Unset = UNSET
@@ -47,6 +49,12 @@ class TopicPatch:
             unmatched = self.unmatched.value
         else:
             unmatched = self.unmatched
+
+        deduplicate_by_content: bool | None | Unset
+        if isinstance(self.deduplicate_by_content, Unset):
+            deduplicate_by_content = UNSET
+        else:
+            deduplicate_by_content = self.deduplicate_by_content
 
         message_bytes_max: int | None | Unset
         if isinstance(self.message_bytes_max, Unset):
@@ -85,6 +93,8 @@ class TopicPatch:
         field_dict.update({})
         if unmatched is not UNSET:
             field_dict["unmatched"] = unmatched
+        if deduplicate_by_content is not UNSET:
+            field_dict["deduplicate_by_content"] = deduplicate_by_content
         if message_bytes_max is not UNSET:
             field_dict["message_bytes_max"] = message_bytes_max
         if retention_seconds is not UNSET:
@@ -120,6 +130,17 @@ class TopicPatch:
             return cast(None | Unmatched | Unset, data)
 
         unmatched = _parse_unmatched(d.pop("unmatched", UNSET))
+
+        def _parse_deduplicate_by_content(data: object) -> bool | None | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            return cast(bool | None | Unset, data)
+
+        deduplicate_by_content = _parse_deduplicate_by_content(
+            d.pop("deduplicate_by_content", UNSET)
+        )
 
         def _parse_message_bytes_max(data: object) -> int | None | Unset:
             if data is None:
@@ -176,6 +197,7 @@ class TopicPatch:
 
         topic_patch = cls(
             unmatched=unmatched,
+            deduplicate_by_content=deduplicate_by_content,
             message_bytes_max=message_bytes_max,
             retention_seconds=retention_seconds,
             retention_bytes=retention_bytes,

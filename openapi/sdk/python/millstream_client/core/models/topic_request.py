@@ -31,6 +31,8 @@ class TopicRequest:
         subject (str | Unset): Words with dots between, such as `order.created.eu`. Default: ''.
         key (str | Unset): Messages with the same key stay in order. It becomes the key of a record, and the group of a
             message in a FIFO queue. Default: ''.
+        dedup_id (str | Unset): FIFO topics only: a message with an id that was accepted within five minutes adds
+            nothing. Default: ''.
     """
 
     body_base64: str | Unset = UNSET
@@ -43,6 +45,7 @@ class TopicRequest:
     body: Any | Unset = UNSET
     subject: str | Unset = ""
     key: str | Unset = ""
+    dedup_id: str | Unset = ""
 
     def to_dict(self) -> dict[str, Any]:
         body_base64 = self.body_base64
@@ -67,6 +70,8 @@ class TopicRequest:
 
         key = self.key
 
+        dedup_id = self.dedup_id
+
         field_dict: dict[str, Any] = {}
 
         field_dict.update({})
@@ -90,6 +95,8 @@ class TopicRequest:
             field_dict["subject"] = subject
         if key is not UNSET:
             field_dict["key"] = key
+        if dedup_id is not UNSET:
+            field_dict["dedup_id"] = dedup_id
 
         return field_dict
 
@@ -123,6 +130,8 @@ class TopicRequest:
 
         key = d.pop("key", UNSET)
 
+        dedup_id = d.pop("dedup_id", UNSET)
+
         topic_request = cls(
             body_base64=body_base64,
             headers=headers,
@@ -134,6 +143,7 @@ class TopicRequest:
             body=body,
             subject=subject,
             key=key,
+            dedup_id=dedup_id,
         )
 
         return topic_request

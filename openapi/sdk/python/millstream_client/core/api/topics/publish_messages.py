@@ -23,7 +23,8 @@ def publish_messages(
 ) -> Call[PublishedMessages | PublishedMessageOut]:
     """Publish messages to a topic.
 
-    The response is sent when the messages are on disk with the decision which routes take them; their copies follow. Each message
+    The response is sent when the messages are on disk with the decision which routes take them; their copies follow. On a FIFO topic
+    a repeated `dedup_id` adds nothing, and is answered with the first message and `duplicate`. Each message
     has its own result: check `failed`. A single message can be sent as an object or as a raw body of any other content type, with
     its subject in the header `Millstream-Subject`; the response is then one object, or a problem.
     """

@@ -25,7 +25,7 @@ def publish_raw_message(
     """Publish the request's body as a message, whatever its content type.
 
     For programs whose requests you cannot shape, such as webhooks of other services. The message has the request's content
-    type; its other fields are in headers (`Millstream-Subject`, `Millstream-Key`, `Millstream-Header-Name`, …) or in the query.
+    type; its other fields are in headers (`Millstream-Subject`, `Millstream-Key`, `Millstream-Dedup-Id`, `Millstream-Header-Name`, …) or in the query.
     """
     headers: dict[str, Any] = {}
     if not isinstance(idempotency_key, Unset):

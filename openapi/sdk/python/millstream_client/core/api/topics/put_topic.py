@@ -24,7 +24,7 @@ def put_topic(
     """Create a topic, or replace its configuration.
 
     A topic is a log that messages are published to under a subject. Its routes copy each message that they match to a
-    queue or a stream, once. The log is the stream `topic:<name>`, which readers, groups and replays can name. With
+    queue or a stream, once. On a topic of the type `fifo` a repeated deduplication id adds nothing. The log is the stream `topic:<name>`, which readers, groups and replays can name. With
     `If-None-Match: *`, an existing topic is not changed: the response is 412, with the topic (`current`) and the requested
     fields that differ from it (`changes`).
     """
