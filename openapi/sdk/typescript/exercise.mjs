@@ -7,6 +7,7 @@ import {
   Millstream,
   MillstreamError,
   NewMessage,
+  NewPublication,
   NewRecord,
   NotFound,
   Reject,
@@ -200,6 +201,10 @@ const published = await topic.publish({ id: 1 }, { subject: 'order.created', key
 const many = await topic.publishMany([new Uint8Array([255]), 'x'], { subject: 'fax' });
 const message = await topic.message(published.id);
 const explained = await topic.explain({ message: { subject: 'fax' } });
+const fifo = client.topic(`${name}-fifo`);
+await fifo.create({ type: 'fifo' });
+const repeated = await fifo.publishMany([1, 2].map((body) => new NewPublication(body, { key: 'c7', dedupId: 'd' })));
+await fifo.delete();
 await topic.change({ unmatched: 'refuse' });
 const unroutable = await caught(topic.publish('x', { subject: 'fax' }));
 tell('topic', {
@@ -213,6 +218,7 @@ tell('topic', {
   names: [(await all(topic.routes())).map((one) => one.name), (await all(client.topics({ prefix: topic.name }))).length],
   state: (await route.stats()).state,
   messages: (await topic.stats()).messages,
+  duplicates: repeated.map((one) => one.duplicate),
 });
 await route.delete();
 await topic.delete();

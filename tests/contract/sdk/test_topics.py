@@ -40,6 +40,25 @@ def test_repeat_with_key_is_a_duplicate(topic):
     assert (again.id, again.duplicate, again.routes) == (first.id, True, None)
 
 
+def test_fifo_topic_takes_a_dedup_id_once(millstream, name):
+    fifo = millstream.topic(name)
+    fifo.create(type="fifo", dedup_scope="key")
+
+    first, again = (fifo.publish("x", key="c7", dedup_id="d") for _ in range(2))
+    [many] = fifo.publish_many([NewPublication("x", key="c8", dedup_id="d")])
+
+    assert (again.id, again.duplicate, many.duplicate) == (first.id, True, False)
+    assert fifo.message(first.id).dedup_id == "d"
+
+
+def test_options_of_publication_are_stored(topic):
+    published = topic.publish("x", delay_seconds=1.5, ttl_seconds=60, priority=3)
+
+    message = topic.message(published.id)
+
+    assert (message.delay_seconds, message.ttl_seconds, message.priority) == (1.5, 60, 3)
+
+
 def test_many_publications_have_results_in_order(topic):
     published = topic.publish_many(["a", NewPublication("b", "fax")], subject="order.a")
 

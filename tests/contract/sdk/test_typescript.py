@@ -110,6 +110,7 @@ def test_topic_is_published_to_and_explained(steps):
         "names": [["orders"], 1],
         "state": "active",
         "messages": 3,
+        "duplicates": [False, True],
     }
 
 

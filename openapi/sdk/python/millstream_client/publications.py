@@ -18,7 +18,8 @@ _encode = msgspec.msgpack.Encoder().encode
 class NewPublication:
     """A message to publish. `body`: bytes, text, or any value with a JSON form.
 
-    `subject`: words with dots between, such as `order.created`. Messages with the same key stay in order.
+    `subject`: words with dots between, such as `order.created`. Messages with the same key stay in order. `dedup_id`: of a
+    FIFO topic, on which a repeated id adds nothing for five minutes. The others apply to copies in queues.
     """
 
     body: Any
@@ -26,6 +27,10 @@ class NewPublication:
     key: str = ""
     headers: dict[str, str] | None = None
     content_type: str = ""
+    dedup_id: str = ""
+    delay_seconds: float | None = None
+    ttl_seconds: float | None = None
+    priority: int = 0
 
 
 class OutPublication(msgspec.Struct, omit_defaults=True):
@@ -36,6 +41,10 @@ class OutPublication(msgspec.Struct, omit_defaults=True):
     key: str = ""
     headers: dict[str, str] = {}
     content_type: str = ""
+    dedup_id: str = ""
+    delay_seconds: float | None = None
+    ttl_seconds: float = 0
+    priority: int = 0
 
 
 def outgoing(message: Any) -> OutPublication:
@@ -45,7 +54,17 @@ def outgoing(message: Any) -> OutPublication:
     """
     new = message if isinstance(message, NewPublication) else NewPublication(message)
     body, content_type = encode_body(new.body, new.content_type)
-    return OutPublication(body, new.subject, new.key, new.headers or {}, content_type)
+    return OutPublication(
+        body,
+        new.subject,
+        new.key,
+        new.headers or {},
+        content_type,
+        new.dedup_id,
+        new.delay_seconds,
+        new.ttl_seconds or 0,
+        new.priority,
+    )
 
 
 class Published(msgspec.Struct, frozen=True):

@@ -124,13 +124,29 @@ class Topic(Resource):
         key: str = "",
         headers: dict[str, str] | None = None,
         content_type: str = "",
+        dedup_id: str = "",
+        delay_seconds: float | None = None,
+        ttl_seconds: float | None = None,
+        priority: int = 0,
         idempotency_key: str | None = None,
     ) -> Published:
         """Publish one message. Raises ItemRefused.
 
-        `body`: bytes, text, or any value with a JSON form.
+        `body`: bytes, text, or any value with a JSON form. On a FIFO topic a `dedup_id` that was accepted within five minutes
+        adds nothing; the result is the first message, with `duplicate`.
         """
-        message = wire.outgoing(NewPublication(body, subject, key, headers, content_type))
+        new = NewPublication(
+            body,
+            subject,
+            key,
+            headers,
+            content_type,
+            dedup_id,
+            delay_seconds,
+            ttl_seconds,
+            priority,
+        )
+        message = wire.outgoing(new)
         return only(self._publish([message], idempotency_key))
 
     def request(
@@ -143,6 +159,7 @@ class Topic(Resource):
         key: str = "",
         headers: dict[str, str] | None = None,
         content_type: str = "",
+        dedup_id: str = "",
         idempotency_key: str | None = None,
     ) -> list[Reply]:
         """Publish a message, and gather the replies of its receivers until the deadline.
@@ -160,6 +177,7 @@ class Topic(Resource):
             key=key,
             headers=headers,
             content_type=content_type,
+            dedup_id=dedup_id,
         )
         answer = self.transport.call(call)
         while not answer.complete:

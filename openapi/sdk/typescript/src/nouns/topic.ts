@@ -46,6 +46,14 @@ export interface PublicationOptions {
   key?: string;
   headers?: Record<string, string>;
   contentType?: string;
+  /** FIFO topics: an id that was accepted within five minutes adds nothing. */
+  dedupId?: string;
+  /** Delay of copies in queues; default: that of the route. */
+  delaySeconds?: number;
+  /** Time to live of copies in queues, from the publication; default: that of the route. */
+  ttlSeconds?: number;
+  /** Priority of copies in standard queues, 0 to 9. */
+  priority?: number;
 }
 
 export interface PublishOptions extends PublicationOptions {
@@ -229,6 +237,10 @@ function outgoing({ body, options }: NewPublication): PublicationIn {
     key: options.key,
     headers: options.headers,
     content_type: options.contentType,
+    dedup_id: options.dedupId,
+    delay_seconds: options.delaySeconds,
+    ttl_seconds: options.ttlSeconds,
+    priority: options.priority,
   };
 }
 
