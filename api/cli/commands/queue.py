@@ -142,7 +142,7 @@ put_verbs(
 edit_verb(QUEUE, "millstream queue edit orders")
 
 
-change_verb(QUEUE, "millstream queue change orders --visibility 1m", without="fifo")
+change_verb(QUEUE, "millstream queue change orders --visibility 1m", without=("fifo",))
 
 
 pause_verbs(

@@ -128,7 +128,7 @@ put_verbs(
 edit_verb(ROUTE, "millstream route edit orders/billing")
 
 
-change_verb(ROUTE, "millstream route change orders/billing --on-failure drop", without="")
+change_verb(ROUTE, "millstream route change orders/billing --on-failure drop", without=())
 
 
 @verb(route, "ls", examples=["millstream route ls orders"])

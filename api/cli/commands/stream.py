@@ -107,7 +107,7 @@ put_verbs(
 edit_verb(STREAM, "millstream stream edit clicks")
 
 
-change_verb(STREAM, "millstream stream change clicks --retention 3d", without="shards")
+change_verb(STREAM, "millstream stream change clicks --retention 3d", without=("shards",))
 
 
 @verb(

@@ -1,5 +1,6 @@
 """`millstream topic`: topics, publishing, and why routes take a message."""
 
+from enum import StrEnum
 from typing import Annotated, Any
 
 import typer
@@ -15,7 +16,17 @@ from api.cli.shell.terminal import Terminal, noun, verb
 
 topic = noun()
 
-TOPICS = table("name", Column("open_shards", "shards"), "unmatched", "retention_seconds", "archive")
+
+class DedupScopeOption(StrEnum):
+    """Scope of deduplication ids."""
+
+    TOPIC = "topic"
+    KEY = "key"
+
+
+TOPICS = table(
+    "name", "type", Column("open_shards", "shards"), "unmatched", "retention_seconds", "archive"
+)
 ROUTES = table(
     "name",
     Column("target.queue", "queue"),
@@ -35,10 +46,29 @@ SubjectOption = Annotated[
     str, option("--subject", "Subject, words with dots between: order.created.", "SUBJECT")
 ]
 KeyOption = Annotated[str, option("--key", "Key: messages with the same key stay in order.", "KEY")]
+DedupIdOption = Annotated[
+    str,
+    option("--dedup-id", "Deduplication id: repeats within five minutes are ignored.", "ID"),
+]
 AsJson = Annotated[bool, option("--json", "Treat bodies as JSON values.")]
 
 
 def _configuration(
+    fifo: Annotated[
+        bool,
+        option("--fifo", "Create a FIFO topic: messages have a key, and a deduplication id."),
+    ] = False,
+    by_content: Annotated[
+        bool | None,
+        option(
+            "--dedup-by-content/--no-dedup-by-content",
+            "Use the SHA-256 of the body as deduplication id (FIFO topics).",
+        ),
+    ] = None,
+    scope: Annotated[
+        DedupScopeOption | None,
+        option("--dedup-scope", "Scope of deduplication ids (FIFO topics)."),
+    ] = None,
     shards: Annotated[int | None, option("--shards", "Number of shards.")] = None,
     refuse: Annotated[
         bool | None,
@@ -48,14 +78,26 @@ def _configuration(
     set_: Settings = None,
 ) -> dict[str, Any]:
     unmatched = None if refuse is None else "refuse" if refuse else "drop"
-    return fields(set_, shards=shards, unmatched=unmatched, retention_seconds=retention)
+    return fields(
+        set_,
+        type="fifo" if fifo else None,
+        deduplicate_by_content=by_content,
+        dedup_scope=scope,
+        shards=shards,
+        unmatched=unmatched,
+        retention_seconds=retention,
+    )
 
 
 TOPIC = Definition(topic, "Topic", Name, "topics.{}_topic", _configuration)
 
 put_verbs(
     TOPIC,
-    create=["millstream topic create orders", "millstream topic create tasks --refuse-unmatched"],
+    create=[
+        "millstream topic create orders",
+        "millstream topic create tasks --refuse-unmatched",
+        "millstream topic create payments --fifo --dedup-scope key",
+    ],
     apply=["millstream topic apply orders --retention 1d --dry-run"],
 )
 
@@ -63,7 +105,9 @@ put_verbs(
 edit_verb(TOPIC, "millstream topic edit orders")
 
 
-change_verb(TOPIC, "millstream topic change orders --retention 1d", without="shards")
+change_verb(
+    TOPIC, "millstream topic change orders --retention 1d", without=("fifo", "scope", "shards")
+)
 
 
 @verb(topic, "ls", examples=["millstream topic ls", "millstream topic ls --prefix or"])
@@ -103,6 +147,7 @@ def _message(
     examples=[
         "millstream topic publish orders hello --subject order.created",
         'millstream topic publish orders \'{"id":1,"vip":true}\' --json --subject order.created --key c7',
+        "millstream topic publish payments 'paid 7' --key c7 --dedup-id payment-7",
     ],
 )
 def publish(
@@ -113,10 +158,18 @@ def publish(
     key: KeyOption = "",
     as_json: AsJson = False,
     headers: Headers = None,
+    dedup_id: DedupIdOption = "",
+    delay: Annotated[Any, duration("--delay", help="Delay of copies in queues.")] = None,
+    ttl: Annotated[Any, duration("--ttl", help="Time to live of copies in queues.")] = None,
+    priority: Annotated[
+        int, option("--priority", "Priority of copies in standard queues, 0 to 9.")
+    ] = 0,
 ) -> None:
     """Publish messages to a topic."""
+    options = fields(None, delay_seconds=delay, ttl_seconds=ttl)
+    options |= {"dedup_id": dedup_id, "priority": priority}
     messages = [
-        _message(body, subject=subject, key=key, as_json=as_json, headers=headers)
+        _message(body, subject=subject, key=key, as_json=as_json, headers=headers) | options
         for body in bodies
     ]
     body = JsonBody({"messages": messages})

@@ -1,7 +1,7 @@
 """Verbs of definitions: `create`, `apply`, `change`, `pause`, `resume` and `rm`."""
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import wraps
 from typing import Annotated, Any, NamedTuple
 
@@ -80,8 +80,8 @@ def put_verbs(noun: Definition, *, create: Sequence[str], apply: Sequence[str]) 
         verb(noun.app, word, examples=examples)(function)
 
 
-def change_verb(noun: Definition, *examples: str, without: str) -> None:
-    """Register `change`, with the options of the configuration except one that cannot change."""
+def change_verb(noun: Definition, *examples: str, without: Collection[str]) -> None:
+    """Register `change`, with the options of the configuration that can change."""
 
     def change(cli: Terminal, /, name: str, **options: Any) -> None:
         body = JsonBody(noun.configuration(**options))
@@ -146,16 +146,16 @@ def _declare(
     function: Callable[..., None],
     noun: Definition,
     own: Sequence[inspect.Parameter],
-    without: str = "",
+    without: Collection[str] = (),
 ) -> None:
     """Give the function the options of the noun's configuration, and its own."""
     kind = inspect.Parameter.KEYWORD_ONLY
-    options = dict(inspect.signature(noun.configuration).parameters)
-    options.pop(without, None)
+    parameters_of = inspect.signature(noun.configuration).parameters
+    options = [option for name, option in parameters_of.items() if name not in without]
     parameters = [
         inspect.Parameter("cli", kind, annotation=Terminal),
         inspect.Parameter("name", kind, annotation=noun.name),
-        *(option.replace(kind=kind) for option in options.values()),
+        *(option.replace(kind=kind) for option in options),
         *own,
     ]
     function.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]

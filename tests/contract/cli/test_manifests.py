@@ -118,6 +118,20 @@ def test_exported_documents_are_the_same_without_secrets(write, name, tmp_path):
     assert f"mails-{name}" in [row["name"] for row in queues.lines]
 
 
+def test_fifo_topic_is_applied_and_exported(write, name):
+    fields = "  type: fifo\n  dedup_scope: key\n  shards: 2\n"
+    file = write(f"kind: topic\nname: payments-{{n}}\nspec:\n{fields}")
+
+    done = millstream("apply", "-f", file)
+    again = millstream("apply", "-f", file)
+    exported = millstream("export", "topics", "--prefix", "payments")
+
+    assert (done.code, again.out) == (0, f"topic payments-{name} unchanged\n"), done.err
+    documents = {each["name"]: each["spec"] for each in yaml.safe_load_all(exported.out)}
+    spec = documents[f"payments-{name}"]
+    assert (spec["type"], spec["dedup_scope"], spec["shards"]) == ("fifo", "key", 2)
+
+
 def test_secrets_and_pause_stay_when_export_is_applied(write, name, client, tmp_path):
     millstream("apply", "-f", write(EVERY_KIND))
     millstream("queue", "pause", f"mails-{name}")
