@@ -21,6 +21,7 @@ from storage.domain.names import TopicName
 from storage.domain.replays.replay import own_headers
 from storage.domain.streams.stream import LogRecord
 from storage.domain.topics.message_id import TopicMessageId
+from storage.domain.topics.publication_options import options_of
 from storage.domain.topics.report import (
     MessageRoute,
     MessageRouteState,
@@ -92,6 +93,7 @@ async def show_message(
         record=record,
         subject=escape_misleading(subject_of(record.record.headers)),
         headers=_header_texts(record),
+        options=options_of(record.record.headers),
         body=preview(record.record.data, form),
         message_routes=await _with_progress(storage, topic, message_routes[:EXAMINED_ROUTES_MAX]),
         route_count=len(message_routes),
