@@ -27,9 +27,16 @@ from tests.chaos.checking.findings import Finding, Operations, answers
 from tests.chaos.history import DELIVERIES, READS, Kind, Operation, Outcome
 
 COPIES = "notices.copies"
+"""Stream that receives every message of the topics."""
+
 POSTS = "notices.posts"
+"""Route whose URL receives every message of the first topic."""
+
 LATE = "notices.late"
-"""Stream that receives every message of the topic."""
+"""Stream that receives every message of the first topic."""
+
+PAYMENTS = "payments"
+"""FIFO topic."""
 
 UNANSWERED = "outcome_unknown"
 """The code of a 500 with unknown outcome: AWS protocols have no other status for it."""
@@ -119,6 +126,8 @@ TOPIC_INVARIANTS: tuple[Invariant, ...] = (
     topics.messages_of_key_keep_order(LATE),
     requests.request_has_its_replies,
     requests.reply_is_for_its_request,
+    topics.dedup_id_adds_one_message(PAYMENTS),
+    topics.first_messages_keep_order(PAYMENTS),
 )
 """Invariants of topics and requests, without evidence in a run that begins with a release without them."""
 

@@ -7,7 +7,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from tests.chaos.callers import Caller, Told
-from tests.chaos.checker import COPIES, LATE, POSTS
+from tests.chaos.checker import COPIES, LATE, PAYMENTS, POSTS
 from tests.chaos.checking.queues import STAYING
 from tests.chaos.event_follower import Follower
 from tests.chaos.history import Kind, Outcome, Seen
@@ -17,6 +17,7 @@ from tests.chaos.stage import (
     EVENTS,
     FRAGILE,
     INBOX,
+    LEDGER,
     MORGUE,
     NOTICES,
     PAUSE_S,
@@ -36,6 +37,7 @@ STANDSTILL_S = 60.0
 """A wait ends after this long without progress; total durations differ by machine."""
 PAGE = 100
 FAILING = (FRAGILE, DOOMED)
+TOPICS = (NOTICES, PAYMENTS)
 CONCURRENCY_MAX = 8
 ARCHIVED_S = 120.0
 LOOK_S = 0.5
@@ -90,36 +92,38 @@ async def drain(stage: Stage, hooks: Hooks, follower: Follower, *, archives: boo
     )
 
 
-async def drain_topic(stage: Stage) -> None:
-    """Wait until every copy was made, then empty the targets and read the topic."""
+async def drain_topics(stage: Stage) -> None:
+    """Wait until every copy was made, then empty the targets and read the topics."""
     caller = await stage.caller("drain-topic")
     queues, streams = RestQueues(caller), Streams(caller)
     while (await Topics(caller).put_late()).outcome is not Outcome.OK:
         pass
     patience = Patience(stage.history.now)
-    while patience.lasts(-(lag := await _topic_lag(caller))):
+    while patience.lasts(-(lag := sum([await _topic_lag(caller, one) for one in TOPICS]))):
         if not lag:
             break
         await asyncio.sleep(LOOK_S)
     await _until_empty(stage, caller, f"route:{NOTICES}.{POSTS}")
-    for queue in (ROUTED, REMADE):
+    for queue in (ROUTED, REMADE, LEDGER):
         await _empty(stage, caller, queues, queue)
     for stream in (COPIES, LATE):
         await _ends(streams, stream, [*await streams.shards(stream)])
     for route in (COPIES, LATE, ROUTED, POSTS):
         await Topics(caller).note_stats(stage, route)
-    log = f"topic:{NOTICES}"
-    await _ends(streams, log, [*await streams.shards(log)])
-    await _note_taken(stage, caller, log)
+    for topic in TOPICS:
+        log = f"topic:{topic}"
+        await _ends(streams, log, [*await streams.shards(log)])
+        await _note_taken(stage, caller, topic)
 
 
-async def _topic_lag(caller: Caller) -> int:
-    stats = await caller.http.get(f"/v1/topics/{NOTICES}/stats")
+async def _topic_lag(caller: Caller, topic: str) -> int:
+    stats = await caller.http.get(f"/v1/topics/{topic}/stats")
     return int(stats.raise_for_status().json()["lag_messages"])
 
 
-async def _note_taken(stage: Stage, caller: Caller, log: str) -> None:
+async def _note_taken(stage: Stage, caller: Caller, topic: str) -> None:
     """Record every message of the topic with the numbers of its routes."""
+    log = f"topic:{topic}"
     stream = (await caller.http.get(f"/v1/streams/{log}/shards")).raise_for_status().json()
     messages = {
         (seen.shard, seen.offset): seen
@@ -132,12 +136,12 @@ async def _note_taken(stage: Stage, caller: Caller, log: str) -> None:
     async def taken(seen: Seen) -> Seen:
         place = f"{stream['stream_id']}-{seen.shard}-{seen.offset}"
         async with slots:
-            report = await caller.http.get(f"/v1/topics/{NOTICES}/messages/{place}/routes")
+            report = await caller.http.get(f"/v1/topics/{topic}/messages/{place}/routes")
         routes = report.raise_for_status().json()["routes"]
         return replace(seen, routes=tuple(route["number"] for route in routes))
 
     noted = await asyncio.gather(*(taken(seen) for seen in messages.values()))
-    caller.went_well(Kind.TAKEN, NOTICES, stage.history.now(), Told(tuple(noted)))
+    caller.went_well(Kind.TAKEN, topic, stage.history.now(), Told(tuple(noted)))
 
 
 async def _until_transferred(stage: Stage, caller: Caller) -> None:

@@ -24,6 +24,7 @@ POSTED, POSTED_LINE, POSTING = "posted", "posted.fifo", "posting"
 INBOX, INBOX_EVENTS = "inbox", "inbox.events"
 NOTICES, ROUTED, REMADE = "notices", "routed", "remade"
 QUOTES = "quotes"
+LEDGER = "ledger"
 SHARDS, SHARDS_MIN, SHARDS_MAX = 3, 2, 6
 VISIBILITY_S = 2.0
 RECEIVES_MAX = 2

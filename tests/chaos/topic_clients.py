@@ -6,83 +6,114 @@
     notices.late    stream   receives everything, by a route that is created late and starts at the earliest message
     remade          queue    its route is put and deleted, again and again
     notices.posts   URL      receives everything, at the receiver of the webhooks
+    payments        topic    FIFO, split and merged; publishers repeat the deduplication ids of accepted messages
+    ledger          queue    FIFO, receives everything of payments, as notices.copies does
 
 A message is published until it is accepted, with one idempotency key. A route has the name of its target.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from random import Random
 from typing import Any
 
 from tests.chaos.callers import Caller, Told, nothing
-from tests.chaos.checker import COPIES, LATE, POSTS
+from tests.chaos.checker import COPIES, LATE, PAYMENTS, POSTS
 from tests.chaos.checking.topics import ROUTE_COUNTS, SUBJECTS, subject_of
 from tests.chaos.history import Kind, Operation, Outcome, Seen
 from tests.chaos.requests import send_until_done
-from tests.chaos.stage import NOTICES, PAUSE_S, REMADE, ROUTED, VISIBILITY_S, Stage
+from tests.chaos.stage import (
+    LEDGER,
+    NOTICES,
+    PAUSE_S,
+    REMADE,
+    ROUTED,
+    VISIBILITY_S,
+    Stage,
+)
 
 PUBLISH_S = 10 * PAUSE_S
 CHANGE_S = 2.0
 REMAKE_S = 1.0
 LATE_S = 20.0
-TARGETS = {COPIES: {"stream": COPIES}, ROUTED: {"queue": ROUTED}, REMADE: {"queue": REMADE}}
+TARGETS = {
+    COPIES: {"stream": COPIES},
+    ROUTED: {"queue": ROUTED},
+    REMADE: {"queue": REMADE},
+    LEDGER: {"queue": LEDGER},
+}
 _QUEUE = {"visibility_timeout_seconds": VISIBILITY_S, "attempts_max": None}
 _STREAM = {"shards": 1, "archive": False}
+_FIFO = {"type": "fifo", "shards": 2, "dedup_scope": "key"}
+_REPEATED = 5
 
 
 class Topics:
-    """The topic, as publishers and owners of routes use it."""
+    """The topics, as publishers and owners of routes use them."""
 
     def __init__(self, caller: Caller) -> None:
         self.http = caller.http
         self._caller = caller
 
     async def create(self) -> None:
-        """Create the topic, its targets, and the route of every message."""
+        """Create the topics, their targets, and the routes of every message."""
         for path, config in (
             (f"/queues/{ROUTED}", _QUEUE),
             (f"/queues/{REMADE}", _QUEUE),
             (f"/streams/{COPIES}", _STREAM),
             (f"/streams/{LATE}", _STREAM),
+            (f"/queues/{LEDGER}", {**_QUEUE, "type": "fifo"}),
             (f"/topics/{NOTICES}", {"shards": 2}),
+            (f"/topics/{PAYMENTS}", _FIFO),
         ):
             await send_until_done(self.http, "PUT", path, config, {200, 201})
-        while (await self.put(COPIES, SUBJECTS)).outcome is not Outcome.OK:
-            pass
+        for topic, route in ((NOTICES, COPIES), (PAYMENTS, COPIES), (PAYMENTS, LEDGER)):
+            while (await self.put(route, SUBJECTS, topic)).outcome is not Outcome.OK:
+                pass
 
     async def publish(self, value: str, key: str) -> Operation:
-        """Publish a message."""
+        """Publish a message under an idempotency key."""
+        return await self._publish(NOTICES, value, {"key": key}, {"idempotency-key": value})
 
+    async def pay(self, value: str, key: str) -> Operation:
+        """Publish a message to the FIFO topic, under its value as deduplication id."""
+        return await self._publish(PAYMENTS, value, {"key": key, "dedup_id": value}, {})
+
+    async def _publish(
+        self, topic: str, value: str, fields: Mapping[str, str], headers: Mapping[str, str]
+    ) -> Operation:
         def read(answer: Any) -> Told:
             return Told((Seen(value=value, shard=answer["shard"], offset=answer["offset"]),))
 
         return await self._caller.rest(
             Kind.PUBLISH,
-            NOTICES,
+            topic,
             "POST",
-            f"/topics/{NOTICES}/messages",
+            f"/topics/{topic}/messages",
             read,
-            body={"body": value, "subject": subject_of(value), "key": key},
-            headers={"idempotency-key": value},
+            body={"body": value, "subject": subject_of(value), **fields},
+            headers={**headers},
             values=(value,),
         )
 
-    async def put(self, route: str, subjects: Any) -> Operation:
+    async def put(self, route: str, subjects: Any, topic: str = NOTICES) -> Operation:
         """Put a route that takes some subjects."""
         match = {"subject": sorted(subjects)}
-        return await self._put(route, subjects, {"match": match, "target": TARGETS[route]})
+        body = {"match": match, "target": TARGETS[route]}
+        return await self._put(topic, route, subjects, body)
 
     async def put_late(self) -> Operation:
         """Put the route that starts at the earliest message."""
-        return await self._put(LATE, SUBJECTS, {"target": {"stream": LATE}, "start": "earliest"})
+        body = {"target": {"stream": LATE}, "start": "earliest"}
+        return await self._put(NOTICES, LATE, SUBJECTS, body)
 
     async def put_url(self, target: Any, note_secret: Callable[[str], None]) -> Operation:
         """Put the route of every message to a URL; `note_secret` is given the signing secret."""
-        return await self._put(POSTS, SUBJECTS, {"target": target}, note_secret)
+        return await self._put(NOTICES, POSTS, SUBJECTS, {"target": target}, note_secret)
 
     async def _put(
         self,
+        topic: str,
         route: str,
         subjects: Any,
         body: Any,
@@ -95,9 +126,9 @@ class Topics:
 
         return await self._caller.rest(
             Kind.ROUTE,
-            NOTICES,
+            topic,
             "PUT",
-            _path(route),
+            _path(route, topic),
             read,
             body=body,
             group=route,
@@ -126,8 +157,8 @@ class Topics:
         await send_until_done(self.http, method, f"{_path(route)}/pause", None, {200, 404})
 
 
-def _path(route: str) -> str:
-    return f"/topics/{NOTICES}/routes/{route}"
+def _path(route: str, topic: str = NOTICES) -> str:
+    return f"/topics/{topic}/routes/{route}"
 
 
 async def publish(stage: Stage, name: str, topics: Topics, chance: Random) -> None:
@@ -136,6 +167,18 @@ async def publish(stage: Stage, name: str, topics: Topics, chance: Random) -> No
     while stage.goes_on:
         number += 1
         await stage.insist(partial(topics.publish, f"{name}:{number}", name))
+        await stage.pause(chance, PUBLISH_S)
+
+
+async def pay(stage: Stage, name: str, topics: Topics, chance: Random) -> None:
+    """Publish one message after another to the FIFO topic, and repeat earlier ones."""
+    number = 0
+    while stage.goes_on:
+        number += 1
+        await stage.insist(partial(topics.pay, f"{name}:{number}", name))
+        for _ in range(chance.randint(0, 2)):
+            earlier = chance.randint(max(1, number - _REPEATED), number)
+            await topics.pay(f"{name}:{earlier}", name)
         await stage.pause(chance, PUBLISH_S)
 
 

@@ -14,6 +14,7 @@
     again-…     streams    replays of parts of `events`, where there is a Spark worker
     notices     topic      published to, while its routes change; see `tests.chaos.topic_clients`
     quotes      queue      asked, with replies of its workers; see `tests.chaos.request_clients`
+    payments    topic      FIFO, published to under repeated deduplication ids
     inbox, …    both       filled by sources, to which providers post; see `tests.chaos.source_clients`
     recreated   stream     deleted and recreated during the faults, with its group; see `tests.chaos.recreation`
 
@@ -43,8 +44,8 @@ from tests.chaos import (
     topic_clients,
 )
 from tests.chaos.callers import ANSWER_S, Caller
-from tests.chaos.checker import POSTS
-from tests.chaos.drain import EXPIRED, drain, drain_topic
+from tests.chaos.checker import PAYMENTS, POSTS
+from tests.chaos.drain import EXPIRED, drain, drain_topics
 from tests.chaos.event_follower import Follower
 from tests.chaos.history import Kind, Operation, Outcome
 from tests.chaos.nemesis import Requests
@@ -206,11 +207,13 @@ class Workload:
     async def _start_topics(self) -> None:
         for number in range(3):
             await self._run(f"publisher-of-notices-{number}", Topics, topic_clients.publish)
+            await self._run(f"payer-{number}", Topics, topic_clients.pay)
         await self._run("route-changer", Topics, topic_clients.change_route)
         await self._run("route-remaker", Topics, topic_clients.remake_route)
         await self._run("late-router", Topics, topic_clients.start_in_past)
-        reshard = partial(stream_clients.reshard, stream=f"topic:{NOTICES}")
-        await self._run("notices-resharder", Streams, reshard)
+        for topic in (NOTICES, PAYMENTS):
+            reshard = partial(stream_clients.reshard, stream=f"topic:{topic}")
+            await self._run(f"{topic}-resharder", Streams, reshard)
 
     async def _start_streams(self) -> None:
         for number in range(2):
@@ -287,7 +290,7 @@ class Workload:
             await self._recreation.write_last()
         await drain(self.stage, self._hooks, self._follower, archives=self._archives)
         if self._topics:
-            await drain_topic(self.stage)
+            await drain_topics(self.stage)
         if self._recreation is not None:
             await self._recreation.read_to_the_end()
 

@@ -176,6 +176,16 @@ MUTATIONS = {
             "if id",
         ),
     ),
+    "dedup_keys_of_parents_unknown": Mutation(
+        TOPICS,
+        "T8 a deduplication id adds one message",
+        _in_lua("return { CLOSED, held[6], signed }", "return { CLOSED, held[6] }"),
+    ),
+    "dedup_keys_forgotten": Mutation(
+        TOPICS,
+        "T8 a deduplication id adds one message",
+        _in_lua("local known = dedup_keys[key] or recall(dedup, dedup_old, key)", "local known"),
+    ),
     "dead_letters_arrive_again": Mutation(
         TOPICS, "T1 a message reaches each of its routes once", _with_plain_dead_letters
     ),

@@ -241,6 +241,8 @@ TOPICS = Profile(
         topics.route_from_earliest_takes_all(topic_clients.LATE),
         topics.counts_of_routes_add_up(topic_clients.LATE),
         topics.messages_of_key_keep_order(topic_clients.LATE),
+        topics.dedup_id_adds_one_message(topic_clients.PAYMENTS.name),
+        topics.first_messages_keep_order(topic_clients.PAYMENTS.name),
     ),
 )
 REQUESTS = Profile(

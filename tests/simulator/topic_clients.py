@@ -4,13 +4,17 @@ import asyncio
 from functools import partial
 from typing import Any
 
+from msgspec.structs import replace
+
 from consumers.routing.router import Router
 from storage.bootstrap import Storage
 from storage.domain.names import QueueName, RouteName, StreamName, TopicName
-from storage.domain.queues.queue import QueueSpec
+from storage.domain.queues.queue import QueueSpec, QueueType
 from storage.domain.streams.lineage import have_passed
 from storage.domain.streams.start_at import StartAt
 from storage.domain.streams.stream import ReadFrom, StreamSpec
+from storage.domain.streams.topic_spec import TopicDedupScope, TopicSpec, TopicType
+from storage.domain.topics.publication_options import PublicationOptions
 from storage.domain.topics.route import RouteSpec, RouteTarget, TopicRoute
 from storage.domain.topics.topic import NewPublication, Published, routes_of
 from storage.domain.topics.transform import HeaderTransform, Transform
@@ -23,16 +27,23 @@ from tests.simulator.world import Killed, SimulatedCaller, World
 
 PAUSE_S = 0.15
 TOPIC = TopicName("orders")
+PAYMENTS = TopicName("payments")
+"""FIFO topic, whose publishers repeat deduplication ids."""
+
+LEDGER = "ledger"
+"""FIFO queue with the messages of that topic."""
+
 EXTRA = "extra"
 STRICT = "strict"
 DEAD = "dead"
 LATE = "late"
-_QUEUES = (WORK, EXTRA, STRICT, DEAD)
+_QUEUES = (WORK, EXTRA, STRICT, DEAD, LEDGER)
 _TARGETS = {
     WORK: RouteTarget(queue=WORK),
     EVENTS: RouteTarget(stream=EVENTS),
     EXTRA: RouteTarget(queue=EXTRA),
     STRICT: RouteTarget(queue=STRICT),
+    LEDGER: RouteTarget(queue=LEDGER),
 }
 """Targets by the route of the same name."""
 
@@ -55,15 +66,22 @@ _LATE = RouteSpec(target=RouteTarget(stream=LATE), start=StartAt.EARLIEST)
 
 
 async def create_topic(storage: Storage) -> None:
-    """Create the topic, its targets, a route that takes everything, and one with dead letters."""
+    """Create the topics and their targets; the first has a route with dead letters."""
     spec = QueueSpec(visibility_timeout_ms=int(VISIBILITY_S * 1000), attempts_max=None)
     for queue in _QUEUES:
-        await storage.catalog.put_queue(QueueName(queue), spec)
+        kind = QueueType.FIFO if queue == LEDGER else QueueType.STANDARD
+        await storage.catalog.put_queue(QueueName(queue), replace(spec, type=kind))
     for stream in (EVENTS, LATE):
         await storage.catalog.put_stream(StreamName(stream), StreamSpec(archive=False))
     await storage.topics.put(TOPIC, StreamSpec(shards=SHARDS, archive=False))
     await storage.topic_routes.put(RouteName(TOPIC, EVENTS), RouteSpec(target=_TARGETS[EVENTS]))
     await storage.topic_routes.put(RouteName(TOPIC, STRICT), _STRICT)
+    fifo = TopicSpec(type=TopicType.FIFO, dedup_scope=TopicDedupScope.KEY)
+    await storage.topics.put(PAYMENTS, StreamSpec(shards=SHARDS, archive=False, topic=fifo))
+    for route in (EVENTS, LEDGER):
+        await storage.topic_routes.put(
+            RouteName(PAYMENTS, route), RouteSpec(target=_TARGETS[route])
+        )
 
 
 async def publish(world: World, name: str) -> None:
@@ -90,10 +108,37 @@ async def _call_publish(key: str, value: str, storage: Storage) -> object:
     return answer
 
 
-def _published(answer: Any) -> dict[str, Any]:
+def _published(answer: Any, value: str = "") -> dict[str, Any]:
     if isinstance(answer, Published):
-        return {"seen": (Seen(shard=answer.shard, offset=answer.offset),)}
+        return {"seen": (Seen(value=value, shard=answer.shard, offset=answer.offset),)}
     return {"error": answer.code}
+
+
+async def pay(world: World, name: str) -> None:
+    """Publish one message after another to the FIFO topic, and repeat earlier ones."""
+    client, number = SimulatedCaller(world, name), 0
+    while world.goes_on:
+        number += 1
+        while await _pay(client, number) is not Outcome.OK and world.goes_on:
+            await client.pause(PAUSE_S)
+        for _ in range(client.chance.randint(0, 2)):
+            await _pay(client, client.chance.randint(max(1, number - 5), number))
+        await client.pause(PAUSE_S)
+
+
+async def _pay(client: SimulatedCaller, number: int) -> Outcome:
+    value = f"{client.name}:{number}"
+    verb = partial(_call_pay, client.name, value)
+    read = partial(_published, value=value)
+    done = await client.call(Kind.PUBLISH, PAYMENTS.name, verb, read, values=(value,))
+    return done.outcome
+
+
+async def _call_pay(key: str, value: str, storage: Storage) -> object:
+    options = PublicationOptions(dedup_id=value)
+    message = NewPublication(value.encode(), subject_of(value), key, options=options)
+    [answer] = await storage.topics.publish(PAYMENTS, [message])
+    return answer
 
 
 def is_fitting(value: str) -> bool:
@@ -168,12 +213,13 @@ async def start_in_past(world: World, name: str) -> None:
 
 
 async def reshard(world: World, name: str) -> None:
-    """Split and merge the topic's shards, ignoring the answers."""
+    """Split and merge the topics' shards, ignoring the answers."""
     client = SimulatedCaller(world, name)
     while world.goes_on:
         await client.pause(1.0)
         count = client.chance.randint(1, 4)
-        await client.attempt(partial(set_shard_count, TOPIC.stream, count))
+        topic = client.chance.choice((TOPIC, PAYMENTS))
+        await client.attempt(partial(set_shard_count, topic.stream, count))
 
 
 async def route(world: World, name: str) -> None:
@@ -196,7 +242,7 @@ async def _route(world: World) -> None:
 
 
 async def drain(world: World) -> None:
-    """Route what is left, then read the topic and its targets."""
+    """Route what is left, then read the topics and their targets."""
     client = QueueClient(world, "drain")
     await client.insist(_finish_reshard)
     await client.insist(_resume)
@@ -211,31 +257,40 @@ async def drain(world: World) -> None:
         await asyncio.gather(routing, return_exceptions=True)
     for queue in _QUEUES:
         await empty(client, queue)
-    for route, subjects in ((EVENTS, SUBJECTS), (STRICT, SUBJECTS[:2]), (LATE, SUBJECTS)):
-        stored = await client.insist(partial(_get_route, route))
+    for topic, route, subjects in _LASTING:
+        stored = await client.insist(partial(_get_route, RouteName(topic, route)))
         numbers = _number(stored)
-        client.note(Kind.ROUTE, TOPIC.name, group=route, values=subjects, **numbers)
-        client.note(Kind.ROUTE_STATS, TOPIC.name, counts=_counts(stored), **numbers)
+        client.note(Kind.ROUTE, topic.name, group=route, values=subjects, **numbers)
+        client.note(Kind.ROUTE_STATS, topic.name, counts=_counts(stored), **numbers)
     for stream in (EVENTS, LATE):
         seen = tuple(await client.insist(partial(_records, stream)))
         client.note(Kind.READ, stream, seen=seen)
-    client.note(
-        Kind.TAKEN,
-        TOPIC.name,
-        seen=tuple(await client.insist(partial(_records, TOPIC.stream.name))),
-    )
+    for topic in (TOPIC, PAYMENTS):
+        records = await client.insist(partial(_records, topic.stream.name))
+        client.note(Kind.TAKEN, topic.name, seen=tuple(records))
+
+
+_LASTING = (
+    (TOPIC, EVENTS, SUBJECTS),
+    (TOPIC, STRICT, SUBJECTS[:2]),
+    (TOPIC, LATE, SUBJECTS),
+    (PAYMENTS, EVENTS, SUBJECTS),
+    (PAYMENTS, LEDGER, SUBJECTS),
+)
+"""Routes that are not changed, with their subjects."""
 
 
 def _counts(route: TopicRoute) -> dict[str, int]:
     return {name: getattr(route, name) for name in ROUTE_COUNTS}
 
 
-async def _get_route(route: str, storage: Storage) -> TopicRoute:
-    return await storage.topic_routes.get(RouteName(TOPIC, route))
+async def _get_route(route: RouteName, storage: Storage) -> TopicRoute:
+    return await storage.topic_routes.get(route)
 
 
 async def _finish_reshard(storage: Storage) -> bool:
-    await storage.streams.resharder.finish(TOPIC.stream)
+    for topic in (TOPIC, PAYMENTS):
+        await storage.streams.resharder.finish(topic.stream)
     return True
 
 
@@ -246,18 +301,22 @@ async def _resume(storage: Storage) -> bool:
 
 
 async def _waiting(storage: Storage) -> int:
-    """Return how many of the router and the lagging readers have not reached the ends of all shards.
+    """Return how many of the routers and the lagging readers have not reached the ends of all shards.
 
     A history that no router has begun is one more.
     """
     late = await storage.topic_routes.get(RouteName(TOPIC, LATE))
-    topic = await storage.catalog.fresh_stream(TOPIC.stream)
+    behind = sum([await _waiting_of(topic.stream, storage) for topic in (TOPIC, PAYMENTS)])
+    return behind + (late.unread_history is not None)
+
+
+async def _waiting_of(name: StreamName, storage: Storage) -> int:
+    topic = await storage.catalog.fresh_stream(name)
     positions = await storage.topic_routing.positions.read(topic.stream_id)
-    states = await storage.record_reader.shards(TOPIC.stream)
+    states = await storage.record_reader.shards(name)
     ends = {state.shard.index: state.next for state in states}
     frontiers = [positions.shards, *positions.lags.values()]
-    behind = sum(not have_passed(topic, frontier, ends) for frontier in frontiers)
-    return behind + (late.unread_history is not None)
+    return sum(not have_passed(topic, frontier, ends) for frontier in frontiers)
 
 
 async def _records(stream: str, storage: Storage) -> list[Seen]:
@@ -282,6 +341,8 @@ CLIENTS = (
     publish,
     publish,
     publish,
+    pay,
+    pay,
     change_route,
     remake_route,
     start_in_past,

@@ -1,4 +1,4 @@
-"""Invariants of topics: T1, T3, T4, T10."""
+"""Invariants of topics: T1, T3, T4, T8, T10."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
@@ -30,23 +30,23 @@ def message_reaches_each_route_once(
     """
 
     def check(history: Operations) -> Finding:
-        names = {seen.offset: seen.value for _, seen in answers(history, Kind.ROUTE)}
+        names = _route_names(history)
         deleted = {one.group for one in history if one.kind is Kind.ROUTE and not one.values}
         places = _places(history, dead_letters)
         targets = {*names.values()} - {*apart}
-        taken = [seen for _, seen in answers(history, Kind.TAKEN)]
+        taken = [(one.log, seen) for one, seen in answers(history, Kind.TAKEN)]
         wrong = [
             f"message {seen.value} of routes {seen.routes} is {count} times in {target}"
-            for seen in taken
+            for topic, seen in taken
             for target in sorted(targets)
             if not _is_right(
                 count := len(places[target, seen.value]),
-                is_taken=target in {names.get(number) for number in seen.routes},
+                is_taken=target in {names.get((topic, number)) for number in seen.routes},
                 may_drop=target in deleted,
-                may_take=any(number not in names for number in seen.routes),
+                may_take=any((topic, number) not in names for number in seen.routes),
             )
         ]
-        values = {seen.value for seen in taken}
+        values = {seen.value for _, seen in taken}
         wrong += [
             f"message {value} in {log} is not in the topic"
             for log, value in sorted(places)
@@ -61,11 +61,11 @@ def url_receives_each_message(route: str) -> Callable[[Operations], Finding]:
     """T1: a URL receives each message that its route takes at least once, signed, under one id, and no other."""
 
     def check(history: Operations) -> Finding:
-        names = {seen.offset: seen.value for _, seen in answers(history, Kind.ROUTE)}
+        names = _route_names(history)
         taken = {
             seen.value
-            for _, seen in answers(history, Kind.TAKEN)
-            if route in {names.get(number) for number in seen.routes}
+            for one, seen in answers(history, Kind.TAKEN)
+            if route in {names.get((one.log, number)) for number in seen.routes}
         }
         attempts = [
             (one, seen)
@@ -127,10 +127,10 @@ def routes_are_cut_exactly(subject_of: Callable[[str], str]) -> Callable[[Operat
     """
 
     def check(history: Operations) -> Finding:
-        names = {seen.offset: seen.value for _, seen in answers(history, Kind.ROUTE)}
+        names = _route_names(history)
         taken = {
-            seen.value: {names.get(number) for number in seen.routes}
-            for _, seen in answers(history, Kind.TAKEN)
+            seen.value: {names.get((one.log, number)) for number in seen.routes}
+            for one, seen in answers(history, Kind.TAKEN)
         }
         wrong, checked = [], 0
         for publication, value, change in _decided(history):
@@ -154,7 +154,8 @@ def route_from_earliest_takes_all(target: str) -> Callable[[Operations], Finding
         for log, value in (places := _places(history)):
             if log == target:
                 counts[value] = len(places[log, value])
-        taken = [seen.value for _, seen in answers(history, Kind.TAKEN)]
+        topics = {one.log for one in history if one.kind is Kind.ROUTE and one.group == target}
+        taken = [seen.value for one, seen in answers(history, Kind.TAKEN) if one.log in topics]
         wrong = [
             f"{value} is {counts[value]} times in {target}" for value in taken if counts[value] != 1
         ]
@@ -170,13 +171,14 @@ def counts_of_routes_add_up(from_earliest: str) -> Callable[[Operations], Findin
     """
 
     def check(history: Operations) -> Finding:
-        taken = [seen for _, seen in answers(history, Kind.TAKEN)]
+        taken = [(one.log, seen) for one, seen in answers(history, Kind.TAKEN)]
         routes = [one for one in history if one.kind is Kind.ROUTE_STATS]
         wrong = []
         for route in routes:
             [named] = route.seen
             is_whole = named.value == from_earliest
-            expected = sum(is_whole or named.offset in seen.routes for seen in taken)
+            of_topic = [seen for topic, seen in taken if topic == route.log]
+            expected = sum(is_whole or named.offset in seen.routes for seen in of_topic)
             if (counted := sum(route.counts.values())) != expected:
                 wrong.append(f"{named.value} takes {expected} messages, and counts {counted}")
         return Finding("T10 the counts of a route add up", len(routes), tuple(wrong))
@@ -187,12 +189,12 @@ def counts_of_routes_add_up(from_earliest: str) -> Callable[[Operations], Findin
 def _decided(history: Operations) -> Iterator[tuple[Operation, str, Operation]]:
     """Yield each value, and of each route the change that decides: no other one was under way beside it.
 
-    A value whose publication was repeated may have been accepted at its first call.
+    Only routes of the value's topic. A value whose publication was repeated may have been accepted at its first call.
     """
-    changes: dict[str, list[Operation]] = defaultdict(list)
+    changes: dict[str, dict[str, list[Operation]]] = defaultdict(lambda: defaultdict(list))
     for one in history:
         if one.kind is Kind.ROUTE and one.outcome is not Outcome.FAIL:
-            changes[one.group].append(one)
+            changes[one.log][one.group].append(one)
     calls: dict[str, list[Operation]] = defaultdict(list)
     for one in history:
         if one.kind is Kind.PUBLISH:
@@ -202,7 +204,7 @@ def _decided(history: Operations) -> Iterator[tuple[Operation, str, Operation]]:
         if last.outcome is not Outcome.OK:
             continue
         begun = min(one.invoked for one in repeats)
-        for of_route in changes.values():
+        for of_route in changes[last.log].values():
             before = [one for one in of_route if one.invoked < last.ended]
             is_clear = all(one.outcome is Outcome.OK and one.ended < begun for one in before)
             if before and is_clear:
@@ -229,6 +231,51 @@ def messages_of_key_keep_order(target: str) -> Callable[[Operations], Finding]:
         return Finding(f"T4 messages of a key keep their order in {target}", checked, tuple(wrong))
 
     return check
+
+
+def dedup_id_adds_one_message(topic: str) -> Callable[[Operations], Finding]:
+    """T8: each publication of a value, which is its deduplication id, is answered with one message.
+
+    For runs that end within the window.
+    """
+
+    def check(history: Operations) -> Finding:
+        places: dict[str, set[tuple[int, int]]] = defaultdict(set)
+        repeats = 0
+        for operation, seen in answers(history, Kind.PUBLISH, Kind.TAKEN):
+            if operation.log == topic:
+                repeats += bool(places[seen.value])
+                places[seen.value].add((seen.shard, seen.offset))
+        wrong = [
+            f"{value} is at {sorted(found)}" for value, found in places.items() if len(found) > 1
+        ]
+        return Finding("T8 a deduplication id adds one message", repeats, tuple(wrong))
+
+    return check
+
+
+def first_messages_keep_order(topic: str) -> Callable[[Operations], Finding]:
+    """T4: messages of a key are in a FIFO topic in the order in which they were first accepted.
+
+    A value is its key and a number. Children of a shard have higher numbers than it has.
+    """
+
+    def check(history: Operations) -> Finding:
+        messages = [seen for one, seen in answers(history, Kind.TAKEN) if one.log == topic]
+        numbers: dict[str, list[int]] = defaultdict(list)
+        for seen in sorted(messages, key=lambda one: (one.shard, one.offset)):
+            key, _, number = seen.value.rpartition(":")
+            numbers[key].append(int(number))
+        wrong = [f"{key}: {found}" for key, found in numbers.items() if found != sorted(found)]
+        checked = sum(map(len, numbers.values()))
+        return Finding("T4 first messages of a key keep their order", checked, tuple(wrong))
+
+    return check
+
+
+def _route_names(history: Operations) -> dict[tuple[str, int], str]:
+    """Return the names of routes by topic and number."""
+    return {(one.log, seen.offset): seen.value for one, seen in answers(history, Kind.ROUTE)}
 
 
 def _places(

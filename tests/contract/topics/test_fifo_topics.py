@@ -147,7 +147,7 @@ async def test_fifo_queue_gets_each_id_once_in_order(api, fifo, name):
 
 @pytest.mark.usefixtures("router")
 async def test_request_needs_no_dedup_id(api, fifo, name):
-    """It has one of its own, and a repeat with the same id publishes nothing."""
+    """Requests have ids of their own, and a repeat with the same id publishes nothing."""
     await put_route(api, fifo, "all")
     request = {"body": "x", "key": "c7", "wait_seconds": 0}
 

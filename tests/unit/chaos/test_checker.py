@@ -40,7 +40,25 @@ def op(kind: Kind, at: float, *seen: Seen, **more: Any) -> Operation:
     LATE_ORDERED,
     REPLIED,
     ADDRESSED,
+    DEDUPLICATED,
+    FIRST_ORDERED,
 ) = checker.TOPIC_INVARIANTS
+
+
+def late_route(at: float) -> Operation:
+    seen = Seen(value=checker.LATE, offset=3)
+    return op(Kind.ROUTE, at, seen, group=checker.LATE, values=("s0",), log="topic")
+
+
+def payment(at: float, value: str, offset: int) -> Operation:
+    seen = Seen(value=value, offset=offset)
+    return op(Kind.PUBLISH, at, seen, values=(value,), log=checker.PAYMENTS)
+
+
+def payments_taken(at: float, *values: str) -> Operation:
+    """All messages of the FIFO topic."""
+    seen = (Seen(value=value, offset=offset) for offset, value in enumerate(values))
+    return op(Kind.TAKEN, at, *seen, log=checker.PAYMENTS)
 
 
 def publication(at: float, value: str) -> Operation:
@@ -220,6 +238,10 @@ def posted_to_url(at: float, value: str, event_id: str, **more: Any) -> Operatio
 PUBLISHED = [
     ROUTE,
     URL_ROUTE,
+    late_route(1),
+    payment(2, "y:1", 0),
+    payment(3, "y:1", 0),
+    payments_taken(9, "y:1"),
     publication(2, "p:1"),
     taken(9, ("p:1", 0), routes=(1, 2)),
     posted_to_url(3, "p:1", "m1"),
@@ -228,7 +250,7 @@ PUBLISHED = [
     route_stats(9, checker.COPIES, 1, delivered=1),
     route_stats(9, checker.LATE, 2, delivered=1),
 ]
-"""A message that reached its only route, and the one that began later."""
+"""A message that reached its only route, and the one that began later; one that was repeated."""
 
 VIOLATIONS: list[tuple[str, Invariant, list[Operation]]] = [
     (
@@ -753,12 +775,27 @@ VIOLATIONS: list[tuple[str, Invariant, list[Operation]]] = [
     (
         "history lacks a message",
         FROM_EARLIEST,
-        [taken(9, ("p:1", 0), ("p:2", 1)), read(9, ("p:2", 0), log=checker.LATE)],
+        [late_route(1), taken(9, ("p:1", 0), ("p:2", 1)), read(9, ("p:2", 0), log=checker.LATE)],
     ),
     (
         "history has a message twice",
         FROM_EARLIEST,
-        [taken(9, ("p:1", 0)), read(9, ("p:1", 0), ("p:1", 1), log=checker.LATE)],
+        [late_route(1), taken(9, ("p:1", 0)), read(9, ("p:1", 0), ("p:1", 1), log=checker.LATE)],
+    ),
+    (
+        "repeated deduplication id adds a message",
+        DEDUPLICATED,
+        [payment(1, "y:1", 0), payment(2, "y:1", 0), payments_taken(9, "y:1", "y:1")],
+    ),
+    (
+        "repeated deduplication id names another message",
+        DEDUPLICATED,
+        [payment(1, "y:1", 0), payment(2, "y:1", 1), payments_taken(9, "y:1")],
+    ),
+    (
+        "first messages of a key change places",
+        FIRST_ORDERED,
+        [payments_taken(9, "y:2", "y:1")],
     ),
     (
         "request has more replies than it accepts",
