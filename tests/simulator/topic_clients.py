@@ -1,6 +1,7 @@
 """Publishers to a topic, changes of its routes, and routers in every process."""
 
 import asyncio
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -108,37 +109,48 @@ async def _call_publish(key: str, value: str, storage: Storage) -> object:
     return answer
 
 
-def _published(answer: Any, value: str = "") -> dict[str, Any]:
+def _published(answer: Any) -> dict[str, Any]:
     if isinstance(answer, Published):
-        return {"seen": (Seen(value=value, shard=answer.shard, offset=answer.offset),)}
+        return {"seen": (Seen(shard=answer.shard, offset=answer.offset),)}
     return {"error": answer.code}
 
 
 async def pay(world: World, name: str) -> None:
-    """Publish one message after another to the FIFO topic, and repeat earlier ones."""
+    """Publish one message after another to the FIFO topic, with earlier ones, and repeat the call."""
     client, number = SimulatedCaller(world, name), 0
     while world.goes_on:
         number += 1
-        while await _pay(client, number) is not Outcome.OK and world.goes_on:
+        earlier = [client.chance.randint(max(1, number - 5), number) for _ in range(2)]
+        numbers = [number, *earlier[: client.chance.randint(0, 2)]]
+        while await _pay(client, numbers) is not Outcome.OK and world.goes_on:
             await client.pause(PAUSE_S)
-        for _ in range(client.chance.randint(0, 2)):
-            await _pay(client, client.chance.randint(max(1, number - 5), number))
+        if client.chance.random() < 0.5:
+            await _pay(client, numbers)
         await client.pause(PAUSE_S)
 
 
-async def _pay(client: SimulatedCaller, number: int) -> Outcome:
-    value = f"{client.name}:{number}"
-    verb = partial(_call_pay, client.name, value)
-    read = partial(_published, value=value)
-    done = await client.call(Kind.PUBLISH, PAYMENTS.name, verb, read, values=(value,))
+async def _pay(client: SimulatedCaller, numbers: Sequence[int]) -> Outcome:
+    values = tuple(f"{client.name}:{number}" for number in numbers)
+    verb = partial(_call_pay, client.name, values)
+    read = partial(_paid, values)
+    done = await client.call(Kind.PUBLISH, PAYMENTS.name, verb, read, values=values)
     return done.outcome
 
 
-async def _call_pay(key: str, value: str, storage: Storage) -> object:
-    options = PublicationOptions(dedup_id=value)
-    message = NewPublication(value.encode(), subject_of(value), key, options=options)
-    [answer] = await storage.topics.publish(PAYMENTS, [message])
-    return answer
+async def _call_pay(key: str, values: Sequence[str], storage: Storage) -> object:
+    messages = [
+        NewPublication(one.encode(), subject_of(one), key, options=PublicationOptions(one))
+        for one in values
+    ]
+    return await storage.topics.publish(PAYMENTS, messages)
+
+
+def _paid(values: Sequence[str], answers: Any) -> dict[str, Any]:
+    refused = [one for one in answers if not isinstance(one, Published)]
+    if refused:
+        return {"error": refused[0].code}
+    pairs = zip(values, answers, strict=True)
+    return {"seen": tuple(Seen(value=value, shard=a.shard, offset=a.offset) for value, a in pairs)}
 
 
 def is_fitting(value: str) -> bool:
