@@ -309,6 +309,13 @@ FAN_OUT_QUEUES = Row(
     reference="R",
     bar=Bar(0.35),
 )
+FAN_OUT_FIFO = Row(
+    name="fan-out-fifo",
+    what="publish 500 messages of 256 B of 100 keys a call to a FIFO topic, until ten FIFO queues have a copy of each",
+    unit="copies/s",
+    reference="R",
+    bar=Bar(0.1),
+)
 FAN_OUT_STREAMS = Row(
     name="fan-out-streams",
     what="publish 500 messages of 256 B a call, until ten streams have a copy of each",
@@ -480,6 +487,7 @@ ROWS = (
     PUBLISH_ROUTES,
     PUBLISH_BATCH,
     FAN_OUT_QUEUES,
+    FAN_OUT_FIFO,
     FAN_OUT_STREAMS,
     FAN_OUT_SLOW,
     WAKE_UP,

@@ -11,6 +11,7 @@ import msgspec
 from tests.bench import payloads
 from tests.bench.load import redis_benchmark, wrk
 from tests.bench.plan import (
+    FAN_OUT_FIFO,
     FAN_OUT_QUEUES,
     FAN_OUT_SLOW,
     FAN_OUT_STREAMS,
@@ -28,6 +29,7 @@ from tests.bench.wire import JSON, MSGPACK, HttpConnection, call, post_all
 
 BATCH = 500
 TARGETS = 10
+KEYS = 100
 R_ENTRIES_A_SECOND = 200_000
 PATIENCE_S = 120.0
 POLL_S = 0.02
@@ -97,6 +99,7 @@ def measure_copies(house: House, plan: Plan, wanted: Collection[Row]) -> list[Me
     contestants = [
         Contestant(PUBLISH_BATCH, copies.publish_batches),
         Contestant(FAN_OUT_QUEUES, copies.to_queues),
+        Contestant(FAN_OUT_FIFO, copies.to_fifo_queues),
         Contestant(FAN_OUT_STREAMS, copies.to_streams),
         Contestant(FAN_OUT_SLOW, copies.beside_full_target),
     ]
@@ -138,6 +141,10 @@ class Copies:
         """Copies per second, from the first publication until the last queue has all."""
         return self._copy("queue", self._in_queue)
 
+    def to_fifo_queues(self) -> float:
+        """Copies per second from a FIFO topic, until the last FIFO queue has all."""
+        return self._copy("queue", self._in_queue, fifo=True)
+
     def to_streams(self) -> float:
         """Copies per second, from the first publication until the last stream has all."""
         return self._copy("stream", self._in_stream)
@@ -146,23 +153,37 @@ class Copies:
         """Copies per second to nine queues, while a tenth accepts a single message."""
         return self._copy("queue", self._in_queue, full=1)
 
-    def _copy(self, kind: str, has: Callable[[str], int], *, full: int = 0) -> float:
-        topic, targets = self._prepare(kind, {}, full=full)
+    def _copy(
+        self, kind: str, has: Callable[[str], int], *, full: int = 0, fifo: bool = False
+    ) -> float:
+        config = {"type": "fifo"} if fifo else {}
+        topic, targets = self._prepare(kind, config, full=full)
         published = self._plan.copied - self._plan.copied % BATCH
+        calls = range(published // BATCH)
+        batches = [self._keyed_batch(call_number) if fifo else self._batch for call_number in calls]
         begun = monotonic()
         path = f"{topic}/messages"
-        post_all(self._house.api.port, [(path, self._batch, MSGPACK)] * (published // BATCH))
+        post_all(self._house.api.port, [(path, batch, MSGPACK) for batch in batches])
         self._wait(lambda: all(has(target) > published for target in targets[full:]))
         elapsed = monotonic() - begun
         self._remove(topic, kind, targets)
         return published * (TARGETS - full) / elapsed
+
+    def _keyed_batch(self, call_number: int) -> bytes:
+        """Return a batch for a FIFO topic, whose deduplication ids no other call has."""
+        message = {"body": payloads.BODY, "subject": SUBJECT}
+        messages = [
+            {**message, "key": f"key-{nth % KEYS}", "dedup_id": f"{call_number}-{nth}"}
+            for nth in range(BATCH)
+        ]
+        return msgspec.msgpack.encode({"messages": messages})
 
     def _prepare(
         self, kind: str, config: Mapping[str, Any], *, full: int = 0, paused: bool = False
     ) -> tuple[str, list[str]]:
         port, name = self._house.api.port, f"bench-copies-{next(self._numbers)}"
         topic, targets = f"/v1/topics/{name}", [f"{name}-{nth}" for nth in range(TARGETS)]
-        call(port, "PUT", topic, {})
+        call(port, "PUT", topic, config)
         for nth, target in enumerate(targets):
             caps = {"messages_max": 1, "overflow": "reject"} if nth < full else {}
             call(port, "PUT", f"/v1/{kind}s/{target}", {**config, **caps})
@@ -170,14 +191,18 @@ class Copies:
             call(port, "PUT", f"{topic}/routes/{target}", route)
             if paused:
                 call(port, "PUT", f"{topic}/routes/{target}/pause")
-        self._warm_up(topic, targets[full:], kind, paused=paused)
+        self._warm_up(topic, targets[full:], kind, paused=paused, is_fifo=bool(config))
         return topic, targets
 
-    def _warm_up(self, topic: str, targets: Sequence[str], kind: str, *, paused: bool) -> None:
+    def _warm_up(
+        self, topic: str, targets: Sequence[str], kind: str, *, paused: bool, is_fifo: bool
+    ) -> None:
         """Wait until a router has the topic."""
         if paused:
             return
-        call(self._house.api.port, "POST", f"{topic}/messages", {"body": "x", "subject": SUBJECT})
+        message = {"body": "x", "subject": SUBJECT, "key": "key-0"}
+        own = {"dedup_id": "warm-up"} if is_fifo else {}
+        call(self._house.api.port, "POST", f"{topic}/messages", message | own)
         has = self._in_queue if kind == "queue" else self._in_stream
         self._wait(lambda: all(has(target) == 1 for target in targets))
 
