@@ -26,8 +26,7 @@ from api.native.records import with_content_type
 from api.types import RequestHeaders
 from storage.domain import limits
 from storage.domain.errors import MillstreamError, ValidationFailed
-from storage.domain.topics.publication_options import NO_OPTIONS, PublicationOptions
-from storage.domain.topics.topic import NewPublication, Published
+from storage.domain.topics.topic import NO_OPTIONS, NewPublication, PublicationOptions, Published
 
 Subject = Annotated[
     str,

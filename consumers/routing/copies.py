@@ -15,7 +15,6 @@ from storage.domain.streams.topic_spec import TopicSpec
 from storage.domain.topics.copy_key import key_of
 from storage.domain.topics.formats import CopyFormat
 from storage.domain.topics.message_id import TopicMessageId
-from storage.domain.topics.publication_options import PublicationOptions, options_of
 from storage.domain.topics.route import TopicRoute
 from storage.domain.topics.routed_message import (
     TOO_MANY_HOPS,
@@ -24,7 +23,15 @@ from storage.domain.topics.routed_message import (
     TransformFailed,
     content_of,
 )
-from storage.domain.topics.topic import KEY, ROUTE, TOPIC, NewPublication, hops_of
+from storage.domain.topics.topic import (
+    KEY,
+    ROUTE,
+    TOPIC,
+    NewPublication,
+    PublicationOptions,
+    hops_of,
+    options_of,
+)
 
 COPY_HEADERS = frozenset({CONTENT_TYPE, TOPIC, SUBJECT, ROUTE})
 """Reserved headers of a copy in a stream."""

@@ -28,8 +28,7 @@ from storage.domain.streams.idempotence import SequencedBatch
 from storage.domain.streams.stream import Appended, Stream, StreamSpec
 from storage.domain.streams.topic_spec import TopicSpec, Unmatched
 from storage.domain.topics.message_id import TopicMessageId
-from storage.domain.topics.publication_options import NO_OPTIONS
-from storage.domain.topics.topic import NewPublication, Published
+from storage.domain.topics.topic import NO_OPTIONS, NewPublication, Published
 from storage.streams.engine import Streams
 from storage.topics.endpoints import DeletedQueues, RouteEndpoints
 from storage.topics.of_topic import no_topic, of_topic

@@ -15,9 +15,8 @@ from storage.domain.streams.lineage import have_passed
 from storage.domain.streams.start_at import StartAt
 from storage.domain.streams.stream import ReadFrom, StreamSpec
 from storage.domain.streams.topic_spec import TopicDedupScope, TopicSpec, TopicType
-from storage.domain.topics.publication_options import PublicationOptions
 from storage.domain.topics.route import RouteSpec, RouteTarget, TopicRoute
-from storage.domain.topics.topic import NewPublication, Published, routes_of
+from storage.domain.topics.topic import NewPublication, PublicationOptions, Published, routes_of
 from storage.domain.topics.transform import HeaderTransform, Transform
 from tests.chaos.checking.topics import ROUTE_COUNTS, SUBJECTS, subject_of
 from tests.chaos.history import Kind, Outcome, Seen

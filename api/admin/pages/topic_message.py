@@ -21,7 +21,6 @@ from storage.domain.names import TopicName
 from storage.domain.replays.replay import own_headers
 from storage.domain.streams.stream import LogRecord
 from storage.domain.topics.message_id import TopicMessageId
-from storage.domain.topics.publication_options import options_of
 from storage.domain.topics.report import (
     MessageRoute,
     MessageRouteState,
@@ -30,7 +29,7 @@ from storage.domain.topics.report import (
     RouteState,
 )
 from storage.domain.topics.route import TopicRoute
-from storage.domain.topics.topic import NewPublication, routes_of
+from storage.domain.topics.topic import NewPublication, options_of, routes_of
 
 router = APIRouter(
     include_in_schema=False, route_class=PageRoute, prefix="/ui/topics/{topic}/messages/{message}"

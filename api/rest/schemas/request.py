@@ -21,8 +21,7 @@ from storage.domain.log.record_batch import Headers
 from storage.domain.queues.message import NewMessage
 from storage.domain.requests.reply import Replies
 from storage.domain.requests.token import REPLY_TO, RequestId
-from storage.domain.topics.publication_options import NO_OPTIONS, PublicationOptions
-from storage.domain.topics.topic import NewPublication
+from storage.domain.topics.topic import NO_OPTIONS, NewPublication, PublicationOptions
 
 _SECOND_MS = limits.SECOND_MS
 

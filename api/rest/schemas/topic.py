@@ -26,8 +26,8 @@ from storage.domain.log.record_batch import subject_of
 from storage.domain.streams.stream import LogRecord, Stream, StreamSpec
 from storage.domain.streams.topic_spec import TopicDedupScope, TopicSpec, TopicType, Unmatched
 from storage.domain.topics.message_id import TopicMessageId
-from storage.domain.topics.publication_options import options_of
 from storage.domain.topics.report import TopicStatus
+from storage.domain.topics.topic import options_of
 
 
 class TopicConfig(MappedDefinitionConfig):

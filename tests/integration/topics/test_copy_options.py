@@ -11,9 +11,8 @@ from storage.domain.queues.message import MessageState
 from storage.domain.queues.queue import QueueSpec, QueueType
 from storage.domain.streams.stream import StreamSpec
 from storage.domain.streams.topic_spec import TopicSpec, TopicType
-from storage.domain.topics.publication_options import PublicationOptions
 from storage.domain.topics.route import RouteSpec, RouteTarget
-from storage.domain.topics.topic import NewPublication
+from storage.domain.topics.topic import NewPublication, PublicationOptions
 from storage.domain.topics.transform import Transform
 from tests.integration.topics.routing import (
     BILLING,

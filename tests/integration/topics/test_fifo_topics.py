@@ -13,9 +13,13 @@ from storage.domain.errors import Unroutable, ValidationFailed
 from storage.domain.names import QueueName, RouteName
 from storage.domain.streams.stream import ReadFrom, StreamSpec
 from storage.domain.streams.topic_spec import TopicDedupScope, TopicSpec, TopicType, Unmatched
-from storage.domain.topics.publication_options import PublicationOptions, content_dedup_id
 from storage.domain.topics.route import RouteSpec, RouteTarget
-from storage.domain.topics.topic import NewPublication, Published
+from storage.domain.topics.topic import (
+    NewPublication,
+    PublicationOptions,
+    Published,
+    content_dedup_id,
+)
 from tests.integration.topics.routing import ORDERS
 
 WINDOW_MS = limits.DEDUP_WINDOW_MS

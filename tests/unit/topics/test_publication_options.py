@@ -9,14 +9,14 @@ from storage.domain.errors import ValidationFailed
 from storage.domain.queues.queue import QueueType
 from storage.domain.streams.stream import LogRecord, StreamSpec
 from storage.domain.streams.topic_spec import TopicDedupScope, TopicSpec, TopicType
-from storage.domain.topics.publication_options import (
+from storage.domain.topics.route import TopicRoute
+from storage.domain.topics.topic import (
     NO_OPTIONS,
+    NewPublication,
     PublicationOptions,
     content_dedup_id,
     options_of,
 )
-from storage.domain.topics.route import TopicRoute
-from storage.domain.topics.topic import NewPublication
 from tests.unit.topics.messages import MESSAGE_ID, ROUTE, spec
 
 STANDARD, FIFO = TopicSpec(), TopicSpec(type=TopicType.FIFO)
