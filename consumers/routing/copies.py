@@ -25,6 +25,7 @@ from storage.domain.topics.routed_message import (
 )
 from storage.domain.topics.topic import (
     KEY,
+    NO_OPTIONS,
     ROUTE,
     TOPIC,
     NewPublication,
@@ -49,8 +50,8 @@ class Copy(NamedTuple):
     route: TopicRoute
     arrival_ms: int
     content: CopyContent
-    options: PublicationOptions
     size_bytes: int
+    options: PublicationOptions = NO_OPTIONS
 
     @property
     def producer_id(self) -> str:
@@ -191,5 +192,5 @@ def copies_of(shard: int, entry: LogRecord, routes: Iterable[TopicRoute]) -> Ite
     )
     for route in routes:
         yield Copy(
-            shard, entry.offset, record, route, entry.arrival_ms, content, options, size_bytes
+            shard, entry.offset, record, route, entry.arrival_ms, content, size_bytes, options
         )
