@@ -37,7 +37,7 @@ from storage.domain.topics.topic import NewPublication, Published
 from storage.domain.trace_context import context_of
 from storage.queues.engine import Queues
 from storage.quotas.enforcer import QuotaEnforcer
-from storage.requests.deduplication import unique_dedup_id
+from storage.requests.deduplication import unique_dedup_id, unique_topic_dedup_id
 from storage.requests.engine import Requests
 from storage.streams.engine import Streams
 from storage.topics.engine import Topics
@@ -213,10 +213,7 @@ class Publisher(msgspec.Struct, frozen=True, kw_only=True):
     ) -> RequestId:
         self.access.authorise(session.principal, Action.QUEUE_SEND, str(queue))
         message = session.wire.message(frame.message)
-        if message.ttl_ms or message.delay_ms is not None:
-            field = "ttl_seconds" if message.ttl_ms else "delay_seconds"
-            detail = "A request is due at once, and expires at its deadline"
-            raise ValidationFailed.at(f"/message/{field}", detail, "conflict")
+        _check_times(message.delay_ms, message.ttl_ms)
         request = await self._open(frame, queue, frame.idempotency_key or message.dedup_id)
         message = replace(
             message,
@@ -232,8 +229,12 @@ class Publisher(msgspec.Struct, frozen=True, kw_only=True):
     ) -> RequestId:
         self.access.authorise(session.principal, Action.TOPIC_PUBLISH, str(topic))
         message = session.wire.publication(frame.message)
-        request = await self._open(frame, topic, frame.idempotency_key)
-        message = replace(message, reply_to=request.name)
+        own = message.options
+        _check_times(own.delay_ms, own.ttl_ms)
+        request = await self._open(frame, topic, frame.idempotency_key or own.dedup_id)
+        unique = await unique_topic_dedup_id(self.catalog, topic, request)
+        options = own if own.dedup_id or not unique else own._replace(dedup_id=unique)
+        message = replace(message, reply_to=request.name, options=options)
         [result], _ = await self._send_to_topic(session, topic, [message], frame.idempotency_key)
         if isinstance(result, MillstreamError):
             raise result
@@ -277,3 +278,11 @@ def _tag(frame: Sending) -> str:
 def _destination(frame: Sending) -> str:
     """Return the name of the queue, stream or topic that a frame sends to."""
     return "" if isinstance(frame, ClientReply) else frame.to.partition(":")[2]
+
+
+def _check_times(delay_ms: int | None, ttl_ms: int) -> None:
+    """Raise ValidationFailed for a request with a delay or a time to live of its own."""
+    if ttl_ms or delay_ms is not None:
+        field = "ttl_seconds" if ttl_ms else "delay_seconds"
+        detail = "A request is due at once, and expires at its deadline"
+        raise ValidationFailed.at(f"/message/{field}", detail, "conflict")

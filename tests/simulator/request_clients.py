@@ -43,7 +43,7 @@ async def ask(world: World, name: str) -> None:
         request = await _ask(client, value, replies_max)
         if request is not None:
             asked.append((value, request))
-            while world.goes_on and not await _read(client, value, request):
+            while not await _read(client, value, request) and world.goes_on:
                 await client.pause(PAUSE_S)
             await _read(client, *client.chance.choice(asked))
         await client.pause(PAUSE_S)

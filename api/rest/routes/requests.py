@@ -27,7 +27,7 @@ from api.rest.schemas.request import (
 from storage.domain.access.permissions import Action
 from storage.domain.errors import MillstreamError
 from storage.domain.requests.token import RequestId
-from storage.requests.deduplication import unique_dedup_id
+from storage.requests.deduplication import unique_dedup_id, unique_topic_dedup_id
 
 fast_routes = FastRouter()
 
@@ -82,21 +82,14 @@ async def publish_request(call: Call[TopicRequest]) -> RepliesOut:
     body = call.body
     key = idempotency_key(call.headers)
     request = await _open(call, body, key or body.dedup_id)
-    message = body.publication(request, await _topic_dedup_id(call, request))
+    unique = await unique_topic_dedup_id(call.storage.catalog, call.topic, request)
+    message = body.publication(request, body.dedup_id or unique)
     call.metrics.received(1, len(message.body))
     results = await call.storage.topics.publish(call.topic, [message], idempotency_key=key)
     call.metrics.written(results)
     if isinstance(results[0], MillstreamError):
         raise results[0]
     return await _wait(call, request, to_ms(body.wait_seconds))
-
-
-async def _topic_dedup_id(call: Call[TopicRequest], request: RequestId) -> str:
-    """Return the caller's deduplication id, or on a FIFO topic a unique one."""
-    if call.body.dedup_id:
-        return call.body.dedup_id
-    topic = (await call.storage.topics.get(call.topic)).spec.topic
-    return request.nonce.hex() if topic is not None and topic.is_fifo else ""
 
 
 @fast_routes.get("/v1/requests/{request}/reply", action=None, answer=_REPLIES)

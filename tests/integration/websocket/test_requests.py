@@ -11,12 +11,13 @@ from storage.domain.names import QueueName, TopicName
 from storage.domain.queues.queue import QueueSpec, QueueType
 from storage.domain.requests.token import RequestId
 from storage.domain.streams.stream import StreamSpec
+from storage.domain.streams.topic_spec import TopicSpec, TopicType
 from tests.websocket_client import PATIENCE_S, Frame, Server, Socket, running_server
 
 pytestmark = pytest.mark.one_store
 
 QUOTES, FIFO = QueueName("quotes"), QueueName("ordered")
-OFFERS = TopicName("offers")
+OFFERS, BIDS = TopicName("offers"), TopicName("bids")
 
 
 @pytest.fixture
@@ -24,6 +25,7 @@ async def server(storage) -> AsyncGenerator[Server]:
     await storage.catalog.put_queue(QUOTES, QueueSpec())
     await storage.catalog.put_queue(FIFO, QueueSpec(type=QueueType.FIFO))
     await storage.topics.put(OFFERS, StreamSpec())
+    await storage.topics.put(BIDS, StreamSpec(topic=TopicSpec(type=TopicType.FIFO)))
     async with running_server(storage, Limits(push_tick_ms=50)) as server:
         yield server
 
@@ -80,7 +82,8 @@ async def test_batch_is_published_to_topic(socket, storage):
     [
         ("topic:missing", {"body": "a"}, "topic_not_found"),
         ("topic:offers", {"body": "a", "subject": "a..b"}, "validation_failed"),
-        ("topic:offers", {"body": "a", "priority": 1}, "validation_failed"),
+        ("topic:offers", {"body": "a", "dedup_id": "1"}, "validation_failed"),
+        ("topic:bids", {"body": "a", "dedup_id": "1"}, "validation_failed"),
     ],
 )
 async def test_publish_to_topic_is_refused_as_in_rest(server, to, item, code):
@@ -131,6 +134,29 @@ async def test_reply_frame_answers_requests_of_topic(server, storage):
     assert [one["type"] for one in answers] == ["ok", "ok"]
     assert late["problem"]["code"] == "reply_taken"
     assert [one["body"] for one in frame["replies"]] == ["b", "c"]
+
+
+@pytest.mark.parametrize("own", [{}, {"dedup_id": "1"}], ids=["unique", "own"])
+async def test_request_to_fifo_topic_is_published_once(server, storage, own):
+    message = {"body": "a", "key": "k", **own}
+    async with server.socket() as socket:
+        for _ in range(2):
+            await ask(socket, "topic:bids", message=message, idempotency_key="k")
+            token = await token_of(storage, "topics/bids", "k")
+            await socket.request("reply", reply={"request": token, "body": "b"})
+            frame = await answer(socket)
+            assert [one["body"] for one in frame["replies"]] == ["b"]
+    [state] = await storage.record_reader.shards(BIDS.stream)
+    assert state.next == 1
+
+
+@pytest.mark.parametrize("field", ["delay_seconds", "ttl_seconds"])
+@pytest.mark.parametrize("to", ["queue:quotes", "topic:offers"])
+async def test_request_has_no_times_of_its_own(server, to, field):
+    async with server.socket() as socket:
+        await ask(socket, to, message={"body": "a", field: 5})
+        frame = await answer(socket)
+    assert frame["problem"]["errors"][0]["pointer"] == f"/message/{field}"
 
 
 async def token_of(storage, resource: str, key: str, **terms) -> str:
