@@ -25,6 +25,7 @@ class Plan:
     idle_resources: int = 50
     idle_seconds: float = 60.0
     idle_shards: int = 1_000
+    idle_topics: int = 1_000
     archived: int = 10_000_000
     replayed: int = 1_000_000
     scanned: int = 1_000_000
@@ -49,6 +50,7 @@ QUICK = Plan(
     idle_resources=5,
     idle_seconds=10.0,
     idle_shards=50,
+    idle_topics=50,
     archived=200_000,
     replayed=150_000,
     scanned=100_000,
@@ -337,6 +339,13 @@ TOPIC_WAKE_UP = Row(
     reference="a send to the queue",
     bar=Bar(2.2, at_most=True),
 )
+IDLE_TOPICS = Row(
+    name="idle-topics",
+    what="memory of the store and of the router for each idle topic with a route that had one message",
+    unit="B",
+    reference="10 KB",
+    bar=Bar(1, at_most=True),
+)
 REQUEST_REPLY = Row(
     name="request-reply",
     what="p99 from a request to its reply by a waiting worker, on an idle server",
@@ -492,6 +501,7 @@ ROWS = (
     FAN_OUT_SLOW,
     WAKE_UP,
     TOPIC_WAKE_UP,
+    IDLE_TOPICS,
     REQUEST_REPLY,
     PUSH_WAKE_UP,
     *LATENCIES.values(),

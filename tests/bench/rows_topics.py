@@ -15,6 +15,7 @@ from tests.bench.plan import (
     FAN_OUT_QUEUES,
     FAN_OUT_SLOW,
     FAN_OUT_STREAMS,
+    IDLE_TOPICS,
     PUBLISH,
     PUBLISH_BATCH,
     PUBLISH_ROUTES,
@@ -24,7 +25,7 @@ from tests.bench.plan import (
 from tests.bench.ratios import Measured, Round, Row, Unmeasurable
 from tests.bench.rounds import Contestant, interleave
 from tests.bench.rows_idle import percentile_99
-from tests.bench.servers import House
+from tests.bench.servers import House, resident_bytes
 from tests.bench.wire import JSON, MSGPACK, HttpConnection, call, post_all
 
 BATCH = 500
@@ -34,6 +35,7 @@ R_ENTRIES_A_SECOND = 200_000
 PATIENCE_S = 120.0
 POLL_S = 0.02
 PAUSE_S = 0.005
+TOPIC_BYTES_MAX = 10 * 1024
 SUBJECT, TENANT = "order.created.eu", "tenant-7"
 
 
@@ -227,6 +229,44 @@ class Copies:
         for target in targets:
             call(port, "DELETE", f"/v1/{kind}s/{target}")
         self._house.wait_for_freeing()
+
+
+def measure_idle_topics(house: House, plan: Plan) -> list[Measured]:
+    """Create topics with a route to one queue, each of which had one message."""
+    port, queue = house.api.port, "bench-idle-topics"
+    call(port, "PUT", f"/v1/queues/{queue}", {})
+    with house.background() as router, HttpConnection(port) as connection:
+        _use_topic_once(connection, "bench-idle-topic", queue)
+        _wait_until_queued(port, queue, 1)
+        before = house.used_memory(), resident_bytes(router)
+        for number in range(plan.idle_topics):
+            _use_topic_once(connection, f"bench-idle-topic-{number}", queue)
+        _wait_until_queued(port, queue, 1 + plan.idle_topics)
+        after = house.used_memory(), resident_bytes(router)
+    store, routing = (
+        (last - first) / plan.idle_topics for first, last in zip(before, after, strict=True)
+    )
+    notes = [
+        f"{plan.idle_topics} topics: {store:,.0f} B of the store, {routing:,.0f} B of the router"
+    ]
+    return [
+        Measured(row=IDLE_TOPICS, rounds=[Round(store + routing, TOPIC_BYTES_MAX)], notes=notes)
+    ]
+
+
+def _use_topic_once(connection: HttpConnection, name: str, queue: str) -> None:
+    connection.call("PUT", f"/v1/topics/{name}", b"{}")
+    route = json.dumps({"target": {"queue": queue}}).encode()
+    connection.call("PUT", f"/v1/topics/{name}/routes/all", route)
+    connection.call("POST", f"/v1/topics/{name}/messages", payloads.message_as_json())
+
+
+def _wait_until_queued(port: int, queue: str, count: int) -> None:
+    give_up_at = monotonic() + PATIENCE_S
+    while int(call(port, "GET", f"/v1/queues/{queue}/stats")["ready"]) < count:
+        if monotonic() > give_up_at:
+            raise Unmeasurable(f"copies were still missing after {PATIENCE_S:.0f} s")
+        sleep(POLL_S)
 
 
 def measure_wake_up(house: House, plan: Plan) -> list[Measured]:

@@ -46,8 +46,13 @@ class Served:
     @property
     def resident_bytes(self) -> int:
         """The memory of its process."""
-        status = Path(f"/proc/{self.pid}/status").read_text()
-        return int(status.partition("VmRSS:")[2].split()[0]) * 1024
+        return resident_bytes(self.pid)
+
+
+def resident_bytes(pid: int) -> int:
+    """Return the memory of a process."""
+    status = Path(f"/proc/{pid}/status").read_text()
+    return int(status.partition("VmRSS:")[2].split()[0]) * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,12 +97,12 @@ class House:
             yield replace(self, redis_url=redis_url, database_url=database_url, api=api)
 
     @contextmanager
-    def background(self) -> Generator[None]:
-        """Start the process of the sweeper, which maintains the stores, and the deliverer."""
+    def background(self) -> Generator[int]:
+        """Start the process of the sweeper, which maintains the stores, and the deliverer; yield its pid."""
         program = background_program(self.settings, self.data / "metrics")
         process = _start(program, list(program.command), self.data / "logs" / "background.log")
         try:
-            yield
+            yield process.pid
         finally:
             _stop(process)
 
