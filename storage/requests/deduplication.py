@@ -17,7 +17,7 @@ async def unique_dedup_id(catalog: Catalog, name: QueueName, request: RequestId)
 
 
 async def unique_topic_dedup_id(catalog: Catalog, name: TopicName, request: RequestId) -> str:
-    """Return a deduplication id as `unique_dedup_id` does, for a topic; "" if there is no topic."""
+    """Return a deduplication id as `unique_dedup_id` does; "" also if there is no topic."""
     try:
         topic = (await catalog.stream(name.stream)).spec.topic
     except StreamNotFound:
