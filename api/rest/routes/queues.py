@@ -122,6 +122,7 @@ _QUEUE = {
     "stream_view": False,
     "archive": False,
     "history": False,
+    "expires_after_idle_seconds": None,
     "tags": {"team": "shop"},
     "version": 1,
     "created_at": AT,

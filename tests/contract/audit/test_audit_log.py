@@ -204,7 +204,7 @@ def test_every_administrative_route_is_audited():
 DATA_PLANE = {
     *("join_group", "leave_group", "receive_event"),
     *("stage_records", "discard_staged", "commit_staged"),
-    *("explain_message", "test_match", "translate_condition"),
+    *("backtest_match", "explain_message", "test_match", "translate_condition"),
 }
 OF_CALLERS = {"log_in", "log_out", "make_ticket"}
 """Calls about the caller itself are not recorded; a failed login is."""
