@@ -31,7 +31,7 @@ class RedisReplyStore(ScriptStore, ReplyStore):
             now,
             token.deadline_ms,
             token.replies_max,
-            token.expires_ms,
+            token.stored_until_ms,
             _digest(key) if key else "",
             content,
         )

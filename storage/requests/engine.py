@@ -58,7 +58,8 @@ class Requests:
             else secrets.token_bytes(NONCE_BYTES)
         )
         deadline_ms = self._clock.now_ms() + timeout_ms
-        token = RequestToken(deadline_ms, replies_max, reply_ttl_ms, nonce)
+        is_repeatable = bool(idempotency_key)
+        token = RequestToken(deadline_ms, replies_max, reply_ttl_ms, nonce, is_repeatable)
         return RequestId(token.sign(namespace, secret), namespace)
 
     async def reply(self, request: RequestId, reply: NewReply, *, key: str = "") -> None:

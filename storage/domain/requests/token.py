@@ -1,10 +1,11 @@
 """Request token: the address of replies, which only the service can make (T14).
 
-    base64url( deadline ms · replies at most · reply TTL s · nonce · HMAC-SHA256 truncated )
-               6 bytes       1                 2             12      10
+    base64url( deadline ms · repeatable and replies at most · reply TTL s · nonce · HMAC-SHA256 truncated )
+               6 bytes       1 bit          7 bits            2 bytes       12      10
 
 The HMAC covers the namespace as well, so that a token means nothing in another one. Replies are stored under the nonce: a
-repeat with the same idempotency key has the same nonce, so it waits where the first call waits, with a deadline of its own.
+repeat with the same idempotency key has the same nonce, so it waits where the first call waits, with a deadline of its own. The
+message has the first token, so the replies to a request that can be repeated are stored until the last repeat's would expire.
 """
 
 import hmac
@@ -26,6 +27,7 @@ _MAC_BYTES = 10
 _FIELDS = struct.Struct(f">HIBH{NONCE_BYTES}s")  # the deadline as 16 and 32 bits
 _TOKEN_BYTES = _FIELDS.size + _MAC_BYTES
 _TOKEN_CHARACTERS = -(-_TOKEN_BYTES * 4 // 3)
+_REPEATABLE = 0x80
 _LOW_BITS = 32
 _LOW_MASK = 2**_LOW_BITS - 1
 
@@ -40,12 +42,16 @@ class RequestId(ScopedName, frozen=True, gc=False):
 
 
 class RequestToken(msgspec.Struct, frozen=True, gc=False):
-    """Terms of a request: what it accepts, and until when."""
+    """Terms of a request: what it accepts, and until when.
+
+    `is_repeatable`: it was sent with an idempotency key, so that others with a later deadline may have its nonce.
+    """
 
     deadline_ms: int
     replies_max: int
     reply_ttl_ms: int
     nonce: bytes
+    is_repeatable: bool = False
 
     @property
     def address(self) -> LogId:
@@ -57,12 +63,18 @@ class RequestToken(msgspec.Struct, frozen=True, gc=False):
         """Time at which its replies expire."""
         return self.deadline_ms + self.reply_ttl_ms
 
+    @property
+    def stored_until_ms(self) -> int:
+        """Time at which its replies and those of its repeats have expired."""
+        window_ms = limits.IDEMPOTENCY_WINDOW_MS if self.is_repeatable else 0
+        return self.expires_ms + window_ms
+
     def sign(self, namespace: str, secret: bytes) -> str:
         """Return the token for clients."""
         fields = _FIELDS.pack(
             self.deadline_ms >> _LOW_BITS,
             self.deadline_ms & _LOW_MASK,
-            self.replies_max,
+            self.replies_max | (_REPEATABLE if self.is_repeatable else 0),
             self.reply_ttl_ms // limits.SECOND_MS,
             self.nonce,
         )
@@ -75,8 +87,14 @@ class RequestToken(msgspec.Struct, frozen=True, gc=False):
         fields, mac = decoded[: _FIELDS.size], decoded[_FIELDS.size :]
         if not hmac.compare_digest(mac, _mac(fields, request.namespace, secret)):
             raise RequestNotFound
-        high, low, replies_max, ttl_s, nonce = _FIELDS.unpack(fields)
-        return cls(high << _LOW_BITS | low, replies_max, ttl_s * limits.SECOND_MS, nonce)
+        high, low, terms, ttl_s, nonce = _FIELDS.unpack(fields)
+        return cls(
+            high << _LOW_BITS | low,
+            terms & ~_REPEATABLE,
+            ttl_s * limits.SECOND_MS,
+            nonce,
+            bool(terms & _REPEATABLE),
+        )
 
 
 def deadline_of(token: str) -> int:

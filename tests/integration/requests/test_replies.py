@@ -4,6 +4,7 @@ import asyncio
 from typing import Any
 
 import pytest
+from redis import Redis
 
 from storage.bootstrap import open_storage
 from storage.domain import limits
@@ -14,8 +15,10 @@ from storage.domain.errors import (
     RequestNotFound,
     ValidationFailed,
 )
+from storage.domain.names import LogId
 from storage.domain.requests.reply import NewReply
 from storage.domain.requests.token import RequestId
+from storage.redis.keys import replies_key
 from storage.requests.engine import Requests
 from tests.conditions import eventually
 
@@ -86,6 +89,38 @@ async def test_request_times_out_at_deadline(requests, clock):
     assert not (await requests.replies(request)).is_complete
     clock.advance(1)
     assert (await requests.replies(request)).is_timed_out
+
+
+async def test_reply_is_retained_for_repeat_of_request(requests, clock):
+    """The message has the token of the first call; that of a repeat is valid for longer."""
+    terms = {"timeout_ms": 2_000, "reply_ttl_ms": 5_000, "idempotency_key": "k"}
+    first = await open_request(requests, **terms)
+    await requests.reply(first, NewReply(b"one"))
+    clock.advance(6_000)
+    repeat = await open_request(requests, **terms)
+    clock.advance(6_999)
+
+    assert await bodies(requests, repeat) == [b"one"]
+    with pytest.raises(RequestNotFound):
+        await requests.replies(first)
+    clock.advance(1)
+    with pytest.raises(RequestNotFound):
+        await requests.replies(repeat)
+
+
+@pytest.mark.parametrize(
+    ("key", "stored_ms"), [("", 7_000), ("k", 7_000 + limits.IDEMPOTENCY_WINDOW_MS)]
+)
+async def test_store_keeps_replies_until_last_repeat_expires(requests, redis_url, key, stored_ms):
+    """The store's own clock removes them."""
+    terms = {"timeout_ms": 2_000, "reply_ttl_ms": 5_000, "idempotency_key": key}
+    request = await open_request(requests, **terms)
+    await requests.reply(request, NewReply(b"one"))
+
+    with Redis.from_url(redis_url) as client:
+        left_ms = client.pttl(replies_key(NAMESPACE, LogId(request.nonce.hex())))
+
+    assert stored_ms - 5_000 < left_ms <= stored_ms
 
 
 async def test_reply_is_retained_until_ttl_after_deadline(requests, clock):

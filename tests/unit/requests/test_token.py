@@ -23,6 +23,7 @@ TOKENS = st.builds(
     replies_max=st.integers(1, limits.REPLIES_MAX),
     reply_ttl_ms=st.integers(1, 3600).map(lambda seconds: seconds * limits.SECOND_MS),
     nonce=st.binary(min_size=NONCE_BYTES, max_size=NONCE_BYTES),
+    is_repeatable=st.booleans(),
 )
 BASE64URL = string.ascii_letters + string.digits + "-_"
 
