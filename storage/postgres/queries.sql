@@ -1130,6 +1130,7 @@ select pg_notify('millstream_webhooks', webhook_id) from deleted;
 select q.namespace, q.name
   from queues q
  where q.name > 'route:' and q.name < 'route;' and q.deleted_at_ms is null
+   and (q.namespace, q.name) > (:namespace, :name)
    and not exists (
          select from routes r
            join streams s on s.stream_id = r.stream_id and s.namespace = q.namespace and s.deleted_at_ms is null

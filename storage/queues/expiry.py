@@ -18,7 +18,7 @@ from storage.hot_store.queues.store import QueueStateStore
 from storage.log.queue_executor import QueueExecutor
 
 
-@attrs.define(eq=False)
+@attrs.define(eq=False, slots=False)
 class QueueExpiry:
     """Expiry of the queues of a deployment."""
 

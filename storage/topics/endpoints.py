@@ -6,6 +6,7 @@
 The route is what their owner has put; both follow from it. Only they themselves are paused, enabled, purged and so on (ADR 0096).
 """
 
+from collections.abc import AsyncIterator
 from typing import NamedTuple
 
 import attrs
@@ -123,12 +124,14 @@ class RouteEndpoints:
 
     # Maintenance
 
-    async def delete_unused(self) -> int:
-        """Delete empty endpoints of routes that have another target now; return their number."""
-        unused = await self._rows.unused(limits.ROUTE_QUEUES_SWEPT_MAX)
-        return sum([await self._delete_unused(name) for name in unused])
+    async def unused(self) -> AsyncIterator[list[RouteName]]:
+        """Yield pages of routes that have an endpoint, and another target now."""
+        after: QueueName | None = None
+        while page := await self._rows.unused(after, limits.PAGE_ITEMS_MAX):
+            yield page
+            after = page[-1].queue
 
-    async def _delete_unused(self, name: RouteName) -> bool:
+    async def delete_unused(self, name: RouteName) -> bool:
         """Delete an endpoint, unless a revision of its route has a URL, or the queue a message."""
         deleted: DeletedQueues = {}
         changing = self._catalog.changing_stream(name.topic.stream)

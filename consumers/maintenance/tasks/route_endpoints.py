@@ -2,7 +2,9 @@
 
 from consumers.maintenance.task import maintenance_task
 from storage.bootstrap import Storage
+from storage.concurrency.tasks import in_batches
 from storage.domain import limits
+from storage.domain.names import RouteName
 from storage.domain.presence import LeaseStore
 
 
@@ -15,4 +17,17 @@ from storage.domain.presence import LeaseStore
 )
 async def delete_unused_endpoints(storage: Storage) -> int:
     """Delete empty queues of routes without a URL, and their webhooks; return their number."""
-    return await storage.route_endpoints.delete_unused()
+    endpoints = storage.route_endpoints
+
+    async def visit(route: RouteName) -> bool:
+        return await storage.isolation.visit(
+            "route_endpoints",
+            f"queues/{route.queue}",
+            lambda: endpoints.delete_unused(route),
+            False,
+        )
+
+    deleted = 0
+    async for page in endpoints.unused():
+        deleted += sum(await in_batches(page, visit, limits.MAINTENANCE_CONCURRENCY_MAX))
+    return deleted

@@ -16,7 +16,6 @@ ROUTE_ALERT_LAG_MS = MINUTE_MS  # from which on the dashboard names a route
 ROUTE_QUEUE_RETENTION_MS = (
     14 * DAY_MS
 )  # of messages for a URL, and the sum of its retry delays: time to repair a receiver, as dead letters have
-ROUTE_QUEUES_SWEPT_MAX = 1_000  # of routes that had a URL, in one round
 ROUTE_LOG_CONCURRENCY_MAX = 8  # logs whose fence a change of routes sets concurrently
 
 # Back-tests

@@ -14,10 +14,12 @@ _AFTER_EVERY_CHARACTER = "\x7f"  # names are printable ASCII
 class RouteEndpointRows(Repository):
     """Queues of routes. Every method raises StorageUnavailable or StorageBusy."""
 
-    async def unused(self, limit: int) -> list[RouteName]:
-        """Return routes that have a queue, and no revision with a URL."""
+    async def unused(self, after: QueueName | None, limit: int) -> list[RouteName]:
+        """Return routes that have a queue, and no revision with a URL, after a queue in order."""
+        namespace, name = ("", "") if after is None else (after.namespace, after.name)
+        values = {"namespace": namespace, "name": name, "limit": limit}
         async with self._database.reading() as session:
-            rows = await session.execute(query("unused_route_queues"), {"limit": limit})
+            rows = await session.execute(query("unused_route_queues"), values)
             return [RouteName.of_endpoint(row.name, row.namespace) for row in rows]
 
 

@@ -7,15 +7,17 @@ from typing import Any
 import msgspec
 import pytest
 
+from consumers.maintenance.tasks.idle_queues import delete_idle_queues
 from consumers.maintenance.tasks.queues import ActiveQueueTracker
 from consumers.maintenance.tasks.read_records import delete_read_records
 from consumers.maintenance.tasks.reshards import finish_reshards
 from consumers.maintenance.tasks.retention import trim_streams
+from consumers.maintenance.tasks.route_endpoints import delete_unused_endpoints
 from consumers.maintenance.tasks.stream_loads import scale_streams
 from consumers.maintenance.tasks.tiers import trim_archived_streams
 from storage.archive.garbage_collection import ArchiveGarbageCollector
 from storage.bootstrap import Storage
-from storage.domain.names import GroupName, QueueName, SourceName, StreamName
+from storage.domain.names import GroupName, QueueName, RouteName, SourceName, StreamName, TopicName
 from storage.domain.queues.queue import QueueSpec
 from storage.domain.quotas import Quotas
 from storage.domain.streams.stream import StreamMode, StreamSpec
@@ -175,6 +177,21 @@ LOOPS = [
         result=False,
     ),
     Loop(
+        "idle_queues",
+        lambda s: s.queue_expiry,
+        "is_expired",
+        delete_idle_queues.work,
+        objects=("queue_expiry", "idle", [SimpleNamespace(name=QueueName(n)) for n in NAMES]),
+        result=False,
+    ),
+    Loop(
+        "route_endpoints",
+        lambda s: s.route_endpoints,
+        "delete_unused",
+        delete_unused_endpoints.work,
+        result=False,
+    ),
+    Loop(
         "series",
         lambda s: s.time_series._sampler._collector,
         "_queue",
@@ -233,6 +250,9 @@ def arrange(storage: Storage, monkeypatch: pytest.MonkeyPatch, loop: Loop) -> No
         monkeypatch.setattr(storage.catalog, "deleted_logs", pages_of(logs))
         monkeypatch.setattr(storage.catalog, "delete_tombstoned", returning(None))
         monkeypatch.setattr(storage.maintenance._logs, "tombstone", returning(None))
+    if loop.task == "route_endpoints":
+        routes = [RouteName(TopicName(name), "crm") for name in NAMES]
+        monkeypatch.setattr(storage.route_endpoints._rows, "unused", one_page_of(routes))
     if loop.task == "writes":
         monkeypatch.setattr(storage.staged_writes, "_root_or_none", object())
     if loop.objects is not None:
@@ -275,6 +295,13 @@ def pretend_to_reshard(storage: Storage, monkeypatch: pytest.MonkeyPatch) -> Non
         }
 
     monkeypatch.setattr(storage.catalog, "all_streams", opening)
+
+
+def one_page_of(routes: list[RouteName]) -> Callable[..., Awaitable[object]]:
+    async def give(after: QueueName | None, _: int) -> object:
+        return [] if after else routes
+
+    return give
 
 
 def pages_of(logs: list[tuple[str, str]]) -> Callable[..., Awaitable[object]]:

@@ -4,6 +4,7 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
+from consumers.maintenance.tasks.route_endpoints import delete_unused_endpoints
 from storage.access.secret_box import new_key
 from storage.bootstrap import Storage, open_storage
 from storage.domain.errors import (
@@ -129,23 +130,23 @@ async def test_endpoint_is_deleted_once_empty_after_change_of_target(topics):
             return not await topics.topic_routing.routes.ended(ORDERS, stream.stream_id)
 
         await until(is_forgotten)
-        assert await topics.route_endpoints.delete_unused() == 0
+        assert await delete_unused_endpoints.work(topics) == 0
 
         ack = Settlement(message.receipt_handle, SettleAction.ACK)
         await topics.queues.settle(CRM.queue, [ack])
-        assert await topics.route_endpoints.delete_unused() == 1
+        assert await delete_unused_endpoints.work(topics) == 1
 
     assert await exists(topics) == (False, False)
 
 
 async def test_endpoint_in_use_is_not_deleted(topics):
     await put_url(topics)
-    assert await topics.route_endpoints.delete_unused() == 0
+    assert await delete_unused_endpoints.work(topics) == 0
 
     await topics.topic_routes.put(
         CRM, RouteSpec(target=target_of(BILLING))
     )  # no router: not forgotten
-    assert await topics.route_endpoints.delete_unused() == 0
+    assert await delete_unused_endpoints.work(topics) == 0
 
     assert await exists(topics) == (True, True)
 
