@@ -13,7 +13,7 @@ from storage.domain.replays.replay import OffsetRange
 from storage.domain.streams.lineage import have_passed
 from storage.domain.streams.stream import LogRecord, ShardRead, Stream
 from storage.domain.topics.back_test import BackTest, BackTestResult
-from storage.domain.topics.history_match import StoredMatch
+from storage.domain.topics.history_match import StoredMatch, StoredMessage
 from storage.domain.topics.message_id import TopicMessageId
 from storage.streams.read import RecordReader
 from storage.streams.record_source import RecordSource
@@ -54,7 +54,7 @@ class BackTests:
         if test.compare_with is None:
             return None
         route = await self._routes.get(RouteName(name, test.compare_with))
-        return StoredMatch(name, route.spec.match)
+        return StoredMatch(route.spec.match)
 
     async def _reads(self, stream: Stream, test: BackTest) -> AsyncIterator[tuple[int, ShardRead]]:
         """Yield reads of all shards in turn."""
@@ -90,8 +90,9 @@ class _Evaluation:
     """Results of a back-test so far."""
 
     def __init__(self, topic: TopicName, test: BackTest, compared: StoredMatch | None) -> None:
+        self._topic = topic
         self._test = test
-        self._match = StoredMatch(topic, test.match)
+        self._match = StoredMatch(test.match)
         self._compared = compared
         self.result = BackTestResult()
 
@@ -115,16 +116,16 @@ class _Evaluation:
         return (one for one in entries if end_ms is None or one.arrival_ms < end_ms)
 
     def _evaluate(self, message_id: TopicMessageId, entry: LogRecord) -> None:
-        result, record = self.result, entry.record
+        result, message = self.result, StoredMessage(self._topic, entry.record)
         result.evaluated += 1
-        is_taken = self._match.takes(record)
+        failed = self._match.explain(message)
+        is_taken = not failed
         if is_taken:
             result.matched += 1
             self._sample(result.matched_ids, message_id)
-        else:
-            for path in {condition.path for condition in self._match.explain(record)}:
-                result.failed_by_path[path] = result.failed_by_path.get(path, 0) + 1
-        if self._compared is None or self._compared.takes(record) is is_taken:
+        for path in {condition.path for condition in failed}:
+            result.failed_by_path[path] = result.failed_by_path.get(path, 0) + 1
+        if self._compared is None or self._compared.takes(message) is is_taken:
             return
         if is_taken:
             result.gained += 1

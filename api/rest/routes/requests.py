@@ -82,8 +82,9 @@ async def publish_request(call: Call[TopicRequest]) -> RepliesOut:
     body = call.body
     key = idempotency_key(call.headers)
     request = await _open(call, body, key or body.dedup_id)
-    unique = await unique_topic_dedup_id(call.storage.catalog, call.topic, request)
-    message = body.publication(request, body.dedup_id or unique)
+    catalog = call.storage.catalog
+    dedup_id = body.dedup_id or await unique_topic_dedup_id(catalog, call.topic, request)
+    message = body.publication(request, dedup_id)
     call.metrics.received(1, len(message.body))
     results = await call.storage.topics.publish(call.topic, [message], idempotency_key=key)
     call.metrics.written(results)

@@ -16,23 +16,31 @@ class StoredMatch:
     A message was unmatched if no route is stored with it.
     """
 
-    def __init__(self, topic: TopicName, match: Any) -> None:
-        self._topic = topic
+    def __init__(self, match: Any) -> None:
         self._match = None if match == UNMATCHED else compile_match(match)
 
-    def takes(self, record: Record) -> bool:
+    def takes(self, message: "StoredMessage") -> bool:
         """Return whether the match takes a message."""
         if self._match is None:
-            return not routes_of(record.headers)
-        document = NewPublication.of_record(record).document(self._topic)
-        return self._match.matches(document)
+            return not message.routes
+        return self._match.matches(message.document)
 
-    def explain(self, record: Record) -> Sequence[FailedCondition]:
+    def explain(self, message: "StoredMessage") -> Sequence[FailedCondition]:
         """Return the conditions that a message does not meet; empty if it is taken."""
         if self._match is not None:
-            return self._match.explain(NewPublication.of_record(record).document(self._topic))
-        numbers = routes_of(record.headers)
-        return [FailedCondition(0, "routes", UNMATCHED, [*numbers])] if numbers else []
+            return self._match.explain(message.document)
+        routes = message.routes
+        return [FailedCondition(0, "routes", UNMATCHED, [*routes])] if routes else []
+
+
+class StoredMessage:
+    """Message of a topic's log as matches see it; its document is decoded once for all of them."""
+
+    __slots__ = ("document", "routes")
+
+    def __init__(self, topic: TopicName, record: Record) -> None:
+        self.document = NewPublication.of_record(record).document(topic)
+        self.routes = routes_of(record.headers)
 
 
 class HistoryMatch:
@@ -41,7 +49,7 @@ class HistoryMatch:
     def __init__(self, route: TopicRoute) -> None:
         self.route = route
         self._until = {} if route.history is None else route.history.until
-        self._match = StoredMatch(route.name.topic, route.spec.match)
+        self._match = StoredMatch(route.spec.match)
 
     def covers(self, shard: int, offset: int) -> bool:
         """Return whether a message was accepted before the route was created."""
@@ -49,4 +57,4 @@ class HistoryMatch:
 
     def takes(self, record: Record) -> bool:
         """Return whether the route takes an earlier message."""
-        return self._match.takes(record)
+        return self._match.takes(StoredMessage(self.route.name.topic, record))
