@@ -34,7 +34,7 @@ class StoredMatch:
 
 
 class StoredMessage:
-    """Message of a topic's log as matches see it; its document is decoded once for all of them."""
+    """Message of a topic's log as matches see it, decoded once for all of them."""
 
     __slots__ = ("document", "routes")
 

@@ -15,7 +15,7 @@ class RouteEndpointRows(Repository):
     """Queues of routes. Every method raises StorageUnavailable or StorageBusy."""
 
     async def unused(self, after: QueueName | None, limit: int) -> list[RouteName]:
-        """Return routes that have a queue, and no revision with a URL, after a queue in order."""
+        """Return routes that have a queue and no revision with a URL, after a queue."""
         namespace, name = ("", "") if after is None else (after.namespace, after.name)
         values = {"namespace": namespace, "name": name, "limit": limit}
         async with self._database.reading() as session:
