@@ -1,6 +1,7 @@
 """Open storage for a state machine, on a loop that runs its steps, with a manual clock."""
 
 import asyncio
+import secrets
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import closing, contextmanager, nullcontext
 from dataclasses import dataclass
@@ -97,8 +98,26 @@ def _simulated_stores(database_url: str) -> Iterator[Stores]:
 
 
 @pytest.fixture
+def _seeded_choices_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Refuse choices that no seed repeats: an example that is run again must draw the same.
+
+    The tests seed `random` for each example.
+    """
+
+    def refuse(_: Any) -> Any:
+        raise AssertionError("Choose by `random`; `secrets` is for what must not be guessed")
+
+    monkeypatch.setattr(secrets, "randbelow", refuse)
+    monkeypatch.setattr(secrets, "choice", refuse)
+
+
+@pytest.fixture
 def bench(
-    request: pytest.FixtureRequest, redis_url: str, database_url: str, examples: settings
+    request: pytest.FixtureRequest,
+    redis_url: str,
+    database_url: str,
+    examples: settings,
+    _seeded_choices_only: None,
 ) -> Iterator[Bench]:
     is_simulated = getattr(request, "param", "") == "simulated"
     simulated_or_real = _simulated_stores(database_url) if is_simulated else nullcontext(Stores())
