@@ -445,9 +445,7 @@ async def open_storage(
             rows=RouteEndpointRows(database),
             clock=clock,
         )
-        topics = Topics(
-            catalog=catalog, streams=streams, tables=route_tables, endpoints=route_endpoints
-        )
+        topics = Topics(catalog=catalog, streams=streams, tables=route_tables, rows=route_rows)
         topic_routes = TopicRoutes(
             catalog=catalog,
             rows=route_rows,

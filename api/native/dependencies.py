@@ -15,6 +15,7 @@ from storage.domain.errors import Forbidden
 from storage.domain.names import (
     ENDPOINT_PATTERN,
     STREAM_PATTERN,
+    TOPIC_PATTERN,
     GroupName,
     MirrorName,
     QueueName,
@@ -43,6 +44,13 @@ StreamPart = Annotated[
     Path(
         description="1 to 80 of A-Z a-z 0-9 _ . -; `topic:orders` is the stream of the topic `orders`",
         json_schema_extra={"pattern": STREAM_PATTERN},
+    ),
+]
+TopicPart = Annotated[
+    str,
+    Path(
+        description="1 to 80 of A-Z a-z 0-9 _ . -; `stream:clicks` stands for the stream `clicks`, whose records its routes take",
+        json_schema_extra={"pattern": TOPIC_PATTERN},
     ),
 ]
 EndpointPart = Annotated[
@@ -97,7 +105,7 @@ def name_from_path(noun: str, kind: type[ScopedName], part: Any = NamePart) -> p
 
 QueuePath = Annotated[QueueName, name_from_path("queue", QueueName, EndpointPart)]
 StreamPath = Annotated[StreamName, name_from_path("stream", StreamName, StreamPart)]
-TopicPath = Annotated[TopicName, name_from_path("topic", TopicName)]
+TopicPath = Annotated[TopicName, name_from_path("topic", TopicName, TopicPart)]
 GroupPath = Annotated[GroupName, name_from_path("group", GroupName)]
 WebhookPath = Annotated[WebhookName, name_from_path("webhook", WebhookName, EndpointPart)]
 MirrorPath = Annotated[MirrorName, name_from_path("mirror", MirrorName)]

@@ -8,7 +8,7 @@ from pydantic import Field
 from api.native.fields import body_from_json, headers_from_json
 from api.native.records import with_content_type
 from api.rest.schema_base import Config, Seconds
-from storage.domain.filters.documents import Document
+from storage.domain.filters.documents import Document, meta_of
 from storage.domain.filters.subjects import check_subject
 from storage.domain.names import TopicName
 
@@ -57,7 +57,7 @@ class ExaminedMessage(Config):
         headers = headers_from_json(self.headers)
         if content_type := self.content_type or own_type:
             headers = with_content_type(headers, content_type)
-        return Document(self.subject, self.key, headers, content, {"topic": topic.name})
+        return Document(self.subject, self.key, headers, content, meta_of(topic.stream))
 
     def _content(self) -> tuple[bytes, str]:
         encoded = msgspec.UNSET if self.body_base64 is None else self.body_base64

@@ -8,7 +8,7 @@ from storage.domain.log.record_batch import CONTENT_TYPE, SUBJECT, Header, Heade
 from storage.domain.queues.dead_letter_origin import DeadLetterOrigin
 from storage.domain.queues.message import NewMessage
 from storage.domain.queues.queue import QueueType
-from storage.domain.replays.replay import group_for, source_headers
+from storage.domain.replays.replay import ORIGIN_HEADERS, group_for, source_headers
 from storage.domain.requests.token import REPLY_TO, deadline_of
 from storage.domain.streams.stream import LogRecord
 from storage.domain.streams.topic_spec import TopicSpec
@@ -24,6 +24,7 @@ from storage.domain.topics.routed_message import (
     content_of,
 )
 from storage.domain.topics.topic import (
+    HOPS,
     KEY,
     NO_OPTIONS,
     ROUTE,
@@ -34,7 +35,7 @@ from storage.domain.topics.topic import (
     options_of,
 )
 
-COPY_HEADERS = frozenset({CONTENT_TYPE, TOPIC, SUBJECT, ROUTE})
+COPY_HEADERS = ORIGIN_HEADERS | {CONTENT_TYPE, TOPIC, SUBJECT, ROUTE, HOPS}
 """Reserved headers of a copy in a stream."""
 
 
@@ -90,15 +91,22 @@ class Copy(NamedTuple):
     def as_record(self) -> Record:
         """Return the copy for a stream. Raises TransformFailed."""
         content, key = self._render()
-        headers = (*content.typed_headers, *self._origin(content.subject))
+        headers = (*content.typed_headers, *self._origin(content.subject), *self._hops())
         return Record(content.body, key, headers, self.record.event_time_ms)
+
+    def _hops(self) -> Headers:
+        """Return the header with the number of routes that the copy has passed.
+
+        A topic's own messages in a stream have none. Raises TransformFailed after too many.
+        """
+        before = hops_of(self.record.headers)
+        if not before and not self.route.name.topic.is_of_stream:
+            return ()
+        return ((HOPS, "", b"%d" % _one_more(before)),)
 
     def as_publication(self, topic: TopicSpec, now_ms: int) -> NewPublication:
         """Return the copy for another topic. Raises TransformFailed, also after too many topics."""
-        hops = hops_of(self.record.headers) + 1
-        if hops > limits.TOPIC_HOPS_MAX:
-            detail = f"The message has passed {limits.TOPIC_HOPS_MAX} topics."
-            raise TransformFailed(detail, TOO_MANY_HOPS)
+        hops = _one_more(hops_of(self.record.headers))
         content, key = self._render()
         reply_to = next((value.decode() for _, _, value in self._reply_to), "")
         options = PublicationOptions(
@@ -115,7 +123,7 @@ class Copy(NamedTuple):
         """Return the message as it was published, for a dead-letter queue."""
         content, key = self.content, self.record.key
         is_fifo = queue_type is QueueType.FIFO
-        topic = self.route.name.topic.stream.name
+        source = () if self.route.name.topic.is_of_stream else self._source_headers
         return NewMessage(
             content.body,
             headers=content.headers,
@@ -124,7 +132,7 @@ class Copy(NamedTuple):
             dedup_id=self._dedup_id if is_fifo else "",
             system=(
                 *self._origin(content.subject, key),
-                *source_headers(topic, self.shard, self.offset, self.arrival_ms),
+                *source,
                 origin.to_header(),
             ),
         )
@@ -172,14 +180,31 @@ class Copy(NamedTuple):
         content = message.content if transform is None else transform.transformer.apply(message)
         return spec.format.apply(message, content), key_of(spec.key, message)
 
+    @property
+    def _source_headers(self) -> Headers:
+        """Headers with the place of the record, as replays add them."""
+        stream = self.route.name.topic.stream.name
+        return source_headers(stream, self.shard, self.offset, self.arrival_ms)
+
     def _origin(self, subject: str, key: str = "") -> Headers:
-        origin: list[Header] = [(TOPIC, "", self.route.name.topic.name.encode())]
+        topic = self.route.name.topic
+        origin: list[Header] = [(TOPIC, "", topic.name.encode())]
+        if topic.is_of_stream:
+            origin = [*self._source_headers]
         if subject:
             origin.append((SUBJECT, "", subject.encode()))
         origin.append((ROUTE, "", self.route.name.route.encode()))
         if key:
             origin.append((KEY, "", key.encode()))
         return tuple(origin)
+
+
+def _one_more(hops: int) -> int:
+    """Return the hops of a copy. Raises TransformFailed if it has passed too many topics."""
+    if hops >= limits.TOPIC_HOPS_MAX:
+        detail = f"The message has passed {limits.TOPIC_HOPS_MAX} topics."
+        raise TransformFailed(detail, TOO_MANY_HOPS)
+    return hops + 1
 
 
 def copies_of(shard: int, entry: LogRecord, routes: Iterable[TopicRoute]) -> Iterator[Copy]:

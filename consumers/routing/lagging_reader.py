@@ -17,7 +17,7 @@ from storage.domain import limits
 from storage.domain.errors import MillstreamError
 from storage.domain.streams.lineage import FULLY_READ
 from storage.domain.streams.stream import Gap, LogRecord
-from storage.domain.topics.history_match import HistoryMatch
+from storage.domain.topics.read_match import HistoryMatch
 from storage.domain.topics.route import TopicRoute
 
 _RETRY_S = limits.ROUTER_RETRY_MS_MAX / limits.SECOND_MS / 10
@@ -26,7 +26,7 @@ _RETRY_S = limits.ROUTER_RETRY_MS_MAX / limits.SECOND_MS / 10
 class ReaderOwner(Protocol):
     """Router of the topic."""
 
-    async def routes_of(self, entry: LogRecord) -> list[TopicRoute]:
+    async def routes_of(self, shard: int, entry: LogRecord) -> list[TopicRoute]:
         """Return the routes that take a record."""
 
     def key_of(self, route: TopicRoute) -> str:
@@ -149,5 +149,5 @@ class LaggingReader:
     async def _routes_of(self, shard: int, entry: LogRecord) -> Sequence[TopicRoute]:
         history = self._history
         if history is None or not history.covers(shard, entry.offset):
-            return await self._owner.routes_of(entry)
+            return await self._owner.routes_of(shard, entry)
         return [history.route] if history.takes(entry.record) else []

@@ -8,17 +8,26 @@ from msgspec.structs import replace
 from storage.bootstrap import Storage
 from storage.domain.errors import StreamNotFound
 from storage.domain.streams.stream import Stream
+from storage.domain.topics.read_match import StreamRoutes
 from storage.domain.topics.route import TopicRoute
 
 
 @attrs.define(eq=False)
 class RouteRevisions:
-    """Revisions of a topic's routes: current ones, and ended ones with messages to receive."""
+    """Revisions of a topic's routes: current ones, and ended ones with messages to receive.
+
+    `of_stream`: the same as they take records of a stream; None for a topic, whose messages have the numbers of their routes.
+    """
 
     _storage: Storage
     _stream: Stream
     version: int = attrs.field(default=0, init=False)
     by_number: dict[int, TopicRoute] = attrs.field(factory=dict, init=False)
+    of_stream: StreamRoutes | None = attrs.field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        name = self._stream.name
+        self.of_stream = None if name.is_of_topic else StreamRoutes(name)
 
     async def refresh(self) -> list[TopicRoute]:
         """Read the changed revisions, and return them. Raises StreamNotFound for a deleted topic."""
@@ -28,12 +37,21 @@ class RouteRevisions:
             raise StreamNotFound
         self.version = changes.version
         self.by_number |= {route.number: route for route in changes.routes}
+        if self.of_stream is not None:
+            self.of_stream.update(changes.routes)
         return [*changes.routes]
 
     def of(self, numbers: Sequence[int]) -> list[TopicRoute]:
         """Return the revisions with these numbers, except those that were deleted."""
         routes = (self.by_number.get(number) for number in numbers)
         return [route for route in routes if route is not None]
+
+    def has_former(self, route: TopicRoute) -> bool:
+        """Return whether an earlier revision of a stream's route is not finished."""
+        return self.of_stream is not None and any(
+            one.name == route.name and one.number < route.number and not one.removed
+            for one in self.by_number.values()
+        )
 
     def present(self, route: TopicRoute) -> TopicRoute:
         """Return the revision with its present settings."""
@@ -80,3 +98,5 @@ class RouteRevisions:
     def discard(self, number: int) -> None:
         """Leave out a revision that has received everything."""
         del self.by_number[number]
+        if self.of_stream is not None:
+            self.of_stream.discard(number)

@@ -8,7 +8,7 @@ import attrs
 from consumers.routing.copies import COPY_HEADERS, Copy
 from storage.bootstrap import Storage
 from storage.domain.clock import Clock, SystemClock
-from storage.domain.errors import QueueNotFound
+from storage.domain.errors import QueueNotFound, ValidationFailed
 from storage.domain.names import QueueName, TopicName
 from storage.domain.queues.queue import QueueType
 from storage.domain.streams.idempotence import NO_WATERMARK, SequencedBatch
@@ -104,6 +104,8 @@ def _rendered(copies: Sequence[Copy], render: Callable[[Copy], T]) -> list[T]:
             rendered.append(render(copy))
         except TransformFailed as failure:
             raise UnfitCopy(number, failure) from None
+        except ValidationFailed as error:  # such as an empty record for a topic
+            raise UnfitCopy(number, TransformFailed(error.faults[0].detail)) from None
     return rendered
 
 

@@ -35,7 +35,7 @@ from storage.domain.errors import MillstreamError, StaleGeneration
 from storage.domain.names import LogId
 from storage.domain.streams.lineage import have_passed
 from storage.domain.streams.stream import Gap, GapReason, LogRecord, Stream
-from storage.domain.topics.history_match import HistoryMatch
+from storage.domain.topics.read_match import HistoryMatch
 from storage.domain.topics.route import TopicRoute
 from storage.domain.topics.routing import RouteCounts, TopicPositions
 from storage.domain.topics.topic import routes_of
@@ -137,13 +137,19 @@ class TopicRouter:
     async def _dispatch(self, chunk: Chunk) -> None:
         for entry in chunk.records:
             self._dispatched = {chunk.shard: entry.offset + 1}
-            for copy in copies_of(chunk.shard, entry, await self.routes_of(entry)):
+            routes = await self.routes_of(chunk.shard, entry)
+            for copy in copies_of(chunk.shard, entry, routes):
                 await self._add(copy)
         if chunk.ended:
             await self._finish_shard(chunk)
 
-    async def routes_of(self, entry: LogRecord) -> list[TopicRoute]:
-        """Return the routes that take a record, as was decided when it was accepted."""
+    async def routes_of(self, shard: int, entry: LogRecord) -> list[TopicRoute]:
+        """Return the routes that take a record, as was decided when it was accepted.
+
+        For a record of a stream that is decided here; a route that is not known yet reads it later.
+        """
+        if self._revisions.of_stream is not None:
+            return self._revisions.of_stream.of(shard, entry)
         numbers = routes_of(entry.record.headers)
         if numbers and max(numbers) > self._revisions.version:
             await self._refresh()
@@ -283,16 +289,22 @@ class TopicRouter:
         await self._apply_pauses()
 
     async def _apply_pauses(self) -> None:
-        """Hold the routes that are paused, and let the other lagging buffers read."""
+        """Hold the routes that are paused, and let the other lagging buffers read.
+
+        A revision of a stream's route waits for the former one, which keeps the order of its records.
+        """
         self._add_history_readers()
-        paused = {route.own_key: route for route in self._revisions.paused()}
-        for own, route in paused.items():
+        stopped = {route.own_key: route for route in self._revisions.paused()}
+        for route in self._revisions.with_unread_history():
+            if self._revisions.has_former(route):
+                stopped[route.own_key] = route
+        for own, route in stopped.items():
             if own in self._lagging:
                 await self._lagging[own].hold()
             elif self._tail is not None:
                 self._lagging[own] = self._own_reader(own, route, self._tail.positions)
         for key, lagging in self._lagging.items():
-            if key not in paused:
+            if key not in stopped:
                 lagging.start()
 
     def _add_history_readers(self) -> None:
@@ -410,6 +422,7 @@ class TopicRouter:
         self._revisions.discard(route.number)
         if lagging := self._lagging.pop(route.own_key, None):
             await lagging.close()
+        await self._apply_pauses()  # its next revision may begin
         if not self._revisions.has_target(route.target_key):
             for buffers in (self._buffers, self._lagging):
                 if (buffer := buffers.pop(route.target_key, None)) is not None:

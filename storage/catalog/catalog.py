@@ -60,6 +60,7 @@ from storage.postgres.repositories.definitions import (
     StreamRows,
 )
 from storage.postgres.repositories.namespaces import NamespaceRows
+from storage.postgres.repositories.route_endpoints import delete_endpoints
 
 logger = logging.getLogger(__name__)
 
@@ -317,7 +318,7 @@ class Catalog:
             raise StreamReadOnly
 
     async def delete_stream(self, name: StreamName, *, if_match: int | None = None) -> Stream:
-        """Delete the stream with all its records; return its last definition.
+        """Delete the stream with all its records and routes; return its last definition.
 
         Raises StreamNotFound, StreamReadOnly for that of a topic.
         """
@@ -325,29 +326,19 @@ class Catalog:
             raise StreamReadOnly
         return await self._delete_stream(name, if_match)
 
-    async def delete_topic(
-        self,
-        name: TopicName,
-        *,
-        if_match: int | None = None,
-        before: Callable[[AsyncSession], Awaitable[None]],
-    ) -> Stream:
+    async def delete_topic(self, name: TopicName, *, if_match: int | None = None) -> Stream:
         """Delete the topic with its messages and routes; return its last definition.
 
-        `before` deletes, in the same transaction, what belongs to the routes. Raises StreamNotFound.
+        Raises StreamNotFound.
         """
-        return await self._delete_stream(name.stream, if_match, before)
+        return await self._delete_stream(name.stream, if_match)
 
-    async def _delete_stream(
-        self,
-        name: StreamName,
-        if_match: int | None,
-        before: Callable[[AsyncSession], Awaitable[None]] | None = None,
-    ) -> Stream:
+    async def _delete_stream(self, name: StreamName, if_match: int | None) -> Stream:
+        now_ms = self._clock.now_ms()
         async with self._streams.changing(name, if_match) as (locked, stream):
-            if before is not None:
-                await before(locked.session)
-            await locked.delete(stream, self._clock.now_ms())
+            queues = await delete_endpoints(locked.session, name.topic, now_ms)
+            await locked.delete(stream, now_ms)
+        await self.release_route_queues(queues)
         logs = [shard.log_id for shard in (*stream.shards, *stream.opening)]
         await self._tombstone_or_defer(name.namespace, logs)
         return stream

@@ -9,6 +9,7 @@ from storage.domain.queues.queue import Queue
 from storage.domain.streams.stream import Stream
 from storage.postgres.database import Database
 from storage.postgres.repositories.definitions import QueueRows, StreamRows
+from storage.postgres.repositories.routes import RouteRows
 
 _NO_TAGS: Mapping[str, str] = {}
 
@@ -22,6 +23,7 @@ class CatalogSearch:
     def __init__(self, database: Database) -> None:
         self._queues = QueueRows(database)
         self._streams = StreamRows(database)
+        self._routes = RouteRows(database)
 
     async def queue_names(
         self, namespace: str, part: str = "", tags: Mapping[str, str] = _NO_TAGS
@@ -46,11 +48,15 @@ class CatalogSearch:
     ) -> list[str]:
         """Return names of topics that contain `part` and have all those tags, by name.
 
-        At most LISTED_NAMES_MAX.
+        Streams with routes follow, as `stream:<name>`, if no tag is given. At most LISTED_NAMES_MAX.
         """
         names_max = limits.LISTED_NAMES_MAX
         names = await self._streams.names(namespace, part, names_max, tags, prefix=TOPIC_PREFIX)
-        return [name.removeprefix(TOPIC_PREFIX) for name in names]
+        topics = [name.removeprefix(TOPIC_PREFIX) for name in names]
+        if not tags:
+            sources = [stream.topic.name for stream in await self._routes.sources(namespace)]
+            topics += [name for name in sources if part in name]
+        return topics[:names_max]
 
     async def queues(self, namespace: str, names: Sequence[str]) -> dict[str, Queue]:
         """Return those of the named queues that exist; at most PAGE_ITEMS_MAX names."""

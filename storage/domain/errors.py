@@ -69,6 +69,7 @@ class ErrorCode(StrEnum):
     STREAM_NOT_FOUND = "stream_not_found", ErrorCategory.NOT_FOUND
     STREAM_RECREATED = "stream_recreated", ErrorCategory.GONE
     STREAM_READ_ONLY = "stream_read_only", ErrorCategory.CONFLICT
+    TOPIC_READ_ONLY = "topic_read_only", ErrorCategory.CONFLICT
     SHARD_NOT_FOUND = "shard_not_found", ErrorCategory.NOT_FOUND
     MESSAGE_NOT_FOUND = "message_not_found", ErrorCategory.NOT_FOUND
     PRECONDITION_FAILED = "precondition_failed", ErrorCategory.CONFLICT
@@ -507,6 +508,12 @@ class TopicNotFound(MillstreamError):
     """No topic has this name."""
 
     code = ErrorCode.TOPIC_NOT_FOUND
+
+
+class TopicReadOnly(MillstreamError):
+    """The topic stands for a stream; append records to the stream, and configure the stream."""
+
+    code = ErrorCode.TOPIC_READ_ONLY
 
 
 class RouteNotFound(MillstreamError):

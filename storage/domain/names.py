@@ -14,11 +14,14 @@ DEFAULT_NAMESPACE = "default"
 
 _NAME = re.compile(rf"[A-Za-z0-9_.-]{{1,{limits.NAME_CHARACTERS_MAX}}}")
 TOPIC_PREFIX = "topic:"
+STREAM_PREFIX = "stream:"
 ROUTE_PREFIX = "route:"
 _PART = rf"[A-Za-z0-9_.-]{{1,{limits.NAME_CHARACTERS_MAX}}}"
 STREAM_PATTERN = rf"^({TOPIC_PREFIX})?{_PART}$"
 """Regular expression of stream names, for the descriptions of the API."""
-ENDPOINT_PATTERN = rf"^({ROUTE_PREFIX}{_PART}[.:])?{_PART}$"
+TOPIC_PATTERN = rf"^({STREAM_PREFIX})?{_PART}$"
+"""Regular expression of topic names, for the descriptions of the API."""
+ENDPOINT_PATTERN = rf"^({ROUTE_PREFIX}({STREAM_PREFIX})?{_PART}[.:])?{_PART}$"
 """Regular expression of names of queues and webhooks, for the descriptions of the API."""
 
 _DOTS = frozenset({".", ".."})  # URL path normalization removes these
@@ -97,22 +100,36 @@ class StreamName(ScopedName, frozen=True, gc=False):
 
     @property
     def topic(self) -> "TopicName":
-        """The topic whose stream it is."""
-        return TopicName(self.name.removeprefix(TOPIC_PREFIX), self.namespace)
+        """The topic whose stream it is; of another stream, the topic that has its routes."""
+        if self.is_of_topic:
+            return TopicName(self.name.removeprefix(TOPIC_PREFIX), self.namespace)
+        return TopicName(STREAM_PREFIX + self.name, self.namespace)
 
 
 class TopicName(ScopedName, frozen=True, gc=False):
-    """A topic within its namespace."""
+    """A topic within its namespace. One with the prefix `stream:` stands for that stream.
+
+    A stream is the source of routes under that name, and is not published to (ADR 0099).
+    """
+
+    def __post_init__(self) -> None:
+        check_name(self.name.removeprefix(STREAM_PREFIX))
+
+    @property
+    def is_of_stream(self) -> bool:
+        """True if it stands for a stream."""
+        return self.name.startswith(STREAM_PREFIX)
 
     @property
     def stream(self) -> StreamName:
-        """The stream that the topic is."""
+        """The stream that has its messages."""
         return _stream_of_topic(self.name, self.namespace)
 
 
 @lru_cache(maxsize=4096)  # one for each publication
 def _stream_of_topic(topic: str, namespace: str) -> StreamName:
-    return StreamName(f"{TOPIC_PREFIX}{topic}", namespace)
+    own = topic.removeprefix(STREAM_PREFIX)
+    return StreamName(own if own != topic else TOPIC_PREFIX + topic, namespace)
 
 
 class RouteName(msgspec.Struct, frozen=True, gc=False):
@@ -150,9 +167,10 @@ class RouteName(msgspec.Struct, frozen=True, gc=False):
     def of_endpoint(cls, name: str, namespace: str) -> Self:
         """Return the route of a queue or webhook. Raises ValidationFailed for an invalid name."""
         parts = name.removeprefix(ROUTE_PREFIX)
-        separator = ":" if ":" in parts else "."
-        topic, _, route = parts.partition(separator)
-        return cls(TopicName(topic, namespace), route)
+        prefix = STREAM_PREFIX if parts.startswith(STREAM_PREFIX) else ""
+        own = parts.removeprefix(prefix)
+        topic, _, route = own.partition(":" if ":" in own else ".")
+        return cls(TopicName(prefix + topic, namespace), route)
 
 
 class GroupName(ScopedName, frozen=True, gc=False):

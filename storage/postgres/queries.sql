@@ -1135,6 +1135,7 @@ select q.namespace, q.name
          select from routes r
            join streams s on s.stream_id = r.stream_id and s.namespace = q.namespace and s.deleted_at_ms is null
           where r.spec #>> '{target,url}' is not null and not r.removed
-            and q.name = 'route:' || substr(s.name, 7) || case when position('.' in s.name) > 0 then ':' else '.' end || r.name)
+            and q.name = 'route:' || case when s.name like 'topic:%' then substr(s.name, 7) else 'stream:' || s.name end
+                         || case when position('.' in s.name) > 0 then ':' else '.' end || r.name)
  order by q.namespace, q.name
  limit :limit;

@@ -328,6 +328,16 @@ class RecordReader:
         stream = await self._executor.stream(name, stream_id)
         return await self._executor.run(stream, self._states, stream_id)
 
+    async def next_offsets(self, stream: Stream) -> dict[int, int]:
+        """Return the next offset of each shard of a definition that may take a record now."""
+        shards = (*stream.open_shards, *stream.opening)
+        offsets = await asyncio.gather(*(self._next_offset(stream, shard) for shard in shards))
+        return {shard.index: offset for shard, offset in zip(shards, offsets, strict=True)}
+
+    async def _next_offset(self, stream: Stream, shard: Shard) -> int:
+        log = _address(stream, shard)
+        return (await self._executor.with_repair(log, lambda: self._hot.extent(log))).next
+
     async def _states(self, stream: Stream) -> list[ShardState]:
         return await asyncio.gather(*(self._state(stream, shard) for shard in stream.shards))
 

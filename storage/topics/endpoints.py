@@ -17,13 +17,12 @@ from storage.catalog.catalog import Catalog
 from storage.domain import limits
 from storage.domain.clock import Clock
 from storage.domain.errors import QueueNotFound, StreamNotFound, ValidationFailed
-from storage.domain.names import LogId, QueueName, RouteName, TopicName
+from storage.domain.names import LogId, QueueName, RouteName
 from storage.domain.topics.route import RouteSpec, TopicRoute
 from storage.domain.webhooks import Secret, Webhook
 from storage.postgres.repositories.route_endpoints import (
     RouteEndpointRows,
     delete_endpoint,
-    delete_endpoints,
 )
 from storage.postgres.repositories.routes import lock_routes
 from storage.queues.engine import Queues
@@ -108,10 +107,6 @@ class RouteEndpoints:
     async def delete(self, session: AsyncSession, name: RouteName) -> DeletedQueues:
         """Delete the endpoint of a route, with what waits."""
         return await delete_endpoint(session, name, self._clock.now_ms())
-
-    async def delete_all(self, session: AsyncSession, topic: TopicName) -> DeletedQueues:
-        """Delete the endpoints of all routes of a topic, with what waits."""
-        return await delete_endpoints(session, topic, self._clock.now_ms())
 
     async def release(self, deleted: DeletedQueues) -> None:
         """Release what deleted queues used, after the commit; a sweep repeats what fails."""

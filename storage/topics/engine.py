@@ -4,16 +4,16 @@ publish ─▶ match with the route table of version v ─▶ append record + nu
                                                         └ another token: nothing happened; refresh, match again
 """
 
+import asyncio
 from collections.abc import Callable, Sequence
 from typing import Unpack
 
 import attrs
 from msgspec.structs import replace
-from sqlalchemy.ext.asyncio import AsyncSession
 
 from storage.catalog.catalog import Catalog
 from storage.domain import limits
-from storage.domain.definitions import Put, PutOptions
+from storage.domain.definitions import Put, PutOptions, could_be_name, page_limit
 from storage.domain.errors import (
     AlreadyExists,
     FanOutTooLarge,
@@ -21,28 +21,32 @@ from storage.domain.errors import (
     MillstreamError,
     StorageBusy,
     StreamNotFound,
+    TopicReadOnly,
     Unroutable,
 )
-from storage.domain.names import TOPIC_PREFIX, LogId, TopicName
+from storage.domain.names import STREAM_PREFIX, TOPIC_PREFIX, LogId, StreamName, TopicName
 from storage.domain.streams.idempotence import SequencedBatch
 from storage.domain.streams.stream import Appended, Stream, StreamSpec
 from storage.domain.streams.topic_spec import TopicSpec, Unmatched
 from storage.domain.topics.message_id import TopicMessageId
 from storage.domain.topics.topic import NO_OPTIONS, NewPublication, Published
+from storage.postgres.repositories.routes import RouteRows
 from storage.streams.engine import Streams
-from storage.topics.endpoints import DeletedQueues, RouteEndpoints
 from storage.topics.of_topic import no_topic, of_topic
 from storage.topics.route_table import RouteTable, RouteTables
 
 
 @attrs.define(eq=False, slots=False, kw_only=True)
 class Topics:
-    """Topics of a deployment. Every verb raises TopicNotFound for one that does not exist."""
+    """Topics of a deployment. Every verb raises TopicNotFound for one that does not exist.
+
+    Those that change or publish raise TopicReadOnly for a topic that stands for a stream.
+    """
 
     _catalog: Catalog
     _streams: Streams
     _tables: RouteTables
-    _endpoints: RouteEndpoints
+    _rows: RouteRows
 
     # Topics
 
@@ -50,6 +54,7 @@ class Topics:
         self, name: TopicName, spec: StreamSpec, **options: Unpack[PutOptions]
     ) -> Put[Stream]:
         """Create the topic, or replace its configuration, which is a stream's."""
+        _check_writable(name)
         spec = spec if spec.topic is not None else replace(spec, topic=TopicSpec())
         try:
             return await self._catalog.put_stream(name.stream, spec, **options)
@@ -76,6 +81,7 @@ class Topics:
         if_match: int | None = None,
     ) -> Stream:
         """Replace the configuration by the result of a function, atomically."""
+        _check_writable(name)
         async with of_topic(name):
             return await self._catalog.change_stream(name.stream, change, if_match=if_match)
 
@@ -87,24 +93,45 @@ class Topics:
         after: str = "",
         limit: int = limits.PAGE_ITEMS_DEFAULT,
     ) -> list[Stream]:
-        """Return topics whose names begin with a prefix, by name, strictly after `after`."""
-        return await self._catalog.list_streams(
-            namespace, prefix=TOPIC_PREFIX + prefix, after=TOPIC_PREFIX + after, limit=limit
-        )
+        """Return topics whose names begin with a prefix, by name, strictly after `after`.
+
+        Streams with routes follow, as `stream:<name>`.
+        """
+        topics: list[Stream] = []
+        if not after.startswith(STREAM_PREFIX):
+            topics = await self._catalog.list_streams(
+                namespace, prefix=TOPIC_PREFIX + prefix, after=TOPIC_PREFIX + after, limit=limit
+            )
+        if len(topics) < (size := page_limit(limit)):
+            topics += await self._list_sources(namespace, prefix, after, size - len(topics))
+        return topics
+
+    async def _list_sources(
+        self, namespace: str, prefix: str, after: str, limit: int
+    ) -> list[Stream]:
+        if not could_be_name(prefix):
+            return []
+        names = await self._rows.sources(namespace)
+        listed = [
+            name
+            for name in names
+            if name.topic.name.startswith(prefix)
+            and (name.topic.name > after or not after.startswith(STREAM_PREFIX))
+        ]
+        streams = await asyncio.gather(*(self._source(name) for name in listed[:limit]))
+        return [stream for stream in streams if stream is not None]
+
+    async def _source(self, name: StreamName) -> Stream | None:
+        try:
+            return await self._catalog.stream(name)
+        except StreamNotFound:  # deleted since it was listed
+            return None
 
     async def delete(self, name: TopicName, *, if_match: int | None = None) -> Stream:
         """Delete the topic with its messages and routes; return its last definition."""
-        deleted: DeletedQueues = {}
-
-        async def delete_endpoints(session: AsyncSession) -> None:
-            deleted.update(await self._endpoints.delete_all(session, name))
-
+        _check_writable(name)
         async with of_topic(name):
-            topic = await self._catalog.delete_topic(
-                name, if_match=if_match, before=delete_endpoints
-            )
-        await self._endpoints.release(deleted)
-        return topic
+            return await self._catalog.delete_topic(name, if_match=if_match)
 
     # Publishing
 
@@ -224,13 +251,21 @@ class Topics:
 def _checked(stream: Stream, messages: Sequence[NewPublication]) -> Sequence[NewPublication]:
     """Return the messages, with their deduplication ids if the topic is FIFO.
 
-    Raises ValidationFailed for the first one that the topic does not accept.
+    Raises ValidationFailed for the first one that the topic does not accept, TopicReadOnly.
     """
-    topic, is_batch = stream.spec.topic or TopicSpec(), len(messages) > 1
+    topic, is_batch = stream.spec.topic, len(messages) > 1
+    if topic is None:
+        raise TopicReadOnly
     for place, message in enumerate(messages):
         if topic.is_fifo or message.options is not NO_OPTIONS:
             message.check(topic, f"/messages/{place}" if is_batch else "")
     return [one.with_dedup_id() for one in messages] if topic.is_fifo else messages
+
+
+def _check_writable(name: TopicName) -> None:
+    """Raise TopicReadOnly for a topic that stands for a stream."""
+    if name.is_of_stream:
+        raise TopicReadOnly
 
 
 def _dedup_keys(stream: Stream, messages: Sequence[NewPublication]) -> Sequence[str]:

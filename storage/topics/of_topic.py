@@ -18,4 +18,10 @@ async def of_topic(name: TopicName) -> AsyncGenerator[None]:
 
 def no_topic(name: TopicName) -> TopicNotFound:
     """Return the error of a topic that does not exist."""
-    return TopicNotFound(f"Topic '{name.name}' does not exist.")
+    return TopicNotFound(f"{described(name)} does not exist.")
+
+
+def described(name: TopicName) -> str:
+    """Return the topic, or the stream that it stands for, as a subject of a sentence."""
+    stream = name.stream
+    return f"Stream '{stream.name}'" if name.is_of_stream else f"Topic '{name.name}'"

@@ -20,8 +20,8 @@ from storage.domain.filters.matches import FailedCondition
 from storage.domain.names import RouteName, TopicName
 from storage.domain.streams.lineage import have_passed
 from storage.domain.streams.stream import LogRecord, ReadFrom, ShardState, Stream
-from storage.domain.topics.history_match import HistoryMatch
 from storage.domain.topics.message_id import TopicMessageId
+from storage.domain.topics.read_match import HistoryMatch, StreamRoutes
 from storage.domain.topics.report import (
     MessageRoute,
     MessageRouteState,
@@ -186,9 +186,13 @@ class TopicReports:
         """
         message = await self.message(name, message_id)
         stream = await self._topics.fresh(name)
+        with_history = (await self._routes.with_history([stream])).get(stream.stream_id, ())
         numbers = routes_of(message.record.headers)
-        revisions = await self._routes.of_numbers(name, numbers)
-        for route in (await self._routes.with_history([stream])).get(stream.stream_id, ()):
+        if name.is_of_stream:
+            revisions = _taking_record(stream, with_history, message_id.shard, message)
+        else:
+            revisions = await self._routes.of_numbers(name, numbers)
+        for route in with_history:
             if _takes_earlier(route, stream, message_id, message):
                 revisions[route.number] = route
         positions = await self._positions.read(stream.stream_id)
@@ -282,6 +286,15 @@ def _message_route(
     is_done = have_passed(stream, _positions_of(route, positions), end)
     state = MessageRouteState.FINISHED if is_done else MessageRouteState.WAITING
     return MessageRoute(number, MessageRouteState.SHADOW if route.spec.is_shadow else state, route)
+
+
+def _taking_record(
+    stream: Stream, revisions: Iterable[TopicRoute], shard: int, record: LogRecord
+) -> dict[int, TopicRoute]:
+    """Return the revisions that take a stream's record. Each of them has a history."""
+    routes = StreamRoutes(stream.name)
+    routes.update(revisions)
+    return {route.number: route for route in routes.of(shard, record)}
 
 
 def _takes_earlier(

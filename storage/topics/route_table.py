@@ -16,7 +16,6 @@ import attrs
 from storage.concurrency.bounded_cache import BoundedCache
 from storage.concurrency.single_flight import SingleFlight
 from storage.domain import limits
-from storage.domain.errors import TopicNotFound
 from storage.domain.filters.documents import Document
 from storage.domain.filters.match_index import MatchIndex
 from storage.domain.names import LogId, TopicName
@@ -24,6 +23,7 @@ from storage.domain.topics.route import TopicRoute
 from storage.domain.topics.topic import fence_of
 from storage.postgres.repositories.routes import RouteChanges, RouteRows
 from storage.topics.fences import RouteFences
+from storage.topics.of_topic import no_topic
 
 
 class RouteTable:
@@ -139,5 +139,5 @@ class RouteTables:
     async def _changes(self, topic: TopicName, stream_id: LogId, since: int) -> RouteChanges:
         changes = await self._rows.changes(topic, stream_id, since)
         if changes is None:
-            raise TopicNotFound(f"Topic '{topic.name}' does not exist.")
+            raise no_topic(topic)
         return changes

@@ -5,6 +5,9 @@
 A message accepted before the cut was matched with the former table, one accepted later with the new one. The cut is also where
 the history of a route that starts in the past ends, which its router matches. A change that fails or
 dies leaves a token that Postgres does not have, and the next publisher replaces it (`storage.topics.route_table`).
+
+The records of a stream that is not a topic have no decision: its logs get no token, the cut is at their next offsets, and the
+router matches each record with the revisions that were current when the stream got it (ADR 0099).
 """
 
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
@@ -43,7 +46,7 @@ from storage.streams.read import RecordReader
 from storage.streams.seek import positions_since
 from storage.topics.endpoints import RouteEndpoints
 from storage.topics.fences import RouteFences
-from storage.topics.of_topic import of_topic
+from storage.topics.of_topic import described, of_topic
 
 
 class PutRoute(NamedTuple):
@@ -77,6 +80,7 @@ class TopicRoutes:
         """
         dry_run, create_only = options.get("dry_run", False), options.get("create_only", False)
         spec.check()
+        _check_source(name.topic, spec)
         await self._check_cycle(name.topic, spec)
         history = await self._history_start(name.topic, spec)
         async with self._changing(name.topic) as (routes, stream):
@@ -114,6 +118,7 @@ class TopicRoutes:
             check_version(before, if_match)
             spec = change(before.spec)
             spec.check()
+            _check_source(name.topic, spec)
             await self._check_cycle(name.topic, spec)
             endpoint = await self._endpoints.put(routes.session, name, spec)
             return await self._replace(
@@ -140,7 +145,7 @@ class TopicRoutes:
         async with self._changing(name.topic) as (routes, stream):
             before = await _existing(routes, name)
             check_version(before, if_match)
-            ends = await self._fences.advance(routes, stream)
+            ends = await self._cut(name.topic, routes, stream)
             await routes.update(replace(before, until=ends, removed=True))
             await routes.remove_former(name.route)
             deleted = await self._endpoints.delete(routes.session, name)
@@ -206,15 +211,16 @@ class TopicRoutes:
 
         Two changes at the same time may still make a cycle; TOPIC_HOPS_MAX ends it.
         """
-        if spec.target.topic is None:
+        target_stream = spec.target.target_stream(topic.namespace)
+        if target_stream is None:
             return
         targets: dict[str, set[str]] = {}
-        for source, target in await self._rows.topic_targets(topic.namespace):
+        for source, target in await self._rows.stream_targets(topic.namespace):
             targets.setdefault(source, set()).add(target)
-        reached, pending = set[str](), [spec.target.topic]
+        reached, pending = set[str](), [target_stream.name]
         while pending:
-            if (current := pending.pop()) == topic.name:
-                raise RouteCycle(f"Messages would return to topic '{topic.name}'.")
+            if (current := pending.pop()) == topic.stream.name:
+                raise RouteCycle(f"{described(topic)} would get its own messages.")
             if current not in reached:
                 reached.add(current)
                 pending += targets.get(current, ())
@@ -269,19 +275,37 @@ class TopicRoutes:
     ) -> TopicRoute:
         """Store a revision; return it with its number, the table's version that it begins with.
 
-        A new route takes the history from `history_start` on.
+        A new route takes the history from `history_start` on. A revision of a stream's route has one, even if it is empty: its
+        router may have read further before it learns of the revision.
         """
-        ends = await self._fences.advance(routes, stream)
+        topic = after.name.topic
+        if topic.is_of_stream and not await routes.has_revisions():
+            offsets = await self._reader.next_offsets(stream)
+            await routes.begin_at({one.index: offsets[one.index] for one in stream.open_shards})
+        ends = await self._cut(topic, routes, stream)
         if before is not None and before.number == after.number:
             await routes.update(after)
             return after
         if before is not None:
             await routes.update(replace(before, until=ends))
-        after = replace(after, number=routes.version)
-        if before is None and history_start is not None:
-            after = replace(after, history=_history(stream, history_start, ends))
+        if before is not None:
+            history_start = None
+        if topic.is_of_stream and history_start is None:
+            history_start = {one.index: ends[one.index] for one in stream.open_shards}
+        history = None if history_start is None else _history(stream, history_start, ends)
+        after = replace(after, number=routes.version, history=history)
         await routes.insert(after)
         return after
+
+    async def _cut(self, topic: TopicName, routes: LockedRoutes, stream: Stream) -> dict[int, int]:
+        """Begin a version of the locked table; return the next offset of each shard.
+
+        Of a stream, what was closed before ends at OFFSET_MAX.
+        """
+        if not topic.is_of_stream:
+            return await self._fences.advance(routes, stream)
+        await routes.advance(routes.version + 1)
+        return _with_closed(stream, await self._reader.next_offsets(stream))
 
     async def _history_start(self, topic: TopicName, spec: RouteSpec) -> dict[int, int] | None:
         """Return the positions at which the history of a new route begins; None without any."""
@@ -313,8 +337,19 @@ def _history(stream: Stream, start: dict[int, int], cut: Mapping[int, int]) -> R
 
     A shard that was closed before belongs to it as a whole, one that is being opened up to the cut, as it may have messages.
     """
-    closed = {shard.index: limits.OFFSET_MAX for shard in stream.shards}
-    return RouteHistory(start, {shard: end for shard, end in {**closed, **cut}.items() if end})
+    until = _with_closed(stream, cut)
+    return RouteHistory(start, {shard: end for shard, end in until.items() if end})
+
+
+def _with_closed(stream: Stream, cut: Mapping[int, int]) -> dict[int, int]:
+    return {**{shard.index: limits.OFFSET_MAX for shard in stream.shards}, **cut}
+
+
+def _check_source(topic: TopicName, spec: RouteSpec) -> None:
+    """Raise ValidationFailed for what a stream's route cannot have."""
+    if topic.is_of_stream and spec.takes_unmatched and spec.start is not StartAt.LATEST:
+        detail = "What earlier records of a stream were unmatched is not known"
+        raise ValidationFailed.at("/start", detail, "not_supported")
 
 
 def _check_start(before: TopicRoute | None, spec: RouteSpec) -> None:
@@ -350,4 +385,4 @@ async def _existing(routes: LockedRoutes, name: RouteName) -> TopicRoute:
 
 
 def _route_not_found(name: RouteName) -> RouteNotFound:
-    return RouteNotFound(f"Topic '{name.topic.name}' has no route '{name.route}'.")
+    return RouteNotFound(f"{described(name.topic)} has no route '{name.route}'.")

@@ -9,7 +9,8 @@ from playwright.async_api import Page, expect
 from storage.bootstrap import Storage
 from storage.domain.access.permissions import Role
 from storage.domain.errors import RouteNotFound, TopicNotFound
-from storage.domain.names import QueueName, RouteName, TopicName
+from storage.domain.log.record_batch import Record
+from storage.domain.names import QueueName, RouteName, StreamName, TopicName
 from storage.domain.queues.queue import QueueSpec
 from storage.domain.streams.stream import Stream, StreamSpec
 from storage.domain.streams.topic_spec import TopicSpec, Unmatched
@@ -88,6 +89,37 @@ async def test_message_that_did_not_arrive_is_explained(page: Page, service: Ser
 
 async def failure_of(storage: Storage, topic: str, route: str) -> bool:
     return bool((await storage.topic_routes.get(RouteName(TopicName(topic), route))).failure)
+
+
+async def test_records_of_stream_become_tasks(page: Page, service: Service):
+    storage = service.storage
+    await storage.catalog.put_stream(StreamName("visits"), StreamSpec())
+    await storage.catalog.put_queue(QueueName("visit-tasks"), QueueSpec())
+
+    await page.goto("/ui/streams/visits")
+    await page.get_by_role("link", name="Routes", exact=True).click()
+    await press(page, "New route")
+    form = page.get_by_role("dialog")
+    await form.locator("[name=route]").fill("vip")
+    await form.locator("[name='target.queue']").fill("visit-tasks")
+    await form.locator("[name='match.filter']").fill('{"body": {"vip": [true]}}')
+    await form.get_by_role("button", name="Create").click()
+    await expect(page.locator("h1")).to_have_text("vip")
+
+    async with RunningRouter(storage):
+        bodies = (b'{"vip": true}', b'{"vip": false}')
+        await storage.streams.append(StreamName("visits"), [Record(body) for body in bodies])
+
+        async def waiting() -> int:
+            return (await storage.queues.stats(QueueName("visit-tasks"))).ready
+
+        await eventually(waiting, 1)
+
+    await page.goto("/ui/topics")
+    await page.get_by_role("link", name="stream:visits").click()
+    await page.get_by_role("link", name="Records", exact=True).click()
+    await page.get_by_role("link", name="0 / 1").click()
+    await expect(verdict(page, "vip")).to_contain_text("body.vip is false, expected [true]")
 
 
 def verdict(page: Page, route: str):

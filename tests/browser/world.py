@@ -335,6 +335,9 @@ async def _make_topics(storage: Storage) -> None:
     for queue in (BILLED, CUSTOMERS):
         await storage.catalog.put_queue(queue, QueueSpec())
     await storage.catalog.put_stream(AUDITED, StreamSpec())
+    large = {"filter": {"body": {"total": [{"numeric": [">", 100]}]}}}
+    tasks = RouteSpec(target=RouteTarget(queue="customers"), match=large)
+    await storage.topic_routes.put(RouteName(AUDITED.topic, "tasks"), tasks)
     messages = [
         NewPublication(b'{"id": %d, "total": %d}' % (n, 40 * n), subject, f"customer-{n % 3}")
         for n, subject in enumerate(SUBJECTS)

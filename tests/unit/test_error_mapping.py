@@ -29,6 +29,7 @@ queue_not_found          404  final      400:NonExistentQueue           400:Reso
 stream_not_found         404  final      404:ResourceNotFoundException  400:ResourceNotFoundException               400:ValidationError     refused
 stream_recreated         410  final      400:InvalidParameterValue      400:ResourceNotFoundException               400:ValidationError     refused
 stream_read_only         409  final      400:UnsupportedOperation       400:AccessDeniedException                   400:ValidationError     refused
+topic_read_only          409  final      400:UnsupportedOperation       400:ResourceInUseException                  400:ValidationError     refused
 shard_not_found          404  final      404:ResourceNotFoundException  400:ResourceNotFoundException               400:ValidationError     refused
 message_not_found        404  final      400:InvalidParameterValue      400:ResourceNotFoundException               400:ValidationError     refused
 precondition_failed      412  final      400:UnsupportedOperation       400:ResourceInUseException                  400:ValidationError     refused

@@ -52,6 +52,9 @@ def _queue_tabs(queue: Queue, stats: QueueStats) -> list[Tab]:
 def stream_page(context: PageContext, template: str, stream: Stream, **values: Any) -> Response:
     """Render a page of the stream; its template is named as the tab that it belongs to."""
     tabs = _stream_tabs(stream)
+    topic = stream.name.topic
+    if topic.is_of_stream and not stream.is_view and context.may(Action.TOPIC_LIST, topic.name):
+        tabs.insert(3, Tab("routes", "Routes", f"/ui/topics/{topic.name}"))
     return _tabbed_page(context, "stream", template, stream, tabs, here=template, **values)
 
 
@@ -96,11 +99,16 @@ def topic_page(context: PageContext, template: str, topic: Stream, **values: Any
         Tab("routes", "Routes", path),
         *([Tab("try", "Try a message", f"{path}/try")] if reads else []),
         *([Tab("backtest", "Back-test", f"{path}/backtest")] if reads else []),
-        *([Tab("messages", "Messages", f"{path}/messages")] if reads else []),
-        Tab("settings", "Settings", f"{path}/settings"),
+        *(
+            [Tab("messages", "Messages" if topic.spec.topic else "Records", f"{path}/messages")]
+            if reads
+            else []
+        ),
+        *([Tab("settings", "Settings", f"{path}/settings")] if topic.spec.topic else []),
     ]
     if context.may(Action.STREAM_LIST, topic.name.name):
-        tabs.append(Tab("stream", "Log and groups", f"/ui/streams/{topic.name.name}"))
+        label = "Log and groups" if topic.spec.topic else "Stream"
+        tabs.append(Tab("stream", label, f"/ui/streams/{topic.name.name}"))
     values |= {"topic": topic, "name": name, "tabs": tabs, "here": template}
     return context.render(f"topic/{template}.html", **values)
 

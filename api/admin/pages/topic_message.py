@@ -1,6 +1,6 @@
 """A message of a topic: the routes that took it, and why the others did not."""
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from typing import NamedTuple
 
 from fastapi import APIRouter, Depends, Response
@@ -15,6 +15,7 @@ from api.native.dependencies import StorageDep, TopicPath, may
 from storage.bootstrap import Storage
 from storage.domain.access.permissions import Action
 from storage.domain.errors import RouteNotFound
+from storage.domain.filters.documents import document_of, meta_of
 from storage.domain.filters.matches import FailedCondition
 from storage.domain.log.record_batch import subject_of
 from storage.domain.names import TopicName
@@ -29,7 +30,7 @@ from storage.domain.topics.report import (
     RouteState,
 )
 from storage.domain.topics.route import TopicRoute
-from storage.domain.topics.topic import NewPublication, options_of, routes_of
+from storage.domain.topics.topic import options_of
 
 router = APIRouter(
     include_in_schema=False, route_class=PageRoute, prefix="/ui/topics/{topic}/messages/{message}"
@@ -82,7 +83,8 @@ async def show_message(
     message_id = TopicMessageId.parse(message)
     record = await storage.topic_reports.message(topic, message_id)
     message_routes = await storage.topic_reports.routes_of_message(topic, message_id)
-    verdicts, is_complete = await _verdicts(storage, topic, record, route)
+    numbers = {one.number for one in message_routes}
+    verdicts, is_complete = await _verdicts(storage, topic, record, route, numbers)
     return topic_page(
         context,
         "message",
@@ -131,11 +133,13 @@ async def _with_progress(
 
 
 async def _verdicts(
-    storage: Storage, topic: TopicName, record: LogRecord, route: str
+    storage: Storage, topic: TopicName, record: LogRecord, route: str, numbers: Set[int]
 ) -> tuple[list[RouteVerdict], bool]:
-    """Return why present routes, or one, did not take a message, and whether these are all."""
-    document = NewPublication.of_record(record.record).document(topic)
-    numbers = set(routes_of(record.record.headers))
+    """Return why present routes, or one, did not take a message, and whether these are all.
+
+    `numbers`: those of the routes that took it.
+    """
+    document = document_of(record.record, meta_of(topic.stream))
     verdicts: list[RouteVerdict] = []
     try:
         async for explanation in storage.topic_reports.explain(topic, document, route):

@@ -12,7 +12,7 @@ from api.native.dependencies import may
 from storage.bootstrap import Storage
 from storage.domain import limits
 from storage.domain.access.permissions import Action
-from storage.domain.names import TOPIC_PREFIX
+from storage.domain.names import StreamName, TopicName
 from storage.domain.streams.stream import Stream
 from storage.domain.timeseries.samples import StreamSample
 from storage.domain.topics.report import TopicStatus
@@ -62,18 +62,15 @@ async def list_topics(
 async def _samples(storage: Storage, namespace: str) -> dict[str, StreamSample]:
     """Return the last samples of topics, by name."""
     samples = await storage.time_series.latest_streams(namespace)
-    return {
-        name.removeprefix(TOPIC_PREFIX): sample
-        for name, sample in samples.items()
-        if name.startswith(TOPIC_PREFIX)
-    }
+    return {StreamName(name, namespace).topic.name: sample for name, sample in samples.items()}
 
 
 async def _rows(
     storage: Storage, namespace: str, names: list[str], samples: dict[str, StreamSample]
 ) -> list[TopicListRow]:
-    streams = await storage.search.streams(namespace, [TOPIC_PREFIX + name for name in names])
-    topics = [streams[TOPIC_PREFIX + name] for name in names if TOPIC_PREFIX + name in streams]
+    stream_names = [TopicName(name, namespace).stream.name for name in names]
+    streams = await storage.search.streams(namespace, stream_names)
+    topics = [streams[name] for name in stream_names if name in streams]
     statuses = await storage.topic_reports.statuses(topics)
     sparks = await storage.time_series.of_streams([topic.name for topic in topics], limits.HOUR_MS)
     return [

@@ -147,5 +147,5 @@ def _exported(cli: Terminal, kinds: list[str], prefix: str) -> Iterator["Manifes
     from api.cli.manifests.kinds import KINDS
 
     for kind in [KINDS[name] for name in kinds] or KINDS.values():
-        for definition in kind.list_all(cli, prefix):
+        for definition in kind.own(cli, prefix):
             yield ManifestDocument(kind.name, definition["name"], kind.settings_of(definition))

@@ -36,8 +36,18 @@ ROUTES = table(
     "paused",
 )
 
-Name = Annotated[str, typer.Argument(metavar="TOPIC/ROUTE", help="Route of a topic.")]
-Names = Annotated[list[str], typer.Argument(metavar="TOPIC/ROUTE", help="Routes of topics.")]
+Name = Annotated[
+    str,
+    typer.Argument(
+        metavar="TOPIC/ROUTE", help="Route of a topic, or of a stream as in stream:clicks/tasks."
+    ),
+]
+Names = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="TOPIC/ROUTE", help="Routes of topics, or of streams as in stream:clicks/tasks."
+    ),
+]
 
 
 def parse_start(text: str) -> dict[str, Any]:
@@ -120,6 +130,7 @@ put_verbs(
         'millstream route create orders/vip --queue crm --filter \'{"body":{"vip":[true]}}\'',
         "millstream route create orders/crm --target-url https://crm.example/hooks --header x-team=crm",
         "millstream route create orders/rest --queue unrouted --unmatched --start 2h",
+        'millstream route create stream:clicks/tasks --queue tasks --filter \'{"body":{"vip":[true]}}\'',
     ],
     apply=["millstream route apply orders/billing --queue billing --subject 'order.#' --dry-run"],
 )

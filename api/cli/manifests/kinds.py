@@ -11,6 +11,7 @@ from api.cli.shell.terminal import Terminal
 from api.nouns import NOUNS
 
 HIDDEN_VALUE = "(secret)"  # of storage.domain.definitions, which would load msgspec
+OF_STREAM = "stream:"  # of storage.domain.names
 OF_PAUSE = frozenset({"paused", "enabled"})  # not settings: only pause and resume change them
 
 
@@ -44,6 +45,12 @@ class DefinitionKind(NamedTuple):
             if "/" not in prefix or parent["name"] == of_parent:
                 for definition in cli.pages(listing, parent["name"], prefix=rest):
                     yield {**definition, "name": f"{parent['name']}/{definition['name']}"}
+
+    def own(self, cli: Terminal, prefix: str = "") -> Iterator[Row]:
+        """Yield the definitions by name, without topics that stand for a stream with routes."""
+        for definition in self.list_all(cli, prefix):
+            if self.parent or not definition["name"].startswith(OF_STREAM):
+                yield definition
 
     def put(self, cli: Terminal, name: str, settings: Row, **conditions: Any) -> Row:
         """Create or replace a definition, and return it with `created` and `changes`."""

@@ -22,11 +22,10 @@ from storage.bootstrap import Storage
 from storage.domain import limits
 from storage.domain.access.permissions import Action
 from storage.domain.errors import ValidationFailed
-from storage.domain.filters.documents import Document
+from storage.domain.filters.documents import Document, document_of, meta_of
 from storage.domain.names import TopicName
 from storage.domain.topics.message_id import TopicMessageId
 from storage.domain.topics.report import RouteExplanation
-from storage.domain.topics.topic import NewPublication
 
 router = APIRouter(prefix="/v1/topics", tags=["topics"], route_class=AuditedRoute)
 
@@ -81,7 +80,7 @@ async def _examined(storage: Storage, topic: TopicName, request: ExplainRequest)
         return request.message.document(topic)
     message_id = TopicMessageId.parse(request.id or "")
     record = await storage.topic_reports.message(topic, message_id)
-    return NewPublication.of_record(record.record).document(topic)
+    return document_of(record.record, meta_of(topic.stream))
 
 
 async def _explanation(subject: str, explanations: AsyncIterator[RouteExplanation]) -> Explanation:

@@ -132,6 +132,8 @@ ROUTES = Noun(
     descriptions={
         "put": """Create a route, or replace its configuration.
 
+            The topic `stream:clicks` stands for the stream `clicks`: its routes take the records that are appended to the stream.
+
             It takes every message that matches and is accepted after this call was answered, and none that was accepted before
             the call began. If the match, the target, the transform, the format or the key changes, the former revision still
             delivers what was accepted for it. The caller must be allowed to write to the target and the dead-letter queue, which

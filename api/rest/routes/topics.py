@@ -48,7 +48,7 @@ TOPICS = Noun(
 
             Messages that routes have not delivered yet are lost. The routes' targets are kept.
             """,
-        "list": "List topics by name.",
+        "list": "List topics by name, and behind them streams that have routes, as `stream:<name>`.",
     },
 )
 router = definition_router(TOPICS)

@@ -14,7 +14,7 @@ from re import compile as compile_pattern
 
 import msgspec
 
-from storage.domain.names import DEFAULT_NAMESPACE
+from storage.domain.names import DEFAULT_NAMESPACE, STREAM_PREFIX
 from storage.domain.quotas import Rates
 
 _DECISIONS_CACHED_MAX = 4096  # decisions of one policy
@@ -78,6 +78,13 @@ class Action(StrEnum):
         """The verb that it permits, as in `send`."""
         return self.value.partition(":")[2]
 
+
+_OF_ROUTED_STREAM = {
+    Action.TOPIC_LIST: Action.STREAM_LIST,
+    Action.TOPIC_READ: Action.STREAM_READ,
+    Action.TOPIC_SUBSCRIBE: Action.STREAM_READ,
+}
+"""Actions on the stream that a topic stands for, which the actions on the topic require too."""
 
 _OF_NOUN = {
     noun: tuple(action for action in Action if action.noun == noun)
@@ -218,7 +225,10 @@ class Policy:
 
     def _allows(self, action: Action, name: str) -> bool:
         effects = {grant.effect for grant in self.grants if grant.speaks_of(action, name)}
-        return effects == {Effect.ALLOW}
+        if effects != {Effect.ALLOW}:
+            return False
+        of_stream = _OF_ROUTED_STREAM.get(action) if name.startswith(STREAM_PREFIX) else None
+        return of_stream is None or self.allows(of_stream, name.removeprefix(STREAM_PREFIX))
 
 
 EVERYTHING = Policy((GRANTS_OF[Role.ADMIN],))

@@ -16,6 +16,7 @@ import msgspec
 
 from storage.domain.log.json_body import NOTHING, json_of
 from storage.domain.log.json_content import JSON, body_members, header_members
+from storage.domain.names import TopicName
 from storage.domain.topics.routed_message import CopyContent, RoutedMessage
 from storage.domain.trace_context import OF_TRACES
 
@@ -74,11 +75,17 @@ def _attributes(message: RoutedMessage, content: CopyContent) -> dict[str, str]:
     attributes = {
         "specversion": "1.0",
         "id": str(message.message_id),
-        "source": f"/topics/{quote(message.route.topic.name, safe='')}",
+        "source": _source(message.route.topic),
         "type": content.subject or _TYPE,
         "time": message.published_at,
     }
     return attributes | ({"subject": content.subject} if content.subject else {})
+
+
+def _source(topic: TopicName) -> str:
+    if topic.is_of_stream:
+        return f"/streams/{quote(topic.stream.name, safe='')}"
+    return f"/topics/{quote(topic.name, safe='')}"
 
 
 def _data(content: CopyContent) -> Mapping[str, Any]:

@@ -7,7 +7,8 @@ format or key, gives the name a new number, whose former one still receives what
                                                                number 8, until = None
 
 Which routes take a message is stored with it when it is accepted. A route that starts in the past also takes earlier messages:
-its history, which its router matches while it reads it.
+its history, which its router matches while it reads it. All records of a stream that is not a topic are matched when they are
+read (ADR 0099).
 """
 
 from collections.abc import Mapping
@@ -166,6 +167,12 @@ class RouteTarget(
             return route.queue
         return _TARGETS[self.kind](self.name, route.topic.namespace)
 
+    def target_stream(self, namespace: str) -> StreamName | None:
+        """Return the stream that gets the copies, which may be a topic's; None for another target."""
+        if self.topic is not None:
+            return TopicName(self.topic, namespace).stream
+        return None if self.stream is None else StreamName(self.stream, namespace)
+
     def faults(self) -> list[FieldFault]:
         """Return the faults of the target."""
         if sum(getattr(self, kind) is not None for kind in _KINDS) != 1:
@@ -180,6 +187,8 @@ class RouteTarget(
             return [FieldFault(f"/target/{self.kind}", error.faults[0].detail)]
         if isinstance(name, StreamName) and name.is_of_topic:
             return [FieldFault("/target/stream", "A topic is written by publishing", "not_allowed")]
+        if isinstance(name, TopicName) and name.is_of_stream:
+            return [FieldFault("/target/topic", "Specify the stream as `stream`", "not_allowed")]
         if isinstance(name, QueueName) and name.route is not None:
             return [FieldFault("/target/queue", "The queue belongs to a route", "not_allowed")]
         return []
@@ -352,6 +361,14 @@ class TopicRoute(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     failure: str = ""
     history: RouteHistory | None = None
     history_done: bool = False
+
+    def covers(self, shard: int, offset: int) -> bool:
+        """Return whether the revision was the current one when a stream got a record.
+
+        Its history ends where it began. A shard that is younger than either begins after it.
+        """
+        began = 0 if self.history is None else self.history.until.get(shard, 0)
+        return offset >= began and (self.until is None or offset < self.until.get(shard, 0))
 
     @property
     def unread_history(self) -> RouteHistory | None:

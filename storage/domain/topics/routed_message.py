@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from storage.domain.clock import rfc3339
-from storage.domain.filters.documents import Document
+from storage.domain.filters.documents import Document, meta_of
 from storage.domain.log.json_body import NOTHING, at_pointer
 from storage.domain.log.record_batch import CONTENT_TYPE, RESERVED, Headers, Record, subject_of
 from storage.domain.names import RouteName
@@ -63,7 +63,7 @@ class RoutedMessage:
             key=record.key,
             headers=record.headers,
             body=record.data,
-            meta={"topic": route.topic.name},
+            meta=meta_of(route.topic.stream),
         )
 
     @property

@@ -18,12 +18,10 @@ from storage.domain.filters.subjects import check_subject
 from storage.domain.log.record_batch import (
     CONTENT_TYPE,
     DEDUP_ID,
-    RESERVED,
     SUBJECT,
     Header,
     Headers,
     Record,
-    subject_of,
 )
 from storage.domain.names import TopicName
 from storage.domain.requests.token import REPLY_TO
@@ -164,14 +162,6 @@ class NewPublication(msgspec.Struct, frozen=True, gc=False):
     def document(self, topic: TopicName) -> Document:
         """Return what the matches of the topic's routes see of the message."""
         return Document(self.subject, self.key, self.headers, self.body, {"topic": topic.name})
-
-    @classmethod
-    def of_record(cls, record: Record) -> "NewPublication":
-        """Return the message that was published as a record."""
-        headers = tuple(
-            one for one in record.headers if one[0] == CONTENT_TYPE or one[0][:1] != RESERVED
-        )
-        return cls(record.data, subject_of(record.headers), record.key, headers)
 
     def check(self, topic: TopicSpec, pointer: str) -> None:
         """Raise ValidationFailed for a message that the topic does not accept, below a pointer."""

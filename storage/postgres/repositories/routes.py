@@ -1,23 +1,24 @@
 """Repository of the routes of topics: revisions, and the version of each route table."""
 
-from collections.abc import AsyncGenerator, Iterable, Sequence
+from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import Any, NamedTuple
 
 import msgspec
-from sqlalchemy import ColumnElement, Row, delete, func, insert, select, update
+from sqlalchemy import ColumnElement, Row, delete, exists, func, insert, select, update
 from sqlalchemy.ext.asyncio import AsyncSession
 from sqlmodel import col
 
 from storage.domain.errors import StorageUnavailable
-from storage.domain.names import LogId, RouteName, StreamName, TopicName
+from storage.domain.names import TOPIC_PREFIX, LogId, RouteName, StreamName, TopicName
+from storage.domain.streams.start_at import StartAt
 from storage.domain.streams.stream import Stream
 from storage.domain.topics.report import RouteNumbers
 from storage.domain.topics.route import RouteHistory, RouteSpec, TopicRoute
 from storage.postgres.queries import query
 from storage.postgres.repository import Repository
 from storage.postgres.rows import rows_of, struct_of
-from storage.postgres.tables import RouteRow, StreamRow
+from storage.postgres.tables import RouteLagRow, RouteRow, StreamRow, TopicShardRow
 
 
 class RouteChanges(NamedTuple):
@@ -51,9 +52,10 @@ class LockedRoutes:
         return await _count(self.session, self._stream_id)
 
     async def count_histories(self) -> int:
-        """Return the number of current routes whose history is not read yet."""
+        """Return the number of current routes that start in the past and have not read that yet."""
         unread = col(RouteRow.history).is_not(None) & ~col(RouteRow.history_done)
-        return await _count(self.session, self._stream_id, unread)
+        in_past = col(RouteRow.spec)["start"].astext != StartAt.LATEST.value
+        return await _count(self.session, self._stream_id, unread, in_past)
 
     async def count_unindexed(self) -> int:
         """Return the number of routes with an SQL condition alone."""
@@ -67,6 +69,21 @@ class LockedRoutes:
         self.version = version
         row = col(StreamRow.stream_id) == self._stream_id
         await self.session.execute(update(StreamRow).where(row).values(routes_version=version))
+
+    async def begin_at(self, positions: Mapping[int, int]) -> None:
+        """Let the router of a stream begin at positions, instead of where it was for other routes."""
+        for table in (TopicShardRow, RouteLagRow):
+            await self.session.execute(delete(table).where(col(table.stream_id) == self._stream_id))
+        rows = [
+            {"stream_id": self._stream_id, "shard": shard, "position": position, "fence": 0}
+            for shard, position in positions.items()
+        ]
+        await self.session.execute(insert(TopicShardRow), rows)
+
+    async def has_revisions(self) -> bool:
+        """Return whether there is a revision, current or with messages to deliver."""
+        rows = await self.session.execute(_of(self._stream_id).limit(1))
+        return rows.first() is not None
 
     async def insert(self, route: TopicRoute) -> None:
         """Store a new revision."""
@@ -130,6 +147,27 @@ class RouteRows(Repository):
         async with self._database.reading() as session:
             return _routes(topic, await session.execute(statement))
 
+    async def sources(self, namespace: str) -> list[StreamName]:
+        """Return the streams of a namespace that have routes and are not topics, by name."""
+        return [name for name, _ in await self._sources(col(StreamRow.namespace) == namespace)]
+
+    async def source_ids(self) -> set[LogId]:
+        """Return the ids of streams with revisions to deliver that are not topics."""
+        return {stream_id for _, stream_id in await self._sources()}
+
+    async def _sources(self, *conditions: ColumnElement[bool]) -> list[tuple[StreamName, LogId]]:
+        name, stream_id = col(StreamRow.name), col(StreamRow.stream_id)
+        has_routes = exists().where(col(RouteRow.stream_id) == stream_id)
+        is_source = ~name.startswith(TOPIC_PREFIX) & (col(StreamRow.routes_version) > 0)
+        statement = (
+            select(col(StreamRow.namespace), name, stream_id)
+            .where(is_source, col(StreamRow.deleted_at_ms).is_(None), has_routes, *conditions)
+            .order_by(name)
+        )
+        async with self._database.reading() as session:
+            rows = await session.execute(statement)
+            return [(StreamName(stream, namespace), id_) for namespace, stream, id_ in rows]
+
     async def numbers(self, stream_ids: Sequence[LogId]) -> dict[LogId, RouteNumbers]:
         """Return the numbers of routes of those topics that have any."""
         stream_id = col(RouteRow.stream_id)
@@ -141,19 +179,24 @@ class RouteRows(Repository):
             rows = await session.execute(statement)
             return {topic: RouteNumbers(routes, paused) for topic, routes, paused in rows}
 
-    async def topic_targets(self, namespace: str) -> list[tuple[str, str]]:
-        """Return the pairs of topic and target topic of all routes of a namespace."""
-        target = col(RouteRow.spec)["target"]["topic"].astext
+    async def stream_targets(self, namespace: str) -> list[tuple[str, str]]:
+        """Return the pairs of source and target stream of all routes of a namespace."""
+        target = col(RouteRow.spec)["target"]
+        topic, stream = target["topic"].astext, target["stream"].astext
         is_current = col(RouteRow.until_offsets).is_(None)
         pairs = (
-            select(col(StreamRow.name), target)
+            select(col(StreamRow.name), topic, stream)
             .join(RouteRow, col(RouteRow.stream_id) == col(StreamRow.stream_id))
-            .where(col(StreamRow.namespace) == namespace, is_current, target.is_not(None))
+            .where(col(StreamRow.namespace) == namespace, is_current)
+            .where(topic.is_not(None) | stream.is_not(None))
             .distinct()
         )
         async with self._database.reading() as session:
             rows = await session.execute(pairs)
-            return [(StreamName(stream).topic.name, topic) for stream, topic in rows]
+            return [
+                (source, to_stream if to_topic is None else TOPIC_PREFIX + to_topic)
+                for source, to_topic, to_stream in rows
+            ]
 
     async def of_numbers(
         self, topic: TopicName, stream_id: LogId, numbers: Sequence[int]

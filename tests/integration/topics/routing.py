@@ -35,10 +35,12 @@ class RunningRouter:
             await end(self._task)
 
 
-def target_of(name: QueueName | StreamName) -> RouteTarget:
+def target_of(name: QueueName | StreamName | TopicName) -> RouteTarget:
     """Return the target with that name."""
     if isinstance(name, QueueName):
         return RouteTarget(queue=name.name)
+    if isinstance(name, TopicName):
+        return RouteTarget(topic=name.name)
     return RouteTarget(stream=name.name)
 
 

@@ -212,6 +212,7 @@ STATUSES: dict[str, int] = {
     "stream_not_found": 404,
     "stream_recreated": 410,
     "stream_read_only": 409,
+    "topic_read_only": 409,
     "shard_not_found": 404,
     "message_not_found": 404,
     "precondition_failed": 412,

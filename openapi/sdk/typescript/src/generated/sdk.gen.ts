@@ -1907,9 +1907,9 @@ export const makeTicket = <ThrowOnError extends boolean = true>(options?: Option
 });
 
 /**
- * List topics by name.
+ * List topics by name, and behind them streams that have routes, as `stream:<name>`.
  *
- * List topics by name.
+ * List topics by name, and behind them streams that have routes, as `stream:<name>`.
  */
 export const listTopics = <ThrowOnError extends boolean = true>(options?: Options<ListTopicsData, ThrowOnError>) => (options?.client ?? client).get<ListTopicsResponses, ListTopicsErrors, ThrowOnError>({
     security: [{ scheme: 'bearer', type: 'http' }, { name: 'X-API-Key', type: 'apiKey' }],
@@ -2140,6 +2140,8 @@ export const changeRoute = <ThrowOnError extends boolean = true>(options: Option
  * Create a route, or replace its configuration.
  *
  * Create a route, or replace its configuration.
+ *
+ * The topic `stream:clicks` stands for the stream `clicks`: its routes take the records that are appended to the stream.
  *
  * It takes every message that matches and is accepted after this call was answered, and none that was accepted before
  * the call began. If the match, the target, the transform, the format or the key changes, the former revision still

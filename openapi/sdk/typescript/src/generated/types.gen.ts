@@ -1210,7 +1210,7 @@ export type Effect = 'allow' | 'deny';
  *
  * Stable error codes, which know whether a retry makes sense and whether nothing happened.
  */
-export type ErrorCode = 'archive_behind' | 'archive_damaged' | 'archive_off' | 'backlog_full' | 'batch_too_large' | 'bookmark_not_found' | 'delivery_not_found' | 'duplicate_forgotten' | 'fan_out_too_large' | 'fence_mismatch' | 'forbidden' | 'group_full' | 'group_not_found' | 'group_not_parked' | 'idempotency_key_reused' | 'in_flight_limit_reached' | 'invalid_cursor' | 'job_not_found' | 'job_refused' | 'key_not_found' | 'key_refused' | 'match_invalid' | 'member_unknown' | 'message_in_flight' | 'message_not_found' | 'message_too_large' | 'mirror_not_found' | 'move_not_found' | 'move_refused' | 'namespace_in_use' | 'namespace_not_found' | 'not_enough_replicas' | 'offset_expired' | 'offset_mismatch' | 'offset_out_of_range' | 'outbox_full' | 'payload_gone' | 'precondition_failed' | 'producer_fenced' | 'purge_in_progress' | 'queue_full' | 'queue_not_found' | 'quota_exceeded' | 'quota_reached' | 'quota_too_small' | 'receipt_handle_expired' | 'receipt_handle_invalid' | 'record_not_found' | 'replica_set_refused' | 'reply_taken' | 'reply_too_late' | 'request_not_found' | 'route_cycle' | 'route_not_found' | 'route_owned' | 'routes_limit' | 'secret_unreadable' | 'secrets_off' | 'sequence_out_of_order' | 'shard_closed' | 'shard_not_found' | 'signature_rejected' | 'socket_not_found' | 'source_not_found' | 'source_paused' | 'stale_generation' | 'storage_busy' | 'storage_full' | 'storage_timeout' | 'storage_unavailable' | 'stream_busy' | 'stream_not_found' | 'stream_read_only' | 'stream_recreated' | 'too_many_producers' | 'topic_not_found' | 'unauthenticated' | 'unroutable' | 'validation_failed' | 'webhook_busy' | 'webhook_not_found';
+export type ErrorCode = 'archive_behind' | 'archive_damaged' | 'archive_off' | 'backlog_full' | 'batch_too_large' | 'bookmark_not_found' | 'delivery_not_found' | 'duplicate_forgotten' | 'fan_out_too_large' | 'fence_mismatch' | 'forbidden' | 'group_full' | 'group_not_found' | 'group_not_parked' | 'idempotency_key_reused' | 'in_flight_limit_reached' | 'invalid_cursor' | 'job_not_found' | 'job_refused' | 'key_not_found' | 'key_refused' | 'match_invalid' | 'member_unknown' | 'message_in_flight' | 'message_not_found' | 'message_too_large' | 'mirror_not_found' | 'move_not_found' | 'move_refused' | 'namespace_in_use' | 'namespace_not_found' | 'not_enough_replicas' | 'offset_expired' | 'offset_mismatch' | 'offset_out_of_range' | 'outbox_full' | 'payload_gone' | 'precondition_failed' | 'producer_fenced' | 'purge_in_progress' | 'queue_full' | 'queue_not_found' | 'quota_exceeded' | 'quota_reached' | 'quota_too_small' | 'receipt_handle_expired' | 'receipt_handle_invalid' | 'record_not_found' | 'replica_set_refused' | 'reply_taken' | 'reply_too_late' | 'request_not_found' | 'route_cycle' | 'route_not_found' | 'route_owned' | 'routes_limit' | 'secret_unreadable' | 'secrets_off' | 'sequence_out_of_order' | 'shard_closed' | 'shard_not_found' | 'signature_rejected' | 'socket_not_found' | 'source_not_found' | 'source_paused' | 'stale_generation' | 'storage_busy' | 'storage_full' | 'storage_timeout' | 'storage_unavailable' | 'stream_busy' | 'stream_not_found' | 'stream_read_only' | 'stream_recreated' | 'too_many_producers' | 'topic_not_found' | 'topic_read_only' | 'unauthenticated' | 'unroutable' | 'validation_failed' | 'webhook_busy' | 'webhook_not_found';
 
 /**
  * EstimateOut
@@ -4365,7 +4365,7 @@ export type Problem = {
     status: number;
     detail: string;
     instance?: string;
-    code: 'bad_request' | 'malformed_json' | 'malformed_msgpack' | 'not_found' | 'method_not_allowed' | 'request_too_large' | 'headers_too_large' | 'url_too_long' | 'request_too_slow' | 'unsupported_media_type' | 'upgrade_required' | 'subprotocol_unknown' | 'internal_error' | 'validation_failed' | 'match_invalid' | 'message_too_large' | 'batch_too_large' | 'invalid_cursor' | 'receipt_handle_invalid' | 'unauthenticated' | 'forbidden' | 'key_not_found' | 'key_refused' | 'queue_not_found' | 'stream_not_found' | 'stream_recreated' | 'stream_read_only' | 'shard_not_found' | 'message_not_found' | 'precondition_failed' | 'receipt_handle_expired' | 'idempotency_key_reused' | 'in_flight_limit_reached' | 'message_in_flight' | 'queue_full' | 'group_not_parked' | 'purge_in_progress' | 'move_refused' | 'move_not_found' | 'stream_busy' | 'record_not_found' | 'offset_expired' | 'offset_out_of_range' | 'offset_mismatch' | 'fence_mismatch' | 'shard_closed' | 'producer_fenced' | 'sequence_out_of_order' | 'duplicate_forgotten' | 'too_many_producers' | 'group_not_found' | 'member_unknown' | 'stale_generation' | 'group_full' | 'bookmark_not_found' | 'archive_behind' | 'archive_damaged' | 'archive_off' | 'job_not_found' | 'socket_not_found' | 'job_refused' | 'webhook_not_found' | 'delivery_not_found' | 'payload_gone' | 'webhook_busy' | 'source_not_found' | 'source_paused' | 'signature_rejected' | 'outbox_full' | 'topic_not_found' | 'route_not_found' | 'routes_limit' | 'route_cycle' | 'route_owned' | 'unroutable' | 'fan_out_too_large' | 'request_not_found' | 'reply_too_late' | 'reply_taken' | 'mirror_not_found' | 'namespace_not_found' | 'namespace_in_use' | 'quota_exceeded' | 'quota_too_small' | 'quota_reached' | 'backlog_full' | 'secrets_off' | 'secret_unreadable' | 'storage_unavailable' | 'storage_full' | 'storage_busy' | 'not_enough_replicas' | 'replica_set_refused' | 'storage_timeout';
+    code: 'bad_request' | 'malformed_json' | 'malformed_msgpack' | 'not_found' | 'method_not_allowed' | 'request_too_large' | 'headers_too_large' | 'url_too_long' | 'request_too_slow' | 'unsupported_media_type' | 'upgrade_required' | 'subprotocol_unknown' | 'internal_error' | 'validation_failed' | 'match_invalid' | 'message_too_large' | 'batch_too_large' | 'invalid_cursor' | 'receipt_handle_invalid' | 'unauthenticated' | 'forbidden' | 'key_not_found' | 'key_refused' | 'queue_not_found' | 'stream_not_found' | 'stream_recreated' | 'stream_read_only' | 'topic_read_only' | 'shard_not_found' | 'message_not_found' | 'precondition_failed' | 'receipt_handle_expired' | 'idempotency_key_reused' | 'in_flight_limit_reached' | 'message_in_flight' | 'queue_full' | 'group_not_parked' | 'purge_in_progress' | 'move_refused' | 'move_not_found' | 'stream_busy' | 'record_not_found' | 'offset_expired' | 'offset_out_of_range' | 'offset_mismatch' | 'fence_mismatch' | 'shard_closed' | 'producer_fenced' | 'sequence_out_of_order' | 'duplicate_forgotten' | 'too_many_producers' | 'group_not_found' | 'member_unknown' | 'stale_generation' | 'group_full' | 'bookmark_not_found' | 'archive_behind' | 'archive_damaged' | 'archive_off' | 'job_not_found' | 'socket_not_found' | 'job_refused' | 'webhook_not_found' | 'delivery_not_found' | 'payload_gone' | 'webhook_busy' | 'source_not_found' | 'source_paused' | 'signature_rejected' | 'outbox_full' | 'topic_not_found' | 'route_not_found' | 'routes_limit' | 'route_cycle' | 'route_owned' | 'unroutable' | 'fan_out_too_large' | 'request_not_found' | 'reply_too_late' | 'reply_taken' | 'mirror_not_found' | 'namespace_not_found' | 'namespace_in_use' | 'quota_exceeded' | 'quota_too_small' | 'quota_reached' | 'backlog_full' | 'secrets_off' | 'secret_unreadable' | 'storage_unavailable' | 'storage_full' | 'storage_busy' | 'not_enough_replicas' | 'replica_set_refused' | 'storage_timeout';
     retryable: boolean;
     request_id: string;
     /**
@@ -16166,7 +16166,7 @@ export type DeleteTopicData = {
     };
     path: {
         /**
-         * 1 to 80 of A-Z a-z 0-9 _ . -
+         * 1 to 80 of A-Z a-z 0-9 _ . -; `stream:clicks` stands for the stream `clicks`, whose records its routes take
          */
         topic: string;
     };
@@ -16202,7 +16202,7 @@ export type GetTopicData = {
     };
     path: {
         /**
-         * 1 to 80 of A-Z a-z 0-9 _ . -
+         * 1 to 80 of A-Z a-z 0-9 _ . -; `stream:clicks` stands for the stream `clicks`, whose records its routes take
          */
         topic: string;
     };
@@ -16238,7 +16238,7 @@ export type ChangeTopicData = {
     };
     path: {
         /**
-         * 1 to 80 of A-Z a-z 0-9 _ . -
+         * 1 to 80 of A-Z a-z 0-9 _ . -; `stream:clicks` stands for the stream `clicks`, whose records its routes take
          */
         topic: string;
     };
@@ -16278,7 +16278,7 @@ export type PutTopicData = {
     };
     path: {
         /**
-         * 1 to 80 of A-Z a-z 0-9 _ . -
+         * 1 to 80 of A-Z a-z 0-9 _ . -; `stream:clicks` stands for the stream `clicks`, whose records its routes take
          */
         topic: string;
     };
@@ -16317,7 +16317,7 @@ export type BacktestMatchData = {
     body: BackTestConfig;
     path: {
         /**
-         * 1 to 80 of A-Z a-z 0-9 _ . -
+         * 1 to 80 of A-Z a-z 0-9 _ . -; `stream:clicks` stands for the stream `clicks`, whose records its routes take
          */
         topic: string;
     };
@@ -16347,7 +16347,7 @@ export type ExplainMessageData = {
     body: ExplainRequest;
     path: {
         /**
-         * 1 to 80 of A-Z a-z 0-9 _ . -
+         * 1 to 80 of A-Z a-z 0-9 _ . -; `stream:clicks` stands for the stream `clicks`, whose records its routes take
          */
         topic: string;
     };
@@ -16472,7 +16472,7 @@ export type GetPublishedMessageData = {
          */
         message: string;
         /**
-         * 1 to 80 of A-Z a-z 0-9 _ . -
+         * 1 to 80 of A-Z a-z 0-9 _ . -; `stream:clicks` stands for the stream `clicks`, whose records its routes take
          */
         topic: string;
     };
@@ -16506,7 +16506,7 @@ export type GetMessageRoutesData = {
          */
         message: string;
         /**
-         * 1 to 80 of A-Z a-z 0-9 _ . -
+         * 1 to 80 of A-Z a-z 0-9 _ . -; `stream:clicks` stands for the stream `clicks`, whose records its routes take
          */
         topic: string;
     };
@@ -16577,7 +16577,7 @@ export type ListRoutesData = {
     body?: never;
     path: {
         /**
-         * 1 to 80 of A-Z a-z 0-9 _ . -
+         * 1 to 80 of A-Z a-z 0-9 _ . -; `stream:clicks` stands for the stream `clicks`, whose records its routes take
          */
         topic: string;
     };
@@ -16624,7 +16624,7 @@ export type DeleteRouteData = {
          */
         route: string;
         /**
-         * 1 to 80 of A-Z a-z 0-9 _ . -
+         * 1 to 80 of A-Z a-z 0-9 _ . -; `stream:clicks` stands for the stream `clicks`, whose records its routes take
          */
         topic: string;
     };
@@ -16664,7 +16664,7 @@ export type GetRouteData = {
          */
         route: string;
         /**
-         * 1 to 80 of A-Z a-z 0-9 _ . -
+         * 1 to 80 of A-Z a-z 0-9 _ . -; `stream:clicks` stands for the stream `clicks`, whose records its routes take
          */
         topic: string;
     };
@@ -16704,7 +16704,7 @@ export type ChangeRouteData = {
          */
         route: string;
         /**
-         * 1 to 80 of A-Z a-z 0-9 _ . -
+         * 1 to 80 of A-Z a-z 0-9 _ . -; `stream:clicks` stands for the stream `clicks`, whose records its routes take
          */
         topic: string;
     };
@@ -16748,7 +16748,7 @@ export type PutRouteData = {
          */
         route: string;
         /**
-         * 1 to 80 of A-Z a-z 0-9 _ . -
+         * 1 to 80 of A-Z a-z 0-9 _ . -; `stream:clicks` stands for the stream `clicks`, whose records its routes take
          */
         topic: string;
     };
@@ -16791,7 +16791,7 @@ export type ResumeRouteData = {
          */
         route: string;
         /**
-         * 1 to 80 of A-Z a-z 0-9 _ . -
+         * 1 to 80 of A-Z a-z 0-9 _ . -; `stream:clicks` stands for the stream `clicks`, whose records its routes take
          */
         topic: string;
     };
@@ -16825,7 +16825,7 @@ export type PauseRouteData = {
          */
         route: string;
         /**
-         * 1 to 80 of A-Z a-z 0-9 _ . -
+         * 1 to 80 of A-Z a-z 0-9 _ . -; `stream:clicks` stands for the stream `clicks`, whose records its routes take
          */
         topic: string;
     };
@@ -16859,7 +16859,7 @@ export type GetRouteStatsData = {
          */
         route: string;
         /**
-         * 1 to 80 of A-Z a-z 0-9 _ . -
+         * 1 to 80 of A-Z a-z 0-9 _ . -; `stream:clicks` stands for the stream `clicks`, whose records its routes take
          */
         topic: string;
     };
@@ -16889,7 +16889,7 @@ export type GetTopicStatsData = {
     body?: never;
     path: {
         /**
-         * 1 to 80 of A-Z a-z 0-9 _ . -
+         * 1 to 80 of A-Z a-z 0-9 _ . -; `stream:clicks` stands for the stream `clicks`, whose records its routes take
          */
         topic: string;
     };

@@ -78,6 +78,7 @@ class ErrorCode(StrEnum):
     STREAM_RECREATED = "stream_recreated"
     TOO_MANY_PRODUCERS = "too_many_producers"
     TOPIC_NOT_FOUND = "topic_not_found"
+    TOPIC_READ_ONLY = "topic_read_only"
     UNAUTHENTICATED = "unauthenticated"
     UNROUTABLE = "unroutable"
     VALIDATION_FAILED = "validation_failed"

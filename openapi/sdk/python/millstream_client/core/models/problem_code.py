@@ -88,6 +88,7 @@ class ProblemCode(StrEnum):
     SUBPROTOCOL_UNKNOWN = "subprotocol_unknown"
     TOO_MANY_PRODUCERS = "too_many_producers"
     TOPIC_NOT_FOUND = "topic_not_found"
+    TOPIC_READ_ONLY = "topic_read_only"
     UNAUTHENTICATED = "unauthenticated"
     UNROUTABLE = "unroutable"
     UNSUPPORTED_MEDIA_TYPE = "unsupported_media_type"

@@ -17,7 +17,7 @@ def list_topics(
     limit: int | Unset = 100,
     cursor: str | Unset = "",
 ) -> Call[TopicPage]:
-    """List topics by name."""
+    """List topics by name, and behind them streams that have routes, as `stream:<name>`."""
 
     params: dict[str, Any] = {}
 
