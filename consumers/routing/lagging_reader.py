@@ -26,6 +26,9 @@ _RETRY_S = limits.ROUTER_RETRY_MS_MAX / limits.SECOND_MS / 10
 class ReaderOwner(Protocol):
     """Router of the topic."""
 
+    async def confirm_routes(self) -> None:
+        """Learn of all changes of a stream's routes up to now, for records that were read before."""
+
     async def routes_of(self, shard: int, entry: LogRecord) -> list[TopicRoute]:
         """Return the routes that take a record."""
 
@@ -136,6 +139,8 @@ class LaggingReader:
                 self._positions, self._tail = dict(self._tail.positions), None
 
     async def _dispatch(self, chunk: Chunk, buffer: DeliveryBuffer) -> None:
+        if chunk.records:
+            await self._owner.confirm_routes()
         for entry in chunk.records:
             routes = await self._routes_of(chunk.shard, entry)
             for copy in copies_of(chunk.shard, entry, routes):

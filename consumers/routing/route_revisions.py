@@ -46,13 +46,6 @@ class RouteRevisions:
         routes = (self.by_number.get(number) for number in numbers)
         return [route for route in routes if route is not None]
 
-    def has_former(self, route: TopicRoute) -> bool:
-        """Return whether an earlier revision of a stream's route is not finished."""
-        return self.of_stream is not None and any(
-            one.name == route.name and one.number < route.number and not one.removed
-            for one in self.by_number.values()
-        )
-
     def present(self, route: TopicRoute) -> TopicRoute:
         """Return the revision with its present settings."""
         return self.by_number.get(route.number, route)

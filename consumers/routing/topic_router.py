@@ -135,6 +135,8 @@ class TopicRouter:
         )
 
     async def _dispatch(self, chunk: Chunk) -> None:
+        if chunk.records:
+            await self.confirm_routes()
         for entry in chunk.records:
             self._dispatched = {chunk.shard: entry.offset + 1}
             routes = await self.routes_of(chunk.shard, entry)
@@ -143,10 +145,18 @@ class TopicRouter:
         if chunk.ended:
             await self._finish_shard(chunk)
 
+    async def confirm_routes(self) -> None:
+        """Learn of all changes of a stream's routes up to now, for records that were read before.
+
+        A change that is in progress is waited for, so no later one has a cut among these records.
+        """
+        if self._revisions.of_stream is not None:
+            await self._refresh()
+
     async def routes_of(self, shard: int, entry: LogRecord) -> list[TopicRoute]:
         """Return the routes that take a record, as was decided when it was accepted.
 
-        For a record of a stream that is decided here; a route that is not known yet reads it later.
+        For a record of a stream that is decided here, after `confirm_routes`.
         """
         if self._revisions.of_stream is not None:
             return self._revisions.of_stream.of(shard, entry)
@@ -289,22 +299,16 @@ class TopicRouter:
         await self._apply_pauses()
 
     async def _apply_pauses(self) -> None:
-        """Hold the routes that are paused, and let the other lagging buffers read.
-
-        A revision of a stream's route waits for the former one, which keeps the order of its records.
-        """
+        """Hold the routes that are paused, and let the other lagging buffers read."""
         self._add_history_readers()
-        stopped = {route.own_key: route for route in self._revisions.paused()}
-        for route in self._revisions.with_unread_history():
-            if self._revisions.has_former(route):
-                stopped[route.own_key] = route
-        for own, route in stopped.items():
+        paused = {route.own_key: route for route in self._revisions.paused()}
+        for own, route in paused.items():
             if own in self._lagging:
                 await self._lagging[own].hold()
             elif self._tail is not None:
                 self._lagging[own] = self._own_reader(own, route, self._tail.positions)
         for key, lagging in self._lagging.items():
-            if key not in stopped:
+            if key not in paused:
                 lagging.start()
 
     def _add_history_readers(self) -> None:
@@ -422,7 +426,6 @@ class TopicRouter:
         self._revisions.discard(route.number)
         if lagging := self._lagging.pop(route.own_key, None):
             await lagging.close()
-        await self._apply_pauses()  # its next revision may begin
         if not self._revisions.has_target(route.target_key):
             for buffers in (self._buffers, self._lagging):
                 if (buffer := buffers.pop(route.target_key, None)) is not None:

@@ -265,9 +265,9 @@ def _behind(
 ) -> list[Mapping[int, int]]:
     """Return the positions of buffers behind the router, and those of unread histories."""
     starts = (
-        route.history.start
+        route.unread_history.start
         for route in with_history
-        if route.history is not None and not (route.history_done or route.removed)
+        if route.unread_history is not None and not route.removed
         if route.own_key not in positions.lags
     )
     return [*positions.lags.values(), *starts]

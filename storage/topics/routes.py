@@ -275,8 +275,8 @@ class TopicRoutes:
     ) -> TopicRoute:
         """Store a revision; return it with its number, the table's version that it begins with.
 
-        A new route takes the history from `history_start` on. A revision of a stream's route has one, even if it is empty: its
-        router may have read further before it learns of the revision.
+        A new route takes the history from `history_start` on. The revision of a stream's route has one, even if it is empty, since
+        that ends where the revision begins.
         """
         topic = after.name.topic
         if topic.is_of_stream and not await routes.has_revisions():
@@ -290,9 +290,9 @@ class TopicRoutes:
             await routes.update(replace(before, until=ends))
         if before is not None:
             history_start = None
-        if topic.is_of_stream and history_start is None:
-            history_start = {one.index: ends[one.index] for one in stream.open_shards}
         history = None if history_start is None else _history(stream, history_start, ends)
+        if topic.is_of_stream and history is None:
+            history = replace(_history(stream, {}, ends), is_empty=True)
         after = replace(after, number=routes.version, history=history)
         await routes.insert(after)
         return after

@@ -77,6 +77,15 @@ def _cleared_before_delivery() -> Iterator[None]:
 
 
 @contextmanager
+def _without_confirmed_routes() -> Iterator[None]:
+    async def trust(_: TopicRouter) -> None:
+        pass
+
+    with mock.patch.object(TopicRouter, "confirm_routes", trust):
+        yield
+
+
+@contextmanager
 def _without_waiting_copies() -> Iterator[None]:
     def read(router: TopicRouter, positions: Mapping[int, int]) -> TopicPositions:
         lags = {key: dict(one.positions) for key, one in router._lagging.items()}
@@ -191,6 +200,14 @@ MUTATIONS = {
     ),
     "waiting_copies_passed": Mutation(
         TOPICS, "T10 the counts of a route add up", _without_waiting_copies
+    ),
+    "records_matched_with_former_routes": Mutation(
+        TOPICS, "T3 records reach the route that takes them", _without_confirmed_routes
+    ),
+    "changes_of_routes_not_waited_for": Mutation(
+        TOPICS,
+        "T3 records reach the route that takes them",
+        partial(_in_sql, "share_route_table", "for share", ""),
     ),
     "copies_added_again": Mutation(
         TOPICS,

@@ -231,12 +231,17 @@ TOPICS = Profile(
     (
         topics.accepted_message_is_kept,
         topics.message_reaches_each_route_once(
-            {topic_clients.DEAD: topic_clients.STRICT}, topic_clients.LATE
+            {topic_clients.DEAD: topic_clients.STRICT}, topic_clients.LATE, topic_clients.CHOSEN
         ),
         topics.dead_letters_do_not_fit(
             topic_clients.DEAD, topic_clients.STRICT, topic_clients.is_fitting
         ),
         topics.routes_are_cut_exactly(topics.subject_of),
+        topics.records_reach_changed_route(
+            topic_clients.SOURCE.topic.name, topic_clients.CHOSEN, topics.subject_of
+        ),
+        topics.messages_of_key_keep_order(topic_clients.CHOSEN),
+        topics.messages_of_key_keep_order(topic_clients.COPIED),
         topics.messages_of_key_keep_order(EVENTS),
         topics.route_from_earliest_takes_all(topic_clients.LATE),
         topics.counts_of_routes_add_up(topic_clients.LATE),

@@ -9,11 +9,12 @@ from msgspec.structs import replace
 
 from consumers.routing.router import Router
 from storage.bootstrap import Storage
+from storage.domain.log.record_batch import Record
 from storage.domain.names import QueueName, RouteName, StreamName, TopicName
 from storage.domain.queues.queue import QueueSpec, QueueType
 from storage.domain.streams.lineage import have_passed
 from storage.domain.streams.start_at import StartAt
-from storage.domain.streams.stream import ReadFrom, StreamSpec
+from storage.domain.streams.stream import Appended, ReadFrom, StreamSpec
 from storage.domain.streams.topic_spec import TopicDedupScope, TopicSpec, TopicType
 from storage.domain.topics.route import RouteSpec, RouteTarget, TopicRoute
 from storage.domain.topics.topic import NewPublication, PublicationOptions, Published, routes_of
@@ -33,6 +34,11 @@ PAYMENTS = TopicName("payments")
 LEDGER = "ledger"
 """FIFO queue with the messages of that topic."""
 
+SOURCE = StreamName("source")
+"""Stream with two routes: to COPIED, which gets everything, and to CHOSEN, whose match changes."""
+
+COPIED = "copied"
+CHOSEN = "chosen"
 EXTRA = "extra"
 STRICT = "strict"
 DEAD = "dead"
@@ -44,6 +50,8 @@ _TARGETS = {
     EXTRA: RouteTarget(queue=EXTRA),
     STRICT: RouteTarget(queue=STRICT),
     LEDGER: RouteTarget(queue=LEDGER),
+    COPIED: RouteTarget(stream=COPIED),
+    CHOSEN: RouteTarget(stream=CHOSEN),
 }
 """Targets by the route of the same name."""
 
@@ -71,11 +79,15 @@ async def create_topic(storage: Storage) -> None:
     for queue in _QUEUES:
         kind = QueueType.FIFO if queue == LEDGER else QueueType.STANDARD
         await storage.catalog.put_queue(QueueName(queue), replace(spec, type=kind))
-    for stream in (EVENTS, LATE):
+    for stream in (EVENTS, LATE, COPIED, CHOSEN):
         await storage.catalog.put_stream(StreamName(stream), StreamSpec(archive=False))
     await storage.topics.put(TOPIC, StreamSpec(shards=SHARDS, archive=False))
     await storage.topic_routes.put(RouteName(TOPIC, EVENTS), RouteSpec(target=_TARGETS[EVENTS]))
     await storage.topic_routes.put(RouteName(TOPIC, STRICT), _STRICT)
+    await storage.catalog.put_stream(SOURCE, StreamSpec(shards=SHARDS, archive=False))
+    await storage.topic_routes.put(
+        RouteName(SOURCE.topic, COPIED), RouteSpec(target=_TARGETS[COPIED])
+    )
     fifo = TopicSpec(type=TopicType.FIFO, dedup_scope=TopicDedupScope.KEY)
     await storage.topics.put(PAYMENTS, StreamSpec(shards=SHARDS, archive=False, topic=fifo))
     for route in (EVENTS, LEDGER):
@@ -110,6 +122,36 @@ async def _call_publish(key: str, value: str, storage: Storage) -> object:
 
 def _published(answer: Any) -> dict[str, Any]:
     if isinstance(answer, Published):
+        return {"seen": (Seen(shard=answer.shard, offset=answer.offset),)}
+    return {"error": answer.code}
+
+
+async def append(world: World, name: str) -> None:
+    """Append one record after another with one key to the source, each until it is accepted."""
+    client, number = SimulatedCaller(world, name), 0
+    while world.goes_on:
+        number += 1
+        value = f"{name}:{number}"
+        while await _append(client, value) is not Outcome.OK and world.goes_on:
+            await client.pause(PAUSE_S)
+        await client.pause(PAUSE_S)
+
+
+async def _append(client: SimulatedCaller, value: str) -> Outcome:
+    verb = partial(_call_append, client.name, value)
+    done = await client.call(Kind.PUBLISH, SOURCE.topic.name, verb, _appended, values=(value,))
+    return done.outcome
+
+
+async def _call_append(key: str, value: str, storage: Storage) -> object:
+    headers = (("subject", "", subject_of(value).encode()),)
+    record = Record(value.encode(), key, headers)
+    [answer] = await storage.streams.append(SOURCE, [record], idempotency_key=value)
+    return answer
+
+
+def _appended(answer: Any) -> dict[str, Any]:
+    if isinstance(answer, Appended):
         return {"seen": (Seen(shard=answer.shard, offset=answer.offset),)}
     return {"error": answer.code}
 
@@ -168,6 +210,19 @@ async def change_route(world: World, name: str) -> None:
         await client.pause(1.0)
 
 
+async def change_stream_route(world: World, name: str) -> None:
+    """Change the match of a route of the source."""
+    client = SimulatedCaller(world, name)
+    while world.goes_on:
+        await client.pause(2 * client.chance.random())
+        subjects = sorted(client.chance.sample(SUBJECTS, client.chance.randint(1, 2)))
+        match = {"filter": {"headers": {"subject": subjects}}}
+        spec = RouteSpec(target=_TARGETS[CHOSEN], match=match)
+        verb = partial(_call_put, CHOSEN, spec, topic=SOURCE.topic)
+        about = {"group": CHOSEN, "values": tuple(subjects)}
+        await client.call(Kind.ROUTE, SOURCE.topic.name, verb, _number, **about)
+
+
 async def remake_route(world: World, name: str) -> None:
     """Put a route and delete it, again and again."""
     client = SimulatedCaller(world, name)
@@ -190,8 +245,10 @@ async def _put(client: SimulatedCaller, route: str, subjects: Any) -> None:
         await client.pause(PAUSE_S)
 
 
-async def _call_put(route: str, spec: RouteSpec, storage: Storage) -> TopicRoute:
-    return (await storage.topic_routes.put(RouteName(TOPIC, route), spec)).definition
+async def _call_put(
+    route: str, spec: RouteSpec, storage: Storage, topic: TopicName = TOPIC
+) -> TopicRoute:
+    return (await storage.topic_routes.put(RouteName(topic, route), spec)).definition
 
 
 def _number(route: TopicRoute) -> dict[str, Any]:
@@ -229,7 +286,7 @@ async def reshard(world: World, name: str) -> None:
     while world.goes_on:
         await client.pause(1.0)
         count = client.chance.randint(1, 4)
-        topic = client.chance.choice((TOPIC, PAYMENTS))
+        topic = client.chance.choice((TOPIC, PAYMENTS, SOURCE.topic))
         await client.attempt(partial(set_shard_count, topic.stream, count))
 
 
@@ -273,12 +330,14 @@ async def drain(world: World) -> None:
         numbers = _number(stored)
         client.note(Kind.ROUTE, topic.name, group=route, values=subjects, **numbers)
         client.note(Kind.ROUTE_STATS, topic.name, counts=_counts(stored), **numbers)
-    for stream in (EVENTS, LATE):
+    for stream in (EVENTS, LATE, COPIED, CHOSEN):
         seen = tuple(await client.insist(partial(_records, stream)))
         client.note(Kind.READ, stream, seen=seen)
     for topic in (TOPIC, PAYMENTS):
         records = await client.insist(partial(_records, topic.stream.name))
         client.note(Kind.TAKEN, topic.name, seen=tuple(records))
+    taken = await client.insist(_records_of_source)
+    client.note(Kind.TAKEN, SOURCE.topic.name, seen=tuple(taken))
 
 
 _LASTING = (
@@ -287,6 +346,7 @@ _LASTING = (
     (TOPIC, LATE, SUBJECTS),
     (PAYMENTS, EVENTS, SUBJECTS),
     (PAYMENTS, LEDGER, SUBJECTS),
+    (SOURCE.topic, COPIED, SUBJECTS),
 )
 """Routes that are not changed, with their subjects."""
 
@@ -300,7 +360,7 @@ async def _get_route(route: RouteName, storage: Storage) -> TopicRoute:
 
 
 async def _finish_reshard(storage: Storage) -> bool:
-    for topic in (TOPIC, PAYMENTS):
+    for topic in (TOPIC, PAYMENTS, SOURCE.topic):
         await storage.streams.resharder.finish(topic.stream)
     return True
 
@@ -316,9 +376,11 @@ async def _waiting(storage: Storage) -> int:
 
     A history that no router has begun is one more.
     """
-    late = await storage.topic_routes.get(RouteName(TOPIC, LATE))
-    behind = sum([await _waiting_of(topic.stream, storage) for topic in (TOPIC, PAYMENTS)])
-    return behind + (late.unread_history is not None)
+    routes = [await storage.topic_routes.get(RouteName(TOPIC, LATE))]
+    routes += await storage.topic_routes.list(SOURCE.topic)
+    streams = (TOPIC.stream, PAYMENTS.stream, SOURCE)
+    behind = sum([await _waiting_of(stream, storage) for stream in streams])
+    return behind + sum(route.unread_history is not None for route in routes)
 
 
 async def _waiting_of(name: StreamName, storage: Storage) -> int:
@@ -328,6 +390,13 @@ async def _waiting_of(name: StreamName, storage: Storage) -> int:
     ends = {state.shard.index: state.next for state in states}
     frontiers = [positions.shards, *positions.lags.values()]
     return sum(not have_passed(topic, frontier, ends) for frontier in frontiers)
+
+
+async def _records_of_source(storage: Storage) -> list[Seen]:
+    """Return the records of the source as what the route of all takes."""
+    route = await storage.topic_routes.get(RouteName(SOURCE.topic, COPIED))
+    records = await _records(SOURCE.name, storage)
+    return [replace(one, routes=(route.number,)) for one in records]
 
 
 async def _records(stream: str, storage: Storage) -> list[Seen]:
@@ -354,6 +423,9 @@ CLIENTS = (
     publish,
     pay,
     pay,
+    append,
+    append,
+    change_stream_route,
     change_route,
     remake_route,
     start_in_past,

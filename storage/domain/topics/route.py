@@ -324,15 +324,17 @@ class RouteHistory(msgspec.Struct, frozen=True):
     """Messages from before a route was created that it takes too, if they match.
 
     They lie between `start`, the positions of a reader of the topic's shards, and the offsets `until`; what was accepted from
-    there on has the route's number if the route takes it.
+    there on has the route's number if the route takes it. `is_empty`: it takes none of them; `until` is where a revision of a stream's route
+    begins.
     """
 
     start: dict[int, int]
     until: dict[int, int]
+    is_empty: bool = False
 
     def has(self, stream: Stream, shard: int, offset: int) -> bool:
         """Return whether the history includes an offset of a shard of the topic's stream."""
-        is_before = offset < self.until.get(shard, 0)
+        is_before = not self.is_empty and offset < self.until.get(shard, 0)
         return is_before and not have_passed(stream, self.start, {shard: offset + 1})
 
 
@@ -365,7 +367,7 @@ class TopicRoute(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     def covers(self, shard: int, offset: int) -> bool:
         """Return whether the revision was the current one when a stream got a record.
 
-        Its history ends where it began. A shard that is younger than either begins after it.
+        It began where its history ended. A shard that is younger than either begins after it.
         """
         began = 0 if self.history is None else self.history.until.get(shard, 0)
         return offset >= began and (self.until is None or offset < self.until.get(shard, 0))
@@ -373,7 +375,9 @@ class TopicRoute(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     @property
     def unread_history(self) -> RouteHistory | None:
         """History of which the router has not reported the end."""
-        return None if self.history_done else self.history
+        if self.history_done or self.history is None or self.history.is_empty:
+            return None
+        return self.history
 
     @cached_property
     def target(self) -> TargetName:
