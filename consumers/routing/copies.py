@@ -100,7 +100,7 @@ class Copy(NamedTuple):
         A topic's own messages in a stream have none. Raises TransformFailed after too many.
         """
         before = hops_of(self.record.headers)
-        if not before and not self.route.name.topic.is_of_stream:
+        if not before and not self.route.is_of_stream:
             return ()
         return ((HOPS, "", b"%d" % _one_more(before)),)
 
@@ -123,7 +123,7 @@ class Copy(NamedTuple):
         """Return the message as it was published, for a dead-letter queue."""
         content, key = self.content, self.record.key
         is_fifo = queue_type is QueueType.FIFO
-        source = () if self.route.name.topic.is_of_stream else self._source_headers
+        source = () if self.route.is_of_stream else self._source_headers
         return NewMessage(
             content.body,
             headers=content.headers,
@@ -187,16 +187,13 @@ class Copy(NamedTuple):
         return source_headers(stream, self.shard, self.offset, self.arrival_ms)
 
     def _origin(self, subject: str, key: str = "") -> Headers:
-        topic = self.route.name.topic
-        origin: list[Header] = [(TOPIC, "", topic.name.encode())]
-        if topic.is_of_stream:
-            origin = [*self._source_headers]
-        if subject:
-            origin.append((SUBJECT, "", subject.encode()))
-        origin.append((ROUTE, "", self.route.name.route.encode()))
-        if key:
-            origin.append((KEY, "", key.encode()))
-        return tuple(origin)
+        route = self.route
+        place = self._source_headers if route.is_of_stream else ((TOPIC, "", route.topic_value),)
+        by_route: Header = (ROUTE, "", route.route_value)
+        own: Headers = ((KEY, "", key.encode()),) if key else ()
+        if not subject:
+            return (*place, by_route, *own)
+        return (*place, (SUBJECT, "", subject.encode()), by_route, *own)
 
 
 def _one_more(hops: int) -> int:

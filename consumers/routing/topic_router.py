@@ -172,7 +172,9 @@ class TopicRouter:
         buffer = self._buffers.get(key)
         if buffer is None:
             buffer = self._buffers[key] = self._new_buffer(copy.route)
-        if buffer.is_full and (buffer.is_failing or not await buffer.wait_for_capacity(_SLOW_S)):
+        if not (buffer.is_full or copy.route.removed):
+            buffer.add(copy)  # nothing has changed since its routes were read
+        elif buffer.is_full and (buffer.is_failing or not await buffer.wait_for_capacity(_SLOW_S)):
             self._detach(key, copy.shard, copy.offset)
         else:
             self.add_to(buffer, key, copy)

@@ -86,7 +86,10 @@ def subject_of(headers: Headers) -> str:
 
 def headers_size_bytes(headers: Headers) -> int:
     """Return the UTF-8 bytes of the names and types plus the bytes of the values."""
-    return sum(len(name.encode()) + len(kind) + len(value) for name, kind, value in headers)
+    size = 0
+    for name, kind, value in headers:
+        size += (len(name) if name.isascii() else len(name.encode())) + len(kind) + len(value)
+    return size
 
 
 def encode_batch(records: Sequence[Record]) -> bytes:

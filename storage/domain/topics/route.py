@@ -396,6 +396,21 @@ class TopicRoute(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         return f"{kind}:{name or self.name.route}"
 
     @cached_property
+    def is_of_stream(self) -> bool:
+        """True if its source is a stream that is not a topic."""
+        return self.name.topic.is_of_stream
+
+    @cached_property
+    def topic_value(self) -> bytes:
+        """Name of the topic, as the header of a copy has it."""
+        return self.name.topic.name.encode()
+
+    @cached_property
+    def route_value(self) -> bytes:
+        """Name of the route, as the header of a copy has it."""
+        return self.name.route.encode()
+
+    @cached_property
     def own_key(self) -> str:
         """Key of the copies of this revision alone, while it is paused or behind."""
         return f"{self.target_key}#{self.number}"

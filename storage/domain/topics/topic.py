@@ -216,7 +216,10 @@ _numbers_decoder = msgspec.msgpack.Decoder(tuple[int, ...])
 
 def hops_of(headers: Headers) -> int:
     """Return the number of topics that a message has passed before this one."""
-    return next((int(value) for name, _, value in headers if name == HOPS), 0)
+    for name, _, value in headers:
+        if name == HOPS:
+            return int(value)
+    return 0
 
 
 def routes_of(headers: Headers) -> tuple[int, ...]:
