@@ -30,9 +30,10 @@ from storage.domain.access.egress import Egress
 from storage.domain.clock import Clock, SystemClock
 from storage.domain.limits import Limits
 from storage.domain.log.address import LogAddress
-from storage.domain.names import LogId
+from storage.domain.names import LogId, TopicName
 from storage.domain.presence import LeaseStore
 from storage.domain.replication.replica_set import PrimaryChange
+from storage.domain.topics.topic import NewPublication
 from storage.groups.engine import Groups
 from storage.hot_store.wakeups import Wakeups
 from storage.hot_store_bootstrap import open_hot_store
@@ -281,7 +282,13 @@ async def open_storage(
         root = open_root(settings.archive_url) if settings.archive_url else None
         trimmer = HotTrimmer(logs, stream_executor, rows if root else None, clock)
         hot_moves, move_rows = RedisTransferStore(pipeline, limits), MoveRows(database)
-        transfer = MessageTransfer(hot_moves, queue_executor, provisioner, move_rows, clock)
+
+        async def publish_dead_letters(topic: TopicName, letters: Sequence[NewPublication]) -> None:
+            await topics.take_dead_letters(topic, letters)  # they are made below
+
+        transfer = MessageTransfer(
+            hot_moves, queue_executor, provisioner, move_rows, clock, publish_dead_letters
+        )
         hot_queues, states = (
             RedisQueueStore(pipeline, limits),
             RedisQueueStateStore(pipeline, limits),

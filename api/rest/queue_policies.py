@@ -13,14 +13,20 @@ from storage.domain.queues.queue import DeadLetterTarget, RedriveAllow, RedriveP
 
 
 class DeadLettersConfig(MappedConfig):
-    """The dead-letter queue.
+    """The dead-letter queue, or the topic that dead letters are published to.
 
-    A message moves to it at the receive after `receives_max` unsuccessful ones.
+    A message moves there at the receive after `receives_max` unsuccessful ones. Exactly one of `queue` and `topic` is given.
     """
 
     domain = DeadLetterTarget
 
-    queue: str
+    queue: str | None = None
+    topic: Annotated[
+        str | None,
+        Field(
+            description="Dead letters are published with the name of the queue as their subject, and headers that state the reason."
+        ),
+    ] = None
     receives_max: Annotated[int, Field(ge=1, le=limits.RECEIVES_MAX_MAX)]
 
 

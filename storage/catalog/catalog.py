@@ -154,10 +154,15 @@ class Catalog:
         await self._check_view(name, spec)
 
     async def _check_target(self, name: QueueName, spec: QueueSpec) -> None:
-        """Raise ValidationFailed for a dead-letter queue that cannot or may not take the letters."""
+        """Raise ValidationFailed for a target that cannot or may not take the dead letters."""
         if spec.dead_letters is None:
             return
-        target = QueueName(spec.dead_letters.queue, name.namespace)
+        target = spec.dead_letters.resolve(name.namespace)
+        if target is None:  # the specification's own check says so
+            return
+        if isinstance(target, TopicName):
+            await self._check_topic(target, spec)
+            return
         try:
             definition = await self.fresh_queue(target)
         except QueueNotFound:
@@ -297,6 +302,25 @@ class Catalog:
             return await find(QueueName(name.name, name.namespace))
         except QueueNotFound:
             return None
+
+    async def _check_topic(self, name: TopicName, spec: QueueSpec) -> None:
+        """Raise ValidationFailed for a topic that cannot take the dead letters of a queue."""
+        try:
+            stream = (await self.fresh_stream(name.stream)).spec
+        except StreamNotFound:
+            stream = None
+        topic = None if stream is None else stream.topic
+        if stream is None or topic is None:
+            detail = f"Topic '{name.name}' does not exist"
+        elif topic.is_fifo and spec.type is not QueueType.FIFO:
+            detail = "A FIFO topic takes the dead letters of FIFO queues alone"
+        elif stream.record_bytes_max < spec.message_bytes_max:
+            detail = (
+                f"The topic takes at most {stream.record_bytes_max} bytes, less than this queue"
+            )
+        else:
+            return
+        raise ValidationFailed.at("/dead_letters/topic", detail, "conflict")
 
     async def _check_view(self, name: QueueName, spec: QueueSpec) -> None:
         """Raise ValidationFailed for a queue with a stream view whose name is taken."""

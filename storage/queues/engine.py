@@ -26,6 +26,7 @@ from storage.domain.errors import (
     PurgeInProgress,
     QueueNotFound,
     ReceiptHandleInvalid,
+    StreamNotFound,
     ValidationFailed,
 )
 from storage.domain.limits import Limits
@@ -332,15 +333,18 @@ class Queues:
     async def _receives_max(self, queue: Queue) -> int:
         """Return the receive count after which messages are dead-lettered.
 
-        0, never, while the dead-letter queue does not exist.
+        0, never, while their target does not exist.
         """
         target = queue.spec.dead_letters
         if target is None:
             return 0
-        name = QueueName(target.queue, queue.name.namespace)
+        name = target.resolve(queue.name.namespace)
         try:
-            self._catalog.cached_queue(name) or await self._catalog.queue(name)
-        except QueueNotFound:
+            if isinstance(name, QueueName):
+                self._catalog.cached_queue(name) or await self._catalog.queue(name)
+            elif name is not None:
+                await self._catalog.stream(name.stream)
+        except (QueueNotFound, StreamNotFound):
             return 0
         return target.receives_max
 

@@ -12,16 +12,18 @@ import msgspec
 
 from storage.domain import limits
 from storage.domain.clock import Clock
-from storage.domain.errors import FenceMismatch, QueueNotFound
+from storage.domain.errors import FenceMismatch, QueueNotFound, TopicNotFound
 from storage.domain.log.record_batch import (
+    CONTENT_TYPE,
     DEAD_LETTER,
     DEAD_LETTER_SOURCE,
     DEDUP_ID,
     MESSAGE_ID,
+    RESERVED,
     Header,
     Record,
 )
-from storage.domain.names import QueueName
+from storage.domain.names import QueueName, TopicName
 from storage.domain.queues.dead_letter_origin import DeadLetterOrigin
 from storage.domain.queues.message import message_id
 from storage.domain.queues.moves import (
@@ -32,6 +34,7 @@ from storage.domain.queues.moves import (
 )
 from storage.domain.queues.partitions import divide, home_of
 from storage.domain.queues.queue import Queue, QueueType
+from storage.domain.topics.topic import DEAD_LETTER_PREFIX, NewPublication, PublicationOptions
 from storage.hot_store.queues.transfers import Arriving, Moving, TransferStore
 from storage.log.outbox import PendingEntries, transfer
 from storage.log.provisioner import LogProvisioner
@@ -39,6 +42,8 @@ from storage.log.queue_executor import QueueExecutor, address_of
 from storage.postgres.repositories.moves import MoveRows
 
 T = TypeVar("T")
+
+TransferTarget = QueueName | TopicName
 
 
 class TransferResult(msgspec.Struct):
@@ -51,14 +56,19 @@ class TransferResult(msgspec.Struct):
     failure: str = ""
 
 
+PublishDeadLetters = Callable[[TopicName, Sequence[NewPublication]], Awaitable[None]]
+"""Publishes dead letters to a topic, each once by its deduplication id. Raises TopicNotFound."""
+
+
 class MessageTransfer(NamedTuple):
-    """Transfers of messages between queues."""
+    """Transfers of messages between queues, and of dead letters to topics."""
 
     hot: TransferStore
     executor: QueueExecutor
     provisioner: LogProvisioner
     rows: MoveRows
     clock: Clock
+    publish: PublishDeadLetters
 
     async def complete(self, source: QueueName) -> TransferResult:
         """Transfer all `moving` messages of `source` to their target."""
@@ -77,11 +87,11 @@ class _QueueOutbox:
         self._stores = stores
         self.result = result
 
-    async def pending(self) -> PendingEntries[Moving, QueueName]:
+    async def pending(self) -> PendingEntries[Moving, TransferTarget]:
         source, moving = await self._on_source(self._moving)
         self._source = source
         moves: dict[str, Move | None] = {}
-        grouped: dict[QueueName | None, list[Moving]] = {}
+        grouped: dict[TransferTarget | None, list[Moving]] = {}
         for message in moving:
             if message.move_id and message.move_id not in moves:
                 moves[message.move_id] = await self._stores.rows.find(message.move_id)
@@ -95,7 +105,9 @@ class _QueueOutbox:
     async def _moving(self, source: Queue) -> tuple[Queue, list[Moving]]:
         return source, await self._stores.hot.moving(source, limits.MOVE_BATCH_MESSAGES)
 
-    async def deliver(self, target: QueueName, entries: Sequence[Moving]) -> bool:
+    async def deliver(self, target: TransferTarget, entries: Sequence[Moving]) -> bool:
+        if isinstance(target, TopicName):
+            return await self._publish(target, entries)
         try:
             queue = await self._stores.executor.resolve(target)
             for log, own in self._by_log(queue, entries):
@@ -106,6 +118,14 @@ class _QueueOutbox:
             if not all(message.move_id for message in entries):
                 raise  # dead letters wait for their queue
             self.result.failure = QUEUE_READ_ONLY
+            return False
+        return True
+
+    async def _publish(self, topic: TopicName, entries: Sequence[Moving]) -> bool:
+        letters = [_publication(self._source, message) for message in entries]
+        try:
+            await self._stores.publish(topic, letters)
+        except TopicNotFound:
             return False
         return True
 
@@ -128,7 +148,7 @@ class _QueueOutbox:
         self._stores.provisioner.reserve_ahead(address_of(log), following, left)
 
     async def clear(
-        self, target: QueueName | None, entries: Sequence[Moving], *, delivered: bool
+        self, target: TransferTarget | None, entries: Sequence[Moving], *, delivered: bool
     ) -> None:
         offsets = [message.offset for message in entries]
         cleared = await self._on_source(
@@ -144,15 +164,15 @@ class _QueueOutbox:
             self.result.failure = self.result.failure or other
 
 
-def _target_of(source: Queue, moving: Moving, move: Move | None) -> QueueName | None:
-    """Return a message's target queue.
+def _target_of(source: Queue, moving: Moving, move: Move | None) -> TransferTarget | None:
+    """Return a message's target.
 
-    This is its queue's dead-letter queue, a move's destination, or the queue that it was dead-lettered in.
+    This is that of its queue's dead letters, a move's destination, or the queue that it was dead-lettered in.
     """
     namespace = source.name.namespace
     if not moving.move_id:
         target = source.spec.dead_letters
-        return None if target is None else QueueName(target.queue, namespace)
+        return None if target is None else target.resolve(namespace)
     if move is None:
         return None
     if move.destination is not None:
@@ -161,6 +181,41 @@ def _target_of(source: Queue, moving: Moving, move: Move | None) -> QueueName | 
         if name == DEAD_LETTER_SOURCE:
             return QueueName(value.decode(), namespace)
     return None
+
+
+def _publication(source: Queue, moving: Moving) -> NewPublication:
+    """Return a dead letter as it is published to a topic.
+
+    Its subject is the name of the queue, its key the message group, and its deduplication id the id of the message. An empty
+    message, which a topic does not have, is published as a line feed.
+    """
+    record = moving.record
+    own = {name: value for name, _, value in record.headers}
+    id_ = own.get(MESSAGE_ID) or message_id(source.log_id, moving.offset).encode()
+    facts = {
+        f"{DEAD_LETTER_PREFIX}queue": source.name.name,
+        f"{DEAD_LETTER_PREFIX}reason": moving.reason,
+        f"{DEAD_LETTER_PREFIX}receive-count": str(moving.receive_count),
+        f"{DEAD_LETTER_PREFIX}message-id": id_.decode(),
+    }
+    headers = [one for one in record.headers if one[0] == CONTENT_TYPE or one[0][:1] != RESERVED]
+    left = limits.HEADERS_MAX - sum(one[0] not in facts for one in headers)
+    return NewPublication(
+        record.data or b"\n",
+        _subject(source.name.name),
+        moving.group,
+        (
+            *(one for one in headers if one[0] not in facts),
+            *((name, "", fact.encode()) for name, fact in [*facts.items()][: max(0, left)]),
+        ),
+        options=PublicationOptions(dedup_id=id_.decode()),
+    )
+
+
+def _subject(queue: str) -> str:
+    """Return a subject of the words of a queue's name, without empty ones."""
+    words = [word for word in queue.split(".") if word]
+    return ".".join(words[: limits.SUBJECT_TOKENS_MAX])
 
 
 def _source_of(source: Queue, moving: Moving) -> str:

@@ -24,12 +24,13 @@ from storage.domain.errors import (
     TopicReadOnly,
     Unroutable,
 )
+from storage.domain.log.record_batch import headers_size_bytes
 from storage.domain.names import STREAM_PREFIX, TOPIC_PREFIX, LogId, StreamName, TopicName
 from storage.domain.streams.idempotence import SequencedBatch
-from storage.domain.streams.stream import Appended, Stream, StreamSpec
+from storage.domain.streams.stream import Appended, Stream, StreamSpec, hash_key
 from storage.domain.streams.topic_spec import TopicSpec, Unmatched
 from storage.domain.topics.message_id import TopicMessageId
-from storage.domain.topics.topic import NO_OPTIONS, NewPublication, Published
+from storage.domain.topics.topic import DEAD_LETTER_PREFIX, NO_OPTIONS, NewPublication, Published
 from storage.postgres.repositories.routes import RouteRows
 from storage.streams.engine import Streams
 from storage.topics.of_topic import no_topic, of_topic
@@ -168,6 +169,43 @@ class Topics:
         busy = StorageBusy("The topic's routes are changing; try again.")
         return [busy if isinstance(one, FenceMismatch) else one for one in results]
 
+    async def take_dead_letters(self, name: TopicName, letters: Sequence[NewPublication]) -> None:
+        """Accept dead letters of a queue, each once within five minutes by its deduplication id.
+
+        What would be refused, since no route takes it, is accepted too. Raises what `publish` does for the first that fails.
+        """
+        stream = await self.get(name)
+        topic = stream.spec.topic or TopicSpec()
+        letters = [_fitting(letter, stream.spec.record_bytes_max) for letter in letters]
+        ids = [letter.options.dedup_id for letter in letters]
+        keys = [
+            topic.dedup_key(one.key, id_) if topic.is_fifo else id_
+            for one, id_ in zip(letters, ids, strict=True)
+        ]
+        table = self._tables.cached(stream.stream_id)
+        table = table or await self._tables.refresh(name, stream.stream_id)
+        for _ in range(limits.STALE_ROUTES_RETRIES_MAX):
+            routes = [table.numbers_for(letter.document(name)) for letter in letters]
+            appended = await self._streams.append(
+                name.stream,
+                [
+                    replace(letter.record(one), hash_key=None if letter.key else hash_key(id_))
+                    for letter, one, id_ in zip(letters, routes, ids, strict=True)
+                ],
+                publishes=True,
+                stream_id=stream.stream_id,
+                fence=table.fence,
+                dedup_keys=keys,
+            )
+            failures = [one for one in appended if isinstance(one, MillstreamError)]
+            if not failures:
+                return
+            for failure in failures:
+                if not isinstance(failure, FenceMismatch):
+                    raise failure
+            table = await self._tables.repair(name, stream.stream_id, refused=table.version)
+        raise StorageBusy("The topic's routes are changing; try again.")
+
     async def publish_idempotent(
         self, name: TopicName, batch: SequencedBatch, messages: Sequence[NewPublication]
     ) -> None:
@@ -260,6 +298,15 @@ def _checked(stream: Stream, messages: Sequence[NewPublication]) -> Sequence[New
         if topic.is_fifo or message.options is not NO_OPTIONS:
             message.check(topic, f"/messages/{place}" if is_batch else "")
     return [one.with_dedup_id() for one in messages] if topic.is_fifo else messages
+
+
+def _fitting(letter: NewPublication, bytes_max: int) -> NewPublication:
+    """Return a dead letter without the headers about it, if it would be too large with them."""
+    size = len(letter.body) + len(letter.key) + headers_size_bytes(letter.headers)
+    if size <= bytes_max:
+        return letter
+    own = [header for header in letter.headers if not header[0].startswith(DEAD_LETTER_PREFIX)]
+    return replace(letter, headers=tuple(own))
 
 
 def _check_writable(name: TopicName) -> None:

@@ -59,7 +59,7 @@ class DocumentResult(NamedTuple):
 def in_dependency_order(documents: Iterable[ManifestDocument]) -> list[ManifestDocument]:
     """Sort documents so that each follows those that it names.
 
-    A kind refers to kinds before it; a queue to its dead-letter queue, also through others.
+    A kind refers to kinds before it; a queue to the queue or topic of its dead letters, also through others.
     """
     ranks = {name: rank for rank, name in enumerate(KINDS)}
     waiting = {
@@ -70,7 +70,7 @@ def in_dependency_order(documents: Iterable[ManifestDocument]) -> list[ManifestD
 
     def add(document: ManifestDocument) -> None:
         waiting.pop((document.kind, document.name))
-        target = waiting.get(("queue", _dead_letter_queue(document)))
+        target = waiting.get(_dead_letter_target(document))
         if target is not None:
             add(target)
         ordered.append(document)
@@ -80,9 +80,13 @@ def in_dependency_order(documents: Iterable[ManifestDocument]) -> list[ManifestD
     return ordered
 
 
-def _dead_letter_queue(document: ManifestDocument) -> str:
+def _dead_letter_target(document: ManifestDocument) -> tuple[str, str]:
+    """Return kind and name of what gets a queue's dead letters; no name without one."""
     policy = document.spec.get("dead_letters") if document.kind == "queue" else None
-    return str(policy.get("queue", "")) if isinstance(policy, dict) else ""
+    if not isinstance(policy, dict):
+        return "queue", ""
+    kind = "topic" if policy.get("topic") else "queue"
+    return kind, str(policy.get(kind) or "")
 
 
 def apply(cli: Terminal, documents: Iterable[ManifestDocument]) -> Iterator[DocumentResult]:

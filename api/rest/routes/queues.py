@@ -20,6 +20,7 @@ from api.rest.schemas.queue import (
 from api.rest.schemas.queue_contents import QueueConsumerList
 from storage.bootstrap import Storage
 from storage.domain.access.permissions import Action, Principal
+from storage.domain.names import QueueName
 from storage.domain.queues.queue import QueueSpec
 
 MANAGE = Depends(may(Action.QUEUE_MANAGE))
@@ -33,8 +34,10 @@ def _authorise(
     """Require permission to send to a new dead-letter queue. Raises Forbidden."""
     changes = before is None or before.dead_letters != after.dead_letters
     if changes and after.dead_letters is not None:
-        target = f"{principal.namespace}/{after.dead_letters.queue}"
-        storage.authorizer.authorise(principal, Action.QUEUE_SEND, target)
+        target = after.dead_letters.resolve(principal.namespace)
+        action = Action.QUEUE_SEND if isinstance(target, QueueName) else Action.TOPIC_PUBLISH
+        if target is not None:
+            storage.authorizer.authorise(principal, action, str(target))
 
 
 QUEUES = Noun(

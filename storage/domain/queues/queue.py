@@ -8,7 +8,7 @@ import msgspec
 from storage.domain import limits
 from storage.domain.definitions import check_range, check_seconds, tag_faults
 from storage.domain.errors import FieldFault, MessageTooLarge, ValidationFailed
-from storage.domain.names import LogId, QueueName, check_name
+from storage.domain.names import LogId, QueueName, TopicName, check_name
 from storage.domain.queues.backoff import Backoff
 from storage.domain.queues.message import NewMessage, check_header_names, offset_of
 from storage.domain.queues.policies import (
@@ -38,14 +38,21 @@ class DedupScope(StrEnum):
 
 
 class DeadLetterTarget(msgspec.Struct, frozen=True):
-    """Another queue of the namespace for messages received `receives_max` times in vain.
+    """Another queue, or a topic, for messages received `receives_max` times in vain.
 
     A message moves at the receive that would exceed the maximum (SQS RedrivePolicy); its receive count
-    continues there.
+    continues in a queue. Exactly one of `queue` and `topic` is given.
     """
 
-    queue: str
+    queue: str | None
     receives_max: int
+    topic: str | None = None
+
+    def resolve(self, namespace: str) -> "QueueName | TopicName | None":
+        """Return the name of the queue or topic; None unless exactly one is given."""
+        if self.topic is not None:
+            return TopicName(self.topic, namespace) if self.queue is None else None
+        return None if self.queue is None else QueueName(self.queue, namespace)
 
 
 class RedrivePermission(StrEnum):
@@ -380,10 +387,14 @@ def total(partitions: Sequence[QueueStats]) -> QueueStats:
 def _target_faults(target: DeadLetterTarget | None) -> list[FieldFault]:
     if target is None:
         return []
+    if (target.queue is None) is (target.topic is None):
+        detail = "Specify exactly one of queue and topic"
+        return [FieldFault("/dead_letters", detail, "exclusive")]
+    kind = "queue" if target.topic is None else "topic"
     try:
-        check_name(target.queue)
+        check_name(target.topic or target.queue or "")
     except ValidationFailed as error:
-        return [FieldFault("/dead_letters/queue", str(error), "invalid_name")]
+        return [FieldFault(f"/dead_letters/{kind}", str(error), "invalid_name")]
     return check_range(
         "/dead_letters/receives_max", target.receives_max, 1, limits.RECEIVES_MAX_MAX
     )

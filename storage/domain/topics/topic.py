@@ -35,6 +35,9 @@ TOPIC = ":topic"
 ROUTE = ":route"
 """Header of a copy: the route that brought it."""
 
+DEAD_LETTER_PREFIX = "dead-letter-"
+"""Beginning of the names of headers about a dead letter that is published to a topic."""
+
 KEY = ":key"
 """Header of a copy in a queue without groups: its key."""
 

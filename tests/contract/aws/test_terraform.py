@@ -48,7 +48,7 @@ def test_terraform_creates_changes_and_destroys(folder, client):
     terraform(folder, "plan", "-detailed-exitcode")  # fails if there is a difference
     emails = client.get("/v1/queues/tf-emails").json()
     assert (emails["visibility_timeout_seconds"], emails["tags"]) == (60, {"team": "shop"})
-    assert emails["dead_letters"] == {"queue": "tf-emails-dead", "receives_max": 5}
+    assert emails["dead_letters"] == {"queue": "tf-emails-dead", "topic": None, "receives_max": 5}
 
     main = folder / "main.tf"
     text = main.read_text().replace("_seconds = 60", "_seconds = 90")

@@ -14,7 +14,7 @@ def dying(client, name) -> tuple[str, str]:
     assert client.put(dead).status_code == 201
     target = {"queue": f"{name}-dead", "receives_max": 1}
     made = client.put(work, json={"attempts_max": None, "dead_letters": target})
-    assert (made.status_code, made.json()["dead_letters"]) == (201, target)
+    assert (made.status_code, made.json()["dead_letters"]) == (201, {**target, "topic": None})
     return work, dead
 
 
@@ -536,3 +536,42 @@ def test_stream_view_is_read_as_stream(client, name):
         assert (record["data"], record["key"], record["offset"]) == ({"n": 1}, "a", 0)
     assert client.get(stream).status_code == 200
     assert (refused.status_code, refused.json()["code"]) == (409, "stream_read_only")
+
+
+def test_dead_letters_are_published_to_topic(client, name):
+    """The subject is the queue, and headers state the reason."""
+    client.put(f"/v1/topics/{name}", json={}).raise_for_status()
+    policy = {"topic": name, "receives_max": 1}
+    created = client.put(f"/v1/queues/{name}", json={"dead_letters": policy, "attempts_max": None})
+    assert created.json()["dead_letters"] == {"queue": None, **policy}
+    client.post(f"/v1/queues/{name}/messages", json={"body": "x"}).raise_for_status()
+    [received] = client.post(f"/v1/queues/{name}/receive", json={}).json()["messages"]
+    nack = {
+        "receipt_handle": received["receipt_handle"],
+        "action": "nack",
+        "delay_seconds": 0,
+        "reason": "declined",
+    }
+    client.post(f"/v1/queues/{name}/settle", json={"settlements": [nack]}).raise_for_status()
+
+    assert client.post(f"/v1/queues/{name}/receive", json={}).json()["messages"] == []
+
+    [letter] = client.get(f"/v1/streams/topic:{name}/records").json()["records"]
+    assert letter["data"] == "x"
+    assert letter["headers"]["dead-letter-reason"] == "declined"
+
+
+@pytest.mark.parametrize(
+    ("target", "pointer"),
+    [
+        ({"topic": "none"}, "/dead_letters/topic"),
+        ({}, "/dead_letters"),
+        ({"topic": "a", "queue": "b"}, "/dead_letters"),
+    ],
+)
+def test_unsuitable_dead_letter_target_is_refused(client, name, target, pointer):
+    policy = {**target, "receives_max": 1}
+
+    refused = client.put(f"/v1/queues/{name}", json={"dead_letters": policy})
+
+    assert (refused.status_code, refused.json()["errors"][0]["pointer"]) == (422, pointer)

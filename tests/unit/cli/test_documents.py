@@ -161,12 +161,14 @@ def test_documents_follow_those_that_they_name():
         queue("c"),
         queue("d", "e"),
         queue("e", "d"),
+        ManifestDocument("topic", "t", {}),
+        ManifestDocument("queue", "f", {"dead_letters": {"topic": "t"}}),
     ]
 
     titles = [document.title for document in in_dependency_order(documents)]
 
     assert titles == [
-        *("queue c", "queue b", "queue a", "queue e", "queue d"),
+        *("queue c", "queue b", "queue a", "queue e", "queue d", "topic t", "queue f"),
         *("stream s", "group g", "webhook w"),
     ]
 

@@ -105,7 +105,8 @@ const changesOf = (form) => {
   }
   for (const field of form.querySelectorAll("[data-group]")) {
     const key = field.dataset.group;
-    if (key in changes && field.value === "") changes[key] = null;
+    const group = [...form.querySelectorAll(`[data-group="${key}"]`)];
+    if (key in changes && group.every((one) => one.value === "")) changes[key] = null;
   }
   return changes;
 };

@@ -36,7 +36,7 @@ _PERMISSION_VALUES = {permission: word for word, permission in _PERMISSIONS.item
 def read_redrive_policy(spec: QueueSpec, arns: Arns) -> str | None:
     """Return the policy's text; None when there is none."""
     target = spec.dead_letters
-    if target is None:
+    if target is None or target.queue is None:  # SQS has no topics
         return None
     policy = {
         "deadLetterTargetArn": arns.of(target.queue),

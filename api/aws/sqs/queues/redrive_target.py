@@ -24,7 +24,7 @@ async def check_redrive_target(
     at Amazon.
     """
     text = attributes.get(REDRIVE_POLICY)
-    if not text or spec.dead_letters is None:
+    if not text or spec.dead_letters is None or spec.dead_letters.queue is None:
         return
     name = QueueName(spec.dead_letters.queue, source.namespace)
     call.storage.authorizer.authorise(call.principal, Action.QUEUE_SEND, str(name))

@@ -50,11 +50,13 @@ class ConditionConfigParams(TypedDict, total=False):
 
 
 class DeadLettersConfigParams(TypedDict, total=False):
-    """The dead-letter queue.
+    """The dead-letter queue, or the topic that dead letters are published to.
 
-    A message moves to it at the receive after `receives_max` unsuccessful ones."""
+    A message moves there at the receive after `receives_max` unsuccessful ones. Exactly one of `queue` and `topic` is given."""
 
-    queue: Required[str]
+    queue: str | None
+    topic: str | None
+    """Dead letters are published with the name of the queue as their subject, and headers that state the reason."""
     receives_max: Required[int]
 
 

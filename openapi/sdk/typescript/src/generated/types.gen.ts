@@ -1055,15 +1055,21 @@ export type DeadLetters = {
 /**
  * DeadLettersConfig
  *
- * The dead-letter queue.
+ * The dead-letter queue, or the topic that dead letters are published to.
  *
- * A message moves to it at the receive after `receives_max` unsuccessful ones.
+ * A message moves there at the receive after `receives_max` unsuccessful ones. Exactly one of `queue` and `topic` is given.
  */
 export type DeadLettersConfig = {
     /**
      * Queue
      */
-    queue: string;
+    queue?: string | null;
+    /**
+     * Topic
+     *
+     * Dead letters are published with the name of the queue as their subject, and headers that state the reason.
+     */
+    topic?: string | null;
     /**
      * Receives Max
      */
