@@ -249,7 +249,9 @@ def write_sync(package: Path) -> None:
             _format(package / "sync" / source.name)
 
 
-BY_HAND = frozenset({"__init__.py", "waiting.py", "work.py", "subscriptions.py"})
+BY_HAND = frozenset(
+    {"__init__.py", "connections.py", "sockets.py", "subscriptions.py", "waiting.py", "work.py"}
+)
 """They wait in their own way, or run the asynchronous ones on a loop."""
 
 
