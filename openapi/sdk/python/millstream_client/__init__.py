@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from millstream_client.aio.mirrors import AsyncMirror
     from millstream_client.aio.queues import AsyncQueue
     from millstream_client.aio.replays import AsyncReplay
+    from millstream_client.aio.sockets import AsyncSocket
     from millstream_client.aio.sources import AsyncSource
     from millstream_client.aio.streams import AsyncStream
     from millstream_client.aio.subscriptions import AsyncSubscription
@@ -57,6 +58,7 @@ if TYPE_CHECKING:
     from millstream_client.sync.mirrors import Mirror
     from millstream_client.sync.queues import Queue
     from millstream_client.sync.replays import Replay
+    from millstream_client.sync.sockets import Socket
     from millstream_client.sync.sources import Source
     from millstream_client.sync.streams import Stream
     from millstream_client.sync.subscriptions import Subscription
@@ -75,6 +77,7 @@ __all__ = [
     "AsyncQueue",
     "AsyncReplay",
     "AsyncRoute",
+    "AsyncSocket",
     "AsyncSource",
     "AsyncStream",
     "AsyncSubscription",
@@ -119,6 +122,7 @@ __all__ = [
     "Route",
     "Sent",
     "ServerFailed",
+    "Socket",
     "Source",
     "Stream",
     "Subscription",
@@ -136,6 +140,7 @@ _NAMES = {
     "aio.queues": ("AsyncQueue",),
     "aio.replays": ("AsyncReplay",),
     "aio.mirrors": ("AsyncMirror",),
+    "aio.sockets": ("AsyncSocket",),
     "aio.sources": ("AsyncSource",),
     "aio.streams": ("AsyncStream",),
     "aio.subscriptions": ("AsyncSubscription",),
@@ -177,6 +182,7 @@ _NAMES = {
     "sync.queues": ("Queue",),
     "sync.replays": ("Replay",),
     "sync.mirrors": ("Mirror",),
+    "sync.sockets": ("Socket",),
     "sync.sources": ("Source",),
     "sync.streams": ("Stream",),
     "sync.subscriptions": ("Subscription",),

@@ -9,13 +9,15 @@ BYTES_MAX = 4 * 2**20  # of bodies in one call, which may have 16 MiB with all t
 T = TypeVar("T")
 
 
-def batches(items: Iterable[T], size_of: Callable[[T], int]) -> Iterator[list[T]]:
+def batches(
+    items: Iterable[T], size_of: Callable[[T], int], bytes_max: int = BYTES_MAX
+) -> Iterator[list[T]]:
     """Yield the items in order, in batches that fit into a call; a too large item is alone."""
     batch: list[T] = []
     size = 0
     for item in items:
         more = size_of(item)
-        if batch and (len(batch) == ITEMS_MAX or size + more > BYTES_MAX):
+        if batch and (len(batch) == ITEMS_MAX or size + more > bytes_max):
             yield batch
             batch, size = [], 0
         batch.append(item)

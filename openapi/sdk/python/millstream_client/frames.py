@@ -4,6 +4,7 @@ from typing import Any
 
 import msgspec
 
+from millstream_client import requests
 from millstream_client.messages import Delivery
 from millstream_client.records import Record
 
@@ -21,6 +22,7 @@ class Welcome(Frame, tag="welcome"):
     resumed: bool
     heartbeat_seconds: float
     pong_timeout_seconds: float
+    limits: dict[str, int]
 
 
 class Ok(Frame, tag="ok"):
@@ -41,9 +43,10 @@ class Error(Frame, tag="error"):
 
 
 class Reply(Frame, tag="reply"):
-    """Replies to a request, which this client asks for over HTTP."""
+    """Replies to a request, all that it will have."""
 
     id: str
+    replies: list[requests.Reply]
 
 
 class Messages(Frame, tag="messages"):

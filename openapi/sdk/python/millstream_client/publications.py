@@ -108,6 +108,11 @@ class _Published(msgspec.Struct):
 _read_published = reading(_Published)
 
 
+def results(items: list[Any]) -> list[Published | ItemRefused]:
+    """Return the result of each message of a `publish` frame."""
+    return [item.result() for item in msgspec.convert(items, list[_Result])]
+
+
 def publish(
     topic: str, messages: Sequence[OutPublication], idempotency_key: str
 ) -> Call[list[Published | ItemRefused]]:

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from millstream_client.aio.mirrors import AsyncMirror
     from millstream_client.aio.queues import AsyncQueue
     from millstream_client.aio.replays import AsyncReplay, AsyncReplays
+    from millstream_client.aio.sockets import AsyncSocket
     from millstream_client.aio.sources import AsyncSource
     from millstream_client.aio.streams import AsyncStream
     from millstream_client.aio.subscriptions import AsyncSubscription
@@ -213,6 +214,15 @@ class AsyncMillstream:
         if kind == "stream":
             return self.stream(name).subscribe(**options)
         raise ValueError(f"{source!r} must start with queue:, stream: or group:")
+
+    def socket(self) -> AsyncSocket:
+        """Return a WebSocket for publishing to topics, for requests and for replies.
+
+        Use it `async with`.
+        """
+        from millstream_client.aio.sockets import AsyncSocket
+
+        return AsyncSocket(self.transport)
 
     # ── Lists ──
 

@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from millstream_client.sync.mirrors import Mirror
     from millstream_client.sync.queues import Queue
     from millstream_client.sync.replays import Replay, Replays
+    from millstream_client.sync.sockets import Socket
     from millstream_client.sync.sources import Source
     from millstream_client.sync.streams import Stream
     from millstream_client.sync.subscriptions import Subscription
@@ -214,6 +215,15 @@ class Millstream:
         if kind == "stream":
             return self.stream(name).subscribe(**options)
         raise ValueError(f"{source!r} must start with queue:, stream: or group:")
+
+    def socket(self) -> Socket:
+        """Return a WebSocket for publishing to topics, for requests and for replies.
+
+        Use it `async with`.
+        """
+        from millstream_client.sync.sockets import Socket
+
+        return Socket(self.transport)
 
     # ── Lists ──
 
