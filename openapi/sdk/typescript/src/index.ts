@@ -30,6 +30,7 @@ export { Replay, Replays, type WatchOptions } from './nouns/replay.js';
 export { Job } from './nouns/job.js';
 export { Mirror } from './nouns/mirror.js';
 export { Source } from './nouns/source.js';
+export { Socket, type SocketCallOptions, type SocketRequestOptions } from './nouns/socket.js';
 export {
   NewPublication,
   type PublicationOptions,

@@ -33,6 +33,7 @@ import { Queue } from './nouns/queue.js';
 import { Replay, Replays } from './nouns/replay.js';
 import { Mirror } from './nouns/mirror.js';
 import { reply } from './nouns/requests.js';
+import { Socket } from './nouns/socket.js';
 import { Source } from './nouns/source.js';
 import { Stream } from './nouns/stream.js';
 import { Topic } from './nouns/topic.js';
@@ -104,6 +105,11 @@ export class Millstream {
     options: ReplyOptions & { idempotencyKey?: string; signal?: AbortSignal } = {},
   ): Promise<void> {
     return reply(this.#transport, replyTo, body, options);
+  }
+
+  /** Return a WebSocket for publishing to topics, for requests and for replies. Close it at the end. */
+  socket(): Socket {
+    return new Socket(this.#transport);
   }
 
   /** Return a consumer group, whether it exists or not. */

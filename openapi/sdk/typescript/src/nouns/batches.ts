@@ -34,12 +34,16 @@ function pauseAfter(attempts: Attempts, failure: MillstreamError): number | unde
 }
 
 /** Yield the items in order, in batches that fit into a call; a too large item is alone. */
-export function* batches<Item>(items: Iterable<Item>, sizeOf: (item: Item) => number): Generator<Item[]> {
+export function* batches<Item>(
+  items: Iterable<Item>,
+  sizeOf: (item: Item) => number,
+  bytesMax = BYTES_MAX,
+): Generator<Item[]> {
   let batch: Item[] = [];
   let size = 0;
   for (const item of items) {
     const more = sizeOf(item);
-    if (batch.length > 0 && (batch.length === ITEMS_MAX || size + more > BYTES_MAX)) {
+    if (batch.length > 0 && (batch.length === ITEMS_MAX || size + more > bytesMax)) {
       yield batch;
       batch = [];
       size = 0;

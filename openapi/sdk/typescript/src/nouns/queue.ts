@@ -90,7 +90,7 @@ export class Queue extends QueueOperations implements Settling {
 
   /** Send one message. `body`: text, bytes (Uint8Array), or a JSON value. */
   async send(body: unknown, options: SendOptions = {}): Promise<SentMessageOut> {
-    const [sent] = await this.#send([outgoing(new NewMessage(body, options))], options);
+    const [sent] = await this.#send([messageOf(new NewMessage(body, options))], options);
     return sent as SentMessageOut;
   }
 
@@ -99,7 +99,7 @@ export class Queue extends QueueOperations implements Settling {
     const sent: SentMessageOut[] = [];
     const all = Array.from(messages, (body) => (body instanceof NewMessage ? body : new NewMessage(body)));
     for (const batch of batches(all, ({ body }) => encodedSize(body))) {
-      sent.push(...(await this.#send(batch.map(outgoing), { signal })));
+      sent.push(...(await this.#send(batch.map(messageOf), { signal })));
     }
     return sent;
   }
@@ -242,7 +242,8 @@ export class Queue extends QueueOperations implements Settling {
   }
 }
 
-function outgoing({ body, options }: NewMessage): MessageIn {
+/** Return a message to send as the API takes it. */
+export function messageOf({ body, options }: NewMessage): MessageIn {
   return {
     ...encodedBody('body', body),
     headers: options.headers,

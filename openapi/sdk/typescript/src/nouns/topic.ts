@@ -150,7 +150,7 @@ export class Topic {
 
   /** Publish one message. `body`: text, bytes (Uint8Array), or a JSON value. Throws ItemRefused. */
   async publish(body: unknown, options: PublishOptions = {}): Promise<Published> {
-    const [result] = await this.#publish([outgoing(new NewPublication(body, options))], options);
+    const [result] = await this.#publish([publicationOf(new NewPublication(body, options))], options);
     if (result instanceof ItemRefused) throw result;
     return result as Published;
   }
@@ -171,7 +171,7 @@ export class Topic {
     );
     const done: (Published | ItemRefused)[] = [];
     for (const batch of batches(all, ({ body }) => encodedSize(body))) {
-      done.push(...(await this.#publish(batch.map(outgoing), { signal })));
+      done.push(...(await this.#publish(batch.map(publicationOf), { signal })));
       if (done.some((result) => result instanceof ItemRefused)) throw new PartlyRefused(done);
     }
     return done as Published[];
@@ -230,7 +230,8 @@ export class Topic {
   }
 }
 
-function outgoing({ body, options }: NewPublication): PublicationIn {
+/** Return a message to publish as the API takes it. */
+export function publicationOf({ body, options }: NewPublication): PublicationIn {
   return {
     ...encodedBody('body', body),
     subject: options.subject,
@@ -244,6 +245,7 @@ function outgoing({ body, options }: NewPublication): PublicationIn {
   };
 }
 
-function published({ id = '', shard = -1, offset = -1, duplicate = false, routes = null, error }: PublicationResult) {
+/** Return the result of one message. */
+export function published({ id = '', shard = -1, offset = -1, duplicate = false, routes = null, error }: PublicationResult) {
   return error === undefined ? { id, shard, offset, duplicate, routes } : new ItemRefused(error);
 }

@@ -1,13 +1,14 @@
 /** Frames of `millstream.v1.json` that the service sends. */
 
-import type { ItemError, ReceivedMessageOut, RecordOut } from '../generated/types.gen.js';
+import type { ItemError, ReceivedMessageOut, RecordOut, ReplyOut } from '../generated/types.gen.js';
 import type { Problem } from '../errors.js';
 
 export const PROTOCOL = 'millstream.v1.json';
 
 export type Frame =
-  | { type: 'welcome'; session: string; resumed: boolean; heartbeat_seconds: number; pong_timeout_seconds: number }
+  | { type: 'welcome'; session: string; resumed: boolean; heartbeat_seconds: number; pong_timeout_seconds: number; limits: { frame_bytes_max: number } }
   | { type: 'ok'; id: string; results?: Result[]; stream_id?: string }
+  | { type: 'reply'; id: string; replies: ReplyOut[] }
   | { type: 'error'; problem: Problem; id?: string; sub?: string; receipt_handles?: string[] }
   | { type: 'messages'; sub: string; seq: number; messages: ReceivedMessageOut[] }
   | { type: 'records'; sub: string; seq: number; shard: number; next_offset: number; records: RecordOut[] }
