@@ -14,7 +14,7 @@ import msgspec
 
 from storage.domain import limits
 from storage.domain.errors import FieldFault, ValidationFailed
-from storage.domain.names import MirrorName
+from storage.domain.names import ROUTE_PREFIX, TOPIC_PREFIX, MirrorName
 
 MIRROR_FENCE = "mirror"
 """Fencing token of shards and queues that a promotion made read-only, and of copies of queues: only mirrors write them."""
@@ -25,7 +25,7 @@ _PATTERN = re.compile(r"[A-Za-z0-9_.\-*?]{1,80}")
 class MirrorSpec(msgspec.Struct, frozen=True, kw_only=True):
     """Configuration of a mirror as requested by its owner.
 
-    `key` is an API key of the origin; empty: its callers need none; None: keep the present one. `streams` are globs of
+    Streams of topics and queues of routes are not copied: the origin lists neither without their prefix. `key` is an API key of the origin; empty: its callers need none; None: keep the present one. `streams` are globs of
     names, and so are `queues`; one of both is enough. With `groups`, the consumer groups that read them are created here, and moved with those of the origin. With
     `follow_definitions`, settings of the origin's streams and groups that change later are applied here as well.
     """
@@ -48,9 +48,8 @@ class MirrorSpec(msgspec.Struct, frozen=True, kw_only=True):
         if not 1 <= len(self.streams) + len(self.queues) <= limits.MIRROR_PATTERNS_MAX:
             detail = f"Specify 1 to {limits.MIRROR_PATTERNS_MAX} patterns of streams and queues"
             return [FieldFault("/streams", detail, "out_of_range")]
-        detail = "Must be a name, in which * stands for anything and ? for one character"
         return [
-            FieldFault(f"/{field}/{nth}", detail)
+            FieldFault(f"/{field}/{nth}", _pattern_detail(pattern))
             for field, patterns in (("streams", self.streams), ("queues", self.queues))
             for nth, pattern in enumerate(patterns)
             if not _PATTERN.fullmatch(pattern)
@@ -69,6 +68,15 @@ class MirrorSpec(msgspec.Struct, frozen=True, kw_only=True):
     def matches_queue(self, queue: str) -> bool:
         """Return whether a queue of the origin is mirrored."""
         return any(fnmatchcase(queue, pattern) for pattern in self.queues)
+
+
+def _pattern_detail(pattern: str) -> str:
+    """Return why a pattern is invalid."""
+    if pattern.startswith(TOPIC_PREFIX):
+        return "Topics are not mirrored: mirror a stream that a route of the topic copies to"
+    if pattern.startswith(ROUTE_PREFIX):
+        return "The queue of a route is not mirrored, since topics are not"
+    return "Must be a name, in which * stands for anything and ? for one character"
 
 
 class Mirror(msgspec.Struct, frozen=True, kw_only=True):

@@ -358,3 +358,28 @@ async def _has_copied(storage, least: int) -> bool:
     [mirror] = await storage.mirrors.all()
     status = await storage.mirrors.status(mirror)
     return bool(sum(one.next_offset for one in status.shards) >= least)
+
+
+async def test_topics_and_queues_of_routes_are_left_out(
+    origin, copy, copy_storage, pullers, link, stream_name
+):
+    """Their patterns match, and the other stream is copied."""
+    await origin.put(f"/v1/topics/{stream_name}", json={})
+    route = {"target": {"url": "https://shop.example/hooks"}}
+    answer = await origin.put(f"/v1/topics/{stream_name}/routes/crm", json=route)
+    answer.raise_for_status()
+    await origin.put(f"/v1/streams/{stream_name}-copies", json={})
+    await origin.put(f"/v1/queues/{stream_name}-work", json={})
+    patterns = [f"*{stream_name}*"]
+    body = {"from": {"url": link.url}, "streams": patterns, "queues": patterns}
+    (await copy.put(f"/v1/mirrors/{stream_name}", json=body)).raise_for_status()
+
+    async def copied() -> tuple[set[str], set[str]]:
+        stored = await copy_storage.mirrors.get(MirrorName(stream_name))
+        status = await copy_storage.mirrors.status(stored)
+        streams = {shard.stream for shard in status.shards}
+        return streams, {queue.queue for queue in status.queues}
+
+    await eventually(copied, ({f"{stream_name}-copies"}, {f"{stream_name}-work"}))
+    assert (await copy.get(f"/v1/queues/route:{stream_name}.crm")).status_code == 404
+    assert (await copy.get(f"/v1/topics/{stream_name}")).status_code == 404

@@ -70,6 +70,8 @@ def test_existing_mirror_is_compared(client, path):
         ({"streams": ["a b"]}, "/streams/0"),
         ({"queues": ["a b"]}, "/queues/0"),
         ({"topics": ["orders"]}, "/topics"),
+        ({"streams": ["topic:orders"]}, "/streams/0"),
+        ({"queues": ["route:orders.crm"]}, "/queues/0"),
         ({"groups": "yes"}, "/groups"),
     ],
 )

@@ -24,6 +24,21 @@ SHARD = ShardProgress(
 )
 
 
+@pytest.mark.parametrize(
+    ("patterns", "detail"),
+    [
+        ({"streams": ("topic:orders",)}, "Topics are not mirrored"),
+        ({"queues": ("route:orders.crm",)}, "The queue of a route is not mirrored"),
+        ({"streams": ("a b",)}, "Must be a name"),
+    ],
+)
+def test_pattern_of_topic_is_refused_with_reason(patterns, detail):
+    with pytest.raises(ValidationFailed) as refusal:
+        MirrorSpec(url="https://eu.example.com", **patterns).check()
+
+    assert refusal.value.faults[0].detail.startswith(detail)
+
+
 def test_lag_is_that_of_the_last_check():
     assert (SHARD.lag_records, SHARD.lag_ms(11_000)) == (10, 400)
 
