@@ -115,6 +115,13 @@ def test_values_match_schema_and_typing_errors_do_not():
         assert list(values.iter_errors(DEFAULTS | wrong)) != [], wrong
 
 
+def test_notes_say_which_process_routes_topics():
+    notes = (CHART / "templates" / "NOTES.txt").read_text()
+    [line] = [line for line in notes.splitlines() if "-deliverer" in line]
+
+    assert "routes the messages of topics" in line
+
+
 def test_schema_covers_all_values():
     properties = SCHEMA["properties"]
 
