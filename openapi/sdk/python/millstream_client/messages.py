@@ -112,6 +112,10 @@ class Delivery(msgspec.Struct, frozen=True, kw_only=True):
     receive_count: int
     failures: int
     crash_count: int
+    topic: str = ""
+    subject: str = ""
+    route: str = ""
+    key: str = ""
     reply_to: str = ""
     dead_letter_source: str = ""
     dead_letter: DeadLetterOrigin | None = None
@@ -165,6 +169,26 @@ class Received(Body):
     def group(self) -> str:
         """Message group; empty if it has none."""
         return self.delivery.group
+
+    @property
+    def topic(self) -> str:
+        """Topic that it was published to; empty for a message that no route brought."""
+        return self.delivery.topic
+
+    @property
+    def subject(self) -> str:
+        """Subject in the topic; empty if it has none."""
+        return self.delivery.subject
+
+    @property
+    def route(self) -> str:
+        """Route of the topic that brought it; empty if none did."""
+        return self.delivery.route
+
+    @property
+    def key(self) -> str:
+        """Key in the topic; empty if it has none, and in a FIFO queue, where it is the group."""
+        return self.delivery.key
 
     @property
     def reply_to(self) -> str:

@@ -27,6 +27,14 @@ export class Message extends Body {
   readonly sentAt: Date;
   readonly visibleAt: Date;
   readonly receiptHandle: string;
+  /** Topic that it was published to; empty for a message that no route brought. */
+  readonly topic: string;
+  /** Subject in the topic. */
+  readonly subject: string;
+  /** Route of the topic that brought it. */
+  readonly route: string;
+  /** Key in the topic; in a FIFO queue it is the `group`. */
+  readonly key: string;
   /** If it is a request: what a reply to it names, as in `client.reply`; otherwise empty. */
   readonly replyTo: string;
   /** Why it was dead-lettered to this queue, if it was. */
@@ -44,6 +52,10 @@ export class Message extends Body {
     this.sentAt = new Date(fields.sent_at);
     this.visibleAt = new Date(fields.visible_at);
     this.receiptHandle = fields.receipt_handle;
+    this.topic = fields.topic ?? '';
+    this.subject = fields.subject ?? '';
+    this.route = fields.route ?? '';
+    this.key = fields.key ?? '';
     this.replyTo = fields.reply_to ?? '';
     this.deadLetter = fields.dead_letter;
     this.#source = source;
