@@ -88,7 +88,10 @@ def _tables(document: dict[str, Any]) -> str:
     )
 
 
-CONFIGURED = ("QueueConfig", "StreamConfig", "GroupConfig", "BackoffConfig")
+CONFIGURED = (
+    *("QueueConfig", "StreamConfig", "GroupConfig", "BackoffConfig"),
+    *("TopicConfig", "RouteConfig"),
+)
 
 
 def _defaults(document: dict[str, Any]) -> dict[str, dict[str, Any]]:

@@ -4,7 +4,6 @@ import pytest
 
 from millstream_client import (
     AlreadyExists,
-    AsyncMillstream,
     ItemRefused,
     Millstream,
     NewPublication,
@@ -12,6 +11,7 @@ from millstream_client import (
     PartlyRefused,
     Topic,
 )
+from tests.contract.sdk.conftest import BOTH
 
 
 @pytest.fixture
@@ -23,6 +23,7 @@ def topic(millstream: Millstream, name: str) -> Topic:
     return topic
 
 
+@BOTH
 def test_publication_names_the_number_of_its_routes(topic):
     order = topic.publish({"id": 1}, subject="order.created", key="c7", headers={"tenant": "t7"})
     other = topic.publish(b"\xff", subject="refund")
@@ -34,12 +35,14 @@ def test_publication_names_the_number_of_its_routes(topic):
     assert (route.route, route.state) == ("orders", "waiting")
 
 
+@BOTH
 def test_repeat_with_key_is_a_duplicate(topic):
     first, again = (topic.publish("x", subject="order.a", idempotency_key="k") for _ in range(2))
 
     assert (again.id, again.duplicate, again.routes) == (first.id, True, None)
 
 
+@BOTH
 def test_fifo_topic_takes_a_dedup_id_once(millstream, name):
     fifo = millstream.topic(name)
     fifo.create(type="fifo", dedup_scope="key")
@@ -51,6 +54,7 @@ def test_fifo_topic_takes_a_dedup_id_once(millstream, name):
     assert fifo.message(first.id).dedup_id == "d"
 
 
+@BOTH
 def test_options_of_publication_are_stored(topic):
     published = topic.publish("x", delay_seconds=1.5, ttl_seconds=60, priority=3)
 
@@ -59,12 +63,14 @@ def test_options_of_publication_are_stored(topic):
     assert (message.delay_seconds, message.ttl_seconds, message.priority) == (1.5, 60, 3)
 
 
+@BOTH
 def test_many_publications_have_results_in_order(topic):
     published = topic.publish_many(["a", NewPublication("b", "fax")], subject="order.a")
 
     assert [one.routes for one in published] == [1, 0]
 
 
+@BOTH
 def test_refused_publication_is_raised(topic):
     topic.change(unmatched="refuse")
 
@@ -86,6 +92,7 @@ def test_explanation_has_the_conditions_that_fail(topic):
     assert (tested.matched, tested.complete) == (0, True)
 
 
+@BOTH
 def test_definitions_are_created_applied_and_changed(topic, millstream):
     route = topic.route("orders")
 
@@ -121,9 +128,9 @@ def test_route_to_url_has_secret_once(topic):
     assert (applied.target.rate, applied.number) == (5, made.number)
 
 
-async def test_topic_is_used_asynchronously(service_url, topic):
-    async with AsyncMillstream(service_url) as client:
-        published = await client.topic(topic.name).publish("x", subject="order.a")
-        routes = [route.name async for route in client.topic(topic.name).routes()]
+@BOTH
+async def test_topic_is_used_asynchronously(asynchronous, topic):
+    published = await asynchronous.topic(topic.name).publish("x", subject="order.a")
+    routes = [route.name async for route in asynchronous.topic(topic.name).routes()]
 
     assert (published.routes, routes) == (1, ["orders"])

@@ -16,6 +16,7 @@ from millstream_client import (
     Refused,
     Retries,
     ServerFailed,
+    Topic,
     Unavailable,
 )
 from millstream_client.core.api.queues.receive_messages import receive_messages
@@ -72,6 +73,36 @@ def test_stored_records_and_positions_are_inspected(service, client):
     records = service.stream("clicks").records
     assert [record.json()["page"] for record in records] == ["/", "/cart"]
     assert service.group("readers").positions == {0: 0, 1: 0}
+
+
+def test_topics_and_routes_are_inspected(service, client, orders):
+    topic = new_topic(client)
+    topic.route("orders").create({"subject": "order.*"}, queue="orders")
+    topic.route("later").create(queue="later")
+    topic.publish({"id": 1}, subject="order.created")
+
+    [message] = service.topic("shop").messages
+    assert (message.json(), message.subject) == ({"id": 1}, "order.created")
+    assert [(copy.number, copy.state) for copy in message.copies] == [
+        (1, "finished"),
+        (2, "waiting"),
+    ]
+    [copy] = service.queue("orders").messages
+    assert (copy.json(), copy.subject, copy.route) == ({"id": 1}, "order.created", "orders")
+
+
+def test_messages_of_topic_expire_on_their_way(service, client):
+    topic = new_topic(client)
+    route = topic.route("later")
+    route.create(queue="later")
+    topic.publish("x", ttl_seconds=60)
+
+    service.advance(61)
+    client.queue("later").create()
+
+    assert (route.stats().dropped, service.queue("later").messages) == (1, [])
+    service.advance(345_600)
+    assert service.topic("shop").messages == []
 
 
 def test_clock_is_advanced_by_days(service, client, orders):
@@ -151,6 +182,12 @@ def test_generated_calls_have_bodies_in_json(client, orders):
     assert bodies[2][1] == "/w=="
 
 
+def new_topic(client: Millstream) -> Topic:
+    topic = client.topic("shop")
+    topic.create()
+    return topic
+
+
 @pytest.mark.parametrize(
     "call",
     [
@@ -162,6 +199,9 @@ def test_generated_calls_have_bodies_in_json(client, orders):
         lambda client: client.queue("other").create(on_poison="park_group"),
         lambda client: client.source("github").config(),
         lambda client: client.replay("again").status(),
+        lambda client: new_topic(client).route("r").create(url="https://shop.example"),
+        lambda client: new_topic(client).route("r").create(queue="orders", format="envelope"),
+        lambda client: new_topic(client).explain("x"),
     ],
     ids=[
         "consumers",
@@ -172,6 +212,9 @@ def test_generated_calls_have_bodies_in_json(client, orders):
         "parked groups",
         "source",
         "replay",
+        "route to URL",
+        "transform",
+        "explanation",
     ],
 )
 def test_rest_of_the_service_is_not_in_memory(client, orders, call):
@@ -181,6 +224,11 @@ def test_rest_of_the_service_is_not_in_memory(client, orders, call):
     assert (refused.value.status, refused.value.code) == (501, "not_in_memory")
     assert refused.value.detail.startswith("The in-memory service has no ")
     assert not refused.value.retryable
+
+
+def test_socket_is_not_in_memory(client):
+    with pytest.raises(NotImplementedError, match="no WebSocket"), client.socket():
+        pass
 
 
 def test_subscription_names_what_to_use_instead(client, orders):

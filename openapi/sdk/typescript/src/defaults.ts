@@ -67,5 +67,44 @@ export const DEFAULTS: Record<string, Record<string, unknown>> = {
     "max_seconds": 900,
     "delays_seconds": [],
     "jitter": "full"
+  },
+  "TopicConfig": {
+    "type": "standard",
+    "shards": 1,
+    "unmatched": "drop",
+    "deduplicate_by_content": false,
+    "dedup_scope": "topic",
+    "message_bytes_max": 1048576,
+    "retention_seconds": 345600.0,
+    "retention_bytes": null,
+    "archive": false,
+    "tags": {}
+  },
+  "RouteConfig": {
+    "match": null,
+    "target": {
+      "queue": null,
+      "stream": null,
+      "topic": null,
+      "url": null,
+      "headers": null,
+      "timeout_seconds": null,
+      "rate": null,
+      "in_flight_max": null,
+      "retry_seconds": null,
+      "disable_after_seconds": null,
+      "log_retention_seconds": null
+    },
+    "transform": null,
+    "format": "body",
+    "key": null,
+    "delay_seconds": 0,
+    "ttl_seconds": 0,
+    "on_failure": "wait",
+    "dead_letter_queue": null,
+    "mode": "live",
+    "start": "latest",
+    "start_time": null,
+    "tags": {}
   }
 };

@@ -1,4 +1,4 @@
-"""Definitions of queues, streams and groups: create, replace, change and list."""
+"""Definitions of queues, streams, groups, topics and routes: create, change and list."""
 
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
@@ -13,6 +13,7 @@ from millstream_client.testing.problems import Problem, invalid, unsupported
 PARAMS: dict[str, Any] = {
     "QueueConfig": params.QueueConfigParams,
     "StreamConfig": params.StreamConfigParams,
+    "TopicConfig": params.TopicConfigParams,
 }
 SIMPLE: dict[str, Any] = {"on_poison": "skip", "overflow": "reject", "group_weights": []}
 SIMPLE |= {"messages_max": None, "bytes_max": None, "stream_view": False}
@@ -20,6 +21,7 @@ SIMPLE |= {"expires_after_idle_seconds": None}
 """Settings that the in-memory service has only with this value."""
 
 IMMUTABLE = ("type", "shards", "stream", "kind", "start", "start_time")
+IMMUTABLE_OF_TOPICS = ("dedup_scope",)
 
 
 class Clock(Protocol):
@@ -164,7 +166,8 @@ class Catalog(Generic[T]):
         is_fifo = existing.config.get("type") == "fifo"
         for change in changes:
             is_fixed = change["pointer"] == "/partitions" and is_fifo
-            if is_fixed or change["pointer"][1:] in IMMUTABLE:
+            fixed = IMMUTABLE + (IMMUTABLE_OF_TOPICS if self.kind == "topic" else ())
+            if is_fixed or change["pointer"][1:] in fixed:
                 raise invalid(change["pointer"], f"{change['pointer']} is immutable.", "immutable")
 
     def _exists(self, existing: T, requested: dict[str, Any]) -> Problem:

@@ -8,6 +8,8 @@ from millstream_client.testing.definitions import moment
 
 RECEIVER = {"consumer": "memory", "principal": "test", "protocol": "rest"}
 RECEIVER |= {"address": "memory", "client": "millstream-client"}
+RESERVED = ("topic", "subject", "route", "key", "reply_to")
+"""Fields that a delivery has and a list has not."""
 
 
 @dataclass
@@ -35,6 +37,10 @@ class StoredMessage:
     reason: str = ""
     details: str = ""
     died_at: float = 0.0
+    topic: str = ""
+    subject: str = ""
+    route: str = ""
+    key: str = ""
     reply_to: str = ""
     dead_letter: dict[str, Any] | None = field(default=None, repr=False)
 
@@ -73,9 +79,10 @@ class StoredMessage:
 
     def delivered(self) -> dict[str, Any]:
         """Return the message as a receive does."""
+        reserved = {name: getattr(self, name) for name in RESERVED}
         return {
             **self._content(),
-            **({"reply_to": self.reply_to} if self.reply_to else {}),
+            **{name: value for name, value in reserved.items() if value},
             "receipt_handle": self.receipt_handle,
             "first_received_at": moment(self.first_received_at),
             "visible_at": moment(self.due_at),

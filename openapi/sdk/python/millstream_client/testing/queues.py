@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from millstream_client.testing.definitions import Clock, Defined, moment
-from millstream_client.testing.messages import StoredMessage
+from millstream_client.testing.messages import RESERVED, StoredMessage
 from millstream_client.testing.problems import Problem, invalid, unsupported
 
 DEDUP_WINDOW_S = 300.0
@@ -110,7 +110,8 @@ class MemoryQueue(Defined):
             headers=fields.get("headers", {}),
             group=fields.get("group", ""),
             dedup_id=fields.get("dedup_id", ""),
-            reply_to=fields.get("reply_to", ""),
+            **{name: fields.get(name, "") for name in RESERVED},
+            dead_letter=fields.get("dead_letter"),
             priority=fields.get("priority", 0),
             sent_at=now,
             due_at=due_at,

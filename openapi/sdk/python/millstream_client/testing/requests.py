@@ -8,6 +8,7 @@ from typing import Any
 from millstream_client.testing.definitions import Clock, moment
 from millstream_client.testing.problems import Problem
 from millstream_client.testing.queues import MemoryQueue
+from millstream_client.testing.topics import MemoryTopic
 
 FINAL = frozenset({"reply_taken", "reply_too_late"})
 """Refusals after which a message is acknowledged nevertheless."""
@@ -31,12 +32,18 @@ class MemoryRequests:
 
     def send(self, queue: MemoryQueue, fields: Mapping[str, Any]) -> str:
         """Send a request to a queue; return its token. Raises Problem."""
-        token = uuid.uuid4().hex
-        timeout = float(fields.get("timeout_seconds", 20))
-        content = {name: fields[name] for name in _CONTENT if name in fields}
-        dedup_id = fields.get("dedup_id") or (token if queue.is_fifo else "")
-        message = {**content, "dedup_id": dedup_id, "ttl_seconds": timeout, "reply_to": token}
+        message = _message(fields, is_fifo=queue.is_fifo)
         queue.send([message])
+        return self._open(message["reply_to"], fields)
+
+    def publish(self, topic: MemoryTopic, fields: Mapping[str, Any]) -> str:
+        """Publish a request to a topic; return its token. Raises Problem."""
+        message = _message(fields, is_fifo=topic.is_fifo)
+        topic.accept([message])
+        return self._open(message["reply_to"], fields)
+
+    def _open(self, token: str, fields: Mapping[str, Any]) -> str:
+        timeout = float(fields.get("timeout_seconds", 20))
         deadline = self._now() + timeout
         expires_at = deadline + float(fields.get("reply_ttl_seconds", 60))
         replies_max = int(fields.get("replies_max", 1))
@@ -90,4 +97,13 @@ class MemoryRequests:
         return request
 
 
-_CONTENT = ("body", "content_type", "headers", "group", "priority")
+_CONTENT = ("body", "content_type", "headers", "group", "subject", "key", "priority")
+
+
+def _message(fields: Mapping[str, Any], *, is_fifo: bool) -> dict[str, Any]:
+    """Return the message of a request, with a new token."""
+    token = uuid.uuid4().hex
+    timeout = float(fields.get("timeout_seconds", 20))
+    content = {name: fields[name] for name in _CONTENT if name in fields}
+    dedup_id = fields.get("dedup_id") or (token if is_fifo else "")
+    return {**content, "dedup_id": dedup_id, "ttl_seconds": timeout, "reply_to": token}

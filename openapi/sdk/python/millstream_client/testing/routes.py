@@ -18,7 +18,9 @@ Handler = Callable[..., Result]
 _ROUTES: list[tuple[str, tuple[str, ...], Handler]] = []
 
 
-def _on(method: str, path: str) -> Callable[[Handler], Handler]:
+def on(method: str, path: str) -> Callable[[Handler], Handler]:
+    """Register a handler for a method and a path, whose parts in braces are its arguments."""
+
     def register(handler: Handler) -> Handler:
         _ROUTES.append((method, tuple(path.split("/")), handler))
         return handler
@@ -45,7 +47,7 @@ def _fits(pattern: tuple[str, ...], words: tuple[str, ...]) -> bool:
     )
 
 
-def _once(
+def once(
     service: MemoryService,
     request: Request,
     answer: Callable[[], dict[str, Any]],
@@ -62,7 +64,7 @@ def _once(
             raise Problem("idempotency_key_reused", detail)
         return _repeated(result)
     result = Result(answer(), status)
-    if key:
+    if key and not (result.body or {}).get("failed"):
         service.answers[place] = (digest, result)
     return result
 
@@ -70,10 +72,14 @@ def _once(
 def _repeated(result: Result) -> Result:
     """Return the earlier answer, whose items are marked as duplicates."""
     body = {
-        name: [{**item, "duplicate": True} for item in value] if isinstance(value, list) else value
+        name: [_duplicate(item) for item in value] if isinstance(value, list) else value
         for name, value in (result.body or {}).items()
     }
     return Result(body, result.status)
+
+
+def _duplicate(item: dict[str, Any]) -> dict[str, Any]:
+    return {**item, "duplicate": True, **({"routes": None} if "routes" in item else {})}
 
 
 # ── Definitions ──
@@ -84,56 +90,57 @@ def _catalog(service: MemoryService, nouns: str) -> Catalog[Any]:
         "queues": service.queues,
         "streams": service.streams,
         "groups": service.groups,
+        "topics": service.topics,
     }
     if nouns not in catalogs:
         raise unsupported(nouns)
     return catalogs[nouns]
 
 
-@_on("GET", "readyz")
+@on("GET", "readyz")
 def _ready(service: MemoryService, request: Request) -> Result:
     return Result({"status": "ok", "checks": {}})
 
 
-@_on("GET", "{nouns}")
+@on("GET", "{nouns}")
 def _list(service: MemoryService, request: Request, nouns: str) -> Result:
     return Result(_catalog(service, nouns).page(request.query))
 
 
-@_on("PUT", "{nouns}/{name}")
+@on("PUT", "{nouns}/{name}")
 def _put(service: MemoryService, request: Request, nouns: str, name: str) -> Result:
     only_new = request.headers.get("if-none-match") == "*"
     dry_run = request.query.get("dry_run") == "true"
     if nouns == "groups":
-        service.streams.get(request.body["stream"])
+        service.stream(request.body["stream"])
     catalog = _catalog(service, nouns)
     status, stored = catalog.put(name, request.body, only_new=only_new, dry_run=dry_run)
     return Result(stored, status)
 
 
-@_on("GET", "{nouns}/{name}")
+@on("GET", "{nouns}/{name}")
 def _get(service: MemoryService, request: Request, nouns: str, name: str) -> Result:
     existing = _catalog(service, nouns).get(name)
     return Result(existing.details() if nouns == "groups" else existing.shown())
 
 
-@_on("PATCH", "{nouns}/{name}")
+@on("PATCH", "{nouns}/{name}")
 def _patch(service: MemoryService, request: Request, nouns: str, name: str) -> Result:
     return Result(_catalog(service, nouns).patch(name, request.body))
 
 
-@_on("DELETE", "{nouns}/{name}")
+@on("DELETE", "{nouns}/{name}")
 def _delete(service: MemoryService, request: Request, nouns: str, name: str) -> Result:
     _catalog(service, nouns).delete(name)
     return Result(None, 204)
 
 
-@_on("PUT", "{nouns}/{name}/pause")
+@on("PUT", "{nouns}/{name}/pause")
 def _pause(service: MemoryService, request: Request, nouns: str, name: str) -> Result:
     return Result(_catalog(service, nouns).pause(name, paused=True))
 
 
-@_on("DELETE", "{nouns}/{name}/pause")
+@on("DELETE", "{nouns}/{name}/pause")
 def _resume(service: MemoryService, request: Request, nouns: str, name: str) -> Result:
     return Result(_catalog(service, nouns).pause(name, paused=False))
 
@@ -141,17 +148,17 @@ def _resume(service: MemoryService, request: Request, nouns: str, name: str) -> 
 # ── Queues ──
 
 
-@_on("POST", "queues/{queue}/messages")
+@on("POST", "queues/{queue}/messages")
 def _send(service: MemoryService, request: Request, name: str) -> Result:
     queue = service.queue(name)
 
     def answer() -> dict[str, Any]:
         return {"messages": queue.send(request.body["messages"])}
 
-    return _once(service, request, answer, status=201)
+    return once(service, request, answer, status=201)
 
 
-@_on("POST", "queues/{queue}/receive")
+@on("POST", "queues/{queue}/receive")
 def _receive(service: MemoryService, request: Request, name: str) -> Result:
     queue, body = service.queue(name), request.body
     messages = queue.receive(
@@ -164,43 +171,44 @@ def _receive(service: MemoryService, request: Request, name: str) -> Result:
     return Result({"messages": messages}, wait_s=0 if messages else wait)
 
 
-@_on("POST", "queues/{queue}/settle")
+@on("POST", "queues/{queue}/settle")
 def _settle(service: MemoryService, request: Request, name: str) -> Result:
     queue, settlements = service.queue(name), request.body["settlements"]
     return Result({"results": [service.requests.settle(queue, one) for one in settlements]})
 
 
-@_on("POST", "queues/{queue}/requests")
+@on("POST", "queues/{queue}/requests")
 def _send_request(service: MemoryService, request: Request, name: str) -> Result:
     queue = service.queue(name)
-    sent = _once(service, request, lambda: {"request": service.requests.send(queue, request.body)})
+    sent = once(service, request, lambda: {"request": service.requests.send(queue, request.body)})
     assert sent.body is not None
     wait = request.body.get("wait_seconds", 20) if request.headers.get("idempotency-key") else 0
-    return _replies(service, sent.body["request"], wait)
+    return replies(service, sent.body["request"], wait)
 
 
-@_on("GET", "requests/{request}/reply")
+@on("GET", "requests/{request}/reply")
 def _get_reply(service: MemoryService, request: Request, token: str) -> Result:
-    return _replies(service, token, float(request.query.get("wait_seconds", 0)))
+    return replies(service, token, float(request.query.get("wait_seconds", 0)))
 
 
-@_on("POST", "requests/{request}/replies")
+@on("POST", "requests/{request}/replies")
 def _send_reply(service: MemoryService, request: Request, token: str) -> Result:
     service.requests.reply(token, request.body, request.headers.get("idempotency-key", ""))
     return Result({"request": token}, 201)
 
 
-def _replies(service: MemoryService, token: str, wait_s: float) -> Result:
-    replies = service.requests.replies(token)
-    return Result(replies) if replies["complete"] else Result(replies, 202, wait_s)
+def replies(service: MemoryService, token: str, wait_s: float) -> Result:
+    """Return the replies to a request; while they are not complete, the caller waits."""
+    answer = service.requests.replies(token)
+    return Result(answer) if answer["complete"] else Result(answer, 202, wait_s)
 
 
-@_on("GET", "queues/{queue}/stats")
+@on("GET", "queues/{queue}/stats")
 def _stats(service: MemoryService, request: Request, name: str) -> Result:
     return Result(service.queue(name).stats())
 
 
-@_on("GET", "queues/{queue}/consumers")
+@on("GET", "queues/{queue}/consumers")
 def _consumers(service: MemoryService, request: Request, name: str) -> Result:
     service.queue(name)
     raise unsupported("list of consumers")
@@ -212,7 +220,7 @@ def _refuse_filters(request: Request, *known: str) -> None:
         raise unsupported(f"list of messages by {', '.join(sorted(conditions))}")
 
 
-@_on("GET", "queues/{queue}/messages")
+@on("GET", "queues/{queue}/messages")
 def _browse(service: MemoryService, request: Request, name: str) -> Result:
     _refuse_filters(request, "state")
     state = request.query.get("state")
@@ -220,36 +228,36 @@ def _browse(service: MemoryService, request: Request, name: str) -> Result:
     return Result({"items": [message.browsed() for message in messages], "next_cursor": None})
 
 
-@_on("GET", "queues/{queue}/messages/{message}")
+@on("GET", "queues/{queue}/messages/{message}")
 def _get_message(service: MemoryService, request: Request, name: str, message: str) -> Result:
     stored = service.queue(name).find(message)
     return Result(stored.died() if stored.state == "dead_lettered" else stored.browsed())
 
 
-@_on("DELETE", "queues/{queue}/messages/{message}")
+@on("DELETE", "queues/{queue}/messages/{message}")
 def _delete_message(service: MemoryService, request: Request, name: str, message: str) -> Result:
     service.queue(name).delete_message(message)
     return Result(None, 204)
 
 
-@_on("POST", "queues/{queue}/purges")
+@on("POST", "queues/{queue}/purges")
 def _purge(service: MemoryService, request: Request, name: str) -> Result:
     return Result({"purged": service.queue(name).purge()})
 
 
-@_on("GET", "queues/{queue}/dead-letters")
+@on("GET", "queues/{queue}/dead-letters")
 def _dead_letters(service: MemoryService, request: Request, name: str) -> Result:
     _refuse_filters(request)
     letters = service.queue(name).dead_letters
     return Result({"items": [letter.died() for letter in letters], "next_cursor": None})
 
 
-@_on("GET", "queues/{queue}/dead-letters/reasons")
+@on("GET", "queues/{queue}/dead-letters/reasons")
 def _reasons(service: MemoryService, request: Request, name: str) -> Result:
     return Result({"items": service.queue(name).reasons()})
 
 
-@_on("POST", "queues/{queue}/redrives")
+@on("POST", "queues/{queue}/redrives")
 def _redrive(service: MemoryService, request: Request, name: str) -> Result:
     return Result({"redriven": service.queue(name).redrive(request.body)})
 
@@ -257,17 +265,17 @@ def _redrive(service: MemoryService, request: Request, name: str) -> Result:
 # ── Streams ──
 
 
-@_on("POST", "streams/{stream}/records")
+@on("POST", "streams/{stream}/records")
 def _append(service: MemoryService, request: Request, name: str) -> Result:
-    stream = service.stream(name)
+    stream = service.streams.writable(name)
 
     def answer() -> dict[str, Any]:
         return {"records": stream.append(request.body["records"]), "failed": 0}
 
-    return _once(service, request, answer)
+    return once(service, request, answer)
 
 
-@_on("GET", "streams/{stream}/records")
+@on("GET", "streams/{stream}/records")
 def _read(service: MemoryService, request: Request, name: str) -> Result:
     return _waiting(request, service.stream(name).read(request.query))
 
@@ -278,64 +286,64 @@ def _waiting(request: Request, page: dict[str, Any]) -> Result:
     return Result(page, wait_s=float(request.query.get("wait_seconds", 0)) if is_empty else 0)
 
 
-@_on("GET", "streams/{stream}/shards")
+@on("GET", "streams/{stream}/shards")
 def _shards(service: MemoryService, request: Request, name: str) -> Result:
     return Result(service.stream(name).list_shards())
 
 
-@_on("GET", "streams/{stream}/shards/{shard}/records")
+@on("GET", "streams/{stream}/shards/{shard}/records")
 def _read_shard(service: MemoryService, request: Request, name: str, shard: str) -> Result:
     return _waiting(request, service.stream(name).read_shard(int(shard), request.query))
 
 
-@_on("POST", "streams/{stream}/shards/{shard}/records")
+@on("POST", "streams/{stream}/shards/{shard}/records")
 def _append_to_shard(service: MemoryService, request: Request, name: str, shard: str) -> Result:
     if request.body.get("producer") or request.body.get("fence"):
         raise unsupported("producer or fence")
-    records = service.stream(name).append_to_shard(int(shard), request.body)
+    records = service.streams.writable(name).append_to_shard(int(shard), request.body)
     return Result({"records": records, "failed": 0})
 
 
 # ── Groups ──
 
 
-@_on("GET", "groups/{group}/records")
+@on("GET", "groups/{group}/records")
 def _fetch(service: MemoryService, request: Request, name: str) -> Result:
     return _waiting(request, service.group(name).fetch(request.query))
 
 
-@_on("POST", "groups/{group}/commit")
+@on("POST", "groups/{group}/commit")
 def _commit(service: MemoryService, request: Request, name: str) -> Result:
     return Result(service.group(name).commit(request.body))
 
 
-@_on("DELETE", "groups/{group}/members/{member}")
+@on("DELETE", "groups/{group}/members/{member}")
 def _leave(service: MemoryService, request: Request, name: str, member: str) -> Result:
     service.group(name).leave(member, request.query.get("generation"))
     return Result(None, 204)
 
 
-@_on("GET", "groups/{group}/lag")
+@on("GET", "groups/{group}/lag")
 def _lag(service: MemoryService, request: Request, name: str) -> Result:
     return Result(service.group(name).lag())
 
 
-@_on("POST", "groups/{group}/reset")
+@on("POST", "groups/{group}/reset")
 def _reset(service: MemoryService, request: Request, name: str) -> Result:
     return Result(service.group(name).reset(request.body))
 
 
-@_on("GET", "groups/{group}/bookmarks")
+@on("GET", "groups/{group}/bookmarks")
 def _bookmarks(service: MemoryService, request: Request, name: str) -> Result:
     return Result({"items": service.group(name).bookmarks()})
 
 
-@_on("PUT", "groups/{group}/bookmarks/{bookmark}")
+@on("PUT", "groups/{group}/bookmarks/{bookmark}")
 def _put_bookmark(service: MemoryService, request: Request, name: str, bookmark: str) -> Result:
     return Result(service.group(name).put_bookmark(bookmark, request.body))
 
 
-@_on("DELETE", "groups/{group}/bookmarks/{bookmark}")
+@on("DELETE", "groups/{group}/bookmarks/{bookmark}")
 def _delete_bookmark(service: MemoryService, request: Request, name: str, bookmark: str) -> Result:
     service.group(name).delete_bookmark(bookmark)
     return Result(None, 204)

@@ -11,6 +11,7 @@ import httpx
 
 from millstream_client.aio.client import AsyncMillstream
 from millstream_client.sync.client import Millstream
+from millstream_client.testing import topic_calls as topic_calls  # registers its operations
 from millstream_client.testing.codec import Request, Result, encode, read_request
 from millstream_client.testing.definitions import Catalog
 from millstream_client.testing.groups import MemoryGroup
@@ -19,6 +20,12 @@ from millstream_client.testing.queues import MemoryQueue
 from millstream_client.testing.requests import MemoryRequests
 from millstream_client.testing.routes import route
 from millstream_client.testing.streams import MemoryStream
+from millstream_client.testing.topics import (
+    MemoryTopic,
+    StreamCatalog,
+    TopicCatalog,
+    deliver_all,
+)
 
 URL = "http://millstream.test"
 LONG_POLL_S = 0.05
@@ -26,7 +33,7 @@ LOOK_S = 0.005
 
 
 class MemoryService:
-    """Queues with requests, streams and groups in memory, for one test.
+    """Queues with requests, streams, groups and topics in memory, for one test.
 
     `client` and `async_client` return clients of it. Its clock runs as usual, and `advance` moves it. A call that waits
     for messages or records ends after `long_poll_seconds` of real time, with those that arrived.
@@ -34,7 +41,8 @@ class MemoryService:
 
     def __init__(self, *, long_poll_seconds: float = LONG_POLL_S) -> None:
         self.queues: Catalog[MemoryQueue] = Catalog("queue", self._make_queue)
-        self.streams: Catalog[MemoryStream] = Catalog("stream", self._make_stream)
+        self.topics = TopicCatalog(self._make_topic)
+        self.streams = StreamCatalog(self._make_stream, self.topics.get)
         self.groups: Catalog[MemoryGroup] = Catalog("group", self._make_group)
         self.requests = MemoryRequests(self.now)
         self.long_poll_seconds = long_poll_seconds
@@ -86,13 +94,19 @@ class MemoryService:
         """Return a group, with its `positions`. Raises Problem."""
         return self.groups.get(name)
 
+    def topic(self, name: str) -> MemoryTopic:
+        """Return a topic, with its `messages` and `routes`. Raises Problem."""
+        return self.topics.get(name)
+
     # ── Calls ──
 
     def answer(self, request: Request) -> Result:
         """Return the result of a request."""
         with self._lock:
             try:
-                return route(self, request)
+                result = route(self, request)
+                deliver_all(self.topics, self)
+                return result
             except Problem as problem:
                 return _result(problem)
             except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
@@ -117,6 +131,9 @@ class MemoryService:
 
     def _make_stream(self, name: str, config: dict[str, Any]) -> MemoryStream:
         return MemoryStream(name, config, self.now)
+
+    def _make_topic(self, name: str, config: dict[str, Any]) -> MemoryTopic:
+        return MemoryTopic(name, config, self.now, self)
 
     def _make_group(self, name: str, config: dict[str, Any]) -> MemoryGroup:
         return MemoryGroup(name, config, self.now, self.streams.get)

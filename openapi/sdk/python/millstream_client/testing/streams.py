@@ -28,6 +28,7 @@ class StoredRecord:
     arrived_at: float
     event_time: str | None
     sequence: int
+    subject: str = ""
 
     @property
     def text(self) -> str:
@@ -44,6 +45,7 @@ class StoredRecord:
             "content_type": self.content_type,
             "headers": self.headers,
             "key": self.key,
+            "subject": self.subject,
             "event_time": self.event_time,
         }
         return {
@@ -165,6 +167,7 @@ class MemoryStream(Defined):
             arrived_at=self.now(),
             event_time=fields.get("event_time"),
             sequence=next(self._sequence),
+            subject=fields.get("subject", ""),
         )
         shard.records.append(record)
         return {"shard": shard.index, "offset": record.offset, "duplicate": False}
