@@ -3,7 +3,7 @@
 
 import { setTimeout as sleep } from 'node:timers/promises';
 
-import { Millstream, NewMessage, NewRecord, Reject } from './dist/index.js';
+import { Millstream, NewMessage, NewPublication, NewRecord, Reject } from './dist/index.js';
 import { MemoryService } from './dist/testing/index.js';
 
 const [, , url, prefix] = process.argv;
@@ -290,6 +290,158 @@ const counts = async (queue) => {
   });
 }
 
+// ── Topics ──
+
+const newTopic = async (config = {}) => {
+  const topic = client.topic(`${prefix}-${number++}`);
+  await topic.create(config);
+  return topic;
+};
+const take = async (queue, count = 1) => {
+  const messages = [];
+  while (messages.length < count) messages.push(...(await queue.receive({ messagesMax: count - messages.length, waitSeconds: 20 })));
+  await Promise.all(messages.map((message) => message.ack()));
+  return messages;
+};
+const until = async (fact) => {
+  for (let tries = 0; tries < 1000; tries++) {
+    if (await fact()) return true;
+    await sleep(20);
+  }
+  return false;
+};
+
+{
+  const topic = await newTopic();
+  const [a, b] = [await newQueue(), await newQueue()];
+  const route = topic.route('orders');
+  const made = await route.create({ match: { subject: 'order.*' }, target: { queue: a.name } });
+  const same = await route.create({ match: { subject: 'order.*' }, target: { queue: a.name } });
+  const differs = await code(route.create({ match: { subject: 'x' }, target: { queue: a.name } }));
+  await topic.route('rest').create({ match: 'unmatched', target: { queue: b.name } });
+  const order = await topic.publish({ id: 1 }, { subject: 'order.new', key: 'c7', headers: { tenant: 't7' } });
+  const [first, again] = [await topic.publish('x', { idempotencyKey: 'k' }), await topic.publish('x', { idempotencyKey: 'k' })];
+  const [message] = await take(a);
+  const [rest] = await take(b);
+  const stored = await topic.message(order.id);
+  const applied = await route.apply({ match: { subject: 'order.#' }, target: { queue: a.name } });
+  const paused = (await route.pause()).paused;
+  await topic.publish('waits', { subject: 'order' });
+  const state = (await route.stats()).state;
+  await route.resume();
+  const [waited] = await take(a);
+  const log = [];
+  for await (const record of client.stream(`topic:${topic.name}`).read()) log.push([record.text, record.subject]);
+  tell('topics', {
+    created: [made.created, same.created, made.number, made.cost, made.target],
+    differs,
+    routes: [order.routes, again.routes, first.id === again.id],
+    message: [message.json(), message.headers, message.topic === topic.name, message.subject, message.route, message.key],
+    rest: [rest.text, rest.route, rest.subject],
+    stored: [stored.body, stored.subject, stored.content_type],
+    changes: applied.changes.map(({ pointer }) => pointer),
+    paused: [paused, state, waited.text],
+    log,
+    readOnly: await code(client.stream(`topic:${topic.name}`).append('x')),
+    names: [(await all(topic.routes())).map(({ name }) => name), (await all(client.topics({ prefix: topic.name }))).length],
+    missing: [await code(topic.route('none').config()), await code(client.topic(`${prefix}-none`).publish('x'))],
+  });
+}
+
+{
+  const order = { total: 250, vip: true, tags: ['a', 'b'], customer: { id: 'c7' }, note: null };
+  const bodies = [
+    { total: [250] },
+    { total: ['250'] },
+    { vip: [1] },
+    { note: [null] },
+    { total: [{ numeric: ['>', 100, '<=', 250] }] },
+    { customer: { id: [{ prefix: 'c' }, { suffix: '8' }] } },
+    { customer: { id: [{ 'equals-ignore-case': 'C7' }] } },
+    { customer: { id: [{ 'anything-but': ['c7', 'c8'] }] } },
+    { missing: { id: [{ exists: false }] } },
+    { customer: [{ exists: true }] },
+    { tags: ['b'], total: [{ 'anything-but': 7 }] },
+  ];
+  const patterns = ['order.*', 'order.#', 'order.>', '#.b', '*', '#', '', ['b', 'order']];
+  const topic = await newTopic();
+  const route = topic.route('all');
+  const target = { queue: 'nowhere' };
+  const filters = [];
+  for (const body of bodies) {
+    await route.apply({ match: { filter: { body } }, target });
+    filters.push((await topic.publish(order)).routes);
+  }
+  const subjects = [];
+  for (const subject of patterns) {
+    await route.apply({ match: { subject }, target });
+    const messages = ['', 'order', 'order.a', 'order.a.b', 'b'].map((name) => new NewPublication('x', { subject: name }));
+    subjects.push((await topic.publishMany(messages)).map(({ routes }) => routes).join(''));
+  }
+  const invalid = [];
+  for (const match of [{ subject: 'a*' }, { subject: ['a', '>.b'] }, [{ subjects: 'a' }], { filter: { body: { a: [] } } }])
+    invalid.push(await code(route.apply({ match, target })));
+  tell('matches', { filters, subjects, invalid: invalid.map(([name, , pointer]) => [name, pointer]) });
+}
+
+{
+  const [topic, other] = [await newTopic({ unmatched: 'refuse' }), await newTopic()];
+  const [letters, fifo, end] = [await newQueue(), await newQueue({ type: 'fifo' }), await newQueue()];
+  await topic.route('fifo').create({ target: { queue: fifo.name }, dead_letter_queue: letters.name });
+  await topic.route('next').create({ match: { subject: 'order.*' }, target: { topic: other.name } });
+  await other.route('end').create({ target: { queue: end.name }, key: '/body/id' });
+  const cycle = await code(other.route('back').create({ target: { topic: topic.name } }));
+  await topic.publish({ id: 'i7' }, { subject: 'order.a' });
+  await topic.publish('2', { key: 'c7' });
+  const [letter] = await take(letters);
+  const [message] = await take(fifo);
+  const [copy] = await take(end);
+  const late = topic.route('late');
+  await late.create({ target: { queue: `${prefix}-late` } });
+  const shadow = topic.route('shadow');
+  await shadow.create({ target: { queue: end.name }, mode: 'shadow' });
+  await topic.publish('waits', { key: 'c7' });
+  const lateQueue = client.queue(`${prefix}-late`);
+  await lateQueue.create();
+  const [waited] = await take(lateQueue);
+  const dropped = topic.route('dropped');
+  await dropped.create({ target: { queue: `${prefix}-never` }, on_failure: 'drop' });
+  await topic.publish('lost', { key: 'c7' });
+  await topic.route('fifo').delete();
+  await topic.route('late').delete();
+  await topic.route('dropped').pause();
+  tell('targets', {
+    cycle: [cycle].flat()[0],
+    letter: [letter.json(), letter.subject, letter.route, letter.deadLetter.reason],
+    source: letter.deadLetter.source === `route:${topic.name}/fifo`,
+    fifo: [message.text, message.group, message.key],
+    copy: [copy.json(), copy.subject, copy.key, copy.topic === other.name],
+    waited: waited.text,
+    shadowed: await until(async () => (await shadow.stats()).shadowed === 2),
+    dropped: await until(async () => (await dropped.stats()).dropped === 1),
+    refused: await code((async () => (await dropped.delete(), topic.publish('x')))()),
+  });
+}
+
+{
+  const topic = await newTopic({ type: 'fifo', dedup_scope: 'key', shards: 2 });
+  const once = await topic.publishMany([1, 2, 1].map((body) => new NewPublication(body, { key: 'c7', dedupId: `d${body}` })));
+  const offers = await newTopic();
+  const dealers = [await newQueue(), await newQueue()];
+  for (const { name } of dealers) await offers.route(name).create({ target: { queue: name } });
+  const asking = offers.request('price?', { subject: 'offer', repliesMax: 2 });
+  for (const dealer of dealers) {
+    let received = [];
+    while (received.length === 0) received = await dealer.receive({ waitSeconds: 20 });
+    await received[0].reply('yes');
+  }
+  tell('fifo', {
+    duplicates: once.map(({ duplicate }) => duplicate),
+    invalid: [await code(topic.publish('x')), await code(newTopic({ type: 'fifo', shards: 2 }))],
+    replies: texts(await asking),
+  });
+}
+
 // ── Fields of answers, by schema ──
 
 {
@@ -306,7 +458,19 @@ const counts = async (queue) => {
   const details = await group.details();
   const [first] = (await all(queue.browse())).filter(({ state }) => state === 'in_flight');
   const lag = await group.lag();
+  const topic = await newTopic();
+  const route = topic.route('all');
+  const storedRoute = await route.create({ target: { queue: queue.name } });
+  const { id } = await topic.publish('x');
   const answers = {
+    TopicStored: await topic.apply({}),
+    TopicOut: await topic.config(),
+    TopicStats: await topic.stats(),
+    TopicMessageOut: await topic.message(id),
+    MessageRoutes: await topic.messageRoutes(id),
+    RouteStored: storedRoute,
+    RouteOut: await route.config(),
+    RouteStats: await route.stats(),
     QueueStored: await queue.apply({}),
     QueueOut: await queue.config(),
     QueueStatsOut: await queue.stats(),

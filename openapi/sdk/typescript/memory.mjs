@@ -69,6 +69,31 @@ await orders.create();
   tell('repeated', { text: message.text, count: message.receiveCount });
 }
 
+{
+  const topic = client.topic('shop');
+  await topic.create();
+  await topic.route('orders').create({ match: { subject: 'order.*' }, target: { queue: 'orders' } });
+  await topic.route('later').create({ target: { queue: 'later' } });
+  await topic.publish({ id: 1 }, { subject: 'order.new', ttlSeconds: 60 });
+  const [message] = service.topic('shop').messages;
+  const [copy] = service.queue('orders').messages.slice(-1);
+  const states = message.copies.map(({ state }) => state);
+  service.advance(61);
+  await client.queue('later').create();
+  const url = { target: { url: 'https://shop.example' } };
+  tell('topics', {
+    message: [message.json(), message.subject, states],
+    copy: [copy.json(), copy.subject, copy.route],
+    dropped: (await topic.route('later').stats()).dropped,
+    limits: [
+      await named(topic.route('x').create(url)),
+      await named(topic.route('x').create({ match: { where: 'a > 1' }, target: { queue: 'orders' } })),
+      await named(topic.explain({ message: {} })),
+    ],
+    socket: (await named((async () => client.socket())()))[0],
+  });
+}
+
 tell('limits', {
   move: await named(orders.move()),
   source: await named(client.source('github').stats()),

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.contract.mirrors.conftest import background_process
 from tests.documentation import DOCS, blocks
 from tests.javascript import compile_typescript, run, steps_of
 
@@ -25,9 +26,16 @@ def compiled():
 @pytest.fixture(scope="module", params=["service", "memory"])
 def steps(compiled, request):
     """The output of each step of the shared script, by name."""
-    is_memory = request.param == "memory"
-    url = "memory" if is_memory else request.getfixturevalue("service_url")
-    return steps_of(SDK, "node", "--no-warnings", "contract.mjs", url, f"tc{time.time_ns()}")
+    script = ("node", "--no-warnings", "contract.mjs")
+    prefix = f"tc{time.time_ns()}"
+    if request.param == "memory":
+        return steps_of(SDK, *script, "memory", prefix)
+    url, settings = request.getfixturevalue("service")
+    with background_process(settings) as router:
+        try:
+            return steps_of(SDK, *script, url, prefix)
+        finally:
+            router.kill()
 
 
 @pytest.fixture(scope="module")
@@ -149,11 +157,70 @@ def test_members_fetch_and_commit(steps):
     }
 
 
+def test_topics_route_messages_to_queues(steps):
+    assert steps["topics"] == {
+        "created": [
+            True,
+            False,
+            1,
+            "indexed",
+            {"queue": steps["topics"]["created"][4]["queue"], "stream": None}
+            | {"topic": None, "url": None},
+        ],
+        "differs": "already_exists",
+        "routes": [1, None, True],
+        "message": [{"id": 1}, {"tenant": "t7"}, True, "order.new", "orders", "c7"],
+        "rest": ["x", "rest", ""],
+        "stored": [{"id": 1}, "order.new", "application/json"],
+        "changes": ["/match/subject"],
+        "paused": [True, "paused", "waits"],
+        "log": [['{"id":1}', "order.new"], ["x", ""], ["waits", "order"]],
+        "readOnly": "stream_read_only",
+        "names": [["orders", "rest"], 1],
+        "missing": ["route_not_found", "topic_not_found"],
+    }
+
+
+def test_routes_match_subjects_and_filters(steps):
+    assert steps["matches"] == {
+        "filters": [1, 0, 0, 1, 1, 1, 1, 0, 1, 0, 1],
+        "subjects": ["00100", "01110", "00110", "00011", "01001", "11111", "10000", "01001"],
+        "invalid": [
+            ["match_invalid", "/match/subject"],
+            ["match_invalid", "/match/subject/1"],
+            ["match_invalid", "/match/0/subjects"],
+            ["match_invalid", "/match/filter/body/a"],
+        ],
+    }
+
+
+def test_routes_deliver_to_any_target(steps):
+    assert steps["targets"] == {
+        "cycle": "route_cycle",
+        "letter": [{"id": "i7"}, "order.a", "fifo", VALIDATION],
+        "source": True,
+        "fifo": ["2", "c7", ""],
+        "copy": [{"id": "i7"}, "order.a", "i7", True],
+        "waited": "waits",
+        "shadowed": True,
+        "dropped": True,
+        "refused": "unroutable",
+    }
+
+
+def test_fifo_topics_and_requests_of_topics(steps):
+    assert steps["fifo"] == {
+        "duplicates": [False, False, True],
+        "invalid": [[VALIDATION, "required", "/key"], [VALIDATION, "required", "/dedup_scope"]],
+        "replies": ["yes", "yes"],
+    }
+
+
 def test_answers_have_the_fields_of_their_schemas(steps):
     schemas = json.loads((SDK.parents[1] / "openapi.json").read_text())["components"]["schemas"]
     answers = {name: set(fields) for name, fields in steps["fields"].items() if name != "step"}
 
-    assert len(answers) == 17
+    assert len(answers) == 25
     for name, fields in answers.items():
         assert set(schemas[name]["required"]) <= fields <= schemas[name]["properties"].keys(), name
 
@@ -167,6 +234,17 @@ def test_stored_messages_are_inspected(own):
         "headers": {"source": "web"},
         "before": "delayed",
         "letters": ["never"],
+    }
+
+
+def test_messages_of_topics_are_inspected(own):
+    not_in_memory = ["ServerFailed", 501, "not_in_memory"]
+    assert own["topics"] == {
+        "message": [{"id": 1}, "order.new", ["finished", "waiting"]],
+        "copy": [{"id": 1}, "order.new", "orders"],
+        "dropped": 1,
+        "limits": [not_in_memory] * 3,
+        "socket": "TypeError",
     }
 
 

@@ -1,4 +1,4 @@
-/** Definitions of queues, streams and groups: create, replace, change and list. */
+/** Definitions of queues, streams, groups, topics and routes: create, replace, change and list. */
 
 import { DEFAULTS } from '../defaults.js';
 import { MemoryProblem, invalid, unsupported } from './problems.js';
@@ -20,6 +20,8 @@ const SIMPLE: Fields = {
   expires_after_idle_seconds: null,
 };
 const IMMUTABLE = new Set(['type', 'shards', 'stream', 'kind', 'start', 'start_time']);
+const MEASURED = new Set(['queue', 'stream', 'group']);
+const IMMUTABLE_OF_TOPICS = new Set(['dedup_scope']);
 const NULLABLE = new Set(['ttl_seconds', 'attempts_max', 'dead_letters', 'backoff', 'retention_seconds']);
 
 /** Format a time as the API does. */
@@ -27,7 +29,8 @@ export function moment(at: number): string {
   return new Date(at).toISOString();
 }
 
-function isEqual(one: unknown, other: unknown): boolean {
+/** Return whether two values have the same JSON. */
+export function isEqual(one: unknown, other: unknown): boolean {
   return JSON.stringify(one) === JSON.stringify(other);
 }
 
@@ -69,7 +72,7 @@ export class Catalog<Config extends Fields, T extends Defined<Config>> {
   readonly #make: (name: string, config: Config) => T;
   readonly #objects = new Map<string, T>();
 
-  constructor(kind: 'Queue' | 'Stream' | 'Group', make: (name: string, config: Config) => T) {
+  constructor(kind: 'Queue' | 'Stream' | 'Group' | 'Topic' | 'Route', make: (name: string, config: Config) => T) {
     this.#kind = kind.toLowerCase();
     this.#defaults = DEFAULTS[`${kind}Config`] ?? {};
     this.#make = make;
@@ -85,10 +88,10 @@ export class Catalog<Config extends Fields, T extends Defined<Config>> {
 
   /** Create or replace an object; return the status and the stored object. */
   put(name: string, fields: Fields, { onlyNew, dryRun }: { onlyNew: boolean; dryRun: boolean }): [number, Fields] {
-    this.#check(fields);
+    this.check(fields);
     const existing = this.#objects.get(name);
     const partitions = this.#kind === 'queue' ? { partitions: fields.partitions ?? existing?.config.partitions ?? 1 } : {};
-    const config = completed({ ...this.#defaults, ...fields, ...partitions, paused: false }) as Config;
+    const config = this.completed({ ...this.#defaults, ...fields, ...partitions, paused: false }) as Config;
     if (existing === undefined) {
       const made = this.#make(name, config);
       if (!dryRun) this.#objects.set(name, made);
@@ -97,7 +100,7 @@ export class Catalog<Config extends Fields, T extends Defined<Config>> {
     if (onlyNew) throw this.#exists(existing, Object.fromEntries(Object.keys(fields).map((key) => [key, config[key]])));
     const replaced = { ...config, paused: existing.config.paused };
     const changes = changesOf(existing.config, replaced);
-    checkImmutable(existing.config, changes);
+    this.#checkImmutable(existing.config, changes);
     const planned = Object.entries(existing.shown()).map(([name, value]) => [name, name in replaced ? replaced[name] : value]);
     if (!dryRun) existing.configure(replaced);
     const shown = dryRun ? Object.fromEntries(planned) : existing.shown();
@@ -107,13 +110,13 @@ export class Catalog<Config extends Fields, T extends Defined<Config>> {
   /** Change fields; null resets one to its default. */
   patch(name: string, fields: Fields): Fields {
     const existing = this.get(name);
-    this.#check(fields);
+    this.check(fields);
     const given = Object.entries(fields).filter(([key, value]) => key !== 'partitions' || value !== null);
     const changed = given.map(([key, value]) => {
       return [key, value === null && !NULLABLE.has(key) ? this.#defaults[key] : value];
     });
-    const config = completed({ ...existing.config, ...Object.fromEntries(changed) }) as Config;
-    checkImmutable(existing.config, changesOf(existing.config, config));
+    const config = this.completed({ ...existing.config, ...Object.fromEntries(changed) }) as Config;
+    this.#checkImmutable(existing.config, changesOf(existing.config, config));
     existing.configure(config);
     return existing.shown();
   }
@@ -131,16 +134,37 @@ export class Catalog<Config extends Fields, T extends Defined<Config>> {
     this.#objects.delete(name);
   }
 
+  /** Return all objects. */
+  all(): T[] {
+    return [...this.#objects.values()];
+  }
+
   /** Return the objects whose names have a prefix. */
   page(prefix: string): Fields {
     const names = [...this.#objects.keys()].filter((name) => name.startsWith(prefix)).sort();
-    return { items: names.map((name) => ({ ...this.get(name).shown(), measurement: null })), next_cursor: null };
+    const measured = MEASURED.has(this.#kind) ? { measurement: null } : {};
+    return { items: names.map((name) => ({ ...this.get(name).shown(), ...measured })), next_cursor: null };
   }
 
-  #check(fields: Fields): void {
+  /** Throw MemoryProblem for fields that are unknown, or not in memory. */
+  protected check(fields: Fields): void {
     for (const [field, value] of Object.entries(fields)) {
       if (!(field in this.#defaults)) throw invalid(`/${field}`, `Unknown field '${field}'`, 'unknown_field');
       if (field in SIMPLE && !isEqual(value, SIMPLE[field])) throw unsupported(`${field} of this kind`);
+    }
+  }
+
+  /** Complete a configuration, and check what depends on its type. */
+  protected completed(config: Fields): Fields {
+    return completed(config);
+  }
+
+  #checkImmutable(existing: Fields, changes: Change[]): void {
+    for (const { pointer } of changes) {
+      const field = pointer.slice(1);
+      const isFixed = field === 'partitions' && existing.type === 'fifo';
+      const isOfTopic = this.#kind === 'topic' && IMMUTABLE_OF_TOPICS.has(field);
+      if (isFixed || isOfTopic || IMMUTABLE.has(field)) throw invalid(pointer, `${pointer} is immutable.`, 'immutable');
     }
   }
 
@@ -181,11 +205,4 @@ function changesOf(before: Fields, after: Fields, parent = ''): Change[] {
 
 function isObject(value: unknown): value is Fields {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
-function checkImmutable(existing: Fields, changes: Change[]): void {
-  for (const { pointer } of changes) {
-    const isFixed = pointer === '/partitions' && existing.type === 'fifo';
-    if (isFixed || IMMUTABLE.has(pointer.slice(1))) throw invalid(pointer, `${pointer} is immutable.`, 'immutable');
-  }
 }

@@ -6,4 +6,7 @@ export { StoredMessage, type StoredState } from './messages.js';
 export { MemoryProblem } from './problems.js';
 export { MemoryQueue } from './queues.js';
 export { MemoryService } from './service.js';
+export { PublishedMessage } from './published.js';
 export { MemoryStream, type StoredRecord } from './streams.js';
+export { MemoryRoute } from './topic-routes.js';
+export { MemoryTopic } from './topics.js';

@@ -24,6 +24,10 @@ export class StoredMessage {
   readonly dedupId: string;
   readonly priority: number;
   readonly replyTo: string;
+  readonly topic: string;
+  readonly subject: string;
+  readonly route: string;
+  readonly key: string;
   offset = 0;
   sentAt: number;
   dueAt: number;
@@ -48,6 +52,11 @@ export class StoredMessage {
     this.dedupId = (fields.dedup_id as string | undefined) ?? '';
     this.priority = (fields.priority as number | undefined) ?? 0;
     this.replyTo = (fields.reply_to as string | undefined) ?? '';
+    this.topic = (fields.topic as string | undefined) ?? '';
+    this.subject = (fields.subject as string | undefined) ?? '';
+    this.route = (fields.route as string | undefined) ?? '';
+    this.key = (fields.key as string | undefined) ?? '';
+    this.deadLetter = fields.dead_letter as Fields | undefined;
     this.sentAt = sentAt;
     this.dueAt = dueAt;
     this.state = dueAt > sentAt ? 'delayed' : 'ready';
@@ -74,6 +83,10 @@ export class StoredMessage {
     const first_received_at = moment(this.firstReceivedAt);
     return {
       ...this.#shown(),
+      ...given('topic', this.topic),
+      ...given('subject', this.subject),
+      ...given('route', this.route),
+      ...given('key', this.key),
       ...given('reply_to', this.replyTo),
       receipt_handle: this.receiptHandle,
       first_received_at,

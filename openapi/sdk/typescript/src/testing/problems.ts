@@ -6,6 +6,7 @@ const STATUSES: Record<string, number> = {
   idempotency_key_reused: 422,
   invalid_cursor: 400,
   member_unknown: 404,
+  match_invalid: 422,
   message_not_found: 404,
   message_too_large: 413,
   not_in_memory: 501,
@@ -18,10 +19,15 @@ const STATUSES: Record<string, number> = {
   reply_taken: 409,
   reply_too_late: 409,
   request_not_found: 404,
+  route_cycle: 422,
+  route_not_found: 404,
   shard_not_found: 404,
   stale_generation: 409,
   stream_not_found: 404,
+  stream_read_only: 409,
   stream_recreated: 410,
+  topic_not_found: 404,
+  unroutable: 422,
   validation_failed: 422,
 };
 const CODES: Record<number, string> = {

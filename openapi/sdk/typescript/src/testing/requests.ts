@@ -6,6 +6,7 @@ import { contentOf, given, shownContent } from './content.js';
 import { type Clock, type Fields, moment } from './definitions.js';
 import { MemoryProblem } from './problems.js';
 import type { MemoryQueue } from './queues.js';
+import type { MemoryTopic } from './topics.js';
 
 /** Refusals after which a message is acknowledged nevertheless. */
 const FINAL = new Set(['reply_taken', 'reply_too_late']);
@@ -35,10 +36,19 @@ export class MemoryRequests {
 
   /** Send a request to a queue; return its token. */
   send(queue: MemoryQueue, fields: Fields): string {
+    return this.#ask(fields, queue.config.type === 'fifo', (message) => queue.send([message]));
+  }
+
+  /** Publish a request to a topic; return its token. */
+  publish(topic: MemoryTopic, fields: Fields): string {
+    return this.#ask(fields, topic.isFifo, (message) => topic.accept([message]));
+  }
+
+  #ask(fields: Fields, isFifo: boolean, send: (message: Fields) => unknown): string {
     const { timeout_seconds = 20, replies_max = 1, reply_ttl_seconds = 60, wait_seconds: _, ...content } = fields;
     const token = randomKey();
-    const dedupId = fields.dedup_id || (queue.config.type === 'fifo' ? token : undefined);
-    queue.send([{ ...content, dedup_id: dedupId, ttl_seconds: timeout_seconds, reply_to: token }]);
+    const dedupId = fields.dedup_id || (isFifo ? token : undefined);
+    send({ ...content, dedup_id: dedupId, ttl_seconds: timeout_seconds, reply_to: token });
     const deadline = this.#now() + Number(timeout_seconds) * 1000;
     const expiresAt = deadline + Number(reply_ttl_seconds) * 1000;
     this.#requests.set(token, { deadline, expiresAt, repliesMax: Number(replies_max), replies: [], keys: new Set() });

@@ -57,15 +57,20 @@ function once(service: MemoryService, request: MemoryRequest, answer: () => Memo
   const earlier = service.answers.get(place);
   if (earlier === undefined) {
     const result = answer();
-    service.answers.set(place, { text: request.text, result });
+    if (!result.body?.failed) service.answers.set(place, { text: request.text, result });
     return result;
   }
   if (earlier.text !== request.text)
     throw new MemoryProblem('idempotency_key_reused', 'The idempotency key was already used with different content.');
   const items = (value: unknown) =>
-    Array.isArray(value) ? value.map((item: Fields) => ({ ...item, duplicate: true })) : value;
+    Array.isArray(value) ? value.map((item: Fields) => ({ ...item, duplicate: true, ...('routes' in item ? { routes: null } : {}) })) : value;
   const body = Object.fromEntries(Object.entries(earlier.result.body ?? {}).map(([name, value]) => [name, items(value)]));
   return { ...earlier.result, body };
+}
+
+/** Return the conditions of a PUT. */
+function putOptions({ headers, query }: MemoryRequest) {
+  return { onlyNew: headers.get('if-none-match') === '*', dryRun: query.get('dry_run') === 'true' };
 }
 
 /** Refuse a list with conditions: ignoring them would return what was not asked for. */
@@ -91,6 +96,7 @@ function catalogOf(service: MemoryService, nouns: string): Catalog<never, Define
     queues: service.queues,
     streams: service.streams,
     groups: service.groups,
+    topics: service.topics,
   };
   if (!(nouns in catalogs)) throw unsupported(nouns);
   return catalogs[nouns] as Catalog<never, Defined<never>>;
@@ -104,9 +110,7 @@ const ROUTES: [string, Handler][] = [
     (service, request, nouns = '', name = '') => {
       const fields = bodyOf(request);
       if (nouns === 'groups') service.stream(fields.stream as string);
-      const onlyNew = request.headers.get('if-none-match') === '*';
-      const dryRun = request.query.get('dry_run') === 'true';
-      const [status, body] = catalogOf(service, nouns).put(name, fields, { onlyNew, dryRun });
+      const [status, body] = catalogOf(service, nouns).put(name, fields, putOptions(request));
       return { status, body };
     },
   ],
@@ -215,7 +219,7 @@ const ROUTES: [string, Handler][] = [
   [
     'POST streams/*/records',
     (service, request, name = '') => {
-      const stream = service.stream(name);
+      const stream = service.streams.writable(name);
       const append = () => stream.append(bodyOf(request).records as Fields[]);
       return once(service, request, () => ({ status: 200, body: { records: append(), failed: 0 } }));
     },
@@ -232,11 +236,61 @@ const ROUTES: [string, Handler][] = [
     (service, request, name = '', shard = '') => {
       const { records, expected_offset: expected, producer, fence } = bodyOf(request);
       if (producer || fence) throw unsupported('producer or fence');
-      const stream = service.stream(name);
+      const stream = service.streams.writable(name);
       const appended = stream.appendToShard(Number(shard), records as Fields[], expected as number | undefined);
       return { records: appended, failed: 0 };
     },
   ],
+
+  // ── Topics ──
+  [
+    'POST topics/*/messages',
+    (service, request, name = '') => {
+      const topic = service.topic(name);
+      return once(service, request, () => {
+        const messages = topic.publish(bodyOf(request).messages as Fields[]);
+        return { status: 200, body: { messages, failed: messages.filter((result) => 'error' in result).length } };
+      });
+    },
+  ],
+  [
+    'POST topics/*/requests',
+    (service, request, name = '') => {
+      const topic = service.topic(name);
+      const fields = bodyOf(request);
+      const send = () => ({ request: service.requests.publish(topic, fields) });
+      const { body } = once(service, request, () => ({ status: 202, body: send() }));
+      const wait = request.headers.has('idempotency-key') ? Number(fields.wait_seconds ?? 20) : 0;
+      return repliesOf(service, body?.request as string, wait);
+    },
+  ],
+  ['GET topics/*/stats', (service, _, name = '') => service.topic(name).stats()],
+  ['GET topics/*/messages/*', (service, _, name = '', id = '') => service.topic(name).message(id).shown()],
+  ['GET topics/*/messages/*/routes', (service, _, name = '', id = '') => service.topic(name).messageRoutes(id)],
+  ['GET topics/*/routes', (service, { query }, name = '') => service.topic(name).routes.page(query.get('prefix') ?? '')],
+  [
+    'PUT topics/*/routes/*',
+    (service, request, name = '', route = '') => {
+      const options = putOptions(request);
+      const [status, body] = service.topic(name).routes.put(route, bodyOf(request), options);
+      return { status, body };
+    },
+  ],
+  ['GET topics/*/routes/*', (service, _, name = '', route = '') => service.topic(name).routes.get(route).shown()],
+  [
+    'PATCH topics/*/routes/*',
+    (service, request, name = '', route = '') => service.topic(name).routes.patch(route, bodyOf(request)),
+  ],
+  [
+    'DELETE topics/*/routes/*',
+    (service, _, name = '', route = '') => {
+      service.topic(name).routes.delete(route);
+      return undefined;
+    },
+  ],
+  ['PUT topics/*/routes/*/pause', (service, _, name = '', route = '') => service.topic(name).routes.pause(route, true)],
+  ['DELETE topics/*/routes/*/pause', (service, _, name = '', route = '') => service.topic(name).routes.pause(route, false)],
+  ['GET topics/*/routes/*/stats', (service, _, name = '', route = '') => service.topic(name).routes.get(route).stats()],
 
   // ── Groups ──
   ['GET groups/*/records', (service, request, name = '') => waiting(request, service.group(name).fetch(request.query))],

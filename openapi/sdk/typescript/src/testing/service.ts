@@ -10,14 +10,15 @@ import { MemoryProblem, injected, invalid } from './problems.js';
 import { MemoryQueue, type MemoryQueueConfig } from './queues.js';
 import { MemoryRequests } from './requests.js';
 import { type Answers, type MemoryRequest, type MemoryResult, routed } from './routes.js';
-import { MemoryStream, type MemoryStreamConfig } from './streams.js';
+import { MemoryStream } from './streams.js';
+import { MemoryTopic, StreamCatalog, TopicCatalog, deliverAll } from './topics.js';
 
 const URL_OF_TESTS = 'http://millstream.test';
 const LONG_POLL_S = 0.05;
 const LOOK_S = 0.005;
 
 /**
- * Queues with requests, streams and groups in memory, for one test.
+ * Queues with requests, streams, groups and topics in memory, for one test.
  *
  *     const service = new MemoryService();
  *     const client = service.client();
@@ -27,7 +28,8 @@ const LOOK_S = 0.005;
  */
 export class MemoryService {
   readonly queues: Catalog<MemoryQueueConfig, MemoryQueue>;
-  readonly streams: Catalog<MemoryStreamConfig, MemoryStream>;
+  readonly topics: TopicCatalog;
+  readonly streams: StreamCatalog;
   readonly groups: Catalog<MemoryGroupConfig, MemoryGroup>;
   readonly requests: MemoryRequests;
   readonly answers: Answers = new Map();
@@ -41,7 +43,8 @@ export class MemoryService {
     this.#longPollSeconds = longPollSeconds;
     this.requests = new MemoryRequests(now);
     this.queues = new Catalog('Queue', (name, config) => new MemoryQueue(name, config, now, (other) => this.queue(other)));
-    this.streams = new Catalog('Stream', (name, config) => new MemoryStream(name, config, now));
+    this.topics = new TopicCatalog((name, config) => new MemoryTopic(name, config, now, this));
+    this.streams = new StreamCatalog((name, config) => new MemoryStream(name, config, now), this.topics);
     this.groups = new Catalog(
       'Group',
       (name, config) => new MemoryGroup(name, config, now, (stream) => this.stream(stream)),
@@ -92,6 +95,11 @@ export class MemoryService {
     return this.groups.get(name);
   }
 
+  /** Return a topic, with its `messages` and `routes`. */
+  topic(name: string): MemoryTopic {
+    return this.topics.get(name);
+  }
+
   // ── Calls ──
 
   /** A `fetch` that this service answers. */
@@ -118,7 +126,9 @@ export class MemoryService {
 
   #answer(request: MemoryRequest): MemoryResult {
     try {
-      return routed(this, request);
+      const result = routed(this, request);
+      deliverAll(this.topics, this);
+      return result;
     } catch (error) {
       if (error instanceof MemoryProblem) return resultOf(error);
       return resultOf(invalid('', `The request is invalid: ${String(error)}`, 'invalid'));

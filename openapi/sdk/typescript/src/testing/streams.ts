@@ -29,6 +29,8 @@ export interface StoredRecord {
   readonly arrivedAt: number;
   readonly eventTime: string | undefined;
   readonly sequence: number;
+  /** Of a message that was published to a topic. */
+  readonly subject: string;
 }
 
 /** Position in each shard. */
@@ -148,6 +150,7 @@ export class MemoryStream extends Defined<MemoryStreamConfig> {
       text: content.text,
       headers: (fields.headers as Record<string, string> | undefined) ?? {},
       key: (fields.key as string | undefined) ?? '',
+      subject: (fields.subject as string | undefined) ?? '',
       arrivedAt: this.now(),
       eventTime: (fields.event_time as string | null | undefined) ?? undefined,
       sequence: this.#sequence++,
@@ -257,6 +260,7 @@ export function shownRecord(record: StoredRecord, withShard = true): Fields {
     offset: record.offset,
     ...shownContent('data', record.content),
     ...given('key', record.key),
+    ...given('subject', record.subject),
     ...given('headers', record.headers),
     ...given('event_time', record.eventTime),
     arrival_time: moment(record.arrivedAt),
