@@ -89,6 +89,7 @@ await orders.create();
       await named(topic.route('x').create(url)),
       await named(topic.route('x').create({ match: { where: 'a > 1' }, target: { queue: 'orders' } })),
       await named(topic.explain({ message: {} })),
+      await named(client.topic('stream:clicks').route('x').create({ target: { queue: 'orders' } })),
     ],
     socket: (await named((async () => client.socket())()))[0],
   });

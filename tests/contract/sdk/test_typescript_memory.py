@@ -243,7 +243,7 @@ def test_messages_of_topics_are_inspected(own):
         "message": [{"id": 1}, "order.new", ["finished", "waiting"]],
         "copy": [{"id": 1}, "order.new", "orders"],
         "dropped": 1,
-        "limits": [not_in_memory] * 3,
+        "limits": [not_in_memory] * 4,
         "socket": "TypeError",
     }
 

@@ -202,6 +202,7 @@ def new_topic(client: Millstream) -> Topic:
         lambda client: new_topic(client).route("r").create(url="https://shop.example"),
         lambda client: new_topic(client).route("r").create(queue="orders", format="envelope"),
         lambda client: new_topic(client).explain("x"),
+        lambda client: client.topic("stream:clicks").route("r").create(queue="orders"),
     ],
     ids=[
         "consumers",
@@ -215,6 +216,7 @@ def new_topic(client: Millstream) -> Topic:
         "route to URL",
         "transform",
         "explanation",
+        "route of stream",
     ],
 )
 def test_rest_of_the_service_is_not_in_memory(client, orders, call):

@@ -9,7 +9,7 @@ from typing import Any
 from millstream_client.core.defaults import DEFAULTS
 from millstream_client.testing.definitions import Catalog, Clock, Defined, moment
 from millstream_client.testing.matches import matches
-from millstream_client.testing.problems import Problem, invalid
+from millstream_client.testing.problems import Problem, invalid, unsupported
 from millstream_client.testing.published import PublishedMessage, unstored
 from millstream_client.testing.queues import DEDUP_WINDOW_S
 from millstream_client.testing.streams import MemoryStream
@@ -21,6 +21,9 @@ from millstream_client.testing.topic_routes import (
     Targets,
     without_measurements,
 )
+
+OF_STREAM = "stream:"
+"""Prefix of the name under which a stream is the source of routes."""
 
 
 class MemoryTopic(Defined):
@@ -214,6 +217,12 @@ class TopicCatalog(Catalog[MemoryTopic]):
 
     def __init__(self, make: Callable[[str, dict[str, Any]], MemoryTopic]) -> None:
         super().__init__("topic", make)
+
+    def get(self, name: str) -> MemoryTopic:
+        """Return a topic. Raises Problem."""
+        if name.startswith(OF_STREAM):
+            raise unsupported("route of a stream")
+        return super().get(name)
 
     def page(self, query: Any) -> dict[str, Any]:
         """Return the topics whose names have a prefix."""

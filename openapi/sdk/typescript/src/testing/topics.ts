@@ -11,6 +11,8 @@ import { checkSubject } from './subjects.js';
 import { MemoryRoute, PREFIX, RouteCatalog, type Targets } from './topic-routes.js';
 
 const DEDUP_WINDOW_MS = 300_000;
+/** Prefix of the name under which a stream is the source of routes. */
+const OF_STREAM = 'stream:';
 
 /** Configuration of a topic, with the fields of the REST API. */
 export interface MemoryTopicConfig extends Fields {
@@ -200,6 +202,11 @@ export class MemoryTopic extends Defined<MemoryTopicConfig> {
 export class TopicCatalog extends Catalog<MemoryTopicConfig, MemoryTopic> {
   constructor(make: (name: string, config: MemoryTopicConfig) => MemoryTopic) {
     super('Topic', make);
+  }
+
+  override get(name: string): MemoryTopic {
+    if (name.startsWith(OF_STREAM)) throw unsupported('route of a stream');
+    return super.get(name);
   }
 
   protected override completed(config: Fields): Fields {
