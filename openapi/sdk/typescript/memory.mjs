@@ -99,5 +99,6 @@ tell('limits', {
   move: await named(orders.move()),
   source: await named(client.source('github').stats()),
   parked: await named(client.queue('x').create({ on_poison: 'park_group' })),
+  letters: await named(client.queue('x').create({ dead_letters: { topic: 't', receives_max: 1 } })),
   aborted: (await named(orders.receive({ waitSeconds: 20, signal: AbortSignal.timeout(1) })))[0],
 });

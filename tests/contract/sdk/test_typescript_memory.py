@@ -277,6 +277,7 @@ def test_rest_of_the_service_is_not_in_memory(own):
         "move": not_in_memory,
         "source": not_in_memory,
         "parked": not_in_memory,
+        "letters": not_in_memory,
         "aborted": "TimeoutError",
     }
 

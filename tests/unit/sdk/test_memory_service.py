@@ -203,6 +203,7 @@ def new_topic(client: Millstream) -> Topic:
         lambda client: new_topic(client).route("r").create(queue="orders", format="envelope"),
         lambda client: new_topic(client).explain("x"),
         lambda client: client.topic("stream:clicks").route("r").create(queue="orders"),
+        lambda client: client.queue("x").create(dead_letters={"topic": "t", "receives_max": 1}),
     ],
     ids=[
         "consumers",
@@ -217,6 +218,7 @@ def new_topic(client: Millstream) -> Topic:
         "transform",
         "explanation",
         "route of stream",
+        "dead letters to topic",
     ],
 )
 def test_rest_of_the_service_is_not_in_memory(client, orders, call):

@@ -144,6 +144,8 @@ class Catalog(Generic[T]):
         """Complete a backoff policy, and check what depends on the type of a queue."""
         if config.get("backoff"):
             config["backoff"] = {**DEFAULTS["BackoffConfig"], **config["backoff"]}
+        if config.get("dead_letters"):
+            config["dead_letters"] = {"queue": None, "topic": None, **config["dead_letters"]}
         if config.get("deduplicate_by_content") and config["type"] != "fifo":
             raise invalid("/dedup_scope", "Deduplication requires a FIFO queue", "not_supported")
         is_fifo = config.get("type") == "fifo"
@@ -158,6 +160,8 @@ class Catalog(Generic[T]):
                 raise invalid(f"/{field}", f"Unknown field {field!r}", "unknown_field")
             if value != SIMPLE.get(field, value):
                 raise unsupported(f"{field} other than {SIMPLE[field]!r}")
+            if field == "dead_letters" and value and value.get("topic"):
+                raise unsupported("topic for dead letters")
         if self.schema in PARAMS:
             given = {name: value for name, value in fields.items() if value is not None}
             _convert(given, PARAMS[self.schema])

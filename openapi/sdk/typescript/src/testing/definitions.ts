@@ -151,6 +151,7 @@ export class Catalog<Config extends Fields, T extends Defined<Config>> {
     for (const [field, value] of Object.entries(fields)) {
       if (!(field in this.#defaults)) throw invalid(`/${field}`, `Unknown field '${field}'`, 'unknown_field');
       if (field in SIMPLE && !isEqual(value, SIMPLE[field])) throw unsupported(`${field} of this kind`);
+      if (field === 'dead_letters' && (value as Fields | null)?.topic) throw unsupported('topic for dead letters');
     }
   }
 
@@ -182,8 +183,10 @@ function completed(config: Fields): Fields {
   const isDivided = typeof config.partitions === 'number' && config.partitions > 1;
   if (isDivided && config.type === 'fifo' && config.dedup_scope !== 'group')
     throw invalid('/dedup_scope', "A FIFO queue with partitions requires the deduplication scope 'group'", 'required');
-  if (!config.backoff) return config;
-  return { ...config, backoff: { ...DEFAULTS.BackoffConfig, ...(config.backoff as Fields) } };
+  const parts: Fields = {};
+  if (config.backoff) parts.backoff = { ...DEFAULTS.BackoffConfig, ...(config.backoff as Fields) };
+  if (config.dead_letters) parts.dead_letters = { queue: null, topic: null, ...(config.dead_letters as Fields) };
+  return { ...config, ...parts };
 }
 
 interface Change {
