@@ -199,6 +199,8 @@ def selects(filter_: Filter, stream: StreamName | None = None) -> Selects | None
     if filter_.body:
         conditions = filter_.body
         tests.append(lambda _, entry: _matches_body(entry.record.data, conditions))
+    if len(tests) == 1:
+        return tests[0]
     return lambda shard, entry: all(test(shard, entry) for test in tests)
 
 
