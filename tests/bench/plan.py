@@ -21,6 +21,7 @@ class Plan:
     long_polls: int = 2_000
     idle_sockets: int = 1_000
     fanned_out: int = 10_000
+    listened: int = 100_000
     idle_queues: int = 1_000
     idle_resources: int = 50
     idle_seconds: float = 60.0
@@ -46,6 +47,7 @@ QUICK = Plan(
     long_polls=300,
     idle_sockets=100,
     fanned_out=1_000,
+    listened=5_000,
     idle_queues=50,
     idle_resources=5,
     idle_seconds=10.0,
@@ -332,6 +334,13 @@ FAN_OUT_SLOW = Row(
     reference="fan-out-queues",
     bar=Bar(0.9),
 )
+TOPIC_LISTEN = Row(
+    name="topic-listen",
+    what="publish 500 messages of 256 B a call, until ten sockets have each what its match selects, a tenth",
+    unit="messages/s",
+    reference="R",
+    bar=Bar(0.06),
+)
 TOPIC_WAKE_UP = Row(
     name="topic-wake-up",
     what="p99 from a publication to the answer of a waiting receive, on an idle server",
@@ -499,6 +508,7 @@ ROWS = (
     FAN_OUT_FIFO,
     FAN_OUT_STREAMS,
     FAN_OUT_SLOW,
+    TOPIC_LISTEN,
     WAKE_UP,
     TOPIC_WAKE_UP,
     IDLE_TOPICS,

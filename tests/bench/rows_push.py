@@ -75,7 +75,7 @@ class FanOut:
             writer = threading.Thread(target=_write, args=(port, path, batches), daemon=True)
             started = perf_counter()
             writer.start()
-            _read_all(sockets)
+            read_all(sockets)
             took = perf_counter() - started
             writer.join(ROUND_S_MAX)
         call(port, "DELETE", path)
@@ -90,7 +90,7 @@ def _write(port: int, path: str, batches: int) -> None:
         connection.call("POST", f"{path}/records", THE_END, "application/octet-stream")
 
 
-def _read_all(sockets: list[WebSocket]) -> None:
+def read_all(sockets: list[WebSocket]) -> None:
     """Receive until each socket has the last record; count, and discard."""
     with selectors.DefaultSelector() as selector:
         for socket in sockets:
