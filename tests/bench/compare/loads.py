@@ -27,6 +27,7 @@ READS = 40
 FILL_S_MAX = 8  # some take minutes to fill: their rounds end when everything is received
 FILLED = 40_000  # messages per second that the first round may take
 READABLE = 400_000
+PUBLISHED = 5_000  # messages for each second of a round, with ten copies each
 SPARE = 1.3  # headroom over the round before
 UNDELIVERED = 2_000  # messages that other callers may have prefetched
 Round = Callable[[int], Did]
@@ -247,6 +248,7 @@ class Native:
         "produce": OF_BATCHES,
         "read": OF_BATCHES,
         "fill": OF_BATCHES,
+        "fan-out": OF_BATCHES,
     }
 
     def __init__(self, program: Path, broker: str, url: str) -> None:
@@ -267,6 +269,14 @@ class Native:
         """RECORDS messages a call."""
         return self._of_a_new_log("produce", seconds)
 
+    def topic_operations(self) -> dict[str, Round]:
+        """Publications of one message and of RECORDS a call, and copies to ten queues."""
+        return {"publish": self.send, "publish-batch": self.produce, "fan-out": self.fan_out}
+
+    def fan_out(self, seconds: int) -> Did:
+        """Publish, and acknowledge the copies of all messages in ten queues at the same time."""
+        return self._of_a_new_log("fan-out", seconds, PUBLISHED * seconds)
+
     def work(self, seconds: int) -> Did:
         """Ten messages a call, until the time is over or most of them are received."""
         name, filled = self._filled(self._backlog.wanted(seconds))
@@ -282,10 +292,10 @@ class Native:
         name, filled = self._readable
         return self._measured("read", name, seconds, filled)
 
-    def _of_a_new_log(self, operation: str, seconds: int) -> Did:
+    def _of_a_new_log(self, operation: str, seconds: int, limit: int = 0) -> Did:
         name = next(self._names)
         self._run("create", name)
-        did = self._measured(operation, name, seconds)
+        did = self._measured(operation, name, seconds, limit)
         self._run("drop", name)
         return did
 

@@ -14,6 +14,11 @@ OPERATIONS = {
     "produce": "append 500",
     "read": "read 500",
 }
+TOPIC_OPERATIONS = {
+    "publish": "publish 1",
+    "publish-batch": "publish 500",
+    "fan-out": "until all copies are acknowledged",
+}
 
 
 CAPTION = (
@@ -48,6 +53,12 @@ class Contender:
     client: str
     durability: Durability
     leaves_out: str
+    is_topic: bool = False
+
+    @property
+    def operations(self) -> Mapping[str, str]:
+        """The columns of its table."""
+        return TOPIC_OPERATIONS if self.is_topic else OPERATIONS
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +71,7 @@ class Standing:
 
 
 def described(standings: Sequence[Standing], absent: Iterable[str] = ()) -> str:
-    """The table, what its numbers leave out, and who is missing for which reason."""
+    """The table of contenders of one kind, what its numbers leave out, and who is missing for which reason."""
     remarks = [
         f"* **{standing.contender.name}** ({standing.contender.client}): {standing.contender.leaves_out}"
         for standing in standings
@@ -76,13 +87,14 @@ def described(standings: Sequence[Standing], absent: Iterable[str] = ()) -> str:
     return "\n".join([CAPTION, "", table(standings), "", LEFT_OUT, "", *remarks, *missing, ""])
 
 
-def table(standings: Iterable[Standing]) -> str:
+def table(standings: Sequence[Standing]) -> str:
     """One line per contender, and one cell per operation."""
-    head = ["", "acknowledged is", *OPERATIONS.values()]
-    lines = [head, ["---", "---", *["--:"] * len(OPERATIONS)]]
+    operations = standings[0].contender.operations
+    head = ["", "acknowledged is", *operations.values()]
+    lines = [head, ["---", "---", *["--:"] * len(operations)]]
     for standing in standings:
         who = [standing.contender.name, standing.contender.durability.value]
-        cells = [_cell(standing.did.get(name, ())) for name in OPERATIONS]
+        cells = [_cell(standing.did.get(name, ())) for name in operations]
         lines.append([*who, *cells])
     return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
 
@@ -114,7 +126,11 @@ def as_json(one: Standing) -> dict[str, Any]:
 def from_json(told: Mapping[str, Any]) -> Standing:
     """Decode what `as_json` returned."""
     contender = Contender(
-        told["name"], told["client"], Durability(told["durability"]), told["leaves_out"]
+        told["name"],
+        told["client"],
+        Durability(told["durability"]),
+        told["leaves_out"],
+        told.get("is_topic", False),
     )
     did = {name: [Did(*each) for each in rounds] for name, rounds in told["did"].items()}
     return Standing(contender, {**did}, told["trouble"])

@@ -2,8 +2,10 @@
 
 import subprocess
 import sys
+from dataclasses import replace
 
-from tests.bench.compare.__main__ import CONTENDERS, JVMS, _warm_up
+from tests.bench.compare.__main__ import _warm_up
+from tests.bench.compare.contenders import CONTENDERS, JVMS
 from tests.bench.compare.loads import FILLED, UNDELIVERED, Backlog
 from tests.bench.compare.processor import processor_time
 from tests.bench.compare.results import (
@@ -36,6 +38,15 @@ def test_every_contender_has_a_line_on_what_is_left_out():
     assert "* **Others**: no package." in text
     assert all(contender.leaves_out for contender, _ in CONTENDERS.values())
     assert CONTENDERS.keys() > JVMS
+
+
+def test_topics_have_a_table_of_their_own():
+    topic = replace(THEM, is_topic=True)
+
+    line = table([Standing(topic, {"fan-out": ROUNDS, "send": ROUNDS})]).splitlines()[-1]
+
+    assert line == "| them | in memory |  |  | **30**/s<br>2 / 5 ms<br>80 µs |"
+    assert from_json(as_json(Standing(topic, {}))) == Standing(topic, {})
 
 
 def test_standing_round_trips_through_json():

@@ -9,6 +9,7 @@
 //	work    receive and acknowledge ten, until -limit are received or the time is over
 //	produce 500 messages, and wait until all are acknowledged
 //	read    500 messages in order, of the -limit that there are; from the first again at the end
+//	fan-out publish -limit messages, and acknowledge the copies of each in ten queues
 package main
 
 import (
@@ -54,8 +55,12 @@ const (
 
 var brokers = map[string]func(target) (broker, error){
 	"rabbitmq":        newQuorumQueue,
+	"rabbitmq-topic":  newTopicExchange,
 	"rabbitmq-stream": newRabbitStream,
 	"nats":            newJetStream,
+	"nats-work-queue": newWorkQueue,
+	"nats-topic":      newJetStreamTopic,
+	"millstream":      newMillstreamTopic,
 	"kafka":           newKafkaTopic,
 	"redis":           newRedisStream,
 	"postgres":        newTable,
@@ -96,6 +101,8 @@ func run() error {
 		return print(result{}, one.create())
 	case "drop":
 		return print(result{}, one.drop())
+	case "fan-out":
+		return print(fanOut(one, to))
 	}
 	found, err := load(one, *operation, to, time.Duration(*seconds*float64(time.Second)))
 	return print(found, err)

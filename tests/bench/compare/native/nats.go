@@ -11,10 +11,20 @@ import (
 // jetStream is a stream in files, of one replica.
 type jetStream struct {
 	target
-	sockets []*nats.Conn
+	// subject of what is published, and how long the stream has it.
+	subject   string
+	retention jetstream.RetentionPolicy
+	sockets   []*nats.Conn
 }
 
-func newJetStream(to target) (broker, error) { return &jetStream{target: to}, nil }
+func newJetStream(to target) (broker, error) {
+	return &jetStream{target: to, subject: to.name, retention: jetstream.LimitsPolicy}, nil
+}
+
+// newWorkQueue removes messages that were acknowledged.
+func newWorkQueue(to target) (broker, error) {
+	return &jetStream{target: to, subject: to.name, retention: jetstream.WorkQueuePolicy}, nil
+}
 
 func (s *jetStream) client(nth int) (jetstream.JetStream, error) {
 	if nth/perSocket >= len(s.sockets) {
@@ -33,7 +43,7 @@ func (s *jetStream) create() error {
 		return err
 	}
 	_, err = client.CreateStream(context.Background(), jetstream.StreamConfig{
-		Name: s.name, Subjects: []string{s.name}, Storage: jetstream.FileStorage,
+		Name: s.name, Subjects: []string{s.name, s.name + ".>"}, Storage: jetstream.FileStorage, Retention: s.retention,
 	})
 	return err
 }
@@ -54,7 +64,7 @@ func (s *jetStream) caller(operation string, nth int) (caller, error) {
 	switch operation {
 	case "send":
 		return func() (int, error) {
-			_, err := client.Publish(context.Background(), s.name, s.body)
+			_, err := client.Publish(context.Background(), s.subject, s.body)
 			return 1, err
 		}, nil
 	case "produce":
@@ -68,7 +78,7 @@ func (s *jetStream) caller(operation string, nth int) (caller, error) {
 func (s *jetStream) publish(client jetstream.JetStream) error {
 	promised := make([]jetstream.PubAckFuture, batch)
 	for nth := range promised {
-		one, err := client.PublishAsync(s.name, s.body)
+		one, err := client.PublishAsync(s.subject, s.body)
 		if err != nil {
 			return err
 		}
@@ -85,14 +95,22 @@ func (s *jetStream) publish(client jetstream.JetStream) error {
 }
 
 func (s *jetStream) worker(client jetstream.JetStream) (caller, error) {
-	consumer, err := client.CreateOrUpdateConsumer(context.Background(), s.name, jetstream.ConsumerConfig{
-		Durable: "work", AckPolicy: jetstream.AckExplicitPolicy, MaxAckPending: 100_000,
-	})
+	consumer, err := s.durable(client, "work")
 	if err != nil {
 		return nil, err
 	}
+	return fetcher(consumer, few), nil
+}
+
+func (s *jetStream) durable(client jetstream.JetStream, name string) (jetstream.Consumer, error) {
+	return client.CreateOrUpdateConsumer(context.Background(), s.name, jetstream.ConsumerConfig{
+		Durable: name, AckPolicy: jetstream.AckExplicitPolicy, MaxAckPending: 100_000,
+	})
+}
+
+func fetcher(consumer jetstream.Consumer, most int) caller {
 	return func() (int, error) {
-		some, err := consumer.Fetch(few, jetstream.FetchMaxWait(5*time.Second))
+		some, err := consumer.Fetch(most, jetstream.FetchMaxWait(5*time.Second))
 		if err != nil {
 			return 0, err
 		}
@@ -104,7 +122,7 @@ func (s *jetStream) worker(client jetstream.JetStream) (caller, error) {
 			count++
 		}
 		return count, some.Error()
-	}, nil
+	}
 }
 
 func (s *jetStream) reader(client jetstream.JetStream) (caller, error) {

@@ -12,10 +12,12 @@ const prefetch = 100
 // quorumQueue has persistent messages, publisher confirms, and consumers that are pushed to.
 type quorumQueue struct {
 	target
-	sockets []*amqp.Connection
+	// exchange and key that messages are published with; the default exchange has queues by their names.
+	exchange, key string
+	sockets       []*amqp.Connection
 }
 
-func newQuorumQueue(to target) (broker, error) { return &quorumQueue{target: to}, nil }
+func newQuorumQueue(to target) (broker, error) { return &quorumQueue{target: to, key: to.name}, nil }
 
 func (q *quorumQueue) channel(nth int) (*amqp.Channel, error) {
 	if nth/perSocket >= len(q.sockets) {
@@ -33,8 +35,12 @@ func (q *quorumQueue) create() error {
 	if err != nil {
 		return err
 	}
+	return declare(channel, q.name)
+}
+
+func declare(channel *amqp.Channel, name string) error {
 	kind := amqp.Table{"x-queue-type": "quorum"}
-	_, err = channel.QueueDeclare(q.name, true, false, false, false, kind)
+	_, err := channel.QueueDeclare(name, true, false, false, false, kind)
 	return err
 }
 
@@ -58,7 +64,7 @@ func (q *quorumQueue) caller(operation string, nth int) (caller, error) {
 		err = channel.Confirm(false)
 		return func() (int, error) { return count, q.publish(channel, count) }, err
 	case "work":
-		return q.consumer(channel)
+		return consume(channel, q.name, few, prefetch)
 	}
 	return nil, unsupported(operation)
 }
@@ -66,7 +72,7 @@ func (q *quorumQueue) caller(operation string, nth int) (caller, error) {
 func (q *quorumQueue) publish(channel *amqp.Channel, count int) error {
 	confirmed := make([]*amqp.DeferredConfirmation, count)
 	for nth := range confirmed {
-		one, err := channel.PublishWithDeferredConfirm("", q.name, false, false, amqp.Publishing{
+		one, err := channel.PublishWithDeferredConfirm(q.exchange, q.key, false, false, amqp.Publishing{
 			DeliveryMode: amqp.Persistent, Body: q.body,
 		})
 		if err != nil {
@@ -82,20 +88,20 @@ func (q *quorumQueue) publish(channel *amqp.Channel, count int) error {
 	return nil
 }
 
-// consumer acknowledges ten at a time, as the others do.
-func (q *quorumQueue) consumer(channel *amqp.Channel) (caller, error) {
-	if err := channel.Qos(prefetch, 0, false); err != nil {
+// consume acknowledges some at a time, as the others do.
+func consume(channel *amqp.Channel, queue string, count, ahead int) (caller, error) {
+	if err := channel.Qos(ahead, 0, false); err != nil {
 		return nil, err
 	}
-	deliveries, err := channel.Consume(q.name, "", false, false, false, false, nil)
+	deliveries, err := channel.Consume(queue, "", false, false, false, false, nil)
 	if err != nil {
 		return nil, err
 	}
 	return func() (int, error) {
 		var last amqp.Delivery
-		for range few {
+		for range count {
 			last = <-deliveries
 		}
-		return few, last.Ack(true)
+		return count, last.Ack(true)
 	}, nil
 }
