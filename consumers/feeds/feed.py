@@ -228,6 +228,7 @@ class Feed:
         if not read.waiters:
             self.discard(read)
             read.task.cancel()
+            del read.task  # its error has a frame with the read: a cycle
 
     def release(self) -> None:
         """Release the readers that wait until the process is about to end."""

@@ -31,6 +31,11 @@ logger = logging.getLogger(__name__)
 _OF_THE_MESSAGE = frozenset({ErrorCategory.INVALID, ErrorCategory.TOO_LARGE})
 
 
+def never_apart(_: TopicRoute) -> bool:
+    """Leave a route that waits alone to its buffer."""
+    return False
+
+
 class BatchSender:
     """Sends batches of copies, one at a time, until each copy is finished.
 
@@ -52,7 +57,7 @@ class BatchSender:
         self.unfinished: list[Copy] = []
         self.is_failing = False
         self.on_progress: Callable[[], None] = lambda: None
-        self.on_blocked: Callable[[TopicRoute], bool] = lambda _: False
+        self.on_blocked: Callable[[TopicRoute], bool] = never_apart
         self._apart: set[int] = set()
 
     async def send(self, batch: Sequence[Copy]) -> None:

@@ -12,7 +12,7 @@ import asyncio
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 
-from consumers.routing.batch_sender import BatchSender
+from consumers.routing.batch_sender import BatchSender, never_apart
 from consumers.routing.copies import Copy
 from storage.concurrency.tasks import end
 from storage.domain import limits
@@ -98,10 +98,12 @@ class DeliveryBuffer:
     def stop(self) -> None:
         """Stop sending, of a buffer without copies."""
         self._task.cancel()
+        self._sender.on_blocked = never_apart
 
     async def close(self) -> None:
         """Stop sending."""
         await end(self._task)
+        self._sender.on_blocked = never_apart  # which leads to the buffer, and to its router
 
     # Sending
 

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Iterable, Iterator
-from contextlib import asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, suppress
 from itertools import islice
 from typing import Any, TypeVar
 
@@ -26,8 +26,9 @@ async def end(*tasks: "asyncio.Task[Any]") -> None:
             task.cancel()
         _, waiting = await asyncio.wait(waiting, timeout=_PATIENCE_S)
     for task in tasks:
-        if not task.cancelled():
-            task.exception()  # retrieved, or asyncio logs it as lost
+        # Retrieved, or asyncio logs it as lost. A cancelled task would keep the frames of its error, and be one of their cycle.
+        with suppress(asyncio.CancelledError):
+            task.exception()
 
 
 @asynccontextmanager

@@ -2,6 +2,7 @@
 
 import asyncio
 import gc
+import weakref
 
 import pytest
 
@@ -47,6 +48,28 @@ async def test_cleanup_of_ended_task_is_not_interrupted():
     await end(task)
 
     assert steps == ["first", "second"]
+
+
+async def test_ended_task_leaves_no_cycle():
+    """The error of its cancellation has the frame of a method, and that its object."""
+
+    class Worker:
+        def __init__(self) -> None:
+            self.task = asyncio.create_task(self.run())
+
+        async def run(self) -> None:
+            await asyncio.sleep(60)
+
+    worker = Worker()
+    reference = weakref.ref(worker)
+    await asyncio.sleep(0)
+    gc.disable()
+    try:
+        await end(worker.task)
+        del worker
+        assert reference() is None
+    finally:
+        gc.enable()
 
 
 async def test_ending_finished_task_has_no_effect():
