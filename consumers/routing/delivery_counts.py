@@ -35,6 +35,11 @@ class DeliveryCounts:
         self._finished: list[tuple[Sequence[Copy], CopyOutcome]] = []
         self._failures: dict[int, str] = {}
 
+    @property
+    def is_empty(self) -> bool:
+        """Return whether everything was drained."""
+        return not (self._counted or self._finished or self._failures)
+
     def add_delivered(self, copies: Sequence[Copy]) -> None:
         """Count copies that the target has."""
         self._add(copies, CopyOutcome.DELIVERED, "")

@@ -12,13 +12,14 @@ import socket
 from collections.abc import Callable
 
 from consumers.feeds.feed import Feeds
+from consumers.routing.idle_topic import IdleTopic, wait_for_messages
 from consumers.routing.topic_router import RoutingContext, TopicRouter, ignore_counts
 from storage.bootstrap import Storage
 from storage.concurrency.periodic import periodic
 from storage.concurrency.tasks import end
 from storage.domain import limits
 from storage.domain.errors import MillstreamError
-from storage.domain.names import LogId
+from storage.domain.names import LogId, StreamName
 from storage.domain.streams.stream import Stream
 from storage.domain.topics.routing import RouteCounts
 
@@ -67,6 +68,7 @@ class _Share:
         self._holder = holder
         self._streams: dict[LogId, Stream] = {}
         self._routers: dict[LogId, asyncio.Task[None]] = {}
+        self._idle: dict[LogId, int] = {}  # versions of the routes of topics without messages
         self._fence: int | None = None
         self.task = asyncio.create_task(self._stand())
 
@@ -104,15 +106,34 @@ class _Share:
             self._routers.pop(stream_id).cancel()
         for stream_id, stream in self._streams.items():
             router = self._routers.get(stream_id)
-            if router is None or router.done():
-                self._routers[stream_id] = asyncio.create_task(self._route(stream, self._fence))
+            if router is not None and self._has_new_routes(stream):
+                router.cancel()
+            elif router is not None and not router.done():
+                continue
+            self._routers[stream_id] = asyncio.create_task(self._route(stream_id, self._fence))
 
-    async def _route(self, stream: Stream, fence: int) -> None:
+    def _has_new_routes(self, stream: Stream) -> bool:
+        """Return whether the routes of an idle topic have changed."""
+        version = self._idle.get(stream.stream_id)
+        return version is not None and version < stream.routes_version
+
+    async def _route(self, stream_id: LogId, fence: int) -> None:
         """Route a topic until it fails; then it begins again at the next reload."""
+        name = self._streams[stream_id].name
         try:
-            await TopicRouter(self._context, stream, fence).run()
+            while True:
+                idle = await TopicRouter(self._context, self._streams[stream_id], fence).run()
+                await self._wait(name, stream_id, idle)
         except MillstreamError as error:
-            facts = {"topic": str(stream.name), "reason": error.detail}
+            facts = {"topic": str(name), "reason": error.detail}
             logger.info("topic_deferred", extra=facts)
         except Exception:  # one topic's failure never affects another's
-            logger.exception("topic_failed", extra={"topic": str(stream.name)})
+            logger.exception("topic_failed", extra={"topic": str(name)})
+
+    async def _wait(self, name: StreamName, stream_id: LogId, idle: IdleTopic) -> None:
+        reader = self._context.storage.record_reader
+        self._idle[stream_id] = idle.routes_version
+        try:
+            await wait_for_messages(reader, name, stream_id, idle.positions)
+        finally:
+            self._idle.pop(stream_id, None)

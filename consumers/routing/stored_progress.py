@@ -41,6 +41,10 @@ class StoredProgress:
         self._saved = await self._rows.read(self._stream_id)
         return self._saved
 
+    def is_saved(self, positions: TopicPositions) -> bool:
+        """Return whether these positions are stored, and no count is missing."""
+        return positions == self._saved and self._unconfirmed is None and self.counts.is_empty
+
     async def save(self, positions: TopicPositions) -> None:
         """Store positions, with the counts of what lies before them, if anything has changed.
 

@@ -13,7 +13,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import suppress
-from typing import NamedTuple
+from typing import NamedTuple, Never
 
 from consumers.feeds.blocks import Chunk
 from consumers.feeds.feed import Feeds
@@ -23,6 +23,7 @@ from consumers.routing.copies import Copy, copies_of
 from consumers.routing.dead_letters import DeadLetterSender
 from consumers.routing.delivery_buffer import DeliveryBuffer
 from consumers.routing.delivery_counts import ROUTE_DELETED
+from consumers.routing.idle_topic import IdleTopic
 from consumers.routing.lagging_reader import LaggingReader
 from consumers.routing.route_revisions import RouteRevisions
 from consumers.routing.stored_progress import StoredProgress
@@ -33,7 +34,7 @@ from storage.concurrency.tasks import end
 from storage.domain import limits
 from storage.domain.errors import MillstreamError, StaleGeneration
 from storage.domain.names import LogId
-from storage.domain.streams.lineage import have_passed
+from storage.domain.streams.lineage import FULLY_READ, have_passed
 from storage.domain.streams.stream import Gap, GapReason, LogRecord, Stream
 from storage.domain.topics.read_match import HistoryMatch
 from storage.domain.topics.route import TopicRoute
@@ -44,6 +45,7 @@ logger = logging.getLogger(__name__)
 
 _SLOW_S = limits.ROUTER_SLOW_MS / limits.SECOND_MS
 _SAVE_S = limits.ROUTER_SAVE_MS / limits.SECOND_MS
+_IDLE_S = limits.ROUTER_IDLE_MS / limits.SECOND_MS
 
 
 def ignore_counts(_: RouteCounts) -> None:
@@ -73,6 +75,7 @@ class TopicRouter:
         self._lagging: dict[str, LaggingReader] = {}
         self._expired = 0
         self._tail: Tail | None = None
+        self._read_at_s = 0.0
         self._dispatched: dict[int, int] = {}
         self._ended_shards: set[int] = set()
         self._refreshes = SingleFlight[LogId, None]()
@@ -82,8 +85,8 @@ class TopicRouter:
         """Id of the topic's stream."""
         return self._stream.stream_id
 
-    async def run(self) -> None:
-        """Copy messages until cancelled.
+    async def run(self) -> IdleTopic:
+        """Copy messages until none came for ROUTER_IDLE_MS and all are sent and stored.
 
         Raises StreamNotFound or StreamRecreated once the topic was deleted, StaleGeneration once another router has its lease.
         """
@@ -95,13 +98,11 @@ class TopicRouter:
         for key, positions in saved.lags.items():
             if key in keys:  # a revision may have been forgotten before the positions were stored
                 self._lagging[key] = self._lagging_reader(key, positions)
-        reports = asyncio.create_task(self._report_forever())
+        reports = asyncio.create_task(self._report_until_idle())
         reader = asyncio.create_task(self._read(saved.shards))
         try:
             await asyncio.wait([reader, reports], return_when=asyncio.FIRST_COMPLETED)
-            for task in (reports, reader):
-                if task.done():
-                    await task
+            return await (reports if reports.done() else reader)
         finally:
             await end(reader, reports)
             await self._refreshes.close()
@@ -113,13 +114,14 @@ class TopicRouter:
 
     # Reading
 
-    async def _read(self, positions: Mapping[int, int]) -> None:
+    async def _read(self, positions: Mapping[int, int]) -> Never:
         async with self._new_tail(positions) as tail:
             self._tail = tail
             await self._apply_pauses()
             while True:
                 chunk = await tail.next(limits.ROUTER_READ_WAIT_MS)
                 if chunk is not None:
+                    self._read_at_s = asyncio.get_running_loop().time()
                     await self._dispatch(chunk)
                     self.note_gap(chunk.gap)
                     await tail.take(chunk)
@@ -345,7 +347,7 @@ class TopicRouter:
 
     # Reports
 
-    async def _report_forever(self) -> None:
+    async def _report_until_idle(self) -> IdleTopic:
         while True:
             await asyncio.sleep(_SAVE_S)
             try:
@@ -353,11 +355,21 @@ class TopicRouter:
                 if self._stream.routes_version != self._revisions.version:
                     await self._refresh()
                 await self.report()
+                if self._is_idle():
+                    return IdleTopic(self.sent(), self._revisions.version)
             except StaleGeneration:
                 raise
             except MillstreamError as error:
                 facts = {"topic": str(self._stream.name), "reason": error.detail}
                 logger.info("router_report_deferred", extra=facts)
+
+    def _is_idle(self) -> bool:
+        """Return whether nothing came for a while, and nothing is left to send or store."""
+        if self._tail is None or asyncio.get_running_loop().time() < self._read_at_s + _IDLE_S:
+            return False
+        read = TopicPositions(dict(self._tail.positions), {}, self._expired)
+        is_open = FULLY_READ not in read.shards.values() and not self._ended_shards
+        return is_open and self._progress.is_saved(read) and not any(self._revisions.ended())
 
     def sent(self) -> Mapping[int, int]:
         """Return the position of each shard before which copies were sent, or lag."""

@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from storage.domain import limits
 from tests.bench import payloads
 from tests.bench.load import redis_benchmark, wrk
 from tests.bench.plan import (
@@ -35,6 +36,7 @@ R_ENTRIES_A_SECOND = 200_000
 PATIENCE_S = 120.0
 POLL_S = 0.02
 PAUSE_S = 0.005
+IDLE_S = 3 * limits.ROUTER_IDLE_MS / limits.SECOND_MS
 TOPIC_BYTES_MAX = 10 * 1024
 SUBJECT, TENANT = "order.created.eu", "tenant-7"
 
@@ -238,10 +240,12 @@ def measure_idle_topics(house: House, plan: Plan) -> list[Measured]:
     with house.background() as router, HttpConnection(port) as connection:
         _use_topic_once(connection, "bench-idle-topic", queue)
         _wait_until_queued(port, queue, 1)
+        sleep(IDLE_S)
         before = house.used_memory(), resident_bytes(router)
         for number in range(plan.idle_topics):
             _use_topic_once(connection, f"bench-idle-topic-{number}", queue)
         _wait_until_queued(port, queue, 1 + plan.idle_topics)
+        sleep(IDLE_S)
         after = house.used_memory(), resident_bytes(router)
     store, routing = (
         (last - first) / plan.idle_topics for first, last in zip(before, after, strict=True)

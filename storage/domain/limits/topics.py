@@ -37,6 +37,7 @@ TRANSFORM_RESULT_BYTES_MAX = (
 ROUTER_LEASES = 16  # shares of all topics; as many processes can route
 ROUTER_RELOAD_MS = SECOND_MS
 ROUTER_SAVE_MS = SECOND_MS
+ROUTER_IDLE_MS = 3 * SECOND_MS  # without a message, before a topic keeps a single read
 ROUTER_BATCH_RECORDS = 500
 ROUTER_BATCH_BYTES = MIB
 ROUTER_OUTBOX_RECORDS = 10_000  # beyond either, the target gets a reader of its own

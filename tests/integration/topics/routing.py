@@ -25,9 +25,11 @@ class RunningRouter:
     def __init__(self, storage: Storage) -> None:
         self._storage = storage
         self._task: asyncio.Task[None] | None = None
+        self.router: Router | None = None
 
     async def __aenter__(self) -> "RunningRouter":
-        self._task = asyncio.create_task(Router(self._storage).run())
+        self.router = Router(self._storage)
+        self._task = asyncio.create_task(self.router.run())
         return self
 
     async def __aexit__(self, *_: object) -> None:
