@@ -1,8 +1,10 @@
 """Counts of what a router has finished for each route since its last report.
 
-A copy is counted once the stored position of its buffer passes it: what a successor repeats has not been counted (T10).
+A copy is counted once the stored position of its buffer passes it: what a successor repeats has not been counted (T10). Until
+then a copy can finish again, since a lagging reader that was stopped begins at its position: its first outcome counts.
 """
 
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import StrEnum
 
@@ -27,12 +29,17 @@ class CopyOutcome(StrEnum):
     SHADOWED = "shadowed"
 
 
+_Outcomes = dict[int, CopyOutcome]
+"""Outcomes of the copies of a route and a shard, by offset."""
+
+
 class DeliveryCounts:
     """Counts of the routes of a topic, by their numbers; all buffers of a router add to them."""
 
     def __init__(self) -> None:
         self._counted: dict[int, RouteCounts] = {}
-        self._finished: list[tuple[Sequence[Copy], CopyOutcome]] = []
+        self._finished: defaultdict[tuple[int, int], _Outcomes] = defaultdict(dict)
+        self._routes: dict[int, TopicRoute] = {}
         self._failures: dict[int, str] = {}
 
     @property
@@ -65,22 +72,17 @@ class DeliveryCounts:
         self, positions_of: Callable[[TopicRoute], Mapping[int, int]]
     ) -> dict[int, RouteCounts]:
         """Return the counts since the last call, of the copies before these positions of routes."""
-        finished, self._finished = self._finished, []
+        finished, self._finished = self._finished, defaultdict(dict)
+        routes, self._routes = self._routes, {}
         counts, self._counted = self._counted, {}
-        positions: dict[int, Mapping[int, int]] = {}
-        for copies, outcome in finished:
-            ahead: list[Copy] = []
-            for copy in copies:
-                number = copy.route.number
-                if number not in positions:
-                    positions[number] = positions_of(copy.route)
-                if _is_before(copy, positions[number]):
-                    of_route = counts.setdefault(number, RouteCounts())
-                    setattr(of_route, outcome, getattr(of_route, outcome) + 1)
-                else:
-                    ahead.append(copy)
+        positions = {number: positions_of(route) for number, route in routes.items()}
+        for (number, shard), outcomes in finished.items():
+            before, ahead = _split(outcomes, positions[number].get(shard, FULLY_READ))
+            if before:
+                _count(before, counts.setdefault(number, RouteCounts()))
             if ahead:
-                self._finished.append((ahead, outcome))
+                self._finished[number, shard] = ahead
+                self._routes[number] = routes[number]
         return self._with_failures(counts)
 
     def _with_failures(self, counts: dict[int, RouteCounts]) -> dict[int, RouteCounts]:
@@ -96,16 +98,25 @@ class DeliveryCounts:
             self._counted[number] = counts
 
     def _add(self, copies: Sequence[Copy], outcome: CopyOutcome, failure: str | None) -> None:
-        if copies:
-            self._finished.append((copies, outcome))
-            if failure is not None:
-                self.set_failure(copies, failure)
+        for copy in copies:
+            number = copy.route.number
+            self._routes[number] = copy.route
+            self._finished[number, copy.shard].setdefault(copy.offset, outcome)
+        if copies and failure is not None:
+            self.set_failure(copies, failure)
 
 
-def _is_before(copy: Copy, positions: Mapping[int, int]) -> bool:
-    """Return whether a copy lies before the positions.
+def _split(outcomes: _Outcomes, position: int) -> tuple[_Outcomes, _Outcomes]:
+    """Return the outcomes before a position, and the others.
 
-    Without one of its shard, children of that are read.
+    A shard without a position is read to its end: children of it are read.
     """
-    position = positions.get(copy.shard, FULLY_READ)
-    return position == FULLY_READ or copy.offset < position
+    if position == FULLY_READ or max(outcomes) < position:
+        return outcomes, {}
+    before = {offset: outcome for offset, outcome in outcomes.items() if offset < position}
+    return before, {offset: outcomes[offset] for offset in outcomes.keys() - before.keys()}
+
+
+def _count(outcomes: _Outcomes, counts: RouteCounts) -> None:
+    for outcome, copies in Counter(outcomes.values()).items():
+        setattr(counts, outcome, getattr(counts, outcome) + copies)

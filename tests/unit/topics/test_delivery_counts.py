@@ -45,6 +45,7 @@ class _Router:
     def restart(self) -> None:
         self.counts = DeliveryCounts()
         self.next = {route.number: self.stored_position for route in ROUTES}
+        self.reported_position = self.stored_position
 
     def finish(self, route: TopicRoute, count: int) -> None:
         first = self.next[route.number]
@@ -54,8 +55,13 @@ class _Router:
         self.counts.add_delivered(copies[: count // 2])
         self.counts.add_dropped(copies[count // 2 :], "")
 
+    def begin_again(self, route: TopicRoute) -> None:
+        """Read again from the reported position, as a lagging reader does that was stopped."""
+        self.next[route.number] = self.reported_position
+
     def report(self, *, is_stored: bool) -> None:
-        positions = TopicPositions({0: min(self.next.values())})
+        self.reported_position = min(self.next.values())
+        positions = TopicPositions({0: self.reported_position})
         counts = self.counts.drain(positions.of)
         if not is_stored:
             self.counts.restore(counts)
@@ -68,6 +74,7 @@ class _Router:
 steps = st.lists(
     st.tuples(st.just("finish"), st.sampled_from(ROUTES), st.integers(1, 5))
     | st.tuples(st.just("report"), st.booleans())
+    | st.tuples(st.just("begin_again"), st.sampled_from(ROUTES))
     | st.tuples(st.just("crash")),
     max_size=30,
 )
@@ -80,6 +87,8 @@ def test_each_copy_is_counted_once(course):
         match step:
             case "finish", route, count:
                 router.finish(route, count)
+            case "begin_again", route:
+                router.begin_again(route)
             case "report", is_stored:
                 router.report(is_stored=is_stored)
             case _:
@@ -105,5 +114,5 @@ def test_last_failure_is_that_of_last_attempt():
     counts.add_delivered(copies)
     counts.set_failure(copies, "away")
     assert counts.drain(TopicPositions({0: 0}).of) == {1: RouteCounts(failure="away")}
-    counts.add_dead_lettered(copies, None)
+    counts.add_dead_lettered([a_copy(ROUTES[0], 6)], None)
     assert counts.drain(TopicPositions({0: 9}).of) == {1: RouteCounts(delivered=1, dead_lettered=1)}
