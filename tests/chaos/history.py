@@ -53,6 +53,12 @@ class Kind(StrEnum):
     """The counts of a route whose messages were all routed; `seen` has its name and number."""
     TAKEN = "taken"
     """All messages of a topic, each with the numbers of the routes that take it."""
+    DECIDED = "decided"
+    """A message of a topic, with the numbers of the routes that take it as they were read at that time."""
+    TARGET_DELETED = "target_deleted"
+    """The queue that is a route's target was deleted; the next one has its name."""
+    TARGET_FULL = "target_full"
+    """A target refused everything; `seen` is what the target in `group` received meanwhile."""
     ASK = "ask"
     """A request, or a reading of its replies, whose value is in `values`; `seen` has the replies so far."""
     REPLY = "reply"
@@ -140,6 +146,11 @@ class Operation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The shards that this member owns in that generation."""
     target: str = ""
     """The dead-letter queue of a queue's counts; the target stream of a replay."""
+
+
+def name_of(log: str) -> str:
+    """Return the name in the service of a log of the history: `name#2` is the third of that name."""
+    return log.partition("#")[0]
 
 
 class History:

@@ -11,18 +11,29 @@ from unittest import mock
 
 from sqlalchemy import text
 
+from consumers.routing.batch_sender import BatchSender
+from consumers.routing.copies import Copy
 from consumers.routing.topic_router import TopicRouter
+from storage.domain.filters import match_index
+from storage.domain.filters.match_index import MatchIndex
 from storage.domain.log import store_epoch as epoch_rules
-from storage.domain.names import QueueName
+from storage.domain.log.record_batch import Record
+from storage.domain.names import QueueName, StreamName, TopicName
+from storage.domain.topics.read_match import StoredMatch, StoredMessage
+from storage.domain.topics.report import MessageRoute, MessageRouteState
+from storage.domain.topics.route import TopicRoute
 from storage.domain.topics.routing import TopicPositions
 from storage.log import store_epoch
 from storage.postgres import queries
 from storage.postgres.repositories.group_locks import LockedGroup
 from storage.queues.engine import Queues
 from storage.sources import transfer as source_transfer
+from storage.topics.engine import Topics
+from storage.topics.reports import TopicReports
+from tests.chaos.stage import EVENTS
 from tests.simulator.hot_store.scripts import interpreter
 from tests.simulator.schedule import LOSSES, QUEUES, REQUESTS, SOURCES, STREAMS, TOPICS, Profile
-from tests.simulator.topic_clients import DEAD
+from tests.simulator.topic_clients import DEAD, TWICE_ROUTES
 
 
 class Mutation(NamedTuple):
@@ -105,6 +116,90 @@ def _with_plain_dead_letters() -> Iterator[None]:
 
     original: Any = Queues.send_idempotent_batch
     with mock.patch.object(Queues, "send_idempotent_batch", send):
+        yield
+
+
+@contextmanager
+def _with_a_target_written_first() -> Iterator[None]:
+    async def publish(topics: Topics, name: TopicName, messages: Any, **options: Any) -> Any:
+        records = [Record(message.body, message.key) for message in messages]
+        await topics._streams.append(StreamName(EVENTS, name.namespace), records)
+        return await original(topics, name, messages, **options)
+
+    original: Any = Topics.publish
+    with mock.patch.object(Topics, "publish", publish):
+        yield
+
+
+@contextmanager
+def _with_one_producer_for_two_routes() -> Iterator[None]:
+    def producer_id(route: TopicRoute, shard: int) -> str:
+        is_one_of_two = route.name.route in TWICE_ROUTES
+        return f"routes.{shard}" if is_one_of_two else str(original(route, shard))
+
+    original: Any = TopicRoute.producer_id
+    with mock.patch.object(TopicRoute, "producer_id", producer_id):
+        yield
+
+
+@contextmanager
+def _with_a_number_for_each_match() -> Iterator[None]:
+    def find(index: MatchIndex, document: Any) -> list[int]:
+        search = match_index._Search(document)
+        numbers = [item.number for item in index._candidates(search) if search.holds(item)]
+        return sorted([*index._everything, *numbers])
+
+    with mock.patch.object(MatchIndex, "find", find):
+        yield
+
+
+@contextmanager
+def _waiting_for_full_buffers() -> Iterator[None]:
+    async def add(router: TopicRouter, copy: Copy) -> None:
+        key = router.key_of(copy.route)
+        if (buffer := router._buffers.get(key)) is not None and key not in router._lagging:
+            await buffer.wait_for_capacity(None)
+        await original(router, copy)
+
+    original: Any = TopicRouter._add
+    with mock.patch.object(TopicRouter, "_add", add):
+        yield
+
+
+@contextmanager
+def _with_reports_of_present_routes() -> Iterator[None]:
+    async def routes_of(reports: TopicReports, name: TopicName, message_id: Any) -> Any:
+        message = StoredMessage(name, (await reports.message(name, message_id)).record)
+        numbers = (await reports._tables.refresh(name, message_id.stream_id)).numbers_for(
+            message.document
+        )
+        return [MessageRoute(number, MessageRouteState.WAITING) for number in numbers]
+
+    with mock.patch.object(TopicReports, "routes_of_message", routes_of):
+        yield
+
+
+@contextmanager
+def _routed_by_present_routes() -> Iterator[None]:
+    async def routes_of(router: TopicRouter, shard: int, entry: Any) -> Any:
+        if router._revisions.of_stream is not None:
+            return await original(router, shard, entry)
+        message = StoredMessage(router._stream.name.topic, entry.record)
+        current = [one for one in router._revisions.by_number.values() if one.until is None]
+        return [one for one in current if StoredMatch(one.spec.match).takes(message)]
+
+    original: Any = TopicRouter.routes_of
+    with mock.patch.object(TopicRouter, "routes_of", routes_of):
+        yield
+
+
+@contextmanager
+def _without_waiting_for_targets() -> Iterator[None]:
+    async def deliver(sender: BatchSender, copies: Any, error: object) -> Any:
+        sender._counts.add_delivered(copies)
+        return sender._finish(copies)
+
+    with mock.patch.object(BatchSender, "_without_target", deliver):
         yield
 
 
@@ -213,6 +308,27 @@ MUTATIONS = {
         TOPICS,
         "T1 a message reaches each of its routes once",
         _in_lua("write_watermarks(rising)\n  if", "if"),
+    ),
+    "target_written_first": Mutation(
+        TOPICS, "T2 an unacknowledged message is whole", _with_a_target_written_first
+    ),
+    "routes_share_producers": Mutation(
+        TOPICS, "T5 each route brings one copy", _with_one_producer_for_two_routes
+    ),
+    "routes_taken_for_each_match": Mutation(
+        TOPICS, "T5 each route brings one copy", _with_a_number_for_each_match
+    ),
+    "full_buffers_waited_for": Mutation(
+        TOPICS, "T6 a full target delays no other route", _waiting_for_full_buffers
+    ),
+    "reports_match_again": Mutation(
+        TOPICS, "T7 what takes a message is final", _with_reports_of_present_routes
+    ),
+    "routers_match_again": Mutation(
+        TOPICS, "T1 a message reaches each of its routes once", _routed_by_present_routes
+    ),
+    "missing_targets_passed": Mutation(
+        TOPICS, "T1 a recreated target misses only earlier messages", _without_waiting_for_targets
     ),
     "epoch_kept_after_loss": Mutation(LOSSES, "S1 an offset has one value", _without_new_epochs),
 }

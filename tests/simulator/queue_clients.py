@@ -16,7 +16,7 @@ from storage.domain.queues.queue import DeadLetterTarget, DedupScope, QueueSpec,
 from storage.sources.events import EVENT_ID_HEADER
 from tests.chaos import queue_clients
 from tests.chaos.checking.queues import STAYING
-from tests.chaos.history import Kind, Operation, Seen
+from tests.chaos.history import Kind, Operation, Seen, name_of
 from tests.chaos.queue_protocols import Delivery, QueueProtocol
 from tests.chaos.stage import (
     DOOMED,
@@ -90,12 +90,12 @@ class QueueClient(SimulatedCaller):
 
 
 async def _receive(queue: str, most: int, wait_ms: int, storage: Storage) -> Any:
-    name = QueueName(queue)
+    name = QueueName(name_of(queue))
     return await storage.queues.receive(name, messages_max=most, wait_ms=wait_ms, consumer=CONSUMER)
 
 
 async def _settle(queue: str, settlement: Settlement, storage: Storage) -> Any:
-    return await storage.queues.settle(QueueName(queue), [settlement])
+    return await storage.queues.settle(QueueName(name_of(queue)), [settlement])
 
 
 def _deliveries(messages: list[ReceivedMessage]) -> dict[str, Any]:
@@ -171,7 +171,8 @@ async def empty(client: QueueClient, queue: str) -> None:
 
 
 async def _counts(client: QueueClient, queue: str) -> dict[str, int]:
-    stats = await client.insist(lambda storage: storage.queues.stats(QueueName(queue)))
+    name = QueueName(name_of(queue))
+    stats = await client.insist(lambda storage: storage.queues.stats(name))
     counts = {name: getattr(stats, name) for name in stats.__struct_fields__}
     return {name: count for name, count in counts.items() if isinstance(count, int)}
 

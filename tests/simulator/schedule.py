@@ -9,8 +9,9 @@ from typing import NamedTuple
 from unittest import mock
 
 from storage.bootstrap import Storage
+from storage.domain import limits
 from tests.chaos.checker import rejected_send_has_no_effect
-from tests.chaos.checking import groups, queues, requests, sources, streams, topics
+from tests.chaos.checking import groups, queues, requests, routing, sources, streams, topics
 from tests.chaos.checking.findings import Finding, Operations
 from tests.chaos.history import History
 from tests.chaos.stage import EVENTS
@@ -23,17 +24,22 @@ from tests.simulator import (
 )
 from tests.simulator.database import Postgres
 from tests.simulator.failures import recorded_failures
+from tests.simulator.target_clients import REPLACED
 from tests.simulator.virtual_loop import VirtualLoop
 from tests.simulator.world import Client, World
 
 FAULTS_S = 4.0
 """Duration of the clients' work beside faults."""
+BUFFERED_MAX = 5
+"""Copies for one target that a router buffers: few, so that targets lag behind it often."""
 SCHEDULE_S_MAX = 400.0
 """Virtual time by which clients and drain have come to their ends."""
 
 EXERCISED_WITHIN = {
     "Q2 a stale delivery cannot be acknowledged": 10,
     "G2 a stale generation cannot commit": 15,
+    "T2 an unacknowledged message is whole": 30,
+    "T1 a recreated target misses only earlier messages": 10,
 }
 """Number of schedules that give evidence of an invariant; of the others each one does."""
 
@@ -58,6 +64,7 @@ def run_schedule(postgres: Postgres, seed: int, profile: Profile) -> tuple[list[
     with (
         _seeded_secrets(seed),
         recorded_failures() as recorder,
+        mock.patch.object(limits, "ROUTER_OUTBOX_RECORDS", BUFFERED_MAX),
         asyncio.Runner(loop_factory=VirtualLoop) as runner,
     ):
         runner.get_loop().set_exception_handler(recorder.handle_loop_context)
@@ -222,6 +229,9 @@ SOURCES = Profile(
     _FAULTS,
     (sources.event_is_in_its_target_once,),
 )
+_DEAD_LETTERS = {topic_clients.DEAD: topic_clients.STRICT}
+_APART = (REPLACED, topic_clients.CHOSEN, *topic_clients.TWICE_ROUTES)
+"""Routes whose targets have invariants of their own."""
 TOPICS = Profile(
     "topics",
     topic_clients.create_topic,
@@ -230,9 +240,12 @@ TOPICS = Profile(
     _FAULTS,
     (
         topics.accepted_message_is_kept,
-        topics.message_reaches_each_route_once(
-            {topic_clients.DEAD: topic_clients.STRICT}, topic_clients.LATE, topic_clients.CHOSEN
-        ),
+        topics.message_reaches_each_route_once(_DEAD_LETTERS, topic_clients.LATE, *_APART),
+        routing.unacknowledged_message_is_whole(_DEAD_LETTERS, *_APART),
+        routing.routes_bring_one_copy_each(topic_clients.TWICE, topic_clients.TWICE_ROUTES),
+        routing.full_target_delays_no_other,
+        routing.decision_is_final(topic_clients.LATE),
+        routing.recreated_target_misses_only_earlier(REPLACED),
         topics.dead_letters_do_not_fit(
             topic_clients.DEAD, topic_clients.STRICT, topic_clients.is_fitting
         ),

@@ -14,20 +14,31 @@ from storage.domain.names import QueueName, RouteName, StreamName, TopicName
 from storage.domain.queues.queue import QueueSpec, QueueType
 from storage.domain.streams.lineage import have_passed
 from storage.domain.streams.start_at import StartAt
-from storage.domain.streams.stream import Appended, ReadFrom, StreamSpec
+from storage.domain.streams.stream import Appended, LogRecord, ReadFrom, StreamSpec
 from storage.domain.streams.topic_spec import TopicDedupScope, TopicSpec, TopicType
+from storage.domain.topics.message_id import TopicMessageId
 from storage.domain.topics.route import RouteSpec, RouteTarget, TopicRoute
-from storage.domain.topics.topic import NewPublication, PublicationOptions, Published, routes_of
+from storage.domain.topics.topic import NewPublication, PublicationOptions, Published
 from storage.domain.topics.transform import HeaderTransform, Transform
+from tests.chaos.checking.routing import last_log
 from tests.chaos.checking.topics import ROUTE_COUNTS, SUBJECTS, subject_of
 from tests.chaos.history import Kind, Outcome, Seen
 from tests.chaos.stage import EVENTS, SHARDS, VISIBILITY_S, WORK
 from tests.simulator.queue_clients import QueueClient, empty
 from tests.simulator.stream_protocol import set_shard_count
+from tests.simulator.target_clients import (
+    FULL,
+    PAUSE_S,
+    REPLACED,
+    TOPIC,
+    create_target,
+    fill_target,
+    note_full_target,
+    read_all,
+    replace_target,
+)
 from tests.simulator.world import Killed, SimulatedCaller, World
 
-PAUSE_S = 0.15
-TOPIC = TopicName("orders")
 PAYMENTS = TopicName("payments")
 """FIFO topic, whose publishers repeat deduplication ids."""
 
@@ -43,7 +54,11 @@ EXTRA = "extra"
 STRICT = "strict"
 DEAD = "dead"
 LATE = "late"
-_QUEUES = (WORK, EXTRA, STRICT, DEAD, LEDGER)
+TWICE = "twice"
+"""Queue with a copy by each of two routes."""
+
+TWICE_ROUTES = ("twice.first", "twice.second")
+_QUEUES = (WORK, EXTRA, STRICT, DEAD, LEDGER, TWICE, FULL)
 _TARGETS = {
     WORK: RouteTarget(queue=WORK),
     EVENTS: RouteTarget(stream=EVENTS),
@@ -52,6 +67,8 @@ _TARGETS = {
     LEDGER: RouteTarget(queue=LEDGER),
     COPIED: RouteTarget(stream=COPIED),
     CHOSEN: RouteTarget(stream=CHOSEN),
+    FULL: RouteTarget(queue=FULL),
+    REPLACED: RouteTarget(queue=REPLACED),
 }
 """Targets by the route of the same name."""
 
@@ -69,6 +86,12 @@ _STRICT = RouteSpec(
 """Route that dead-letters messages without the header."""
 
 
+_TWICE = RouteSpec(
+    target=RouteTarget(queue=TWICE),
+    match=[{"subject": "s0"}, {"subject": ["s0", "s1"]}, {"filter": {"subject": ["s0"]}}],
+)
+"""Route of which a message can meet several matches."""
+
 _LATE = RouteSpec(target=RouteTarget(stream=LATE), start=StartAt.EARLIEST)
 """Route that is created late, and takes all messages."""
 
@@ -82,7 +105,11 @@ async def create_topic(storage: Storage) -> None:
     for stream in (EVENTS, LATE, COPIED, CHOSEN):
         await storage.catalog.put_stream(StreamName(stream), StreamSpec(archive=False))
     await storage.topics.put(TOPIC, StreamSpec(shards=SHARDS, archive=False))
-    await storage.topic_routes.put(RouteName(TOPIC, EVENTS), RouteSpec(target=_TARGETS[EVENTS]))
+    await create_target(storage)
+    for route in (EVENTS, FULL, REPLACED):
+        await storage.topic_routes.put(RouteName(TOPIC, route), RouteSpec(target=_TARGETS[route]))
+    for route in TWICE_ROUTES:
+        await storage.topic_routes.put(RouteName(TOPIC, route), _TWICE)
     await storage.topic_routes.put(RouteName(TOPIC, STRICT), _STRICT)
     await storage.catalog.put_stream(SOURCE, StreamSpec(shards=SHARDS, archive=False))
     await storage.topic_routes.put(
@@ -107,8 +134,23 @@ async def publish(world: World, name: str) -> None:
         await client.pause(PAUSE_S)
 
 
+async def _insist_on(client: SimulatedCaller, value: str) -> None:
+    while await _publish(client, value) is not Outcome.OK:
+        await client.pause(PAUSE_S)
+
+
+async def publish_once(world: World, name: str) -> None:
+    """Publish each message with one call, whatever its outcome, under a key of its own."""
+    client, number = SimulatedCaller(world, name), 0
+    while world.goes_on:
+        number += 1
+        await _publish(client, f"{name}-{number}:{number}")
+        await client.pause(PAUSE_S)
+
+
 async def _publish(client: SimulatedCaller, value: str) -> Outcome:
-    verb = partial(_call_publish, client.name, value)
+    key = value.rpartition(":")[0]
+    verb = partial(_call_publish, key, value)
     done = await client.call(Kind.PUBLISH, TOPIC.name, verb, _published, values=(value,))
     return done.outcome
 
@@ -122,7 +164,8 @@ async def _call_publish(key: str, value: str, storage: Storage) -> object:
 
 def _published(answer: Any) -> dict[str, Any]:
     if isinstance(answer, Published):
-        return {"seen": (Seen(shard=answer.shard, offset=answer.offset),)}
+        counts = {} if answer.routes is None else {"routes": answer.routes}
+        return {"seen": (Seen(shard=answer.shard, offset=answer.offset),), "counts": counts}
     return {"error": answer.code}
 
 
@@ -280,6 +323,33 @@ async def start_in_past(world: World, name: str) -> None:
         await client.pause(PAUSE_S)
 
 
+async def read_decisions(world: World, name: str) -> None:
+    """Read which routes take a message, of one message after another."""
+    client = SimulatedCaller(world, name)
+    while world.goes_on:
+        verb = partial(_decided, client.chance.random())
+        await client.call(Kind.DECIDED, TOPIC.name, verb, lambda seen: {"seen": seen})
+        await client.pause(2 * PAUSE_S)
+
+
+async def _decided(luck: float, storage: Storage) -> tuple[Seen, ...]:
+    name = TOPIC.stream
+    state = (states := await storage.record_reader.shards(name))[int(luck * len(states))]
+    offset = state.start + int(luck * (state.next - state.start))
+    page = await storage.record_reader.read_shard(
+        name, state.shard.index, ReadFrom(offset=offset), records_max=1
+    )
+    return tuple([await _routes_of(state.shard.index, one, storage) for one in page.records])
+
+
+async def _routes_of(shard: int, one: LogRecord, storage: Storage) -> Seen:
+    stream = await storage.topics.get(TOPIC)
+    place = TopicMessageId(stream.stream_id, shard, one.offset)
+    routes = await storage.topic_reports.routes_of_message(TOPIC, place)
+    numbers = tuple(route.number for route in routes)
+    return Seen(value=one.record.data.decode(), shard=shard, offset=one.offset, routes=numbers)
+
+
 async def reshard(world: World, name: str) -> None:
     """Split and merge the topics' shards, ignoring the answers."""
     client = SimulatedCaller(world, name)
@@ -317,13 +387,14 @@ async def drain(world: World) -> None:
     await client.insist(partial(_call_put, LATE, _LATE))
     routing = asyncio.create_task(_route(world))
     try:
+        await note_full_target(client, partial(_insist_on, client))
         while waiting := await client.insist(_waiting):
             world.waits_for = f"{waiting} buffers to reach the end"
             await client.pause(PAUSE_S)
     finally:
         routing.cancel()
         await asyncio.gather(routing, return_exceptions=True)
-    for queue in _QUEUES:
+    for queue in (*_QUEUES, last_log(world.history.operations, REPLACED)):
         await empty(client, queue)
     for topic, route, subjects in _LASTING:
         stored = await client.insist(partial(_get_route, RouteName(topic, route)))
@@ -331,10 +402,10 @@ async def drain(world: World) -> None:
         client.note(Kind.ROUTE, topic.name, group=route, values=subjects, **numbers)
         client.note(Kind.ROUTE_STATS, topic.name, counts=_counts(stored), **numbers)
     for stream in (EVENTS, LATE, COPIED, CHOSEN):
-        seen = tuple(await client.insist(partial(_records, stream)))
+        seen = tuple(await client.insist(partial(read_all, stream)))
         client.note(Kind.READ, stream, seen=seen)
     for topic in (TOPIC, PAYMENTS):
-        records = await client.insist(partial(_records, topic.stream.name))
+        records = await client.insist(partial(read_all, topic.stream.name))
         client.note(Kind.TAKEN, topic.name, seen=tuple(records))
     taken = await client.insist(_records_of_source)
     client.note(Kind.TAKEN, SOURCE.topic.name, seen=tuple(taken))
@@ -344,6 +415,9 @@ _LASTING = (
     (TOPIC, EVENTS, SUBJECTS),
     (TOPIC, STRICT, SUBJECTS[:2]),
     (TOPIC, LATE, SUBJECTS),
+    (TOPIC, FULL, SUBJECTS),
+    (TOPIC, REPLACED, SUBJECTS),
+    *((TOPIC, route, SUBJECTS[:2]) for route in TWICE_ROUTES),
     (PAYMENTS, EVENTS, SUBJECTS),
     (PAYMENTS, LEDGER, SUBJECTS),
     (SOURCE.topic, COPIED, SUBJECTS),
@@ -395,32 +469,16 @@ async def _waiting_of(name: StreamName, storage: Storage) -> int:
 async def _records_of_source(storage: Storage) -> list[Seen]:
     """Return the records of the source as what the route of all takes."""
     route = await storage.topic_routes.get(RouteName(SOURCE.topic, COPIED))
-    records = await _records(SOURCE.name, storage)
+    records = await read_all(SOURCE.name, storage)
     return [replace(one, routes=(route.number,)) for one in records]
-
-
-async def _records(stream: str, storage: Storage) -> list[Seen]:
-    name, seen = StreamName(stream), list[Seen]()
-    for state in await storage.record_reader.shards(name):
-        where = ReadFrom(offset=state.start)
-        page = await storage.record_reader.read_shard(name, state.shard.index, where)
-        seen += [
-            Seen(
-                value=one.record.data.decode(),
-                shard=state.shard.index,
-                offset=one.offset,
-                group=one.record.key,
-                routes=routes_of(one.record.headers),
-            )
-            for one in page.records
-        ]
-    return seen
 
 
 CLIENTS = (
     publish,
     publish,
     publish,
+    publish_once,
+    publish_once,
     pay,
     pay,
     append,
@@ -430,6 +488,9 @@ CLIENTS = (
     remake_route,
     start_in_past,
     reshard,
+    replace_target,
+    fill_target,
+    read_decisions,
     route,
     route,
 )

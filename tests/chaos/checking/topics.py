@@ -31,9 +31,9 @@ def message_reaches_each_route_once(
     """
 
     def check(history: Operations) -> Finding:
-        names = _route_names(history)
+        names = route_names(history)
         deleted = {one.group for one in history if one.kind is Kind.ROUTE and not one.values}
-        places = _places(history, dead_letters)
+        places = places_of(history, dead_letters)
         targets = {*names.values()} - {*apart}
         taken = [(one.log, seen) for one, seen in answers(history, Kind.TAKEN)]
         wrong = [
@@ -62,7 +62,7 @@ def url_receives_each_message(route: str) -> Callable[[Operations], Finding]:
     """T1: a URL receives each message that its route takes at least once, signed, under one id, and no other."""
 
     def check(history: Operations) -> Finding:
-        names = _route_names(history)
+        names = route_names(history)
         taken = {
             seen.value
             for one, seen in answers(history, Kind.TAKEN)
@@ -93,7 +93,7 @@ def dead_letters_do_not_fit(
     """T1: the dead-letter queue has messages that do not fit, and the target those that do."""
 
     def check(history: Operations) -> Finding:
-        places = [place for place in _places(history) if place[0] in (queue, target)]
+        places = [place for place in places_of(history) if place[0] in (queue, target)]
         wrong = [
             f"message {value} is in {log}"
             for log, value in sorted(places)
@@ -128,7 +128,7 @@ def routes_are_cut_exactly(subject_of: Callable[[str], str]) -> Callable[[Operat
     """
 
     def check(history: Operations) -> Finding:
-        names = _route_names(history)
+        names = route_names(history)
         taken = {
             seen.value: {names.get((one.log, number)) for number in seen.routes}
             for one, seen in answers(history, Kind.TAKEN)
@@ -158,7 +158,7 @@ def records_reach_changed_route(
     """
 
     def check(history: Operations) -> Finding:
-        places = _places(history)
+        places = places_of(history)
         counts = {value: len(at) for (log, value), at in places.items() if log == target}
         wrong = [f"{value} is {n} times in {target}" for value, n in counts.items() if n > 1]
         checked = 0
@@ -179,7 +179,7 @@ def route_from_earliest_takes_all(target: str) -> Callable[[Operations], Finding
 
     def check(history: Operations) -> Finding:
         counts: dict[str, int] = defaultdict(int)
-        for log, value in (places := _places(history)):
+        for log, value in (places := places_of(history)):
             if log == target:
                 counts[value] = len(places[log, value])
         topics = {one.log for one in history if one.kind is Kind.ROUTE and one.group == target}
@@ -301,12 +301,12 @@ def first_messages_keep_order(topic: str) -> Callable[[Operations], Finding]:
     return check
 
 
-def _route_names(history: Operations) -> dict[tuple[str, int], str]:
+def route_names(history: Operations) -> dict[tuple[str, int], str]:
     """Return the names of routes by topic and number."""
     return {(one.log, seen.offset): seen.value for one, seen in answers(history, Kind.ROUTE)}
 
 
-def _places(
+def places_of(
     history: Operations, others: Mapping[str, str] = MappingProxyType({})
 ) -> dict[tuple[str, str], set[Place]]:
     """Return the places of each value in each log; `others` are logs that count as another one."""
