@@ -28,6 +28,7 @@ class Told(msgspec.Struct, frozen=True):
     tier: str = ""
     generation: int = -1
     owns: tuple[int, ...] = ()
+    counts: dict[str, int] = {}
 
 
 Read = Callable[[Any], Told]

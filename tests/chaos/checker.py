@@ -18,6 +18,7 @@ from tests.chaos.checking import (
     positions,
     queues,
     requests,
+    routing,
     sources,
     streams,
     topics,
@@ -34,6 +35,13 @@ POSTS = "notices.posts"
 
 LATE = "notices.late"
 """Stream that receives every message of the first topic."""
+
+TWICE = "twice"
+"""Queue that receives some messages of the first topic by two routes."""
+
+TWICE_ROUTES = ("twice.first", "twice.second")
+REPLACED = "replaced"
+"""Queue that receives every message of the first topic, and is deleted and created again."""
 
 PAYMENTS = "payments"
 """FIFO topic."""
@@ -115,8 +123,14 @@ ARCHIVE_INVARIANTS: tuple[Invariant, ...] = (
 )
 """Invariants without evidence in a run without a Spark worker."""
 
+TARGET_INVARIANTS: tuple[Invariant, ...] = (
+    routing.full_target_delays_no_other,
+    routing.recreated_target_misses_only_earlier(REPLACED),
+)
+"""Invariants of topics whose evidence are faults of targets."""
+
 TOPIC_INVARIANTS: tuple[Invariant, ...] = (
-    topics.message_reaches_each_route_once({}, LATE, POSTS),
+    topics.message_reaches_each_route_once({}, LATE, POSTS, REPLACED, *TWICE_ROUTES),
     topics.url_receives_each_message(POSTS),
     topics.accepted_message_is_kept,
     topics.routes_are_cut_exactly(topics.subject_of),
@@ -128,6 +142,10 @@ TOPIC_INVARIANTS: tuple[Invariant, ...] = (
     requests.reply_is_for_its_request,
     topics.dedup_id_adds_one_message(PAYMENTS),
     topics.first_messages_keep_order(PAYMENTS),
+    routing.unacknowledged_message_is_whole({}, POSTS, REPLACED, *TWICE_ROUTES),
+    routing.routes_bring_one_copy_each(TWICE, TWICE_ROUTES),
+    routing.decision_is_final(LATE),
+    *TARGET_INVARIANTS,
 )
 """Invariants of topics and requests, without evidence in a run that begins with a release without them."""
 

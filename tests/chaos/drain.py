@@ -7,10 +7,18 @@ from typing import Any
 from msgspec.structs import replace
 
 from tests.chaos.callers import Caller, Told
-from tests.chaos.checker import COPIES, LATE, PAYMENTS, POSTS
+from tests.chaos.checker import (
+    COPIES,
+    LATE,
+    PAYMENTS,
+    POSTS,
+    REPLACED,
+    TWICE,
+    TWICE_ROUTES,
+)
 from tests.chaos.checking.queues import STAYING
 from tests.chaos.event_follower import Follower
-from tests.chaos.history import Kind, Outcome, Seen
+from tests.chaos.history import Kind, Outcome, Seen, name_of
 from tests.chaos.queue_protocols import Delivery, QueueProtocol, RestQueues
 from tests.chaos.stage import (
     DOOMED,
@@ -92,8 +100,11 @@ async def drain(stage: Stage, hooks: Hooks, follower: Follower, *, archives: boo
     )
 
 
-async def drain_topics(stage: Stage) -> None:
-    """Wait until every copy was made, then empty the targets and read the topics."""
+async def drain_topics(stage: Stage, replaced: str) -> None:
+    """Wait until every copy was made, then empty the targets and read the topics.
+
+    `replaced`: the log of the queue that was deleted and created again.
+    """
     caller = await stage.caller("drain-topic")
     queues, streams = RestQueues(caller), Streams(caller)
     while (await Topics(caller).put_late()).outcome is not Outcome.OK:
@@ -104,11 +115,11 @@ async def drain_topics(stage: Stage) -> None:
             break
         await asyncio.sleep(LOOK_S)
     await _until_empty(stage, caller, f"route:{NOTICES}.{POSTS}")
-    for queue in (ROUTED, REMADE, LEDGER):
+    for queue in (ROUTED, REMADE, LEDGER, TWICE, replaced):
         await _empty(stage, caller, queues, queue)
     for stream in (COPIES, LATE):
         await _ends(streams, stream, [*await streams.shards(stream)])
-    for route in (COPIES, LATE, ROUTED, POSTS):
+    for route in (COPIES, LATE, ROUTED, POSTS, REPLACED, *TWICE_ROUTES):
         await Topics(caller).note_stats(stage, route)
     for topic in TOPICS:
         log = f"topic:{topic}"
@@ -201,7 +212,8 @@ async def _left(caller: Caller, queue: str) -> int:
 
 
 async def _counts(caller: Caller, queue: str) -> dict[str, Any]:
-    body = (await caller.http.get(f"/v1/queues/{queue}/stats")).raise_for_status().json()
+    path = f"/v1/queues/{name_of(queue)}/stats"
+    body = (await caller.http.get(path)).raise_for_status().json()
     return dict(body)
 
 

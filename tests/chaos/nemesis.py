@@ -46,6 +46,8 @@ RESOURCES = {
     "recreate_stream": "recreated stream",
     "pause_queue": "paused queue",
     "pause_group": "paused group",
+    "recreate_target": "recreated target",
+    "fill_target": "full target",
     **{
         f"{fault.value}_{link}": f"{link} link"
         for link in LINKS
@@ -68,7 +70,13 @@ SINGLE_POSTGRES_FAULTS = (
 OF_A_STANDBY = "postgres_failover"
 """The fault of a Postgres with a synchronous standby."""
 OF_THE_WORKER = ("kill_worker", "pause_worker")
-OF_THE_OPERATOR = ("recreate_stream", "pause_queue", "pause_group")
+OF_THE_OPERATOR = (
+    "recreate_stream",
+    "pause_queue",
+    "pause_group",
+    "recreate_target",
+    "fill_target",
+)
 """Faults that are requests, which the workload carries out; each takes the seconds that it should last."""
 
 Requests = Mapping[str, Callable[[float], Awaitable[None]]]

@@ -6,7 +6,7 @@ from typing import Any, Protocol
 import httpx
 
 from tests.chaos.callers import Caller, ItemRefused, Told, nothing
-from tests.chaos.history import Kind, Operation, Seen
+from tests.chaos.history import Kind, Operation, Seen, name_of
 
 ACCOUNT = "000000000000"
 
@@ -56,7 +56,7 @@ class RestQueues:
 
     async def receive(self, queue: str, most: int, wait_s: int, hidden_s: float = 0.0) -> Operation:
         body = {"messages_max": most, "wait_seconds": wait_s}
-        path = f"/queues/{queue}/receive"
+        path = f"/queues/{name_of(queue)}/receive"
         return await self._caller.rest(
             Kind.RECEIVE, queue, "POST", path, _deliveries, body=body, promised_s=hidden_s
         )
@@ -69,7 +69,7 @@ class RestQueues:
             verdict["delay_seconds"] = 0
         body = {"settlements": [verdict]}
         about: dict[str, Any] = {"values": (delivery.value,), "delivery": delivery.receive_count}
-        path = f"/queues/{queue}/settle"
+        path = f"/queues/{name_of(queue)}/settle"
         return await self._caller.rest(kind, queue, "POST", path, _settled, body=body, **about)
 
 

@@ -8,8 +8,10 @@
     notices.posts   URL      receives everything, at the receiver of the webhooks
     payments        topic    FIFO, split and merged; publishers repeat the deduplication ids of accepted messages
     ledger          queue    FIFO, receives everything of payments, as notices.copies does
+    twice           queue    receives some messages by two routes, whose matches overlap
+    replaced        queue    receives everything; `tests.chaos.target_clients` has its owner
 
-A message is published until it is accepted, with one idempotency key. A route has the name of its target.
+Most messages are published until they are accepted, with one idempotency key, others with one call. A route has the name of its target.
 """
 
 from collections.abc import Callable, Mapping
@@ -17,8 +19,18 @@ from functools import partial
 from random import Random
 from typing import Any
 
+import msgspec
+
 from tests.chaos.callers import Caller, Told, nothing
-from tests.chaos.checker import COPIES, LATE, PAYMENTS, POSTS
+from tests.chaos.checker import (
+    COPIES,
+    LATE,
+    PAYMENTS,
+    POSTS,
+    REPLACED,
+    TWICE,
+    TWICE_ROUTES,
+)
 from tests.chaos.checking.topics import ROUTE_COUNTS, SUBJECTS, subject_of
 from tests.chaos.history import Kind, Operation, Outcome, Seen
 from tests.chaos.requests import send_until_done
@@ -41,7 +53,14 @@ TARGETS = {
     ROUTED: {"queue": ROUTED},
     REMADE: {"queue": REMADE},
     LEDGER: {"queue": LEDGER},
+    REPLACED: {"queue": REPLACED},
 }
+_TWICE = {
+    "target": {"queue": TWICE},
+    "match": [{"subject": SUBJECTS[0]}, {"subject": [*SUBJECTS[:2]]}],
+}
+"""Route of which some messages meet both matches."""
+
 _QUEUE = {"visibility_timeout_seconds": VISIBILITY_S, "attempts_max": None}
 _STREAM = {"shards": 1, "archive": False}
 _FIFO = {"type": "fifo", "shards": 2, "dedup_scope": "key"}
@@ -60,6 +79,8 @@ class Topics:
         for path, config in (
             (f"/queues/{ROUTED}", _QUEUE),
             (f"/queues/{REMADE}", _QUEUE),
+            (f"/queues/{TWICE}", _QUEUE),
+            (f"/queues/{REPLACED}", _QUEUE),
             (f"/streams/{COPIES}", _STREAM),
             (f"/streams/{LATE}", _STREAM),
             (f"/queues/{LEDGER}", {**_QUEUE, "type": "fifo"}),
@@ -67,8 +88,16 @@ class Topics:
             (f"/topics/{PAYMENTS}", _FIFO),
         ):
             await send_until_done(self.http, "PUT", path, config, {200, 201})
-        for topic, route in ((NOTICES, COPIES), (PAYMENTS, COPIES), (PAYMENTS, LEDGER)):
+        for topic, route in (
+            (NOTICES, COPIES),
+            (NOTICES, REPLACED),
+            (PAYMENTS, COPIES),
+            (PAYMENTS, LEDGER),
+        ):
             while (await self.put(route, SUBJECTS, topic)).outcome is not Outcome.OK:
+                pass
+        for route in TWICE_ROUTES:
+            while (await self._put(NOTICES, route, SUBJECTS[:2], _TWICE)).outcome is not Outcome.OK:
                 pass
 
     async def publish(self, value: str, key: str) -> Operation:
@@ -83,7 +112,10 @@ class Topics:
         self, topic: str, value: str, fields: Mapping[str, str], headers: Mapping[str, str]
     ) -> Operation:
         def read(answer: Any) -> Told:
-            return Told((Seen(value=value, shard=answer["shard"], offset=answer["offset"]),))
+            place = {"shard": answer["shard"], "offset": answer["offset"]}
+            seen = Seen(value=value, id=answer["id"], **place)
+            counts = {} if answer["routes"] is None else {"routes": answer["routes"]}
+            return Told((seen,), counts=counts)
 
         return await self._caller.rest(
             Kind.PUBLISH,
@@ -95,6 +127,17 @@ class Topics:
             headers={**headers},
             values=(value,),
         )
+
+    async def read_routes(self, publication: Operation) -> Operation:
+        """Read which routes take an accepted message."""
+        [message] = publication.seen
+
+        def read(answer: Any) -> Told:
+            numbers = tuple(route["number"] for route in answer["routes"])
+            return Told((msgspec.structs.replace(message, routes=numbers),))
+
+        path = f"/topics/{NOTICES}/messages/{message.id}/routes"
+        return await self._caller.rest(Kind.DECIDED, NOTICES, "GET", path, read)
 
     async def put(self, route: str, subjects: Any, topic: str = NOTICES) -> Operation:
         """Put a route that takes some subjects."""
@@ -167,6 +210,19 @@ async def publish(stage: Stage, name: str, topics: Topics, chance: Random) -> No
     while stage.goes_on:
         number += 1
         await stage.insist(partial(topics.publish, f"{name}:{number}", name))
+        await stage.pause(chance, PUBLISH_S)
+
+
+async def publish_once(stage: Stage, name: str, topics: Topics, chance: Random) -> None:
+    """Publish each message with one call, under a key of its own, and read which routes take one."""
+    number, accepted = 0, list[Operation]()
+    while stage.goes_on:
+        number += 1
+        key = f"{name}-{number}"
+        done = await topics.publish(f"{key}:{number}", key)
+        accepted += [done] if done.outcome is Outcome.OK else []
+        if accepted:
+            await topics.read_routes(chance.choice(accepted))
         await stage.pause(chance, PUBLISH_S)
 
 

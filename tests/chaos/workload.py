@@ -14,6 +14,7 @@
     again-…     streams    replays of parts of `events`, where there is a Spark worker
     notices     topic      published to, while its routes change; see `tests.chaos.topic_clients`
     quotes      queue      asked, with replies of its workers; see `tests.chaos.request_clients`
+    crowded     topic      a target of which is full at times; see `tests.chaos.target_clients`
     payments    topic      FIFO, published to under repeated deduplication ids
     inbox, …    both       filled by sources, to which providers post; see `tests.chaos.source_clients`
     recreated   stream     deleted and recreated during the faults, with its group; see `tests.chaos.recreation`
@@ -41,6 +42,7 @@ from tests.chaos import (
     socket_clients,
     source_clients,
     stream_clients,
+    target_clients,
     topic_clients,
 )
 from tests.chaos.callers import ANSWER_S, Caller
@@ -71,6 +73,7 @@ from tests.chaos.stage import (
     Stage,
 )
 from tests.chaos.stream_protocol import Streams
+from tests.chaos.target_clients import FullQueue, ReplacedQueue
 from tests.chaos.topic_clients import Topics
 from tests.chaos.webhook_receiver import Hooks, receiving_hooks
 
@@ -104,6 +107,8 @@ class Workload:
         to a topic, and send requests; earlier releases have none.
         """
         self._topics = topics
+        self._replaced: ReplacedQueue | None = None
+        self._full: FullQueue | None = None
         self._asked = request_clients.new_asked()
         self._hooks_host = hooks_host
         self._partitions = (1, PARTITIONS) if partitions else (1,)
@@ -146,6 +151,9 @@ class Workload:
             while (await topics.put_url(target, note_secret)).outcome is not Outcome.OK:
                 pass
             await RequestClient(await self.stage.caller("setup"), self._asked).create()
+            self._replaced = ReplacedQueue(await self.stage.caller("target-owner"))
+            self._full = FullQueue(await self.stage.caller("target-filler"))
+            await self._full.create()
         return self
 
     async def _put_webhooks(self) -> None:
@@ -208,6 +216,8 @@ class Workload:
         for number in range(3):
             await self._run(f"publisher-of-notices-{number}", Topics, topic_clients.publish)
             await self._run(f"payer-{number}", Topics, topic_clients.pay)
+        await self._run("single-publisher", Topics, topic_clients.publish_once)
+        await self._run("target-worker", lambda _: self._replaced, target_clients.work)
         await self._run("route-changer", Topics, topic_clients.change_route)
         await self._run("route-remaker", Topics, topic_clients.remake_route)
         await self._run("late-router", Topics, topic_clients.start_in_past)
@@ -264,11 +274,14 @@ class Workload:
         async def pause_group(lasts: float) -> None:
             await pauses.pause_group(operator, READERS, lasts)
 
-        return {
+        requests = {
             "recreate_stream": recreate_stream,
             "pause_queue": pause_queue,
             "pause_group": pause_group,
         }
+        if self._replaced is not None and self._full is not None:
+            requests |= {"recreate_target": self._replaced.replace, "fill_target": self._full.fill}
+        return requests
 
     def check(self) -> None:
         """Raise what a client raised; none may end by itself."""
@@ -289,8 +302,8 @@ class Workload:
         if self._recreation is not None:
             await self._recreation.write_last()
         await drain(self.stage, self._hooks, self._follower, archives=self._archives)
-        if self._topics:
-            await drain_topics(self.stage)
+        if self._replaced is not None:
+            await drain_topics(self.stage, self._replaced.log)
         if self._recreation is not None:
             await self._recreation.read_to_the_end()
 

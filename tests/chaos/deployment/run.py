@@ -22,7 +22,7 @@ from tests.chaos.deployment.hosts import FAULTS
 from tests.chaos.deployment.matrix import Period, unavailable_by_matrix, works_again
 from tests.chaos.deployment.releases import THIS, NoRelease, Release, last_release, next_release
 from tests.chaos.history import History
-from tests.chaos.nemesis import OF_THE_OPERATOR, Requests
+from tests.chaos.nemesis import Requests
 from tests.chaos.network import lacking_network
 from tests.chaos.run import SEED_MAX, Verdict, complaints_in, fail_overs_in
 from tests.chaos.stage import Stage
@@ -191,7 +191,7 @@ async def _break_everything(
     """Let each host fail in each way, in random order."""
     chance = Random(seed)
     faults = [(fault, host) for host in hosts for fault in FAULTS]
-    faults += [(name, "") for name in OF_THE_OPERATOR]
+    faults += [(name, "") for name in requests]
     chance.shuffle(faults)
     for name, host in faults:
         lasts_s = chance.uniform(*LASTS_S)

@@ -42,6 +42,11 @@ def op(kind: Kind, at: float, *seen: Seen, **more: Any) -> Operation:
     ADDRESSED,
     DEDUPLICATED,
     FIRST_ORDERED,
+    WHOLE,
+    ONE_COPY_EACH,
+    FINAL,
+    APART,
+    RECREATED,
 ) = checker.TOPIC_INVARIANTS
 
 
@@ -69,6 +74,24 @@ def taken(at: float, *messages: tuple[str, int], routes: tuple[int, ...] = ()) -
     """All messages of the topic, with the routes that take each."""
     seen = (Seen(value=value, offset=offset, routes=routes) for value, offset in messages)
     return op(Kind.TAKEN, at, *seen, log="topic")
+
+
+def put_route(number: int, name: str, *subjects: str) -> Operation:
+    seen = Seen(value=name, offset=number)
+    return op(Kind.ROUTE, 1, seen, log="topic", group=name, values=subjects)
+
+
+def single_publication(at: float, value: str, outcome: Outcome) -> Operation:
+    """Publish a message, without an acknowledgement."""
+    return op(Kind.PUBLISH, at, values=(value,), log="topic", outcome=outcome)
+
+
+def decided(at: float, value: str, offset: int, *routes: int) -> Operation:
+    return op(Kind.DECIDED, at, Seen(value=value, offset=offset, routes=routes), log="topic")
+
+
+def target_deleted(at: float) -> Operation:
+    return op(Kind.TARGET_DELETED, at, log=checker.REPLACED)
 
 
 def route_stats(at: float, route: str, number: int, **counts: int) -> Operation:
@@ -235,22 +258,49 @@ def posted_to_url(at: float, value: str, event_id: str, **more: Any) -> Operatio
     return op(Kind.ROUTE_POSTED, at, Seen(value=value, id=event_id), log=checker.POSTS, **more)
 
 
+TWICE_ROUTES = [
+    put_route(number, name, "s1") for number, name in enumerate(checker.TWICE_ROUTES, start=4)
+]
+REPLACED_ROUTE = put_route(6, checker.REPLACED, "s0", "s1", "s2")
+
+
+def received_twice(value: str, copies: int = 2) -> Operation:
+    """Receive each copy that the two routes have brought."""
+    seen = (Seen(value=value, id=f"{value} {nth}", receive_count=1) for nth in range(copies))
+    return op(Kind.RECEIVE, 9, *seen, log=checker.TWICE)
+
+
 PUBLISHED = [
     ROUTE,
     URL_ROUTE,
+    *TWICE_ROUTES,
+    REPLACED_ROUTE,
+    op(Kind.TARGET_FULL, 5, Seen(value="f:1"), log="full", group="free"),
     late_route(1),
     payment(2, "y:1", 0),
     payment(3, "y:1", 0),
     payments_taken(9, "y:1"),
     publication(2, "p:1"),
-    taken(9, ("p:1", 0), routes=(1, 2)),
+    decided(4, "p:1", 0, 1, 2, 4, 5, 6),
+    single_publication(2, "p:3", Outcome.UNKNOWN),
+    single_publication(2, "p:4", Outcome.FAIL),
+    target_deleted(3),
+    publication(5, "p:7"),
+    taken(9, ("p:1", 0), ("p:7", 1), routes=(1, 2, 4, 5, 6)),
+    received_twice("p:1"),
+    received_twice("p:7"),
+    op(Kind.RECEIVE, 8, Seen(value="p:7", id="p:7"), log=f"{checker.REPLACED}#1"),
+    posted_to_url(5, "p:7", "m7"),
     posted_to_url(3, "p:1", "m1"),
-    read(9, ("p:1", 0), log=checker.COPIES),
-    read(9, ("p:1", 0), log=checker.LATE),
-    route_stats(9, checker.COPIES, 1, delivered=1),
-    route_stats(9, checker.LATE, 2, delivered=1),
+    read(9, ("p:1", 0), ("p:7", 1), log=checker.COPIES),
+    read(9, ("p:1", 0), ("p:7", 1), log=checker.LATE),
+    route_stats(9, checker.COPIES, 1, delivered=2),
+    route_stats(9, checker.LATE, 3, delivered=2),
 ]
-"""A message that reached its only route, and the one that began later; one that was repeated."""
+"""Messages that reached their routes, and the one that began later; one that was repeated, and two without an acknowledgement.
+
+One target is another queue since the first message, which lay in the queue that was deleted.
+"""
 
 VIOLATIONS: list[tuple[str, Invariant, list[Operation]]] = [
     (
@@ -750,7 +800,7 @@ VIOLATIONS: list[tuple[str, Invariant, list[Operation]]] = [
     (
         "route does not take what it matches",
         CUT,
-        [*PUBLISHED, publication(4, "p:2"), taken(9, ("p:2", 1), routes=(2,))],
+        [*PUBLISHED, publication(4, "p:2"), taken(9, ("p:2", 1), routes=(2, 6))],
     ),
     (
         "messages of a key change places",
@@ -781,6 +831,85 @@ VIOLATIONS: list[tuple[str, Invariant, list[Operation]]] = [
         "history has a message twice",
         FROM_EARLIEST,
         [late_route(1), taken(9, ("p:1", 0)), read(9, ("p:1", 0), ("p:1", 1), log=checker.LATE)],
+    ),
+    (
+        "unacknowledged message is in one of two targets",
+        WHOLE,
+        [
+            ROUTE,
+            put_route(7, checker.LATE, "s1"),
+            single_publication(2, "p:1", UNKNOWN),
+            read(9, ("p:1", 0), log=checker.COPIES),
+        ],
+    ),
+    (
+        "refused message is in the targets of its routes",
+        WHOLE,
+        [ROUTE, single_publication(2, "p:1", FAIL), read(9, ("p:1", 0), log=checker.COPIES)],
+    ),
+    (
+        "route brings no copy beside another one",
+        ONE_COPY_EACH,
+        [*TWICE_ROUTES, taken(9, ("p:1", 0), routes=(4, 5)), received_twice("p:1", 1)],
+    ),
+    (
+        "route takes a message for each match",
+        ONE_COPY_EACH,
+        [*TWICE_ROUTES, taken(9, ("p:1", 0), routes=(4, 4)), received_twice("p:1", 2)],
+    ),
+    (
+        "other target receives nothing",
+        APART,
+        [op(Kind.TARGET_FULL, 5, log="full", group="free")],
+    ),
+    (
+        "routes of a message change",
+        FINAL,
+        [taken(9, ("p:1", 0), routes=(1, 2)), decided(4, "p:1", 0, 1)],
+    ),
+    (
+        "acknowledgement counts other routes",
+        FINAL,
+        [
+            taken(9, ("p:1", 0), routes=(1, 2)),
+            op(Kind.PUBLISH, 2, Seen(offset=0), counts={"routes": 3}, log="topic"),
+        ],
+    ),
+    (
+        "recreated target lacks a message that was published later",
+        RECREATED,
+        [
+            REPLACED_ROUTE,
+            target_deleted(3),
+            publication(5, "p:1"),
+            taken(9, ("p:1", 0), routes=(6,)),
+        ],
+    ),
+    (
+        "recreated target lacks a message behind its first",
+        RECREATED,
+        [
+            REPLACED_ROUTE,
+            publication(1, "p:1"),
+            publication(2, "p:2"),
+            target_deleted(3),
+            taken(9, ("p:1", 0), ("p:2", 1), routes=(6,)),
+            op(Kind.RECEIVE, 8, Seen(value="p:1", id="a"), log=f"{checker.REPLACED}#1"),
+        ],
+    ),
+    (
+        "deleted target had a message twice",
+        RECREATED,
+        [
+            target_deleted(3),
+            op(
+                Kind.RECEIVE,
+                2,
+                Seen(value="p:1", id="a"),
+                Seen(value="p:1", id="b"),
+                log=f"{checker.REPLACED}#0",
+            ),
+        ],
     ),
     (
         "repeated deduplication id adds a message",

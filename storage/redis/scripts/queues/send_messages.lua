@@ -17,7 +17,7 @@
 --          or what lib/status.lua says
 -- Keeps    Q5 nothing accepted is lost; Q6 a group's messages in order of sends; Q7 one message for each
 --          deduplication id and window; Q8 never early; Q10 what makes room counts as dropped, or is dead-lettered;
---          S1, S2
+--          S1, S2; T1, T5 a route adds one copy
 -- @include numbers
 -- @include time
 -- @include notify

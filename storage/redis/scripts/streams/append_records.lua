@@ -19,8 +19,9 @@
 -- Checks   store epoch, producer epoch and duplicate, closed, full of what is not archived, fence, sequence,
 --          expected offset; of claims: store epoch, over and duplicate, closed, full, fence, sequence, number of producers;
 --          of deduplication keys: store epoch, idempotency key, all are duplicates, closed, full, fence
--- Keeps    S1 one value for an offset; S2 offsets rise; S4 a repeated produce adds nothing; T8 a deduplication key adds
---          one record in its window, and a part that was refused leaves none
+-- Keeps    S1 one value for an offset; S2 offsets rise; S4 a repeated produce adds nothing; T1, T5 a route adds
+--          one copy; T2, T7 a message has the routes that took it, from its acceptance on; T8 a deduplication key adds one
+--          record in its window, and a part that was refused leaves none
 -- @include numbers
 -- @include time
 -- @include notify
