@@ -36,6 +36,12 @@ POSTS = "notices.posts"
 LATE = "notices.late"
 """Stream that receives every message of the first topic."""
 
+VISITS = "stream:visits"
+"""Topic of a stream with two routes."""
+
+VISIT_COPIES, CHOSEN = "visits.copies", "visits.chosen"
+"""Streams that receive every record of that stream, and those of a match that changes."""
+
 TWICE = "twice"
 """Queue that receives some messages of the first topic by two routes."""
 
@@ -130,11 +136,14 @@ TARGET_INVARIANTS: tuple[Invariant, ...] = (
 """Invariants of topics whose evidence are faults of targets."""
 
 TOPIC_INVARIANTS: tuple[Invariant, ...] = (
-    topics.message_reaches_each_route_once({}, LATE, POSTS, REPLACED, *TWICE_ROUTES),
+    topics.message_reaches_each_route_once({}, LATE, POSTS, REPLACED, *TWICE_ROUTES, CHOSEN),
     topics.url_receives_each_message(POSTS),
     topics.accepted_message_is_kept,
     topics.routes_are_cut_exactly(topics.subject_of),
     topics.messages_of_key_keep_order(COPIES),
+    topics.records_reach_changed_route(VISITS, CHOSEN, topics.subject_of),
+    topics.messages_of_key_keep_order(CHOSEN),
+    topics.messages_of_key_keep_order(VISIT_COPIES),
     topics.route_from_earliest_takes_all(LATE),
     topics.counts_of_routes_add_up(LATE),
     topics.messages_of_key_keep_order(LATE),
@@ -142,7 +151,7 @@ TOPIC_INVARIANTS: tuple[Invariant, ...] = (
     requests.reply_is_for_its_request,
     topics.dedup_id_adds_one_message(PAYMENTS),
     topics.first_messages_keep_order(PAYMENTS),
-    routing.unacknowledged_message_is_whole({}, POSTS, REPLACED, *TWICE_ROUTES),
+    routing.unacknowledged_message_is_whole({}, POSTS, REPLACED, *TWICE_ROUTES, CHOSEN),
     routing.routes_bring_one_copy_each(TWICE, TWICE_ROUTES),
     routing.decision_is_final(LATE),
     *TARGET_INVARIANTS,

@@ -8,6 +8,9 @@
     notices.posts   URL      receives everything, at the receiver of the webhooks
     payments        topic    FIFO, split and merged; publishers repeat the deduplication ids of accepted messages
     ledger          queue    FIFO, receives everything of payments, as notices.copies does
+    visits          stream   split and merged continuously; the source of two routes
+    visits.copies   stream   receives every record of visits
+    visits.chosen   stream   receives records of visits, by a route whose match changes
     twice           queue    receives some messages by two routes, whose matches overlap
     replaced        queue    receives everything; `tests.chaos.target_clients` has its owner
 
@@ -23,6 +26,7 @@ import msgspec
 
 from tests.chaos.callers import Caller, Told, nothing
 from tests.chaos.checker import (
+    CHOSEN,
     COPIES,
     LATE,
     PAYMENTS,
@@ -30,6 +34,8 @@ from tests.chaos.checker import (
     REPLACED,
     TWICE,
     TWICE_ROUTES,
+    VISIT_COPIES,
+    VISITS,
 )
 from tests.chaos.checking.topics import ROUTE_COUNTS, SUBJECTS, subject_of
 from tests.chaos.history import Kind, Operation, Outcome, Seen
@@ -53,6 +59,8 @@ TARGETS = {
     ROUTED: {"queue": ROUTED},
     REMADE: {"queue": REMADE},
     LEDGER: {"queue": LEDGER},
+    VISIT_COPIES: {"stream": VISIT_COPIES},
+    CHOSEN: {"stream": CHOSEN},
     REPLACED: {"queue": REPLACED},
 }
 _TWICE = {
@@ -84,12 +92,16 @@ class Topics:
             (f"/streams/{COPIES}", _STREAM),
             (f"/streams/{LATE}", _STREAM),
             (f"/queues/{LEDGER}", {**_QUEUE, "type": "fifo"}),
+            (f"/streams/{stream_of(VISITS)}", {"shards": 2, "archive": False}),
+            (f"/streams/{VISIT_COPIES}", _STREAM),
+            (f"/streams/{CHOSEN}", _STREAM),
             (f"/topics/{NOTICES}", {"shards": 2}),
             (f"/topics/{PAYMENTS}", _FIFO),
         ):
             await send_until_done(self.http, "PUT", path, config, {200, 201})
         for topic, route in (
             (NOTICES, COPIES),
+            (VISITS, VISIT_COPIES),
             (NOTICES, REPLACED),
             (PAYMENTS, COPIES),
             (PAYMENTS, LEDGER),
@@ -103,6 +115,23 @@ class Topics:
     async def publish(self, value: str, key: str) -> Operation:
         """Publish a message under an idempotency key."""
         return await self._publish(NOTICES, value, {"key": key}, {"idempotency-key": value})
+
+    async def visit(self, value: str, key: str) -> Operation:
+        """Append a record with its subject as a header, under an idempotency key."""
+
+        def read(answer: Any) -> Told:
+            return Told((Seen(value=value, shard=answer["shard"], offset=answer["offset"]),))
+
+        return await self._caller.rest(
+            Kind.PUBLISH,
+            VISITS,
+            "POST",
+            f"/streams/{stream_of(VISITS)}/records",
+            read,
+            body={"data": value, "key": key, "headers": {"subject": subject_of(value)}},
+            headers={"idempotency-key": value},
+            values=(value,),
+        )
 
     async def pay(self, value: str, key: str) -> Operation:
         """Publish a message to the FIFO topic, under its value as deduplication id."""
@@ -141,7 +170,9 @@ class Topics:
 
     async def put(self, route: str, subjects: Any, topic: str = NOTICES) -> Operation:
         """Put a route that takes some subjects."""
-        match = {"subject": sorted(subjects)}
+        match: Any = {"subject": sorted(subjects)}
+        if topic == VISITS:
+            match = {"filter": {"headers": match}}
         body = {"match": match, "target": TARGETS[route]}
         return await self._put(topic, route, subjects, body)
 
@@ -224,6 +255,29 @@ async def publish_once(stage: Stage, name: str, topics: Topics, chance: Random) 
         if accepted:
             await topics.read_routes(chance.choice(accepted))
         await stage.pause(chance, PUBLISH_S)
+
+
+def stream_of(topic: str) -> str:
+    """Return the name of the stream that has a topic's messages."""
+    own = topic.removeprefix("stream:")
+    return own if own != topic else f"topic:{topic}"
+
+
+async def visit(stage: Stage, name: str, topics: Topics, chance: Random) -> None:
+    """Append one record after another with one key, each until it is accepted."""
+    number = 0
+    while stage.goes_on:
+        number += 1
+        await stage.insist(partial(topics.visit, f"{name}:{number}", name))
+        await stage.pause(chance, PUBLISH_S)
+
+
+async def choose(stage: Stage, name: str, topics: Topics, chance: Random) -> None:
+    """Change the match of a route of the stream."""
+    while stage.goes_on:
+        subjects = chance.sample(SUBJECTS, chance.randint(1, 2))
+        await stage.insist(partial(topics.put, CHOSEN, subjects, VISITS))
+        await stage.pause(chance, CHANGE_S)
 
 
 async def pay(stage: Stage, name: str, topics: Topics, chance: Random) -> None:

@@ -46,7 +46,7 @@ from tests.chaos import (
     topic_clients,
 )
 from tests.chaos.callers import ANSWER_S, Caller
-from tests.chaos.checker import PAYMENTS, POSTS
+from tests.chaos.checker import PAYMENTS, POSTS, VISITS
 from tests.chaos.drain import EXPIRED, drain, drain_topics
 from tests.chaos.event_follower import Follower
 from tests.chaos.history import Kind, Operation, Outcome
@@ -74,7 +74,7 @@ from tests.chaos.stage import (
 )
 from tests.chaos.stream_protocol import Streams
 from tests.chaos.target_clients import FullQueue, ReplacedQueue
-from tests.chaos.topic_clients import Topics
+from tests.chaos.topic_clients import Topics, stream_of
 from tests.chaos.webhook_receiver import Hooks, receiving_hooks
 
 READY_TRIES, READY_PAUSE_S = 3, 1.0
@@ -216,13 +216,15 @@ class Workload:
         for number in range(3):
             await self._run(f"publisher-of-notices-{number}", Topics, topic_clients.publish)
             await self._run(f"payer-{number}", Topics, topic_clients.pay)
+            await self._run(f"visitor-{number}", Topics, topic_clients.visit)
+        await self._run("chooser", Topics, topic_clients.choose)
         await self._run("single-publisher", Topics, topic_clients.publish_once)
         await self._run("target-worker", lambda _: self._replaced, target_clients.work)
         await self._run("route-changer", Topics, topic_clients.change_route)
         await self._run("route-remaker", Topics, topic_clients.remake_route)
         await self._run("late-router", Topics, topic_clients.start_in_past)
-        for topic in (NOTICES, PAYMENTS):
-            reshard = partial(stream_clients.reshard, stream=f"topic:{topic}")
+        for topic in (NOTICES, PAYMENTS, VISITS):
+            reshard = partial(stream_clients.reshard, stream=stream_of(topic))
             await self._run(f"{topic}-resharder", Streams, reshard)
 
     async def _start_streams(self) -> None:

@@ -299,11 +299,6 @@ MUTATIONS = {
     "records_matched_with_former_routes": Mutation(
         TOPICS, "T3 records reach the route that takes them", _without_confirmed_routes
     ),
-    "changes_of_routes_not_waited_for": Mutation(
-        TOPICS,
-        "T3 records reach the route that takes them",
-        partial(_in_sql, "share_route_table", "for share", ""),
-    ),
     "copies_added_again": Mutation(
         TOPICS,
         "T1 a message reaches each of its routes once",

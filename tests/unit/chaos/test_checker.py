@@ -35,6 +35,9 @@ def op(kind: Kind, at: float, *seen: Seen, **more: Any) -> Operation:
     KEPT,
     CUT,
     ORDERED,
+    CHOSEN,
+    CHOSEN_ORDERED,
+    VISITS_ORDERED,
     FROM_EARLIEST,
     ADD_UP,
     LATE_ORDERED,
@@ -79,6 +82,16 @@ def taken(at: float, *messages: tuple[str, int], routes: tuple[int, ...] = ()) -
 def put_route(number: int, name: str, *subjects: str) -> Operation:
     seen = Seen(value=name, offset=number)
     return op(Kind.ROUTE, 1, seen, log="topic", group=name, values=subjects)
+
+
+def chosen(at: float, *subjects: str) -> Operation:
+    """Put the changing route of the stream."""
+    seen = Seen(value=checker.CHOSEN, offset=2)
+    return op(Kind.ROUTE, at, seen, log=checker.VISITS, group=checker.CHOSEN, values=subjects)
+
+
+def visit(at: float, value: str) -> Operation:
+    return op(Kind.PUBLISH, at, Seen(value=value), values=(value,), log=checker.VISITS)
 
 
 def single_publication(at: float, value: str, outcome: Outcome) -> Operation:
@@ -808,6 +821,35 @@ VIOLATIONS: list[tuple[str, Invariant, list[Operation]]] = [
         [read(9, ("p:2", 0), ("p:1", 1), log=checker.COPIES)],
     ),
     (
+        "records of a key change places for a changed route",
+        CHOSEN_ORDERED,
+        [read(9, ("p:2", 0), ("p:1", 1), log=checker.CHOSEN)],
+    ),
+    (
+        "records of a key change places in a copy of a stream",
+        VISITS_ORDERED,
+        [read(9, ("p:2", 0), ("p:1", 1), log=checker.VISIT_COPIES)],
+    ),
+    (
+        "record is in no target of the route that takes it",
+        CHOSEN,
+        [chosen(1, "s2"), visit(4, "p:2")],
+    ),
+    (
+        "record is in the target of a route that does not take it",
+        CHOSEN,
+        [chosen(1, "s1"), visit(4, "p:2"), read(9, ("p:2", 0), log=checker.CHOSEN)],
+    ),
+    (
+        "two revisions of a route take a record",
+        CHOSEN,
+        [
+            chosen(1, "s2"),
+            visit(4, "p:2"),
+            read(9, ("p:2", 0), ("p:2", 1), log=checker.CHOSEN),
+        ],
+    ),
+    (
         "messages of a key change places in the history",
         LATE_ORDERED,
         [read(9, ("p:2", 0), ("p:1", 1), log=checker.LATE)],
@@ -1052,6 +1094,31 @@ RECREATED_AND_PAUSED = [
 """A stream whose last record nobody read before its deletion, its successor, and pauses without deliveries."""
 
 
+VISITED = [
+    op(
+        Kind.ROUTE,
+        1,
+        Seen(value=checker.VISIT_COPIES, offset=1),
+        log=checker.VISITS,
+        group=checker.VISIT_COPIES,
+        values=("s0", "s1", "s2"),
+    ),
+    chosen(1, "s2"),
+    visit(4, "v:2"),
+    visit(5, "v:3"),
+    op(
+        Kind.TAKEN,
+        9,
+        Seen(value="v:2", offset=0, routes=(1,)),
+        Seen(value="v:3", offset=1, routes=(1,)),
+        log=checker.VISITS,
+    ),
+    read(9, ("v:2", 0), ("v:3", 1), log=checker.VISIT_COPIES),
+    read(9, ("v:2", 0), log=checker.CHOSEN),
+]
+"""Records of a stream with two routes, of which one takes all."""
+
+
 def test_valid_history_satisfies_all_invariants():
     """Lost answers, repeats, redeliveries and a refusal, each of which is allowed."""
     history = [
@@ -1106,6 +1173,7 @@ def test_valid_history_satisfies_all_invariants():
         *RECREATED_AND_PAUSED,
         *ANSWERED_REQUESTS,
         *PUBLISHED,
+        *VISITED,
     ]
 
     assert [finding for finding in checker.check(history) if not finding.holds] == []
