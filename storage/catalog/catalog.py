@@ -158,8 +158,6 @@ class Catalog:
         if spec.dead_letters is None:
             return
         target = spec.dead_letters.resolve(name.namespace)
-        if target is None:  # the specification's own check says so
-            return
         if isinstance(target, TopicName):
             await self._check_topic(target, spec)
             return

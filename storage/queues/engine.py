@@ -342,7 +342,7 @@ class Queues:
         try:
             if isinstance(name, QueueName):
                 self._catalog.cached_queue(name) or await self._catalog.queue(name)
-            elif name is not None:
+            else:
                 await self._catalog.stream(name.stream)
         except (QueueNotFound, StreamNotFound):
             return 0

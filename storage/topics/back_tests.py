@@ -7,15 +7,18 @@ import attrs
 
 from storage.catalog.catalog import Catalog
 from storage.domain import limits
-from storage.domain.errors import ShardNotFound, ValidationFailed
+from storage.domain.errors import ShardNotFound
 from storage.domain.names import RouteName, TopicName
 from storage.domain.replays.replay import OffsetRange
 from storage.domain.streams.lineage import have_passed
 from storage.domain.streams.stream import LogRecord, ShardRead, Stream
 from storage.domain.topics.back_test import BackTest, BackTestResult
 from storage.domain.topics.message_id import TopicMessageId
-from storage.domain.topics.read_match import StoredMatch, StoredMessage
-from storage.domain.topics.route import UNMATCHED
+from storage.domain.topics.read_match import (
+    StoredMatch,
+    StoredMessage,
+    check_unmatched,
+)
 from storage.streams.read import RecordReader
 from storage.streams.record_source import RecordSource
 from storage.streams.seek import positions_since
@@ -42,9 +45,7 @@ class BackTests:
         It ends with the messages that were accepted before the call. Raises MatchInvalid, ValidationFailed, TopicNotFound, RouteNotFound.
         """
         test.check()
-        if name.is_of_stream and test.match == UNMATCHED:
-            detail = "What records of a stream were unmatched is not known"
-            raise ValidationFailed.at("/match", detail, "not_supported")
+        check_unmatched(name, test.match, "/match")
         evaluation = _Evaluation(name, test, await self._compared(name, test))
         async with of_topic(name), self._slots:
             stream = await self._catalog.fresh_stream(name.stream)
@@ -58,9 +59,7 @@ class BackTests:
         if test.compare_with is None:
             return None
         route = await self._routes.get(RouteName(name, test.compare_with))
-        if name.is_of_stream and route.spec.takes_unmatched:
-            detail = "What records of a stream were unmatched is not known"
-            raise ValidationFailed.at("/compare_with", detail, "not_supported")
+        check_unmatched(name, route.spec.match, "/compare_with")
         return StoredMatch(route.spec.match)
 
     async def _reads(self, stream: Stream, test: BackTest) -> AsyncIterator[tuple[int, ShardRead]]:

@@ -4,14 +4,14 @@ publish ─▶ match with the route table of version v ─▶ append record + nu
                                                         └ another token: nothing happened; refresh, match again
 """
 
-import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Unpack
 
 import attrs
 from msgspec.structs import replace
 
 from storage.catalog.catalog import Catalog
+from storage.concurrency.tasks import in_batches
 from storage.domain import limits
 from storage.domain.definitions import Put, PutOptions, could_be_name, page_limit
 from storage.domain.errors import (
@@ -119,7 +119,7 @@ class Topics:
             if name.topic.name.startswith(prefix)
             and (name.topic.name > after or not after.startswith(STREAM_PREFIX))
         ]
-        streams = await asyncio.gather(*(self._source(name) for name in listed[:limit]))
+        streams = await in_batches(listed[:limit], self._source, limits.ROUTE_LOG_CONCURRENCY_MAX)
         return [stream for stream in streams if stream is not None]
 
     async def _source(self, name: StreamName) -> Stream | None:
@@ -166,7 +166,7 @@ class Topics:
             answers = await self._try(name, stream, table, chosen, idempotency_key)
             for nth, answer in zip(refused, answers, strict=True):
                 results[nth] = answer
-        busy = StorageBusy("The topic's routes are changing; try again.")
+        busy = _routes_are_changing()
         return [busy if isinstance(one, FenceMismatch) else one for one in results]
 
     async def take_dead_letters(self, name: TopicName, letters: Sequence[NewPublication]) -> None:
@@ -182,9 +182,8 @@ class Topics:
             topic.dedup_key(one.key, id_) if topic.is_fifo else id_
             for one, id_ in zip(letters, ids, strict=True)
         ]
-        table = self._tables.cached(stream.stream_id)
-        table = table or await self._tables.refresh(name, stream.stream_id)
-        for _ in range(limits.STALE_ROUTES_RETRIES_MAX):
+
+        async def append(table: RouteTable) -> None:
             routes = [table.numbers_for(letter.document(name)) for letter in letters]
             appended = await self._streams.append(
                 name.stream,
@@ -197,14 +196,11 @@ class Topics:
                 fence=table.fence,
                 dedup_keys=keys,
             )
-            failures = [one for one in appended if isinstance(one, MillstreamError)]
-            if not failures:
-                return
-            for failure in failures:
-                if not isinstance(failure, FenceMismatch):
-                    raise failure
-            table = await self._tables.repair(name, stream.stream_id, refused=table.version)
-        raise StorageBusy("The topic's routes are changing; try again.")
+            for answer in appended:
+                if isinstance(answer, MillstreamError):
+                    raise answer
+
+        await self._append_fenced(name, stream, append)
 
     async def publish_idempotent(
         self, name: TopicName, batch: SequencedBatch, messages: Sequence[NewPublication]
@@ -217,24 +213,37 @@ class Topics:
         """
         stream = await self.get(name)
         messages = _checked(stream, messages)
+
+        async def append(table: RouteTable) -> None:
+            routes, table = await self._decide(name, stream, table, messages)
+            await self._streams.append_idempotent_batch(
+                name.stream,
+                batch,
+                [message.record(one) for message, one in zip(messages, routes, strict=True)],
+                publishes=True,
+                stream_id=stream.stream_id,
+                fence=table.fence,
+            )
+
+        await self._append_fenced(name, stream, append)
+
+    async def _append_fenced(
+        self, name: TopicName, stream: Stream, append: Callable[[RouteTable], Awaitable[None]]
+    ) -> None:
+        """Append what can be repeated, with the route table that the logs agree with.
+
+        Raises StorageBusy while the routes are changing, and what `append` does.
+        """
         table = self._tables.cached(stream.stream_id)
         table = table or await self._tables.refresh(name, stream.stream_id)
         for _ in range(limits.STALE_ROUTES_RETRIES_MAX):
-            routes, table = await self._decide(name, stream, table, messages)
             try:
-                await self._streams.append_idempotent_batch(
-                    name.stream,
-                    batch,
-                    [message.record(one) for message, one in zip(messages, routes, strict=True)],
-                    publishes=True,
-                    stream_id=stream.stream_id,
-                    fence=table.fence,
-                )
+                await append(table)
             except FenceMismatch:
                 table = await self._tables.repair(name, stream.stream_id, refused=table.version)
             else:
                 return
-        raise StorageBusy("The topic's routes are changing; try again.")
+        raise _routes_are_changing()
 
     async def _decide(
         self,
@@ -298,6 +307,10 @@ def _checked(stream: Stream, messages: Sequence[NewPublication]) -> Sequence[New
         if topic.is_fifo or message.options is not NO_OPTIONS:
             message.check(topic, f"/messages/{place}" if is_batch else "")
     return [one.with_dedup_id() for one in messages] if topic.is_fifo else messages
+
+
+def _routes_are_changing() -> StorageBusy:
+    return StorageBusy("The topic's routes are changing; try again.")
 
 
 def _fitting(letter: NewPublication, bytes_max: int) -> NewPublication:

@@ -38,6 +38,7 @@ from storage.domain.errors import (
 from storage.domain.names import LogId, RouteName, TopicName
 from storage.domain.streams.start_at import StartAt
 from storage.domain.streams.stream import Stream
+from storage.domain.topics.read_match import check_unmatched
 from storage.domain.topics.report import RouteNumbers
 from storage.domain.topics.route import RouteHistory, RouteSpec, TopicRoute
 from storage.domain.webhooks import Secret
@@ -279,18 +280,17 @@ class TopicRoutes:
         that ends where the revision begins.
         """
         topic = after.name.topic
-        if topic.is_of_stream and not await routes.has_revisions():
-            offsets = await self._reader.next_offsets(stream)
-            await routes.begin_at({one.index: offsets[one.index] for one in stream.open_shards})
         ends = await self._cut(topic, routes, stream)
+        if topic.is_of_stream and not await routes.has_revisions():
+            await routes.begin_at({one.index: ends[one.index] for one in stream.open_shards})
         if before is not None and before.number == after.number:
             await routes.update(after)
             return after
+        history = None
         if before is not None:
             await routes.update(replace(before, until=ends))
-        if before is not None:
-            history_start = None
-        history = None if history_start is None else _history(stream, history_start, ends)
+        elif history_start is not None:
+            history = _history(stream, history_start, ends)
         if topic.is_of_stream and history is None:
             history = replace(_history(stream, {}, ends), is_empty=True)
         after = replace(after, number=routes.version, history=history)
@@ -347,9 +347,8 @@ def _with_closed(stream: Stream, cut: Mapping[int, int]) -> dict[int, int]:
 
 def _check_source(topic: TopicName, spec: RouteSpec) -> None:
     """Raise ValidationFailed for what a stream's route cannot have."""
-    if topic.is_of_stream and spec.takes_unmatched and spec.start is not StartAt.LATEST:
-        detail = "What earlier records of a stream were unmatched is not known"
-        raise ValidationFailed.at("/start", detail, "not_supported")
+    if spec.start is not StartAt.LATEST:
+        check_unmatched(topic, spec.match, "/start")
 
 
 def _check_start(before: TopicRoute | None, spec: RouteSpec) -> None:

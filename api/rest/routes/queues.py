@@ -31,13 +31,13 @@ PURGE = Depends(may(Action.QUEUE_PURGE))
 def _authorise(
     storage: Storage, principal: Principal, before: QueueSpec | None, after: QueueSpec
 ) -> None:
-    """Require permission to send to a new dead-letter queue. Raises Forbidden."""
+    """Require permission to write to a new target of dead letters. Raises Forbidden."""
     changes = before is None or before.dead_letters != after.dead_letters
     if changes and after.dead_letters is not None:
+        after.check()
         target = after.dead_letters.resolve(principal.namespace)
         action = Action.QUEUE_SEND if isinstance(target, QueueName) else Action.TOPIC_PUBLISH
-        if target is not None:
-            storage.authorizer.authorise(principal, action, str(target))
+        storage.authorizer.authorise(principal, action, str(target))
 
 
 QUEUES = Noun(

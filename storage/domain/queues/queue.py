@@ -48,11 +48,11 @@ class DeadLetterTarget(msgspec.Struct, frozen=True):
     receives_max: int
     topic: str | None = None
 
-    def resolve(self, namespace: str) -> "QueueName | TopicName | None":
-        """Return the name of the queue or topic; None unless exactly one is given."""
+    def resolve(self, namespace: str) -> "QueueName | TopicName":
+        """Return the name of the queue or topic of a specification that was checked."""
         if self.topic is not None:
-            return TopicName(self.topic, namespace) if self.queue is None else None
-        return None if self.queue is None else QueueName(self.queue, namespace)
+            return TopicName(self.topic, namespace)
+        return QueueName(self.queue or "", namespace)
 
 
 class RedrivePermission(StrEnum):

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from storage.domain.errors import ValidationFailed
 from storage.domain.filters.documents import document_of, meta_of
 from storage.domain.filters.match_index import MatchIndex
 from storage.domain.filters.matches import FailedCondition
@@ -34,6 +35,13 @@ class StoredMatch:
             return self._match.explain(message.document)
         routes = message.routes
         return [FailedCondition(0, "routes", UNMATCHED, [*routes])] if routes else []
+
+
+def check_unmatched(topic: TopicName, match: Any, pointer: str) -> None:
+    """Raise ValidationFailed for UNMATCHED of a stream, which stores no decisions."""
+    if topic.is_of_stream and match == UNMATCHED:
+        detail = "A stream does not store which of its records were unmatched"
+        raise ValidationFailed.at(pointer, detail, "not_supported")
 
 
 class StoredMessage:

@@ -565,6 +565,8 @@ def test_dead_letters_are_published_to_topic(client, name):
     ("target", "pointer"),
     [
         ({"topic": "none"}, "/dead_letters/topic"),
+        ({"topic": "../x"}, "/dead_letters/topic"),
+        ({"queue": "../x"}, "/dead_letters/queue"),
         ({}, "/dead_letters"),
         ({"topic": "a", "queue": "b"}, "/dead_letters"),
     ],
