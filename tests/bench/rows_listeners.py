@@ -9,12 +9,10 @@ from time import perf_counter
 import msgspec
 
 from tests.bench import payloads
-from tests.bench.load import redis_benchmark
 from tests.bench.plan import TOPIC_LISTEN, Plan
 from tests.bench.ratios import Measured, Row
 from tests.bench.rounds import Contestant, interleave
 from tests.bench.rows_push import CREDIT, ROUND_S_MAX, THE_END, read_all
-from tests.bench.rows_records import R_ENTRIES_A_SECOND
 from tests.bench.servers import House
 from tests.bench.sockets import MSGPACK_PROTOCOL, WebSocket
 from tests.bench.wire import MSGPACK, call, post_all
@@ -41,9 +39,7 @@ class Listeners:
 
     def reference(self) -> float:
         """R, in entries per second."""
-        self._house.settle_store()
-        entries = R_ENTRIES_A_SECOND * self._plan.seconds
-        return redis_benchmark(self._house.valkey_socket, entries, payloads.BODY_BYTES)
+        return self._house.reference(self._plan.seconds)
 
     def deliver(self) -> float:
         """Messages per second, from the first publication until every listener has its own."""

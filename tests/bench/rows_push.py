@@ -8,7 +8,6 @@ from itertools import count
 from time import perf_counter, sleep
 
 from tests.bench import payloads
-from tests.bench.load import R_KEY, redis_benchmark
 from tests.bench.plan import FAN_OUT, IDLE_SOCKETS, PUSH_WAKE_UP, Plan
 from tests.bench.ratios import Measured, Round, Row, Unmeasurable
 from tests.bench.rounds import Contestant, interleave
@@ -20,7 +19,6 @@ from tests.bench.rows_idle import (
     percentile_99,
     settled_bytes,
 )
-from tests.bench.rows_records import R_ENTRIES_A_SECOND
 from tests.bench.servers import House, Served
 from tests.bench.sockets import MSGPACK_PROTOCOL, WebSocket
 from tests.bench.wire import MSGPACK, HttpConnection, call
@@ -52,12 +50,7 @@ class FanOut:
 
     def reference(self) -> float:
         """R, in entries per second."""
-        self._house.settle_store()
-        entries = R_ENTRIES_A_SECOND * self._plan.seconds
-        try:
-            return redis_benchmark(self._house.valkey_socket, entries, payloads.BODY_BYTES)
-        finally:
-            self._house.store.delete(R_KEY)
+        return self._house.reference(self._plan.seconds)
 
     def deliver(self) -> float:
         """Received records per second, over all sockets."""

@@ -4,14 +4,13 @@ from collections.abc import Collection
 from itertools import count
 
 from tests.bench import payloads
-from tests.bench.load import R_KEY, redis_benchmark, wrk
+from tests.bench.load import wrk
 from tests.bench.plan import COMMIT_GROUPS, PRODUCE_1, PRODUCE_16, READ_GROUPS, READ_HOT, Plan
 from tests.bench.ratios import Measured, Row
 from tests.bench.rounds import Contestant, interleave
 from tests.bench.servers import House
 from tests.bench.wire import JSON, MSGPACK, call, post_all
 
-R_ENTRIES_A_SECOND = 200_000  # entries requested per second of a round
 READ_CALLS = 200  # different reads, in turn
 GROUPS = 100
 
@@ -49,12 +48,7 @@ class Records:
 
     def reference(self) -> float:
         """R, in entries per second."""
-        self._house.settle_store()
-        entries = R_ENTRIES_A_SECOND * self._seconds
-        try:
-            return redis_benchmark(self._house.valkey_socket, entries, payloads.BODY_BYTES)
-        finally:
-            self._house.store.delete(R_KEY)
+        return self._house.reference(self._seconds)
 
     def produce(self, shards: int) -> float:
         """Records per second."""

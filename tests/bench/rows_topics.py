@@ -10,7 +10,7 @@ import msgspec
 
 from storage.domain import limits
 from tests.bench import payloads
-from tests.bench.load import redis_benchmark, wrk
+from tests.bench.load import wrk
 from tests.bench.plan import (
     FAN_OUT_FIFO,
     FAN_OUT_QUEUES,
@@ -32,7 +32,6 @@ from tests.bench.wire import JSON, MSGPACK, HttpConnection, call, post_all
 BATCH = 500
 TARGETS = 10
 KEYS = 100
-R_ENTRIES_A_SECOND = 200_000
 PATIENCE_S = 120.0
 POLL_S = 0.02
 PAUSE_S = 0.005
@@ -129,9 +128,7 @@ class Copies:
 
     def reference(self) -> float:
         """R, in entries per second."""
-        self._house.settle_store()
-        entries = R_ENTRIES_A_SECOND * self._plan.seconds
-        return redis_benchmark(self._house.valkey_socket, entries, payloads.BODY_BYTES)
+        return self._house.reference(self._plan.seconds)
 
     def publish_batches(self) -> float:
         """Publications per second, of which ten routes take each."""

@@ -25,7 +25,11 @@ from storage.embedded.servers import running
 from storage.embedded.valkey import ValkeyServer
 from storage.schema_version import migrate
 from storage.settings import StorageSettings
+from tests.bench.load import R_KEY, redis_benchmark
+from tests.bench.payloads import BODY_BYTES
 from tests.bench.ratios import Unmeasurable
+
+R_ENTRIES_A_SECOND = 200_000  # entries requested per second of a round
 
 _NOTHING: Mapping[str, str] = {}
 START_S_MAX = 30.0
@@ -120,6 +124,14 @@ class House:
         """Start another process of the reference."""
         with _serving(ECHO, self.data, self.redis_url, self.database_url, plain=True) as served:
             yield served
+
+    def reference(self, seconds: int) -> float:
+        """R, in entries per second: a round of some seconds, on a new key that is deleted then."""
+        self.settle_store()
+        try:
+            return redis_benchmark(self.valkey_socket, R_ENTRIES_A_SECOND * seconds, BODY_BYTES)
+        finally:
+            self.store.delete(R_KEY)
 
     def settle_store(self) -> None:
         """Rewrite the append-only file now, rather than during a round."""
