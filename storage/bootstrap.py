@@ -30,7 +30,7 @@ from storage.domain.access.egress import Egress
 from storage.domain.clock import Clock, SystemClock
 from storage.domain.limits import Limits
 from storage.domain.log.address import LogAddress
-from storage.domain.names import LogId, TopicName
+from storage.domain.names import LogId, QueueName, TopicName
 from storage.domain.presence import LeaseStore
 from storage.domain.replication.replica_set import PrimaryChange
 from storage.domain.topics.topic import NewPublication
@@ -127,6 +127,7 @@ from storage.topics.back_tests import BackTests
 from storage.topics.endpoints import RouteEndpoints
 from storage.topics.engine import Topics
 from storage.topics.fences import RouteFences
+from storage.topics.queue_intake import QueueIntake
 from storage.topics.reports import TopicReports
 from storage.topics.route_table import RouteTables
 from storage.topics.routes import TopicRoutes
@@ -171,6 +172,7 @@ class Storage:
     route_endpoints: RouteEndpoints
     topic_routing: TopicRouting
     topic_reports: TopicReports
+    queue_intake: QueueIntake
     back_tests: BackTests
     catalog: Catalog
     search: CatalogSearch
@@ -286,8 +288,17 @@ async def open_storage(
         async def publish_dead_letters(topic: TopicName, letters: Sequence[NewPublication]) -> None:
             await topics.take_dead_letters(topic, letters)  # they are made below
 
+        async def complete_routed(queue: QueueName) -> None:
+            await queue_intake.complete(queue)
+
         transfer = MessageTransfer(
-            hot_moves, queue_executor, provisioner, move_rows, clock, publish_dead_letters
+            hot_moves,
+            queue_executor,
+            provisioner,
+            move_rows,
+            clock,
+            publish_dead_letters,
+            complete_routed,
         )
         hot_queues, states = (
             RedisQueueStore(pipeline, limits),
@@ -453,7 +464,21 @@ async def open_storage(
             clock=clock,
         )
         topics = Topics(catalog=catalog, streams=streams, tables=route_tables, rows=route_rows)
+        queue_intake = QueueIntake(
+            hot=hot_moves,
+            executor=queue_executor,
+            topics=topics,
+            tables=route_tables,
+            rows=route_rows,
+            catalog=catalog,
+            streams=streams,
+            watermarks=watermarks,
+            provisioner=provisioner,
+            wakeups=wakeups,
+            clock=clock,
+        )
         topic_routes = TopicRoutes(
+            topics=topics,
             catalog=catalog,
             rows=route_rows,
             fences=fences,
@@ -546,6 +571,7 @@ async def open_storage(
                 reader=record_reader,
                 clock=clock,
             ),
+            queue_intake=queue_intake,
             back_tests=BackTests(catalog=catalog, routes=topic_routes, reader=record_reader),
             topic_routing=TopicRouting(
                 catalog=catalog,

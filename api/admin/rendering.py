@@ -206,6 +206,10 @@ class PageContext(NamedTuple):
         """Return whether the caller may do this to the object."""
         return self.principal.policy.allows(action, name)
 
+    def link(self, path: str) -> str:
+        """Return a URL of the dashboard in the same namespace."""
+        return _frame(self.request).link(path)
+
     def render(self, template: str, *, live: bool = False, **values: Any) -> Response:
         """Render a page. `live`: its content changes, so it is reloaded while it is visible."""
         return render(self.request, template, live=live, **values)

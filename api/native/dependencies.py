@@ -49,7 +49,8 @@ StreamPart = Annotated[
 TopicPart = Annotated[
     str,
     Path(
-        description="1 to 80 of A-Z a-z 0-9 _ . -; `stream:clicks` stands for the stream `clicks`, whose records its routes take",
+        description="1 to 80 of A-Z a-z 0-9 _ . -; `stream:clicks` stands for the stream `clicks`, whose records its routes take; "
+        "`queue:orders` takes the messages of the queue `orders`",
         json_schema_extra={"pattern": TOPIC_PATTERN},
     ),
 ]

@@ -83,7 +83,11 @@ class Copy(NamedTuple):
             group=key if is_fifo else "",
             dedup_id=self._dedup_id if is_fifo else "",
             delay_ms=self._delay_ms,
-            system=(*self._origin(content.subject, "" if is_fifo else key), *reply_to),
+            system=(
+                *self._origin(content.subject, "" if is_fifo else key),
+                *reply_to,
+                *self._hops(),
+            ),
             ttl_ms=self._ttl_ms(reply_to, now_ms),
             priority=0 if is_fifo else self.options.priority,
         )
@@ -97,10 +101,10 @@ class Copy(NamedTuple):
     def _hops(self) -> Headers:
         """Return the header with the number of routes that the copy has passed.
 
-        A topic's own messages in a stream have none. Raises TransformFailed after too many.
+        What was published to this topic itself has none. Raises TransformFailed after too many.
         """
         before = hops_of(self.record.headers)
-        if not before and not self.route.is_of_stream:
+        if not before and self.route.is_of_publications:
             return ()
         return ((HOPS, "", b"%d" % _one_more(before)),)
 

@@ -68,6 +68,7 @@ class _Share:
         self._holder = holder
         self._streams: dict[LogId, Stream] = {}
         self._routers: dict[LogId, asyncio.Task[None]] = {}
+        self._intakes: dict[LogId, asyncio.Task[None]] = {}
         self._idle: dict[LogId, int] = {}  # versions of the routes of topics without messages
         self._fence: int | None = None
         self.task = asyncio.create_task(self._stand())
@@ -97,13 +98,15 @@ class _Share:
         finally:
             self._fence = None
             routers, self._routers = self._routers, {}
-            await end(*routers.values())
+            intakes, self._intakes = self._intakes, {}
+            await end(*routers.values(), *intakes.values())
 
     def _start_and_stop(self) -> None:
         if self._fence is None:
             return
-        for stream_id in [one for one in self._routers if one not in self._streams]:
-            self._routers.pop(stream_id).cancel()
+        for tasks in (self._routers, self._intakes):
+            for stream_id in [one for one in tasks if one not in self._streams]:
+                tasks.pop(stream_id).cancel()
         for stream_id, stream in self._streams.items():
             router = self._routers.get(stream_id)
             if router is not None and self._has_new_routes(stream):
@@ -111,6 +114,9 @@ class _Share:
             elif router is not None and not router.done():
                 continue
             self._routers[stream_id] = asyncio.create_task(self._route(stream_id, self._fence))
+        for stream_id, stream in self._streams.items():
+            if stream.name.topic.queue is not None and stream_id not in self._intakes:
+                self._intakes[stream_id] = asyncio.create_task(self._take(stream_id))
 
     def _has_new_routes(self, stream: Stream) -> bool:
         """Return whether the routes of an idle topic have changed."""
@@ -129,6 +135,23 @@ class _Share:
             logger.info("topic_deferred", extra=facts)
         except Exception:  # one topic's failure never affects another's
             logger.exception("topic_failed", extra={"topic": str(name)})
+
+    async def _take(self, stream_id: LogId) -> None:
+        """Transfer the messages of the queue whose routes a topic has, whatever fails."""
+        intake, queue = (
+            self._context.storage.queue_intake,
+            self._streams[stream_id].name.topic.queue,
+        )
+        while True:
+            try:
+                await intake.take(self._streams[stream_id], limits.WAIT_MS_MAX)
+                continue
+            except MillstreamError as error:
+                facts = {"queue": str(queue), "reason": error.detail}
+                logger.info("queue_intake_deferred", extra=facts)
+            except Exception:  # one queue's failure never affects another's
+                logger.exception("queue_intake_failed", extra={"queue": str(queue)})
+            await asyncio.sleep(_RELOAD_S)
 
     async def _wait(self, name: StreamName, stream_id: LogId, idle: IdleTopic) -> None:
         reader = self._context.storage.record_reader

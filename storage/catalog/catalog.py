@@ -15,7 +15,7 @@ from collections.abc import (
     Mapping,
     Sequence,
 )
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from functools import partial
 from typing import TypeVar
 
@@ -183,11 +183,19 @@ class Catalog:
     async def delete_queue(self, name: QueueName, *, if_match: int | None = None) -> Queue:
         """Delete the queue with all its messages; return its last definition.
 
-        Raises QueueNotFound.
+        Its routes, and what they have taken and not delivered, are deleted too. Raises QueueNotFound.
         """
         queue = await self._queues.delete(name, if_match=if_match)
-        await self._tombstone_or_defer(name.namespace, [log.log_id for log in queue.logs])
+        await self._release_queue(queue)
         return queue
+
+    async def _release_queue(self, queue: Queue) -> None:
+        """Drop what belongs to a deleted queue; a topic that remains takes nothing of a new one."""
+        name = queue.name
+        await self._tombstone_or_defer(name.namespace, [log.log_id for log in queue.logs])
+        if name.route is None:
+            with suppress(StreamNotFound):
+                await self.delete_topic(TopicName.of_queue(name))
 
     async def delete_queue_if(
         self, name: QueueName, condition: Callable[[Queue], Awaitable[bool]]
@@ -200,7 +208,7 @@ class Catalog:
             if not await condition(queue):
                 return None
             await locked.delete(queue, self._clock.now_ms())
-        await self._tombstone_or_defer(name.namespace, [log.log_id for log in queue.logs])
+        await self._release_queue(queue)
         return queue
 
     # Queues of routes, changed in the transaction of their route's change
@@ -308,7 +316,7 @@ class Catalog:
         except StreamNotFound:
             stream = None
         topic = None if stream is None else stream.topic
-        if stream is None or topic is None:
+        if stream is None or topic is None or topic.queue_id:
             detail = f"Topic '{name.name}' does not exist"
         elif topic.is_fifo and spec.type is not QueueType.FIFO:
             detail = "A FIFO topic takes the dead letters of FIFO queues alone"

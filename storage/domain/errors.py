@@ -511,7 +511,7 @@ class TopicNotFound(MillstreamError):
 
 
 class TopicReadOnly(MillstreamError):
-    """The topic stands for a stream; append records to the stream, and configure the stream."""
+    """The source of the topic is a stream or a queue, which messages are sent to instead."""
 
     code = ErrorCode.TOPIC_READ_ONLY
 

@@ -15,13 +15,14 @@ DEFAULT_NAMESPACE = "default"
 _NAME = re.compile(rf"[A-Za-z0-9_.-]{{1,{limits.NAME_CHARACTERS_MAX}}}")
 TOPIC_PREFIX = "topic:"
 STREAM_PREFIX = "stream:"
+QUEUE_PREFIX = "queue:"
 ROUTE_PREFIX = "route:"
 _PART = rf"[A-Za-z0-9_.-]{{1,{limits.NAME_CHARACTERS_MAX}}}"
-STREAM_PATTERN = rf"^({TOPIC_PREFIX})?{_PART}$"
+STREAM_PATTERN = rf"^({TOPIC_PREFIX}({QUEUE_PREFIX})?)?{_PART}$"
 """Regular expression of stream names, for the descriptions of the API."""
-TOPIC_PATTERN = rf"^({STREAM_PREFIX})?{_PART}$"
+TOPIC_PATTERN = rf"^({STREAM_PREFIX}|{QUEUE_PREFIX})?{_PART}$"
 """Regular expression of topic names, for the descriptions of the API."""
-ENDPOINT_PATTERN = rf"^({ROUTE_PREFIX}({STREAM_PREFIX})?{_PART}[.:])?{_PART}$"
+ENDPOINT_PATTERN = rf"^({ROUTE_PREFIX}({STREAM_PREFIX}|{QUEUE_PREFIX})?{_PART}[.:])?{_PART}$"
 """Regular expression of names of queues and webhooks, for the descriptions of the API."""
 
 _DOTS = frozenset({".", ".."})  # URL path normalization removes these
@@ -91,7 +92,10 @@ class StreamName(ScopedName, frozen=True, gc=False):
     """A stream within its namespace. Only that of a topic has the prefix `topic:`."""
 
     def __post_init__(self) -> None:
-        check_name(self.name.removeprefix(TOPIC_PREFIX))
+        if self.is_of_topic:
+            check_name(self.name.removeprefix(TOPIC_PREFIX).removeprefix(QUEUE_PREFIX))
+        else:
+            check_name(self.name)
 
     @property
     def is_of_topic(self) -> bool:
@@ -107,13 +111,19 @@ class StreamName(ScopedName, frozen=True, gc=False):
 
 
 class TopicName(ScopedName, frozen=True, gc=False):
-    """A topic within its namespace. One with the prefix `stream:` stands for that stream.
+    """A topic within its namespace. A prefix names a stream or queue that is the source.
 
-    A stream is the source of routes under that name, and is not published to (ADR 0099).
+    `stream:clicks` stands for that stream (ADR 0099). `queue:orders` is a topic that takes the messages of that queue (ADR 0101).
+    Neither is published to.
     """
 
     def __post_init__(self) -> None:
-        check_name(self.name.removeprefix(STREAM_PREFIX))
+        check_name(self.name.removeprefix(_source_prefix(self.name)))
+
+    @classmethod
+    def of_queue(cls, queue: "QueueName") -> Self:
+        """Return the topic that has the routes of a queue."""
+        return cls(QUEUE_PREFIX + queue.name, queue.namespace)
 
     @property
     def is_of_stream(self) -> bool:
@@ -121,9 +131,26 @@ class TopicName(ScopedName, frozen=True, gc=False):
         return self.name.startswith(STREAM_PREFIX)
 
     @property
+    def queue(self) -> "QueueName | None":
+        """The queue whose messages it takes, if it takes those of one."""
+        if not self.name.startswith(QUEUE_PREFIX):
+            return None
+        return QueueName(self.name.removeprefix(QUEUE_PREFIX), self.namespace)
+
+    @property
+    def is_published_to(self) -> bool:
+        """True if publications are its source."""
+        return not _source_prefix(self.name)
+
+    @property
     def stream(self) -> StreamName:
         """The stream that has its messages."""
         return _stream_of_topic(self.name, self.namespace)
+
+
+def _source_prefix(topic: str) -> str:
+    """Return the prefix of a topic whose source is a stream or a queue; empty for another one."""
+    return next((one for one in (STREAM_PREFIX, QUEUE_PREFIX) if topic.startswith(one)), "")
 
 
 @lru_cache(maxsize=4096)  # one for each publication
@@ -167,7 +194,7 @@ class RouteName(msgspec.Struct, frozen=True, gc=False):
     def of_endpoint(cls, name: str, namespace: str) -> Self:
         """Return the route of a queue or webhook. Raises ValidationFailed for an invalid name."""
         parts = name.removeprefix(ROUTE_PREFIX)
-        prefix = STREAM_PREFIX if parts.startswith(STREAM_PREFIX) else ""
+        prefix = _source_prefix(parts)
         own = parts.removeprefix(prefix)
         topic, _, route = own.partition(":" if ":" in own else ".")
         return cls(TopicName(prefix + topic, namespace), route)

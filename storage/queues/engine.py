@@ -509,6 +509,7 @@ class Queues:
         if moving := sum(result.moving for result in results):
             with suppress(FenceMismatch):  # the dead-letter queue is read-only: they wait
                 await self._transfer.complete(name)
+            await self._transfer.complete_routed(name)
         freed = 0
         if queue.spec.stream_view and any(result.has_view for result in results):
             freed = await self._trimmer.trim(view_of(queue), self._limits.expired_per_call)

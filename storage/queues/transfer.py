@@ -61,7 +61,10 @@ PublishDeadLetters = Callable[[TopicName, Sequence[NewPublication]], Awaitable[N
 
 
 class MessageTransfer(NamedTuple):
-    """Transfers of messages between queues, and of dead letters to topics."""
+    """Transfers of messages between queues, and of dead letters to topics.
+
+    `complete_routed` transfers what has departed for the topic of a queue's routes.
+    """
 
     hot: TransferStore
     executor: QueueExecutor
@@ -69,6 +72,7 @@ class MessageTransfer(NamedTuple):
     rows: MoveRows
     clock: Clock
     publish: PublishDeadLetters
+    complete_routed: Callable[[QueueName], Awaitable[None]]
 
     async def complete(self, source: QueueName) -> TransferResult:
         """Transfer all `moving` messages of `source` to their target."""
@@ -150,10 +154,10 @@ class _QueueOutbox:
     async def clear(
         self, target: TransferTarget | None, entries: Sequence[Moving], *, delivered: bool
     ) -> None:
-        offsets = [message.offset for message in entries]
+        positions = [message.position for message in entries]
         cleared = await self._on_source(
             lambda log: self._stores.hot.clear(
-                log, offsets, self._stores.clock.script_time(), put_back=not delivered
+                log, positions, self._stores.clock.script_time(), put_back=not delivered
             )
         )
         if delivered:

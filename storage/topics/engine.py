@@ -5,6 +5,7 @@ publish ─▶ match with the route table of version v ─▶ append record + nu
 """
 
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from typing import Unpack
 
 import attrs
@@ -28,7 +29,7 @@ from storage.domain.log.record_batch import headers_size_bytes
 from storage.domain.names import STREAM_PREFIX, TOPIC_PREFIX, LogId, StreamName, TopicName
 from storage.domain.streams.idempotence import SequencedBatch
 from storage.domain.streams.stream import Appended, Stream, StreamSpec, hash_key
-from storage.domain.streams.topic_spec import TopicSpec, Unmatched
+from storage.domain.streams.topic_spec import TopicSpec
 from storage.domain.topics.message_id import TopicMessageId
 from storage.domain.topics.topic import DEAD_LETTER_PREFIX, NO_OPTIONS, NewPublication, Published
 from storage.postgres.repositories.routes import RouteRows
@@ -36,12 +37,20 @@ from storage.streams.engine import Streams
 from storage.topics.of_topic import no_topic, of_topic
 from storage.topics.route_table import RouteTable, RouteTables
 
+TOPIC_OF_QUEUE = StreamSpec(
+    record_bytes_max=limits.RECORD_BYTES_MAX,
+    retention_ms=limits.TOPIC_RETENTION_MS_DEFAULT,
+    topic=TopicSpec(),
+)
+"""Configuration of the topic that takes the messages of a queue, which its first route creates."""
+
 
 @attrs.define(eq=False, slots=False, kw_only=True)
 class Topics:
     """Topics of a deployment. Every verb raises TopicNotFound for one that does not exist.
 
-    Those that change or publish raise TopicReadOnly for a topic that stands for a stream.
+    Those that change or publish raise TopicReadOnly for a topic that stands for a stream, those that publish also for one that
+    takes the messages of a queue.
     """
 
     _catalog: Catalog
@@ -54,13 +63,42 @@ class Topics:
     async def put(
         self, name: TopicName, spec: StreamSpec, **options: Unpack[PutOptions]
     ) -> Put[Stream]:
-        """Create the topic, or replace its configuration, which is a stream's."""
+        """Create the topic, or replace its configuration, which is a stream's.
+
+        Raises QueueNotFound for a topic that takes the messages of a queue, without that queue.
+        """
         _check_writable(name)
-        spec = spec if spec.topic is not None else replace(spec, topic=TopicSpec())
+        queue_id = await self._queue_id(name)
+        spec = replace(spec, topic=(spec.topic or TopicSpec()).with_source(queue_id))
+        if queue_id and not options.get("dry_run", False):
+            await self._delete_former(name, queue_id)
         try:
             return await self._catalog.put_stream(name.stream, spec, **options)
         except AlreadyExists as error:
             raise AlreadyExists("topic", name.name, error.current) from None
+
+    async def ensure_of_queue(self, name: TopicName, *, dry_run: bool) -> bool:
+        """Create the topic that takes the messages of a queue, unless it exists.
+
+        Returns whether it exists now. Raises QueueNotFound.
+        """
+        if name.queue is None:
+            return True
+        try:
+            await self.put(name, TOPIC_OF_QUEUE, dry_run=dry_run, create_only=True)
+        except AlreadyExists:
+            return True
+        return not dry_run
+
+    async def _queue_id(self, name: TopicName) -> LogId:
+        return "" if name.queue is None else (await self._catalog.fresh_queue(name.queue)).log_id
+
+    async def _delete_former(self, name: TopicName, queue_id: LogId) -> None:
+        """Delete the topic of a queue that was deleted itself, and whose name is used again."""
+        with suppress(StreamNotFound):
+            topic = (await self._catalog.fresh_stream(name.stream)).spec.topic
+            if topic is not None and topic.queue_id != queue_id:
+                await self._catalog.delete_topic(name)
 
     async def get(self, name: TopicName) -> Stream:
         """Return the topic as the stream that it is, from the cache if possible."""
@@ -83,8 +121,13 @@ class Topics:
     ) -> Stream:
         """Replace the configuration by the result of a function, atomically."""
         _check_writable(name)
+
+        def changed(spec: StreamSpec) -> StreamSpec:
+            topic, after = spec.topic or TopicSpec(), change(spec)
+            return replace(after, topic=(after.topic or TopicSpec()).with_source(topic.queue_id))
+
         async with of_topic(name):
-            return await self._catalog.change_stream(name.stream, change, if_match=if_match)
+            return await self._catalog.change_stream(name.stream, changed, if_match=if_match)
 
     async def list_topics(
         self,
@@ -200,7 +243,7 @@ class Topics:
                 if isinstance(answer, MillstreamError):
                     raise answer
 
-        await self._append_fenced(name, stream, append)
+        await self.append_fenced(name, stream, append)
 
     async def publish_idempotent(
         self, name: TopicName, batch: SequencedBatch, messages: Sequence[NewPublication]
@@ -225,9 +268,9 @@ class Topics:
                 fence=table.fence,
             )
 
-        await self._append_fenced(name, stream, append)
+        await self.append_fenced(name, stream, append)
 
-    async def _append_fenced(
+    async def append_fenced(
         self, name: TopicName, stream: Stream, append: Callable[[RouteTable], Awaitable[None]]
     ) -> None:
         """Append what can be repeated, with the route table that the logs agree with.
@@ -301,7 +344,7 @@ def _checked(stream: Stream, messages: Sequence[NewPublication]) -> Sequence[New
     Raises ValidationFailed for the first one that the topic does not accept, TopicReadOnly.
     """
     topic, is_batch = stream.spec.topic, len(messages) > 1
-    if topic is None:
+    if topic is None or topic.queue_id:
         raise TopicReadOnly
     for place, message in enumerate(messages):
         if topic.is_fifo or message.options is not NO_OPTIONS:
@@ -339,7 +382,7 @@ def _routes_for(
     topic: TopicName, stream: Stream, table: RouteTable, messages: Sequence[NewPublication]
 ) -> list[Sequence[int]]:
     """Return the routes' numbers for each message. Raises Unroutable, FanOutTooLarge."""
-    refuses = stream.spec.topic is not None and stream.spec.topic.unmatched is Unmatched.REFUSE
+    refuses = stream.spec.topic is not None and stream.spec.topic.refuses_unmatched
     routes = [table.numbers_for(message.document(topic)) for message in messages]
     for place, (message, numbers) in enumerate(zip(messages, routes, strict=True)):
         live = table.live(numbers)

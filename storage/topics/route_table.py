@@ -66,6 +66,11 @@ class RouteTable:
         self._numbers.add(route.number)
 
     @property
+    def has_live_routes(self) -> bool:
+        """True if some route delivers what it takes."""
+        return len(self._numbers) > len(self._shadows)
+
+    @property
     def fence(self) -> str:
         """Token of the logs that agree with the table."""
         return fence_of(self.version)

@@ -46,6 +46,7 @@ from storage.postgres.repositories.routes import LockedRoutes, RouteRows, lock_r
 from storage.streams.read import RecordReader
 from storage.streams.seek import positions_since
 from storage.topics.endpoints import RouteEndpoints
+from storage.topics.engine import Topics
 from storage.topics.fences import RouteFences
 from storage.topics.of_topic import described, of_topic
 
@@ -63,6 +64,7 @@ class PutRoute(NamedTuple):
 class TopicRoutes:
     """The routes of topics. Every verb raises TopicNotFound for a topic that does not exist."""
 
+    _topics: Topics
     _catalog: Catalog
     _rows: RouteRows
     _fences: RouteFences
@@ -83,6 +85,8 @@ class TopicRoutes:
         spec.check()
         _check_source(name.topic, spec)
         await self._check_cycle(name.topic, spec)
+        if not await self._topics.ensure_of_queue(name.topic, dry_run=dry_run):
+            return PutRoute(_first_revision(name, spec, self._clock.now_ms()), True, None)
         history = await self._history_start(name.topic, spec)
         async with self._changing(name.topic) as (routes, stream):
             before = await routes.find(name.route)
@@ -339,6 +343,19 @@ def _history(stream: Stream, start: dict[int, int], cut: Mapping[int, int]) -> R
     """
     until = _with_closed(stream, cut)
     return RouteHistory(start, {shard: end for shard, end in until.items() if end})
+
+
+def _first_revision(name: RouteName, spec: RouteSpec, now_ms: int) -> TopicRoute:
+    """Return a route as it would be the first of a topic, which does not exist."""
+    return TopicRoute(
+        name=name,
+        stream_id="",
+        number=1,
+        spec=spec,
+        version=1,
+        created_at_ms=now_ms,
+        changed_at_ms=now_ms,
+    )
 
 
 def _with_closed(stream: Stream, cut: Mapping[int, int]) -> dict[int, int]:

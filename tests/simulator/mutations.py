@@ -19,6 +19,7 @@ from storage.domain.filters.match_index import MatchIndex
 from storage.domain.log import store_epoch as epoch_rules
 from storage.domain.log.record_batch import Record
 from storage.domain.names import QueueName, StreamName, TopicName
+from storage.domain.streams.idempotence import NO_WATERMARK
 from storage.domain.topics.read_match import StoredMatch, StoredMessage
 from storage.domain.topics.report import MessageRoute, MessageRouteState
 from storage.domain.topics.route import TopicRoute
@@ -29,10 +30,20 @@ from storage.postgres.repositories.group_locks import LockedGroup
 from storage.queues.engine import Queues
 from storage.sources import transfer as source_transfer
 from storage.topics.engine import Topics
+from storage.topics.queue_intake import QueueIntake
 from storage.topics.reports import TopicReports
 from tests.chaos.stage import EVENTS
 from tests.simulator.hot_store.scripts import interpreter
-from tests.simulator.schedule import LOSSES, QUEUES, REQUESTS, SOURCES, STREAMS, TOPICS, Profile
+from tests.simulator.schedule import (
+    LOSSES,
+    QUEUE_ROUTES,
+    QUEUES,
+    REQUESTS,
+    SOURCES,
+    STREAMS,
+    TOPICS,
+    Profile,
+)
 from tests.simulator.topic_clients import DEAD, TWICE_ROUTES
 
 
@@ -194,6 +205,17 @@ def _routed_by_present_routes() -> Iterator[None]:
 
 
 @contextmanager
+def _returned_without_a_look_at_the_log() -> Iterator[None]:
+    """Return refused messages of a queue that the topic has already."""
+
+    async def nothing(*_: object) -> int:
+        return NO_WATERMARK
+
+    with mock.patch.object(QueueIntake, "_last", nothing):
+        yield
+
+
+@contextmanager
 def _without_waiting_for_targets() -> Iterator[None]:
     async def deliver(sender: BatchSender, copies: Any, error: object) -> Any:
         sender._counts.add_delivered(copies)
@@ -204,6 +226,16 @@ def _without_waiting_for_targets() -> Iterator[None]:
 
 
 MUTATIONS = {
+    "returned_without_a_look_at_the_log": Mutation(
+        QUEUE_ROUTES,
+        "T1 an accepted message is in the topic once",
+        _returned_without_a_look_at_the_log,
+    ),
+    "departures_counted_anew": Mutation(
+        QUEUE_ROUTES,
+        "T1 an accepted message is in the topic once",
+        _in_lua("redis.call('HINCRBY', K.meta, 'departed', 1)", "departed"),
+    ),
     "any_receipt_handle": Mutation(
         QUEUES,
         "Q2 a stale delivery cannot be acknowledged",

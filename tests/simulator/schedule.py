@@ -17,6 +17,7 @@ from tests.chaos.history import History
 from tests.chaos.stage import EVENTS
 from tests.simulator import (
     queue_clients,
+    queue_route_clients,
     request_clients,
     source_clients,
     stream_clients,
@@ -263,6 +264,18 @@ TOPICS = Profile(
         topics.first_messages_keep_order(topic_clients.PAYMENTS.name),
     ),
 )
+QUEUE_ROUTES = Profile(
+    "queue-routes",
+    queue_route_clients.create_queues,
+    queue_route_clients.CLIENTS,
+    queue_route_clients.drain,
+    _FAULTS,
+    (
+        topics.accepted_message_is_kept,
+        topics.message_reaches_each_route_once({}),
+        topics.messages_of_key_keep_order(queue_route_clients.ORDERED),
+    ),
+)
 REQUESTS = Profile(
     "requests",
     request_clients.create_queue,
@@ -273,7 +286,7 @@ REQUESTS = Profile(
 )
 PROFILES = {
     profile.name: profile
-    for profile in (QUEUES, PARTITIONS, STREAMS, LOSSES, SOURCES, TOPICS, REQUESTS)
+    for profile in (QUEUES, PARTITIONS, STREAMS, LOSSES, SOURCES, TOPICS, QUEUE_ROUTES, REQUESTS)
 }
 
 

@@ -1,18 +1,15 @@
 """Publishers to a topic, changes of its routes, and routers in every process."""
 
-import asyncio
 from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
 from msgspec.structs import replace
 
-from consumers.routing.router import Router
 from storage.bootstrap import Storage
 from storage.domain.log.record_batch import Record
 from storage.domain.names import QueueName, RouteName, StreamName, TopicName
 from storage.domain.queues.queue import QueueSpec, QueueType
-from storage.domain.streams.lineage import have_passed
 from storage.domain.streams.start_at import StartAt
 from storage.domain.streams.stream import Appended, LogRecord, ReadFrom, StreamSpec
 from storage.domain.streams.topic_spec import TopicDedupScope, TopicSpec, TopicType
@@ -25,6 +22,7 @@ from tests.chaos.checking.topics import ROUTE_COUNTS, SUBJECTS, subject_of
 from tests.chaos.history import Kind, Outcome, Seen
 from tests.chaos.stage import EVENTS, SHARDS, VISIBILITY_S, WORK
 from tests.simulator.queue_clients import QueueClient, empty
+from tests.simulator.routing_clients import number_of, routing, run_routers, waiting_of
 from tests.simulator.stream_protocol import set_shard_count
 from tests.simulator.target_clients import (
     FULL,
@@ -37,7 +35,7 @@ from tests.simulator.target_clients import (
     read_all,
     replace_target,
 )
-from tests.simulator.world import Killed, SimulatedCaller, World
+from tests.simulator.world import SimulatedCaller, World
 
 PAYMENTS = TopicName("payments")
 """FIFO topic, whose publishers repeat deduplication ids."""
@@ -263,7 +261,7 @@ async def change_stream_route(world: World, name: str) -> None:
         spec = RouteSpec(target=_TARGETS[CHOSEN], match=match)
         verb = partial(_call_put, CHOSEN, spec, topic=SOURCE.topic)
         about = {"group": CHOSEN, "values": tuple(subjects)}
-        await client.call(Kind.ROUTE, SOURCE.topic.name, verb, _number, **about)
+        await client.call(Kind.ROUTE, SOURCE.topic.name, verb, number_of, **about)
 
 
 async def remake_route(world: World, name: str) -> None:
@@ -282,7 +280,7 @@ async def _put(client: SimulatedCaller, route: str, subjects: Any) -> None:
     verb = partial(_call_put, route, spec)
     about = {"group": route, "values": tuple(match["subject"])}
     while client.world.goes_on:
-        done = await client.call(Kind.ROUTE, TOPIC.name, verb, _number, **about)
+        done = await client.call(Kind.ROUTE, TOPIC.name, verb, number_of, **about)
         if done.outcome is Outcome.OK:
             return
         await client.pause(PAUSE_S)
@@ -292,10 +290,6 @@ async def _call_put(
     route: str, spec: RouteSpec, storage: Storage, topic: TopicName = TOPIC
 ) -> TopicRoute:
     return (await storage.topic_routes.put(RouteName(topic, route), spec)).definition
-
-
-def _number(route: TopicRoute) -> dict[str, Any]:
-    return {"seen": (Seen(value=route.name.route, offset=route.number),)}
 
 
 async def _delete(client: SimulatedCaller) -> None:
@@ -317,7 +311,7 @@ async def start_in_past(world: World, name: str) -> None:
     verb = partial(_call_put, LATE, _LATE)
     about = {"group": LATE, "values": SUBJECTS}
     while world.goes_on:
-        done = await client.call(Kind.ROUTE, TOPIC.name, verb, _number, **about)
+        done = await client.call(Kind.ROUTE, TOPIC.name, verb, number_of, **about)
         if done.outcome is Outcome.OK:
             return
         await client.pause(PAUSE_S)
@@ -360,45 +354,22 @@ async def reshard(world: World, name: str) -> None:
         await client.attempt(partial(set_shard_count, topic.stream, count))
 
 
-async def route(world: World, name: str) -> None:
-    """Route in one process after another, each until it is killed."""
-    client = SimulatedCaller(world, name)
-    while world.goes_on:
-        routing = asyncio.create_task(_route(world))
-        while not routing.done() and world.goes_on:
-            await client.pause(PAUSE_S)
-        routing.cancel()
-        await asyncio.gather(routing, return_exceptions=True)
-
-
-async def _route(world: World) -> None:
-    process = await world.process()
-    try:
-        await process.call(lambda storage: Router(storage).run())
-    except Killed:
-        return
-
-
 async def drain(world: World) -> None:
     """Route what is left, then read the topics and their targets."""
     client = QueueClient(world, "drain")
     await client.insist(_finish_reshard)
     await client.insist(_resume)
     await client.insist(partial(_call_put, LATE, _LATE))
-    routing = asyncio.create_task(_route(world))
-    try:
+    async with routing(world):
         await note_full_target(client, partial(_insist_on, client))
         while waiting := await client.insist(_waiting):
             world.waits_for = f"{waiting} buffers to reach the end"
             await client.pause(PAUSE_S)
-    finally:
-        routing.cancel()
-        await asyncio.gather(routing, return_exceptions=True)
     for queue in (*_QUEUES, last_log(world.history.operations, REPLACED)):
         await empty(client, queue)
     for topic, route, subjects in _LASTING:
         stored = await client.insist(partial(_get_route, RouteName(topic, route)))
-        numbers = _number(stored)
+        numbers = number_of(stored)
         client.note(Kind.ROUTE, topic.name, group=route, values=subjects, **numbers)
         client.note(Kind.ROUTE_STATS, topic.name, counts=_counts(stored), **numbers)
     for stream in (EVENTS, LATE, COPIED, CHOSEN):
@@ -453,17 +424,8 @@ async def _waiting(storage: Storage) -> int:
     routes = [await storage.topic_routes.get(RouteName(TOPIC, LATE))]
     routes += await storage.topic_routes.list(SOURCE.topic)
     streams = (TOPIC.stream, PAYMENTS.stream, SOURCE)
-    behind = sum([await _waiting_of(stream, storage) for stream in streams])
+    behind = sum([await waiting_of(stream, storage) for stream in streams])
     return behind + sum(route.unread_history is not None for route in routes)
-
-
-async def _waiting_of(name: StreamName, storage: Storage) -> int:
-    topic = await storage.catalog.fresh_stream(name)
-    positions = await storage.topic_routing.positions.read(topic.stream_id)
-    states = await storage.record_reader.shards(name)
-    ends = {state.shard.index: state.next for state in states}
-    frontiers = [positions.shards, *positions.lags.values()]
-    return sum(not have_passed(topic, frontier, ends) for frontier in frontiers)
 
 
 async def _records_of_source(storage: Storage) -> list[Seen]:
@@ -491,6 +453,6 @@ CLIENTS = (
     replace_target,
     fill_target,
     read_decisions,
-    route,
-    route,
+    run_routers,
+    run_routers,
 )

@@ -10,6 +10,7 @@ from api.admin.rendering import PageContext, Tab
 from storage.bootstrap import Storage
 from storage.domain.access.permissions import Action, Principal
 from storage.domain.groups.group import Group
+from storage.domain.names import TopicName
 from storage.domain.queues.queue import Queue, QueueStats, QueueType
 from storage.domain.streams.stream import Stream
 from storage.domain.timeseries.samples import GroupSample
@@ -28,6 +29,9 @@ def queue_page(
 ) -> Response:
     """Render a page of the queue. `here`: the tab that it belongs to."""
     tabs = _queue_tabs(queue, stats)
+    topic = None if queue.name.route is not None else TopicName.of_queue(queue.name)
+    if topic is not None and context.may(Action.TOPIC_LIST, topic.name):
+        tabs.insert(-2, Tab("routes", "Routes", f"/ui/queues/{queue.name.name}/routes"))
     return _tabbed_page(context, "queue", template, queue, tabs, here=here, stats=stats, **values)
 
 

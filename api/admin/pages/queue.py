@@ -4,8 +4,10 @@ The contents are in `queue_contents`.
 """
 
 import asyncio
+from contextlib import suppress
 
 from fastapi import APIRouter, Depends, Response
+from fastapi.responses import RedirectResponse
 
 from api.admin.error_pages import PageRoute
 from api.admin.pages._shared import queue_page
@@ -13,6 +15,8 @@ from api.admin.queue_snippets import queue_snippets
 from api.admin.rendering import Context
 from api.native.dependencies import QueuePath, may
 from storage.domain.access.permissions import Action
+from storage.domain.errors import TopicNotFound
+from storage.domain.names import TopicName
 from storage.domain.queues.queue import QueueSpec, QueueType
 
 router = APIRouter(prefix="/ui/queues/{queue}", include_in_schema=False, route_class=PageRoute)
@@ -59,6 +63,19 @@ async def show_consumers(context: Context, queue: QueuePath) -> Response:
         rows=listed.consumers,
         is_estimate=listed.is_estimate,
     )
+
+
+@router.get("/routes", dependencies=[SEE])
+async def show_routes(context: Context, queue: QueuePath) -> Response:
+    """Show that a queue has no routes, or go to the page of the topic that has them."""
+    topic, storage = TopicName.of_queue(queue), context.storage
+    with suppress(TopicNotFound):
+        await storage.topics.fresh(topic)
+        return RedirectResponse(context.link(f"/ui/topics/{topic.name}"), 303)
+    stored, stats = await asyncio.gather(
+        storage.catalog.fresh_queue(queue), storage.queues.stats(queue)
+    )
+    return queue_page(context, "routes", "routes", stored, stats, live=False, topic=topic.name)
 
 
 @router.get("/settings", dependencies=[SEE])

@@ -39,13 +39,15 @@ ROUTES = table(
 Name = Annotated[
     str,
     typer.Argument(
-        metavar="TOPIC/ROUTE", help="Route of a topic, or of a stream as in stream:clicks/tasks."
+        metavar="TOPIC/ROUTE",
+        help="Route of a topic, of a stream as in stream:clicks/tasks, or of a queue as in queue:jobs/all.",
     ),
 ]
 Names = Annotated[
     list[str],
     typer.Argument(
-        metavar="TOPIC/ROUTE", help="Routes of topics, or of streams as in stream:clicks/tasks."
+        metavar="TOPIC/ROUTE",
+        help="Routes of topics, of streams as in stream:clicks/tasks, or of queues as in queue:jobs/all.",
     ),
 ]
 
@@ -130,6 +132,7 @@ put_verbs(
         'millstream route create orders/vip --queue crm --filter \'{"body":{"vip":[true]}}\'',
         "millstream route create orders/crm --target-url https://crm.example/hooks --header x-team=crm",
         "millstream route create orders/rest --queue unrouted --unmatched --start 2h",
+        "millstream route create queue:retries/all --queue orders",
         'millstream route create stream:clicks/tasks --queue tasks --filter \'{"body":{"vip":[true]}}\'',
     ],
     apply=["millstream route apply orders/billing --queue billing --subject 'order.#' --dry-run"],

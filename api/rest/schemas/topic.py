@@ -54,13 +54,14 @@ class TopicConfig(MappedDefinitionConfig):
         ),
     ] = 1
     unmatched: Annotated[
-        Unmatched,
+        Unmatched | None,
         Field(
             strict=False,
             description="Handling of a message that no route takes. `drop`: it is accepted, and only the topic's log has it. "
-            "`refuse`: it is refused with `unroutable`.",
+            "`refuse`: it is refused with `unroutable`; a message of a queue becomes a dead letter of that queue. null: `refuse` "
+            "for the topic of a queue's routes, else `drop`.",
         ),
-    ] = Unmatched.DROP
+    ] = None
     deduplicate_by_content: Annotated[
         bool,
         Field(description="A message without `dedup_id` has the SHA-256 of its body. FIFO only."),
@@ -159,10 +160,12 @@ class TopicOut(MappedDefinition):
 
     @classmethod
     def from_domain(cls, value: Stream, **others: Any) -> Self:
+        topic = value.spec.topic or TopicSpec()
         return cls.mapped(
             value.spec,
-            value.spec.topic or TopicSpec(),
+            topic,
             value,
+            unmatched=Unmatched.REFUSE if topic.refuses_unmatched else Unmatched.DROP,
             name=value.name.topic.name,
             stream=value.name.name,
             open_shards=len(value.open_shards),

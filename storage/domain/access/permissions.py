@@ -5,7 +5,7 @@
 A policy allows what some grant of it allows and none denies; everything else is denied.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from enum import StrEnum
 from fnmatch import translate
 from functools import lru_cache
@@ -14,7 +14,7 @@ from re import compile as compile_pattern
 
 import msgspec
 
-from storage.domain.names import DEFAULT_NAMESPACE, STREAM_PREFIX
+from storage.domain.names import DEFAULT_NAMESPACE, QUEUE_PREFIX, STREAM_PREFIX
 from storage.domain.quotas import Rates
 
 _DECISIONS_CACHED_MAX = 4096  # decisions of one policy
@@ -79,12 +79,20 @@ class Action(StrEnum):
         return self.value.partition(":")[2]
 
 
-_OF_ROUTED_STREAM = {
-    Action.TOPIC_LIST: Action.STREAM_LIST,
-    Action.TOPIC_READ: Action.STREAM_READ,
-    Action.TOPIC_SUBSCRIBE: Action.STREAM_READ,
+_OF_SOURCE: Mapping[str, Mapping[Action, Action]] = {
+    STREAM_PREFIX: {
+        Action.TOPIC_LIST: Action.STREAM_LIST,
+        Action.TOPIC_READ: Action.STREAM_READ,
+        Action.TOPIC_SUBSCRIBE: Action.STREAM_READ,
+    },
+    QUEUE_PREFIX: {
+        Action.TOPIC_LIST: Action.QUEUE_LIST,
+        Action.TOPIC_READ: Action.QUEUE_PEEK,
+        Action.TOPIC_SUBSCRIBE: Action.QUEUE_RECEIVE,
+        Action.TOPIC_MANAGE: Action.QUEUE_RECEIVE,
+    },
 }
-"""Actions on the stream that a topic stands for, which the actions on the topic require too."""
+"""Actions on the stream or queue that is a topic's source, which the actions on the topic require too."""
 
 _OF_NOUN = {
     noun: tuple(action for action in Action if action.noun == noun)
@@ -227,8 +235,12 @@ class Policy:
         effects = {grant.effect for grant in self.grants if grant.speaks_of(action, name)}
         if effects != {Effect.ALLOW}:
             return False
-        of_stream = _OF_ROUTED_STREAM.get(action) if name.startswith(STREAM_PREFIX) else None
-        return of_stream is None or self.allows(of_stream, name.removeprefix(STREAM_PREFIX))
+        return all(
+            not name.startswith(prefix)
+            or action not in actions
+            or self.allows(actions[action], name.removeprefix(prefix))
+            for prefix, actions in _OF_SOURCE.items()
+        )
 
 
 EVERYTHING = Policy((GRANTS_OF[Role.ADMIN],))

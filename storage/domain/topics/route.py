@@ -189,6 +189,8 @@ class RouteTarget(
             return [FieldFault("/target/stream", "A topic is written by publishing", "not_allowed")]
         if isinstance(name, TopicName) and name.is_of_stream:
             return [FieldFault("/target/topic", "Specify the stream as `stream`", "not_allowed")]
+        if isinstance(name, TopicName) and name.queue is not None:
+            return [FieldFault("/target/topic", "Specify the queue as `queue`", "not_allowed")]
         if isinstance(name, QueueName) and name.route is not None:
             return [FieldFault("/target/queue", "The queue belongs to a route", "not_allowed")]
         return []
@@ -399,6 +401,11 @@ class TopicRoute(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     def is_of_stream(self) -> bool:
         """True if its source is a stream that is not a topic."""
         return self.name.topic.is_of_stream
+
+    @cached_property
+    def is_of_publications(self) -> bool:
+        """True if publications are its source."""
+        return self.name.topic.is_published_to
 
     @cached_property
     def topic_value(self) -> bytes:

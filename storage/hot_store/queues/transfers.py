@@ -1,7 +1,7 @@
-"""Verbs of a transfer of messages between queues, one for each step."""
+"""Verbs of transfers: to other queues, or to the topic of a queue's routes."""
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import msgspec
 
@@ -13,9 +13,12 @@ from storage.domain.queues.queue import Queue
 class Moving(msgspec.Struct, frozen=True, gc=False):
     """A message in transfer.
 
-    `move_id` is empty for one that was received too often, for `reason`.
+    `position` identifies the transfer: the offset, or for one that routes take, a number above every offset that rises with each
+    departure. `move_id` is empty for one that was received too often, for `reason`. `expires_at_ms`: 0 without a time to live of its
+    own.
     """
 
+    position: int
     offset: int
     arrival_ms: int
     group: str
@@ -24,6 +27,7 @@ class Moving(msgspec.Struct, frozen=True, gc=False):
     record: Record
     move_id: str
     priority: int
+    expires_at_ms: int
     failures: int
     crash_count: int
     reason: str
@@ -47,17 +51,49 @@ class Arriving(msgspec.Struct, frozen=True, gc=False):
     priority: int
 
 
+class RoutedMessages(NamedTuple):
+    """Messages in transfer to the topic of a queue's routes, in the order of their departures.
+
+    `departures` names the sequence of their positions: one for each life of the log's lease state. Empty before the first departure.
+    """
+
+    departures: str
+    messages: list[Moving]
+
+
+class Departure(NamedTuple):
+    """Messages that departed, and when the next one may be ready: -1 without one that waits."""
+
+    messages: int
+    next_due_ms: int
+    now_ms: int
+
+
 class TransferStore(Protocol):
     """Operations of a transfer. Raises LogNotReady where the log needs repair first."""
 
     async def moving(self, source: Queue, messages_max: int) -> list[Moving]:
-        """Return messages in transfer from `source`, in the order they were sent."""
+        """Return messages in transfer from `source`, in the order they were sent.
+
+        Those that routes take are left out.
+        """
+        ...
+
+    async def routed(self, source: Queue, messages_max: int) -> RoutedMessages:
+        """Return messages in transfer from `source` to the topic of its routes."""
         ...
 
     async def depart(self, source: Queue, messages_max: int, move_id: str, now: ScriptTime) -> int:
         """Start the transfer of ready messages; return how many.
 
         Fewer than `messages_max` means that no more are ready.
+        """
+        ...
+
+    async def depart_routed(self, source: Queue, messages_max: int, now: ScriptTime) -> Departure:
+        """Start the transfer of ready messages to the topic of the queue's routes.
+
+        None of a queue that is fenced. If none is ready, a waiting caller is woken when one becomes so.
         """
         ...
 
@@ -68,10 +104,16 @@ class TransferStore(Protocol):
         ...
 
     async def clear(
-        self, source: Queue, offsets: Sequence[int], now: ScriptTime, *, put_back: bool
+        self, source: Queue, positions: Sequence[int], now: ScriptTime, *, put_back: bool
     ) -> int:
         """Remove messages that have arrived, or make them ready again.
 
         Returns how many were still moving.
         """
+        ...
+
+    async def reject(
+        self, source: Queue, positions: Sequence[int], reason: str, now: ScriptTime
+    ) -> int:
+        """Make messages dead letters of `source`; return how many were still moving."""
         ...

@@ -6,6 +6,7 @@
 A step may be repeated: the target remembers for `ARRIVAL_WINDOW_MS` what arrived, and from where.
 """
 
+import secrets
 from collections.abc import Sequence
 
 import msgspec
@@ -14,23 +15,43 @@ from storage.domain import limits
 from storage.domain.clock import ScriptTime
 from storage.domain.log.record_batch import decode_one, encode_batch
 from storage.domain.queues.queue import Queue
-from storage.hot_store.queues.transfers import Arriving, Moving, TransferStore
+from storage.hot_store.queues.transfers import (
+    Arriving,
+    Departure,
+    Moving,
+    RoutedMessages,
+    TransferStore,
+)
 from storage.redis.queues.queue_scripts import QueueScripts
 from storage.redis.queues.script_args import attempts_of, fifo_arg, view_arg
 from storage.redis.transport.client import Reply
 from storage.redis.transport.command import Argument
 
 _encoder = msgspec.msgpack.Encoder()
+_ARRIVED, _PUT_BACK = "", "1"  # what finish_transfer.lua does with messages that are not dead
+_BY_ROUTES = "routes"  # move id of what routes take
 
 
 class RedisTransferStore(QueueScripts, TransferStore):
     """Transfer verbs as one script each."""
 
     async def moving(self, source: Queue, messages_max: int) -> list[Moving]:
-        reply = await self._write("list_transfers", source, messages_max)
-        return [_moving(row) for row in reply[1:]]
+        reply = await self._write("list_transfers", source, messages_max, "0")
+        return [_moving(row) for row in reply[2:]]
+
+    async def routed(self, source: Queue, messages_max: int) -> RoutedMessages:
+        reply = await self._write("list_transfers", source, messages_max, "1")
+        return RoutedMessages(reply[1].decode(), [_moving(row) for row in reply[2:]])
 
     async def depart(self, source: Queue, messages_max: int, move_id: str, now: ScriptTime) -> int:
+        return (await self._start(source, messages_max, now, move_id, "")).messages
+
+    async def depart_routed(self, source: Queue, messages_max: int, now: ScriptTime) -> Departure:
+        return await self._start(source, messages_max, now, _BY_ROUTES, secrets.token_hex(8))
+
+    async def _start(
+        self, source: Queue, messages_max: int, now: ScriptTime, *arguments: Argument
+    ) -> Departure:
         spec = source.spec
         reply = await self._write(
             "start_transfer",
@@ -41,9 +62,9 @@ class RedisTransferStore(QueueScripts, TransferStore):
             spec.retention_ms,
             self._limits.due_moves_per_call,
             fifo_arg(source),
-            move_id,
+            *arguments,
         )
-        return int(reply[1])
+        return Departure(*reply[1:])
 
     async def accept(
         self, target: Queue, arriving: Sequence[Arriving], store_epoch: int, now: ScriptTime
@@ -72,17 +93,29 @@ class RedisTransferStore(QueueScripts, TransferStore):
         return reply[3], reply[2]
 
     async def clear(
-        self, source: Queue, offsets: Sequence[int], now: ScriptTime, *, put_back: bool
+        self, source: Queue, positions: Sequence[int], now: ScriptTime, *, put_back: bool
     ) -> int:
-        back = "1" if put_back else "0"
-        reply = await self._write("finish_transfer", source, fifo_arg(source), back, now, *offsets)
+        return await self._finish(source, positions, _PUT_BACK if put_back else _ARRIVED, now)
+
+    async def reject(
+        self, source: Queue, positions: Sequence[int], reason: str, now: ScriptTime
+    ) -> int:
+        return await self._finish(source, positions, reason, now)
+
+    async def _finish(
+        self, source: Queue, positions: Sequence[int], what: str, now: ScriptTime
+    ) -> int:
+        reply = await self._write(
+            "finish_transfer", source, fifo_arg(source), what, now, *positions
+        )
         return int(reply[1])
 
 
 def _moving(row: Reply) -> Moving:
-    offset, arrival_ms, group, receives, first_ms, batch, move_id, priority, *death = row
-    failures, crashes, *words = death
+    position, offset, arrival_ms, group, receives, first_ms, batch, move_id, *others = row
+    priority, expires_at_ms, failures, crashes, *words = others
     return Moving(
+        position,
         offset,
         arrival_ms,
         group.decode(),
@@ -91,6 +124,7 @@ def _moving(row: Reply) -> Moving:
         decode_one(batch),
         move_id.decode(),
         priority,
+        expires_at_ms,
         failures,
         crashes,
         *(word.decode() for word in words),

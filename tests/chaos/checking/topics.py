@@ -1,10 +1,10 @@
-"""Invariants of topics: T1, T3, T4, T8, T10."""
+"""Invariants of topics: T1, T3, T4, T8, T10, T17."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
 
-from storage.domain.names import STREAM_PREFIX
+from storage.domain.names import QUEUE_PREFIX, STREAM_PREFIX
 from tests.chaos.checking.findings import Finding, Operations, answers, ok
 from tests.chaos.checking.webhooks import UNSIGNED
 from tests.chaos.history import DELIVERIES, READS, Kind, Operation, Outcome
@@ -110,10 +110,14 @@ def _is_right(count: int, *, is_taken: bool, may_drop: bool, may_take: bool) -> 
 
 
 def accepted_message_is_kept(history: Operations) -> Finding:
-    """T1: an accepted message is in the topic's log once, also one that was published again."""
+    """T1: an accepted message is in the topic's log once, also one that was published again.
+
+    T17: one that was sent to a queue with routes is there once, or is a dead letter of the queue.
+    """
     counts: dict[str, int] = defaultdict(int)
-    for _, seen in answers(history, Kind.TAKEN):
-        counts[seen.value] += 1
+    for one, seen in answers(history, Kind.TAKEN, Kind.DEAD_LETTERS):
+        if one.kind is Kind.TAKEN or one.log.startswith(QUEUE_PREFIX):
+            counts[seen.value] += 1
     accepted = [value for one in ok(history, Kind.PUBLISH) for value in one.values]
     wrong = [
         f"{value} is {counts[value]} times in the topic" for value in accepted if counts[value] != 1
@@ -135,7 +139,7 @@ def routes_are_cut_exactly(subject_of: Callable[[str], str]) -> Callable[[Operat
         }
         wrong, checked = [], 0
         for publication, value, change in _decided(history):
-            if change.log.startswith(STREAM_PREFIX):
+            if change.log.startswith((STREAM_PREFIX, QUEUE_PREFIX)):
                 continue
             checked += 1
             is_expected = subject_of(value) in change.values

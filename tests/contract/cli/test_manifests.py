@@ -19,6 +19,11 @@ spec:
   on_failure: dead_letter
   dead_letter_queue: bounced-{n}
 ---
+kind: route
+name: queue:bounced-{n}/all
+spec:
+  target: {{queue: mails-{n}}}
+---
 kind: group
 name: readers-{n}
 spec:
@@ -42,7 +47,7 @@ name: bounced-{n}
 """
 CREATED = [
     *("queue bounced-{n}", "queue mails-{n}", "stream views-{n}"),
-    *("group readers-{n}", "webhook hook-{n}"),
+    *("route queue:bounced-{n}/all", "group readers-{n}", "webhook hook-{n}"),
 ]
 
 
@@ -113,6 +118,7 @@ def test_exported_documents_are_the_same_without_secrets(write, name, tmp_path):
     assert "secret" not in exported.out
     assert documents["queue", f"mails-{name}"]["spec"]["tags"] == {"team": "no"}
     assert not {"headers", "paused"} & set(documents["webhook", f"hook-{name}"]["spec"])
+    assert same.out == ""
     assert same == CommandResult(0, "", "")
     assert {row["kind"] for row in queues.lines} == {"queue"}
     assert f"mails-{name}" in [row["name"] for row in queues.lines]

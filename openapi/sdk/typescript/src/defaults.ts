@@ -71,7 +71,7 @@ export const DEFAULTS: Record<string, Record<string, unknown>> = {
   "TopicConfig": {
     "type": "standard",
     "shards": 1,
-    "unmatched": "drop",
+    "unmatched": null,
     "deduplicate_by_content": false,
     "dedup_scope": "topic",
     "message_bytes_max": 1048576,

@@ -19,7 +19,8 @@
 --   attempts, attempts_old  hash  fifo only: receive attempt id -> { ms, deadline, { offset, record }... }
 --   expiring      zset    offset by the end of its own time to live
 --   aged          zset    offset by when its retention begins, of messages whose age the log's order does not tell
---   moving        zset    { offset, record, batch, move id or empty } by offset: on their way to another queue
+--   moving        zset    { offset, record, batch, move id or empty } by offset: on their way to another queue;
+--                         those that routes take by ROUTED and the number of their departure
 --   arrived, arrived_old    hash    "<log id> <offset>" where a message came from -> its offset here
 --   parked        zset    by name: groups of which nothing is delivered until they are resumed
 --   parked_why    hash    group -> { parked ms, offset of the message that is to blame or -1, reason }
@@ -53,6 +54,7 @@ local fifo = false
 local RECEIVES, RECEIVED, ARRIVAL, SIZE, RENEWED, GROUP, BEFORE, FAILURES, CRASHES, FIRST, EXPIRES,
   PRIORITY, LAST_FAILURE, CONSUMER = 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14
 local LEVEL = 562949953421312  -- 2^49: offsets of one priority lie together, and nine levels are counted exactly
+local ROUTED = LEVEL  -- above every offset, so that no message that routes take is listed as one of a move
 
 local function new_record(arrival, group, size)
   return { 0, 0, arrival, size, 0, group, 0, 0, 0, 0, 0, 0 }
@@ -374,11 +376,12 @@ local function departure_reason(record)
   return 'received ' .. word(record[RECEIVES] - record[BEFORE]) .. ' times'
 end
 
--- Ready, and taken out of where it waited -> moving: on its way to another queue, until that has it.
-local function depart(offset, record, move_id)
+-- Ready, and taken out of where it waited -> moving: on its way to another queue, until that has it. `place`: its score,
+-- the offset without one.
+local function depart(offset, record, move_id, place)
   local batch = batch_of(offset, record)
   forget(offset, record)
-  redis.call('ZADD', K.moving, offset, cmsgpack.pack({ offset, record, batch, move_id }))
+  redis.call('ZADD', K.moving, place or offset, cmsgpack.pack({ offset, record, batch, move_id }))
   note(offset, 'departed', 0, 0, move_id ~= '' and move_id or departure_reason(record))
 end
 

@@ -80,11 +80,13 @@ local function show_one(offset)
   end
 end
 
--- The offset of the first message after `last` that is beside the log, or infinity.
+-- The offset of the first message after `last` that is beside the log, or infinity. What routes take is left out: the
+-- topic has it at once, or it is put back, which is a change of its own.
 local function next_beside()
   local offset = math.huge
   for _, key in ipairs({ K.kept, K.moving }) do
-    local found = redis.call('ZRANGEBYSCORE', key, '(' .. word(last), '+inf', 'WITHSCORES', 'LIMIT', 0, 1)[2]
+    local found = redis.call('ZRANGEBYSCORE', key, '(' .. word(last), '(' .. word(ROUTED), 'WITHSCORES', 'LIMIT',
+      0, 1)[2]
     offset = math.min(offset, tonumber(found or math.huge))
   end
   return offset

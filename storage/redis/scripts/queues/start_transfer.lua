@@ -1,20 +1,32 @@
--- Send ready messages on their way to other queues, oldest first, as a move asks.
+-- Send ready messages on their way to other queues, oldest first, as a move asks, or to a topic as its routes do: then
+-- each has the number of its departure, in a sequence that has a name of its own for each life of this queue's state.
 -- KEYS     as lib/queue.lua names them
 -- ARGV     1 now_ms or empty  2 how many at most  3 attempts at most, as lib/queue.lua has it  4 retention ms
---          5 due moves at most  6 '1' for fifo  7 move id
--- Returns  { OK, messages that departed }, or what lib/status.lua says. Fewer than asked: no more are ready.
+--          5 due moves at most  6 '1' for fifo  7 move id  8 for routes: a random name for their departures, if they
+--          have none; else empty
+-- Returns  { OK, messages that departed, next due ms or -1, now_ms }, or what lib/status.lua says. Fewer than asked: no
+--          more are ready; then whoever waits is woken when one becomes so. Routes take nothing of a queue that is fenced.
 -- Keeps    Q1 one state; Q6 a group's messages depart in order, none past one in flight; Q10
 -- @include numbers
 -- @include time
 -- @include status
 -- @include history
 -- @include queue
+-- @include use
 -- @include existing_queue
 fifo = ARGV[6] == '1'
 local now = now_at(ARGV[1], last_ms)
 local wanted, retention_ms = tonumber(ARGV[2]), tonumber(ARGV[4])
 local departed, lapsed = 0, 0
-move_due(tonumber(ARGV[3]), now, tonumber(ARGV[5]))
+local for_routes = ARGV[8] ~= ''
+if for_routes then
+  if redis.call('HEXISTS', K.meta, 'fence') == 1 then
+    return { OK, 0, -1, now }
+  end
+  redis.call('HSETNX', K.meta, 'departures', ARGV[8])
+  note_use(redis.call('HGET', K.meta, 'used'), now)
+end
+local moved = move_due(tonumber(ARGV[3]), now, tonumber(ARGV[5]))
 
 local function leave(offset, record)
   if expired(record, now, retention_ms) then
@@ -22,7 +34,7 @@ local function leave(offset, record)
     note(offset, 'expired')
     lapsed = lapsed + 1
   else
-    depart(offset, record, ARGV[7])
+    depart(offset, record, ARGV[7], for_routes and word(ROUTED + redis.call('HINCRBY', K.meta, 'departed', 1)))
     departed = departed + 1
   end
 end
@@ -76,4 +88,7 @@ if not fifo then
   new_ones()
 end
 count('expired', lapsed)
-return { OK, departed }
+if for_routes and departed == 0 then
+  redis.call('HSET', K.meta, 'waiting', '1')
+end
+return { OK, departed, moved >= tonumber(ARGV[5]) and now or next_due(), now }

@@ -69,7 +69,7 @@ DEFAULTS: dict[str, dict[str, Any]] = {
     "TopicConfig": {
         "type": "standard",
         "shards": 1,
-        "unmatched": "drop",
+        "unmatched": None,
         "deduplicate_by_content": False,
         "dedup_scope": "topic",
         "message_bytes_max": 1048576,

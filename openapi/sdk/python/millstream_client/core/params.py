@@ -424,8 +424,8 @@ class TopicConfigParams(TypedDict, total=False):
     """Immutable. `fifo`: each message has a key and a `dedup_id`, and a repeated id adds nothing for five minutes."""
     shards: int
     """Initial number of shards. Messages of one shard are delivered in order. Use a reshard of the stream `topic:<name>` to change it."""
-    unmatched: Literal["drop", "refuse"]
-    """Handling of a message that no route takes. `drop`: it is accepted, and only the topic's log has it. `refuse`: it is refused with `unroutable`."""
+    unmatched: Literal["drop", "refuse"] | None
+    """Handling of a message that no route takes. `drop`: it is accepted, and only the topic's log has it. `refuse`: it is refused with `unroutable`; a message of a queue becomes a dead letter of that queue. null: `refuse` for the topic of a queue's routes, else `drop`."""
     deduplicate_by_content: bool
     """A message without `dedup_id` has the SHA-256 of its body. FIFO only."""
     dedup_scope: Literal["topic", "key"]

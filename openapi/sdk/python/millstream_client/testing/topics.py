@@ -23,6 +23,7 @@ from millstream_client.testing.topic_routes import (
 )
 
 OF_STREAM = "stream:"
+OF_QUEUE = "queue:"
 """Prefix of the name under which a stream is the source of routes."""
 
 
@@ -222,6 +223,8 @@ class TopicCatalog(Catalog[MemoryTopic]):
         """Return a topic. Raises Problem."""
         if name.startswith(OF_STREAM):
             raise unsupported("route of a stream")
+        if name.startswith(OF_QUEUE):
+            raise unsupported("route of a queue")
         return super().get(name)
 
     def page(self, query: Any) -> dict[str, Any]:
@@ -237,7 +240,7 @@ class TopicCatalog(Catalog[MemoryTopic]):
                 raise invalid("/dedup_scope", detail, "required")
         elif config["deduplicate_by_content"] or is_by_key:
             raise invalid("/dedup_scope", "Deduplication requires a FIFO topic", "not_supported")
-        return config
+        return {**config, "unmatched": config["unmatched"] or "drop"}
 
 
 class StreamCatalog(Catalog[MemoryStream]):

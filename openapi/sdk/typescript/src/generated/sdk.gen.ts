@@ -2142,6 +2142,7 @@ export const changeRoute = <ThrowOnError extends boolean = true>(options: Option
  * Create a route, or replace its configuration.
  *
  * The topic `stream:clicks` stands for the stream `clicks`: its routes take the records that are appended to the stream.
+ * The topic `queue:orders` takes the messages of the queue `orders`, and is created with its first route.
  *
  * It takes every message that matches and is accepted after this call was answered, and none that was accepted before
  * the call began. If the match, the target, the transform, the format or the key changes, the former revision still

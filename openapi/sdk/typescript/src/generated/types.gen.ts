@@ -8821,9 +8821,9 @@ export type TopicConfig = {
      */
     shards?: number;
     /**
-     * Handling of a message that no route takes. `drop`: it is accepted, and only the topic's log has it. `refuse`: it is refused with `unroutable`.
+     * Handling of a message that no route takes. `drop`: it is accepted, and only the topic's log has it. `refuse`: it is refused with `unroutable`; a message of a queue becomes a dead letter of that queue. null: `refuse` for the topic of a queue's routes, else `drop`.
      */
-    unmatched?: Unmatched;
+    unmatched?: Unmatched | null;
     /**
      * Deduplicate By Content
      *
@@ -16172,7 +16172,7 @@ export type DeleteTopicData = {
     };
     path: {
         /**
-         * 1 to 80 of A-Z a-z 0-9 _ . -; `stream:clicks` stands for the stream `clicks`, whose records its routes take
+         * 1 to 80 of A-Z a-z 0-9 _ . -; `stream:clicks` stands for the stream `clicks`, whose records its routes take; `queue:orders` takes the messages of the queue `orders`
          */
         topic: string;
     };
@@ -16208,7 +16208,7 @@ export type GetTopicData = {
     };
     path: {
         /**
-         * 1 to 80 of A-Z a-z 0-9 _ . -; `stream:clicks` stands for the stream `clicks`, whose records its routes take
+         * 1 to 80 of A-Z a-z 0-9 _ . -; `stream:clicks` stands for the stream `clicks`, whose records its routes take; `queue:orders` takes the messages of the queue `orders`
          */
         topic: string;
     };
@@ -16244,7 +16244,7 @@ export type ChangeTopicData = {
     };
     path: {
         /**
-         * 1 to 80 of A-Z a-z 0-9 _ . -; `stream:clicks` stands for the stream `clicks`, whose records its routes take
+         * 1 to 80 of A-Z a-z 0-9 _ . -; `stream:clicks` stands for the stream `clicks`, whose records its routes take; `queue:orders` takes the messages of the queue `orders`
          */
         topic: string;
     };
@@ -16284,7 +16284,7 @@ export type PutTopicData = {
     };
     path: {
         /**
-         * 1 to 80 of A-Z a-z 0-9 _ . -; `stream:clicks` stands for the stream `clicks`, whose records its routes take
+         * 1 to 80 of A-Z a-z 0-9 _ . -; `stream:clicks` stands for the stream `clicks`, whose records its routes take; `queue:orders` takes the messages of the queue `orders`
          */
         topic: string;
     };
@@ -16323,7 +16323,7 @@ export type BacktestMatchData = {
     body: BackTestConfig;
     path: {
         /**
-         * 1 to 80 of A-Z a-z 0-9 _ . -; `stream:clicks` stands for the stream `clicks`, whose records its routes take
+         * 1 to 80 of A-Z a-z 0-9 _ . -; `stream:clicks` stands for the stream `clicks`, whose records its routes take; `queue:orders` takes the messages of the queue `orders`
          */
         topic: string;
     };
@@ -16353,7 +16353,7 @@ export type ExplainMessageData = {
     body: ExplainRequest;
     path: {
         /**
-         * 1 to 80 of A-Z a-z 0-9 _ . -; `stream:clicks` stands for the stream `clicks`, whose records its routes take
+         * 1 to 80 of A-Z a-z 0-9 _ . -; `stream:clicks` stands for the stream `clicks`, whose records its routes take; `queue:orders` takes the messages of the queue `orders`
          */
         topic: string;
     };
@@ -16478,7 +16478,7 @@ export type GetPublishedMessageData = {
          */
         message: string;
         /**
-         * 1 to 80 of A-Z a-z 0-9 _ . -; `stream:clicks` stands for the stream `clicks`, whose records its routes take
+         * 1 to 80 of A-Z a-z 0-9 _ . -; `stream:clicks` stands for the stream `clicks`, whose records its routes take; `queue:orders` takes the messages of the queue `orders`
          */
         topic: string;
     };
@@ -16512,7 +16512,7 @@ export type GetMessageRoutesData = {
          */
         message: string;
         /**
-         * 1 to 80 of A-Z a-z 0-9 _ . -; `stream:clicks` stands for the stream `clicks`, whose records its routes take
+         * 1 to 80 of A-Z a-z 0-9 _ . -; `stream:clicks` stands for the stream `clicks`, whose records its routes take; `queue:orders` takes the messages of the queue `orders`
          */
         topic: string;
     };
@@ -16583,7 +16583,7 @@ export type ListRoutesData = {
     body?: never;
     path: {
         /**
-         * 1 to 80 of A-Z a-z 0-9 _ . -; `stream:clicks` stands for the stream `clicks`, whose records its routes take
+         * 1 to 80 of A-Z a-z 0-9 _ . -; `stream:clicks` stands for the stream `clicks`, whose records its routes take; `queue:orders` takes the messages of the queue `orders`
          */
         topic: string;
     };
@@ -16630,7 +16630,7 @@ export type DeleteRouteData = {
          */
         route: string;
         /**
-         * 1 to 80 of A-Z a-z 0-9 _ . -; `stream:clicks` stands for the stream `clicks`, whose records its routes take
+         * 1 to 80 of A-Z a-z 0-9 _ . -; `stream:clicks` stands for the stream `clicks`, whose records its routes take; `queue:orders` takes the messages of the queue `orders`
          */
         topic: string;
     };
@@ -16670,7 +16670,7 @@ export type GetRouteData = {
          */
         route: string;
         /**
-         * 1 to 80 of A-Z a-z 0-9 _ . -; `stream:clicks` stands for the stream `clicks`, whose records its routes take
+         * 1 to 80 of A-Z a-z 0-9 _ . -; `stream:clicks` stands for the stream `clicks`, whose records its routes take; `queue:orders` takes the messages of the queue `orders`
          */
         topic: string;
     };
@@ -16710,7 +16710,7 @@ export type ChangeRouteData = {
          */
         route: string;
         /**
-         * 1 to 80 of A-Z a-z 0-9 _ . -; `stream:clicks` stands for the stream `clicks`, whose records its routes take
+         * 1 to 80 of A-Z a-z 0-9 _ . -; `stream:clicks` stands for the stream `clicks`, whose records its routes take; `queue:orders` takes the messages of the queue `orders`
          */
         topic: string;
     };
@@ -16754,7 +16754,7 @@ export type PutRouteData = {
          */
         route: string;
         /**
-         * 1 to 80 of A-Z a-z 0-9 _ . -; `stream:clicks` stands for the stream `clicks`, whose records its routes take
+         * 1 to 80 of A-Z a-z 0-9 _ . -; `stream:clicks` stands for the stream `clicks`, whose records its routes take; `queue:orders` takes the messages of the queue `orders`
          */
         topic: string;
     };
@@ -16797,7 +16797,7 @@ export type ResumeRouteData = {
          */
         route: string;
         /**
-         * 1 to 80 of A-Z a-z 0-9 _ . -; `stream:clicks` stands for the stream `clicks`, whose records its routes take
+         * 1 to 80 of A-Z a-z 0-9 _ . -; `stream:clicks` stands for the stream `clicks`, whose records its routes take; `queue:orders` takes the messages of the queue `orders`
          */
         topic: string;
     };
@@ -16831,7 +16831,7 @@ export type PauseRouteData = {
          */
         route: string;
         /**
-         * 1 to 80 of A-Z a-z 0-9 _ . -; `stream:clicks` stands for the stream `clicks`, whose records its routes take
+         * 1 to 80 of A-Z a-z 0-9 _ . -; `stream:clicks` stands for the stream `clicks`, whose records its routes take; `queue:orders` takes the messages of the queue `orders`
          */
         topic: string;
     };
@@ -16865,7 +16865,7 @@ export type GetRouteStatsData = {
          */
         route: string;
         /**
-         * 1 to 80 of A-Z a-z 0-9 _ . -; `stream:clicks` stands for the stream `clicks`, whose records its routes take
+         * 1 to 80 of A-Z a-z 0-9 _ . -; `stream:clicks` stands for the stream `clicks`, whose records its routes take; `queue:orders` takes the messages of the queue `orders`
          */
         topic: string;
     };
@@ -16895,7 +16895,7 @@ export type GetTopicStatsData = {
     body?: never;
     path: {
         /**
-         * 1 to 80 of A-Z a-z 0-9 _ . -; `stream:clicks` stands for the stream `clicks`, whose records its routes take
+         * 1 to 80 of A-Z a-z 0-9 _ . -; `stream:clicks` stands for the stream `clicks`, whose records its routes take; `queue:orders` takes the messages of the queue `orders`
          */
         topic: string;
     };

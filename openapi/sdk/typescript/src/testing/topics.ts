@@ -13,6 +13,7 @@ import { MemoryRoute, PREFIX, RouteCatalog, type Targets } from './topic-routes.
 const DEDUP_WINDOW_MS = 300_000;
 /** Prefix of the name under which a stream is the source of routes. */
 const OF_STREAM = 'stream:';
+const OF_QUEUE = 'queue:';
 
 /** Configuration of a topic, with the fields of the REST API. */
 export interface MemoryTopicConfig extends Fields {
@@ -206,6 +207,7 @@ export class TopicCatalog extends Catalog<MemoryTopicConfig, MemoryTopic> {
 
   override get(name: string): MemoryTopic {
     if (name.startsWith(OF_STREAM)) throw unsupported('route of a stream');
+    if (name.startsWith(OF_QUEUE)) throw unsupported('route of a queue');
     return super.get(name);
   }
 
@@ -217,7 +219,7 @@ export class TopicCatalog extends Catalog<MemoryTopicConfig, MemoryTopic> {
     } else if (config.deduplicate_by_content === true || isByKey) {
       throw invalid('/dedup_scope', 'Deduplication requires a FIFO topic', 'not_supported');
     }
-    return config;
+    return { ...config, unmatched: config.unmatched ?? 'drop' };
   }
 }
 

@@ -29,7 +29,9 @@ class TopicConfig:
             for five minutes.
         shards (int | Unset): Initial number of shards. Messages of one shard are delivered in order. Use a reshard of
             the stream `topic:<name>` to change it. Default: 1.
-        unmatched (Unmatched | Unset): Handling of a message that no route takes.
+        unmatched (None | Unmatched | Unset): Handling of a message that no route takes. `drop`: it is accepted, and
+            only the topic's log has it. `refuse`: it is refused with `unroutable`; a message of a queue becomes a dead
+            letter of that queue. null: `refuse` for the topic of a queue's routes, else `drop`.
         deduplicate_by_content (bool | Unset): A message without `dedup_id` has the SHA-256 of its body. FIFO only.
             Default: False.
         dedup_scope (TopicDedupScope | Unset): Scope in which a deduplication id is unique for its window: the topic, or
@@ -44,7 +46,7 @@ class TopicConfig:
 
     type_: TopicType | Unset = UNSET
     shards: int | Unset = 1
-    unmatched: Unmatched | Unset = UNSET
+    unmatched: None | Unmatched | Unset = UNSET
     deduplicate_by_content: bool | Unset = False
     dedup_scope: TopicDedupScope | Unset = UNSET
     message_bytes_max: int | Unset = 1048576
@@ -60,9 +62,13 @@ class TopicConfig:
 
         shards = self.shards
 
-        unmatched: str | Unset = UNSET
-        if not isinstance(self.unmatched, Unset):
+        unmatched: None | str | Unset
+        if isinstance(self.unmatched, Unset):
+            unmatched = UNSET
+        elif isinstance(self.unmatched, Unmatched):
             unmatched = self.unmatched.value
+        else:
+            unmatched = self.unmatched
 
         deduplicate_by_content = self.deduplicate_by_content
 
@@ -130,12 +136,22 @@ class TopicConfig:
 
         shards = d.pop("shards", UNSET)
 
-        _unmatched = d.pop("unmatched", UNSET)
-        unmatched: Unmatched | Unset
-        if isinstance(_unmatched, Unset):
-            unmatched = UNSET
-        else:
-            unmatched = Unmatched(_unmatched)
+        def _parse_unmatched(data: object) -> None | Unmatched | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            try:
+                if not isinstance(data, str):
+                    raise TypeError()
+                unmatched_type_0 = Unmatched(data)
+
+                return unmatched_type_0
+            except (TypeError, ValueError, AttributeError, KeyError):
+                pass
+            return cast(None | Unmatched | Unset, data)
+
+        unmatched = _parse_unmatched(d.pop("unmatched", UNSET))
 
         deduplicate_by_content = d.pop("deduplicate_by_content", UNSET)
 
