@@ -35,6 +35,7 @@ PAGES = [
     At("queue-consumers", "/ui/queues/emails/consumers"),
     At("queue-consumers-none", "/ui/queues/quiet/consumers"),
     At("queue-settings", "/ui/queues/orders/settings"),
+    At("queue-routes-none", "/ui/queues/quiet/routes"),
     At("queue-code", "/ui/queues/orders/code"),
     At("queue-empty", "/ui/queues/quiet"),
     At("webhooks", "/ui/webhooks"),

@@ -11,6 +11,7 @@ from storage.domain.access.permissions import Role
 from storage.domain.errors import RouteNotFound, TopicNotFound
 from storage.domain.log.record_batch import Record
 from storage.domain.names import QueueName, RouteName, StreamName, TopicName
+from storage.domain.queues.message import NewMessage
 from storage.domain.queues.queue import QueueSpec
 from storage.domain.streams.stream import Stream, StreamSpec
 from storage.domain.streams.topic_spec import TopicSpec, Unmatched
@@ -120,6 +121,41 @@ async def test_records_of_stream_become_tasks(page: Page, service: Service):
     await page.get_by_role("link", name="Records", exact=True).click()
     await page.get_by_role("link", name="0 / 1").click()
     await expect(verdict(page, "vip")).to_contain_text("body.vip is false, expected [true]")
+
+
+async def test_messages_of_a_queue_are_routed(page: Page, service: Service):
+    storage = service.storage
+    uploads, images = QueueName("uploads"), QueueName("images")
+    for queue in (uploads, images):
+        await storage.catalog.put_queue(queue, QueueSpec())
+
+    await page.goto("/ui/queues/uploads")
+    await page.get_by_role("link", name="Routes", exact=True).click()
+    await press(page, "New route")
+    form = page.get_by_role("dialog")
+    await form.locator("[name=route]").fill("images")
+    await form.locator("[name='target.queue']").fill("images")
+    await form.locator("[name='match.filter']").fill('{"body": {"type": ["image"]}}')
+    await form.get_by_role("button", name="Create").click()
+    await expect(page.locator("h1")).to_have_text("images")
+
+    async with RunningRouter(storage):
+        bodies = (b'{"type": "image"}', b'{"type": "video"}')
+        await storage.queues.send(uploads, [NewMessage(body) for body in bodies])
+
+        async def waiting() -> int:
+            return (await storage.queues.stats(images)).ready
+
+        await eventually(waiting, 1)
+
+    await page.goto("/ui/queues/uploads")
+    await page.get_by_role("link", name="Routes", exact=True).click()
+    await expect(page.locator("h1")).to_have_text("queue:uploads")
+    await look(page, f"queue-routes-light-{DESK}")
+    assert await axe(page) == []
+    await page.get_by_role("link", name="Takes the messages of the queue uploads").click()
+    await page.get_by_role("link", name="Dead letters 1").click()
+    await expect(page.get_by_text("unroutable").first).to_be_visible()
 
 
 def verdict(page: Page, route: str):
