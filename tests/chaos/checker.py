@@ -42,6 +42,12 @@ VISITS = "stream:visits"
 VISIT_COPIES, CHOSEN = "visits.copies", "visits.chosen"
 """Streams that receive every record of that stream, and those of a match that changes."""
 
+PARCELS = "queue:parcels"
+"""Topic of a FIFO queue with a route whose match changes."""
+
+SHIPPED = "parcels.shipped"
+"""Stream that receives the messages of that route."""
+
 TWICE = "twice"
 """Queue that receives some messages of the first topic by two routes."""
 
@@ -144,6 +150,7 @@ TOPIC_INVARIANTS: tuple[Invariant, ...] = (
     topics.records_reach_changed_route(VISITS, CHOSEN, topics.subject_of),
     topics.messages_of_key_keep_order(CHOSEN),
     topics.messages_of_key_keep_order(VISIT_COPIES),
+    topics.messages_of_key_keep_order(SHIPPED),
     topics.route_from_earliest_takes_all(LATE),
     topics.counts_of_routes_add_up(LATE),
     topics.messages_of_key_keep_order(LATE),

@@ -11,9 +11,11 @@ from tests.chaos.checker import (
     CHOSEN,
     COPIES,
     LATE,
+    PARCELS,
     PAYMENTS,
     POSTS,
     REPLACED,
+    SHIPPED,
     TWICE,
     TWICE_ROUTES,
     VISIT_COPIES,
@@ -41,14 +43,14 @@ from tests.chaos.stage import (
     Stage,
 )
 from tests.chaos.stream_protocol import Streams
-from tests.chaos.topic_clients import Topics, stream_of
+from tests.chaos.topic_clients import Topics, queue_of, stream_of
 from tests.chaos.webhook_receiver import Hooks
 
 STANDSTILL_S = 60.0
 """A wait ends after this long without progress; total durations differ by machine."""
 PAGE = 100
 FAILING = (FRAGILE, DOOMED)
-TOPICS = (NOTICES, PAYMENTS, VISITS)
+TOPICS = (NOTICES, PAYMENTS, VISITS, PARCELS)
 CONCURRENCY_MAX = 8
 ARCHIVED_S = 120.0
 LOOK_S = 0.5
@@ -112,6 +114,8 @@ async def drain_topics(stage: Stage, replaced: str) -> None:
     queues, streams = RestQueues(caller), Streams(caller)
     while (await Topics(caller).put_late()).outcome is not Outcome.OK:
         pass
+    await _until_empty(stage, caller, queue_of(PARCELS))
+    await _list_dead_letters(stage, caller, queue_of(PARCELS), log=PARCELS)
     patience = Patience(stage.history.now)
     while patience.lasts(-(lag := sum([await _topic_lag(caller, one) for one in TOPICS]))):
         if not lag:
@@ -120,7 +124,7 @@ async def drain_topics(stage: Stage, replaced: str) -> None:
     await _until_empty(stage, caller, f"route:{NOTICES}.{POSTS}")
     for queue in (ROUTED, REMADE, LEDGER, TWICE, replaced):
         await _empty(stage, caller, queues, queue)
-    for stream in (COPIES, LATE, VISIT_COPIES, CHOSEN):
+    for stream in (COPIES, LATE, VISIT_COPIES, CHOSEN, SHIPPED):
         await _ends(streams, stream, [*await streams.shards(stream)])
     for route in (COPIES, LATE, ROUTED, POSTS, REPLACED, *TWICE_ROUTES):
         await Topics(caller).note_stats(stage, route)
@@ -202,7 +206,7 @@ async def _empty(stage: Stage, caller: Caller, protocol: QueueProtocol, queue: s
 
 
 async def _until_empty(stage: Stage, caller: Caller, queue: str) -> None:
-    """Wait until the queue's webhook has emptied it, or there is no progress."""
+    """Wait until the queue's webhook or routes have emptied it, or there is no progress."""
     patience = Patience(stage.history.now)
     while patience.lasts(-(left := await _left(caller, queue))):
         if not left:
@@ -231,7 +235,8 @@ async def _note_counts(stage: Stage, caller: Caller, queue: str) -> None:
     stage.note(caller.name, Kind.STATS, queue, counts=numbers, target=target)
 
 
-async def _list_dead_letters(stage: Stage, caller: Caller, queue: str) -> None:
+async def _list_dead_letters(stage: Stage, caller: Caller, queue: str, log: str = "") -> None:
+    """Record the dead letters of a queue, as those of `log` if that is given."""
     cursor: str | None = ""
     seen: list[Seen] = []
     while cursor is not None:
@@ -240,7 +245,7 @@ async def _list_dead_letters(stage: Stage, caller: Caller, queue: str) -> None:
         page = answer.raise_for_status().json()
         seen += [Seen(value=item["body"], id=item["id"]) for item in page["items"]]
         cursor = page["next_cursor"]
-    stage.note(caller.name, Kind.DEAD_LETTERS, queue, seen=tuple(seen))
+    stage.note(caller.name, Kind.DEAD_LETTERS, log or queue, seen=tuple(seen))
 
 
 async def _archive(stage: Stage, caller: Caller) -> None:

@@ -11,6 +11,8 @@
     visits          stream   split and merged continuously; the source of two routes
     visits.copies   stream   receives every record of visits
     visits.chosen   stream   receives records of visits, by a route whose match changes
+    parcels         queue    FIFO, with a route whose match changes; what it does not match is a dead letter
+    parcels.shipped stream   receives the messages of that route
     twice           queue    receives some messages by two routes, whose matches overlap
     replaced        queue    receives everything; `tests.chaos.target_clients` has its owner
 
@@ -29,9 +31,11 @@ from tests.chaos.checker import (
     CHOSEN,
     COPIES,
     LATE,
+    PARCELS,
     PAYMENTS,
     POSTS,
     REPLACED,
+    SHIPPED,
     TWICE,
     TWICE_ROUTES,
     VISIT_COPIES,
@@ -61,6 +65,7 @@ TARGETS = {
     LEDGER: {"queue": LEDGER},
     VISIT_COPIES: {"stream": VISIT_COPIES},
     CHOSEN: {"stream": CHOSEN},
+    SHIPPED: {"stream": SHIPPED},
     REPLACED: {"queue": REPLACED},
 }
 _TWICE = {
@@ -95,6 +100,8 @@ class Topics:
             (f"/streams/{stream_of(VISITS)}", {"shards": 2, "archive": False}),
             (f"/streams/{VISIT_COPIES}", _STREAM),
             (f"/streams/{CHOSEN}", _STREAM),
+            (f"/queues/{queue_of(PARCELS)}", {**_QUEUE, "type": "fifo"}),
+            (f"/streams/{SHIPPED}", _STREAM),
             (f"/topics/{NOTICES}", {"shards": 2}),
             (f"/topics/{PAYMENTS}", _FIFO),
         ):
@@ -102,6 +109,7 @@ class Topics:
         for topic, route in (
             (NOTICES, COPIES),
             (VISITS, VISIT_COPIES),
+            (PARCELS, SHIPPED),
             (NOTICES, REPLACED),
             (PAYMENTS, COPIES),
             (PAYMENTS, LEDGER),
@@ -130,6 +138,19 @@ class Topics:
             read,
             body={"data": value, "key": key, "headers": {"subject": subject_of(value)}},
             headers={"idempotency-key": value},
+            values=(value,),
+        )
+
+    async def ship(self, value: str, key: str) -> Operation:
+        """Send a message to the queue, with its subject as a header, under its value as deduplication id."""
+        headers = {"subject": subject_of(value)}
+        return await self._caller.rest(
+            Kind.PUBLISH,
+            PARCELS,
+            "POST",
+            f"/queues/{queue_of(PARCELS)}/messages",
+            nothing,
+            body={"body": value, "group": key, "dedup_id": value, "headers": headers},
             values=(value,),
         )
 
@@ -171,7 +192,7 @@ class Topics:
     async def put(self, route: str, subjects: Any, topic: str = NOTICES) -> Operation:
         """Put a route that takes some subjects."""
         match: Any = {"subject": sorted(subjects)}
-        if topic == VISITS:
+        if topic in (VISITS, PARCELS):
             match = {"filter": {"headers": match}}
         body = {"match": match, "target": TARGETS[route]}
         return await self._put(topic, route, subjects, body)
@@ -272,11 +293,26 @@ async def visit(stage: Stage, name: str, topics: Topics, chance: Random) -> None
         await stage.pause(chance, PUBLISH_S)
 
 
-async def choose(stage: Stage, name: str, topics: Topics, chance: Random) -> None:
-    """Change the match of a route of the stream."""
+def queue_of(topic: str) -> str:
+    """Return the name of the queue whose messages a topic takes."""
+    return topic.removeprefix("queue:")
+
+
+async def ship(stage: Stage, name: str, topics: Topics, chance: Random) -> None:
+    """Send one message after another with one group, each until it is accepted."""
+    number = 0
     while stage.goes_on:
-        subjects = chance.sample(SUBJECTS, chance.randint(1, 2))
-        await stage.insist(partial(topics.put, CHOSEN, subjects, VISITS))
+        number += 1
+        await stage.insist(partial(topics.ship, f"{name}:{number}", name))
+        await stage.pause(chance, PUBLISH_S)
+
+
+async def choose(stage: Stage, name: str, topics: Topics, chance: Random) -> None:
+    """Change the match of a route of the stream, and of one of the queue."""
+    while stage.goes_on:
+        for route, topic in ((CHOSEN, VISITS), (SHIPPED, PARCELS)):
+            subjects = chance.sample(SUBJECTS, chance.randint(1, 2))
+            await stage.insist(partial(topics.put, route, subjects, topic))
         await stage.pause(chance, CHANGE_S)
 
 

@@ -217,6 +217,7 @@ class Workload:
             await self._run(f"publisher-of-notices-{number}", Topics, topic_clients.publish)
             await self._run(f"payer-{number}", Topics, topic_clients.pay)
             await self._run(f"visitor-{number}", Topics, topic_clients.visit)
+            await self._run(f"shipper-{number}", Topics, topic_clients.ship)
         await self._run("chooser", Topics, topic_clients.choose)
         await self._run("single-publisher", Topics, topic_clients.publish_once)
         await self._run("target-worker", lambda _: self._replaced, target_clients.work)
