@@ -43,7 +43,7 @@ from storage.streams.engine import Streams
 from storage.topics.engine import Topics
 from storage.topics.route_table import RouteTable, RouteTables
 
-_BATCH = limits.MOVE_BATCH_MESSAGES
+_BATCH, _BYTES = limits.QUEUE_ROUTE_BATCH_MESSAGES, limits.QUEUE_ROUTE_BATCH_BYTES
 UNROUTABLE = "unroutable"
 """Reason of a dead letter that no route took."""
 
@@ -77,25 +77,25 @@ class QueueIntake:
     _clock: Clock
 
     async def take(self, topic: Stream, wait_ms: int) -> int:
-        """Transfer a batch of ready messages of each partition; return how many departed.
+        """Transfer ready messages of each partition; return how many departed.
 
         `topic`: as the catalog has it now. Without a ready message it waits for one; without a live route, or while the queue is
         paused, nothing departs. Raises TopicNotFound, and QueueNotFound also for another queue of the name.
         """
-        queue = await self._queue(topic)
-        if queue.spec.paused or not (await self._table(topic)).has_live_routes:
+        queue, table = await self._queue(topic), await self._table(topic)
+        if queue.spec.paused or not table.has_live_routes:
             await asyncio.sleep(min(wait_ms, limits.ROUTER_RELOAD_MS) / limits.SECOND_MS)
             return 0
-        await self.complete(queue.name)
-        log_ids = tuple(log.log_id for log in queue.logs)
+        log_ids, version = tuple(log.log_id for log in queue.logs), table.version
         with self._wakeups.waiting(log_ids, alone=True) as waiter:
-            departed = [await self._depart(log) for log in queue.logs]
-            count = sum(one.messages for one in departed)
-            if count:
-                waiter.satisfied = True
-                await self.complete(queue.name)
-            else:
-                await waiter.wait(min([wait_ms, *_due_in_ms(departed)]) / limits.SECOND_MS)
+            departures = [await self._depart(log) for log in queue.logs]
+            count = sum(len(one.routed.messages) for one in departures)
+            for log, departure in zip(queue.logs, departures, strict=True):
+                if departure.routed.messages:
+                    waiter.satisfied = True
+                    await self._publish(queue, log, departure.routed, version)
+            if not count:
+                await waiter.wait(min([wait_ms, *_due_in_ms(departures)]) / limits.SECOND_MS)
         return count
 
     async def _queue(self, topic: Stream) -> Queue:
@@ -120,30 +120,45 @@ class QueueIntake:
 
     async def _depart(self, log: Queue) -> Departure:
         now = self._clock.script_time()
-        depart = partial(self._hot.depart_routed, messages_max=_BATCH, now=now)
+        depart = partial(self._hot.depart_routed, messages_max=_BATCH, bytes_max=_BYTES, now=now)
         return await self._executor.run(log.name, depart, log)
 
     async def _complete(self, queue: Queue, log: Queue) -> bool:
         """Transfer the first messages of a partition; return whether there may be more."""
         routed = await self._routed(log)
-        if not routed.messages:
-            return False
+        if routed.messages:
+            await self._publish(queue, log, routed, None)
+        return len(routed.messages) == _BATCH
+
+    async def _publish(
+        self, queue: Queue, log: Queue, routed: RoutedMessages, version: int | None
+    ) -> None:
+        """Transfer messages, which were read behind a version of the table, or None."""
         name = TopicName.of_queue(queue.name)
         try:
             topic = await self._topics.get(name)
             if topic.spec.topic is None or topic.spec.topic.queue_id != queue.log_id:
                 raise TopicNotFound
-            await self._topics.append_fenced(name, topic, partial(self._transfer, topic, log))
+            transfer = partial(self._transfer, topic, log, routed, version)
+            await self._topics.append_fenced(name, topic, transfer)
         except TopicNotFound:
             await self._put_back(log, routed.messages)
-        return len(routed.messages) == _BATCH
 
-    async def _transfer(self, topic: Stream, log: Queue, table: RouteTable) -> None:
+    async def _transfer(
+        self,
+        topic: Stream,
+        log: Queue,
+        routed: RoutedMessages,
+        version: int | None,
+        table: RouteTable,
+    ) -> None:
         """Append messages that the table's routes take, and return the others to the queue.
 
-        They are read behind the table: what a former one has returned is not among them. Raises FenceMismatch for another table.
+        They are read again behind another table than that of `version`: what a former one has returned is not among them. Raises
+        FenceMismatch for a table that is not the present one.
         """
-        routed = await self._routed(log)
+        if table.version != version:
+            routed = await self._routed(log)
         decided = self._decide(topic, table, routed.messages)
         producer = f"queues.{log.log_id}.{routed.departures}"
         if any(one.refusal for one in decided):

@@ -327,6 +327,20 @@ FAN_OUT_STREAMS = Row(
     reference="R",
     bar=Bar(1),
 )
+FAN_OUT_RECORDS = Row(
+    name="fan-out-records",
+    what="append 500 records of 256 B a call to a stream, until ten queues have a copy of each",
+    unit="copies/s",
+    reference="R",
+    bar=Bar(0.3),
+)
+FORWARD = Row(
+    name="forward",
+    what="send 500 messages of 256 B a call to a queue with a route, until another queue has each",
+    unit="messages/s",
+    reference="R",
+    bar=Bar(0.05),
+)
 FAN_OUT_SLOW = Row(
     name="fan-out-slow",
     what="the same to nine queues, while a tenth refuses everything",
@@ -507,6 +521,8 @@ ROWS = (
     FAN_OUT_QUEUES,
     FAN_OUT_FIFO,
     FAN_OUT_STREAMS,
+    FAN_OUT_RECORDS,
+    FORWARD,
     FAN_OUT_SLOW,
     TOPIC_LISTEN,
     WAKE_UP,

@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable, Collection, Mapping, Sequence
 from itertools import count
 from time import monotonic, sleep
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -14,8 +14,10 @@ from tests.bench.load import wrk
 from tests.bench.plan import (
     FAN_OUT_FIFO,
     FAN_OUT_QUEUES,
+    FAN_OUT_RECORDS,
     FAN_OUT_SLOW,
     FAN_OUT_STREAMS,
+    FORWARD,
     IDLE_TOPICS,
     PUBLISH,
     PUBLISH_BATCH,
@@ -104,6 +106,8 @@ def measure_copies(house: House, plan: Plan, wanted: Collection[Row]) -> list[Me
         Contestant(FAN_OUT_QUEUES, copies.to_queues),
         Contestant(FAN_OUT_FIFO, copies.to_fifo_queues),
         Contestant(FAN_OUT_STREAMS, copies.to_streams),
+        Contestant(FAN_OUT_RECORDS, copies.of_stream),
+        Contestant(FORWARD, copies.of_queue),
         Contestant(FAN_OUT_SLOW, copies.beside_full_target),
     ]
     needed = {*wanted, FAN_OUT_QUEUES} if FAN_OUT_SLOW in wanted else {*wanted}
@@ -113,6 +117,36 @@ def measure_copies(house: House, plan: Plan, wanted: Collection[Row]) -> list[Me
     if FAN_OUT_SLOW in measured:
         measured[FAN_OUT_SLOW] = _against(measured[FAN_OUT_SLOW], measured[FAN_OUT_QUEUES])
     return [one for row, one in measured.items() if row in wanted]
+
+
+class _Source(NamedTuple):
+    """Source of routes: paths of its owner, of the topic of its routes and of its producers, and an item."""
+
+    owner: str
+    topic: str
+    posts: str
+    items: str
+    item: Mapping[str, Any]
+    match: Mapping[str, Any]
+
+
+MakeSource = Callable[[str], _Source]
+_OF_TYPE = {"filter": {"headers": {"type": ["order"]}}}
+
+
+def _topic(name: str) -> _Source:
+    path, item = f"/v1/topics/{name}", {"body": payloads.BODY, "subject": SUBJECT}
+    return _Source(path, path, f"{path}/messages", "messages", item, {"subject": "order.#"})
+
+
+def _stream(name: str) -> _Source:
+    path, item = f"/v1/streams/{name}", {"data": payloads.BODY, "headers": {"type": "order"}}
+    return _Source(path, f"/v1/topics/stream:{name}", f"{path}/records", "records", item, _OF_TYPE)
+
+
+def _queue(name: str) -> _Source:
+    path, item = f"/v1/queues/{name}", {"body": payloads.BODY, "headers": {"type": "order"}}
+    return _Source(path, f"/v1/topics/queue:{name}", f"{path}/messages", "messages", item, _OF_TYPE)
 
 
 class Copies:
@@ -132,43 +166,58 @@ class Copies:
 
     def publish_batches(self) -> float:
         """Publications per second, of which ten routes take each."""
-        topic, _ = self._prepare("queue", {}, paused=True)
-        words = ("POST", MSGPACK, MSGPACK, self._file, f"{topic}/messages", "1", "0")
+        source, _ = self._prepare(_topic, "queue", {}, paused=True)
+        words = ("POST", MSGPACK, MSGPACK, self._file, source.posts, "1", "0")
         load = wrk(self._house.api.port, "fixed.lua", *words, seconds=self._plan.seconds)
-        call(self._house.api.port, "DELETE", topic)
+        call(self._house.api.port, "DELETE", source.owner)
         return load.rate * BATCH
 
     def to_queues(self) -> float:
         """Copies per second, from the first publication until the last queue has all."""
-        return self._copy("queue", self._in_queue)
+        return self._copy("queue")
 
     def to_fifo_queues(self) -> float:
         """Copies per second from a FIFO topic, until the last FIFO queue has all."""
-        return self._copy("queue", self._in_queue, fifo=True)
+        return self._copy("queue", fifo=True)
 
     def to_streams(self) -> float:
         """Copies per second, from the first publication until the last stream has all."""
-        return self._copy("stream", self._in_stream)
+        return self._copy("stream")
+
+    def of_stream(self) -> float:
+        """Copies per second of the records of a stream, until the last queue has all."""
+        return self._copy("queue", make=_stream)
+
+    def of_queue(self) -> float:
+        """Messages per second of a queue that is forwarded to another."""
+        return self._copy("queue", make=_queue, count=1)
 
     def beside_full_target(self) -> float:
         """Copies per second to nine queues, while a tenth accepts a single message."""
-        return self._copy("queue", self._in_queue, full=1)
+        return self._copy("queue", full=1)
 
     def _copy(
-        self, kind: str, has: Callable[[str], int], *, full: int = 0, fifo: bool = False
+        self,
+        kind: str,
+        *,
+        make: MakeSource = _topic,
+        count: int = TARGETS,
+        full: int = 0,
+        fifo: bool = False,
     ) -> float:
         config = {"type": "fifo"} if fifo else {}
-        topic, targets = self._prepare(kind, config, full=full)
+        source, targets = self._prepare(make, kind, config, count=count, full=full)
+        has = self._in_queue if kind == "queue" else self._in_stream
         published = self._plan.copied - self._plan.copied % BATCH
         calls = range(published // BATCH)
-        batches = [self._keyed_batch(call_number) if fifo else self._batch for call_number in calls]
+        batch = msgspec.msgpack.encode({source.items: [source.item] * BATCH})
+        batches = [self._keyed_batch(call_number) if fifo else batch for call_number in calls]
         begun = monotonic()
-        path = f"{topic}/messages"
-        post_all(self._house.api.port, [(path, batch, MSGPACK) for batch in batches])
+        post_all(self._house.api.port, [(source.posts, batch, MSGPACK) for batch in batches])
         self._wait(lambda: all(has(target) > published for target in targets[full:]))
         elapsed = monotonic() - begun
-        self._remove(topic, kind, targets)
-        return published * (TARGETS - full) / elapsed
+        self._remove(source, kind, targets)
+        return published * (count - full) / elapsed
 
     def _keyed_batch(self, call_number: int) -> bytes:
         """Return a batch for a FIFO topic, whose deduplication ids no other call has."""
@@ -180,30 +229,37 @@ class Copies:
         return msgspec.msgpack.encode({"messages": messages})
 
     def _prepare(
-        self, kind: str, config: Mapping[str, Any], *, full: int = 0, paused: bool = False
-    ) -> tuple[str, list[str]]:
+        self,
+        make: MakeSource,
+        kind: str,
+        config: Mapping[str, Any],
+        *,
+        count: int = TARGETS,
+        full: int = 0,
+        paused: bool = False,
+    ) -> tuple[_Source, list[str]]:
         port, name = self._house.api.port, f"bench-copies-{next(self._numbers)}"
-        topic, targets = f"/v1/topics/{name}", [f"{name}-{nth}" for nth in range(TARGETS)]
-        call(port, "PUT", topic, config)
+        source, targets = make(name), [f"{name}-{nth}" for nth in range(count)]
+        call(port, "PUT", source.owner, config)
         for nth, target in enumerate(targets):
             caps = {"messages_max": 1, "overflow": "reject"} if nth < full else {}
             call(port, "PUT", f"/v1/{kind}s/{target}", {**config, **caps})
-            route = {"match": {"subject": "order.#"}, "target": {kind: target}}
-            call(port, "PUT", f"{topic}/routes/{target}", route)
+            route = {"match": source.match, "target": {kind: target}}
+            call(port, "PUT", f"{source.topic}/routes/{target}", route)
             if paused:
-                call(port, "PUT", f"{topic}/routes/{target}/pause")
-        self._warm_up(topic, targets[full:], kind, paused=paused, is_fifo=bool(config))
-        return topic, targets
+                call(port, "PUT", f"{source.topic}/routes/{target}/pause")
+        self._warm_up(source, targets[full:], kind, paused=paused, is_fifo=bool(config))
+        return source, targets
 
     def _warm_up(
-        self, topic: str, targets: Sequence[str], kind: str, *, paused: bool, is_fifo: bool
+        self, source: _Source, targets: Sequence[str], kind: str, *, paused: bool, is_fifo: bool
     ) -> None:
         """Wait until a router has the topic."""
         if paused:
             return
-        message = {"body": "x", "subject": SUBJECT, "key": "key-0"}
-        own = {"dedup_id": "warm-up"} if is_fifo else {}
-        call(self._house.api.port, "POST", f"{topic}/messages", message | own)
+        own = {"key": "key-0", "dedup_id": "warm-up"} if is_fifo else {}
+        warm_up = msgspec.msgpack.encode({source.items: [{**source.item, **own}]})
+        post_all(self._house.api.port, [(source.posts, warm_up, MSGPACK)])
         has = self._in_queue if kind == "queue" else self._in_stream
         self._wait(lambda: all(has(target) == 1 for target in targets))
 
@@ -222,9 +278,9 @@ class Copies:
                 raise Unmeasurable(f"copies were still missing after {PATIENCE_S:.0f} s")
             sleep(POLL_S)
 
-    def _remove(self, topic: str, kind: str, targets: Sequence[str]) -> None:
+    def _remove(self, source: _Source, kind: str, targets: Sequence[str]) -> None:
         port = self._house.api.port
-        call(port, "DELETE", topic)
+        call(port, "DELETE", source.owner)
         for target in targets:
             call(port, "DELETE", f"/v1/{kind}s/{target}")
         self._house.wait_for_freeing()

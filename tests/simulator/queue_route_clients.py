@@ -71,8 +71,8 @@ async def _send_one(client: SimulatedCaller, queue: QueueName, value: str) -> Ou
 
 async def _call_send(queue: QueueName, client: str, value: str, storage: Storage) -> object:
     headers = (("subject", "", subject_of(value).encode()),)
-    ordered = {"group": client, "dedup_id": value} if queue == LINE else {}
-    message = NewMessage(value.encode(), headers=headers, **ordered)
+    group, dedup_id = (client, value) if queue == LINE else ("", "")
+    message = NewMessage(value.encode(), headers=headers, group=group, dedup_id=dedup_id)
     return await storage.queues.send(queue, [message], idempotency_key=value)
 
 

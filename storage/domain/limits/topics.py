@@ -33,6 +33,10 @@ TRANSFORM_RESULT_BYTES_MAX = (
     10 * MIB  # body, headers and subject; a target accepts at most that, as RECORD_BYTES_MAX
 )
 
+# Routes of queues
+QUEUE_ROUTE_BATCH_MESSAGES = 500
+QUEUE_ROUTE_BATCH_BYTES = 4 * MIB
+
 # Routers
 ROUTER_LEASES = 16  # shares of all topics; as many processes can route
 ROUTER_RELOAD_MS = SECOND_MS

@@ -64,7 +64,7 @@ class RoutedMessages(NamedTuple):
 class Departure(NamedTuple):
     """Messages that departed, and when the next one may be ready: -1 without one that waits."""
 
-    messages: int
+    routed: RoutedMessages
     next_due_ms: int
     now_ms: int
 
@@ -90,10 +90,14 @@ class TransferStore(Protocol):
         """
         ...
 
-    async def depart_routed(self, source: Queue, messages_max: int, now: ScriptTime) -> Departure:
-        """Start the transfer of ready messages to the topic of the queue's routes.
+    async def depart_routed(
+        self, source: Queue, messages_max: int, bytes_max: int, now: ScriptTime
+    ) -> Departure:
+        """Start the transfer of ready messages to the topic of the routes, and return them.
 
-        None of a queue that is fenced. If none is ready, a waiting caller is woken when one becomes so.
+        Those in transfer already are returned instead: a batch begins behind the former one, so that positions arrive in order.
+        None of a queue that is fenced. If none is ready, a waiting caller is woken when one becomes so. No more follow a message
+        that reaches `bytes_max`.
         """
         ...
 

@@ -41,19 +41,23 @@ class RedisTransferStore(QueueScripts, TransferStore):
 
     async def routed(self, source: Queue, messages_max: int) -> RoutedMessages:
         reply = await self._write("list_transfers", source, messages_max, "1")
-        return RoutedMessages(reply[1].decode(), [_moving(row) for row in reply[2:]])
+        return _routed(reply[1:])
 
     async def depart(self, source: Queue, messages_max: int, move_id: str, now: ScriptTime) -> int:
-        return (await self._start(source, messages_max, now, move_id, "")).messages
+        return int((await self._start(source, messages_max, now, move_id, ""))[1])
 
-    async def depart_routed(self, source: Queue, messages_max: int, now: ScriptTime) -> Departure:
-        return await self._start(source, messages_max, now, _BY_ROUTES, secrets.token_hex(8))
+    async def depart_routed(
+        self, source: Queue, messages_max: int, bytes_max: int, now: ScriptTime
+    ) -> Departure:
+        name = secrets.token_hex(8)
+        reply = await self._start(source, messages_max, now, _BY_ROUTES, name, bytes_max)
+        return Departure(_routed(reply[4:]), *reply[2:4])
 
     async def _start(
         self, source: Queue, messages_max: int, now: ScriptTime, *arguments: Argument
-    ) -> Departure:
+    ) -> Reply:
         spec = source.spec
-        reply = await self._write(
+        return await self._write(
             "start_transfer",
             source,
             now,
@@ -64,7 +68,6 @@ class RedisTransferStore(QueueScripts, TransferStore):
             fifo_arg(source),
             *arguments,
         )
-        return Departure(*reply[1:])
 
     async def accept(
         self, target: Queue, arriving: Sequence[Arriving], store_epoch: int, now: ScriptTime
@@ -109,6 +112,11 @@ class RedisTransferStore(QueueScripts, TransferStore):
             "finish_transfer", source, fifo_arg(source), what, now, *positions
         )
         return int(reply[1])
+
+
+def _routed(reply: Reply) -> RoutedMessages:
+    name, *rows = reply
+    return RoutedMessages(name.decode(), [_moving(row) for row in rows])
 
 
 def _moving(row: Reply) -> Moving:

@@ -377,12 +377,13 @@ local function departure_reason(record)
 end
 
 -- Ready, and taken out of where it waited -> moving: on its way to another queue, until that has it. `place`: its score,
--- the offset without one.
+-- the offset without one. Gives its batch.
 local function depart(offset, record, move_id, place)
   local batch = batch_of(offset, record)
   forget(offset, record)
   redis.call('ZADD', K.moving, place or offset, cmsgpack.pack({ offset, record, batch, move_id }))
   note(offset, 'departed', 0, 0, move_id ~= '' and move_id or departure_reason(record))
+  return batch
 end
 
 -- Nothing of the group is delivered until it is resumed: neither what waits of it nor what comes. Gives whether it was
