@@ -282,15 +282,15 @@ local function unlock(group, offsets)
   end
 end
 
--- Behind all that waits of the group, and behind all of it that is out. Gives whether the group's turn comes with it: the
+-- Behind all that waits of the group, and behind all of it that is out. Gives whether the group's turn comes with them: the
 -- caller adds it to `turns`.
-local function join_group(offset, group)
-  local first = redis.call('RPUSH', waiting_of(group), offset) == 1
+local function join_group(group, offsets)
+  local are_first = redis.call('RPUSH', waiting_of(group), unpack(offsets)) == #offsets
   if is_parked(group) then
-    count('parked', 1)
+    count('parked', #offsets)
     return false
   end
-  return first and not (fifo and redis.call('HEXISTS', K.groups, group) == 1)
+  return are_first and not (fifo and redis.call('HEXISTS', K.groups, group) == 1)
 end
 
 -- Put an offset back among its group's waiting ones, in order. What was delivered before lies before

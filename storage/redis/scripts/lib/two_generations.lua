@@ -5,7 +5,29 @@ local function recall(newer, older, field)
   return redis.call('HGET', newer, field) or redis.call('HGET', older, field)
 end
 
-local function remember(meta, newer, older, since, now, window_ms, items_max, field, value)
+-- Values of several fields, by field, in a call for each hash.
+local MANY = 1000
+
+local function recall_many(newer, older, fields)
+  local values = {}
+  for _, key in ipairs(redis.call('EXISTS', older) == 1 and { older, newer } or { newer }) do
+    for first = 1, #fields, MANY do
+      local known = redis.call('HMGET', key, unpack(fields, first, math.min(first + MANY - 1, #fields)))
+      for nth, value in ipairs(known) do
+        if value then
+          values[fields[first + nth - 1]] = value
+        end
+      end
+    end
+  end
+  return values
+end
+
+-- Remember fields, each followed by its value; without any, nothing happens.
+local function remember_many(meta, newer, older, since, now, window_ms, items_max, items)
+  if #items == 0 then
+    return
+  end
   local started = tonumber(redis.call('HGET', meta, since) or '0')
   local full = redis.call('HLEN', newer) * 2 >= items_max
   local begins = full or now - started >= window_ms
@@ -19,8 +41,14 @@ local function remember(meta, newer, older, since, now, window_ms, items_max, fi
     end
     redis.call('HSET', meta, since, word(now))
   end
-  redis.call('HSET', newer, field, value)
+  for first = 1, #items, MANY do
+    redis.call('HSET', newer, unpack(items, first, math.min(first + MANY - 1, #items)))
+  end
   if begins then
     redis.call('PEXPIRE', newer, 3 * window_ms)  -- goes by itself when nobody writes to the log any more
   end
+end
+
+local function remember(meta, newer, older, since, now, window_ms, items_max, field, value)
+  remember_many(meta, newer, older, since, now, window_ms, items_max, { field, value })
 end

@@ -50,7 +50,7 @@ local function add(batch, packed, source)
   end
   if group == '' then
     make_ready(offset, record)
-  elseif join_group(offset, group) then
+  elseif join_group(group, { offset }) then
     redis.call('RPUSH', K.turns, group)
   end
   next_offset = next_offset + 1

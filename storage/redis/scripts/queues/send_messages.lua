@@ -39,13 +39,14 @@ local LONG = 900000  -- ms; SQS knows no longer delay
 fifo = ARGV[3] == '1'
 local held = redis.call('HMGET', K.meta, 'next', 'ceiling', 'store_epoch', 'deleted', 'last_ms', 'last_due', 'view',
   'history', 'fence', 'generation', 'used')
-local wanted, index = 0, FIRST_PART
+local wanted, index, parts = 0, FIRST_PART, {}
 while index <= #ARGV do
   local messages = tonumber(ARGV[index])
   if messages < 0 then
     messages, index = -messages, index + 4
   end
   wanted = wanted + messages
+  parts[#parts + 1] = { index + 1, messages }
   index = index + 1 + 2 * messages
 end
 local refused = refusal(held[1], held[2], held[3], held[4], ARGV[2], wanted)
@@ -56,7 +57,7 @@ elseif held[9] then
 end
 local now = now_at(ARGV[1], held[5])
 note_use(held[11], now)
-local at = '-' .. word(now)
+local at, sent_now = '-' .. word(now), ' ' .. word(now)
 local next_offset = tonumber(held[1])
 local has_view = held[7]
 if ARGV[10] == '1' and not has_view then
@@ -70,8 +71,33 @@ local last_due = tonumber(held[6] or '0')
 local messages_max, bytes_max = tonumber(ARGV[7]), tonumber(ARGV[8])
 local capped = messages_max > 0 or bytes_max > 0
 
+-- Options of the messages of a fifo queue by the positions of their batches, and what is known of their deduplication
+-- ids, which are read together; `sent_ids` are written together.
+local options_at, known_ids, sent_ids = {}, {}, {}
+
+local function read_dedup_ids()
+  local ids = {}
+  for _, part in ipairs(parts) do
+    for position = part[1], part[1] + 2 * part[2] - 1, 2 do
+      local options = cmsgpack.unpack(ARGV[position + 1])
+      options_at[position] = options
+      ids[#ids + 1] = options[3] ~= '' and options[3] or nil
+    end
+  end
+  known_ids = recall_many(K.dedup, K.dedup_old, ids)
+end
+
+if fifo then
+  read_dedup_ids()
+end
+
+local function options_of(position)
+  local packed = ARGV[position + 1]
+  return options_at[position] or packed ~= '' and cmsgpack.unpack(packed)
+end
+
 local function sent_before(dedup_id)
-  local known = recall(K.dedup, K.dedup_old, dedup_id)
+  local known = known_ids[dedup_id]
   if known then
     local offset, sent = string.match(known, '^(%d+) (%d+)$')
     if now - tonumber(sent) < tonumber(ARGV[6]) then
@@ -80,11 +106,35 @@ local function sent_before(dedup_id)
   end
 end
 
--- Records and turns of this call are written together, a command for many of them.
-local records, turns = {}, {}
+-- Records and turns of this call are written together, a command for many of them, and so are the messages of a group.
+local records, turns, joined, joining = {}, {}, {}, {}
 local TOGETHER = 1000
 
+local function join(offset, group)
+  local offsets = joining[group]
+  if not offsets then
+    offsets = {}
+    joined[#joined + 1], joining[group] = group, offsets
+  end
+  offsets[#offsets + 1] = offset
+end
+
+local function join_groups()
+  for _, group in ipairs(joined) do
+    local offsets, has_turn = joining[group], false
+    for first = 1, #offsets, TOGETHER do
+      local some = { unpack(offsets, first, math.min(first + TOGETHER - 1, #offsets)) }
+      has_turn = join_group(group, some) or has_turn
+    end
+    if has_turn then
+      turns[#turns + 1] = group
+    end
+  end
+  joined, joining = {}, {}
+end
+
 local function write_together()
+  join_groups()
   for first = 1, #records, TOGETHER do
     redis.call('HSET', K.records, unpack(records, first, math.min(first + TOGETHER - 1, #records)))
   end
@@ -103,9 +153,7 @@ local function keep_apart(offset, size, delay_ms, group, ttl_ms, priority)
     last_due = due
   end
   if due <= now and group ~= '' and ttl_ms == 0 and priority == 0 then
-    if join_group(offset, group) then
-      turns[#turns + 1] = group
-    end
+    join(offset, group)
     records[#records + 1], records[#records + 2] = offset, packed_as_sent(now, size, group)
     return 0
   end
@@ -119,8 +167,8 @@ local function keep_apart(offset, size, delay_ms, group, ttl_ms, priority)
     redis.call('ZADD', K.delayed, word(due), offset)
   elseif group == '' then
     make_ready(offset, record)
-  elseif join_group(offset, group) then
-    turns[#turns + 1] = group
+  else
+    join(offset, group)
   end
   record[EXPIRES] = ttl_ms > 0 and due + ttl_ms or 0
   records[#records + 1], records[#records + 2] = offset, cmsgpack.pack(record)
@@ -148,19 +196,18 @@ local function place(offset, batch, options)
 end
 
 -- Gives the message's offset, and true when it was sent before.
-local function send(batch, packed)
-  local options = packed ~= '' and cmsgpack.unpack(packed)
+local function send(position)
+  local batch, options, offset = ARGV[position], options_of(position), word(next_offset)
   if fifo and options[3] ~= '' then
     local earlier = sent_before(options[3])
     if earlier then
       duplicates = duplicates + 1
       return earlier, true
     end
-    -- 1e9 items: deduplication has a window, and no cap that would let a duplicate in early.
-    remember(K.meta, K.dedup, K.dedup_old, 'dedup_since', now, tonumber(ARGV[6]), 1e9, options[3],
-      word(next_offset) .. ' ' .. word(now))
+    local sent = offset .. sent_now
+    known_ids[options[3]] = sent
+    sent_ids[#sent_ids + 1], sent_ids[#sent_ids + 2] = options[3], sent
   end
-  local offset = word(next_offset)
   due_at = 0
   place(offset, batch, options)
   if noted_max then
@@ -178,8 +225,7 @@ end
 local function weigh(first, messages)
   local many, size = 0, 0
   for position = first, first + 2 * messages - 1, 2 do
-    local packed = ARGV[position + 1]
-    local dedup_id = fifo and cmsgpack.unpack(packed)[3] or ''
+    local dedup_id = fifo and options_of(position)[3] or ''
     if dedup_id == '' or not sent_before(dedup_id) then
       many, size = many + 1, size + #ARGV[position]
     end
@@ -197,7 +243,7 @@ local function send_part(first, messages)
   end
   local offsets, mixed = { MIXED }, false
   for position = first, first + 2 * messages - 1, 2 do
-    local offset, duplicate = send(ARGV[position], ARGV[position + 1])
+    local offset, duplicate = send(position)
     table.insert(offsets, duplicate and -1 - offset or offset)
     mixed = mixed or duplicate
   end
@@ -290,6 +336,8 @@ while index <= #ARGV do
 end
 
 write_together()
+-- 1e9 items: deduplication has a window, and no cap that would let a duplicate in early.
+remember_many(K.meta, K.dedup, K.dedup_old, 'dedup_since', now, tonumber(ARGV[6]), 1e9, sent_ids)
 write_watermarks(K.rising)
 local added = next_offset - tonumber(held[1])
 if added > 0 then

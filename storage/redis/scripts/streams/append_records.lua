@@ -311,9 +311,11 @@ if added > 0 then
   for id, state in pairs(producers) do
     remember(meta, prod, prod_old, 'prod_since', now, tonumber(ARGV[3]), tonumber(ARGV[4]), id, state)
   end
+  local ids = {}
   for key, value in pairs(dedup_keys) do
-    remember(meta, dedup, dedup_old, 'dedup_since', now, tonumber(ARGV[8]), NO_CAP, key, value)
+    ids[#ids + 1], ids[#ids + 2] = key, value
   end
+  remember_many(meta, dedup, dedup_old, 'dedup_since', now, tonumber(ARGV[8]), NO_CAP, ids)
   write_watermarks(rising)
   if is_indexed or held[9] then
     index_keys()
