@@ -268,10 +268,7 @@ def lease_of(mirror: Mirror) -> str:
 
 async def _check_url(egress: Egress, _: MirrorName, spec: MirrorSpec) -> None:
     """Raise ValidationFailed for a URL that this deployment sends no requests to."""
-    try:
-        egress.check_url(spec.url)
-    except ValidationFailed as error:
-        raise ValidationFailed.at("/from/url", error.detail, "not_allowed") from None
+    egress.check_url(spec.url, "/from/url")
     if "?" in spec.url:
         raise ValidationFailed.at("/from/url", "The URL cannot have a query")
 

@@ -120,23 +120,30 @@ class Egress(msgspec.Struct, frozen=True):
             for entry in self.entries
         )
 
-    def check_url(self, url: str) -> None:
-        """Raise ValidationFailed at /url unless a webhook may have this URL.
+    def check_url(self, url: str, pointer: str = "/url") -> None:
+        """Raise ValidationFailed at `pointer` unless requests may be sent to this URL.
 
         Only what can be decided without resolving the host is checked.
         """
+        try:
+            self._check_url(url)
+        except ValueError as error:
+            raise ValidationFailed.at(pointer, str(error), "not_allowed") from None
+
+    def _check_url(self, url: str) -> None:
+        """Raise ValueError with the reason that is shown."""
         parsed = _parse(url)
         host = parsed.host
         port = parsed.port or _DEFAULT_PORTS[parsed.scheme]
         if parsed.scheme == "http" and not self.may_be_plain(host, port):
-            raise _refused(
+            raise ValueError(
                 "Only https URLs are allowed unless the host is listed in MILLSTREAM_WEBHOOK_ALLOW"
             )
         address = literal(host)
         if address is not None and not self.allows(host, address, port):
-            raise _refused("Requests cannot be sent to this address")
+            raise ValueError("Requests cannot be sent to this address")
         if port not in WEB_PORTS and not any(entry.allows_port(port) for entry in self.entries):
-            raise _refused(
+            raise ValueError(
                 "Only ports 80 and 443 are allowed unless "
                 "MILLSTREAM_WEBHOOK_ALLOW lists the host and port"
             )
@@ -177,24 +184,17 @@ def parse_url(url: str) -> httpx.URL:
 
 def _parse(url: str) -> httpx.URL:
     if len(url) > limits.WEBHOOK_URL_CHARACTERS_MAX:
-        raise _refused(f"A URL can have at most {limits.WEBHOOK_URL_CHARACTERS_MAX} characters")
+        raise ValueError(f"A URL can have at most {limits.WEBHOOK_URL_CHARACTERS_MAX} characters")
     if not url.isascii() or not url.isprintable() or " " in url or "\\" in url:
-        raise _refused("A URL must be printable ASCII; percent-encode other characters")
-    try:
-        parsed = parse_url(url)
-    except ValueError as error:
-        raise _refused(str(error)) from None
+        raise ValueError("A URL must be printable ASCII; percent-encode other characters")
+    parsed = parse_url(url)
     if parsed.scheme not in _DEFAULT_PORTS or not parsed.host or parsed.port == 0:
-        raise _refused("The URL must have the form https://host/path")
+        raise ValueError("The URL must have the form https://host/path")
     if parsed.userinfo:
-        raise _refused("The URL cannot contain a user name or password; use a header")
+        raise ValueError("The URL cannot contain a user name or password; use a header")
     if parsed.fragment:
-        raise _refused("The URL cannot have a fragment")
+        raise ValueError("The URL cannot have a fragment")
     return parsed
-
-
-def _refused(detail: str) -> ValidationFailed:
-    return ValidationFailed.at("/url", detail, "not_allowed")
 
 
 def _entry(word: str) -> EgressRule:
