@@ -1,11 +1,14 @@
-"""Standard input to send: line by line as it arrives, or as a whole."""
+"""Standard input: line by line as it arrives, or as a whole, also in place of a file."""
 
 import os
 import stat
 import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import BinaryIO
+
+from api.cli.errors import CliError
 
 CHUNK = 1 << 16  # size of one read of a file: some thousand lines, after which progress is reported
 
@@ -13,6 +16,14 @@ CHUNK = 1 << 16  # size of one read of a file: some thousand lines, after which 
 def stdin() -> BinaryIO:
     """Return standard input, as bytes."""
     return sys.stdin.buffer
+
+
+def read_secret_file(path: Path, what: str) -> str:
+    """Return the text of a file, or of standard input for `-`. Raises CliError, naming `what`."""
+    try:
+        return stdin().read().decode() if str(path) == "-" else path.read_text()
+    except (OSError, UnicodeDecodeError) as error:
+        raise CliError(f"cannot read the {what} from {path}: {error}") from None
 
 
 @dataclass(frozen=True)
