@@ -4,6 +4,7 @@ from typing import Annotated, Any, ClassVar, Self
 
 from pydantic import Field
 
+from api.rest.credentials_config import CredentialsConfig, hidden_values
 from api.rest.field_map import MappedConfig, domain_value
 from api.rest.schema_base import Seconds, in_seconds
 from storage.domain import limits
@@ -57,6 +58,10 @@ class RouteTargetConfig(MappedConfig):
             f"Headers sent with each delivery. Values are stored encrypted and shown as `{HIDDEN_VALUE}`, which keeps a value if it "
             "is sent; if omitted, all headers are unchanged."
         ),
+    ] = None
+    credentials: Annotated[
+        CredentialsConfig | None,
+        _url_field("OAuth client with whose access tokens messages are posted."),
     ] = None
     timeout_seconds: Annotated[
         Seconds | None,
@@ -112,10 +117,8 @@ class RouteTargetConfig(MappedConfig):
         return tuple((name, "" if text == HIDDEN_VALUE else text) for name, text in headers)
 
     def comparable(self) -> Self:
-        """Return the target without header values, as the engine returns it."""
-        if not self.headers:
-            return self
-        return self.model_copy(update={"headers": dict.fromkeys(self.headers, HIDDEN_VALUE)})
+        """Return the target without secret values, as the engine returns it."""
+        return self.model_copy(update=hidden_values(self.headers, self.credentials))
 
 
 _DEFAULTS = {

@@ -3,19 +3,27 @@
 Success is a response of the 200s, and nothing else; no redirect is followed. Of a response's body at most 4 KiB are read.
 """
 
-import asyncio
 import logging
-import ssl
 import time
 from email.utils import parsedate_to_datetime
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import httpcore
 import httpx
 
+from consumers.webhooks.access_tokens import AccessTokens, TokenUnavailable
 from consumers.webhooks.payload import render
 from consumers.webhooks.signature import Signer
-from consumers.webhooks.ssrf_guard import AddressRefused, Connections, Resolve, resolve
+from consumers.webhooks.ssrf_guard import (
+    REQUEST_FAILURES,
+    AddressRefused,
+    Connections,
+    HttpResponse,
+    Resolve,
+    failure_text,
+    resolve,
+    tls_error,
+)
 from storage.domain import limits
 from storage.domain.access.egress import Egress
 from storage.domain.clock import Clock
@@ -26,8 +34,8 @@ logger = logging.getLogger(__name__)
 
 _THROTTLES = frozenset({429, 502, 503, 504})
 _GONE = 410
+_UNAUTHORIZED = 401
 _UNANSWERED = 504  # a span's status for an attempt without a response
-_FAILURES = (httpcore.NetworkError, httpcore.TimeoutException, httpcore.ProtocolError)
 _USER_AGENT = b"Millstream-Webhooks/1"
 
 
@@ -49,20 +57,6 @@ class DeliveryTracing(Protocol):
     def start_delivery_span(self, webhook: str, source: str, context: bytes) -> Delivering: ...
 
 
-class _ReceiverResponse:
-    """The response received so far."""
-
-    def __init__(self) -> None:
-        self.status: int | None = None
-        self.retry_after = ""
-        self.body = b""
-
-    def text(self) -> str:
-        """Return the beginning of the body."""
-        read = self.body[: limits.WEBHOOK_RESPONSE_BYTES_MAX]
-        return read.decode(errors="replace").replace("\0", "\ufffd")
-
-
 class Sender:
     """Sender of one webhook's events, with its own connections."""
 
@@ -79,25 +73,30 @@ class Sender:
         self._webhook = served.webhook
         self._signer = Signer(served.secrets)
         self._clock = clock
-        self._url = httpx.URL(served.webhook.spec.url)
-        self._target = httpcore.URL(
-            scheme=self._url.raw_scheme,
-            host=self._url.raw_host,
-            port=self._url.port,
-            target=self._url.raw_path,
-        )
-        self._connections = Connections(self._url, egress, resolver)
+        spec = served.webhook.spec
+        self._connections = Connections(httpx.URL(spec.url), egress, resolver)
+        self._tokens: AccessTokens | None = None
+        if spec.credentials is not None:
+            self._tokens = AccessTokens(
+                spec.credentials.oauth,
+                timeout_ms=spec.timeout_ms,
+                egress=egress,
+                clock=clock,
+                resolver=resolver,
+            )
         self._fixed = [
-            (b"host", self._url.netloc),
+            (b"host", self._connections.host),
             (b"user-agent", _USER_AGENT),
             (b"accept", b"*/*"),
             (b"accept-encoding", b"identity"),
-            *((name.encode(), value.encode()) for name, value in served.webhook.spec.headers or ()),
+            *((name.encode(), value.encode()) for name, value in spec.headers or ()),
         ]
 
     async def close(self) -> None:
         """Close the connections."""
         await self._connections.close()
+        if self._tokens is not None:
+            await self._tokens.close()
 
     async def post(self, event: Event, number: int, *, resent: bool = False) -> Attempt:
         """Send the event, for the `number`th time, and return the outcome.
@@ -117,58 +116,62 @@ class Sender:
         self, event: Event, number: int, context: bytes, *, resent: bool = False
     ) -> Attempt:
         at_ms, started = self._clock.now_ms(), time.perf_counter()
-        answer, outcome, error = _ReceiverResponse(), AttemptOutcome.CONNECTION, ""
+        answer, outcome, error, retry_after = None, AttemptOutcome.CONNECTION, "", ""
         try:
-            async with asyncio.timeout(self._webhook.spec.timeout_ms / limits.SECOND_MS):
-                await self._exchange(self._request(event, number, at_ms, context), answer)
-        except TimeoutError:
-            outcome, error = AttemptOutcome.TIMEOUT, "timed out"
-        except AddressRefused as refused:
-            outcome, error = AttemptOutcome.BLOCKED, str(refused)
-        except (*_FAILURES, OSError) as failed:
-            outcome, error = _of_failure(failed)
+            answer = await self._send(event, number, at_ms, context)
+            outcome, error = _of_status(answer.status)
+            retry_after = answer.retry_after
+        except TokenUnavailable as failed:
+            outcome, error = AttemptOutcome.CREDENTIALS, f"No access token: {failed}"
+            retry_after = failed.retry_after
+        except REQUEST_FAILURES as failed:
+            outcome, error = _of_failure(failed), failure_text(failed)
         except Exception as failed:  # it must not keep other events from their receiver
             logger.exception("webhook_request_failed", extra={"event": event.event_id})
             outcome, error = AttemptOutcome.CLIENT_ERROR, f"No request could be made: {failed!r}"
-        if answer.status is not None:
-            outcome, error = _of_status(answer.status)
         return Attempt(
             outcome=outcome,
             at_ms=at_ms,
             duration_ms=round((time.perf_counter() - started) * limits.SECOND_MS),
-            status=answer.status,
+            status=None if answer is None else answer.status,
             error=_plain(error)[: limits.WEBHOOK_ERROR_CHARACTERS_MAX],
-            response=answer.text(),
+            response="" if answer is None else answer.text,
             resent=resent,
-            wait_ms=self._wait_ms(answer.retry_after),
+            wait_ms=self._wait_ms(retry_after),
         )
 
-    async def _exchange(self, request: httpcore.Request, answer: _ReceiverResponse) -> None:
-        """Send the request and fill in the response.
+    async def _send(self, event: Event, number: int, at_ms: int, context: bytes) -> HttpResponse:
+        """Send the event, with an access token if the webhook has credentials.
 
-        Once its status is known, errors in its body change nothing.
+        If the receiver refuses the token, which may have been revoked, once more with another one. Raises TokenUnavailable,
+        REQUEST_FAILURES.
         """
-        async with self._connections.one() as connection:
-            response = await connection.handle_async_request(request)
-            try:
-                answer.status = response.status
-                answer.retry_after = _header(response, b"retry-after")
-                async for piece in response.aiter_stream():
-                    answer.body += piece
-                    if len(answer.body) >= limits.WEBHOOK_RESPONSE_BYTES_MAX:
-                        break
-            finally:
-                await response.aclose()
+        request = self._request(event, number, at_ms, context)
+        if self._tokens is None:
+            return await self._exchange(request)
+        token = await self._tokens.get()
+        answer = await self._exchange(_with_token(request, token))
+        if answer.status != _UNAUTHORIZED:
+            return answer
+        self._tokens.discard(token)
+        return await self._exchange(_with_token(request, await self._tokens.get()))
 
-    def _request(self, event: Event, number: int, at_ms: int, context: bytes) -> httpcore.Request:
+    async def _exchange(self, request: "_RenderedRequest") -> HttpResponse:
+        return await self._connections.exchange(
+            httpcore.Request(
+                "POST", self._connections.target, headers=request.headers, content=request.body
+            ),
+            timeout_ms=self._webhook.spec.timeout_ms,
+            bytes_max=limits.WEBHOOK_RESPONSE_BYTES_MAX,
+        )
+
+    def _request(self, event: Event, number: int, at_ms: int, context: bytes) -> "_RenderedRequest":
         spec = self._webhook.spec
         headers, body = render(event, spec.format, self._webhook.name.name, number, context)
         timestamp = at_ms // limits.SECOND_MS
         signature = self._signer.signature(event.event_id, timestamp, body, at_ms)
-        return httpcore.Request(
-            "POST",
-            self._target,
-            headers=[
+        return _RenderedRequest(
+            [
                 *self._fixed,
                 *((name.encode(), value.encode()) for name, value in headers),
                 (b"content-length", b"%d" % len(body)),
@@ -176,7 +179,7 @@ class Sender:
                 (b"webhook-timestamp", b"%d" % timestamp),
                 (b"webhook-signature", signature.encode()),
             ],
-            content=body,
+            body,
         )
 
     def _wait_ms(self, retry_after: str) -> int | None:
@@ -198,9 +201,14 @@ def _plain(text: str) -> str:
     return text.encode(errors="replace").decode().replace("\0", "\ufffd")
 
 
-def _header(response: httpcore.Response, name: bytes) -> str:
-    values = [value for found, value in response.headers if found.lower() == name]
-    return values[0].decode("latin-1") if values else ""
+class _RenderedRequest(NamedTuple):
+    headers: list[tuple[bytes, bytes]]
+    body: bytes
+
+
+def _with_token(request: _RenderedRequest, token: str) -> _RenderedRequest:
+    authorization = (b"authorization", b"Bearer " + token.encode())
+    return request._replace(headers=[*request.headers, authorization])
 
 
 def _of_status(status: int) -> tuple[AttemptOutcome, str]:
@@ -217,17 +225,9 @@ def _of_status(status: int) -> tuple[AttemptOutcome, str]:
     )
 
 
-def _of_failure(failed: Exception) -> tuple[AttemptOutcome, str]:
-    cause: BaseException | None = failed
-    while cause is not None:
-        if isinstance(cause, ssl.SSLError):
-            return AttemptOutcome.TLS, str(cause)
-        cause = cause.__cause__ or cause.__context__
-    kinds: dict[type[Exception], str] = {
-        httpcore.ConnectError: "no connection",
-        httpcore.RemoteProtocolError: "invalid HTTP response",
-        httpcore.ReadError: "connection lost",
-        httpcore.WriteError: "connection lost",
-    }
-    kind = kinds.get(type(failed), type(failed).__name__)
-    return AttemptOutcome.CONNECTION, f"{kind}: {failed}" if str(failed) else kind
+def _of_failure(failed: BaseException) -> AttemptOutcome:
+    if isinstance(failed, TimeoutError):
+        return AttemptOutcome.TIMEOUT
+    if isinstance(failed, AddressRefused):
+        return AttemptOutcome.BLOCKED
+    return AttemptOutcome.CONNECTION if tls_error(failed) is None else AttemptOutcome.TLS

@@ -13,7 +13,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Seque
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import httpcore
 import httpx
@@ -91,10 +91,78 @@ class GuardedBackend(httpcore.AsyncNetworkBackend):
         await asyncio.sleep(seconds)
 
 
+@asynccontextmanager
+async def _sent(
+    connection: httpcore.AsyncHTTPConnection, request: httpcore.Request
+) -> AsyncGenerator[httpcore.Response]:
+    response = await connection.handle_async_request(request)
+    try:
+        yield response
+    finally:
+        await response.aclose()
+
+
+def _header(response: httpcore.Response, name: bytes) -> str:
+    values = [value for key, value in response.headers if key.lower() == name]
+    return values[0].decode("latin-1") if values else ""
+
+
+def failure_text(failed: BaseException) -> str:
+    """Return the text of one of REQUEST_FAILURES as it is stored and shown."""
+    if isinstance(failed, TimeoutError):
+        return "timed out"
+    if isinstance(failed, AddressRefused):
+        return str(failed)
+    if (error := tls_error(failed)) is not None:
+        return str(error)
+    kind = _FAILURE_TEXTS.get(type(failed), type(failed).__name__)
+    return f"{kind}: {failed}" if str(failed) else kind
+
+
+def tls_error(failed: BaseException | None) -> ssl.SSLError | None:
+    """Return the error of TLS that caused a failure, or None."""
+    while failed is not None:
+        if isinstance(failed, ssl.SSLError):
+            return failed
+        failed = failed.__cause__ or failed.__context__
+    return None
+
+
+_FAILURE_TEXTS: dict[type[BaseException], str] = {
+    httpcore.ConnectError: "no connection",
+    httpcore.RemoteProtocolError: "invalid HTTP response",
+    httpcore.ReadError: "connection lost",
+    httpcore.WriteError: "connection lost",
+}
+
+
 @cache
 def _trusted_authorities() -> ssl.SSLContext:
     """Return the context of this machine's certificate authorities, which take 30 ms to read."""
     return httpx.create_ssl_context()
+
+
+class HttpResponse(NamedTuple):
+    """Status, Retry-After and the beginning of the body of a response."""
+
+    status: int
+    retry_after: str
+    body: bytes
+
+    @property
+    def text(self) -> str:
+        """Return the body as text that every store accepts."""
+        return self.body.decode(errors="replace").replace("\0", "\ufffd")
+
+
+REQUEST_FAILURES = (
+    AddressRefused,
+    httpcore.NetworkError,
+    httpcore.TimeoutException,
+    httpcore.ProtocolError,
+    OSError,
+)
+"""Errors of an exchange. TimeoutError is an OSError."""
 
 
 class Connections:
@@ -105,6 +173,10 @@ class Connections:
     """
 
     def __init__(self, url: httpx.URL, egress: Egress, resolver: Resolve = resolve) -> None:
+        self.host = url.netloc
+        self.target = httpcore.URL(
+            scheme=url.raw_scheme, host=url.raw_host, port=url.port, target=url.raw_path
+        )
         port = url.port or _PORTS[url.scheme]
         self._origin = httpcore.Origin(url.raw_scheme, url.raw_host, port)
         self._backend = GuardedBackend(egress, resolver)
@@ -122,6 +194,30 @@ class Connections:
                 self._idle.append(connection)
             else:
                 await connection.aclose()
+
+    async def exchange(
+        self, request: httpcore.Request, *, timeout_ms: int, bytes_max: int
+    ) -> HttpResponse:
+        """Send a request and return the response, whose body is read up to `bytes_max`.
+
+        Once its status is known, errors in its body change nothing. Raises REQUEST_FAILURES.
+        """
+        response = HttpResponse(0, "", b"")
+        try:
+            async with (
+                asyncio.timeout(timeout_ms / limits.SECOND_MS),
+                self.one() as connection,
+                _sent(connection, request) as answer,
+            ):
+                response = HttpResponse(answer.status, _header(answer, b"retry-after"), b"")
+                async for piece in answer.aiter_stream():
+                    response = response._replace(body=response.body + piece)
+                    if len(response.body) >= bytes_max:
+                        break
+        except REQUEST_FAILURES:
+            if not response.status:
+                raise
+        return response._replace(body=response.body[:bytes_max])
 
     async def _pop_idle(self) -> httpcore.AsyncHTTPConnection | None:
         """Return the last used connection unless its receiver closed it; close expired ones."""

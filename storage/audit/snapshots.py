@@ -6,7 +6,7 @@ password.
 """
 
 import hashlib
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -32,7 +32,7 @@ from storage.domain.names import (
     WebhookName,
 )
 from storage.domain.sources.source import SourceSpec
-from storage.domain.topics.route import RouteSpec
+from storage.domain.topics.route import RouteSpec, UrlTarget
 from storage.domain.webhooks import WebhookSpec
 from storage.groups.engine import Groups
 from storage.mirrors.engine import Mirrors
@@ -113,7 +113,7 @@ def definition_snapshot(spec: msgspec.Struct) -> Snapshot:
     if isinstance(spec, WebhookSpec):
         values |= _of_webhook(spec)
     if isinstance(spec, RouteSpec) and spec.target.url is not None:
-        values["target"] |= _of_url(spec.target.url, spec.target.headers)
+        values["target"] |= _of_url(spec.target.url, spec.target)
     if isinstance(spec, SourceSpec):
         del values["secrets"]
     if isinstance(spec, MirrorSpec):
@@ -132,14 +132,24 @@ def _of_key(issued: IssuedCredential) -> Snapshot:
 
 
 def _of_webhook(spec: WebhookSpec) -> dict[str, Any]:
-    return {"source": str(spec.source), **_of_url(spec.url, spec.headers)}
+    return {"source": str(spec.source), **_of_url(spec.url, spec)}
 
 
-def _of_url(url: str, headers: Iterable[tuple[str, str]] | None) -> dict[str, Any]:
-    """Return a URL without its path, which may have a secret, and the names of its headers."""
-    place = urlsplit(url)
-    return {
-        "url": f"{place.scheme}://{place.netloc}/…",
+def _of_url(url: str, spec: WebhookSpec | UrlTarget) -> dict[str, Any]:
+    """Return a URL, the names of its headers and its credentials, without anything secret."""
+    values: dict[str, Any] = {
+        "url": _without_path(url),
         "url_digest": hashlib.sha256(url.encode()).hexdigest()[:_DIGEST_CHARACTERS],
-        "headers": sorted(name for name, _ in headers or ()),
+        "headers": sorted(name for name, _ in spec.headers or ()),
     }
+    if spec.credentials is not None:
+        oauth = msgspec.to_builtins(spec.credentials.oauth)
+        oauth.pop("client_secret", None)
+        values["credentials"] = {"oauth": {**oauth, "token_url": _without_path(oauth["token_url"])}}
+    return values
+
+
+def _without_path(url: str) -> str:
+    """Return a URL without its path, which may have a secret."""
+    place = urlsplit(url)
+    return f"{place.scheme}://{place.netloc}/…"

@@ -17,6 +17,7 @@ from typing import Any, Self
 import msgspec
 
 from storage.domain import limits
+from storage.domain.access.oauth import WebhookCredentials
 from storage.domain.definitions import check_seconds
 from storage.domain.errors import FieldFault, ValidationFailed
 from storage.domain.log.record_batch import Headers
@@ -98,7 +99,7 @@ class WebhookSpec(msgspec.Struct, frozen=True, kw_only=True):
     """Configuration of a webhook as requested by its owner. Times in milliseconds.
 
     `headers` are sent with each delivery; their values are secrets and are stored as such. None: keep the webhook's
-    present ones. `rate` is in deliveries per second. `retry_delays_ms` follow the first attempt, the second and so on.
+    present ones. `credentials` bring an access token for each delivery. `rate` is in deliveries per second. `retry_delays_ms` follow the first attempt, the second and so on.
     After `disable_after_ms` without a success it is disabled. `match`, in its JSON form, selects the records of a group; others are
     passed over.
     """
@@ -106,6 +107,7 @@ class WebhookSpec(msgspec.Struct, frozen=True, kw_only=True):
     source: Source
     url: str
     headers: tuple[tuple[str, str], ...] | None = None
+    credentials: WebhookCredentials | None = None
     format: BodyFormat = BodyFormat.BODY
     timeout_ms: int = limits.WEBHOOK_TIMEOUT_MS_DEFAULT
     rate: float | None = None
@@ -125,6 +127,7 @@ class WebhookSpec(msgspec.Struct, frozen=True, kw_only=True):
         """
         faults = [
             *_header_faults(self.headers or ()),
+            *self._credential_faults(),
             *check_seconds(
                 "/timeout_seconds",
                 self.timeout_ms,
@@ -155,6 +158,17 @@ class WebhookSpec(msgspec.Struct, frozen=True, kw_only=True):
     def record_filter(self) -> Filter:
         """Filter of the records that are delivered."""
         return Filter(match=self.match)
+
+    def _credential_faults(self) -> list[FieldFault]:
+        if self.credentials is None:
+            return []
+        detail = "The access token of `credentials` is sent in this header"
+        conflicts = [
+            FieldFault(f"/headers/{name}", detail, "conflict")
+            for name, _ in self.headers or ()
+            if name.lower() == "authorization"
+        ]
+        return [*conflicts, *self.credentials.oauth.faults()]
 
     def _number_faults(self) -> list[FieldFault]:
         faults = []
@@ -339,7 +353,10 @@ def record_event_id(stream_id: LogId, shard: int, offset: int) -> str:
 
 
 class AttemptOutcome(StrEnum):
-    """Outcome of an attempt: delivered, or the reason for its failure."""
+    """Outcome of an attempt: delivered, or the reason for its failure.
+
+    credentials: the token endpoint gave no access token, and nothing was sent to the receiver.
+    """
 
     DELIVERED = "delivered"
     REDIRECT = "redirect"
@@ -351,6 +368,7 @@ class AttemptOutcome(StrEnum):
     CONNECTION = "connection"
     TLS = "tls"
     BLOCKED = "blocked"
+    CREDENTIALS = "credentials"
 
 
 class Attempt(msgspec.Struct, frozen=True, kw_only=True):

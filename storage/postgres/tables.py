@@ -598,7 +598,7 @@ class WriteRow(SQLModel, table=True):
 class WebhookRow(DefinitionColumns, table=True):
     """A `storage.domain.webhooks.Webhook`, and the lease of the deliverer that serves it.
 
-    `spec` has the names of its headers; their values are in `sealed_headers`. `active`: deliverers serve it.
+    `spec` has the names of its headers; their values, and the secret of its credentials, are in `sealed_headers`. `active`: deliverers serve it.
     `served_version`: the one that the holder of the lease serves.
     """
 

@@ -18,7 +18,7 @@ from storage.domain import limits
 from storage.domain.clock import Clock
 from storage.domain.errors import QueueNotFound, StreamNotFound, ValidationFailed
 from storage.domain.names import LogId, QueueName, RouteName
-from storage.domain.topics.route import RouteSpec, TopicRoute
+from storage.domain.topics.route import RouteSpec, RouteTarget, TopicRoute
 from storage.domain.webhooks import Secret, Webhook
 from storage.postgres.repositories.route_endpoints import (
     RouteEndpointRows,
@@ -35,7 +35,7 @@ DeletedQueues = dict[QueueName, LogId]
 class EndpointPut(NamedTuple):
     """Outcome of putting a route's endpoint.
 
-    `spec`: the route's, as it is stored: with the names of headers, and no values. `webhook`: None unless the target is a URL.
+    `spec`: the route's, as it is stored: with the names of headers, and no secret values. `webhook`: None unless the target is a URL.
     """
 
     spec: RouteSpec
@@ -55,14 +55,20 @@ class EndpointPut(NamedTuple):
         return None if self.webhook is None else self.webhook.secret
 
     def redact(self, route: TopicRoute | None) -> TopicRoute | None:
-        """Return the route before the put, with markers for the header values that it replaces."""
+        """Return the route before the put, with markers for the secret values that it replaces."""
         if route is None or route.spec.target.url is None or self.webhook is None:
             return route
         before = self.webhook.before
         if before is None:
             return route
-        target = replace(route.spec.target, headers=before.spec.headers)
+        target = _with_values_of(before, route.spec)
         return replace(route, spec=replace(route.spec, target=target))
+
+
+def _with_values_of(webhook: Webhook, spec: RouteSpec) -> RouteTarget:
+    """Return the target of a route with what its webhook shows of secret values."""
+    hidden = webhook.spec
+    return replace(spec.target, headers=hidden.headers, credentials=hidden.credentials)
 
 
 @attrs.define(eq=False, slots=False, kw_only=True)
@@ -88,7 +94,7 @@ class RouteEndpoints:
             webhook = await self._put(session, name, spec)
             if dry_run:
                 await savepoint.rollback()
-        target = replace(spec.target, headers=webhook.definition.spec.headers)
+        target = _with_values_of(webhook.definition, spec)
         return EndpointPut(replace(spec, target=target), webhook)
 
     async def _put(self, session: AsyncSession, name: RouteName, spec: RouteSpec) -> PutWebhook:

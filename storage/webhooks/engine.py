@@ -17,6 +17,8 @@ from storage.catalog.catalog import Catalog
 from storage.catalog.definition_store import DefinitionRules, DefinitionStore
 from storage.domain import limits
 from storage.domain.access.egress import Egress
+from storage.domain.access.oauth import POINTER as OAUTH_POINTER
+from storage.domain.access.oauth import hide_secret, keep_secret, redact_secret
 from storage.domain.clock import Clock
 from storage.domain.definitions import OTHER_HIDDEN_VALUE, Put, PutOptions, next_version
 from storage.domain.errors import (
@@ -37,7 +39,7 @@ _SECRET_PREFIX = "whsec_"  # noqa: S105  what a secret begins with is none
 
 
 class PutWebhook(NamedTuple):
-    """Webhook after a put, the one before, without header values, and a new one's secret."""
+    """Webhook after a put, the one before, without secret values, and a new one's secret."""
 
     definition: Webhook
     created: bool
@@ -57,7 +59,7 @@ class Webhooks:
     """The webhooks of a deployment.
 
     Every verb raises WebhookNotFound for a webhook that does not exist. Results have the names of headers, but not their
-    values. Secrets are shown when they are created, and never again.
+    values, and credentials without their secret. Secrets are shown when they are created, and never again.
     """
 
     def __init__(
@@ -116,7 +118,7 @@ class Webhooks:
 
         A header without a value keeps its present one.
         """
-        self._egress.check_url(spec.url)
+        self._check_urls(spec)
         secret = Secret(_new_secret(), self._clock.now_ms())
         locked = await self._rows_with_values.lock_in(session, name)
         if spec.headers is not None:
@@ -156,8 +158,13 @@ class Webhooks:
 
     async def _check(self, name: WebhookName, spec: WebhookSpec) -> None:
         """Raise ValidationFailed for a URL, source or dead-letter queue that it cannot have."""
-        self._egress.check_url(spec.url)
+        self._check_urls(spec)
         await self._check_source(name, spec)
+
+    def _check_urls(self, spec: WebhookSpec) -> None:
+        self._egress.check_url(spec.url)
+        if spec.credentials is not None:
+            self._egress.check_url(spec.credentials.oauth.token_url, f"{OAUTH_POINTER}/token_url")
 
     async def _check_source(self, name: WebhookName, spec: WebhookSpec) -> None:
         """Raise ValidationFailed unless the source and the dead-letter queue exist."""
@@ -226,7 +233,7 @@ class Webhooks:
             return enabled
 
     async def opened(self, name: WebhookName) -> LeasedWebhook:
-        """Return the webhook with its header values and secrets, to send an event on request.
+        """Return the webhook with its secret values and secrets, to send an event on request.
 
         It has no lease.
         """
@@ -245,15 +252,19 @@ def _new_webhook(name: WebhookName, spec: WebhookSpec, now_ms: int) -> Webhook:
     return Webhook(
         name=name,
         webhook_id=new_log_id(),
-        spec=replace(spec, headers=spec.headers or ()),
+        spec=replace(
+            spec, headers=spec.headers or (), credentials=keep_secret(spec.credentials, None)
+        ),
         version=1,
         created_at_ms=now_ms,
         changed_at_ms=now_ms,
     )
 
 
-def _keep_headers(current: WebhookSpec, spec: WebhookSpec) -> WebhookSpec:
-    return replace(spec, headers=current.headers) if spec.headers is None else spec
+def _keep_values(current: WebhookSpec, spec: WebhookSpec) -> WebhookSpec:
+    headers = current.headers if spec.headers is None else spec.headers
+    credentials = keep_secret(spec.credentials, current.credentials)
+    return replace(spec, headers=headers, credentials=credentials)
 
 
 def _refuse_change(old: WebhookSpec, new: WebhookSpec) -> None:
@@ -263,18 +274,20 @@ def _refuse_change(old: WebhookSpec, new: WebhookSpec) -> None:
 
 
 def _redact(before: Webhook, after: WebhookSpec) -> Webhook:
-    """Return `before` with a marker in place of each header value that `after` changes."""
+    """Return `before` with a marker in place of each secret value that `after` changes."""
     new = dict(after.headers or ())
     headers = tuple(
         (name, "" if new.get(name, value) == value else OTHER_HIDDEN_VALUE)
         for name, value in before.spec.headers or ()
     )
-    return replace(before, spec=replace(before.spec, headers=headers))
+    credentials = redact_secret(before.spec.credentials, after.credentials)
+    return replace(before, spec=replace(before.spec, headers=headers, credentials=credentials))
 
 
 def _without_values(webhook: Webhook) -> Webhook:
     named = tuple((name, "") for name, _ in webhook.spec.headers or ())
-    return replace(webhook, spec=replace(webhook.spec, headers=named))
+    credentials = hide_secret(webhook.spec.credentials)
+    return replace(webhook, spec=replace(webhook.spec, headers=named, credentials=credentials))
 
 
 def _put_webhook(put: Put[Webhook], secret: Secret) -> PutWebhook:
@@ -290,7 +303,7 @@ _RULES: DefinitionRules[WebhookName, WebhookSpec, Webhook] = DefinitionRules(
     not_found=_not_found,
     create=_new_webhook,
     check_change=_refuse_change,
-    merge=_keep_headers,
+    merge=_keep_values,
     is_pausable=True,
     redact=_redact,
     check_name=WebhookName.check_is_free,

@@ -159,6 +159,7 @@ _HOOK = {
     "source": "queue:orders",
     "url": "https://shop.example/hooks/orders",
     "header_names": ["authorization"],
+    "credentials": None,
     "format": "body",
     "timeout_seconds": 1,
     "rate": None,

@@ -7,6 +7,7 @@ from pydantic import BaseModel, Field
 
 from api.native.fields import moment_ms
 from api.native.former_names import PAUSE_INSTEAD, deprecated_member, former_name
+from api.rest.credentials_config import CredentialsConfig, hidden_values
 from api.rest.definition_changes import PutOutcome
 from api.rest.field_map import (
     Mapped,
@@ -62,6 +63,7 @@ class WebhookConfig(MappedDefinitionConfig):
             " never returned; if omitted, they are unchanged."
         ),
     ] = None
+    credentials: CredentialsConfig | None = None
     format: Annotated[
         BodyFormat,
         Field(
@@ -114,7 +116,7 @@ class WebhookConfig(MappedDefinitionConfig):
 
     @classmethod
     def from_domain(cls, value: WebhookSpec, **others: Any) -> Self:
-        """Return the configuration of a specification, without header values."""
+        """Return the configuration of a specification, without secret values."""
         headers = {name: text or HIDDEN_VALUE for name, text in value.headers or ()}
         return cls.mapped(value, headers=headers, enabled=None, source=str(value.source), **others)
 
@@ -129,10 +131,8 @@ class WebhookConfig(MappedDefinitionConfig):
         )
 
     def comparable(self) -> Self:
-        """Return the configuration without header values, as the engine returns it."""
-        if self.headers is None:
-            return self
-        return self.model_copy(update={"headers": dict.fromkeys(self.headers, HIDDEN_VALUE)})
+        """Return the configuration without secret values, as the engine returns it."""
+        return self.model_copy(update=hidden_values(self.headers, self.credentials))
 
     def put_options(self) -> Mapping[str, Any]:
         return {"replace_pause": self.enabled is not None}
@@ -192,6 +192,7 @@ class WebhookOut(MappedDefinition):
     source: str
     url: str
     header_names: list[str]
+    credentials: CredentialsConfig | None
     format: BodyFormat
     timeout_seconds: Seconds
     rate: float | None

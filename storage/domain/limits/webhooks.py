@@ -6,6 +6,15 @@ from storage.domain.limits._shared import DAY_MS, HOUR_MS, KIB, MIB, MINUTE_MS, 
 WEBHOOK_URL_CHARACTERS_MAX = 2_048
 WEBHOOK_HEADERS_MAX = 32
 WEBHOOK_HEADER_BYTES_MAX = 4 * KIB  # per value
+WEBHOOK_CREDENTIAL_CHARACTERS_MAX = 4_096  # per id, secret, scope or parameter of an OAuth client
+WEBHOOK_TOKEN_PARAMETERS_MAX = 32  # of a token request
+WEBHOOK_TOKEN_RESPONSE_BYTES_MAX = 64 * KIB  # read from a token endpoint
+WEBHOOK_TOKEN_BYTES_MAX = 8 * KIB  # most servers accept no longer header
+WEBHOOK_TOKEN_AGE_MS_DEFAULT = 5 * MINUTE_MS  # of an access token without `expires_in`
+WEBHOOK_TOKEN_AGE_MS_MAX = DAY_MS
+WEBHOOK_TOKEN_MARGIN_MS = (
+    30 * SECOND_MS
+)  # an access token is replaced so long before its end, or for the last tenth of a shorter life
 WEBHOOK_TIMEOUT_MS_MIN = 100
 WEBHOOK_TIMEOUT_MS_MAX = 120 * SECOND_MS
 WEBHOOK_TIMEOUT_MS_DEFAULT = 15 * SECOND_MS  # Standard Webhooks recommends 15 to 30

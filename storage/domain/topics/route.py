@@ -21,6 +21,7 @@ import msgspec
 from msgspec.structs import replace
 
 from storage.domain import limits
+from storage.domain.access.oauth import WebhookCredentials
 from storage.domain.definitions import check_seconds, tag_faults
 from storage.domain.errors import FieldFault, ValidationFailed
 from storage.domain.filters.matches import CompiledMatch, Cost, parse_matches
@@ -71,6 +72,7 @@ HeaderValues = tuple[tuple[str, str], ...]
 
 _SETTINGS: Mapping[str, str] = {
     "headers": "headers",
+    "credentials": "credentials",
     "timeout_ms": "timeout_seconds",
     "rate": "rate",
     "in_flight_max": "in_flight_max",
@@ -87,11 +89,12 @@ class UrlTarget(
     """URL that copies are posted to; None for another target.
 
     The values of `headers` are stored with the webhook, and are empty in a stored route. An empty value keeps that of the webhook,
-    and None keeps all its headers.
+    and None keeps all its headers. Likewise `credentials` of a stored route have no secret.
     """
 
     url: str | None = None
     headers: HeaderValues | None = None
+    credentials: WebhookCredentials | None = None
     timeout_ms: int = limits.WEBHOOK_TIMEOUT_MS_DEFAULT
     rate: float | None = None
     in_flight_max: int = limits.WEBHOOK_IN_FLIGHT_DEFAULT

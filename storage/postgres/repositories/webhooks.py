@@ -11,6 +11,7 @@ from sqlalchemy import Row, delete, insert
 from sqlalchemy.ext.asyncio import AsyncSession
 from sqlmodel import col
 
+from storage.domain.access.oauth import hide_secret
 from storage.domain.names import ROUTE_PREFIX, WebhookName
 from storage.domain.webhooks import DeliveryHealth, DisabledReason, Source, Webhook, WebhookSpec
 from storage.postgres.database import Database
@@ -34,7 +35,7 @@ class SealedSecret(msgspec.Struct, frozen=True):
 class StoredWebhook(msgspec.Struct, frozen=True):
     """A webhook and its lease's epoch.
 
-    Its headers have names and no values, which are in `sealed_headers`.
+    The values of its headers, and the secret of its credentials, are in `sealed_headers` alone.
     """
 
     webhook: Webhook
@@ -42,14 +43,14 @@ class StoredWebhook(msgspec.Struct, frozen=True):
     lease_epoch: int
 
 
-class HeaderCodec(Protocol):
-    """Encryption of the values of a webhook's headers."""
+class SecretValueCodec(Protocol):
+    """Encryption of the values of a webhook's headers, and of the secret of its credentials."""
 
-    def encrypt_headers(self, webhook: Webhook) -> bytes | None:
-        """Return the encrypted values; None without headers."""
+    def encrypt_values(self, webhook: Webhook) -> bytes | None:
+        """Return the encrypted values; None without any."""
 
-    def decrypt_headers(self, stored: StoredWebhook) -> Webhook:
-        """Return the webhook with the values of its headers."""
+    def decrypt_values(self, stored: StoredWebhook) -> Webhook:
+        """Return the webhook with its values."""
 
 
 class LockedWebhook(LockedDefinition[Webhook]):
@@ -87,8 +88,8 @@ class LockedWebhook(LockedDefinition[Webhook]):
 class WebhookRows(DefinitionTable[WebhookName, Webhook, LockedWebhook]):
     """Webhooks of every namespace. Every method raises StorageUnavailable or StorageBusy.
 
-    With a codec, definitions have the values of their headers; without one they have only the names, and changes leave the
-    values alone.
+    With a codec, definitions have the values of their headers and the secret of their credentials; without one they have neither,
+    and changes leave both alone.
     """
 
     kind = "webhook"
@@ -97,13 +98,13 @@ class WebhookRows(DefinitionTable[WebhookName, Webhook, LockedWebhook]):
     apart_prefix = ROUTE_PREFIX
     is_row_locked = True  # deliverers write the health
 
-    def __init__(self, database: Database, codec: HeaderCodec | None = None) -> None:
+    def __init__(self, database: Database, codec: SecretValueCodec | None = None) -> None:
         super().__init__(database)
         self._codec = codec
 
     def definition_of(self, row: Row[Any]) -> Webhook:
         stored = stored_of(row)
-        return stored.webhook if self._codec is None else self._codec.decrypt_headers(stored)
+        return stored.webhook if self._codec is None else self._codec.decrypt_values(stored)
 
     def values(self, definition: Webhook) -> dict[str, Any]:
         return super().values(definition) | {"lease_epoch": 0, "lease_until_ms": 0}
@@ -120,7 +121,7 @@ class WebhookRows(DefinitionTable[WebhookName, Webhook, LockedWebhook]):
             "health": msgspec.to_builtins(definition.health, str_keys=True),
         }
         if self._codec is not None:
-            values["sealed_headers"] = self._codec.encrypt_headers(definition)
+            values["sealed_headers"] = self._codec.encrypt_values(definition)
         return values
 
     def locked(
@@ -167,6 +168,7 @@ def _stored_spec(spec: WebhookSpec) -> dict[str, Any]:
     headers = tuple((name, "") for name, _ in spec.headers or ())
     stored: dict[str, Any] = msgspec.to_builtins(spec) | {
         "headers": msgspec.to_builtins(headers),
+        "credentials": msgspec.to_builtins(hide_secret(spec.credentials)),
         "source": str(spec.source),
         "enabled": not spec.paused,
     }

@@ -194,6 +194,29 @@ def test_comparison_shows_no_header_value(client, name):
     assert not any("Bearer" in answer.text for answer in answers)
 
 
+def test_comparison_shows_no_client_secret(client, name):
+    client.put(f"/v1/queues/{name}").raise_for_status()
+    path, config = f"/v1/webhooks/{name}", {"source": f"queue:{name}", "url": "https://a.example/"}
+    oauth = {"token_url": "https://b.example/", "client_id": "shop", "client_secret": "opensesame"}
+    client.put(path, json=config | {"credentials": {"oauth": oauth}}).raise_for_status()
+
+    def put(secret, **options):
+        other = {key: value for key, value in oauth.items() if key != "client_secret"} | secret
+        return client.put(path, json=config | {"credentials": {"oauth": other}}, **options)
+
+    secrets = [{}, {"client_secret": "opensesame"}, {"client_secret": "other"}]
+    for options in ({"headers": CREATE}, {"params": {"dry_run": "true"}}):
+        answers = [put(secret, **options) for secret in secrets]
+
+        change = {
+            "pointer": "/credentials/oauth/client_secret",
+            "before": OTHER_HIDDEN_VALUE,
+            "after": HIDDEN_VALUE,
+        }
+        assert [answer.json()["changes"] for answer in answers] == [[], [], [change]], options
+        assert not any("opensesame" in answer.text for answer in answers)
+
+
 def test_comparison_shows_no_secret_of_a_source(client, name):
     """A provider's other secret was no difference, so that its events were rejected from then on."""
     client.put(f"/v1/queues/{name}").raise_for_status()

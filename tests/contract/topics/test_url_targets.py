@@ -67,6 +67,12 @@ async def counts(api: httpx.AsyncClient, name: str) -> dict[str, int]:
     return {state: stats[state] for state in NONE}
 
 
+def oauth(token_url: str, **changes: Any) -> dict[str, Any]:
+    """Return the setting of an OAuth client."""
+    client = {"token_url": token_url, "client_id": "shop", "client_secret": "opensesame"}
+    return {"credentials": {"oauth": {**client, **changes}}}
+
+
 # ── Configuration ──
 
 
@@ -124,6 +130,29 @@ async def test_shown_header_is_kept_and_unknown_refused(api, topic):
     assert same["changes"] == []
     assert refused.status_code == 422
     assert refused.json()["errors"][0]["pointer"] == "/target/headers/b"
+
+
+async def test_client_secret_stays_with_webhook(api, topic, name):
+    made = await put(api, topic, settings=oauth(URL))
+    patched = await api.patch(f"{topic}/routes/crm", json={"tags": {"team": "crm"}})
+    same = await put(api, topic, settings=oauth(URL, client_secret=None))
+    changed = await put(api, topic, settings=oauth(URL, client_secret="other"))
+    moved = {"url": URL, **oauth(f"{URL}/token", client_secret=None)}
+    refused = await api.put(f"{topic}/routes/crm", json={"target": moved})
+
+    shown = made["target"]["credentials"]["oauth"]
+    assert (shown["client_id"], shown["client_secret"]) == ("shop", "(secret)")
+    assert patched.json()["target"] == made["target"] == same["target"]
+    assert same["changes"] == [{"pointer": "/tags/team", "before": "crm", "after": None}]
+    [change] = changed["changes"]
+    assert change["pointer"] == "/target/credentials/oauth/client_secret"
+    assert changed["number"] == made["number"]
+    pointer = "/target/credentials/oauth/client_secret"
+    assert refused.json()["errors"][0]["pointer"] == pointer
+    webhook = await api.get(f"/v1/webhooks/{endpoint(name)}")
+    assert webhook.json()["credentials"] == {"oauth": shown}
+    texts = [repr(one) for one in (made, same, changed)] + [webhook.text, refused.text]
+    assert not any("opensesame" in text for text in texts)
 
 
 async def test_dry_run_creates_nothing(api, topic, name):
@@ -191,6 +220,17 @@ async def test_topic_with_dot_has_endpoint_of_its_own(api, name):
         ({"target": {"queue": "q", "rate": 1}}, "/target/rate", "not_supported"),
         ({"target": {"queue": "route:orders.crm"}}, "/target/queue", "not_allowed"),
         ({"target": {"url": URL, "rate": 0}}, "/target/rate", "out_of_range"),
+        ({"target": {"queue": "q", **oauth(URL)}}, "/target/credentials", "not_supported"),
+        (
+            {"target": {"url": URL, **oauth("https://10.0.0.1/")}},
+            "/target/credentials/oauth/token_url",
+            "not_allowed",
+        ),
+        (
+            {"target": {"url": URL, **oauth(URL, client_secret=None)}},
+            "/target/credentials/oauth/client_secret",
+            "required",
+        ),
         ({"target": {"url": URL, "headers": {"host": "x"}}}, "/target/headers/host", "not_allowed"),
         ({"target": {"url": URL}, "on_failure": "drop"}, "/on_failure", "not_supported"),
         (
@@ -268,6 +308,22 @@ async def test_message_is_posted_signed_once_under_one_id(api, topic, name, rece
         return [one["status"] for one in deliveries["items"]], stats["delivered"]
 
     await eventually(report, (["delivered"], 1))
+
+
+@pytest.mark.usefixtures("deliverer")
+async def test_message_is_posted_with_access_token(api, topic, receiver):
+    async with running_receiver() as tokens:
+        body = b'{"access_token": "t1", "token_type": "Bearer", "expires_in": 60}'
+        tokens.behaviours = [respond_with(503)]
+        tokens.default_behaviour = respond_with(200, body)
+        settings = {"retry_seconds": [0, 0], **oauth(tokens.url)}
+        await put(api, topic, receiver.url, settings=settings)
+
+        await publish(api, topic, "order.created", {"id": 7})
+
+        [request] = await receiver.until(1)
+        assert request.headers["authorization"] == "Bearer t1"
+        assert len(tokens.requests) == 2
 
 
 @pytest.mark.usefixtures("deliverer")

@@ -4,12 +4,27 @@ import threading
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from http.server import BaseHTTPRequestHandler, HTTPServer
+from typing import Any
 
 import httpx
 import pytest
 import standardwebhooks
 
 URL = "https://shop.example/hooks"
+
+
+CLIENT = {
+    "token_url": "https://login.example/token",
+    "client_id": "shop",
+    "client_secret": "opensesame",
+    "scope": "read",
+}
+
+
+def oauth(**changes: object) -> dict[str, Any]:
+    """Return the configuration of credentials; None leaves a field out."""
+    fields = {**CLIENT, **changes}
+    return {"credentials": {"oauth": {key: fields[key] for key in fields if fields[key]}}}
 
 
 @pytest.fixture
@@ -49,6 +64,25 @@ def test_webhook_is_created_shown_listed_changed_and_deleted(client, source, nam
     assert listed == [shown.json()]
     assert deleted.status_code == 204
     assert client.get(path).json()["code"] == "webhook_not_found"
+
+
+def test_client_secret_is_kept_and_never_shown(client, source, name):
+    path, fields = f"/v1/webhooks/{name}", {"source": source, "url": URL}
+    shown = {**CLIENT, "client_secret": "(secret)", "parameters": {}, "client_auth": "basic"}
+
+    made = client.put(path, json=fields | oauth())
+    again = client.put(path, json=fields | oauth(client_secret="(secret)"))
+    scoped = client.put(path, json=fields | oauth(client_secret=None, scope="write"))
+    moved = client.put(path, json=fields | oauth(client_secret=None, token_url=f"{URL}/token"))
+    removed = client.put(path, json=fields)
+
+    assert made.json()["credentials"] == {"oauth": shown}
+    assert (again.json()["version"], scoped.json()["version"]) == (1, 2)
+    assert scoped.json()["credentials"] == {"oauth": shown | {"scope": "write"}}
+    assert moved.json()["errors"][0]["pointer"] == "/credentials/oauth/client_secret"
+    assert removed.json()["credentials"] is None
+    answers = (made, again, scoped, moved, removed)
+    assert not any("opensesame" in answer.text for answer in answers)
 
 
 def test_change_states_that_it_is_in_force(client, hook, source):
@@ -113,6 +147,14 @@ def test_lists_are_paged(client, source, name):
         ({"source": "stream:clicks"}, "/source", "invalid"),
         ({"headers": {"host": "other"}}, "/headers/host", "not_allowed"),
         ({"headers": {"x": "a\r\nb: c"}}, "/headers/x", "invalid"),
+        ({"credentials": {}}, "/credentials/oauth", "required"),
+        (oauth(client_secret=None), "/credentials/oauth/client_secret", "required"),
+        (oauth(client_secret="(secret)"), "/credentials/oauth/client_secret", "required"),
+        (oauth(token_url="http://a.example/"), "/credentials/oauth/token_url", "not_allowed"),
+        (oauth(token_url="https://10.0.0.1/"), "/credentials/oauth/token_url", "not_allowed"),
+        (oauth(client_auth="jwt"), "/credentials/oauth/client_auth", "invalid"),
+        (oauth(grant="password"), "/credentials/oauth/grant", "unknown_field"),
+        (oauth(parameters={"scope": "a"}), "/credentials/oauth/parameters/scope", "not_allowed"),
         ({"timeout_seconds": 0}, "/timeout_seconds", "out_of_range"),
         ({"in_flight_max": 100_000}, "/in_flight_max", "out_of_range"),
         ({"rate": 0}, "/rate", "out_of_range"),

@@ -8,10 +8,12 @@ import pytest
 from storage.audit.snapshots import definition_snapshot
 from storage.domain import limits
 from storage.domain.access.audit import ApiProtocol, AuditedCall, AuditFilter, Chain
+from storage.domain.access.oauth import OAuthClient, WebhookCredentials
 from storage.domain.access.permissions import LOCAL_ADMINISTRATOR
 from storage.domain.errors import StorageUnavailable
 from storage.domain.names import QueueName
 from storage.domain.queues.queue import QueueSpec
+from storage.domain.topics.route import RouteSpec, RouteTarget
 from storage.domain.webhooks import Source, SourceKind, WebhookSpec
 
 pytestmark = pytest.mark.one_store
@@ -188,13 +190,25 @@ def test_webhook_snapshot_hides_passwords():
         source=Source(SourceKind.QUEUE, "orders"),
         url="https://hooks.example.com/T000/s3cr3t?token=hunter2",
         headers=(("Authorization", "Bearer hunter3"),),
+        credentials=WebhookCredentials(
+            oauth=OAuthClient(
+                token_url="https://login.example.com/T1/s3cr3t",
+                client_id="shop",
+                client_secret="hunter4",
+            )
+        ),
     )
+    target = RouteTarget(url=spec.url, headers=spec.headers, credentials=spec.credentials)
 
     told = definition_snapshot(spec)
+    of_route = definition_snapshot(RouteSpec(target=target))["target"]
 
     assert told["url"] == "https://hooks.example.com/…"
     assert told["headers"] == ["Authorization"]
-    assert not any(word in str(told) for word in ("s3cr3t", "hunter2", "hunter3"))
+    client = {"token_url": "https://login.example.com/…", "client_id": "shop"}
+    assert told["credentials"] == of_route["credentials"] == {"oauth": client}
+    words = ("s3cr3t", "hunter2", "hunter3", "hunter4")
+    assert not any(word in f"{told}{of_route}" for word in words)
 
 
 def test_large_definition_is_recorded_by_digest():

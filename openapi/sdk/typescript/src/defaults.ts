@@ -88,6 +88,7 @@ export const DEFAULTS: Record<string, Record<string, unknown>> = {
       "topic": null,
       "url": null,
       "headers": null,
+      "credentials": null,
       "timeout_seconds": null,
       "rate": null,
       "in_flight_max": null,

@@ -86,6 +86,7 @@ DEFAULTS: dict[str, dict[str, Any]] = {
             "topic": None,
             "url": None,
             "headers": None,
+            "credentials": None,
             "timeout_seconds": None,
             "rate": None,
             "in_flight_max": None,

@@ -49,6 +49,12 @@ class ConditionConfigParams(TypedDict, total=False):
     exists: bool | None
 
 
+class CredentialsConfigParams(TypedDict, total=False):
+    """Credentials of deliveries. For an API key, or a user and password, a header is enough."""
+
+    oauth: Required[OauthClientConfigParams]
+
+
 class DeadLettersConfigParams(TypedDict, total=False):
     """The dead-letter queue, or the topic that dead letters are published to.
 
@@ -103,6 +109,25 @@ class HeaderTransformConfigParams(TypedDict, total=False):
 
     set: Mapping[str, str]
     remove: Sequence[str]
+
+
+class OauthClientConfigParams(TypedDict, total=False):
+    """OAuth 2.0 client credentials (RFC 6749, section 4.4).
+
+    Each delivery has the header `Authorization: Bearer` with an access token, which is fetched from `token_url` with a POST and
+    used until shortly before its end."""
+
+    token_url: Required[str]
+    """An https URL, for which the rules of webhooks' URLs hold."""
+    client_id: Required[str]
+    client_secret: str | None
+    """Stored encrypted, and shown as `(secret)`. If it is omitted, or sent so, it is unchanged; required with another `token_url` or `client_id`."""
+    scope: str
+    """Names of scopes, with one space between."""
+    parameters: Mapping[str, str]
+    """More parameters of the token request, such as `audience`. They are shown, so they must not be secret."""
+    client_auth: Literal["basic", "body"]
+    """Place of the client's id and secret in the token request. `basic`: its Authorization header. `body`: its form."""
 
 
 class PacingConfigParams(TypedDict, total=False):
@@ -291,6 +316,8 @@ class RouteTargetConfigParams(TypedDict, total=False):
     """An https URL that messages are posted to, signed, as by a webhook. They wait in a queue of the route's own; the queue and the webhook are named `route:<topic>.<route>`, or `route:<topic>:<route>` if the topic's name has a dot."""
     headers: Mapping[str, str] | None
     """Of a URL. Headers sent with each delivery. Values are stored encrypted and shown as `(secret)`, which keeps a value if it is sent; if omitted, all headers are unchanged."""
+    credentials: CredentialsConfigParams | None
+    """Of a URL. OAuth client with whose access tokens messages are posted."""
     timeout_seconds: float | None
     """Of a URL. Timeout for the complete response, 0.1 to 120 seconds; null: 15."""
     rate: float | None

@@ -272,8 +272,10 @@ export type AttemptOut = {
  * AttemptOutcome
  *
  * Outcome of an attempt: delivered, or the reason for its failure.
+ *
+ * credentials: the token endpoint gave no access token, and nothing was sent to the receiver.
  */
-export type AttemptOutcome = 'delivered' | 'redirect' | 'client_error' | 'server_error' | 'throttled' | 'gone' | 'timeout' | 'connection' | 'tls' | 'blocked';
+export type AttemptOutcome = 'delivered' | 'redirect' | 'client_error' | 'server_error' | 'throttled' | 'gone' | 'timeout' | 'connection' | 'tls' | 'blocked' | 'credentials';
 
 /**
  * AuditEntry
@@ -783,6 +785,13 @@ export type ChildOut = {
 };
 
 /**
+ * ClientAuth
+ *
+ * Place of a client's id and secret in a token request (RFC 6749, section 2.3.1).
+ */
+export type ClientAuth = 'basic' | 'body';
+
+/**
  * CommitIn
  *
  * A commit token, or offsets with their member and generation.
@@ -951,6 +960,15 @@ export type CopiedMessage = {
  * Format of a route's copies.
  */
 export type CopyFormat = 'body' | 'envelope' | 'cloudevents' | 'cloudevents_binary';
+
+/**
+ * CredentialsConfig
+ *
+ * Credentials of deliveries. For an API key, or a user and password, a header is enough.
+ */
+export type CredentialsConfig = {
+    oauth: OauthClientConfig;
+};
 
 /**
  * DeadLetterOriginOut
@@ -4132,6 +4150,51 @@ export type NamespaceStored = {
 };
 
 /**
+ * OauthClientConfig
+ *
+ * OAuth 2.0 client credentials (RFC 6749, section 4.4).
+ *
+ * Each delivery has the header `Authorization: Bearer` with an access token, which is fetched from `token_url` with a POST and
+ * used until shortly before its end.
+ */
+export type OauthClientConfig = {
+    /**
+     * Token Url
+     *
+     * An https URL, for which the rules of webhooks' URLs hold.
+     */
+    token_url: string;
+    /**
+     * Client Id
+     */
+    client_id: string;
+    /**
+     * Client Secret
+     *
+     * Stored encrypted, and shown as `(secret)`. If it is omitted, or sent so, it is unchanged; required with another `token_url` or `client_id`.
+     */
+    client_secret?: string | null;
+    /**
+     * Scope
+     *
+     * Names of scopes, with one space between.
+     */
+    scope?: string;
+    /**
+     * Parameters
+     *
+     * More parameters of the token request, such as `audience`. They are shown, so they must not be secret.
+     */
+    parameters?: {
+        [key: string]: string;
+    };
+    /**
+     * Place of the client's id and secret in the token request. `basic`: its Authorization header. `body`: its form.
+     */
+    client_auth?: ClientAuth;
+};
+
+/**
  * OffsetIn
  *
  * The next offset to read of a shard.
@@ -6918,6 +6981,10 @@ export type RouteTargetConfig = {
         [key: string]: string;
     } | null;
     /**
+     * Of a URL. OAuth client with whose access tokens messages are posted.
+     */
+    credentials?: CredentialsConfig | null;
+    /**
      * Timeout Seconds
      *
      * Of a URL. Timeout for the complete response, 0.1 to 120 seconds; null: 15.
@@ -6989,6 +7056,10 @@ export type RouteTargetOut = {
     headers?: {
         [key: string]: string;
     } | null;
+    /**
+     * Of a URL. OAuth client with whose access tokens messages are posted.
+     */
+    credentials?: CredentialsConfig | null;
     /**
      * Timeout Seconds
      *
@@ -9416,6 +9487,7 @@ export type WebhookChanged = {
      * Header Names
      */
     header_names: Array<string>;
+    credentials: CredentialsConfig | null;
     format: BodyFormat;
     /**
      * Timeout Seconds
@@ -9511,6 +9583,7 @@ export type WebhookConfig = {
     headers?: {
         [key: string]: string;
     } | null;
+    credentials?: CredentialsConfig | null;
     /**
      * `body`: the message body, with the other fields in headers. `envelope`: a JSON object with all fields.
      */
@@ -9651,6 +9724,7 @@ export type WebhookOut = {
      * Header Names
      */
     header_names: Array<string>;
+    credentials: CredentialsConfig | null;
     format: BodyFormat;
     /**
      * Timeout Seconds
@@ -9759,6 +9833,7 @@ export type WebhookStored = {
      * Header Names
      */
     header_names: Array<string>;
+    credentials: CredentialsConfig | null;
     format: BodyFormat;
     /**
      * Timeout Seconds
@@ -10862,6 +10937,7 @@ export type WebhookChangedWritable = {
      * Header Names
      */
     header_names: Array<string>;
+    credentials: CredentialsConfig | null;
     format: BodyFormat;
     /**
      * Timeout Seconds
@@ -11001,6 +11077,7 @@ export type WebhookOutWritable = {
      * Header Names
      */
     header_names: Array<string>;
+    credentials: CredentialsConfig | null;
     format: BodyFormat;
     /**
      * Timeout Seconds
@@ -11102,6 +11179,7 @@ export type WebhookStoredWritable = {
      * Header Names
      */
     header_names: Array<string>;
+    credentials: CredentialsConfig | null;
     format: BodyFormat;
     /**
      * Timeout Seconds

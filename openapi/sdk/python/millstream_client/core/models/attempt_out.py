@@ -21,6 +21,8 @@ class AttemptOut:
         Attributes:
             at (datetime.datetime):
             outcome (AttemptOutcome): Outcome of an attempt: delivered, or the reason for its failure.
+
+                credentials: the token endpoint gave no access token, and nothing was sent to the receiver.
             status (int | None):
             duration_seconds (float):
             error (str):

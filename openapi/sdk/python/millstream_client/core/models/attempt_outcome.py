@@ -5,6 +5,7 @@ class AttemptOutcome(StrEnum):
     BLOCKED = "blocked"
     CLIENT_ERROR = "client_error"
     CONNECTION = "connection"
+    CREDENTIALS = "credentials"
     DELIVERED = "delivered"
     GONE = "gone"
     REDIRECT = "redirect"

@@ -8,6 +8,7 @@ from attrs import define as _attrs_define
 from ..types import UNSET, Unset
 
 if TYPE_CHECKING:
+    from ..models.credentials_config import CredentialsConfig
     from ..models.route_target_config_headers import RouteTargetConfigHeaders
 
 
@@ -30,6 +31,8 @@ class RouteTargetConfig:
                 `route:<topic>:<route>` if the topic's name has a dot.
             headers (None | RouteTargetConfigHeaders | Unset): Of a URL. Headers sent with each delivery. Values are stored
                 encrypted and shown as `(secret)`, which keeps a value if it is sent; if omitted, all headers are unchanged.
+            credentials (CredentialsConfig | None | Unset): Of a URL. OAuth client with whose access tokens messages are
+                posted.
             timeout_seconds (float | None | Unset): Of a URL. Timeout for the complete response, 0.1 to 120 seconds; null:
                 15.
             rate (float | None | Unset): Of a URL. Maximum deliveries per second; null: no limit.
@@ -48,6 +51,7 @@ class RouteTargetConfig:
     topic: None | str | Unset = UNSET
     url: None | str | Unset = UNSET
     headers: None | RouteTargetConfigHeaders | Unset = UNSET
+    credentials: CredentialsConfig | None | Unset = UNSET
     timeout_seconds: float | None | Unset = UNSET
     rate: float | None | Unset = UNSET
     in_flight_max: int | None | Unset = UNSET
@@ -56,6 +60,7 @@ class RouteTargetConfig:
     log_retention_seconds: float | None | Unset = UNSET
 
     def to_dict(self) -> dict[str, Any]:
+        from ..models.credentials_config import CredentialsConfig  # noqa: PLC0415
         from ..models.route_target_config_headers import RouteTargetConfigHeaders  # noqa: PLC0415
 
         queue: None | str | Unset
@@ -89,6 +94,14 @@ class RouteTargetConfig:
             headers = self.headers.to_dict()
         else:
             headers = self.headers
+
+        credentials: dict[str, Any] | None | Unset
+        if isinstance(self.credentials, Unset):
+            credentials = UNSET
+        elif isinstance(self.credentials, CredentialsConfig):
+            credentials = self.credentials.to_dict()
+        else:
+            credentials = self.credentials
 
         timeout_seconds: float | None | Unset
         if isinstance(self.timeout_seconds, Unset):
@@ -142,6 +155,8 @@ class RouteTargetConfig:
             field_dict["url"] = url
         if headers is not UNSET:
             field_dict["headers"] = headers
+        if credentials is not UNSET:
+            field_dict["credentials"] = credentials
         if timeout_seconds is not UNSET:
             field_dict["timeout_seconds"] = timeout_seconds
         if rate is not UNSET:
@@ -159,6 +174,7 @@ class RouteTargetConfig:
 
     @classmethod
     def from_dict(cls: type[T], src_dict: Mapping[str, Any]) -> T:
+        from ..models.credentials_config import CredentialsConfig  # noqa: PLC0415
         from ..models.route_target_config_headers import RouteTargetConfigHeaders  # noqa: PLC0415
 
         d = dict(src_dict)
@@ -215,6 +231,23 @@ class RouteTargetConfig:
             return cast(None | RouteTargetConfigHeaders | Unset, data)
 
         headers = _parse_headers(d.pop("headers", UNSET))
+
+        def _parse_credentials(data: object) -> CredentialsConfig | None | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            try:
+                if not isinstance(data, dict):
+                    raise TypeError()
+                credentials_type_0 = CredentialsConfig.from_dict(data)
+
+                return credentials_type_0
+            except (TypeError, ValueError, AttributeError, KeyError):
+                pass
+            return cast(CredentialsConfig | None | Unset, data)
+
+        credentials = _parse_credentials(d.pop("credentials", UNSET))
 
         def _parse_timeout_seconds(data: object) -> float | None | Unset:
             if data is None:
@@ -284,6 +317,7 @@ class RouteTargetConfig:
             topic=topic,
             url=url,
             headers=headers,
+            credentials=credentials,
             timeout_seconds=timeout_seconds,
             rate=rate,
             in_flight_max=in_flight_max,

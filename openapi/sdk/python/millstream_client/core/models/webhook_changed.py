@@ -12,6 +12,7 @@ from ..models.on_failure import OnFailure
 from ..types import UNSET, Unset
 
 if TYPE_CHECKING:
+    from ..models.credentials_config import CredentialsConfig
     from ..models.webhook_health import WebhookHealth
 
 
@@ -27,6 +28,7 @@ class WebhookChanged:
         source (str):
         url (str):
         header_names (list[str]):
+        credentials (CredentialsConfig | None):
         format_ (BodyFormat): Format of a delivery's request body.
 
             body: the message's own bytes and content type, other properties in headers. envelope: JSON with everything.
@@ -61,6 +63,7 @@ class WebhookChanged:
     source: str
     url: str
     header_names: list[str]
+    credentials: CredentialsConfig | None
     format_: BodyFormat
     timeout_seconds: float
     rate: float | None
@@ -81,6 +84,8 @@ class WebhookChanged:
     additional_properties: dict[str, Any] = _attrs_field(init=False, factory=dict)
 
     def to_dict(self) -> dict[str, Any]:
+        from ..models.credentials_config import CredentialsConfig  # noqa: PLC0415
+
         name = self.name
 
         source = self.source
@@ -88,6 +93,12 @@ class WebhookChanged:
         url = self.url
 
         header_names = self.header_names
+
+        credentials: dict[str, Any] | None
+        if isinstance(self.credentials, CredentialsConfig):
+            credentials = self.credentials.to_dict()
+        else:
+            credentials = self.credentials
 
         format_ = self.format_.value
 
@@ -133,6 +144,7 @@ class WebhookChanged:
                 "source": source,
                 "url": url,
                 "header_names": header_names,
+                "credentials": credentials,
                 "format": format_,
                 "timeout_seconds": timeout_seconds,
                 "rate": rate,
@@ -158,6 +170,7 @@ class WebhookChanged:
 
     @classmethod
     def from_dict(cls: type[T], src_dict: Mapping[str, Any]) -> T:
+        from ..models.credentials_config import CredentialsConfig  # noqa: PLC0415
         from ..models.webhook_health import WebhookHealth  # noqa: PLC0415
 
         d = dict(src_dict)
@@ -168,6 +181,21 @@ class WebhookChanged:
         url = d.pop("url")
 
         header_names = cast(list[str], d.pop("header_names"))
+
+        def _parse_credentials(data: object) -> CredentialsConfig | None:
+            if data is None:
+                return data
+            try:
+                if not isinstance(data, dict):
+                    raise TypeError()
+                credentials_type_0 = CredentialsConfig.from_dict(data)
+
+                return credentials_type_0
+            except (TypeError, ValueError, AttributeError, KeyError):
+                pass
+            return cast(CredentialsConfig | None, data)
+
+        credentials = _parse_credentials(d.pop("credentials"))
 
         format_ = BodyFormat(d.pop("format"))
 
@@ -218,6 +246,7 @@ class WebhookChanged:
             source=source,
             url=url,
             header_names=header_names,
+            credentials=credentials,
             format_=format_,
             timeout_seconds=timeout_seconds,
             rate=rate,

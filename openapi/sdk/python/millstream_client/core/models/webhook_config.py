@@ -10,6 +10,7 @@ from ..models.on_failure import OnFailure
 from ..types import UNSET, Unset
 
 if TYPE_CHECKING:
+    from ..models.credentials_config import CredentialsConfig
     from ..models.webhook_config_headers import WebhookConfigHeaders
 
 
@@ -25,6 +26,7 @@ class WebhookConfig:
         url (str): An https URL with a host and optionally a path and a query.
         headers (None | Unset | WebhookConfigHeaders): Headers sent with each delivery. Values are stored encrypted and
             never returned; if omitted, they are unchanged.
+        credentials (CredentialsConfig | None | Unset):
         format_ (BodyFormat | Unset): Format of a delivery's request body.
 
             body: the message's own bytes and content type, other properties in headers. envelope: JSON with everything.
@@ -50,6 +52,7 @@ class WebhookConfig:
     source: str
     url: str
     headers: None | Unset | WebhookConfigHeaders = UNSET
+    credentials: CredentialsConfig | None | Unset = UNSET
     format_: BodyFormat | Unset = UNSET
     timeout_seconds: float | Unset = 15.0
     rate: float | None | Unset = UNSET
@@ -63,6 +66,7 @@ class WebhookConfig:
     enabled: bool | None | Unset = UNSET
 
     def to_dict(self) -> dict[str, Any]:
+        from ..models.credentials_config import CredentialsConfig  # noqa: PLC0415
         from ..models.webhook_config_headers import WebhookConfigHeaders  # noqa: PLC0415
 
         source = self.source
@@ -76,6 +80,14 @@ class WebhookConfig:
             headers = self.headers.to_dict()
         else:
             headers = self.headers
+
+        credentials: dict[str, Any] | None | Unset
+        if isinstance(self.credentials, Unset):
+            credentials = UNSET
+        elif isinstance(self.credentials, CredentialsConfig):
+            credentials = self.credentials.to_dict()
+        else:
+            credentials = self.credentials
 
         format_: str | Unset = UNSET
         if not isinstance(self.format_, Unset):
@@ -127,6 +139,8 @@ class WebhookConfig:
         )
         if headers is not UNSET:
             field_dict["headers"] = headers
+        if credentials is not UNSET:
+            field_dict["credentials"] = credentials
         if format_ is not UNSET:
             field_dict["format"] = format_
         if timeout_seconds is not UNSET:
@@ -154,6 +168,7 @@ class WebhookConfig:
 
     @classmethod
     def from_dict(cls: type[T], src_dict: Mapping[str, Any]) -> T:
+        from ..models.credentials_config import CredentialsConfig  # noqa: PLC0415
         from ..models.webhook_config_headers import WebhookConfigHeaders  # noqa: PLC0415
 
         d = dict(src_dict)
@@ -177,6 +192,23 @@ class WebhookConfig:
             return cast(None | Unset | WebhookConfigHeaders, data)
 
         headers = _parse_headers(d.pop("headers", UNSET))
+
+        def _parse_credentials(data: object) -> CredentialsConfig | None | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            try:
+                if not isinstance(data, dict):
+                    raise TypeError()
+                credentials_type_0 = CredentialsConfig.from_dict(data)
+
+                return credentials_type_0
+            except (TypeError, ValueError, AttributeError, KeyError):
+                pass
+            return cast(CredentialsConfig | None | Unset, data)
+
+        credentials = _parse_credentials(d.pop("credentials", UNSET))
 
         _format_ = d.pop("format", UNSET)
         format_: BodyFormat | Unset
@@ -235,6 +267,7 @@ class WebhookConfig:
             source=source,
             url=url,
             headers=headers,
+            credentials=credentials,
             format_=format_,
             timeout_seconds=timeout_seconds,
             rate=rate,
