@@ -7,6 +7,7 @@ import typer
 from api.cli.descriptions.sections import Section, describe, settings_section
 from api.cli.grammar.common_options import parsed_by
 from api.cli.grammar.parsers import EARLIEST, LATEST, parse_time
+from api.cli.io.credentials_file import CredentialsFile, read_credentials
 from api.cli.io.match_options import FilterText, Subjects, Where, match_of
 from api.cli.manifests.edit_verb import edit_verb
 from api.cli.manifests.kinds import parts_of
@@ -69,6 +70,7 @@ def _configuration(
         str | None, option("--target-url", "URL that messages are posted to.", "URL")
     ] = None,
     headers: Headers = None,
+    credentials: CredentialsFile = None,
     subjects: Subjects = None,
     filter_: FilterText = None,
     where: Where = None,
@@ -102,6 +104,7 @@ def _configuration(
         topic=topic,
         url=target_url,
         headers=dict(headers) if headers else None,
+        credentials=read_credentials(credentials),
     )
     match = "unmatched" if unmatched else match_of(subjects, filter_, where)
     return fields(

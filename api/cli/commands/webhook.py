@@ -17,6 +17,7 @@ from api.cli.descriptions.sections import (
     without_empty,
 )
 from api.cli.errors import CliError, ExitCode
+from api.cli.io.credentials_file import CredentialsFile, read_credentials
 from api.cli.manifests.edit_verb import edit_verb
 from api.cli.shell.definitions import Definition, delete_verb, pause_verbs, put_verbs, secret_note
 from api.cli.shell.operations import JsonBody
@@ -63,9 +64,16 @@ def _configuration(
     source: Annotated[str, typer.Argument(help="queue:NAME or group:NAME.")],
     target: Annotated[str, typer.Argument(help="URL to post to.", metavar="url")],
     headers: Headers = None,
+    credentials: CredentialsFile = None,
     set_: Settings = None,
 ) -> dict[str, Any]:
-    return fields(set_, source=source, url=target, headers=dict(headers) if headers else None)
+    return fields(
+        set_,
+        source=source,
+        url=target,
+        headers=dict(headers) if headers else None,
+        credentials=read_credentials(credentials),
+    )
 
 
 WEBHOOK = Definition(webhook, "Webhook", Name, "webhooks.{}_webhook", _configuration, secret_note)
@@ -75,6 +83,7 @@ put_verbs(
     create=[
         "millstream webhook create billing queue:orders https://example.com/hooks",
         "millstream webhook create ledger queue:orders https://example.com/ledger --set rate=10",
+        "millstream webhook create crm queue:orders https://example.com/hooks --credentials-file oauth.json",
     ],
     apply=[
         "millstream webhook apply billing queue:orders https://example.com/hooks --dry-run",

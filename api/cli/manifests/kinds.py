@@ -73,14 +73,19 @@ class DefinitionKind(NamedTuple):
 
 
 def _without_secrets(setting: Any) -> Any:
-    """Leave out the headers of a route's URL if they have values: omitted ones stay unchanged."""
+    """Leave out the headers of a route's URL if they have values: omitted ones stay unchanged.
+
+    The secret of credentials is left as HIDDEN_VALUE, which a PUT keeps, and refuses if there is no secret to keep.
+    """
     if not isinstance(setting, dict):
         return setting
     return {name: value for name, value in setting.items() if not _has_secrets(value)}
 
 
 def _has_secrets(value: Any) -> bool:
-    return isinstance(value, dict) and HIDDEN_VALUE in value.values()
+    if not isinstance(value, dict) or not value:
+        return False
+    return all(each == HIDDEN_VALUE for each in value.values())
 
 
 def parts_of(name: str) -> tuple[str, str]:

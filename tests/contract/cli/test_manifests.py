@@ -1,5 +1,6 @@
 """`millstream apply`, `diff` and `export` against a service."""
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -115,7 +116,7 @@ def test_exported_documents_are_the_same_without_secrets(write, name, tmp_path):
 
     documents = {(each["kind"], each["name"]): each for each in yaml.safe_load_all(exported.out)}
     assert exported.code == 0
-    assert "secret" not in exported.out
+    assert "a secret" not in exported.out
     assert documents["queue", f"mails-{name}"]["spec"]["tags"] == {"team": "no"}
     assert not {"headers", "paused"} & set(documents["webhook", f"hook-{name}"]["spec"])
     assert same.out == ""
@@ -176,6 +177,55 @@ spec:
     assert client.get(f"/v1/webhooks/route:posts-{name}.crm").json()["header_names"] == [
         "authorization"
     ]
+
+
+def test_credentials_are_read_from_file(write, name, client, tmp_path):
+    oauth = {"token_url": "https://login.example/token", "client_id": "a", "client_secret": "b"}
+    (tmp_path / "oauth.json").write_text(json.dumps({"oauth": oauth}))
+    (tmp_path / "broken.json").write_text("{client_secret")
+    url, flag = "https://shop.example/hooks", "--credentials-file"
+    millstream("queue", "create", f"q-{name}")
+    millstream("topic", "create", f"t-{name}")
+
+    hook = ("webhook", "create", f"hook-{name}", f"queue:q-{name}", url, flag)
+    route = ("route", "create", f"t-{name}/crm", "--target-url", url, flag)
+    broken = millstream(*hook, "broken.json")
+    created = [millstream(*command, "oauth.json") for command in (hook, route)]
+
+    assert (broken.code, "client_secret" in broken.err) == (2, False)
+    assert [one.code for one in created] == [0, 0]
+    for webhook in (f"hook-{name}", f"route:t-{name}.crm"):
+        shown = client.get(f"/v1/webhooks/{webhook}").json()["credentials"]["oauth"]
+        assert (shown["client_id"], shown["client_secret"]) == ("a", "(secret)")
+
+
+def test_exported_credentials_keep_their_secret(write, name, client, tmp_path):
+    documents = """\
+kind: queue
+name: q-{n}
+spec: {{}}
+---
+kind: webhook
+name: oauth-{n}
+spec:
+  source: queue:q-{n}
+  url: https://shop.example/hooks
+  credentials:
+    oauth: {{token_url: "https://login.example/token", client_id: shop, client_secret: opensesame}}
+"""
+    millstream("apply", "-f", write(documents))
+    exported = millstream("export", "webhooks", "--prefix", f"oauth-{name}")
+    (tmp_path / "exported.yaml").write_text(exported.out)
+
+    again = millstream("apply", "-f", "exported.yaml")
+    client.delete(f"/v1/webhooks/oauth-{name}")
+    elsewhere = millstream("apply", "-f", "exported.yaml")
+
+    assert "client_secret: (secret)" in exported.out
+    assert again.out == f"webhook oauth-{name} unchanged\n"
+    assert elsewhere.code != 0
+    assert "exported.yaml:11:7: webhook" in elsewhere.err
+    assert "The secret is required" in elsewhere.err
 
 
 def test_failure_of_one_object_does_not_stop_others(write, name, client):
