@@ -7,6 +7,7 @@ from msgspec.structs import replace
 from playwright.async_api import Page, expect
 
 from storage.bootstrap import Storage
+from storage.domain.access.oauth import OAuthClient, WebhookCredentials
 from storage.domain.access.permissions import Role
 from storage.domain.errors import RouteNotFound, TopicNotFound
 from storage.domain.log.record_batch import Record
@@ -306,7 +307,15 @@ async def test_route_edit_keeps_how_copies_are_made(page: Page, service: Service
 async def test_route_to_url_leads_to_its_deliveries(page: Page, service: Service):
     storage = service.storage
     name = RouteName(TopicName("posting"), "crm")
-    target = RouteTarget(url="https://shop.example/hooks", headers=(("x-key", "7"),), rate=5)
+    client = OAuthClient(
+        token_url="https://login.example/token", client_id="shop", client_secret="opensesame"
+    )
+    target = RouteTarget(
+        url="https://shop.example/hooks",
+        headers=(("x-key", "7"),),
+        credentials=WebhookCredentials(oauth=client),
+        rate=5,
+    )
     await storage.topics.put(name.topic, StreamSpec())
     before = (await storage.topic_routes.put(name, RouteSpec(target=target))).definition
 

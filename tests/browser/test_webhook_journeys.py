@@ -3,9 +3,11 @@
 import re
 
 import pytest
+from msgspec.structs import replace
 from playwright.async_api import Page, expect
 
 from storage.bootstrap import Storage
+from storage.domain.access.oauth import OAuthClient
 from storage.domain.groups.group import GroupSpec
 from storage.domain.log.record_batch import Record
 from storage.domain.names import GroupName, QueueName, StreamName, WebhookName
@@ -158,3 +160,34 @@ async def test_webhook_is_paused_edited_and_resumed(page: Page, service: Service
 
     spec = (await storage.webhooks.get(WebhookName("retimed"))).spec
     assert (spec.timeout_ms, spec.paused) == (7_000, False)
+
+
+async def test_oauth_client_is_set_kept_and_removed(page: Page, service: Service):
+    storage, name = service.storage, WebhookName("authorized")
+    await a_queue(storage, "authorized", 0)
+    await a_webhook(storage, "queue:authorized")
+
+    async def save(**fields: str) -> OAuthClient | None:
+        await page.goto("/ui/webhooks/authorized")
+        await press(page, "Edit…")
+        if await page.locator("dialog[open] details:not([open])").count():
+            await page.locator("dialog[open] summary").click()
+        for field, text in fields.items():
+            await page.locator(f"dialog[open] [name='credentials.oauth.{field}']").fill(text)
+        await page.locator("dialog[open] button.primary").click()
+        await expect(page.locator("dialog[open]")).to_have_count(0)
+        credentials = (await storage.webhooks.opened(name)).webhook.spec.credentials
+        return None if credentials is None else credentials.oauth
+
+    url = "https://login.example/token"
+    made = await save(
+        token_url=url, client_id="shop", client_secret="opensesame", parameters="audience=a=b"
+    )
+    assert made == OAuthClient(
+        token_url=url, client_id="shop", client_secret="opensesame", parameters={"audience": "a=b"}
+    )
+    await look(page, "webhook-oauth")
+    assert "opensesame" not in await page.content()
+    assert await save(scope="read") == replace(made, scope="read")
+    empty = dict.fromkeys(("token_url", "client_id", "scope", "parameters"), "")
+    assert await save(**empty) is None
