@@ -52,6 +52,13 @@ class RouteTargetConfig(MappedConfig):
             examples=["https://shop.example/hooks"],
         ),
     ] = None
+    ordered: Annotated[
+        bool | None,
+        _url_field(
+            "Post the messages of one key one after another, in order: each when the one before was delivered or dead-lettered. "
+            "Messages need a key. Immutable; null: false."
+        ),
+    ] = None
     headers: Annotated[
         dict[str, str] | None,
         _url_field(
@@ -121,7 +128,8 @@ class RouteTargetConfig(MappedConfig):
         return self.model_copy(update=hidden_values(self.headers, self.credentials))
 
 
-_DEFAULTS = {
+_DEFAULTS: dict[str, Any] = {
+    "ordered": False,
     "timeout_seconds": _TIMEOUT_SECONDS,
     "in_flight_max": limits.WEBHOOK_IN_FLIGHT_DEFAULT,
     "retry_seconds": [in_seconds(delay) for delay in limits.WEBHOOK_RETRY_DELAYS_MS],

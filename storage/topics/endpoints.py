@@ -18,6 +18,7 @@ from storage.domain import limits
 from storage.domain.clock import Clock
 from storage.domain.errors import QueueNotFound, StreamNotFound, ValidationFailed
 from storage.domain.names import LogId, QueueName, RouteName
+from storage.domain.queues.queue import QueueSpec
 from storage.domain.topics.route import RouteSpec, RouteTarget, TopicRoute
 from storage.domain.webhooks import Secret, Webhook
 from storage.postgres.repositories.route_endpoints import (
@@ -98,13 +99,24 @@ class RouteEndpoints:
         return EndpointPut(replace(spec, target=target), webhook)
 
     async def _put(self, session: AsyncSession, name: RouteName, spec: RouteSpec) -> PutWebhook:
-        await self._catalog.put_route_queue(session, name.queue, spec.target.queue_spec())
+        await self._put_queue(session, name.queue, spec.target.queue_spec())
         webhook_spec = spec.target.webhook_spec(name.endpoint, paused=spec.paused)
         try:
             return await self._webhooks.put_of_route(session, name.webhook, webhook_spec)
         except ValidationFailed as error:
             faults = [replace(one, pointer=f"/target{one.pointer}") for one in error.faults]
             raise ValidationFailed("The route's configuration is invalid.", *faults) from None
+
+    async def _put_queue(self, session: AsyncSession, name: QueueName, spec: QueueSpec) -> None:
+        try:
+            await self._catalog.put_route_queue(session, name, spec)
+        except ValidationFailed as error:
+            if error.faults[0].pointer != "/type":
+                raise
+            detail = (
+                "Immutable while the route's queue exists: delete the route, or create another one"
+            )
+            raise ValidationFailed.at("/target/ordered", detail, "immutable") from None
 
     async def pause(self, session: AsyncSession, name: RouteName, *, paused: bool) -> None:
         """Pause the webhook with its route, or resume it."""

@@ -344,6 +344,26 @@ async def test_route_to_url_leads_to_its_deliveries(page: Page, service: Service
     await storage.topics.delete(name.topic)
 
 
+async def test_order_of_url_is_chosen_and_kept(page: Page, service: Service):
+    name = RouteName(TopicName("in-order"), "crm")
+    await service.storage.topics.put(name.topic, StreamSpec())
+
+    await page.goto("/ui/topics/in-order")
+    await press(page, "New route")
+    await page.locator("dialog[open] [name=route]").fill("crm")
+    await page.locator("dialog[open] [name='target.url']").fill("https://shop.example/hooks")
+    await page.locator("dialog[open] [name='target.ordered']").select_option("true")
+    await page.locator("dialog[open]").get_by_role("button", name="Create", exact=True).click()
+    await expect(page.get_by_text("one message of a key at a time")).to_be_visible()
+    await press(page, "Edit…")
+    await page.locator("dialog[open] [name=tags]").fill("team=shop")
+    await press(page, "Save")
+
+    await expect(page.locator(".badge", has_text="team: shop")).to_be_visible()
+    assert (await service.storage.topic_routes.get(name)).spec.target.ordered
+    await service.storage.topics.delete(name.topic)
+
+
 async def test_paused_route_is_resumed(page: Page, service: Service):
     storage = service.storage
     await a_topic(storage, "halted", billing=None)

@@ -69,6 +69,9 @@ def _configuration(
     target_url: Annotated[
         str | None, option("--target-url", "URL that messages are posted to.", "URL")
     ] = None,
+    ordered: Annotated[
+        bool, option("--ordered", "Post messages of one key to the URL one after another.")
+    ] = False,
     headers: Headers = None,
     credentials: CredentialsFile = None,
     subjects: Subjects = None,
@@ -103,6 +106,7 @@ def _configuration(
         stream=stream,
         topic=topic,
         url=target_url,
+        ordered=ordered or None,
         headers=dict(headers) if headers else None,
         credentials=read_credentials(credentials),
     )

@@ -26,7 +26,7 @@ from storage.domain.definitions import check_seconds, tag_faults
 from storage.domain.errors import FieldFault, ValidationFailed
 from storage.domain.filters.matches import CompiledMatch, Cost, parse_matches
 from storage.domain.names import LogId, QueueName, RouteName, StreamName, TopicName
-from storage.domain.queues.queue import QueueSpec
+from storage.domain.queues.queue import QueueSpec, QueueType
 from storage.domain.streams.lineage import have_passed
 from storage.domain.streams.start_at import StartAt, start_faults
 from storage.domain.streams.stream import Stream
@@ -80,7 +80,7 @@ _SETTINGS: Mapping[str, str] = {
     "disable_after_ms": "disable_after_seconds",
     "log_ms": "log_retention_seconds",
 }
-"""Fields that only a URL has, with their names on the wire. They are fields of a webhook."""
+"""Fields of a webhook that only a URL has, with their names on the wire."""
 
 
 class UrlTarget(
@@ -89,10 +89,12 @@ class UrlTarget(
     """URL that copies are posted to; None for another target.
 
     The values of `headers` are stored with the webhook, and are empty in a stored route. An empty value keeps that of the webhook,
-    and None keeps all its headers. Likewise `credentials` of a stored route have no secret.
+    and None keeps all its headers. Likewise `credentials` of a stored route have no secret. `ordered`: copies of one key are posted one
+    after another, each when the one before was delivered or dead-lettered.
     """
 
     url: str | None = None
+    ordered: bool = False
     headers: HeaderValues | None = None
     credentials: WebhookCredentials | None = None
     timeout_ms: int = limits.WEBHOOK_TIMEOUT_MS_DEFAULT
@@ -114,14 +116,15 @@ class UrlTarget(
         The webhook decides alone when a message is dead-lettered.
         """
         retention_ms = limits.ROUTE_QUEUE_RETENTION_MS + sum(self.retry_delays_ms)
-        return QueueSpec(retention_ms=retention_ms, attempts_max=None)
+        kind = QueueType.FIFO if self.ordered else QueueType.STANDARD
+        return QueueSpec(type=kind, retention_ms=retention_ms, attempts_max=None)
 
     def url_faults(self) -> list[FieldFault]:
         """Return the faults of the settings, except those of the URL by the egress rule."""
         if self.url is None:
             return [
                 FieldFault(f"/target/{name}", "Only a URL has it", "not_supported")
-                for field, name in _SETTINGS.items()
+                for field, name in (*_SETTINGS.items(), ("ordered", "ordered"))
                 if getattr(self, field) != getattr(_OTHER, field)
             ]
         headers = tuple((name, value or _PRESENT) for name, value in self.headers or ())
@@ -259,6 +262,11 @@ class RouteSpec(msgspec.Struct, frozen=True, kw_only=True):
                 for pointer, time_ms, _ in times
                 if time_ms
             ]
+        if self.target.ordered and self.delay_ms:
+            detail = (
+                "Messages of an ordered URL are not delayed, since that contradicts their order"
+            )
+            return [FieldFault("/delay_seconds", detail, "not_supported")]
         return [
             fault
             for pointer, time_ms, most in times

@@ -199,6 +199,19 @@ def test_credentials_are_read_from_file(write, name, client, tmp_path):
         assert (shown["client_id"], shown["client_secret"]) == ("a", "(secret)")
 
 
+def test_ordered_url_is_created_and_shown(name, client):
+    millstream("topic", "create", f"t-{name}")
+    url = ("--target-url", "https://shop.example/hooks")
+
+    created = millstream("route", "create", f"t-{name}/crm", *url, "--ordered")
+    again = millstream("route", "apply", f"t-{name}/crm", *url)
+
+    assert created.code == 0
+    assert client.get(f"/v1/queues/route:t-{name}.crm").json()["type"] == "fifo"
+    assert again.code == 2
+    assert "delete the route, or create another one" in again.err
+
+
 def test_exported_credentials_keep_their_secret(write, name, client, tmp_path):
     documents = """\
 kind: queue

@@ -1,7 +1,9 @@
 """Routes to URLs over REST: configuration, deliveries, changes and refusals."""
 
 import asyncio
+import json
 from collections.abc import AsyncIterator
+from random import Random
 from typing import Any
 
 import httpx
@@ -17,7 +19,15 @@ from storage.domain.webhooks import AttemptOutcome, SourceKind
 from storage.settings import StorageSettings
 from tests.conditions import eventually
 from tests.contract.topics.test_topics import publish, receive
-from tests.webhook_receiver import Receiver, reset, respond_with, running_receiver
+from tests.webhook_receiver import (
+    Connections,
+    ReceivedRequest,
+    Receiver,
+    reset,
+    respond_with,
+    running_listener,
+    running_receiver,
+)
 
 URL = "https://shop.example/hooks"
 NONE = {"ready": 0, "in_flight": 0, "delayed": 0}
@@ -155,6 +165,25 @@ async def test_client_secret_stays_with_webhook(api, topic, name):
     assert not any("opensesame" in text for text in texts)
 
 
+async def test_order_of_url_is_immutable_while_its_queue_exists(api, topic, name):
+    made = await put(api, topic, settings={"ordered": True})
+    rated = await put(api, topic, settings={"ordered": True, "rate": 5})
+    changed = [
+        await api.put(f"{topic}/routes/crm", json={"target": {"url": URL, "ordered": False}}),
+        await api.put(f"{topic}/routes/crm", json={"target": {"queue": f"{name}-a"}}),
+        await api.put(f"{topic}/routes/crm", json={"target": {"url": URL}}),
+    ]
+    (await api.delete(f"{topic}/routes/crm")).raise_for_status()
+    again = await put(api, topic)
+
+    assert (made["target"]["ordered"], again["target"]["ordered"]) == (True, False)
+    assert made["number"] == rated["number"]
+    assert [one.status_code for one in changed] == [422, 200, 422]
+    for refused in (changed[0], changed[2]):
+        [fault] = refused.json()["errors"]
+        assert (fault["pointer"], fault["code"]) == ("/target/ordered", "immutable")
+
+
 async def test_dry_run_creates_nothing(api, topic, name):
     body = {"target": {"url": URL}}
 
@@ -220,6 +249,12 @@ async def test_topic_with_dot_has_endpoint_of_its_own(api, name):
         ({"target": {"queue": "q", "rate": 1}}, "/target/rate", "not_supported"),
         ({"target": {"queue": "route:orders.crm"}}, "/target/queue", "not_allowed"),
         ({"target": {"url": URL, "rate": 0}}, "/target/rate", "out_of_range"),
+        ({"target": {"queue": "q", "ordered": True}}, "/target/ordered", "not_supported"),
+        (
+            {"target": {"url": URL, "ordered": True}, "delay_seconds": 1},
+            "/delay_seconds",
+            "not_supported",
+        ),
         ({"target": {"queue": "q", **oauth(URL)}}, "/target/credentials", "not_supported"),
         (
             {"target": {"url": URL, **oauth("https://10.0.0.1/")}},
@@ -308,6 +343,113 @@ async def test_message_is_posted_signed_once_under_one_id(api, topic, name, rece
         return [one["status"] for one in deliveries["items"]], stats["delivered"]
 
     await eventually(report, (["delivered"], 1))
+
+
+class FlakyReceiver(Connections):
+    """Receiver that accepts or refuses each request by chance, after a moment."""
+
+    def __init__(self, chance: Random) -> None:
+        super().__init__()
+        self.posts: list[tuple[str, int, bool]] = []
+        self._chance = chance
+        self._busy: set[str] = set()
+        self.overlapping: set[str] = set()
+
+    @property
+    def url(self) -> str:
+        """The URL of the receiver."""
+        return f"http://127.0.0.1:{self.port}/hooks"
+
+    async def respond_to(self, request: ReceivedRequest, writer: asyncio.StreamWriter) -> None:
+        message = json.loads(request.body)
+        key, number = message["key"], message["number"]
+        assert request.headers["millstream-group"] == key
+        if key in self._busy:
+            self.overlapping.add(key)
+        self._busy.add(key)
+        await asyncio.sleep(self._chance.random() / 100)
+        self._busy.discard(key)
+        is_accepted = self._chance.random() < 0.7
+        self.posts.append((key, number, is_accepted))
+        await respond_with(204 if is_accepted else 500)(writer)
+
+    def accepted(self, key: str) -> list[int]:
+        """Return the numbers of accepted messages of a key, in order."""
+        return [number for one, number, accepted in self.posts if one == key and accepted]
+
+    def posted(self, key: str) -> list[int]:
+        """Return the numbers of all messages of a key, in the order of their posts."""
+        return [number for one, number, _ in self.posts if one == key]
+
+
+@pytest.mark.usefixtures("deliverer")
+@pytest.mark.parametrize("seed", [1, 2, 3])
+async def test_ordered_url_gets_messages_of_key_in_order(api, topic, seed):
+    receiver = FlakyReceiver(Random(seed))
+    keys, count = ("a", "b", "c"), 12
+    async with running_listener(receiver):
+        settings = {"ordered": True, "retry_seconds": [0] * 50, "disable_after_seconds": 3600}
+        await put(api, topic, receiver.url, settings=settings)
+        messages = [
+            {"key": key, "body": {"key": key, "number": number}}
+            for number in range(count)
+            for key in keys
+        ]
+        (await api.post(f"{topic}/messages", json={"messages": messages})).raise_for_status()
+
+        async def accepted() -> list[list[int]]:
+            return [receiver.accepted(key) for key in keys]
+
+        await eventually(accepted, [list(range(count))] * len(keys), within_s=60)
+
+    for key in keys:
+        assert receiver.posted(key) == sorted(receiver.posted(key))
+    assert receiver.overlapping == set()
+
+
+@pytest.mark.usefixtures("deliverer")
+async def test_failing_message_holds_back_its_key_alone(api, topic, name, receiver):
+    settings = {"ordered": True, "retry_seconds": [3600], "in_flight_max": 1}
+    receiver.behaviours = [respond_with(500)]
+    await put(api, topic, receiver.url, settings=settings)
+
+    for key, number in (("a", 1), ("a", 2), ("b", 3)):
+        await api.post(f"{topic}/messages", json={"key": key, "body": number})
+    await receiver.until(2)
+    await eventually(lambda: counts(api, name), {"ready": 1, "in_flight": 0, "delayed": 1})
+
+    assert receiver.bodies == [b"1", b"3"]
+
+
+@pytest.mark.usefixtures("deliverer")
+async def test_dead_letter_of_ordered_url_lets_key_continue(api, topic, name, receiver):
+    receiver.behaviours = [respond_with(500)]
+    await put(api, topic, receiver.url, settings={"ordered": True, "retry_seconds": []})
+
+    for number in (1, 2):
+        await api.post(f"{topic}/messages", json={"key": "a", "body": number})
+    await receiver.until(2)
+
+    assert receiver.bodies == [b"1", b"2"]
+
+    async def letters() -> list[Any]:
+        answer = await api.get(f"/v1/queues/{endpoint(name)}/dead-letters")
+        return [one["body"] for one in answer.json()["items"]]
+
+    await eventually(letters, [1])
+
+
+@pytest.mark.usefixtures("deliverer")
+async def test_message_without_key_is_dead_lettered_by_route(api, topic, name, receiver):
+    await api.put(f"/v1/queues/{name}-a", json={})
+    config = {"dead_letter_queue": f"{name}-a", "settings": {"ordered": True}}
+    await put(api, topic, receiver.url, **config)
+
+    await api.post(f"{topic}/messages", json={"body": 1})
+
+    [letter] = await receive(api, f"{name}-a", 1)
+    assert letter["body"] == 1
+    assert receiver.requests == []
 
 
 @pytest.mark.usefixtures("deliverer")

@@ -87,6 +87,7 @@ export const DEFAULTS: Record<string, Record<string, unknown>> = {
       "stream": null,
       "topic": null,
       "url": null,
+      "ordered": null,
       "headers": null,
       "credentials": null,
       "timeout_seconds": null,

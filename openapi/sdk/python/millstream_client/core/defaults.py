@@ -85,6 +85,7 @@ DEFAULTS: dict[str, dict[str, Any]] = {
             "stream": None,
             "topic": None,
             "url": None,
+            "ordered": None,
             "headers": None,
             "credentials": None,
             "timeout_seconds": None,

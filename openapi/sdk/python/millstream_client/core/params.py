@@ -314,6 +314,8 @@ class RouteTargetConfigParams(TypedDict, total=False):
     """Another topic, whose routes match the message again. A message passes at most 8 topics; a route that leads back to its topic is refused with `route_cycle`."""
     url: str | None
     """An https URL that messages are posted to, signed, as by a webhook. They wait in a queue of the route's own; the queue and the webhook are named `route:<topic>.<route>`, or `route:<topic>:<route>` if the topic's name has a dot."""
+    ordered: bool | None
+    """Of a URL. Post the messages of one key one after another, in order: each when the one before was delivered or dead-lettered. Messages need a key. Immutable; null: false."""
     headers: Mapping[str, str] | None
     """Of a URL. Headers sent with each delivery. Values are stored encrypted and shown as `(secret)`, which keeps a value if it is sent; if omitted, all headers are unchanged."""
     credentials: CredentialsConfigParams | None

@@ -6973,6 +6973,12 @@ export type RouteTargetConfig = {
      */
     url?: string | null;
     /**
+     * Ordered
+     *
+     * Of a URL. Post the messages of one key one after another, in order: each when the one before was delivered or dead-lettered. Messages need a key. Immutable; null: false.
+     */
+    ordered?: boolean | null;
+    /**
      * Headers
      *
      * Of a URL. Headers sent with each delivery. Values are stored encrypted and shown as `(secret)`, which keeps a value if it is sent; if omitted, all headers are unchanged.
@@ -7048,6 +7054,12 @@ export type RouteTargetOut = {
      * An https URL that messages are posted to, signed, as by a webhook. They wait in a queue of the route's own; the queue and the webhook are named `route:<topic>.<route>`, or `route:<topic>:<route>` if the topic's name has a dot.
      */
     url?: string | null;
+    /**
+     * Ordered
+     *
+     * Of a URL. Post the messages of one key one after another, in order: each when the one before was delivered or dead-lettered. Messages need a key. Immutable; null: false.
+     */
+    ordered?: boolean | null;
     /**
      * Headers
      *

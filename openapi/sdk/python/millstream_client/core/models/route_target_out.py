@@ -27,6 +27,8 @@ class RouteTargetOut:
         url (None | str | Unset): An https URL that messages are posted to, signed, as by a webhook. They wait in a
             queue of the route's own; the queue and the webhook are named `route:<topic>.<route>`, or
             `route:<topic>:<route>` if the topic's name has a dot.
+        ordered (bool | None | Unset): Of a URL. Post the messages of one key one after another, in order: each when the
+            one before was delivered or dead-lettered. Messages need a key. Immutable; null: false.
         headers (None | RouteTargetOutHeaders | Unset): Of a URL. Headers sent with each delivery. Values are stored
             encrypted and shown as `(secret)`, which keeps a value if it is sent; if omitted, all headers are unchanged.
         credentials (CredentialsConfig | None | Unset): Of a URL. OAuth client with whose access tokens messages are
@@ -48,6 +50,7 @@ class RouteTargetOut:
     stream: None | str | Unset = UNSET
     topic: None | str | Unset = UNSET
     url: None | str | Unset = UNSET
+    ordered: bool | None | Unset = UNSET
     headers: None | RouteTargetOutHeaders | Unset = UNSET
     credentials: CredentialsConfig | None | Unset = UNSET
     timeout_seconds: float | None | Unset = UNSET
@@ -84,6 +87,12 @@ class RouteTargetOut:
             url = UNSET
         else:
             url = self.url
+
+        ordered: bool | None | Unset
+        if isinstance(self.ordered, Unset):
+            ordered = UNSET
+        else:
+            ordered = self.ordered
 
         headers: dict[str, Any] | None | Unset
         if isinstance(self.headers, Unset):
@@ -151,6 +160,8 @@ class RouteTargetOut:
             field_dict["topic"] = topic
         if url is not UNSET:
             field_dict["url"] = url
+        if ordered is not UNSET:
+            field_dict["ordered"] = ordered
         if headers is not UNSET:
             field_dict["headers"] = headers
         if credentials is not UNSET:
@@ -212,6 +223,15 @@ class RouteTargetOut:
             return cast(None | str | Unset, data)
 
         url = _parse_url(d.pop("url", UNSET))
+
+        def _parse_ordered(data: object) -> bool | None | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            return cast(bool | None | Unset, data)
+
+        ordered = _parse_ordered(d.pop("ordered", UNSET))
 
         def _parse_headers(data: object) -> None | RouteTargetOutHeaders | Unset:
             if data is None:
@@ -314,6 +334,7 @@ class RouteTargetOut:
             stream=stream,
             topic=topic,
             url=url,
+            ordered=ordered,
             headers=headers,
             credentials=credentials,
             timeout_seconds=timeout_seconds,
