@@ -144,6 +144,7 @@ TARGET_INVARIANTS: tuple[Invariant, ...] = (
 TOPIC_INVARIANTS: tuple[Invariant, ...] = (
     topics.message_reaches_each_route_once({}, LATE, POSTS, REPLACED, *TWICE_ROUTES, CHOSEN),
     topics.url_receives_each_message(POSTS),
+    topics.url_receives_keys_in_order(POSTS),
     topics.accepted_message_is_kept,
     topics.routes_are_cut_exactly(topics.subject_of),
     topics.messages_of_key_keep_order(COPIES),

@@ -204,7 +204,8 @@ class Topics:
 
     async def put_url(self, target: Any, note_secret: Callable[[str], None]) -> Operation:
         """Put the route of every message to a URL; `note_secret` is given the signing secret."""
-        return await self._put(NOTICES, POSTS, SUBJECTS, {"target": target}, note_secret)
+        body = {"target": {**target, "ordered": True}}
+        return await self._put(NOTICES, POSTS, SUBJECTS, body, note_secret)
 
     async def _put(
         self,

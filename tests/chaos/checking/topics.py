@@ -6,6 +6,7 @@ from types import MappingProxyType
 
 from storage.domain.names import QUEUE_PREFIX, STREAM_PREFIX
 from tests.chaos.checking.findings import Finding, Operations, answers, ok
+from tests.chaos.checking.queues import clock_jumps, meets
 from tests.chaos.checking.webhooks import UNSIGNED
 from tests.chaos.history import DELIVERIES, READS, Kind, Operation, Outcome
 
@@ -83,6 +84,33 @@ def url_receives_each_message(route: str) -> Callable[[Operations], Finding]:
         wrong += [f"{value} has ids {sorted(of)}" for value, of in ids.items() if len(of) > 1]
         wrong += [f"{seen.value} came unsigned" for one, seen in attempts if one.code == UNSIGNED]
         return Finding("T1 a URL receives each message under one id", len(taken), tuple(wrong))
+
+    return check
+
+
+def url_receives_keys_in_order(route: str) -> Callable[[Operations], Finding]:
+    """T4: an ordered URL receives the messages of a key in order, and none again after a later one.
+
+    While the store's clock is wrong leases end early, so that repeats may be late.
+    """
+
+    def check(history: Operations) -> Finding:
+        attempts = [
+            (one.invoked, seen.value)
+            for one in history
+            if one.kind is Kind.ROUTE_POSTED and one.log == route
+            for seen in one.seen
+        ]
+        jumps, wrong = clock_jumps(history), list[str]()
+        begun: dict[str, float] = {}
+        lasts: dict[str, int] = {}
+        for at, value in sorted(attempts):
+            key, _, number = value.rpartition(":")
+            if int(number) < lasts.get(key, 0) and not meets(jumps, begun.get(value, at), at):
+                wrong.append(f"{value} was posted after number {lasts[key]}, at {at:.3f}")
+            begun.setdefault(value, at)
+            lasts[key] = max(int(number), lasts.get(key, 0))
+        return Finding("T4 a URL receives keys in order", len(attempts), tuple(wrong))
 
     return check
 

@@ -24,6 +24,7 @@ def op(kind: Kind, at: float, *seen: Seen, **more: Any) -> Operation:
 (
     REACHED,
     POSTED,
+    POSTS_ORDERED,
     KEPT,
     CUT,
     ORDERED,

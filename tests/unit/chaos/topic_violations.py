@@ -19,6 +19,7 @@ from tests.unit.chaos.histories import (
     ONE_COPY_EACH,
     ORDERED,
     POSTED,
+    POSTS_ORDERED,
     PUBLISHED,
     REACHED,
     RECREATED,
@@ -62,6 +63,11 @@ TOPIC_VIOLATIONS: list[tuple[str, Invariant, list[Operation]]] = [
         "URL never accepts a message",
         POSTED,
         [URL_ROUTE, taken(9, ("p:1", 0), routes=(2,)), posted_to_url(3, "p:1", "m1", outcome=FAIL)],
+    ),
+    (
+        "message is posted after a later one of its key",
+        POSTS_ORDERED,
+        [*PUBLISHED, posted_to_url(6, "p:1", "m1")],
     ),
     ("message is posted under two ids", POSTED, [*PUBLISHED, posted_to_url(4, "p:1", "m2")]),
     (
