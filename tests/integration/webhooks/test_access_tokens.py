@@ -178,6 +178,23 @@ async def test_concurrent_refusals_fetch_one_token(bench, storage, receiver, end
     assert len(endpoint.requests) == 2
 
 
+async def test_late_refusal_keeps_newer_token(bench, storage, receiver, endpoint):
+    """A refusal of the former token must not end the one in use."""
+
+    async def refuse_late(writer: asyncio.StreamWriter) -> None:
+        await receiver.until(3)
+        await respond_with(401)(writer)
+
+    receiver.behaviours = [respond_with(401), refuse_late]
+    await bench.queue_hook(credentials=credentials(endpoint), in_flight_max=2)
+    await send(storage, 2)
+
+    await (await bench.queue_source()).round()
+
+    assert tokens(receiver) == ["t1", "t1", "t2", "t2"]
+    assert len(endpoint.requests) == 2
+
+
 async def test_second_refusal_is_failure(bench, storage, receiver, endpoint, clock):
     receiver.default_behaviour = respond_with(401)
     await bench.queue_hook(credentials=credentials(endpoint), retry_delays_ms=(0,))
