@@ -31,6 +31,7 @@ def op(kind: Kind, at: float, *seen: Seen, **more: Any) -> Operation:
     CHOSEN,
     CHOSEN_ORDERED,
     VISITS_ORDERED,
+    SHIPPED_ORDERED,
     FROM_EARLIEST,
     ADD_UP,
     LATE_ORDERED,
@@ -402,6 +403,7 @@ VISITED = [
         log=checker.VISITS,
     ),
     read(9, ("v:2", 0), ("v:3", 1), log=checker.VISIT_COPIES),
+    read(9, ("v:2", 0), ("v:3", 1), log=checker.SHIPPED),
     read(9, ("v:2", 0), log=checker.CHOSEN),
 ]
 """Records of a stream with two routes, of which one takes all."""

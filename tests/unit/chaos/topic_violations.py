@@ -26,6 +26,7 @@ from tests.unit.chaos.histories import (
     REPLACED_ROUTE,
     REPLIED,
     ROUTE,
+    SHIPPED_ORDERED,
     TWICE_ROUTES,
     UNKNOWN,
     URL_ROUTE,
@@ -95,6 +96,11 @@ TOPIC_VIOLATIONS: list[tuple[str, Invariant, list[Operation]]] = [
         "records of a key change places in a copy of a stream",
         VISITS_ORDERED,
         [read(9, ("p:2", 0), ("p:1", 1), log=checker.VISIT_COPIES)],
+    ),
+    (
+        "messages of a queue's key are reordered",
+        SHIPPED_ORDERED,
+        [read(9, ("p:2", 0), ("p:1", 1), log=checker.SHIPPED)],
     ),
     (
         "record is in no target of the route that takes it",
