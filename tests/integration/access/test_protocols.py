@@ -196,6 +196,32 @@ async def test_route_requires_permission_for_both_queues(secured_service: Secure
     assert statuses == [403, 403, 201, 403]
 
 
+@pytest.mark.parametrize(
+    ("source", "action", "status"),
+    [
+        ("queue:jobs", "queue:receive", 201),
+        ("queue:jobs", "queue:send", 403),
+        ("stream:clicks", "stream:read", 201),
+        ("stream:clicks", "stream:put", 403),
+    ],
+)
+async def test_route_requires_permission_for_its_source(
+    secured_service: SecuredService, source, action, status
+):
+    admin = await secured_service.key(ADMIN_RIGHTS)
+    kind, _, name = source.partition(":")
+    await secured_service.request("PUT", f"/v1/{kind}s/{name}", admin, json={})
+    topic = Grant(Effect.ALLOW, ("topic:*",), (source,))
+    target = Grant(Effect.ALLOW, ("queue:send",), ("work",))
+    of_source = Grant(Effect.ALLOW, (action,), (name,))
+    key = await secured_service.key(Rights(grants=(topic, target, of_source)))
+
+    path, config = f"/v1/topics/{source}/routes/r", {"target": {"queue": "work"}}
+    response = await secured_service.request("PUT", path, key, json=config)
+
+    assert response.status_code == status
+
+
 async def test_route_to_url_requires_permission_for_webhook(secured_service: SecuredService):
     topic = Grant(Effect.ALLOW, ("topic:*",), ("orders",))
     webhook = Grant(Effect.ALLOW, ("webhook:*",), ("route:orders.crm",))

@@ -118,6 +118,8 @@ async def test_unmatched_message_is_a_dead_letter(jobs, put_route, router):
 
     assert await receive_all(jobs, BILLING, 3) == [body(n) for n in (0, 2, 4)]
     assert await dead(jobs) == [(body(n), "unroutable") for n in (1, 3, 5)]
+    stats = await jobs.queues.stats(JOBS)
+    assert (stats.sent, stats.moved_out, stats.dead_lettered, stats.moving) == (6, 3, 3, 0)
 
 
 async def test_unmatched_message_is_dropped_when_asked(jobs, put_route, router):
