@@ -1,4 +1,4 @@
-"""The Spark worker: archive, compaction and replay jobs.
+"""The Spark worker: archive, compaction, replay and back-test jobs.
 
 The only package besides pyspark_millstream that imports pyspark.
 """

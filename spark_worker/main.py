@@ -44,10 +44,17 @@ def _replay(work: JobContext) -> Mapping[str, Any] | None:
     return run(work)
 
 
+def _back_test(work: JobContext) -> Mapping[str, Any] | None:
+    from spark_worker.jobs.back_test import run
+
+    return run(work)
+
+
 HANDLERS: Mapping[JobKind, Handler] = {
     JobKind.ARCHIVE: _archive,
     JobKind.COMPACT: _compact,
     JobKind.REPLAY: _replay,
+    JobKind.BACK_TEST: _back_test,
 }
 """Handlers of the kinds of jobs that a worker claims."""
 

@@ -572,7 +572,9 @@ async def open_storage(
                 clock=clock,
             ),
             queue_intake=queue_intake,
-            back_tests=BackTests(catalog=catalog, routes=topic_routes, reader=record_reader),
+            back_tests=BackTests(
+                catalog=catalog, routes=topic_routes, reader=record_reader, jobs=jobs
+            ),
             topic_routing=TopicRouting(
                 catalog=catalog,
                 routes=route_rows,

@@ -174,6 +174,13 @@ class Jobs:
         """
         return await self._rows.heartbeat(claim, progress, self._limits.job_lease_ms)
 
+    async def save_progress(self, claim: JobLease, progress: Mapping[str, Any]) -> None:
+        """Store the progress of an attempt that has advanced: failures before it no longer count.
+
+        Raises LeaseLost.
+        """
+        await self._rows.save_progress(claim, progress)
+
     async def finish(
         self,
         claim: JobLease,

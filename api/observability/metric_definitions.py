@@ -197,6 +197,9 @@ ARCHIVE_SEGMENTS = Counter("millstream_archive_segments_total", "Files added to 
 ARCHIVE_BYTES = Counter("millstream_archive_bytes_total", "Bytes of files added to the archive")
 ARCHIVE_FAILURES = Counter("millstream_archive_failures_total", "Failed archive attempts")
 REPLAY_RECORDS = Counter("millstream_replay_records_total", "Records sent by replays")
+BACK_TEST_MESSAGES = Counter(
+    "millstream_backtest_messages_total", "Messages evaluated by jobs that back-test a match"
+)
 
 
 def collect_counted() -> Iterator[Metric]:

@@ -16,7 +16,7 @@ long jobs; small ones run beside them.
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import msgspec
 
@@ -48,12 +48,8 @@ from storage.domain.replays.replay import (
 )
 from storage.settings import StorageSettings
 
-if TYPE_CHECKING:
-    from pyspark import SparkContext
-
 _TASK_CONNECTIONS = 2  # to Postgres: one saves, one looks
 _WAIT_S = 0.2
-_DYNAMIC = "spark.dynamicAllocation.enabled"
 
 
 def run(work: JobContext) -> Mapping[str, Any]:
@@ -210,7 +206,7 @@ def _on_spark(work: JobContext, task: SendParts, *, has_one_writer: bool) -> Seq
     context, parts = work.spark.sparkContext, task.parts
     if work.settings.has_cluster:
         task = msgspec.structs.replace(task, turn_ms=limits.REPLAY_TURN_MS)
-    hands = 1 if has_one_writer else min(len(parts), _slots(context))
+    hands = 1 if has_one_writer else min(len(parts), spark_tasks.slots(context))
     tasks = [msgspec.structs.replace(task, parts=tuple(parts[nth::hands])) for nth in range(hands)]
     settings = TaskSettings(work.settings.storage)
     try:
@@ -219,13 +215,6 @@ def _on_spark(work: JobContext, task: SendParts, *, has_one_writer: bool) -> Seq
         work.check()  # raises Stopped if the tasks failed because they were stopped
         raise
     return [msgspec.json.decode(one, type=TaskEnd) for one in ended]
-
-
-def _slots(context: "SparkContext") -> int:
-    """Return how many tasks Spark runs in parallel, with all executors it may request."""
-    if context.getConf().get(_DYNAMIC, "false") == "true":
-        return limits.REPLAY_TASKS_MAX
-    return int(context.defaultParallelism)
 
 
 def _send_in_task(settings: TaskSettings, items: Iterable[bytes]) -> list[bytes]:

@@ -111,16 +111,16 @@ class Runner:
     def _kinds_with_capacity(self) -> list[JobKind]:
         """Return the kinds of which another job may start.
 
-        Replays, which may last for days, have slots of their own: what is not archived in time is lost to retention. More
-        replays are claimed than there are slots: small ones need none (`JobContext.acquire_long_slot`).
+        Replays and back-tests, which may last for days, have slots of their own: what is not archived in time is lost to
+        retention. More of them are claimed than there are slots: small ones need none (`JobContext.acquire_long_slot`).
         """
-        replays = sum(work.job.kind is JobKind.REPLAY for work in self._contexts.values())
+        long_jobs = sum(work.job.kind.is_long for work in self._contexts.values())
         most = self._settings.jobs_at_once
         has_room = {
-            True: replays < most + REPLAYS_SMALL_AT_ONCE,
-            False: self._can_use_spark and len(self._contexts) - replays < most,
+            True: long_jobs < most + REPLAYS_SMALL_AT_ONCE,
+            False: self._can_use_spark and len(self._contexts) - long_jobs < most,
         }
-        return [kind for kind in self._handlers if has_room[kind is JobKind.REPLAY]]
+        return [kind for kind in self._handlers if has_room[kind.is_long]]
 
     @property
     def _can_use_spark(self) -> bool:

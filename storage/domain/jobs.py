@@ -33,6 +33,14 @@ class JobKind(StrEnum):
     REPLAY = "replay"
     """Send records of a stream again."""
 
+    BACK_TEST = "backtest"
+    """Evaluate a match on the messages of a topic."""
+
+    @property
+    def is_long(self) -> bool:
+        """True if such a job may last for days, so that it has slots of its own."""
+        return self in (JobKind.REPLAY, JobKind.BACK_TEST)
+
 
 WAITING_FOR = "waiting_for"
 """Member of a job's progress: why its last attempt gave its place back, or why the present one waits."""

@@ -4,8 +4,9 @@ import asyncio
 
 from storage.catalog.catalog import Catalog
 from storage.domain.names import LogId, StreamName
+from storage.domain.replays.replay import OffsetRange
 from storage.domain.streams.lineage import FULLY_READ, read_frontier
-from storage.domain.streams.stream import ReadFrom, ShardRead
+from storage.domain.streams.stream import ReadFrom, ShardRead, ShardState, Stream
 from storage.streams.read import RecordReader
 
 
@@ -18,6 +19,36 @@ async def offset_since(
     """
     read = await _first_since(reader, name, shard, time_ms, stream_id)
     return read.records[0].offset if read.records else read.next_offset
+
+
+async def ranges_between(
+    reader: RecordReader, stream: Stream, start_ms: int | None, end_ms: int | None
+) -> list[OffsetRange]:
+    """Return the offsets of the records that arrived in [start_ms, end_ms), by shard.
+
+    Empty ranges are left out. None: from the oldest record, up to the last one that there is now. Raises ShardNotFound, StreamRecreated.
+    """
+    states = await reader.shards(stream.name, stream.stream_id)
+    ranges = await asyncio.gather(
+        *(_range_of(reader, stream, state, start_ms, end_ms) for state in states)
+    )
+    return [within for within in ranges if within.first < within.end]
+
+
+async def _range_of(
+    reader: RecordReader,
+    stream: Stream,
+    state: ShardState,
+    start_ms: int | None,
+    end_ms: int | None,
+) -> OffsetRange:
+    shard, first, end = state.shard.index, state.start, state.next
+    if start_ms is not None:
+        first = await offset_since(reader, stream.name, shard, start_ms, stream.stream_id)
+    if end_ms is not None:
+        since_end = await offset_since(reader, stream.name, shard, end_ms, stream.stream_id)
+        end = min(end, since_end)
+    return OffsetRange(shard, first, end)
 
 
 async def positions_since(

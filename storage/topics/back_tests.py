@@ -1,40 +1,55 @@
-"""Back-tests: evaluate a match on the messages that a topic has."""
+"""Back-tests: evaluate a match on the messages of a topic, in a call or in a job."""
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncIterator
+from typing import Any
 
 import attrs
+import msgspec
 
 from storage.catalog.catalog import Catalog
 from storage.domain import limits
-from storage.domain.errors import ShardNotFound
+from storage.domain.errors import JobNotFound, JobRefused, ShardNotFound
+from storage.domain.jobs import Job, JobKind, JobState
 from storage.domain.names import RouteName, TopicName
 from storage.domain.replays.replay import OffsetRange
-from storage.domain.streams.lineage import have_passed
-from storage.domain.streams.stream import LogRecord, ShardRead, Stream
-from storage.domain.topics.back_test import BackTest, BackTestResult
-from storage.domain.topics.message_id import TopicMessageId
-from storage.domain.topics.read_match import (
-    StoredMatch,
-    StoredMessage,
-    check_unmatched,
+from storage.domain.streams.stream import Gap, GapReason, ShardRead
+from storage.domain.topics.back_test import (
+    BackTest,
+    BackTestEvaluator,
+    BackTestResult,
+    BackTestSpec,
 )
+from storage.domain.topics.read_match import check_unmatched
+from storage.jobs import Jobs
 from storage.streams.read import RecordReader
 from storage.streams.record_source import RecordSource
-from storage.streams.seek import positions_since
+from storage.streams.seek import ranges_between
 from storage.topics.of_topic import of_topic
 from storage.topics.routes import TopicRoutes
 
 _SLICE_MESSAGES = 250  # evaluated before other calls have their turn
 
 
+class BackTestJob(msgspec.Struct, frozen=True):
+    """Back-test that runs as a job, and its result so far."""
+
+    job: Job
+    spec: BackTestSpec
+    result: BackTestResult
+
+
 @attrs.define(eq=False, slots=False, kw_only=True)
 class BackTests:
-    """Back-tests of matches. A process runs BACK_TESTS_CONCURRENT_MAX at a time; others wait."""
+    """Back-tests of matches.
+
+    Callers wait for small ones: a process runs BACK_TESTS_CONCURRENT_MAX of these at a time. A job has no limit.
+    """
 
     _catalog: Catalog
     _routes: TopicRoutes
     _reader: RecordReader
+    _jobs: Jobs
     _slots: asyncio.Semaphore = attrs.field(
         factory=lambda: asyncio.Semaphore(limits.BACK_TESTS_CONCURRENT_MAX), init=False
     )
@@ -44,102 +59,133 @@ class BackTests:
 
         It ends with the messages that were accepted before the call. Raises MatchInvalid, ValidationFailed, TopicNotFound, RouteNotFound.
         """
+        async with of_topic(name):
+            spec = await self._specify(name, test)
+            evaluator = BackTestEvaluator(name, spec)
+            async with self._slots:
+                async for within, read in self._reads(name, spec):
+                    if not await _evaluate(evaluator, within, read, test.messages_max):
+                        break
+        return evaluator.result
+
+    async def _specify(self, name: TopicName, test: BackTest) -> BackTestSpec:
+        """Fix the messages and matches of a back-test."""
         test.check()
         check_unmatched(name, test.match, "/match")
-        evaluation = _Evaluation(name, test, await self._compared(name, test))
-        async with of_topic(name), self._slots:
-            stream = await self._catalog.fresh_stream(name.stream)
-            async for shard, read in self._reads(stream, test):
-                await evaluation.add(stream, shard, read.records)
-                if evaluation.is_full:
-                    break
-        return evaluation.result
+        compared = await self._compared(name, test)
+        stream = await self._catalog.fresh_stream(name.stream)
+        ranges = await ranges_between(self._reader, stream, test.start_time_ms, test.end_time_ms)
+        return BackTestSpec(
+            topic=name.name,
+            stream_id=stream.stream_id,
+            test=test,
+            compared=compared,
+            ranges=tuple(ranges),
+            piece_messages=limits.BACK_TEST_PIECE_MESSAGES,
+        )
 
-    async def _compared(self, name: TopicName, test: BackTest) -> StoredMatch | None:
+    async def _compared(self, name: TopicName, test: BackTest) -> Any:
         if test.compare_with is None:
             return None
         route = await self._routes.get(RouteName(name, test.compare_with))
         check_unmatched(name, route.spec.match, "/compare_with")
-        return StoredMatch(route.spec.match)
+        return route.spec.match
 
-    async def _reads(self, stream: Stream, test: BackTest) -> AsyncIterator[tuple[int, ShardRead]]:
-        """Yield reads of all shards in turn."""
-        source = RecordSource(self._reader, stream.name, stream.stream_id)
-        pending = [
-            (within.shard, source.reads(within, bytes_max=limits.REPLAY_READ_BYTES))
-            for within in await self._ranges(stream, test)
-        ]
+    async def _reads(
+        self, name: TopicName, spec: BackTestSpec
+    ) -> AsyncIterator[tuple[OffsetRange, ShardRead]]:
+        """Yield reads of all ranges in turn."""
+        source = self._source(name, spec)
+        pending = [(within, _reads_of(source, within)) for within in spec.ranges]
         while pending:
-            shard, reads = pending.pop(0)
-            try:
-                read = await anext(reads, None)
-            except ShardNotFound:  # it has expired
-                continue
-            if read is not None:
-                pending.append((shard, reads))
-                yield shard, read
+            within, reads = pending.pop(0)
+            if (read := await anext(reads, None)) is not None:
+                pending.append((within, reads))
+                yield within, read
 
-    async def _ranges(self, stream: Stream, test: BackTest) -> list[OffsetRange]:
-        start_ms = test.start_time_ms or 0
-        start = await positions_since(
-            self._reader, self._catalog, stream.name, start_ms, stream.stream_id
+    def _source(self, name: TopicName, spec: BackTestSpec) -> RecordSource:
+        return RecordSource(self._reader, name.stream, spec.stream_id)
+
+    # Jobs
+
+    async def submit(self, name: TopicName, test: BackTest) -> BackTestJob:
+        """Submit a job that evaluates all messages of the topic, or return the open one.
+
+        They are those that were accepted before the call. A topic has one open job: JobRefused if that is of another back-test.
+        Raises what `run` does.
+        """
+        async with of_topic(name):
+            spec = await self._specify(name, test)
+        job = await self._jobs.submit(
+            name.namespace,
+            JobKind.BACK_TEST,
+            name.name,
+            msgspec.to_builtins(spec),
+            take_open=True,
         )
-        states = await self._reader.shards(stream.name, stream.stream_id)
-        return [
-            OffsetRange(shard, max(start.get(shard, 0), state.start), state.next)
-            for state in states
-            if not have_passed(stream, start, {(shard := state.shard.index): state.next})
-        ]
+        submitted = _back_test_of(job)
+        if not submitted.spec.is_same_test(spec):
+            detail = f"Job {job.job_id}, another back-test of this topic, is still open."
+            raise JobRefused(detail, reason="open", job_id=job.job_id)
+        return submitted
+
+    async def get(self, name: TopicName, job_id: str) -> BackTestJob:
+        """Return a back-test of the topic that runs as a job. Raises JobNotFound."""
+        job = await self._jobs.get(job_id)
+        if (job.namespace, job.kind, job.subject) != (name.namespace, JobKind.BACK_TEST, name.name):
+            raise JobNotFound
+        return _back_test_of(job)
+
+    async def evaluate(
+        self, namespace: str, spec: BackTestSpec, within: OffsetRange
+    ) -> BackTestResult:
+        """Evaluate a piece of a job; the call may be repeated.
+
+        Raises TopicNotFound, StreamRecreated.
+        """
+        name = TopicName(spec.topic, namespace)
+        evaluator = BackTestEvaluator(name, spec)
+        async with of_topic(name):
+            async for read in _reads_of(self._source(name, spec), within):
+                await _evaluate(evaluator, within, read, within.end - within.first)
+        return evaluator.result
 
 
-class _Evaluation:
-    """Results of a back-test so far."""
+async def _reads_of(source: RecordSource, within: OffsetRange) -> AsyncIterator[ShardRead]:
+    """Yield reads of a range; one without messages if its shard has expired."""
+    try:
+        async for read in source.reads(within, bytes_max=limits.REPLAY_READ_BYTES):
+            yield read
+    except ShardNotFound:
+        gap = Gap(within.first, within.end, GapReason.EXPIRED)
+        yield ShardRead(within.shard, (), within.end, within.end, within.end, 0, gap)
 
-    def __init__(self, topic: TopicName, test: BackTest, compared: StoredMatch | None) -> None:
-        self._topic = topic
-        self._test = test
-        self._match = StoredMatch(test.match)
-        self._compared = compared
-        self.result = BackTestResult()
 
-    @property
-    def is_full(self) -> bool:
-        """Return whether a message was left out, since there are too many."""
-        return not self.result.complete
+async def _evaluate(
+    evaluator: BackTestEvaluator, within: OffsetRange, read: ShardRead, messages_max: int
+) -> bool:
+    """Evaluate messages of a read, in slices; return False if there are more than permitted.
 
-    async def add(self, stream: Stream, shard: int, entries: Sequence[LogRecord]) -> None:
-        """Evaluate messages of a shard, in slices, up to the end time and number."""
-        for first in range(0, len(entries), _SLICE_MESSAGES):
-            for entry in self._within(entries[first : first + _SLICE_MESSAGES]):
-                if self.result.evaluated == self._test.messages_max:
-                    self.result.complete = False
-                    return
-                self._evaluate(TopicMessageId(stream.stream_id, shard, entry.offset), entry)
-            await asyncio.sleep(0)
+    Messages of the range that have expired make the result incomplete.
+    """
+    result, gap = evaluator.result, read.gap
+    if gap is not None and gap.reason is GapReason.EXPIRED:
+        result.complete = False
+    entries = [entry for entry in read.records if entry.offset < within.end]
+    for first in range(0, len(entries), _SLICE_MESSAGES):
+        part = entries[first : first + _SLICE_MESSAGES]
+        permitted = part[: messages_max - result.evaluated]
+        evaluator.add(within.shard, permitted)
+        if len(permitted) < len(part):
+            result.complete = False
+            return False
+        await asyncio.sleep(0)
+    return True
 
-    def _within(self, entries: Iterable[LogRecord]) -> Iterable[LogRecord]:
-        end_ms = self._test.end_time_ms
-        return (one for one in entries if end_ms is None or one.arrival_ms < end_ms)
 
-    def _evaluate(self, message_id: TopicMessageId, entry: LogRecord) -> None:
-        result, message = self.result, StoredMessage(self._topic, entry.record)
-        result.evaluated += 1
-        failed = self._match.explain(message)
-        is_taken = not failed
-        if is_taken:
-            result.matched += 1
-            self._sample(result.matched_ids, message_id)
-        for path in {condition.path for condition in failed}:
-            result.failed_by_path[path] = result.failed_by_path.get(path, 0) + 1
-        if self._compared is None or self._compared.takes(message) is is_taken:
-            return
-        if is_taken:
-            result.gained += 1
-            self._sample(result.gained_ids, message_id)
-        else:
-            result.lost += 1
-            self._sample(result.lost_ids, message_id)
-
-    def _sample(self, ids: list[TopicMessageId], message_id: TopicMessageId) -> None:
-        if len(ids) < self._test.samples_max:
-            ids.append(message_id)
+def _back_test_of(job: Job) -> BackTestJob:
+    """Return the back-test of a job, whose result is complete once the job is done."""
+    spec = msgspec.convert(job.spec, BackTestSpec)
+    result = msgspec.convert(job.progress, BackTestResult)
+    result.complete = result.complete and job.state is JobState.DONE
+    return BackTestJob(job, spec, result)

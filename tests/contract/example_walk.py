@@ -10,7 +10,7 @@ from api.native.examples import API_KEY, KEY_ID, Example
 from api.rest.routes.group_records import READ_MARK
 from api.rest.routes.jobs import JOB_ID
 from api.rest.routes.moves import MOVE_ID
-from api.rest.routes.published_messages import PUBLISHED_ID
+from api.rest.routes.published_messages import BACK_TEST_ID, PUBLISHED_ID
 from api.rest.routes.requests import REQUEST
 from api.rest.routes.sockets import SOCKET_ID
 from api.rest.routes.staged_writes import STAGED_ID
@@ -38,6 +38,7 @@ _TOLD = {
     "fetch_records": {"token": READ_MARK},
     "publish_messages": {"messages/0/id": PUBLISHED_ID},
     "send_request": {"request": REQUEST},
+    "start_backtest_job": {"id": BACK_TEST_ID},
     "create_key": {"secret": API_KEY, "id": KEY_ID},
 }
 

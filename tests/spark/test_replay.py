@@ -22,6 +22,7 @@ from storage.domain.streams.record_filter import Filter
 from storage.domain.streams.stream import RING_SIZE, StreamSpec
 from tests.conditions import eventually
 from tests.replay_steps import SOURCE, TARGET, everything, replay_request
+from tests.spark.attempts import has_failed
 from tests.spark.workers import ON_SPARK, worker_process
 
 pytestmark = pytest.mark.parametrize("redis_url", ["plain"], indirect=True)
@@ -242,16 +243,6 @@ async def test_next_attempt_completes_after_fault(
     assert over.state is JobState.DONE, over.failure
     check(await everything(storage), records)
     assert await remembered(storage) == set()
-
-
-async def has_failed(storage, worker, job_id) -> None:
-    """Wait until an attempt has failed, or its worker has ended."""
-    for _ in range(600):
-        job = await storage.jobs.get(job_id)
-        if job.failures or worker.poll() is not None:
-            return
-        await asyncio.sleep(0.1)
-    raise AssertionError("nothing has failed")
 
 
 async def remembered(storage) -> set[bool]:

@@ -26,6 +26,7 @@ class JobKindOption(StrEnum):
     ARCHIVE = "archive"
     COMPACT = "compact"
     REPLAY = "replay"
+    BACKTEST = "backtest"
 
 
 @verb(job, "ls", examples=["millstream job ls", "millstream job ls --state failed"])

@@ -15,6 +15,7 @@ from api.observability.metric_definitions import (
     ARCHIVE_BYTES,
     ARCHIVE_FAILURES,
     ARCHIVE_SEGMENTS,
+    BACK_TEST_MESSAGES,
     JOB_SECONDS,
     REPLAY_RECORDS,
 )
@@ -77,6 +78,8 @@ def _count(kind: JobKind, state: JobState, seconds: float, gained: Mapping[str, 
                 ARCHIVE_FAILURES.inc()
         case JobKind.REPLAY:
             REPLAY_RECORDS.inc(gained.get("sent", 0))
+        case JobKind.BACK_TEST:
+            BACK_TEST_MESSAGES.inc(gained.get("evaluated", 0))
         case _:
             pass
 

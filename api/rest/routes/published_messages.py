@@ -3,15 +3,19 @@
 from collections.abc import AsyncIterator
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Path
+from fastapi import APIRouter, Depends, Path, Response
 
 from api.native.audited_route import AuditedRoute
-from api.native.dependencies import StorageDep, TopicPath, may
-from api.native.examples import AT, STREAM_ID, Example, Repeat
+from api.native.dependencies import PrincipalDep, StorageDep, TopicPath, may
+from api.native.examples import AT, LATER, STREAM_ID, Example, Repeat
 from api.rest.definition_router import JSON_ONLY
-from api.rest.schemas.route_match import (
+from api.rest.schemas.back_test import (
     BackTestConfig,
+    BackTestJobConfig,
+    BackTestJobOut,
     BackTestOut,
+)
+from api.rest.schemas.route_match import (
     ExplainRequest,
     Explanation,
     MessageRoutes,
@@ -26,6 +30,8 @@ from storage.domain.filters.documents import Document, document_of, meta_of
 from storage.domain.names import TopicName
 from storage.domain.topics.message_id import TopicMessageId
 from storage.domain.topics.report import RouteExplanation
+from storage.operations.job_waits import wait_reasons
+from storage.topics.back_tests import BackTestJob
 
 router = APIRouter(prefix="/v1/topics", tags=["topics"], route_class=AuditedRoute)
 
@@ -108,16 +114,84 @@ async def backtest_match(
 ) -> BackTestOut:
     """Evaluate a match on the messages that a topic has, beside that of a route.
 
-    Nothing is delivered. The answer is sent when all messages are evaluated. For more messages than one call evaluates, create a
-    route with `"mode": "shadow"` and `"start": "earliest"`, which counts them.
+    Nothing is delivered. The answer is sent when all messages are evaluated, up to 200,000; a job evaluates any number
+    (`start_backtest_job`).
     """
     result = await storage.back_tests.run(topic, request.to_domain())
     return BackTestOut.of(result, has_other=request.compare_with is not None)
 
 
+@router.post(
+    "/{topic}/backtests/jobs",
+    dependencies=[Depends(may(Action.JOB_MANAGE)), JSON_ONLY],
+    status_code=202,
+)
+async def start_backtest_job(
+    topic: TopicPath,
+    request: BackTestJobConfig,
+    storage: StorageDep,
+    principal: PrincipalDep,
+    response: Response,
+) -> BackTestJobOut:
+    """Start a job that evaluates a match on all messages that a topic has, also archived ones.
+
+    They are those that were accepted before the call. A topic has one such job at a time: the same back-test again returns the open
+    job, another one is refused. It also needs the permission `topic:read`. Jobs are cancelled and retried with `/v1/jobs`.
+    """
+    storage.authorizer.authorise(principal, Action.TOPIC_READ, f"{topic.namespace}/{topic.name}")
+    submitted = await storage.back_tests.submit(topic, request.to_domain())
+    response.headers["location"] = f"/v1/topics/{topic.name}/backtests/jobs/{submitted.job.job_id}"
+    return await _job_answer(storage, submitted)
+
+
+@router.get("/{topic}/backtests/jobs/{job}", dependencies=[READ])
+async def get_backtest_job(
+    topic: TopicPath,
+    job: Annotated[str, Path(description="As returned when the job was started.")],
+    storage: StorageDep,
+) -> BackTestJobOut:
+    """Show a back-test that runs as a job, and its result so far."""
+    return await _job_answer(storage, await storage.back_tests.get(topic, job))
+
+
+async def _job_answer(storage: Storage, back_test: BackTestJob) -> BackTestJobOut:
+    waits = await wait_reasons(storage.presence, back_test.job)
+    return BackTestJobOut.of(back_test, waits.get(back_test.job.job_id))
+
+
 # Examples of the OpenAPI document
 
 PUBLISHED_ID = f"{STREAM_ID}-0-0"
+BACK_TEST_ID = "9f8e7d6c5b4a39281706f5e4d3c2b1a0"
+_BACK_TEST = {
+    "match": {"filter": {"body": {"total": [{"numeric": [">", 100]}]}}},
+    "compare_with": "billing",
+}
+_BACK_TEST_JOB = {
+    "id": BACK_TEST_ID,
+    "topic": "orders",
+    "state": "queued",
+    "requested_state": "none",
+    "waiting_for": "worker",
+    "attempt": 0,
+    "failure": "",
+    "created_at": AT,
+    "started_at": None,
+    "ended_at": None,
+    **_BACK_TEST,
+    "start_time": None,
+    "end_time": None,
+    "messages": 3_500_000,
+    "result": {
+        "evaluated": 0,
+        "matched": 0,
+        "gained": 0,
+        "lost": 0,
+        "failed_by_path": {},
+        "samples": {"matched": [], "gained": [], "lost": []},
+        "complete": False,
+    },
+}
 
 EXAMPLES = {
     "get_published_message": Example(
@@ -150,10 +224,7 @@ EXAMPLES = {
     ),
     "backtest_match": Example(
         "/v1/topics/orders/backtests",
-        {
-            "match": {"filter": {"body": {"total": [{"numeric": [">", 100]}]}}},
-            "compare_with": "billing",
-        },
+        _BACK_TEST,
         answer={
             "evaluated": 1,
             "matched": 1,
@@ -164,6 +235,33 @@ EXAMPLES = {
             "complete": True,
         },
         repeat=Repeat.SAFE,
+    ),
+    "start_backtest_job": Example(
+        "/v1/topics/orders/backtests/jobs",
+        _BACK_TEST,
+        status=202,
+        answer=_BACK_TEST_JOB,
+        repeat=Repeat.SAFE,
+    ),
+    "get_backtest_job": Example(
+        f"/v1/topics/orders/backtests/jobs/{BACK_TEST_ID}",
+        answer={
+            **_BACK_TEST_JOB,
+            "state": "done",
+            "waiting_for": None,
+            "attempt": 1,
+            "started_at": AT,
+            "ended_at": LATER,
+            "result": {
+                "evaluated": 3_500_000,
+                "matched": 41_200,
+                "gained": 1_200,
+                "lost": 0,
+                "failed_by_path": {"body.total": 3_458_800},
+                "samples": {"matched": [PUBLISHED_ID], "gained": [PUBLISHED_ID], "lost": []},
+                "complete": True,
+            },
+        },
     ),
     "explain_message": Example(
         "/v1/topics/orders/explain",

@@ -6,12 +6,10 @@ from typing import Annotated, Any, Self
 from pydantic import Field
 
 from api.native.fields import rfc3339
-from api.rest.field_map import Mapped, MappedConfig, domain_value
-from api.rest.schema_base import Config, Moment, Time
-from api.rest.topic_fields import ExaminedMessage, MatchField, RouteMatchField
-from storage.domain import limits
+from api.rest.field_map import Mapped
+from api.rest.schema_base import Config, Time
+from api.rest.topic_fields import ExaminedMessage, MatchField
 from storage.domain.filters.matches import Cost, FailedCondition
-from storage.domain.topics.back_test import BackTest, BackTestResult
 from storage.domain.topics.report import MessageRoute, MessageRouteState, RouteExplanation
 
 # Why a message is taken
@@ -101,83 +99,6 @@ class MessageRoutes(Mapped):
         """Return the routes that take a message."""
         items = [MessageRouteOut.of(route) for route in routes]
         return cls(id=message_id, published_at=rfc3339(arrival_ms), routes=items)
-
-
-# Back-tests
-
-
-class BackTestConfig(MappedConfig):
-    """A match, to be evaluated on the messages that a topic has."""
-
-    domain = BackTest
-
-    match: RouteMatchField = None
-    compare_with: Annotated[
-        str | None, Field(description="Name of a route, whose present match is evaluated too.")
-    ] = None
-    start_time: Annotated[
-        Moment | None,
-        Field(description="Messages accepted at or after this time; null: from the earliest on."),
-    ] = None
-    end_time: Annotated[
-        Moment | None, Field(description="Messages accepted before this time; null: until now.")
-    ] = None
-    messages_max: Annotated[
-        int,
-        Field(description="Messages to evaluate at most. If there are more, `complete` is false."),
-    ] = limits.BACK_TEST_MESSAGES_MAX
-    samples_max: Annotated[int, Field(description="Ids of each kind to return at most.")] = (
-        limits.BACK_TEST_SAMPLES_DEFAULT
-    )
-
-    def to_domain(self) -> BackTest:
-        return domain_value(BackTest, self, match=self.match)
-
-
-class BackTestSamples(Mapped):
-    """Ids of the first messages of each kind."""
-
-    matched: list[str]
-    gained: list[str]
-    lost: list[str]
-
-
-class BackTestOut(Mapped):
-    """Messages that a match takes, of those that were evaluated."""
-
-    evaluated: int
-    matched: int
-    gained: Annotated[
-        int | None, Field(description="Taken by the match, and not by the route to compare with.")
-    ]
-    lost: Annotated[
-        int | None, Field(description="Taken by the route to compare with, and not by the match.")
-    ]
-    failed_by_path: Annotated[
-        dict[str, int],
-        Field(description="Messages that fail a condition, by its path; most first."),
-    ]
-    samples: BackTestSamples
-    complete: Annotated[
-        bool, Field(description="False if the range has more messages than were evaluated.")
-    ]
-
-    @classmethod
-    def of(cls, result: BackTestResult, *, has_other: bool) -> Self:
-        """Return a result; `has_other` if a route was compared."""
-        failed = sorted(result.failed_by_path.items(), key=lambda item: (-item[1], item[0]))
-        samples = BackTestSamples(
-            matched=[*map(str, result.matched_ids)],
-            gained=[*map(str, result.gained_ids)],
-            lost=[*map(str, result.lost_ids)],
-        )
-        return cls.from_domain(
-            result,
-            gained=result.gained if has_other else None,
-            lost=result.lost if has_other else None,
-            failed_by_path=dict(failed),
-            samples=samples,
-        )
 
 
 class MatchTest(Config):

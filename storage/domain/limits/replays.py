@@ -12,10 +12,16 @@ REPLAY_READ_BYTES = 2 * MIB
 REPLAY_READ_BYTES_MIN = 64 * KIB
 REPLAY_MERGE_BYTES = 32 * MIB  # of all parts that one writer merges
 REPLAY_PART_CONCURRENCY_MAX = 16  # per task: this bounds its memory
-REPLAY_SMALL_RECORDS = 100_000  # a replay of fewer runs in the worker's process, without Spark
-REPLAYS_SMALL_AT_ONCE = 4  # per worker, beside its other jobs: of small replays without pacing
+REPLAY_SMALL_RECORDS = (
+    100_000  # a replay or back-test of fewer runs in the worker's process, without Spark
+)
+REPLAYS_SMALL_AT_ONCE = (
+    4  # per worker, beside its other jobs: of small back-tests, and small replays without pacing
+)
 REPLAY_TURN_MS = 30 * SECOND_MS  # a task on a cluster then gives its slot to another
-REPLAY_TASKS_MAX = 64  # of a replay on a cluster that adds executors when it needs them
+REPLAY_TASKS_MAX = (
+    64  # of a replay or back-test on a cluster that adds executors when it needs them
+)
 REPLAY_RANGE_RECORDS = 250_000  # per part, if no order is requested
 REPLAY_RANGES_MAX = (
     900  # the parts of a replay are stored in one call, and each is one producer at the target

@@ -19,7 +19,8 @@ ROUTE_QUEUE_RETENTION_MS = (
 ROUTE_LOG_CONCURRENCY_MAX = 8  # logs whose fence a change of routes sets concurrently
 
 # Back-tests
-BACK_TEST_MESSAGES_MAX = 200_000  # of one call
+BACK_TEST_MESSAGES_MAX = 200_000  # of one call that waits; a job has no limit
+BACK_TEST_PIECE_MESSAGES = 50_000  # of a job, that are evaluated and counted together
 BACK_TEST_SAMPLES_MAX = 100  # ids of each kind in the answer
 BACK_TEST_SAMPLES_DEFAULT = 10
 BACK_TESTS_CONCURRENT_MAX = 2  # in a process; others wait

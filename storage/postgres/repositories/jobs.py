@@ -140,6 +140,11 @@ class JobRows(Repository):
             raise LeaseLost
         return RequestedState(requested)
 
+    async def save_progress(self, claim: JobLease, progress: Mapping[str, Any]) -> None:
+        """Store the progress of an attempt that has advanced. Raises LeaseLost."""
+        async with self._database.writing(unknown=StorageUnavailable) as session:
+            await continue_attempt(session, claim, progress, advanced=True)
+
     async def change(self, job_id: str, decide: Callable[[Job, bool], JobStatus]) -> Job:
         """Change a job's state as `decide` returns, under a lock on its row.
 

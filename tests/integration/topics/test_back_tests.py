@@ -7,12 +7,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from storage.domain import limits
-from storage.domain.errors import MatchInvalid, RouteNotFound, TopicNotFound, ValidationFailed
+from storage.domain.errors import (
+    JobNotFound,
+    JobRefused,
+    MatchInvalid,
+    RouteNotFound,
+    TopicNotFound,
+    ValidationFailed,
+)
+from storage.domain.jobs import JobKind
+from storage.domain.log.record_batch import Record
 from storage.domain.names import TopicName
 from storage.domain.streams.stream import RING_SIZE
-from storage.domain.topics.back_test import BackTest
+from storage.domain.topics.back_test import BackTest, BackTestResult
 from storage.domain.topics.route import UNMATCHED
-from tests.integration.topics.routing import BILLING, CRM, ORDERS, publish
+from tests.integration.topics.routing import AUDIT, BILLING, CRM, ORDERS, publish
 
 A, B = {"subject": "a.*"}, {"subject": ["a.1", "b.*"]}
 
@@ -120,3 +129,78 @@ def test_messages_max_has_bounds(value):
     with pytest.raises(ValidationFailed) as refused:
         test.check()
     assert [fault.pointer for fault in refused.value.faults] == ["/messages_max"]
+
+
+async def test_expired_messages_make_the_result_incomplete(topics):
+    await topics.streams.append(AUDIT, [Record(b"1"), Record(b"2"), Record(b"3")])
+    submitted = await topics.back_tests.submit(TopicName("stream:audit"), BackTest())
+    await topics.streams.truncate(AUDIT, 0, 2)
+
+    [piece] = submitted.spec.pieces()
+    result = await topics.back_tests.evaluate("default", submitted.spec, piece)
+
+    assert (result.evaluated, result.complete) == (1, False)
+
+
+async def test_topic_has_one_open_job(topics, put_route):
+    await put_route("billing", BILLING, B)
+    await publish(topics, "a.1")
+    test = BackTest(match=A, compare_with="billing")
+
+    first = await topics.back_tests.submit(ORDERS, test)
+    await publish(topics, "a.2")
+    repeated = await topics.back_tests.submit(ORDERS, test)
+    with pytest.raises(JobRefused) as refused:
+        await topics.back_tests.submit(ORDERS, BackTest(match=A))
+    await put_route("billing", BILLING, A)
+    with pytest.raises(JobRefused):
+        await topics.back_tests.submit(ORDERS, test)
+    await topics.jobs.cancel(first.job.job_id)
+    later = await topics.back_tests.submit(ORDERS, test)
+
+    assert repeated == first
+    assert refused.value.facts == {"reason": "open", "job_id": first.job.job_id}
+    assert (first.spec.messages, later.spec.messages) == (1, 2)
+
+
+async def test_job_is_found_by_its_topic_alone(topics):
+    submitted = await topics.back_tests.submit(ORDERS, BackTest(match=A))
+    archiving = await topics.jobs.submit("default", JobKind.ARCHIVE, "orders", {})
+
+    found = await topics.back_tests.get(ORDERS, submitted.job.job_id)
+
+    assert (found, found.result) == (submitted, BackTestResult(complete=False))
+    for name, job_id in (
+        (TopicName("other"), submitted.job.job_id),
+        (TopicName("orders", "elsewhere"), submitted.job.job_id),
+        (ORDERS, archiving.job_id),
+        (ORDERS, "missing"),
+    ):
+        with pytest.raises(JobNotFound):
+            await topics.back_tests.get(name, job_id)
+
+
+@pytest.mark.parametrize(
+    ("test", "error"),
+    [
+        (BackTest(match={"subjects": "a"}), MatchInvalid),
+        (BackTest(compare_with="missing"), RouteNotFound),
+        (BackTest(samples_max=-1), ValidationFailed),
+    ],
+    ids=str,
+)
+async def test_job_is_refused(topics, test, error):
+    with pytest.raises(error):
+        await topics.back_tests.submit(ORDERS, test)
+    assert await topics.jobs.open_of("default", JobKind.BACK_TEST, "orders") is None
+
+
+async def test_stream_is_back_tested_in_a_job(topics):
+    await topics.streams.append(AUDIT, [Record(b'{"vip": true}'), Record(b'{"vip": false}')])
+    match = {"filter": {"body": {"vip": [True]}}}
+    submitted = await topics.back_tests.submit(TopicName("stream:audit"), BackTest(match=match))
+
+    [piece] = submitted.spec.pieces()
+    result = await topics.back_tests.evaluate("default", submitted.spec, piece)
+
+    assert (result.evaluated, result.matched, result.complete) == (2, 1, True)

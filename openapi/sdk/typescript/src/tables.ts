@@ -150,6 +150,8 @@ export const REPEATS: readonly (readonly [string, string, string, readonly strin
   ["PATCH", "/v1/topics/{topic}", "safe", []],
   ["DELETE", "/v1/topics/{topic}", "safe", []],
   ["POST", "/v1/topics/{topic}/backtests", "safe", []],
+  ["POST", "/v1/topics/{topic}/backtests/jobs", "safe", []],
+  ["GET", "/v1/topics/{topic}/backtests/jobs/{job}", "safe", []],
   ["POST", "/v1/topics/{topic}/explain", "safe", []],
   ["POST", "/v1/topics/{topic}/messages", "keyed", []],
   ["POST", "/v1/topics/{topic}/messages/raw", "keyed", []],

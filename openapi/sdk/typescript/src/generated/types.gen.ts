@@ -455,17 +455,129 @@ export type BackTestConfig = {
      */
     end_time?: string | null;
     /**
+     * Samples Max
+     *
+     * Ids of each kind to return at most.
+     */
+    samples_max?: number;
+    /**
      * Messages Max
      *
      * Messages to evaluate at most. If there are more, `complete` is false.
      */
     messages_max?: number;
+};
+
+/**
+ * BackTestJobConfig
+ *
+ * A match, to be evaluated on all messages that a topic has, by a job.
+ */
+export type BackTestJobConfig = {
+    /**
+     * Match
+     *
+     * A match, or a list of them, of which any takes a message. A match is an object with `subject`, `filter` and `where`; all that are given must hold. null: every message. `unmatched`: messages that no other live route of the topic takes.
+     */
+    match?: unknown;
+    /**
+     * Compare With
+     *
+     * Name of a route, whose present match is evaluated too.
+     */
+    compare_with?: string | null;
+    /**
+     * Start Time
+     *
+     * Messages accepted at or after this time; null: from the earliest on.
+     */
+    start_time?: string | null;
+    /**
+     * End Time
+     *
+     * Messages accepted before this time; null: until now.
+     */
+    end_time?: string | null;
     /**
      * Samples Max
      *
      * Ids of each kind to return at most.
      */
     samples_max?: number;
+};
+
+/**
+ * BackTestJobOut
+ *
+ * A back-test that runs as a job, and its result so far.
+ */
+export type BackTestJobOut = {
+    /**
+     * Id
+     *
+     * Id of the job, by which it is cancelled and retried.
+     */
+    id: string;
+    /**
+     * Topic
+     */
+    topic: string;
+    state: JobState;
+    /**
+     * Pending action.
+     */
+    requested_state: RequestedState;
+    /**
+     * Why the job makes no progress; null if it does.
+     */
+    waiting_for: WaitReason | null;
+    /**
+     * Attempt
+     */
+    attempt: number;
+    /**
+     * Failure
+     *
+     * Error of the last failed attempt; empty if none failed.
+     */
+    failure: string;
+    /**
+     * Created At
+     */
+    created_at: string;
+    /**
+     * Started At
+     */
+    started_at: string | null;
+    /**
+     * Ended At
+     */
+    ended_at: string | null;
+    /**
+     * Match
+     *
+     * A match, or a list of them, of which any takes a message. A match is an object with `subject`, `filter` and `where`; all that are given must hold. null: every message. `unmatched`: messages that no other live route of the topic takes.
+     */
+    match: unknown;
+    /**
+     * Compare With
+     */
+    compare_with: string | null;
+    /**
+     * Start Time
+     */
+    start_time: string | null;
+    /**
+     * End Time
+     */
+    end_time: string | null;
+    /**
+     * Messages
+     *
+     * Messages of the range, of which `result.evaluated` are evaluated.
+     */
+    messages: number;
+    result: BackTestOut;
 };
 
 /**
@@ -506,7 +618,7 @@ export type BackTestOut = {
     /**
      * Complete
      *
-     * False if the range has more messages than were evaluated.
+     * False if the range has, or had, more messages than were evaluated.
      */
     complete: boolean;
 };
@@ -2094,7 +2206,7 @@ export type JobDetail = {
  *
  * Type of a job.
  */
-export type JobKind = 'archive' | 'compact' | 'replay';
+export type JobKind = 'archive' | 'compact' | 'replay' | 'backtest';
 
 /**
  * JobOut
@@ -16438,6 +16550,70 @@ export type BacktestMatchResponses = {
 };
 
 export type BacktestMatchResponse = BacktestMatchResponses[keyof BacktestMatchResponses];
+
+export type StartBacktestJobData = {
+    body: BackTestJobConfig;
+    path: {
+        /**
+         * 1 to 80 of A-Z a-z 0-9 _ . -; `stream:clicks` stands for the stream `clicks`, whose records its routes take; `queue:orders` takes the messages of the queue `orders`
+         */
+        topic: string;
+    };
+    query?: never;
+    url: '/v1/topics/{topic}/backtests/jobs';
+};
+
+export type StartBacktestJobErrors = {
+    /**
+     * A problem
+     */
+    default: Problem;
+};
+
+export type StartBacktestJobError = StartBacktestJobErrors[keyof StartBacktestJobErrors];
+
+export type StartBacktestJobResponses = {
+    /**
+     * Successful Response
+     */
+    202: BackTestJobOut;
+};
+
+export type StartBacktestJobResponse = StartBacktestJobResponses[keyof StartBacktestJobResponses];
+
+export type GetBacktestJobData = {
+    body?: never;
+    path: {
+        /**
+         * As returned when the job was started.
+         */
+        job: string;
+        /**
+         * 1 to 80 of A-Z a-z 0-9 _ . -; `stream:clicks` stands for the stream `clicks`, whose records its routes take; `queue:orders` takes the messages of the queue `orders`
+         */
+        topic: string;
+    };
+    query?: never;
+    url: '/v1/topics/{topic}/backtests/jobs/{job}';
+};
+
+export type GetBacktestJobErrors = {
+    /**
+     * A problem
+     */
+    default: Problem;
+};
+
+export type GetBacktestJobError = GetBacktestJobErrors[keyof GetBacktestJobErrors];
+
+export type GetBacktestJobResponses = {
+    /**
+     * Successful Response
+     */
+    200: BackTestJobOut;
+};
+
+export type GetBacktestJobResponse = GetBacktestJobResponses[keyof GetBacktestJobResponses];
 
 export type ExplainMessageData = {
     body: ExplainRequest;

@@ -23,17 +23,17 @@ class BackTestConfig:
         start_time (datetime.datetime | None | Unset): Messages accepted at or after this time; null: from the earliest
             on.
         end_time (datetime.datetime | None | Unset): Messages accepted before this time; null: until now.
+        samples_max (int | Unset): Ids of each kind to return at most. Default: 10.
         messages_max (int | Unset): Messages to evaluate at most. If there are more, `complete` is false. Default:
             200000.
-        samples_max (int | Unset): Ids of each kind to return at most. Default: 10.
     """
 
     match: Any | Unset = UNSET
     compare_with: None | str | Unset = UNSET
     start_time: datetime.datetime | None | Unset = UNSET
     end_time: datetime.datetime | None | Unset = UNSET
-    messages_max: int | Unset = 200000
     samples_max: int | Unset = 10
+    messages_max: int | Unset = 200000
 
     def to_dict(self) -> dict[str, Any]:
         match = self.match
@@ -60,9 +60,9 @@ class BackTestConfig:
         else:
             end_time = self.end_time
 
-        messages_max = self.messages_max
-
         samples_max = self.samples_max
+
+        messages_max = self.messages_max
 
         field_dict: dict[str, Any] = {}
 
@@ -75,10 +75,10 @@ class BackTestConfig:
             field_dict["start_time"] = start_time
         if end_time is not UNSET:
             field_dict["end_time"] = end_time
-        if messages_max is not UNSET:
-            field_dict["messages_max"] = messages_max
         if samples_max is not UNSET:
             field_dict["samples_max"] = samples_max
+        if messages_max is not UNSET:
+            field_dict["messages_max"] = messages_max
 
         return field_dict
 
@@ -130,17 +130,17 @@ class BackTestConfig:
 
         end_time = _parse_end_time(d.pop("end_time", UNSET))
 
-        messages_max = d.pop("messages_max", UNSET)
-
         samples_max = d.pop("samples_max", UNSET)
+
+        messages_max = d.pop("messages_max", UNSET)
 
         back_test_config = cls(
             match=match,
             compare_with=compare_with,
             start_time=start_time,
             end_time=end_time,
-            messages_max=messages_max,
             samples_max=samples_max,
+            messages_max=messages_max,
         )
 
         return back_test_config

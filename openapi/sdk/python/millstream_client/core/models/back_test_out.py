@@ -25,7 +25,7 @@ class BackTestOut:
         lost (int | None): Taken by the route to compare with, and not by the match.
         failed_by_path (BackTestOutFailedByPath): Messages that fail a condition, by its path; most first.
         samples (BackTestSamples): Ids of the first messages of each kind.
-        complete (bool): False if the range has more messages than were evaluated.
+        complete (bool): False if the range has, or had, more messages than were evaluated.
     """
 
     evaluated: int

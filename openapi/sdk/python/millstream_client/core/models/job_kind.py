@@ -3,6 +3,7 @@ from enum import StrEnum
 
 class JobKind(StrEnum):
     ARCHIVE = "archive"
+    BACKTEST = "backtest"
     COMPACT = "compact"
     REPLAY = "replay"
 

@@ -19,8 +19,8 @@ def backtest_match(
 ) -> Call[BackTestOut]:
     """Evaluate a match on the messages that a topic has, beside that of a route.
 
-    Nothing is delivered. The answer is sent when all messages are evaluated. For more messages than one call evaluates, create a
-    route with `"mode": "shadow"` and `"start": "earliest"`, which counts them.
+    Nothing is delivered. The answer is sent when all messages are evaluated, up to 200,000; a job evaluates any number
+    (`start_backtest_job`).
     """
     headers: dict[str, Any] = {}
 

@@ -1,0 +1,136 @@
+"""Back-test schemas: a match, its result, and the job that evaluates it."""
+
+from typing import Annotated, Self
+
+from pydantic import Field
+
+from api.rest.field_map import Mapped, MappedConfig, domain_value
+from api.rest.schema_base import Moment, Time
+from api.rest.topic_fields import RouteMatchField
+from storage.domain import limits
+from storage.domain.jobs import JobState, RequestedState, WaitReason
+from storage.domain.topics.back_test import BackTest, BackTestResult
+from storage.topics.back_tests import BackTestJob
+
+
+class BackTestJobConfig(MappedConfig):
+    """A match, to be evaluated on all messages that a topic has, by a job."""
+
+    domain = BackTest
+
+    match: RouteMatchField = None
+    compare_with: Annotated[
+        str | None, Field(description="Name of a route, whose present match is evaluated too.")
+    ] = None
+    start_time: Annotated[
+        Moment | None,
+        Field(description="Messages accepted at or after this time; null: from the earliest on."),
+    ] = None
+    end_time: Annotated[
+        Moment | None, Field(description="Messages accepted before this time; null: until now.")
+    ] = None
+    samples_max: Annotated[int, Field(description="Ids of each kind to return at most.")] = (
+        limits.BACK_TEST_SAMPLES_DEFAULT
+    )
+
+    def to_domain(self) -> BackTest:
+        return domain_value(BackTest, self, match=self.match)
+
+
+class BackTestConfig(BackTestJobConfig):
+    """A match, to be evaluated on the messages that a topic has."""
+
+    messages_max: Annotated[
+        int,
+        Field(description="Messages to evaluate at most. If there are more, `complete` is false."),
+    ] = limits.BACK_TEST_MESSAGES_MAX
+
+
+class BackTestSamples(Mapped):
+    """Ids of the first messages of each kind."""
+
+    matched: list[str]
+    gained: list[str]
+    lost: list[str]
+
+
+class BackTestOut(Mapped):
+    """Messages that a match takes, of those that were evaluated."""
+
+    evaluated: int
+    matched: int
+    gained: Annotated[
+        int | None, Field(description="Taken by the match, and not by the route to compare with.")
+    ]
+    lost: Annotated[
+        int | None, Field(description="Taken by the route to compare with, and not by the match.")
+    ]
+    failed_by_path: Annotated[
+        dict[str, int],
+        Field(description="Messages that fail a condition, by its path; most first."),
+    ]
+    samples: BackTestSamples
+    complete: Annotated[
+        bool,
+        Field(description="False if the range has, or had, more messages than were evaluated."),
+    ]
+
+    @classmethod
+    def of(cls, result: BackTestResult, *, has_other: bool) -> Self:
+        """Return a result; `has_other` if a route was compared."""
+        failed = sorted(result.failed_by_path.items(), key=lambda item: (-item[1], item[0]))
+        samples = BackTestSamples(
+            matched=[*map(str, result.matched_ids)],
+            gained=[*map(str, result.gained_ids)],
+            lost=[*map(str, result.lost_ids)],
+        )
+        return cls.from_domain(
+            result,
+            gained=result.gained if has_other else None,
+            lost=result.lost if has_other else None,
+            failed_by_path=dict(failed),
+            samples=samples,
+        )
+
+
+class BackTestJobOut(Mapped):
+    """A back-test that runs as a job, and its result so far."""
+
+    renamed = {"id": "job_id"}
+
+    id: Annotated[str, Field(description="Id of the job, by which it is cancelled and retried.")]
+    topic: str
+    state: JobState
+    requested_state: Annotated[RequestedState, Field(description="Pending action.")]
+    waiting_for: Annotated[
+        WaitReason | None, Field(description="Why the job makes no progress; null if it does.")
+    ]
+    attempt: int
+    failure: Annotated[
+        str, Field(description="Error of the last failed attempt; empty if none failed.")
+    ]
+    created_at: Time
+    started_at: Time | None
+    ended_at: Time | None
+    match: RouteMatchField
+    compare_with: str | None
+    start_time: Time | None
+    end_time: Time | None
+    messages: Annotated[
+        int, Field(description="Messages of the range, of which `result.evaluated` are evaluated.")
+    ]
+    result: BackTestOut
+
+    @classmethod
+    def of(cls, back_test: BackTestJob, waiting_for: WaitReason | None) -> Self:
+        """Return the job with its state and result."""
+        job, spec = back_test.job, back_test.spec
+        has_other = spec.test.compare_with is not None
+        return cls.mapped(
+            job,
+            spec,
+            spec.test,
+            match=spec.test.match,
+            waiting_for=waiting_for,
+            result=BackTestOut.of(back_test.result, has_other=has_other),
+        )
