@@ -5,7 +5,9 @@ from typing import Annotated, Any
 
 import typer
 
+from api.cli.descriptions.back_tests import describe_job, describe_result, start_job
 from api.cli.descriptions.sections import Section, describe, rows_if_allowed, settings_section
+from api.cli.errors import CliError, ExitCode
 from api.cli.io.match_options import FilterText, Subjects, Where, match_of
 from api.cli.manifests.edit_verb import edit_verb
 from api.cli.shell.definitions import Definition, change_verb, delete_verb, put_verbs
@@ -216,6 +218,7 @@ def explain(
     examples=[
         "millstream topic backtest orders --subject 'order.#'",
         'millstream topic backtest orders --filter \'{"body":{"vip":[true]}}\' --since 2h',
+        "millstream topic backtest orders --subject 'order.#' --job --no-wait",
     ],
 )
 def backtest(
@@ -232,11 +235,21 @@ def backtest(
     messages_max: Annotated[
         int | None, option("--max", "Messages to evaluate at most.", "NUMBER")
     ] = None,
+    as_job: Annotated[
+        bool, option("--job", "Evaluate all messages in a job, also archived ones.")
+    ] = False,
+    wait: Annotated[
+        bool, typer.Option(help="Wait until the job completes; Ctrl-C stops waiting, not the job.")
+    ] = True,
+    job_id: Annotated[str, option("--id", "Show the result of this job instead.", "ID")] = "",
 ) -> None:
     """Evaluate a match on a topic's messages.
 
     With --compare-with, messages that the match takes and the route does not are gained, the others are lost.
     """
+    if job_id:
+        describe_job(cli, cli.call("topics.get_backtest_job", name, job_id))
+        return
     request = fields(
         None,
         match=match_of(subjects, filter_, where),
@@ -245,19 +258,12 @@ def backtest(
         end_time=until and until.isoformat(),
         messages_max=messages_max,
     )
-    result = cli.call("topics.backtest_match", name, body=JsonBody(request))
-    describe(
-        cli,
-        result,
-        []
-        if result["complete"]
-        else [f"There are more messages: {result['evaluated']} were evaluated"],
-        Section(
-            "messages", {key: result[key] for key in ("evaluated", "matched", "gained", "lost")}
-        ),
-        Section("failed conditions", result["failed_by_path"]),
-        Section("samples", result["samples"]),
-    )
+    if not as_job:
+        describe_result(cli, cli.call("topics.backtest_match", name, body=JsonBody(request)))
+    elif messages_max is not None:
+        raise CliError("--max cannot be combined with --job", ExitCode.USAGE)
+    else:
+        start_job(cli, name, request, wait=wait)
 
 
 @verb(

@@ -222,6 +222,32 @@ async def test_route_requires_permission_for_its_source(
     assert response.status_code == status
 
 
+async def test_back_test_job_requires_two_permissions(secured_service: SecuredService):
+    topics, reads, runs = (
+        Grant(Effect.ALLOW, (action,), ("orders",))
+        for action in ("topic:*", "topic:read", "job:manage")
+    )
+    owner = await secured_service.key(Rights(grants=(topics,)))
+    await secured_service.request("PUT", "/v1/topics/orders", owner, json={})
+
+    async def call(method: str, path: str, *grants: Grant) -> int:
+        key = await secured_service.key(Rights(grants=grants))
+        path = f"/v1/topics/orders/backtests/jobs{path}"
+        body = {} if method == "POST" else None
+        response = await secured_service.request(method, path, key, json=body)
+        return int(response.status_code)
+
+    statuses = [
+        await call("POST", "", reads),
+        await call("POST", "", runs),
+        await call("POST", "", reads, runs),
+        await call("GET", "/missing", runs),
+        await call("GET", "/missing", reads),
+    ]
+
+    assert statuses == [403, 403, 202, 403, 404]
+
+
 async def test_route_to_url_requires_permission_for_webhook(secured_service: SecuredService):
     topic = Grant(Effect.ALLOW, ("topic:*",), ("orders",))
     webhook = Grant(Effect.ALLOW, ("webhook:*",), ("route:orders.crm",))

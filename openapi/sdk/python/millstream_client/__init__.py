@@ -10,6 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from millstream_client.aio.backtests import AsyncBackTestJob
     from millstream_client.aio.client import AsyncMillstream
     from millstream_client.aio.groups import AsyncGroup, AsyncMember
     from millstream_client.aio.messages import AsyncMessage
@@ -52,6 +53,7 @@ if TYPE_CHECKING:
     from millstream_client.records import Appended, Gap, NewRecord, Record
     from millstream_client.requests import Reply
     from millstream_client.retries import Retries
+    from millstream_client.sync.backtests import BackTestJob
     from millstream_client.sync.client import Millstream
     from millstream_client.sync.groups import Group, Member
     from millstream_client.sync.messages import Message
@@ -69,6 +71,7 @@ if TYPE_CHECKING:
 __all__ = [
     "AlreadyExists",
     "Appended",
+    "AsyncBackTestJob",
     "AsyncGroup",
     "AsyncMember",
     "AsyncMessage",
@@ -83,6 +86,7 @@ __all__ = [
     "AsyncSubscription",
     "AsyncTopic",
     "AsyncWorker",
+    "BackTestJob",
     "BadRequest",
     "Conflict",
     "ConnectionFailed",
@@ -134,6 +138,7 @@ __all__ = [
 ]
 
 _NAMES = {
+    "aio.backtests": ("AsyncBackTestJob",),
     "aio.client": ("AsyncMillstream",),
     "aio.groups": ("AsyncGroup", "AsyncMember"),
     "aio.messages": ("AsyncMessage",),
@@ -176,6 +181,7 @@ _NAMES = {
     "requests": ("Reply",),
     "records": ("Appended", "Gap", "NewRecord", "Record"),
     "retries": ("Retries",),
+    "sync.backtests": ("BackTestJob",),
     "sync.client": ("Millstream",),
     "sync.groups": ("Group", "Member"),
     "sync.messages": ("Message",),

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Self, Unpack
 
 from millstream_client import publications as wire
 from millstream_client import requests
+from millstream_client.aio.backtests import AsyncBackTestJob
 from millstream_client.aio.definitions import create
 from millstream_client.aio.pages import all_pages
 from millstream_client.aio.resources import AsyncResource
@@ -30,7 +31,9 @@ from millstream_client.core.api.topics.pause_route import pause_route
 from millstream_client.core.api.topics.put_route import put_route
 from millstream_client.core.api.topics.put_topic import put_topic
 from millstream_client.core.api.topics.resume_route import resume_route
+from millstream_client.core.api.topics.start_backtest_job import start_backtest_job
 from millstream_client.core.models.back_test_config import BackTestConfig
+from millstream_client.core.models.back_test_job_config import BackTestJobConfig
 from millstream_client.core.models.explain_request import ExplainRequest
 from millstream_client.core.models.route_config import RouteConfig
 from millstream_client.core.models.route_patch import RoutePatch
@@ -258,18 +261,34 @@ class AsyncTopic(AsyncResource):
     ) -> BackTestOut:
         """Evaluate a match on the messages that the topic has, beside that of a route.
 
-        Nothing is delivered.
+        Nothing is delivered. If there are more than 200,000 messages, `complete` is false: see `start_backtest`.
         """
-        request = {
-            "match": match,
-            "compare_with": compare_with,
-            "start_time": start_time and start_time.isoformat(),
-            "end_time": end_time and end_time.isoformat(),
-        }
+        request = _back_test(match, compare_with, start_time, end_time)
         if messages_max is not None:
             request["messages_max"] = messages_max
         call = backtest_match(self.name, body=BackTestConfig())
         return await self.transport.call(replace(call, json=request))
+
+    async def start_backtest(
+        self,
+        match: Any = None,
+        *,
+        compare_with: str | None = None,
+        start_time: datetime | None = None,
+        end_time: datetime | None = None,
+    ) -> AsyncBackTestJob:
+        """Start a job that evaluates a match on all messages of the topic, also archived ones.
+
+        If the same back-test runs already, return that job.
+        """
+        request = _back_test(match, compare_with, start_time, end_time)
+        call = start_backtest_job(self.name, body=BackTestJobConfig())
+        started = await self.transport.call(replace(call, json=request))
+        return self.backtest_job(started.id)
+
+    def backtest_job(self, id: str) -> AsyncBackTestJob:
+        """Return a back-test that runs as a job, whether it exists or not."""
+        return AsyncBackTestJob(self.transport, self.name, id)
 
     # ── Routes ──
 
@@ -390,3 +409,14 @@ class AsyncRoute:
 
 def _target(**names: str | None) -> dict[str, str]:
     return {kind: name for kind, name in names.items() if name is not None}
+
+
+def _back_test(
+    match: Any, compare_with: str | None, start_time: datetime | None, end_time: datetime | None
+) -> dict[str, Any]:
+    return {
+        "match": match,
+        "compare_with": compare_with,
+        "start_time": start_time and start_time.isoformat(),
+        "end_time": end_time and end_time.isoformat(),
+    }

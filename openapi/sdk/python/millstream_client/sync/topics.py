@@ -30,7 +30,9 @@ from millstream_client.core.api.topics.pause_route import pause_route
 from millstream_client.core.api.topics.put_route import put_route
 from millstream_client.core.api.topics.put_topic import put_topic
 from millstream_client.core.api.topics.resume_route import resume_route
+from millstream_client.core.api.topics.start_backtest_job import start_backtest_job
 from millstream_client.core.models.back_test_config import BackTestConfig
+from millstream_client.core.models.back_test_job_config import BackTestJobConfig
 from millstream_client.core.models.explain_request import ExplainRequest
 from millstream_client.core.models.route_config import RouteConfig
 from millstream_client.core.models.route_patch import RoutePatch
@@ -44,6 +46,7 @@ from millstream_client.messages import only
 from millstream_client.publications import NewPublication, Published
 from millstream_client.repeating import Remaining
 from millstream_client.requests import Reply
+from millstream_client.sync.backtests import BackTestJob
 from millstream_client.sync.definitions import create
 from millstream_client.sync.pages import all_pages
 from millstream_client.sync.resources import Resource
@@ -257,18 +260,34 @@ class Topic(Resource):
     ) -> BackTestOut:
         """Evaluate a match on the messages that the topic has, beside that of a route.
 
-        Nothing is delivered.
+        Nothing is delivered. If there are more than 200,000 messages, `complete` is false: see `start_backtest`.
         """
-        request = {
-            "match": match,
-            "compare_with": compare_with,
-            "start_time": start_time and start_time.isoformat(),
-            "end_time": end_time and end_time.isoformat(),
-        }
+        request = _back_test(match, compare_with, start_time, end_time)
         if messages_max is not None:
             request["messages_max"] = messages_max
         call = backtest_match(self.name, body=BackTestConfig())
         return self.transport.call(replace(call, json=request))
+
+    def start_backtest(
+        self,
+        match: Any = None,
+        *,
+        compare_with: str | None = None,
+        start_time: datetime | None = None,
+        end_time: datetime | None = None,
+    ) -> BackTestJob:
+        """Start a job that evaluates a match on all messages of the topic, also archived ones.
+
+        If the same back-test runs already, return that job.
+        """
+        request = _back_test(match, compare_with, start_time, end_time)
+        call = start_backtest_job(self.name, body=BackTestJobConfig())
+        started = self.transport.call(replace(call, json=request))
+        return self.backtest_job(started.id)
+
+    def backtest_job(self, id: str) -> BackTestJob:
+        """Return a back-test that runs as a job, whether it exists or not."""
+        return BackTestJob(self.transport, self.name, id)
 
     # ── Routes ──
 
@@ -389,3 +408,14 @@ class Route:
 
 def _target(**names: str | None) -> dict[str, str]:
     return {kind: name for kind, name in names.items() if name is not None}
+
+
+def _back_test(
+    match: Any, compare_with: str | None, start_time: datetime | None, end_time: datetime | None
+) -> dict[str, Any]:
+    return {
+        "match": match,
+        "compare_with": compare_with,
+        "start_time": start_time and start_time.isoformat(),
+        "end_time": end_time and end_time.isoformat(),
+    }
