@@ -7,6 +7,7 @@ from playwright.async_api import Page, expect
 from storage.domain.names import RouteName, TopicName
 from storage.domain.streams.start_at import StartAt
 from storage.domain.topics.route import UNMATCHED, RouteMode, RouteSpec, RouteTarget
+from tests.back_test_worker import back_test_worker
 from tests.browser.conftest import Service, press
 from tests.browser.observations import DESK, LOOKS_ONLY, PHONE, axe, is_too_wide, look
 from tests.browser.test_topic_journeys import LARGE, a_topic, publish
@@ -94,3 +95,45 @@ async def test_match_is_evaluated_on_messages_of_topic(page: Page, service: Serv
     await press(page, "Evaluate")
     await expect(page.locator(".trouble")).to_be_visible()
     await service.storage.topics.delete(TopicName("tested"))
+
+
+async def test_job_evaluates_what_a_call_left_out(page: Page, service: Service):
+    await a_topic(service.storage, "whole", billing=LARGE)
+    for total in (250, 5, 7):
+        await publish(service.storage, "whole", "order.created", b'{"total": %d}' % total)
+    result, job = page.locator("[data-backtest-result]"), page.locator("[data-backtest-job]")
+
+    await page.goto("/ui/topics/whole/backtest")
+    await page.locator("[name='match.subject']").fill("order.*")
+    await page.locator("[name=compare_with]").fill("billing")
+    await page.locator("[name=messages_max]").fill("2")
+    await press(page, "Evaluate")
+    await expect(result.locator("dd").first).to_have_text("2")
+    await press(page, "Evaluate all messages in a job")
+    await expect(job).to_contain_text("queued: Waits for a worker: none is running")
+    await look(page, f"backtest-job-queued-light-{DESK}")
+    await press(page, "Cancel the job")
+    await expect(job).to_contain_text("cancelled")
+    await expect(page.get_by_role("button", name="Cancel the job")).to_be_hidden()
+
+    await press(page, "Evaluate")
+    async with back_test_worker(service.settings):
+        await press(page, "Evaluate all messages in a job")
+        await expect(page.locator("[data-backtest-summary]")).to_have_text(
+            "all messages of the range"
+        )
+    await expect(result.locator("a")).to_have_count(2)
+    await expect(page.locator("[data-backtest-offer]")).to_be_hidden()
+    await look(page, f"backtest-job-light-{DESK}")
+    faults = await axe(page)
+
+    await page.goto("/ui/system/jobs")
+    await page.locator("a", has_text="whole").first.click()
+    await expect(job).to_contain_text('{"subject":"order.*"}')
+    await expect(result.locator("dd").first).to_have_text("3")
+    await page.set_viewport_size({"width": PHONE, "height": 900})
+    await page.emulate_media(color_scheme="dark")
+    await look(page, f"backtest-job-dark-{PHONE}")
+    assert [*faults, *await axe(page, LOOKS_ONLY)] == []
+    assert not await is_too_wide(page)
+    await service.storage.topics.delete(TopicName("whole"))

@@ -1,23 +1,15 @@
 """Back-tests that run as jobs, over REST."""
 
-import asyncio
 from collections.abc import AsyncIterator
 from typing import Any
 
 import httpx
 import pytest
 
-from spark_worker.main import HANDLERS
-from spark_worker.runtime.runner import Runner
-from spark_worker.runtime.session_pool import SessionPool
-from spark_worker.settings import WorkerSettings
-from storage.bootstrap import open_storage
-from storage.concurrency.tasks import end
-from storage.domain.jobs import JobKind
 from storage.settings import StorageSettings
+from tests.back_test_worker import back_test_worker
 from tests.conditions import eventually
 from tests.contract.topics.test_topics import publish, put_route
-from tests.spark.workers import QUICK
 
 PAID = {"match": {"filter": {"body": {"total": [{"numeric": [">", 10]}]}}}}
 
@@ -25,20 +17,8 @@ PAID = {"match": {"filter": {"body": {"total": [{"numeric": [">", 10]}]}}}}
 @pytest.fixture
 async def worker(service: tuple[str, StorageSettings]) -> AsyncIterator[None]:
     """Run back-tests of the service, without Spark."""
-    async with open_storage(service[1], limits=QUICK) as storage:
-        runner = Runner(
-            worker="w",
-            storage=storage,
-            settings=WorkerSettings(storage=service[1]),
-            handlers={JobKind.BACK_TEST: HANDLERS[JobKind.BACK_TEST]},
-            session_pool=SessionPool(pytest.fail, jobs_max=1_000),
-            limits=QUICK,
-        )
-        task = asyncio.create_task(runner.run())
-        try:
-            yield
-        finally:
-            await end(task)
+    async with back_test_worker(service[1]):
+        yield
 
 
 async def start(api: httpx.AsyncClient, topic: str, config: Any) -> Any:
