@@ -37,8 +37,8 @@ class WorkerSettings(BaseModel):
     `spark_conf` are the site's options of Spark; `spark_environment` is the address of the Python environment that executors
     unpack, if it is not installed there. `scratch` is the directory for its temporary files, below a folder for each session; `log` is the file that the JVM
     writes to, or this process's standard error. `executors_wait_ms`: how
-    long a cluster may have no executor. `jobs_at_once`: of long replays, and as many of all other jobs. With
-    `awaits_spark` a worker starts before Spark is installed, and runs small replays until then.
+    long a cluster may have no executor. `jobs_at_once`: of long replays and back-tests, and as many of all other jobs. With
+    `awaits_spark` a worker starts before Spark is installed, and runs small ones until then.
     """
 
     model_config = ConfigDict(frozen=True)

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import NoReturn
 
 from spark_worker.main import HANDLERS
 from spark_worker.runtime.runner import Runner
@@ -15,7 +16,7 @@ from storage.settings import StorageSettings
 from tests.spark.workers import QUICK
 
 
-async def _refuse() -> None:
+async def _refuse() -> NoReturn:
     raise AssertionError("Spark was started")
 
 

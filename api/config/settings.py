@@ -166,7 +166,7 @@ class Settings(BaseSettings):
     spark: Literal["auto", "wait", "off"] = Field(
         default="auto",
         description="Worker of `millstream up`. auto: runs if PySpark is installed. wait: runs, with "
-        "small replays only until PySpark is installed. off: does not run.",
+        "small replays and back-tests only until PySpark is installed. off: does not run.",
     )
     spark_master: str = Field(
         default="local[*]", description="Spark master: local[N], spark://host:port, k8s://…"

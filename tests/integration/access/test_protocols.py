@@ -233,7 +233,7 @@ async def test_back_test_job_requires_two_permissions(secured_service: SecuredSe
     async def call(method: str, path: str, *grants: Grant) -> int:
         key = await secured_service.key(Rights(grants=grants))
         path = f"/v1/topics/orders/backtests/jobs{path}"
-        body = {} if method == "POST" else None
+        body: dict[str, object] | None = {} if method == "POST" else None
         response = await secured_service.request(method, path, key, json=body)
         return int(response.status_code)
 
