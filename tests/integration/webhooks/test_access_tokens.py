@@ -8,6 +8,7 @@ from urllib.parse import parse_qs
 
 import psycopg
 import pytest
+from msgspec.structs import replace
 
 from consumers.webhooks.manual_delivery import Requested
 from storage.domain import limits
@@ -48,8 +49,8 @@ async def endpoint() -> AsyncGenerator[Receiver]:
 
 
 def credentials(endpoint: Receiver, **changes: object) -> WebhookCredentials:
-    fields = {"client_id": "shop", "client_secret": SECRET, **changes}
-    return WebhookCredentials(oauth=OAuthClient(token_url=endpoint.url, **fields))
+    client = OAuthClient(token_url=endpoint.url, client_id="shop", client_secret=SECRET)
+    return WebhookCredentials(oauth=replace(client, **changes))
 
 
 async def send(storage, count: int = 1) -> None:
