@@ -38,8 +38,8 @@ code below ensures:
 """
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
-from functools import partial
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cached_property, partial
 from itertools import repeat
 from typing import TypeVar
 
@@ -92,17 +92,32 @@ from storage.streams.reshard import Resharder
 T = TypeVar("T")
 
 
-class _Batch(msgspec.Struct):
+class _Batch(msgspec.Struct, dict=True):
     """The records of one call, with the producer and the hash key of each.
 
-    `sizes` are not needed for columns.
+    `sizes` are not needed for columns. `compute_hash_keys` is called when more than one shard may take records.
     """
 
     sequenced: SequencedBatch
     records: Sequence[Record] | Columns
     sizes: Sequence[int]
-    hash_keys: Sequence[int]
+    compute_hash_keys: Callable[[], Sequence[int]]
     condition: AppendCondition = UNCONDITIONAL
+
+    def __len__(self) -> int:
+        return len(self.sequenced.sequences)
+
+    @cached_property
+    def hash_keys(self) -> Sequence[int]:
+        """Hash key of each record."""
+        return self.compute_hash_keys()
+
+    def by_shard(self, stream: Stream) -> dict[Shard, list[int]]:
+        """Group the records' numbers by the open shards that accept them."""
+        shards = stream.open_shards
+        if len(shards) == 1:
+            return {shards[0]: [*range(len(self))]}
+        return by_shard(shards, self.hash_keys)
 
     def part(self, numbers: Sequence[int]) -> AppendPart:
         """Return the records with these numbers as one part."""
@@ -163,7 +178,9 @@ class IdempotentAppender:
         sizes = check_records(stream, records, own)
         records = timed(stream.spec, records, self._clock.now_ms)
         condition = AppendCondition(fence=fence) if fence else UNCONDITIONAL
-        batch = _Batch(sequenced, records, sizes, _hash_keys(sequenced, records), condition)
+        batch = _Batch(
+            sequenced, records, sizes, partial(_hash_keys, sequenced, records), condition
+        )
         return await self._run(stream, batch, stream_id)
 
     async def append_columns(
@@ -183,7 +200,7 @@ class IdempotentAppender:
             sequenced,
             with_headers(columns, origin),
             (),
-            _hash_keys_of(sequenced, columns.keys, hash_keys),
+            partial(_hash_keys_of, sequenced, columns.keys, hash_keys),
         )
         return await self._run(stream, batch)
 
@@ -191,10 +208,10 @@ class IdempotentAppender:
         self, stream: Stream, batch: _Batch, stream_id: LogId | None = None
     ) -> AppendCounts:
         added = await self._executor.run(stream, partial(self._append, batch), stream_id)
-        return AppendCounts(added, len(batch.hash_keys) - added)
+        return AppendCounts(added, len(batch) - added)
 
     async def _append(self, batch: _Batch, stream: Stream) -> int:
-        groups: dict[Shard, list[int]] = by_shard(stream.open_shards, batch.hash_keys)
+        groups = batch.by_shard(stream)
         added = 0
         while groups:
             ready = eldest(groups)
@@ -204,7 +221,8 @@ class IdempotentAppender:
             groups = {shard: some for shard, some in groups.items() if shard not in ready}
             added += sum(answer.added for answer in answers)
             for answer in answers:
-                _add(groups, answer, batch.hash_keys)
+                if answer.left:
+                    _add(groups, answer, batch.hash_keys)
             stream = await self._with_shards(stream, groups)
         return added
 

@@ -125,7 +125,7 @@ class IdempotentAppendMachine(RuleBasedStateMachine):
             sequenced,
             columns if count % 2 else records,
             [record.size_bytes for record in records],
-            _hash_keys(sequenced, records),
+            partial(_hash_keys, sequenced, records),
         )
 
     def send(self, attempt: Attempt, count: int, faults: list[str]) -> None:
