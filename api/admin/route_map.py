@@ -8,6 +8,7 @@ from api.admin.match_text import MatchCondition, describe_match
 from storage.domain import limits
 from storage.domain.topics.report import RouteProgress, RouteState
 from storage.domain.topics.route import TopicRoute
+from storage.domain.topics.targets.named_target import NamedTarget
 
 FIGURE_ROUTES_MAX = 50
 """Routes that a figure shows; of a topic with more, there is a table alone."""
@@ -24,20 +25,29 @@ _STATES = {
 class TargetLink(NamedTuple):
     """Target of a route as pages show it; that of a URL is its webhook.
 
-    `name`: of what has a page. `label`: what is shown, which for a URL is the host.
+    `name`: of what has a page. `label`: what is shown, which for a URL is the host. `share`: that of a member of a spread, in percent.
     """
 
     kind: str
     name: str
     label: str
+    share: float | None = None
 
     @classmethod
-    def of(cls, route: TopicRoute) -> "TargetLink":
-        """Return the target of a route."""
+    def all_of(cls, route: TopicRoute) -> tuple["TargetLink", ...]:
+        """Return the target of a route, or the members of a spread."""
         target = route.spec.target
         if target.url is not None:
-            return cls("webhook", route.name.endpoint, urlsplit(target.url).netloc)
-        return cls(target.kind, target.name, f"{target.kind}:{target.name}")
+            return (cls("webhook", route.name.endpoint, urlsplit(target.url).netloc),)
+        if target.spread is None:
+            return tuple(cls.of(one) for one in target.named)
+        total = sum(member.weight for member in target.spread)
+        return tuple(cls.of(one, 100 * one.weight / total) for one in target.spread)
+
+    @classmethod
+    def of(cls, target: NamedTarget, share: float | None = None) -> "TargetLink":
+        """Return a queue, stream or topic that gets a share of a route's messages."""
+        return cls(target.kind, target.name, target.label, share)
 
     @property
     def path(self) -> str:
@@ -51,11 +61,14 @@ class TargetLink(NamedTuple):
 
 
 class RouteView(NamedTuple):
-    """Route as pages show it. `match`: the conditions of each alternative."""
+    """Route as pages show it.
+
+    `match`: the conditions of each alternative. `targets`: one, or the members of a spread.
+    """
 
     progress: RouteProgress
     match: Sequence[Sequence[MatchCondition]]
-    target: TargetLink
+    targets: Sequence[TargetLink]
     state: tuple[str, str]
 
     @property
@@ -65,9 +78,9 @@ class RouteView(NamedTuple):
 
 
 class MappedTarget(NamedTuple):
-    """Target of a figure, and the routes to it."""
+    """Target of a figure, or the members of a spread, and the routes to it."""
 
-    target: TargetLink
+    targets: Sequence[TargetLink]
     routes: Sequence[RouteView]
 
 
@@ -75,7 +88,7 @@ def route_view(progress: RouteProgress) -> RouteView:
     """Return a route with its match, target and state."""
     spec = progress.route.spec
     return RouteView(
-        progress, describe_match(spec.match), TargetLink.of(progress.route), state_of(progress)
+        progress, describe_match(spec.match), TargetLink.all_of(progress.route), state_of(progress)
     )
 
 
@@ -90,5 +103,5 @@ def route_map(routes: Iterable[RouteView]) -> list[MappedTarget]:
     """Return the routes by target, in the order of the first route to each."""
     by_target: dict[Any, list[RouteView]] = {}
     for route in routes:
-        by_target.setdefault(route.target, []).append(route)
-    return [MappedTarget(target, of_target) for target, of_target in by_target.items()]
+        by_target.setdefault(route.targets, []).append(route)
+    return [MappedTarget(targets, of_target) for targets, of_target in by_target.items()]

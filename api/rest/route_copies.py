@@ -3,6 +3,7 @@
 from typing import Annotated, Any, ClassVar, Self
 
 from pydantic import Field
+from pydantic.json_schema import SkipJsonSchema
 
 from api.rest.credentials_config import CredentialsConfig, hidden_values
 from api.rest.field_map import MappedConfig, domain_value
@@ -10,6 +11,7 @@ from api.rest.schema_base import Seconds, in_seconds
 from storage.domain import limits
 from storage.domain.definitions import HIDDEN_VALUE
 from storage.domain.topics.route import RouteTarget
+from storage.domain.topics.targets.spread import SpreadBy, SpreadMember
 from storage.domain.topics.transform import HeaderTransform, Transform
 
 _TIMEOUT_SECONDS = in_seconds(limits.WEBHOOK_TIMEOUT_MS_DEFAULT)
@@ -26,10 +28,27 @@ def _is_none(value: object) -> bool:
     return value is None
 
 
-class RouteTargetConfig(MappedConfig):
-    """Queue, stream, other topic or URL that receives the messages. Exactly one is given.
+class SpreadMemberConfig(MappedConfig):
+    """Queue, stream or topic that receives a share of the messages. Exactly one is given."""
 
-    The other fields are those of a webhook, and only a URL has them.
+    domain = SpreadMember
+
+    queue: Annotated[str | None, Field(exclude_if=_is_none)] = None
+    stream: Annotated[str | None, Field(exclude_if=_is_none)] = None
+    topic: Annotated[str | None, Field(exclude_if=_is_none)] = None
+    url: SkipJsonSchema[Annotated[str | None, Field(exclude_if=_is_none)]] = None
+    weight: Annotated[
+        int,
+        Field(
+            description=f"The member gets messages in proportion to it; at most {limits.SPREAD_WEIGHT_MAX:,}."
+        ),
+    ] = 1
+
+
+class RouteTargetConfig(MappedConfig):
+    """Queue, stream, topic, spread or URL that receives the messages. Exactly one is given.
+
+    Only a spread has `by`. The other fields are those of a webhook, and only a URL has them.
     """
 
     domain = RouteTarget
@@ -57,6 +76,25 @@ class RouteTargetConfig(MappedConfig):
         _url_field(
             "Post the messages of one key one after another, in order: each when the one before was delivered or dead-lettered. "
             "Messages need a key. Immutable; null: false."
+        ),
+    ] = None
+    spread: Annotated[
+        list[SpreadMemberConfig] | None,
+        Field(
+            description=f"{limits.SPREAD_MEMBERS_MIN} to {limits.SPREAD_MEMBERS_MAX} queues, streams or topics, of which each message "
+            "goes to one, by consistent hashing: a new member takes messages from the others alone, and those of a removed one "
+            "go to all others.",
+            examples=[[{"queue": "worker-1", "weight": 2}, {"queue": "worker-2"}]],
+            exclude_if=_is_none,
+        ),
+    ] = None
+    by: Annotated[
+        SpreadBy | None,
+        Field(
+            strict=False,
+            description="Of a spread. `key`: copies with one key, as `key` makes it, go to one member. `subject`: messages of one subject "
+            "do. `random`: by the place of the message in the topic, as one without a key or subject. null: `key`.",
+            exclude_if=_is_none,
         ),
     ] = None
     headers: Annotated[
@@ -113,6 +151,8 @@ class RouteTargetConfig(MappedConfig):
 
     def to_domain(self) -> RouteTarget:
         defaults = {name: _DEFAULTS[name] for name in _DEFAULTS if getattr(self, name) is None}
+        if self.spread is not None and self.by is None:
+            defaults["by"] = SpreadBy.KEY
         return domain_value(
             RouteTarget, self.model_copy(update=defaults), headers=self._header_values()
         )

@@ -31,7 +31,7 @@ logger = logging.getLogger(__name__)
 _OF_THE_MESSAGE = frozenset({ErrorCategory.INVALID, ErrorCategory.TOO_LARGE})
 
 
-def never_apart(_: TopicRoute) -> bool:
+def never_apart(_: Copy) -> bool:
     """Leave a route that waits alone to its buffer."""
     return False
 
@@ -40,7 +40,7 @@ class BatchSender:
     """Sends batches of copies, one at a time, until each copy is finished.
 
     `present` returns a revision of a route with its present settings. `on_progress` is called after each attempt, and
-    `on_blocked` with a route that waits alone; it returns whether the route's unfinished copies are sent by another buffer.
+    `on_blocked` with a copy of a route that waits alone; it returns whether the route's unfinished copies are sent by another buffer.
     """
 
     def __init__(
@@ -57,7 +57,7 @@ class BatchSender:
         self.unfinished: list[Copy] = []
         self.is_failing = False
         self.on_progress: Callable[[], None] = lambda: None
-        self.on_blocked: Callable[[TopicRoute], bool] = never_apart
+        self.on_blocked: Callable[[Copy], bool] = never_apart
         self._apart: set[int] = set()
 
     async def send(self, batch: Sequence[Copy]) -> None:
@@ -251,8 +251,8 @@ class BatchSender:
 
     def _set_apart(self, copies: Sequence[Copy]) -> Sequence[Copy]:
         """Leave the copies of blocked routes to other buffers, if they can; return the rest."""
-        routes = {copy.route.number: copy.route for copy in copies}
-        apart = {number for number, route in routes.items() if self.on_blocked(route)}
+        of_routes = {copy.route.number: copy for copy in copies}
+        apart = {number for number, copy in of_routes.items() if self.on_blocked(copy)}
         if apart:
             self._apart |= apart
             self.unfinished = [*self._not_apart(self.unfinished)]

@@ -23,6 +23,7 @@ from storage.domain.topics.routed_message import (
     TransformFailed,
     content_of,
 )
+from storage.domain.topics.targets.branch import RouteBranch
 from storage.domain.topics.topic import (
     HOPS,
     KEY,
@@ -40,7 +41,7 @@ COPY_HEADERS = ORIGIN_HEADERS | {CONTENT_TYPE, TOPIC, SUBJECT, ROUTE, HOPS}
 
 
 class Copy(NamedTuple):
-    """Message for a route: a record of the topic's log, at its shard and offset.
+    """Message for a branch of a route: a record of the topic's log, at its shard and offset.
 
     `content`, `options`, `size_bytes`: of the record, computed once for all routes that take it.
     """
@@ -49,6 +50,7 @@ class Copy(NamedTuple):
     offset: int
     record: Record
     route: TopicRoute
+    branch: RouteBranch
     arrival_ms: int
     content: CopyContent
     size_bytes: int
@@ -62,7 +64,7 @@ class Copy(NamedTuple):
     @property
     def dead_producer_id(self) -> str:
         """Id of the monotonic producer of its dead letter; the offset is its sequence."""
-        return self.route.dead_producer_id(self.shard)
+        return self.route.dead_producer_id(self.shard, self.branch.member)
 
     def has_expired(self, now_ms: int) -> bool:
         """Return whether the message's own time to live is over."""
@@ -182,7 +184,7 @@ class Copy(NamedTuple):
         message = RoutedMessage(self.route.name, message_id, self.arrival_ms, self.record)
         transform = spec.transform
         content = message.content if transform is None else transform.transformer.apply(message)
-        return spec.format.apply(message, content), key_of(spec.key, message)
+        return spec.format.apply(message, content), key_of(spec.key, message.document)
 
     @property
     def _source_headers(self) -> Headers:
@@ -217,6 +219,8 @@ def copies_of(shard: int, entry: LogRecord, routes: Iterable[TopicRoute]) -> Ite
         record.size_bytes,
     )
     for route in routes:
+        branch = route.branch_of(shard, entry.offset, record)
         yield Copy(
-            shard, entry.offset, record, route, entry.arrival_ms, content, size_bytes, options
+            *(shard, entry.offset, record, route, branch),
+            *(entry.arrival_ms, content, size_bytes, options),
         )

@@ -1,7 +1,8 @@
 """Dead letters of routes: each once in the dead-letter queue, and then not in the target.
 
-A dead letter is an idempotent append of a producer of its own, with the message's offset as its sequence. It leaves when every
-earlier message of its shard and route is finished, and before the next one. So what lies at or below the last sequence that
+A dead letter is an idempotent append of a producer of its own, with the message's offset as its sequence. Members of a spread
+have different ones, as they do not wait for one another. It leaves when every
+earlier message of its shard and branch is finished, and before the next one. So what lies at or below the last sequence that
 the queue has is finished, whatever the target accepts now: a router reads that sequence before it repeats copies (ADR 0093).
 """
 

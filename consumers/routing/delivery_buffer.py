@@ -16,17 +16,16 @@ from consumers.routing.batch_sender import BatchSender, never_apart
 from consumers.routing.copies import Copy
 from storage.concurrency.tasks import end
 from storage.domain import limits
-from storage.domain.topics.route import TopicRoute
 
 
 class DeliveryBuffer:
     """Outbox of one target, and its sender.
 
-    `on_blocked` is called with the buffer and a route that waits alone; it returns whether the route has another buffer.
+    `on_blocked` is called with the buffer and a copy of a route that waits alone; it returns whether the route has another buffer.
     """
 
     def __init__(
-        self, sender: BatchSender, on_blocked: Callable[["DeliveryBuffer", TopicRoute], bool]
+        self, sender: BatchSender, on_blocked: Callable[["DeliveryBuffer", Copy], bool]
     ) -> None:
         self._sender = sender
         self._outbox: deque[Copy] = deque()
@@ -34,7 +33,7 @@ class DeliveryBuffer:
         self._has_copies = asyncio.Event()
         self._has_progress = asyncio.Event()
         sender.on_progress = self._has_progress.set
-        sender.on_blocked = lambda route: on_blocked(self, route)
+        sender.on_blocked = lambda copy: on_blocked(self, copy)
         self._task = asyncio.create_task(self._run())
         self._skips: dict[tuple[int, int | None], int] = {}
 

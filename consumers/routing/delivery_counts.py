@@ -10,8 +10,8 @@ from enum import StrEnum
 
 from consumers.routing.copies import Copy
 from storage.domain.streams.lineage import FULLY_READ
-from storage.domain.topics.route import TopicRoute
 from storage.domain.topics.routing import RouteCounts
+from storage.domain.topics.targets.branch import RouteBranch
 
 EXPIRED = "The message's time to live was over."
 """Reason why a message that reaches a queue too late is dropped."""
@@ -30,7 +30,7 @@ class CopyOutcome(StrEnum):
 
 
 _Outcomes = dict[int, CopyOutcome]
-"""Outcomes of the copies of a route and a shard, by offset."""
+"""Outcomes of the copies of a branch and a shard, by offset."""
 
 
 class DeliveryCounts:
@@ -38,14 +38,15 @@ class DeliveryCounts:
 
     def __init__(self) -> None:
         self._counted: dict[int, RouteCounts] = {}
-        self._finished: defaultdict[tuple[int, int], _Outcomes] = defaultdict(dict)
-        self._routes: dict[int, TopicRoute] = {}
-        self._failures: dict[int, str] = {}
+        self._finished: defaultdict[tuple[str, int], _Outcomes] = defaultdict(dict)
+        self._branches: dict[str, RouteBranch] = {}
+        self._failures: defaultdict[int, dict[str, str]] = defaultdict(dict)
+        self._attempted: set[int] = set()
 
     @property
     def is_empty(self) -> bool:
         """Return whether everything was drained."""
-        return not (self._counted or self._finished or self._failures)
+        return not (self._counted or self._finished or self._attempted)
 
     def add_delivered(self, copies: Sequence[Copy]) -> None:
         """Count copies that the target has."""
@@ -64,31 +65,41 @@ class DeliveryCounts:
         self._add(copies, CopyOutcome.DROPPED, reason)
 
     def set_failure(self, copies: Iterable[Copy], reason: str) -> None:
-        """Set the last failure of the routes of copies; empty after a success."""
-        for number in {copy.route.number for copy in copies}:
-            self._failures[number] = reason
+        """Set the last failure of the branches of copies; empty after a success.
+
+        That of a route is empty once all of its branches succeed.
+        """
+        for key, branch in {copy.branch.own_key: copy.branch for copy in copies}.items():
+            self._attempted.add(branch.number)
+            if reason:
+                self._failures[branch.number][key] = reason
+            else:
+                self._failures[branch.number].pop(key, None)
 
     def drain(
-        self, positions_of: Callable[[TopicRoute], Mapping[int, int]]
+        self, positions_of: Callable[[RouteBranch], Mapping[int, int]]
     ) -> dict[int, RouteCounts]:
-        """Return the counts since the last call, of the copies before these positions of routes."""
+        """Return the counts since the last call, of the copies before these positions of branches."""
         finished, self._finished = self._finished, defaultdict(dict)
-        routes, self._routes = self._routes, {}
+        branches, self._branches = self._branches, {}
         counts, self._counted = self._counted, {}
-        positions = {number: positions_of(route) for number, route in routes.items()}
-        for (number, shard), outcomes in finished.items():
-            before, ahead = _split(outcomes, positions[number].get(shard, FULLY_READ))
+        positions = {key: positions_of(branch) for key, branch in branches.items()}
+        for (key, shard), outcomes in finished.items():
+            before, ahead = _split(outcomes, positions[key].get(shard, FULLY_READ))
             if before:
-                _count(before, counts.setdefault(number, RouteCounts()))
+                _count(before, counts.setdefault(branches[key].number, RouteCounts()))
             if ahead:
-                self._finished[number, shard] = ahead
-                self._routes[number] = routes[number]
+                self._finished[key, shard] = ahead
+                self._branches[key] = branches[key]
         return self._with_failures(counts)
 
     def _with_failures(self, counts: dict[int, RouteCounts]) -> dict[int, RouteCounts]:
-        failures, self._failures = self._failures, {}
-        for number, failure in failures.items():
-            counts.setdefault(number, RouteCounts()).failure = failure
+        attempted, self._attempted = self._attempted, set()
+        for number in attempted:
+            failures = self._failures[number]
+            counts.setdefault(number, RouteCounts()).failure = next(iter(failures.values()), "")
+            if not failures:
+                del self._failures[number]
         return counts
 
     def restore(self, earlier: Mapping[int, RouteCounts]) -> None:
@@ -99,9 +110,9 @@ class DeliveryCounts:
 
     def _add(self, copies: Sequence[Copy], outcome: CopyOutcome, failure: str | None) -> None:
         for copy in copies:
-            number = copy.route.number
-            self._routes[number] = copy.route
-            self._finished[number, copy.shard].setdefault(copy.offset, outcome)
+            branch = copy.branch
+            self._branches[branch.own_key] = branch
+            self._finished[branch.own_key, copy.shard].setdefault(copy.offset, outcome)
         if copies and failure is not None:
             self.set_failure(copies, failure)
 

@@ -19,6 +19,7 @@ from storage.domain.streams.lineage import FULLY_READ
 from storage.domain.streams.stream import Gap, LogRecord
 from storage.domain.topics.read_match import HistoryMatch
 from storage.domain.topics.route import TopicRoute
+from storage.domain.topics.targets.branch import RouteBranch
 
 _RETRY_S = limits.ROUTER_RETRY_MS_MAX / limits.SECOND_MS / 10
 
@@ -32,8 +33,8 @@ class ReaderOwner(Protocol):
     async def routes_of(self, shard: int, entry: LogRecord) -> list[TopicRoute]:
         """Return the routes that take a record."""
 
-    def key_of(self, route: TopicRoute) -> str:
-        """Return the key of the buffer that a route's copies go to."""
+    def key_of(self, branch: RouteBranch) -> str:
+        """Return the key of the buffer that a branch's copies go to."""
 
     def add_to(self, buffer: DeliveryBuffer, key: str, copy: Copy) -> None:
         """Add a copy to the buffer of a key, unless its route was paused or deleted meanwhile."""
@@ -144,7 +145,7 @@ class LaggingReader:
         for entry in chunk.records:
             routes = await self._routes_of(chunk.shard, entry)
             for copy in copies_of(chunk.shard, entry, routes):
-                if self._owner.key_of(copy.route) == self.key:
+                if self._owner.key_of(copy.branch) == self.key:
                     await buffer.wait_for_capacity(None)
                     self._owner.add_to(buffer, self.key, copy)
         if chunk.ended:

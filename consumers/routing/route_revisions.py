@@ -1,6 +1,6 @@
 """Revisions of a topic's routes as its router knows them."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import attrs
 from msgspec.structs import replace
@@ -10,6 +10,7 @@ from storage.domain.errors import StreamNotFound
 from storage.domain.streams.stream import Stream
 from storage.domain.topics.read_match import StreamRoutes
 from storage.domain.topics.route import TopicRoute
+from storage.domain.topics.targets.branch import RouteBranch
 
 
 @attrs.define(eq=False)
@@ -66,14 +67,19 @@ class RouteRevisions:
         }
         return [one for one in self.by_number.values() if one.name in names and not one.removed]
 
-    def has_sibling(self, route: TopicRoute) -> bool:
-        """Return whether another revision has the route's target."""
-        others = (one for one in self.by_number.values() if one.number != route.number)
-        return any(one.target_key == route.target_key for one in others)
+    def branches(self) -> Iterator[RouteBranch]:
+        """Yield the branches of all revisions."""
+        for route in self.by_number.values():
+            yield from route.branches
+
+    def has_sibling(self, branch: RouteBranch) -> bool:
+        """Return whether another revision has the branch's target."""
+        others = (one for one in self.branches() if one.number != branch.number)
+        return any(one.target_key == branch.target_key for one in others)
 
     def has_target(self, key: str) -> bool:
         """Return whether a revision has the target with a key."""
-        return any(route.target_key == key for route in self.by_number.values())
+        return any(branch.target_key == key for branch in self.branches())
 
     def with_unread_history(self) -> list[TopicRoute]:
         """Return the revisions whose history is not read to its end."""

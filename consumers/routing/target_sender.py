@@ -13,8 +13,9 @@ from storage.domain.names import QueueName, TopicName
 from storage.domain.queues.queue import QueueType
 from storage.domain.streams.idempotence import NO_WATERMARK, SequencedBatch
 from storage.domain.streams.topic_spec import TopicSpec
-from storage.domain.topics.route import TargetName, TopicRoute
+from storage.domain.topics.route import TopicRoute
 from storage.domain.topics.routed_message import TransformFailed
+from storage.domain.topics.targets.named_target import TargetName
 
 T = TypeVar("T")
 
@@ -117,7 +118,9 @@ def producers_of(
     for route in routes:
         if route.spec.is_shadow:
             continue
-        ids.setdefault(route.target, []).extend(map(route.producer_id, shards))
-        if (queue := route.dead_letter_queue) is not None:
-            ids.setdefault(queue, []).extend(map(route.dead_producer_id, shards))
+        for branch in route.branches:
+            ids.setdefault(branch.target, []).extend(map(route.producer_id, shards))
+            if (queue := route.dead_letter_queue) is not None:
+                dead = [route.dead_producer_id(shard, branch.member) for shard in shards]
+                ids.setdefault(queue, []).extend(dead)
     return ids

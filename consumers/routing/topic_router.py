@@ -39,6 +39,7 @@ from storage.domain.streams.stream import Gap, GapReason, LogRecord, Stream
 from storage.domain.topics.read_match import HistoryMatch
 from storage.domain.topics.route import TopicRoute
 from storage.domain.topics.routing import RouteCounts, TopicPositions
+from storage.domain.topics.targets.branch import RouteBranch
 from storage.domain.topics.topic import routes_of
 
 logger = logging.getLogger(__name__)
@@ -93,8 +94,8 @@ class TopicRouter:
         saved = await self._progress.read()
         self._expired = saved.expired
         await self._revisions.refresh()
-        routes = self._revisions.by_number.values()
-        keys = {key for route in routes for key in (route.target_key, route.own_key)}
+        branches = self._revisions.branches()
+        keys = {key for one in branches for key in (one.target_key, one.own_key)}
         for key, positions in saved.lags.items():
             if key in keys:  # a revision may have been forgotten before the positions were stored
                 self._lagging[key] = self._lagging_reader(key, positions)
@@ -168,12 +169,12 @@ class TopicRouter:
         return self._revisions.of(numbers)
 
     async def _add(self, copy: Copy) -> None:
-        key = self.key_of(copy.route)
+        key = self.key_of(copy.branch)
         if key in self._lagging:
             return
         buffer = self._buffers.get(key)
         if buffer is None:
-            buffer = self._buffers[key] = self._new_buffer(copy.route)
+            buffer = self._buffers[key] = self._new_buffer(copy.branch)
         if not (buffer.is_full or copy.route.removed):
             buffer.add(copy)  # nothing has changed since its routes were read
         elif buffer.is_full and (buffer.is_failing or not await buffer.wait_for_capacity(_SLOW_S)):
@@ -202,20 +203,20 @@ class TopicRouter:
 
     # Buffers
 
-    def key_of(self, route: TopicRoute) -> str:
-        """Return the key of a route's buffer: the target's, or its own while paused or behind."""
-        own = route.own_key
-        return own if own in self._lagging else route.target_key
+    def key_of(self, branch: RouteBranch) -> str:
+        """Return the key of a branch's buffer: the target's, or its own while paused or behind."""
+        own = branch.own_key
+        return own if own in self._lagging else branch.target_key
 
     def add_to(self, buffer: DeliveryBuffer, key: str, copy: Copy) -> None:
         """Add a copy to the buffer of a key, unless its route was paused or deleted meanwhile."""
         if self._revisions.is_removed(copy.route):
             self._counts.add_dropped([copy], ROUTE_DELETED)
-        elif self.key_of(copy.route) == key:
+        elif self.key_of(copy.branch) == key:
             buffer.add(copy)
 
-    def _new_buffer(self, route: TopicRoute) -> DeliveryBuffer:
-        target = TargetSender(self._storage, route.target)
+    def _new_buffer(self, branch: RouteBranch) -> DeliveryBuffer:
+        target = TargetSender(self._storage, branch.target)
         dead_letters = DeadLetterSender(self._storage)
         sender = BatchSender(target, dead_letters, self._counts, self._revisions.present)
         return DeliveryBuffer(sender, self._isolate)
@@ -229,26 +230,27 @@ class TopicRouter:
         lagging = self._lagging[key] = self._lagging_reader(key, self._tail.positions, buffer)
         lagging.start()
 
-    def _isolate(self, buffer: DeliveryBuffer, route: TopicRoute) -> bool:
-        """Give a route that waits alone a reader of its own; return whether it has one.
+    def _isolate(self, buffer: DeliveryBuffer, copy: Copy) -> bool:
+        """Give a copy's branch that waits alone a reader of its own; return whether it has one.
 
         It gets none where it would hold back no other route, or where ROUTER_ISOLATED_MAX have one.
         """
-        own = route.own_key
+        branch, own = copy.branch, copy.branch.own_key
         if own in self._lagging:
             return self._lagging[own].buffer is not buffer
         isolated = sum("#" in key for key in self._lagging)
-        if isolated >= limits.ROUTER_ISOLATED_MAX or not self._revisions.has_sibling(route):
+        if isolated >= limits.ROUTER_ISOLATED_MAX or not self._revisions.has_sibling(branch):
             return False
-        apart = self._new_buffer(route)
-        apart.skip(buffer.oldest(route.number), route.number)
-        self._start_own_reader(own, route, apart)
+        apart = self._new_buffer(branch)
+        apart.skip(buffer.oldest(branch.number), branch.number)
+        self._start_own_reader(branch, apart)
         return True
 
-    def _start_own_reader(self, own: str, route: TopicRoute, buffer: DeliveryBuffer) -> None:
+    def _start_own_reader(self, branch: RouteBranch, buffer: DeliveryBuffer) -> None:
         assert self._tail is not None, "no buffer sends before the router reads"
+        own = branch.own_key
         logger.info("route_lags", extra={"topic": str(self._stream.name), "target": own})
-        lagging = self._own_reader(own, route, self._tail.positions, buffer)
+        lagging = self._own_reader(branch, self._tail.positions, buffer)
         self._lagging[own] = lagging
         lagging.start()
 
@@ -256,14 +258,17 @@ class TopicRouter:
         self, key: str, positions: Mapping[int, int], buffer: DeliveryBuffer | None = None
     ) -> LaggingReader:
         with_history = self._revisions.with_unread_history()
-        route = next((one for one in with_history if one.own_key == key), None)
+        number = int(key.partition("#")[2] or 0)
+        route = next((one for one in with_history if one.number == number), None)
         history = None if route is None else HistoryMatch(route)
         return LaggingReader(self, key, positions, buffer, new_tail=self._new_tail, history=history)
 
     def buffer_for(self, key: str) -> DeliveryBuffer:
         """Return a new buffer for a lagging reader's key, which some revision of a route has."""
-        routes = self._revisions.by_number.values()
-        return self._new_buffer(next(one for one in routes if key in (one.target_key, one.own_key)))
+        branches = self._revisions.branches()
+        return self._new_buffer(
+            next(one for one in branches if key in (one.target_key, one.own_key))
+        )
 
     def try_rejoin(self, lagging: LaggingReader) -> bool:
         """Attach a buffer to the router again if it has caught up; return whether it has."""
@@ -305,12 +310,12 @@ class TopicRouter:
     async def _apply_pauses(self) -> None:
         """Hold the routes that are paused, and let the other lagging buffers read."""
         self._add_history_readers()
-        paused = {route.own_key: route for route in self._revisions.paused()}
-        for own, route in paused.items():
+        paused = {one.own_key: one for route in self._revisions.paused() for one in route.branches}
+        for own, branch in paused.items():
             if own in self._lagging:
                 await self._lagging[own].hold()
             elif self._tail is not None:
-                self._lagging[own] = self._own_reader(own, route, self._tail.positions)
+                self._lagging[own] = self._own_reader(branch, self._tail.positions)
         for key, lagging in self._lagging.items():
             if key not in paused:
                 lagging.start()
@@ -319,27 +324,25 @@ class TopicRouter:
         """Add a reader for each route that starts in the past, unless it has one."""
         for route in self._revisions.with_unread_history():
             assert route.history is not None
-            if route.own_key not in self._lagging:
-                reader = self._lagging_reader(route.own_key, route.history.start)
-                self._lagging[route.own_key] = reader
+            for own in [one.own_key for one in route.branches if one.own_key not in self._lagging]:
+                self._lagging[own] = self._lagging_reader(own, route.history.start)
 
     def _own_reader(
         self,
-        own: str,
-        route: TopicRoute,
+        branch: RouteBranch,
         read: Mapping[int, int],
         apart: DeliveryBuffer | None = None,
     ) -> LaggingReader:
-        """Return a reader for a route, at the first copy that its target may not have."""
-        target = route.target_key
+        """Return a reader for a branch, at the first copy that its target may not have."""
+        target = branch.target_key
         behind = self._lagging.get(target)
         buffer = self._buffers.get(target) if behind is None else behind.buffer
         positions = dict(read if behind is None else behind.positions)
         if buffer is not None:
-            for shard, offset in buffer.oldest(route.number).items():
+            for shard, offset in buffer.oldest(branch.number).items():
                 positions[shard] = min(positions[shard], offset)
-            buffer.remove(route.number)
-        return self._lagging_reader(own, positions, apart)
+            buffer.remove(branch.number)
+        return self._lagging_reader(branch.own_key, positions, apart)
 
     def _all_buffers(self) -> Iterable[DeliveryBuffer]:
         lagging = [one.buffer for one in self._lagging.values() if one.buffer is not None]
@@ -391,8 +394,9 @@ class TopicRouter:
         """Store which routes have received their history, as of stored positions."""
         for route in self._revisions.with_unread_history():
             assert route.history is not None
-            reached = positions.lags.get(route.own_key)
-            if reached is not None and have_passed(self._stream, reached, route.history.until):
+            reached = [positions.lags.get(branch.own_key) for branch in route.branches]
+            ends = route.history.until
+            if all(one is not None and have_passed(self._stream, one, ends) for one in reached):
                 await self._storage.topic_routing.routes.end_history(self.stream_id, route.number)
                 self._revisions.note_history_done(route)
 
@@ -426,7 +430,7 @@ class TopicRouter:
 
     async def _delete_ended(self, positions: TopicPositions) -> None:
         for route in self._revisions.ended():
-            keys = (route.target_key, route.own_key)
+            keys = [key for one in route.branches for key in (one.target_key, one.own_key)]
             lags = [positions.lags[key] for key in keys if key in positions.lags]
             ends = route.until or {}
             if all(have_passed(self._stream, one, ends) for one in (positions.shards, *lags)):
@@ -438,9 +442,14 @@ class TopicRouter:
             await TargetSender(self._storage, target).retire(ids)
         await self._storage.topic_routing.routes.delete_ended(self.stream_id, [route.number])
         self._revisions.discard(route.number)
-        if lagging := self._lagging.pop(route.own_key, None):
+        for branch in route.branches:
+            await self._close_branch(branch)
+
+    async def _close_branch(self, branch: RouteBranch) -> None:
+        """Close the buffers of a branch that has received everything."""
+        if lagging := self._lagging.pop(branch.own_key, None):
             await lagging.close()
-        if not self._revisions.has_target(route.target_key):
+        if not self._revisions.has_target(branch.target_key):
             for buffers in (self._buffers, self._lagging):
-                if (buffer := buffers.pop(route.target_key, None)) is not None:
+                if (buffer := buffers.pop(branch.target_key, None)) is not None:
                     await buffer.close()

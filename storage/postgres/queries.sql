@@ -1088,9 +1088,16 @@ with buffers as (
   select b.topic, b.stream_id, r.number
     from buffers b
     join routes r on r.stream_id = b.stream_id
-     and b.buffer = coalesce(
-           'queue:' || (r.spec #>> '{target,queue}'), 'stream:' || (r.spec #>> '{target,stream}'),
-           'topic:' || (r.spec #>> '{target,topic}'), 'url:' || r.name
+     and (
+           b.buffer = coalesce(
+             'queue:' || (r.spec #>> '{target,queue}'), 'stream:' || (r.spec #>> '{target,stream}'),
+             'topic:' || (r.spec #>> '{target,topic}'), 'url:' || r.name
+           )
+           or exists (
+             select 1
+               from jsonb_array_elements(r.spec #> '{target,spread}') m
+              where b.buffer = coalesce('queue:' || (m ->> 'queue'), 'stream:' || (m ->> 'stream'), 'topic:' || (m ->> 'topic'))
+           )
          )
      and r.spec ->> 'mode' is distinct from 'shadow'
 )

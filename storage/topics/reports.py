@@ -23,6 +23,7 @@ from storage.domain.streams.stream import LogRecord, ReadFrom, ShardState, Strea
 from storage.domain.topics.message_id import TopicMessageId
 from storage.domain.topics.read_match import HistoryMatch, StreamRoutes
 from storage.domain.topics.report import (
+    MemberProgress,
     MessageRoute,
     MessageRouteState,
     RouteExplanation,
@@ -32,6 +33,7 @@ from storage.domain.topics.report import (
 )
 from storage.domain.topics.route import UNMATCHED, TopicRoute
 from storage.domain.topics.routing import TopicPositions
+from storage.domain.topics.targets.branch import RouteBranch
 from storage.domain.topics.topic import routes_of
 from storage.postgres.repositories.topic_positions import TopicPositionRows
 from storage.streams.read import RecordReader
@@ -87,10 +89,7 @@ class TopicReports:
         behind: Iterable[Mapping[int, int]],
     ) -> TopicStatus:
         states = await self._reader.shards(stream.name, stream.stream_id)
-        lags = _lags(stream, positions, states)
-        for each in behind:
-            for shard, place in _lags(stream, each, states).items():
-                lags[shard] = min(lags.get(shard, place), place)
+        lags = _lowest(_lags(stream, one, states) for one in (positions, *behind))
         ages = await self._ages(stream, set(lags.items()))
         return TopicStatus(
             shards=states,
@@ -113,15 +112,29 @@ class TopicReports:
         stream = await self._topics.fresh(name)
         positions = await self._positions.read(stream.stream_id)
         states = await self._reader.shards(stream.name, stream.stream_id)
-        lags = [_lags(stream, _positions_of(route, positions), states) for route in routes]
-        ages = await self._ages(stream, {place for each in lags for place in each.items()})
+        lags = {
+            branch.own_key: _lags(stream, _positions_of(route, branch, positions), states)
+            for route in routes
+            for branch in route.branches
+        }
+        ages = await self._ages(stream, {place for each in lags.values() for place in each.items()})
+
+        def lag_of(*branches: RouteBranch) -> dict[str, int]:
+            lag = _lowest(lags[branch.own_key] for branch in branches)
+            lag_ms = max((ages[place] for place in lag.items()), default=0)
+            return {"lag_messages": _messages(lag, states), "lag_ms": lag_ms}
+
         return [
             RouteProgress(
                 route=route,
-                lag_messages=_messages(lag, states),
-                lag_ms=max((ages[place] for place in lag.items()), default=0),
+                members=[
+                    MemberProgress(member, **lag_of(branch))
+                    for branch in route.branches
+                    if (member := route.member_of(branch)) is not None
+                ],
+                **lag_of(*route.branches),
             )
-            for route, lag in zip(routes, lags, strict=True)
+            for route in routes
         ]
 
     async def lagging(self, namespace: str) -> list[RouteProgress]:
@@ -197,35 +210,42 @@ class TopicReports:
                 revisions[route.number] = route
         positions = await self._positions.read(stream.stream_id)
         return [
-            _message_route(number, revisions.get(number), stream, positions, message_id)
+            _message_route(
+                number,
+                revisions.get(number),
+                stream,
+                positions,
+                message_id=message_id,
+                message=message,
+            )
             for number in sorted({*numbers, *revisions})
         ]
 
     async def explain(
-        self, name: TopicName, document: Document, route: str = ""
+        self, name: TopicName, document: Document, route: str = "", place: str = ""
     ) -> AsyncIterator[RouteExplanation]:
         """Yield what each route, or one of them, makes of a message, by name.
 
-        Raises RouteNotFound.
+        `place`: id of a published message. Raises RouteNotFound.
         """
         if route:
             routes = [await self._routes.get(RouteName(name, route))]
-            for explanation in await self._explanations(name, routes, document):
+            for explanation in await self._explanations(name, routes, document, place):
                 yield explanation
             return
         after = ""
         while routes := await self._routes.list(name, after=after, limit=limits.PAGE_ITEMS_MAX):
-            for explanation in await self._explanations(name, routes, document):
+            for explanation in await self._explanations(name, routes, document, place):
                 yield explanation
             after = routes[-1].name.route
 
     async def _explanations(
-        self, name: TopicName, routes: Sequence[TopicRoute], document: Document
+        self, name: TopicName, routes: Sequence[TopicRoute], document: Document, place: str
     ) -> list[RouteExplanation]:
         others: Sequence[str] = ()
         if any(route.spec.takes_unmatched for route in routes):
             others = await self._live_matches(name, document)
-        return [_explanation(route, document, others) for route in routes]
+        return [_explanation(route, document, others, place) for route in routes]
 
     async def _live_matches(self, name: TopicName, document: Document) -> list[str]:
         """Return the names of the first live routes whose match takes a message."""
@@ -253,11 +273,22 @@ def _messages(lags: Mapping[int, int], states: Sequence[ShardState]) -> int:
     return sum(ends[shard] - offset for shard, offset in lags.items())
 
 
-def _positions_of(route: TopicRoute, positions: TopicPositions) -> Mapping[int, int]:
-    """Return the positions of a route's copies, of a history that is not begun its start."""
-    if route.unread_history is not None and route.own_key not in positions.lags:
+def _lowest(lags: Iterable[Mapping[int, int]]) -> dict[int, int]:
+    """Return the lowest offset of each shard that has one."""
+    lowest: dict[int, int] = {}
+    for each in lags:
+        for shard, offset in each.items():
+            lowest[shard] = min(lowest.get(shard, offset), offset)
+    return lowest
+
+
+def _positions_of(
+    route: TopicRoute, branch: RouteBranch, positions: TopicPositions
+) -> Mapping[int, int]:
+    """Return the positions of a branch's copies, of a history that is not begun its start."""
+    if route.unread_history is not None and branch.own_key not in positions.lags:
         return route.unread_history.start
-    return positions.of(route)
+    return positions.of(branch)
 
 
 def _behind(
@@ -268,7 +299,7 @@ def _behind(
         route.unread_history.start
         for route in with_history
         if route.unread_history is not None and not route.removed
-        if route.own_key not in positions.lags
+        if any(branch.own_key not in positions.lags for branch in route.branches)
     )
     return [*positions.lags.values(), *starts]
 
@@ -278,14 +309,19 @@ def _message_route(
     route: TopicRoute | None,
     stream: Stream,
     positions: TopicPositions,
+    *,
     message_id: TopicMessageId,
+    message: LogRecord,
 ) -> MessageRoute:
     if route is None or route.removed:
         return MessageRoute(number, MessageRouteState.REMOVED, route)
+    if route.spec.is_shadow:
+        return MessageRoute(number, MessageRouteState.SHADOW, route)
+    branch = route.branch_of(message_id.shard, message_id.offset, message.record)
     end = {message_id.shard: message_id.offset + 1}
-    is_done = have_passed(stream, _positions_of(route, positions), end)
+    is_done = have_passed(stream, _positions_of(route, branch, positions), end)
     state = MessageRouteState.FINISHED if is_done else MessageRouteState.WAITING
-    return MessageRoute(number, MessageRouteState.SHADOW if route.spec.is_shadow else state, route)
+    return MessageRoute(number, state, route, route.member_of(branch))
 
 
 def _taking_record(
@@ -307,13 +343,21 @@ def _takes_earlier(
     return HistoryMatch(route).takes(message.record)
 
 
-def _explanation(route: TopicRoute, document: Document, others: Sequence[str]) -> RouteExplanation:
+def _explanation(
+    route: TopicRoute, document: Document, others: Sequence[str], place: str
+) -> RouteExplanation:
     """Return what a route makes of a message, which some other live routes take."""
+    failed = _failed(route, document, others)
+    member = None if failed else route.spec.member_for(document, place)
+    return RouteExplanation(route, failed, member)
+
+
+def _failed(
+    route: TopicRoute, document: Document, others: Sequence[str]
+) -> Sequence[FailedCondition]:
     if not route.spec.takes_unmatched:
-        return RouteExplanation(route, route.spec.compile_match().explain(document))
-    if not others:
-        return RouteExplanation(route, ())
-    return RouteExplanation(route, [FailedCondition(0, "routes", UNMATCHED, [*others])])
+        return route.spec.compile_match().explain(document)
+    return [FailedCondition(0, "routes", UNMATCHED, [*others])] if others else ()
 
 
 def _no_message(name: TopicName) -> MessageNotFound:

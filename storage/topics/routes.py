@@ -216,13 +216,13 @@ class TopicRoutes:
 
         Two changes at the same time may still make a cycle; TOPIC_HOPS_MAX ends it.
         """
-        target_stream = spec.target.target_stream(topic.namespace)
-        if target_stream is None:
+        target_streams = spec.target.target_streams(topic.namespace)
+        if not target_streams:
             return
         targets: dict[str, set[str]] = {}
         for source, target in await self._rows.stream_targets(topic.namespace):
             targets.setdefault(source, set()).add(target)
-        reached, pending = set[str](), [target_stream.name]
+        reached, pending = set[str](), [stream.name for stream in target_streams]
         while pending:
             if (current := pending.pop()) == topic.stream.name:
                 raise RouteCycle(f"{described(topic)} would get its own messages.")

@@ -54,6 +54,7 @@ from storage.domain.sources.source import SourceSpec, SourceTarget, WebhookProvi
 from storage.domain.streams.start_at import StartAt
 from storage.domain.streams.stream import StreamSpec
 from storage.domain.topics.route import RouteSpec, RouteTarget
+from storage.domain.topics.targets.spread import SpreadBy, SpreadMember
 from storage.domain.topics.topic import NewPublication
 from storage.domain.webhooks import Payload, Source, SourceKind, WebhookSpec
 from storage.settings import StorageSettings
@@ -91,6 +92,14 @@ ROUTES: tuple[tuple[str, RouteTarget, Any], ...] = (
         [{"subject": "refund.#"}, {"where": "body.refund"}],
     ),
     ("warehouse", RouteTarget(stream="no-such-stream"), {"subject": "#.changed"}),
+    (
+        "workers",
+        RouteTarget(
+            spread=(SpreadMember(queue="billed", weight=2), SpreadMember(queue="customers")),
+            by=SpreadBy.KEY,
+        ),
+        {"subject": "order.shipped"},
+    ),
 )
 ROUTED_WITHIN_S = 20
 REPLAYS = ("replay-done", "replay-running", "replay-failed", "replay-paused")

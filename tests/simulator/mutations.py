@@ -167,7 +167,7 @@ def _with_a_number_for_each_match() -> Iterator[None]:
 @contextmanager
 def _waiting_for_full_buffers() -> Iterator[None]:
     async def add(router: TopicRouter, copy: Copy) -> None:
-        key = router.key_of(copy.route)
+        key = router.key_of(copy.branch)
         if (buffer := router._buffers.get(key)) is not None and key not in router._lagging:
             await buffer.wait_for_capacity(None)
         await original(router, copy)

@@ -30,6 +30,7 @@ from storage.domain.topics.report import (
     RouteState,
 )
 from storage.domain.topics.route import TopicRoute
+from storage.domain.topics.targets.named_target import NamedTarget
 from storage.domain.topics.topic import options_of
 
 router = APIRouter(
@@ -63,6 +64,13 @@ class MessageRouteRow(NamedTuple):
 
     message_route: MessageRoute
     progress: RouteProgress | None
+
+    @property
+    def target(self) -> NamedTarget | None:
+        """Queue, stream or topic that gets the message; None of a URL, and of a forgotten route."""
+        route = self.message_route.route
+        named = () if route is None else route.spec.target.named
+        return self.message_route.member or next(iter(named), None)
 
     @property
     def reason(self) -> str:

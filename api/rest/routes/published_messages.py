@@ -74,7 +74,9 @@ async def explain_message(
     The message is not published. It is given, or one that was published is named by its `id`; the routes are those of now.
     """
     document = await _examined(storage, topic, request)
-    explanations = storage.topic_reports.explain(topic, document, request.route or "")
+    explanations = storage.topic_reports.explain(
+        topic, document, request.route or "", request.id or ""
+    )
     return await _explanation(document.subject, explanations)
 
 

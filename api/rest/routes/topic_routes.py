@@ -47,12 +47,15 @@ _WRITES = {
 def _authorise(
     storage: Storage, principal: Principal, before: RouteSpec | None, after: RouteSpec
 ) -> None:
-    """Require permission to write to a new target or dead-letter queue. Raises Forbidden."""
+    """Require permission to write to a new target or dead-letter queue. Raises Forbidden.
+
+    Of a spread, to every member.
+    """
     target, dead_letter_queue = after.target, after.dead_letter_queue
-    if target.url is None and (before is None or before.target != target):
-        action = _WRITES[target.kind]
-        name = f"{principal.namespace}/{target.name}"
-        storage.authorizer.authorise(principal, action, name)
+    if before is None or before.target != target:
+        for named in target.named:
+            name = f"{principal.namespace}/{named.name}"
+            storage.authorizer.authorise(principal, _WRITES[named.kind], name)
     if dead_letter_queue and (before is None or before.dead_letter_queue != dead_letter_queue):
         name = f"{principal.namespace}/{dead_letter_queue}"
         storage.authorizer.authorise(principal, Action.QUEUE_SEND, name)
@@ -139,6 +142,9 @@ ROUTES = Noun(
             the call began. If the match, the target, the transform, the format or the key changes, the former revision still
             delivers what was accepted for it. The caller must be allowed to write to the target and the dead-letter queue, which
             need not exist yet. Whether the route is paused does not change.
+
+            With a `spread` as its target, each message goes to one of its members, always to the same one. The former revision of a
+            spread that is changed delivers to its own members.
 
             With a URL as its target, a queue and a webhook are created and changed with the route. When it is new, the response
             contains the signing secret. Another URL, or other settings of it, apply to all messages that are not delivered yet,

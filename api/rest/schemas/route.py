@@ -7,7 +7,13 @@ from pydantic import Field
 
 from api.rest.definition_changes import PutOutcome
 from api.rest.field_map import Mapped, MappedDefinitionConfig, domain_value
-from api.rest.route_copies import CopyKeyField, RouteTargetConfig, RouteTargetOut, TransformConfig
+from api.rest.route_copies import (
+    CopyKeyField,
+    RouteTargetConfig,
+    RouteTargetOut,
+    SpreadMemberConfig,
+    TransformConfig,
+)
 from api.rest.schema_base import (
     Config,
     ListPage,
@@ -212,6 +218,14 @@ class RoutePage(ListPage[RouteOut]):
     """Routes of a topic by name. `next_cursor` is null on the last page."""
 
 
+class MemberStats(Mapped):
+    """Lag of a member of a spread, as of the last second."""
+
+    member: SpreadMemberConfig
+    lag_messages: LagMessages
+    lag_seconds: LagSeconds
+
+
 class RouteStats(Mapped):
     """Counts of a route, as of the last second, and how far it is behind."""
 
@@ -225,8 +239,15 @@ class RouteStats(Mapped):
     lag_messages: LagMessages
     lag_seconds: LagSeconds
     last_failure: Annotated[
-        str, Field(description="Why the last delivery failed; empty after a success.")
+        str,
+        Field(
+            description="Why the last delivery failed; empty after a success. Of a spread, a failure of a member, until that member succeeds."
+        ),
     ]
+    members: Annotated[
+        list[MemberStats],
+        Field(description="Those of a spread.", exclude_if=lambda members: not members),
+    ] = []
 
     @classmethod
     def of(cls, progress: RouteProgress) -> Self:

@@ -7,10 +7,21 @@ from pydantic import Field
 
 from api.native.fields import rfc3339
 from api.rest.field_map import Mapped
+from api.rest.route_copies import SpreadMemberConfig
 from api.rest.schema_base import Config, Time
 from api.rest.topic_fields import ExaminedMessage, MatchField
 from storage.domain.filters.matches import Cost, FailedCondition
 from storage.domain.topics.report import MessageRoute, MessageRouteState, RouteExplanation
+from storage.domain.topics.targets.spread import SpreadMember
+
+MemberField = Annotated[
+    SpreadMemberConfig | None,
+    Field(
+        description="Of a spread: the member that gets the message. It is left out for a message that was not published and has no "
+        "key or subject to spread it by.",
+        exclude_if=lambda value: value is None,
+    ),
+]
 
 # Why a message is taken
 
@@ -30,6 +41,7 @@ class RouteExplanationOut(Mapped):
     route: str
     matches: bool
     failed: list[FailedConditionOut]
+    member: MemberField = None
 
     @classmethod
     def of(cls, explanation: RouteExplanation) -> Self:
@@ -38,7 +50,12 @@ class RouteExplanationOut(Mapped):
             route=explanation.route.name.route,
             matches=explanation.matches,
             failed=failed_out(explanation.failed),
+            member=_member_out(explanation.member),
         )
+
+
+def _member_out(member: SpreadMember | None) -> SpreadMemberConfig | None:
+    return None if member is None else SpreadMemberConfig.from_domain(member)
 
 
 def failed_out(failed: Iterable[FailedCondition]) -> list[FailedConditionOut]:
@@ -79,12 +96,18 @@ class MessageRouteOut(Mapped):
             "`removed`: the route was deleted, or has delivered all that it had taken."
         ),
     ]
+    member: MemberField = None
 
     @classmethod
     def of(cls, message: MessageRoute) -> Self:
         """Return a route that takes a message."""
         route = None if message.route is None else message.route.name.route
-        return cls(route=route, number=message.number, state=message.state)
+        return cls(
+            route=route,
+            number=message.number,
+            state=message.state,
+            member=_member_out(message.member),
+        )
 
 
 class MessageRoutes(Mapped):

@@ -15,7 +15,7 @@ from math import isfinite
 from typing import Any
 
 from storage.domain.filters.leaves import Leaves, PathTree, leaves_at, splits
-from storage.domain.log.json_body import NOTHING, json_of
+from storage.domain.log.json_body import NOTHING, at_pointer, json_of
 from storage.domain.log.record_batch import (
     CONTENT_TYPE,
     RESERVED,
@@ -72,6 +72,11 @@ class Document:
         if below is None or value is NOTHING:
             return value
         return _value_below(value, below)
+
+    def at(self, pointer: str) -> Any:
+        """Return the value at a JSON Pointer, or NOTHING."""
+        top, slash, below = pointer[1:].partition("/")
+        return at_pointer(self.field(top), slash + below)
 
     def leaves(self, path: str) -> Leaves:
         """Return the scalar values at a path, with the array elements that they belong to."""

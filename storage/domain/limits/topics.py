@@ -38,6 +38,11 @@ TRANSFORM_RESULT_BYTES_MAX = (
 QUEUE_ROUTE_BATCH_MESSAGES = 500
 QUEUE_ROUTE_BATCH_BYTES = 4 * MIB
 
+# Spreads
+SPREAD_MEMBERS_MIN = 2  # one is the target itself
+SPREAD_MEMBERS_MAX = 32  # each hashes the key of each message, and has a buffer in the router
+SPREAD_WEIGHT_MAX = 1_000  # as the ratio of two members
+
 # Routers
 ROUTER_LEASES = 16  # shares of all topics; as many processes can route
 ROUTER_RELOAD_MS = SECOND_MS

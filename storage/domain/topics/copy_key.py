@@ -12,7 +12,8 @@ import msgspec
 
 from storage.domain import limits
 from storage.domain.errors import FieldFault, ValidationFailed
-from storage.domain.topics.routed_message import RoutedMessage, text_of
+from storage.domain.filters.documents import Document
+from storage.domain.topics.routed_message import text_of
 from storage.domain.topics.transform_check import document_pointer_faults
 
 
@@ -36,15 +37,15 @@ def parse_key(value: Any) -> CopyKey:
     return key
 
 
-def key_of(source: CopyKey, message: RoutedMessage) -> str:
-    """Return the key of a message's copy; empty if it has none."""
+def key_of(source: CopyKey, document: Document) -> str:
+    """Return the key of a message's copy; empty if it has none. Raises TransformFailed."""
     if isinstance(source, ConstantKey):
         return source.constant
     if source is None or source == "key":
-        return message.key
+        return document.key
     if source == "subject":
-        return message.content.subject
-    return text_of(message.at(source))
+        return document.subject
+    return text_of(document.at(source))
 
 
 def key_faults(source: CopyKey) -> list[FieldFault]:

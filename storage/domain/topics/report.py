@@ -8,6 +8,7 @@ import msgspec
 from storage.domain.filters.matches import FailedCondition
 from storage.domain.streams.stream import ShardState
 from storage.domain.topics.route import TopicRoute
+from storage.domain.topics.targets.spread import SpreadMember
 
 
 class RouteState(StrEnum):
@@ -29,16 +30,25 @@ class RouteState(StrEnum):
     """Messages from before the route was created are delivered."""
 
 
+class MemberProgress(msgspec.Struct, frozen=True):
+    """Progress of a member of a spread, with the same counts as that of its route."""
+
+    member: SpreadMember
+    lag_messages: int
+    lag_ms: int
+
+
 class RouteProgress(msgspec.Struct, frozen=True):
     """Progress of a route.
 
     `lag_messages`: number of messages of the topic that were not yet examined for the route, whether it takes them or not.
-    `lag_ms`: age of the first of them.
+    `lag_ms`: age of the first of them. `members`: those of a spread, of which the last one to examine a message counts.
     """
 
     route: TopicRoute
     lag_messages: int
     lag_ms: int
+    members: Sequence[MemberProgress] = ()
 
     @property
     def state(self) -> RouteState:
@@ -96,18 +106,26 @@ class MessageRouteState(StrEnum):
 
 
 class MessageRoute(msgspec.Struct, frozen=True):
-    """A revision of a route that takes a message; without `route`, it is forgotten."""
+    """A revision of a route that takes a message; without `route`, it is forgotten.
+
+    `member`: the one of a spread that gets the message.
+    """
 
     number: int
     state: MessageRouteState
     route: TopicRoute | None = None
+    member: SpreadMember | None = None
 
 
 class RouteExplanation(msgspec.Struct, frozen=True):
-    """Result of a route's match for a message, with the conditions that fail."""
+    """Result of a route's match for a message, with the conditions that fail.
+
+    `member`: the one of a spread that gets the message; None if that depends on a place that it does not have.
+    """
 
     route: TopicRoute
     failed: Sequence[FailedCondition]
+    member: SpreadMember | None = None
 
     @property
     def matches(self) -> bool:

@@ -11,7 +11,7 @@ its history, which its router matches while it reads it. All records of a stream
 read (ADR 0099).
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
 from functools import cached_property
 from operator import attrgetter
@@ -24,14 +24,25 @@ from storage.domain import limits
 from storage.domain.access.oauth import WebhookCredentials
 from storage.domain.definitions import check_seconds, tag_faults
 from storage.domain.errors import FieldFault, ValidationFailed
+from storage.domain.filters.documents import Document, document_of, meta_of
 from storage.domain.filters.matches import CompiledMatch, Cost, parse_matches
-from storage.domain.names import LogId, QueueName, RouteName, StreamName, TopicName
+from storage.domain.log.record_batch import Record
+from storage.domain.names import LogId, QueueName, RouteName, StreamName
 from storage.domain.queues.queue import QueueSpec, QueueType
 from storage.domain.streams.lineage import have_passed
 from storage.domain.streams.start_at import StartAt, start_faults
 from storage.domain.streams.stream import Stream
 from storage.domain.topics.copy_key import CopyKey, key_faults
 from storage.domain.topics.formats import CopyFormat
+from storage.domain.topics.message_id import TopicMessageId
+from storage.domain.topics.targets.branch import RouteBranch
+from storage.domain.topics.targets.named_target import TARGETS, NamedTarget
+from storage.domain.topics.targets.spread import (
+    MemberSelector,
+    SpreadBy,
+    SpreadMember,
+    spread_faults,
+)
 from storage.domain.topics.transform import Transform
 from storage.domain.topics.transform_check import transform_faults
 from storage.domain.webhooks import Source, SourceKind, WebhookSpec
@@ -139,75 +150,69 @@ _OTHER = UrlTarget()
 _PRESENT = "-"  # stands for the present value of a header
 
 
-TargetName = QueueName | StreamName | TopicName
-"""Name of what receives the copies of a route."""
-
-
 class RouteTarget(
     UrlTarget, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=True
 ):
-    """Queue, stream or other topic of the topic's namespace, or a URL. Exactly one is given."""
+    """Queue, stream, other topic, spread over several of them, or URL. Exactly one is given.
+
+    `by`: what the member of a spread depends on; None for another target.
+    """
 
     queue: str | None = None
     stream: str | None = None
     topic: str | None = None
+    spread: tuple[SpreadMember, ...] | None = None
+    by: SpreadBy | None = None
 
     @property
-    def kind(self) -> str:
-        """The field that is given; the last one without any."""
-        return next((kind for kind in _KINDS if getattr(self, kind) is not None), "topic")
-
-    @property
-    def name(self) -> str:
-        """The name that is given; empty without any."""
-        return getattr(self, self.kind) or ""
-
-    @property
-    def destination(self) -> tuple[str, str]:
-        """Kind and name of what has the copies. A route has the same for every URL."""
-        return self.kind, "" if self.url is not None else self.name
-
-    def resolve(self, route: RouteName) -> TargetName:
-        """Return what has the copies of a route. Raises ValidationFailed for an invalid name."""
+    def named(self) -> Sequence[NamedTarget]:
+        """The members of a spread, or the name that is given; none of a URL."""
+        if self.spread is not None:
+            return self.spread
         if self.url is not None:
-            return route.queue
-        return _TARGETS[self.kind](self.name, route.topic.namespace)
+            return ()
+        return (NamedTarget(queue=self.queue, stream=self.stream, topic=self.topic),)
 
-    def target_stream(self, namespace: str) -> StreamName | None:
-        """Return the stream that gets the copies, which may be a topic's; None for another target."""
-        if self.topic is not None:
-            return TopicName(self.topic, namespace).stream
-        return None if self.stream is None else StreamName(self.stream, namespace)
+    @property
+    def has_queue(self) -> bool:
+        """True if a queue gets copies."""
+        return self.url is not None or any(one.queue is not None for one in self.named)
+
+    @property
+    def destination(self) -> tuple[object, ...]:
+        """Identity of what has the copies. A route has the same for every URL."""
+        return (*self.named, self.by)
+
+    def selector(self, key: CopyKey) -> MemberSelector | None:
+        """Return the choice of members by the key of copies; None unless it is a spread."""
+        if self.spread is None:
+            return None
+        return MemberSelector(self.spread, self.by or SpreadBy.KEY, key)
+
+    def target_streams(self, namespace: str) -> list[StreamName]:
+        """Return the streams that get copies, which may be topics'."""
+        streams = (one.stream_of(namespace) for one in self.named)
+        return [stream for stream in streams if stream is not None]
 
     def faults(self) -> list[FieldFault]:
         """Return the faults of the target."""
         if sum(getattr(self, kind) is not None for kind in _KINDS) != 1:
-            detail = "Specify exactly one of queue, stream, topic and url"
+            detail = "Specify exactly one of queue, stream, topic, spread and url"
             return [FieldFault("/target", detail, "exclusive")]
-        return [*(() if self.url is not None else self._name_faults()), *self.url_faults()]
+        return [*self._name_faults(), *self._by_faults(), *self.url_faults()]
 
     def _name_faults(self) -> list[FieldFault]:
-        try:
-            name = _TARGETS[self.kind](self.name)
-        except ValidationFailed as error:
-            return [FieldFault(f"/target/{self.kind}", error.faults[0].detail)]
-        if isinstance(name, StreamName) and name.is_of_topic:
-            return [FieldFault("/target/stream", "A topic is written by publishing", "not_allowed")]
-        if isinstance(name, TopicName) and name.is_of_stream:
-            return [FieldFault("/target/topic", "Specify the stream as `stream`", "not_allowed")]
-        if isinstance(name, TopicName) and name.queue is not None:
-            return [FieldFault("/target/topic", "Specify the queue as `queue`", "not_allowed")]
-        if isinstance(name, QueueName) and name.route is not None:
-            return [FieldFault("/target/queue", "The queue belongs to a route", "not_allowed")]
-        return []
+        if self.spread is not None:
+            return spread_faults(self.spread, "/target/spread")
+        return [fault for one in self.named for fault in one.name_faults("/target")]
+
+    def _by_faults(self) -> list[FieldFault]:
+        if self.by is None or self.spread is not None:
+            return []
+        return [FieldFault("/target/by", "Only a spread has it", "not_supported")]
 
 
-_TARGETS: Mapping[str, type[TargetName]] = {
-    "queue": QueueName,
-    "stream": StreamName,
-    "topic": TopicName,
-}
-_KINDS = (*_TARGETS, "url")
+_KINDS = (*TARGETS, "spread", "url")
 
 
 class RouteSpec(msgspec.Struct, frozen=True, kw_only=True):
@@ -255,7 +260,7 @@ class RouteSpec(msgspec.Struct, frozen=True, kw_only=True):
             ("/delay_seconds", self.delay_ms, limits.DELAY_MS_MAX),
             ("/ttl_seconds", self.ttl_ms, limits.TTL_MS_MAX),
         )
-        if self.target.kind not in ("queue", "url"):
+        if not self.target.has_queue:
             detail = "Only the messages of a queue or a URL have it"
             return [
                 FieldFault(pointer, detail, "not_supported")
@@ -284,7 +289,7 @@ class RouteSpec(msgspec.Struct, frozen=True, kw_only=True):
             return [FieldFault(pointer, detail, "required")] if is_missing else []
         if self.on_failure is RouteFailurePolicy.DROP:
             return [FieldFault(pointer, "on_failure 'drop' has none", "not_allowed")]
-        if queue == self.target.queue:
+        if any(queue == one.queue for one in self.target.named):
             return [FieldFault(pointer, "The target cannot be its own", "not_allowed")]
         return _queue_faults(pointer, queue)
 
@@ -301,6 +306,15 @@ class RouteSpec(msgspec.Struct, frozen=True, kw_only=True):
     def compile_match(self) -> CompiledMatch:
         """Return the compiled match of a route that does not take the unmatched."""
         return compile_match(self.match)
+
+    def member_for(self, document: Document, place: str) -> SpreadMember | None:
+        """Return the member of a spread that a message at a place belongs to.
+
+        None for another target, and if it depends on the place and that is empty.
+        """
+        selector = self.target.selector(self.key)
+        member = None if selector is None else selector.member(document, place)
+        return None if member is None else (self.target.spread or ())[member]
 
     @property
     def cost(self) -> Cost:
@@ -393,20 +407,44 @@ class TopicRoute(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         return self.history
 
     @cached_property
-    def target(self) -> TargetName:
-        """Name of what has the copies: for a URL, a queue of the route's own."""
-        return self.spec.target.resolve(self.name)
+    def branches(self) -> tuple[RouteBranch, ...]:
+        """The copies by target: one branch, or one for each member of a spread.
 
-    @cached_property
-    def target_key(self) -> str:
-        """Key of the copies for the target, which several routes may share.
-
-        Shadow routes share one that is no target's.
+        A shadow route has one, and the copies for a URL are in a queue of the route's own.
         """
         if self.spec.is_shadow:
-            return RouteMode.SHADOW.value
-        kind, name = self.spec.target.destination
-        return f"{kind}:{name or self.name.route}"
+            return (self._branch(RouteMode.SHADOW.value, None),)
+        target = self.spec.target
+        if target.url is not None:
+            return (self._branch(f"url:{self.name.route}", None),)
+        if target.spread is None:
+            return (self._branch(target.named[0].label, target.named[0]),)
+        return tuple(
+            self._branch(one.label, one, member) for member, one in enumerate(target.spread)
+        )
+
+    def _branch(
+        self, key: str, target: NamedTarget | None, member: int | None = None
+    ) -> RouteBranch:
+        name = self.name.queue if target is None else target.resolve(self.name.topic.namespace)
+        return RouteBranch(self.number, name, key, f"{key}#{self.number}", member)
+
+    @cached_property
+    def _selector(self) -> MemberSelector | None:
+        return None if self.spec.is_shadow else self.spec.target.selector(self.spec.key)
+
+    def branch_of(self, shard: int, offset: int, record: Record) -> RouteBranch:
+        """Return the branch that has the copy of a record."""
+        selector = self._selector
+        if selector is None:
+            return self.branches[0]
+        place = str(TopicMessageId(self.stream_id, shard, offset))
+        member = selector.member(document_of(record, meta_of(self.name.topic.stream)), place)
+        return self.branches[member or 0]
+
+    def member_of(self, branch: RouteBranch) -> SpreadMember | None:
+        """Return the member of the spread that a branch is for; None of another target."""
+        return None if branch.member is None else (self.spec.target.spread or ())[branch.member]
 
     @cached_property
     def is_of_stream(self) -> bool:
@@ -428,11 +466,6 @@ class TopicRoute(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         """Name of the route, as the header of a copy has it."""
         return self.name.route.encode()
 
-    @cached_property
-    def own_key(self) -> str:
-        """Key of the copies of this revision alone, while it is paused or behind."""
-        return f"{self.target_key}#{self.number}"
-
     @property
     def dead_letter_queue(self) -> QueueName | None:
         """Queue that gets what the target does not."""
@@ -443,6 +476,7 @@ class TopicRoute(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         """Return the id of the monotonic producer that copies a shard's messages to the target."""
         return f"routes.{self.stream_id}.{shard}.{self.number}"
 
-    def dead_producer_id(self, shard: int) -> str:
-        """Return the id of the monotonic producer of a shard's dead letters."""
-        return f"{self.producer_id(shard)}.dead"
+    def dead_producer_id(self, shard: int, member: int | None = None) -> str:
+        """Return the id of the monotonic producer of a shard's dead letters, of one branch."""
+        producer = self.producer_id(shard)
+        return f"{producer}.dead" if member is None else f"{producer}.{member}.dead"

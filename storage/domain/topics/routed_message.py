@@ -7,7 +7,7 @@ import msgspec
 
 from storage.domain.clock import rfc3339
 from storage.domain.filters.documents import Document, meta_of
-from storage.domain.log.json_body import NOTHING, at_pointer
+from storage.domain.log.json_body import NOTHING
 from storage.domain.log.record_batch import CONTENT_TYPE, RESERVED, Headers, Record, subject_of
 from storage.domain.names import RouteName
 from storage.domain.topics.message_id import TopicMessageId
@@ -70,11 +70,6 @@ class RoutedMessage:
     def published_at(self) -> str:
         """Arrival time of the message in the topic's log, RFC 3339 with milliseconds."""
         return rfc3339(self.published_at_ms)
-
-    def at(self, pointer: str) -> Any:
-        """Return the value at a JSON Pointer of the message's document, or NOTHING."""
-        top, slash, below = pointer[1:].partition("/")
-        return at_pointer(self.document.field(top), slash + below)
 
 
 def content_of(record: Record) -> CopyContent:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from storage.domain.topics.route import TopicRoute
+from storage.domain.topics.targets.branch import RouteBranch
 
 
 class TopicPositions(msgspec.Struct, frozen=True):
@@ -20,10 +20,10 @@ class TopicPositions(msgspec.Struct, frozen=True):
     lags: Mapping[str, Mapping[int, int]] = {}
     expired: int = 0
 
-    def of(self, route: TopicRoute) -> Mapping[int, int]:
-        """Return the positions of a route's copies: its own, its target's, or the router's."""
+    def of(self, branch: RouteBranch) -> Mapping[int, int]:
+        """Return the positions of a branch's copies: its own, its target's, or the router's."""
         lags = self.lags
-        return lags.get(route.own_key) or lags.get(route.target_key) or self.shards
+        return lags.get(branch.own_key) or lags.get(branch.target_key) or self.shards
 
 
 class RouteCounts(msgspec.Struct):

@@ -138,7 +138,7 @@ class _Values:
         pointer = self._paths.get(name, name)
         if pointer in _FACTS:
             return _FACTS[pointer](self._message)
-        value = self._message.at(pointer)
+        value = self._message.document.at(pointer)
         if value is NOTHING and self._is_strict:
             raise TransformFailed(f"The message has no value at '{pointer}'.")
         return value

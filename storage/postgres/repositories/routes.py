@@ -5,7 +5,7 @@ from contextlib import asynccontextmanager
 from typing import Any, NamedTuple
 
 import msgspec
-from sqlalchemy import ColumnElement, Row, delete, exists, func, insert, select, update
+from sqlalchemy import ColumnElement, Row, delete, exists, func, insert, or_, select, update
 from sqlalchemy.ext.asyncio import AsyncSession
 from sqlmodel import col
 
@@ -14,11 +14,14 @@ from storage.domain.names import TOPIC_PREFIX, LogId, RouteName, StreamName, Top
 from storage.domain.streams.start_at import StartAt
 from storage.domain.streams.stream import Stream
 from storage.domain.topics.report import RouteNumbers
-from storage.domain.topics.route import RouteHistory, RouteSpec, TopicRoute
+from storage.domain.topics.route import RouteHistory, RouteSpec, RouteTarget, TopicRoute
 from storage.postgres.queries import query
 from storage.postgres.repository import Repository
 from storage.postgres.rows import rows_of, struct_of
 from storage.postgres.tables import RouteLagRow, RouteRow, StreamRow, TopicShardRow
+
+_STREAM_FIELDS = ("topic", "stream", "spread")
+"""Fields of targets that can be streams."""
 
 
 class RouteChanges(NamedTuple):
@@ -182,21 +185,21 @@ class RouteRows(Repository):
     async def stream_targets(self, namespace: str) -> list[tuple[str, str]]:
         """Return the pairs of source and target stream of all routes of a namespace."""
         target = col(RouteRow.spec)["target"]
-        topic, stream = target["topic"].astext, target["stream"].astext
+        has_streams = or_(*(target[kind].astext.is_not(None) for kind in _STREAM_FIELDS))
         is_current = col(RouteRow.until_offsets).is_(None)
         pairs = (
-            select(col(StreamRow.name), topic, stream)
+            select(col(StreamRow.name), target)
             .join(RouteRow, col(RouteRow.stream_id) == col(StreamRow.stream_id))
-            .where(col(StreamRow.namespace) == namespace, is_current)
-            .where(topic.is_not(None) | stream.is_not(None))
+            .where(col(StreamRow.namespace) == namespace, is_current, has_streams)
             .distinct()
         )
         async with self._database.reading() as session:
-            rows = await session.execute(pairs)
-            return [
-                (source, to_stream if to_topic is None else TOPIC_PREFIX + to_topic)
-                for source, to_topic, to_stream in rows
-            ]
+            rows = (await session.execute(pairs)).all()
+        return [
+            (source, stream.name)
+            for source, stored in rows
+            for stream in msgspec.convert(stored, RouteTarget).target_streams(namespace)
+        ]
 
     async def of_numbers(
         self, topic: TopicName, stream_id: LogId, numbers: Sequence[int]

@@ -248,6 +248,27 @@ async def test_back_test_job_requires_two_permissions(secured_service: SecuredSe
     assert statuses == [403, 403, 202, 403, 404]
 
 
+async def test_spread_requires_permission_for_every_member(secured_service: SecuredService):
+    allow = Grant(Effect.ALLOW, ("queue:send", "stream:put", "topic:*"), ("orders*",))
+    key = await secured_service.key(Rights(grants=(allow,)))
+    await secured_service.request("PUT", "/v1/topics/orders", key, json={})
+
+    async def put(*members: dict[str, str]) -> int:
+        path = "/v1/topics/orders/routes/r"
+        config = {"target": {"spread": [{"queue": "orders"}, *members]}}
+        response = await secured_service.request("PUT", path, key, json=config)
+        return int(response.status_code)
+
+    statuses = [
+        await put({"queue": "orders-2"}, {"queue": "payroll"}),
+        await put({"stream": "payroll"}),
+        await put({"topic": "payroll"}),
+        await put({"queue": "orders-2"}, {"stream": "orders"}, {"topic": "orders-eu"}),
+    ]
+
+    assert statuses == [403, 403, 403, 201]
+
+
 async def test_route_to_url_requires_permission_for_webhook(secured_service: SecuredService):
     topic = Grant(Effect.ALLOW, ("topic:*",), ("orders",))
     webhook = Grant(Effect.ALLOW, ("webhook:*",), ("route:orders.crm",))

@@ -10,6 +10,7 @@ from storage.domain import limits
 from storage.domain.names import RouteName, TopicName
 from storage.domain.topics.report import RouteProgress
 from storage.domain.topics.route import RouteSpec, RouteTarget, TopicRoute
+from storage.domain.topics.targets.spread import SpreadMember
 
 OR = [{"key": ["a"]}, {"key": ["b"]}]
 TERMS = [
@@ -84,7 +85,10 @@ def test_state_of_route_has_a_level(facts, state):
     assert state_of(progress("billing", RouteTarget(queue="billing"), **facts)) == state
 
 
-targets = st.sampled_from([RouteTarget(queue="a"), RouteTarget(queue="b"), RouteTarget(stream="a")])
+SPREAD = RouteTarget(spread=(SpreadMember(queue="a", weight=3), SpreadMember(stream="b")))
+targets = st.sampled_from(
+    [RouteTarget(queue="a"), RouteTarget(queue="b"), RouteTarget(stream="a"), SPREAD]
+)
 
 
 @given(st.lists(targets, max_size=12))
@@ -96,13 +100,14 @@ def test_map_has_each_route_once_at_its_target(chosen):
     assert sorted(route.name for one in figure for route in one.routes) == sorted(
         route.name for route in routes
     )
-    assert len({one.target for one in figure}) == len(figure)
-    assert all(route.target == one.target for one in figure for route in one.routes)
+    assert len({one.targets for one in figure}) == len(figure)
+    assert all(route.targets == one.targets for one in figure for route in one.routes)
 
 
 def test_target_links_to_its_page():
     def link_of(**target) -> TargetLink:
-        return TargetLink.of(progress("crm", RouteTarget(**target)).route)
+        [link] = TargetLink.all_of(progress("crm", RouteTarget(**target)).route)
+        return link
 
     assert link_of(queue="a").path == "/ui/queues/a"
     assert link_of(stream="a").path == "/ui/streams/a"
@@ -110,3 +115,9 @@ def test_target_links_to_its_page():
     posts = link_of(url="https://shop.example/hooks?key=7")
     assert (posts.path, posts.label) == ("/ui/webhooks/route:orders.crm", "shop.example")
     assert posts.action == "webhook:list"
+
+
+def test_members_of_spread_have_shares():
+    links = TargetLink.all_of(progress("crm", SPREAD).route)
+
+    assert [(one.label, one.share) for one in links] == [("queue:a", 75), ("stream:b", 25)]

@@ -45,6 +45,14 @@ const offsetsOf = (text) => {
   return Object.fromEntries([...text.matchAll(/(\d+)\s*=\s*(\d+)/g)].map(([, shard, offset]) => [shard, Number(offset)]));
 };
 
+// `queue:w1=2`: a member of a spread with its weight; `queue:w1`: with weight 1.
+const memberOf = (line) => {
+  const parts = /^(queue|stream|topic):([^=\s]+)(?:\s*=\s*(\d+))?$/.exec(line);
+  if (!parts) throw new Error(`“${line}” is not a member: use queue:name, or queue:name=2 with a weight`);
+  const [, kind, name, weight] = parts;
+  return { [kind]: name, ...(weight && { weight: Number(weight) }) };
+};
+
 const READ = {
   conditions: (field) => {
     const lines = linesOf(field);
@@ -59,6 +67,10 @@ const READ = {
   lines: (field) => {
     const lines = linesOf(field);
     return lines.length > 0 ? lines : undefined;
+  },
+  members: (field) => {
+    const lines = linesOf(field);
+    return lines.length > 0 ? lines.map(memberOf) : undefined;
   },
   line: (field) => {
     const lines = linesOf(field);

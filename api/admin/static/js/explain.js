@@ -24,7 +24,9 @@ const failedLine = ({ path, expected, actual }) => {
   return item;
 };
 
-const rowOf = ({ route, matches, failed }) => {
+const labelOf = ({ queue, stream, topic }) => (queue ? `queue:${queue}` : stream ? `stream:${stream}` : `topic:${topic}`);
+
+const rowOf = ({ route, matches, failed, member }) => {
   const row = copyOf("data-explain-row");
   const name = row.querySelector("a");
   name.textContent = route;
@@ -35,6 +37,7 @@ const rowOf = ({ route, matches, failed }) => {
     reasons.append(...failed.map(failedLine));
     row.querySelector("li").append(reasons);
   }
+  if (member) row.querySelector("li").append(element("p", `Member ${labelOf(member)} gets it`, "muted"));
   return row;
 };
 

@@ -88,6 +88,8 @@ export const DEFAULTS: Record<string, Record<string, unknown>> = {
       "topic": null,
       "url": null,
       "ordered": null,
+      "spread": null,
+      "by": null,
       "headers": null,
       "credentials": null,
       "timeout_seconds": null,

@@ -86,6 +86,8 @@ DEFAULTS: dict[str, dict[str, Any]] = {
             "topic": None,
             "url": None,
             "ordered": None,
+            "spread": None,
+            "by": None,
             "headers": None,
             "credentials": None,
             "timeout_seconds": None,

@@ -304,9 +304,9 @@ class RoutePatchParams(TypedDict, total=False):
 
 
 class RouteTargetConfigParams(TypedDict, total=False):
-    """Queue, stream, other topic or URL that receives the messages. Exactly one is given.
+    """Queue, stream, topic, spread or URL that receives the messages. Exactly one is given.
 
-    The other fields are those of a webhook, and only a URL has them."""
+    Only a spread has `by`. The other fields are those of a webhook, and only a URL has them."""
 
     queue: str | None
     stream: str | None
@@ -316,6 +316,10 @@ class RouteTargetConfigParams(TypedDict, total=False):
     """An https URL that messages are posted to, signed, as by a webhook. They wait in a queue of the route's own; the queue and the webhook are named `route:<topic>.<route>`, or `route:<topic>:<route>` if the topic's name has a dot."""
     ordered: bool | None
     """Of a URL. Post the messages of one key one after another, in order: each when the one before was delivered or dead-lettered. Messages need a key. Immutable; null: false."""
+    spread: Sequence[SpreadMemberConfigParams] | None
+    """2 to 32 queues, streams or topics, of which each message goes to one, by consistent hashing: a new member takes messages from the others alone, and those of a removed one go to all others."""
+    by: Literal["key", "subject", "random"] | None
+    """Of a spread. `key`: copies with one key, as `key` makes it, go to one member. `subject`: messages of one subject do. `random`: by the place of the message in the topic, as one without a key or subject. null: `key`."""
     headers: Mapping[str, str] | None
     """Of a URL. Headers sent with each delivery. Values are stored encrypted and shown as `(secret)`, which keeps a value if it is sent; if omitted, all headers are unchanged."""
     credentials: CredentialsConfigParams | None
@@ -380,6 +384,16 @@ class SourceWebhookParams(TypedDict, total=False):
     """`hmac` only: header with the time in seconds; the signature then covers `<time>.<body>`."""
     id_header: str | None
     """`hmac` only: header with the event's id, for deduplication."""
+
+
+class SpreadMemberConfigParams(TypedDict, total=False):
+    """Queue, stream or topic that receives a share of the messages. Exactly one is given."""
+
+    queue: str | None
+    stream: str | None
+    topic: str | None
+    weight: int
+    """The member gets messages in proportion to it; at most 1,000."""
 
 
 class StreamConfigParams(TypedDict, total=False):

@@ -3118,6 +3118,27 @@ export type MemberRole = 'primary' | 'replica' | 'away';
 export type MemberState = 'insync' | 'behind' | 'away';
 
 /**
+ * MemberStats
+ *
+ * Lag of a member of a spread, as of the last second.
+ */
+export type MemberStats = {
+    member: SpreadMemberConfig;
+    /**
+     * Lag Messages
+     *
+     * Messages that routers have not examined yet, whether routes take them.
+     */
+    lag_messages: number;
+    /**
+     * Lag Seconds
+     *
+     * Age of the oldest of these messages.
+     */
+    lag_seconds: number;
+};
+
+/**
  * MembershipOut
  *
  * The member's shards, the shards to release, and the generation for commits.
@@ -3368,6 +3389,10 @@ export type MessageRouteOut = {
      * `waiting`: the target may not have it yet. `finished`: the target or the dead-letter queue has it, or it is counted as dropped. `shadow`: the route delivers nothing. `removed`: the route was deleted, or has delivered all that it had taken.
      */
     state: MessageRouteState;
+    /**
+     * Of a spread: the member that gets the message. It is left out for a message that was not published and has no key or subject to spread it by.
+     */
+    member?: SpreadMemberConfig | null;
 };
 
 /**
@@ -6723,6 +6748,10 @@ export type RouteExplanationOut = {
      * Failed
      */
     failed: Array<FailedConditionOut>;
+    /**
+     * Of a spread: the member that gets the message. It is left out for a message that was not published and has no key or subject to spread it by.
+     */
+    member?: SpreadMemberConfig | null;
 };
 
 /**
@@ -6937,9 +6966,15 @@ export type RouteStats = {
     /**
      * Last Failure
      *
-     * Why the last delivery failed; empty after a success.
+     * Why the last delivery failed; empty after a success. Of a spread, a failure of a member, until that member succeeds.
      */
     last_failure: string;
+    /**
+     * Members
+     *
+     * Those of a spread.
+     */
+    members?: Array<MemberStats>;
 };
 
 /**
@@ -7059,9 +7094,9 @@ export type RouteStored = {
 /**
  * RouteTargetConfig
  *
- * Queue, stream, other topic or URL that receives the messages. Exactly one is given.
+ * Queue, stream, topic, spread or URL that receives the messages. Exactly one is given.
  *
- * The other fields are those of a webhook, and only a URL has them.
+ * Only a spread has `by`. The other fields are those of a webhook, and only a URL has them.
  */
 export type RouteTargetConfig = {
     /**
@@ -7090,6 +7125,16 @@ export type RouteTargetConfig = {
      * Of a URL. Post the messages of one key one after another, in order: each when the one before was delivered or dead-lettered. Messages need a key. Immutable; null: false.
      */
     ordered?: boolean | null;
+    /**
+     * Spread
+     *
+     * 2 to 32 queues, streams or topics, of which each message goes to one, by consistent hashing: a new member takes messages from the others alone, and those of a removed one go to all others.
+     */
+    spread?: Array<SpreadMemberConfig> | null;
+    /**
+     * Of a spread. `key`: copies with one key, as `key` makes it, go to one member. `subject`: messages of one subject do. `random`: by the place of the message in the topic, as one without a key or subject. null: `key`.
+     */
+    by?: SpreadBy | null;
     /**
      * Headers
      *
@@ -7172,6 +7217,16 @@ export type RouteTargetOut = {
      * Of a URL. Post the messages of one key one after another, in order: each when the one before was delivered or dead-lettered. Messages need a key. Immutable; null: false.
      */
     ordered?: boolean | null;
+    /**
+     * Spread
+     *
+     * 2 to 32 queues, streams or topics, of which each message goes to one, by consistent hashing: a new member takes messages from the others alone, and those of a removed one go to all others.
+     */
+    spread?: Array<SpreadMemberConfig> | null;
+    /**
+     * Of a spread. `key`: copies with one key, as `key` makes it, go to one member. `subject`: messages of one subject do. `random`: by the place of the message in the topic, as one without a key or subject. null: `key`.
+     */
+    by?: SpreadBy | null;
     /**
      * Headers
      *
@@ -8222,6 +8277,41 @@ export type Split = {
      * At Hash Key
      */
     at_hash_key?: string | null;
+};
+
+/**
+ * SpreadBy
+ *
+ * Part of a message that its member depends on.
+ *
+ * A message without it is spread by its place in the topic.
+ */
+export type SpreadBy = 'key' | 'subject' | 'random';
+
+/**
+ * SpreadMemberConfig
+ *
+ * Queue, stream or topic that receives a share of the messages. Exactly one is given.
+ */
+export type SpreadMemberConfig = {
+    /**
+     * Queue
+     */
+    queue?: string | null;
+    /**
+     * Stream
+     */
+    stream?: string | null;
+    /**
+     * Topic
+     */
+    topic?: string | null;
+    /**
+     * Weight
+     *
+     * The member gets messages in proportion to it; at most 1,000.
+     */
+    weight?: number;
 };
 
 /**

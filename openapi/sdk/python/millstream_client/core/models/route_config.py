@@ -26,9 +26,10 @@ class RouteConfig:
     """The complete configuration of a route; omitted fields take their default.
 
     Attributes:
-        target (RouteTargetConfig): Queue, stream, other topic or URL that receives the messages. Exactly one is given.
+        target (RouteTargetConfig): Queue, stream, topic, spread or URL that receives the messages. Exactly one is
+            given.
 
-            The other fields are those of a webhook, and only a URL has them.
+            Only a spread has `by`. The other fields are those of a webhook, and only a URL has them.
         match (Any | Unset): A match, or a list of them, of which any takes a message. A match is an object with
             `subject`, `filter` and `where`; all that are given must hold. null: every message. `unmatched`: messages that
             no other live route of the topic takes.

@@ -5,11 +5,13 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from attrs import define as _attrs_define
 
+from ..models.spread_by import SpreadBy
 from ..types import UNSET, Unset
 
 if TYPE_CHECKING:
     from ..models.credentials_config import CredentialsConfig
     from ..models.route_target_config_headers import RouteTargetConfigHeaders
+    from ..models.spread_member_config import SpreadMemberConfig
 
 
 T = TypeVar("T", bound="RouteTargetConfig")
@@ -17,9 +19,9 @@ T = TypeVar("T", bound="RouteTargetConfig")
 
 @_attrs_define
 class RouteTargetConfig:
-    """Queue, stream, other topic or URL that receives the messages. Exactly one is given.
+    """Queue, stream, topic, spread or URL that receives the messages. Exactly one is given.
 
-    The other fields are those of a webhook, and only a URL has them.
+    Only a spread has `by`. The other fields are those of a webhook, and only a URL has them.
 
         Attributes:
             queue (None | str | Unset):
@@ -31,6 +33,12 @@ class RouteTargetConfig:
                 `route:<topic>:<route>` if the topic's name has a dot.
             ordered (bool | None | Unset): Of a URL. Post the messages of one key one after another, in order: each when the
                 one before was delivered or dead-lettered. Messages need a key. Immutable; null: false.
+            spread (list[SpreadMemberConfig] | None | Unset): 2 to 32 queues, streams or topics, of which each message goes
+                to one, by consistent hashing: a new member takes messages from the others alone, and those of a removed one go
+                to all others.
+            by (None | SpreadBy | Unset): Of a spread. `key`: copies with one key, as `key` makes it, go to one member.
+                `subject`: messages of one subject do. `random`: by the place of the message in the topic, as one without a key
+                or subject. null: `key`.
             headers (None | RouteTargetConfigHeaders | Unset): Of a URL. Headers sent with each delivery. Values are stored
                 encrypted and shown as `(secret)`, which keeps a value if it is sent; if omitted, all headers are unchanged.
             credentials (CredentialsConfig | None | Unset): Of a URL. OAuth client with whose access tokens messages are
@@ -53,6 +61,8 @@ class RouteTargetConfig:
     topic: None | str | Unset = UNSET
     url: None | str | Unset = UNSET
     ordered: bool | None | Unset = UNSET
+    spread: list[SpreadMemberConfig] | None | Unset = UNSET
+    by: None | SpreadBy | Unset = UNSET
     headers: None | RouteTargetConfigHeaders | Unset = UNSET
     credentials: CredentialsConfig | None | Unset = UNSET
     timeout_seconds: float | None | Unset = UNSET
@@ -95,6 +105,26 @@ class RouteTargetConfig:
             ordered = UNSET
         else:
             ordered = self.ordered
+
+        spread: list[dict[str, Any]] | None | Unset
+        if isinstance(self.spread, Unset):
+            spread = UNSET
+        elif isinstance(self.spread, list):
+            spread = []
+            for spread_type_0_item_data in self.spread:
+                spread_type_0_item = spread_type_0_item_data.to_dict()
+                spread.append(spread_type_0_item)
+
+        else:
+            spread = self.spread
+
+        by: None | str | Unset
+        if isinstance(self.by, Unset):
+            by = UNSET
+        elif isinstance(self.by, SpreadBy):
+            by = self.by.value
+        else:
+            by = self.by
 
         headers: dict[str, Any] | None | Unset
         if isinstance(self.headers, Unset):
@@ -164,6 +194,10 @@ class RouteTargetConfig:
             field_dict["url"] = url
         if ordered is not UNSET:
             field_dict["ordered"] = ordered
+        if spread is not UNSET:
+            field_dict["spread"] = spread
+        if by is not UNSET:
+            field_dict["by"] = by
         if headers is not UNSET:
             field_dict["headers"] = headers
         if credentials is not UNSET:
@@ -187,6 +221,7 @@ class RouteTargetConfig:
     def from_dict(cls: type[T], src_dict: Mapping[str, Any]) -> T:
         from ..models.credentials_config import CredentialsConfig  # noqa: PLC0415
         from ..models.route_target_config_headers import RouteTargetConfigHeaders  # noqa: PLC0415
+        from ..models.spread_member_config import SpreadMemberConfig  # noqa: PLC0415
 
         d = dict(src_dict)
 
@@ -234,6 +269,45 @@ class RouteTargetConfig:
             return cast(bool | None | Unset, data)
 
         ordered = _parse_ordered(d.pop("ordered", UNSET))
+
+        def _parse_spread(data: object) -> list[SpreadMemberConfig] | None | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            try:
+                if not isinstance(data, list):
+                    raise TypeError()
+                spread_type_0 = []
+                _spread_type_0 = data
+                for spread_type_0_item_data in _spread_type_0:
+                    spread_type_0_item = SpreadMemberConfig.from_dict(spread_type_0_item_data)
+
+                    spread_type_0.append(spread_type_0_item)
+
+                return spread_type_0
+            except (TypeError, ValueError, AttributeError, KeyError):
+                pass
+            return cast(list[SpreadMemberConfig] | None | Unset, data)
+
+        spread = _parse_spread(d.pop("spread", UNSET))
+
+        def _parse_by(data: object) -> None | SpreadBy | Unset:
+            if data is None:
+                return data
+            if isinstance(data, Unset):
+                return data
+            try:
+                if not isinstance(data, str):
+                    raise TypeError()
+                by_type_0 = SpreadBy(data)
+
+                return by_type_0
+            except (TypeError, ValueError, AttributeError, KeyError):
+                pass
+            return cast(None | SpreadBy | Unset, data)
+
+        by = _parse_by(d.pop("by", UNSET))
 
         def _parse_headers(data: object) -> None | RouteTargetConfigHeaders | Unset:
             if data is None:
@@ -337,6 +411,8 @@ class RouteTargetConfig:
             topic=topic,
             url=url,
             ordered=ordered,
+            spread=spread,
+            by=by,
             headers=headers,
             credentials=credentials,
             timeout_seconds=timeout_seconds,

@@ -32,6 +32,9 @@ def put_route(
     delivers what was accepted for it. The caller must be allowed to write to the target and the dead-letter queue, which
     need not exist yet. Whether the route is paused does not change.
 
+    With a `spread` as its target, each message goes to one of its members, always to the same one. The former revision of a
+    spread that is changed delivers to its own members.
+
     With a URL as its target, a queue and a webhook are created and changed with the route. When it is new, the response
     contains the signing secret. Another URL, or other settings of it, apply to all messages that are not delivered yet,
     without a new revision. The caller must be allowed to manage the webhook, by its name.

@@ -1,0 +1,1 @@
+"""Targets of routes: queues, streams and topics, and spreads over several of them."""
