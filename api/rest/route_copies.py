@@ -164,8 +164,13 @@ class RouteTargetConfig(MappedConfig):
         return tuple((name, "" if text == HIDDEN_VALUE else text) for name, text in headers)
 
     def comparable(self) -> Self:
-        """Return the target without secret values, as the engine returns it."""
-        return self.model_copy(update=hidden_values(self.headers, self.credentials))
+        """Return the target without secret values, and with all weights, as the engine returns it."""
+        changes = dict(hidden_values(self.headers, self.credentials))
+        if self.spread:
+            changes["spread"] = [
+                member.model_copy(update={"weight": member.weight}) for member in self.spread
+            ]
+        return self.model_copy(update=changes)
 
 
 _DEFAULTS: dict[str, Any] = {

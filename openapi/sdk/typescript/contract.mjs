@@ -424,6 +424,38 @@ const until = async (fact) => {
 }
 
 {
+  const topic = await newTopic();
+  const queues = [await newQueue(), await newQueue()];
+  const route = topic.route('workers');
+  const spread = [{ queue: queues[0].name, weight: 2 }, { queue: queues[1].name }];
+  const made = await route.create({ target: { spread } });
+  const same = await route.create({ target: { spread, by: 'key' } });
+  const keys = Array.from({ length: 40 }, (_, index) => `c${index % 20}`);
+  const published = await topic.publishMany(keys.map((key, index) => new NewPublication(index, { key })));
+  const isDelivered = await until(async () => (await route.stats()).delivered === keys.length);
+  const counts = await Promise.all(queues.map(async (queue) => (await queue.stats()).ready));
+  const places = new Map();
+  for (const [index, queue] of queues.entries()) {
+    for (const { key } of await take(queue, counts[index])) places.set(key, new Set([...(places.get(key) ?? []), queue.name]));
+  }
+  const { routes } = await topic.messageRoutes(published[0].id);
+  const stats = await route.stats();
+  const refused = [];
+  for (const members of [[spread[0]], [spread[0], spread[0]], [spread[0], { url: 'https://a.example' }], [spread[0], { queue: 'a', weight: 0 }]])
+    refused.push((await code(route.apply({ target: { spread: members } }))).at(-1));
+  refused.push((await code(route.apply({ target: { queue: 'a', by: 'key' } }))).at(-1));
+  tell('spread', {
+    made: [made.created, same.created, made.target.by, made.target.spread.map(({ weight }) => weight)],
+    delivered: [isDelivered, counts[0] + counts[1], counts.every((count) => count > 0)],
+    alone: places.size === 20 && [...places.values()].every(({ size }) => size === 1),
+    member: places.get('c0').has(routes[0].member.queue),
+    lags: stats.members.map(({ member, lag_messages: lag }) => [queues.some(({ name }) => name === member.queue), lag]),
+    refused,
+    cycle: [await code(route.apply({ target: { spread: [spread[0], { topic: topic.name }] } }))].flat()[0],
+  });
+}
+
+{
   const topic = await newTopic({ type: 'fifo', dedup_scope: 'key', shards: 2 });
   const once = await topic.publishMany([1, 2, 1].map((body) => new NewPublication(body, { key: 'c7', dedupId: `d${body}` })));
   const offers = await newTopic();

@@ -261,6 +261,76 @@ async def test_topic_passes_messages_to_another(asynchronous, topic):
     assert (message.topic, message.route) == (other.name, "all")
 
 
+SPREAD_KEYS = [f"c{number}" for number in range(12)]
+
+
+@pytest.mark.parametrize("by", ["key", "subject", "random"])
+async def test_spread_delivers_to_one_member(asynchronous, topic, by):
+    route, queues = topic.route("workers"), [f"{topic.name}-a", f"{topic.name}-b"]
+    stored = await route.create(spread=[{"queue": one} for one in queues], by=by)
+    published = [
+        await topic.publish(str(nth), subject=f"s.{nth % 4}", key=SPREAD_KEYS[nth % 12])
+        for nth in range(36)
+    ]
+
+    async def delivered():
+        return (await route.stats()).delivered
+
+    await eventually(delivered, len(published))
+    counts = [(await asynchronous.queue(queue).stats()).ready for queue in queues]
+    places: dict[str, set[str]] = {}
+    for queue, count in zip(queues, counts, strict=True):
+        for message in await received(asynchronous, queue, count):
+            value = {"key": message.key, "subject": message.subject, "random": message.text}[by]
+            places.setdefault(value, set()).add(queue)
+    assert sum(counts) == len(published)
+    assert all(len(one) == 1 for one in places.values())
+    assert stored.target.by == by
+    [taken] = (await topic.message_routes(published[0].id)).routes
+    assert taken.member.queue in places[{"key": "c0", "subject": "s.0", "random": "0"}[by]]
+
+
+async def test_missing_member_holds_back_its_messages_alone(asynchronous, topic):
+    route = topic.route("workers")
+    members = [{"queue": f"{topic.name}-a"}, {"queue": f"{topic.name}-late"}]
+    await route.create(spread=members)
+    for key in SPREAD_KEYS:
+        await topic.publish(key, key=key)
+
+    async def lags():
+        stats = await route.stats()
+        behind = [one.lag_messages > 0 for one in stats.members]
+        return stats.state, behind, bool(stats.last_failure), stats.delivered > 0
+
+    await eventually(lags, ("failing", [False, True], True, True))
+    delivered = (await route.stats()).delivered
+    await asynchronous.queue(f"{topic.name}-late").create()
+
+    late = await received(asynchronous, f"{topic.name}-late", len(SPREAD_KEYS) - delivered)
+    keys = [message.key for message in late]
+    assert keys == [key for key in SPREAD_KEYS if key in keys]
+
+
+@pytest.mark.parametrize(
+    ("target", "pointer"),
+    [
+        ({"spread": [{"queue": "a"}]}, "/target/spread"),
+        ({"spread": [{"queue": "a"}, {"queue": "a"}]}, "/target/spread/1"),
+        ({"spread": [{"queue": "a"}, {}]}, "/target/spread/1"),
+        ({"spread": [{"queue": "a"}, {"url": "https://a.example"}]}, "/target/spread/1/url"),
+        ({"spread": [{"queue": "a"}, {"queue": "b", "weight": 0}]}, "/target/spread/1/weight"),
+        ({"spread": [{"queue": "a"}, {"stream": "topic:a"}]}, "/target/spread/1/stream"),
+        ({"queue": "a", "by": "key"}, "/target/by"),
+        ({"queue": "a", "spread": [{"queue": "a"}, {"queue": "b"}]}, "/target"),
+    ],
+)
+async def test_invalid_spread_is_refused_at_its_place(topic, target, pointer):
+    with pytest.raises(BadRequest) as refusal:
+        await topic.route("workers").create(target=target)
+
+    assert [error.pointer for error in refusal.value.errors] == [pointer]
+
+
 async def test_paused_route_delivers_once_resumed(asynchronous, topic):
     route = topic.route("all")
     await route.create(queue=f"{topic.name}-a")

@@ -181,6 +181,24 @@ def test_topics_route_messages_to_queues(steps):
     }
 
 
+def test_spread_delivers_each_message_to_one_member(steps):
+    assert steps["spread"] == {
+        "made": [True, False, "key", [2, 1]],
+        "delivered": [True, 40, True],
+        "alone": True,
+        "member": True,
+        "lags": [[True, 0], [True, 0]],
+        "refused": [
+            "/target/spread",
+            "/target/spread/1",
+            "/target/spread/1/url",
+            "/target/spread/1/weight",
+            "/target/by",
+        ],
+        "cycle": "route_cycle",
+    }
+
+
 def test_routes_match_subjects_and_filters(steps):
     assert steps["matches"] == {
         "filters": [1, 0, 0, 1, 1, 1, 1, 0, 1, 0, 1],

@@ -26,6 +26,18 @@ async def test_spread_is_shown_as_it_was_put(api, topic, name):
     assert (again["number"], again["changes"]) == (stored["number"], [])
 
 
+async def test_creation_with_the_same_spread_has_no_changes(api, topic):
+    """A member without its weight differed from the stored one."""
+    target = {"spread": [{"queue": "a"}, {"queue": "b", "weight": 2}]}
+    await put_route(api, topic, "r", target=target)
+
+    again = await api.put(
+        f"{topic}/routes/r", json={"target": target}, headers={"if-none-match": "*"}
+    )
+
+    assert (again.status_code, again.json()["changes"]) == (412, [])
+
+
 async def test_change_of_spread_begins_revision(api, topic, name):
     first = await put_route(api, topic, "r", target=spread_of(name))
 

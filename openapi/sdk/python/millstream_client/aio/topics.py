@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Iterable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Self, Unpack
+from typing import TYPE_CHECKING, Any, Literal, Self, Unpack
 
 from millstream_client import publications as wire
 from millstream_client import requests
@@ -64,12 +64,16 @@ if TYPE_CHECKING:
     from millstream_client.core.params import (
         RouteConfigParams,
         RoutePatchParams,
+        SpreadMemberConfigParams,
         TopicConfigParams,
         TopicPatchParams,
     )
     from millstream_client.retries import Retries
 
 PAGE = 1_000
+
+SpreadBy = Literal["key", "subject", "random"]
+"""Part of a message that the member of a spread depends on."""
 
 
 class AsyncTopic(AsyncResource):
@@ -309,7 +313,9 @@ class AsyncTopic(AsyncResource):
 class AsyncRoute:
     """A route of a topic, whether it exists or not. Raises MillstreamError.
 
-    `match` has the form of the REST API, such as `{"subject": "order.*"}`; the target is a `queue`, a `stream` or another `topic`.
+    `match` has the form of the REST API, such as `{"subject": "order.*"}`; the target is a `queue`, a `stream` or another `topic`, or a `spread`
+    such as `[{"queue": "worker-1", "weight": 2}, {"queue": "worker-2"}]`, of which each message goes to one member `by` key,
+    subject or at random.
     """
 
     def __init__(self, transport: AsyncTransport, topic: str, name: str) -> None:
@@ -335,6 +341,8 @@ class AsyncRoute:
         stream: str | None = None,
         topic: str | None = None,
         url: str | None = None,
+        spread: Sequence[SpreadMemberConfigParams] | None = None,
+        by: SpreadBy | None = None,
         only_new: bool = False,
         **config: Unpack[RouteConfigParams],
     ) -> RouteStored:
@@ -345,7 +353,7 @@ class AsyncRoute:
         """
         call = self._put(
             match,
-            _target(queue=queue, stream=stream, topic=topic, url=url),
+            _target(queue=queue, stream=stream, topic=topic, url=url, spread=spread, by=by),
             config,
             if_none_match="*",
         )
@@ -359,6 +367,8 @@ class AsyncRoute:
         stream: str | None = None,
         topic: str | None = None,
         url: str | None = None,
+        spread: Sequence[SpreadMemberConfigParams] | None = None,
+        by: SpreadBy | None = None,
         dry_run: bool = False,
         **config: Unpack[RouteConfigParams],
     ) -> RouteStored:
@@ -368,14 +378,14 @@ class AsyncRoute:
         """
         call = self._put(
             match,
-            _target(queue=queue, stream=stream, topic=topic, url=url),
+            _target(queue=queue, stream=stream, topic=topic, url=url, spread=spread, by=by),
             config,
             dry_run=dry_run,
         )
         return await self.transport.call(call)
 
     def _put(
-        self, match: Any, target: dict[str, str], config: RouteConfigParams, **conditions: Any
+        self, match: Any, target: dict[str, Any], config: RouteConfigParams, **conditions: Any
     ) -> Call[RouteStored]:
         body = RouteConfig(RouteTargetConfig())
         call = put_route(self.topic, self.name, body=body, **conditions)
@@ -407,8 +417,8 @@ class AsyncRoute:
         return await self.transport.call(get_route_stats(self.topic, self.name))
 
 
-def _target(**names: str | None) -> dict[str, str]:
-    return {kind: name for kind, name in names.items() if name is not None}
+def _target(**fields: Any) -> dict[str, Any]:
+    return {name: value for name, value in fields.items() if value is not None}
 
 
 def _back_test(

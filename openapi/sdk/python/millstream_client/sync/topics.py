@@ -4,9 +4,9 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Self, Unpack
+from typing import TYPE_CHECKING, Any, Literal, Self, Unpack
 
 from millstream_client import publications as wire
 from millstream_client import requests
@@ -66,6 +66,7 @@ if TYPE_CHECKING:
     from millstream_client.core.params import (
         RouteConfigParams,
         RoutePatchParams,
+        SpreadMemberConfigParams,
         TopicConfigParams,
         TopicPatchParams,
     )
@@ -73,6 +74,9 @@ if TYPE_CHECKING:
     from millstream_client.sync.transport import Transport
 
 PAGE = 1_000
+
+SpreadBy = Literal["key", "subject", "random"]
+"""Part of a message that the member of a spread depends on."""
 
 
 class Topic(Resource):
@@ -308,7 +312,9 @@ class Topic(Resource):
 class Route:
     """A route of a topic, whether it exists or not. Raises MillstreamError.
 
-    `match` has the form of the REST API, such as `{"subject": "order.*"}`; the target is a `queue`, a `stream` or another `topic`.
+    `match` has the form of the REST API, such as `{"subject": "order.*"}`; the target is a `queue`, a `stream` or another `topic`, or a `spread`
+    such as `[{"queue": "worker-1", "weight": 2}, {"queue": "worker-2"}]`, of which each message goes to one member `by` key,
+    subject or at random.
     """
 
     def __init__(self, transport: Transport, topic: str, name: str) -> None:
@@ -334,6 +340,8 @@ class Route:
         stream: str | None = None,
         topic: str | None = None,
         url: str | None = None,
+        spread: Sequence[SpreadMemberConfigParams] | None = None,
+        by: SpreadBy | None = None,
         only_new: bool = False,
         **config: Unpack[RouteConfigParams],
     ) -> RouteStored:
@@ -344,7 +352,7 @@ class Route:
         """
         call = self._put(
             match,
-            _target(queue=queue, stream=stream, topic=topic, url=url),
+            _target(queue=queue, stream=stream, topic=topic, url=url, spread=spread, by=by),
             config,
             if_none_match="*",
         )
@@ -358,6 +366,8 @@ class Route:
         stream: str | None = None,
         topic: str | None = None,
         url: str | None = None,
+        spread: Sequence[SpreadMemberConfigParams] | None = None,
+        by: SpreadBy | None = None,
         dry_run: bool = False,
         **config: Unpack[RouteConfigParams],
     ) -> RouteStored:
@@ -367,14 +377,14 @@ class Route:
         """
         call = self._put(
             match,
-            _target(queue=queue, stream=stream, topic=topic, url=url),
+            _target(queue=queue, stream=stream, topic=topic, url=url, spread=spread, by=by),
             config,
             dry_run=dry_run,
         )
         return self.transport.call(call)
 
     def _put(
-        self, match: Any, target: dict[str, str], config: RouteConfigParams, **conditions: Any
+        self, match: Any, target: dict[str, Any], config: RouteConfigParams, **conditions: Any
     ) -> Call[RouteStored]:
         body = RouteConfig(RouteTargetConfig())
         call = put_route(self.topic, self.name, body=body, **conditions)
@@ -406,8 +416,8 @@ class Route:
         return self.transport.call(get_route_stats(self.topic, self.name))
 
 
-def _target(**names: str | None) -> dict[str, str]:
-    return {kind: name for kind, name in names.items() if name is not None}
+def _target(**fields: Any) -> dict[str, Any]:
+    return {name: value for name, value in fields.items() if value is not None}
 
 
 def _back_test(

@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from millstream_client.testing.definitions import moment
+from millstream_client.testing.spreads import choose
 from millstream_client.testing.streams import StoredRecord
 
 
@@ -95,6 +96,21 @@ class Copy:
         """Deduplication id that no other copy has."""
         own = self.message.fields.get("dedup_id", "")
         return ".".join(filter(None, (self.message.id, str(self.number), own)))
+
+    @property
+    def target(self) -> dict[str, Any]:
+        """Queue, stream or topic that gets the copy."""
+        target: dict[str, Any] = self.config["target"]
+        return self.member or target
+
+    @property
+    def member(self) -> dict[str, Any] | None:
+        """The member of a spread that gets the copy; None for another target."""
+        target = self.config["target"]
+        if not target.get("spread"):
+            return None
+        value = {"key": self.key, "subject": self.message.subject}.get(target["by"], "")
+        return choose(target["spread"], value or self.message.id)
 
     @property
     def key(self) -> str:

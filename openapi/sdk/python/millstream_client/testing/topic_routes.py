@@ -10,6 +10,12 @@ from millstream_client.testing.definitions import Catalog, Clock, Defined, momen
 from millstream_client.testing.matches import UNMATCHED, check_match
 from millstream_client.testing.problems import Problem, invalid, unsupported
 from millstream_client.testing.published import Copy, PublishedMessage
+from millstream_client.testing.spreads import (
+    check_spread,
+    completed,
+    label_of,
+    named_targets,
+)
 
 if TYPE_CHECKING:
     from millstream_client.testing.queues import MemoryQueue
@@ -48,7 +54,12 @@ class MemoryRoute(Defined):
         self.number = topic.next_number()
         self.waiting: list[Copy] = []
         self.counts = {"delivered": 0, "dropped": 0, "dead_lettered": 0, "shadowed": 0}
-        self.failure = ""
+        self.failures: dict[str, str] = {}
+
+    @property
+    def failure(self) -> str:
+        """Last failure of a target that has not succeeded since; empty if there is none."""
+        return next(iter(self.failures.values()), "")
 
     @property
     def is_live(self) -> bool:
@@ -91,7 +102,20 @@ class MemoryRoute(Defined):
             "lag_messages": len(self.waiting),
             "lag_seconds": self.now() - oldest,
             "last_failure": self.failure,
+            **self._members(),
         }
+
+    def _members(self) -> dict[str, Any]:
+        """Return how far each member of a spread is behind."""
+        members = self.config["target"].get("spread") if self.is_live else None
+        if not members:
+            return {}
+        return {"members": [{"member": one, **self._lag(label_of(one))} for one in members]}
+
+    def _lag(self, label: str) -> dict[str, Any]:
+        waiting = [copy for copy in self.waiting if label_of(copy.target) == label]
+        oldest = min((copy.message.record.arrived_at for copy in waiting), default=self.now())
+        return {"lag_messages": len(waiting), "lag_seconds": self.now() - oldest}
 
     @property
     def _state(self) -> str:
@@ -104,22 +128,37 @@ class MemoryRoute(Defined):
     # ── Delivery ──
 
     def deliver(self, targets: Targets) -> bool:
-        """Deliver what waits, in order, up to a target that is missing; return whether any was."""
-        before = len(self.waiting)
-        while self.waiting and not self.config["paused"]:
-            try:
-                self._finish(targets, self.waiting[0])
-            except Problem as problem:
-                self.failure = problem.detail
-                break
-            self.waiting.pop(0).state = "finished"
+        """Deliver what waits, in order, except to targets that are missing; return whether any was."""
+        if self.config["paused"]:
+            return False
+        before, missing = len(self.waiting), set[str]()
+        for copy in [*self.waiting]:
+            label = label_of(copy.target)
+            if label not in missing and not self._try(targets, copy, label):
+                missing.add(label)
+        self.waiting = [copy for copy in self.waiting if copy.state == "waiting"]
         return len(self.waiting) < before
 
-    def _finish(self, targets: Targets, copy: Copy) -> None:
-        """Bring a copy to the target or the dead-letter queue, or drop it. Raises Problem."""
+    def _try(self, targets: Targets, copy: Copy, label: str) -> bool:
+        """Finish a copy; return False if its target is missing."""
+        try:
+            failure = self._finish(targets, copy)
+        except Problem as problem:
+            self.failures[label] = problem.detail
+            return False
+        self.failures.pop(label, None)
+        if failure:
+            self.failures[label] = failure
+        copy.state = "finished"
+        return True
+
+    def _finish(self, targets: Targets, copy: Copy) -> str:
+        """Bring a copy to the target or the dead-letter queue, or drop it; return why.
+
+        Raises Problem.
+        """
         if copy.is_expired(self.now()):
-            self._drop("The time to live of the message was over.")
-            return
+            return self._drop("The time to live of the message was over.")
         try:
             self._send(targets, copy)
         except Problem as problem:
@@ -127,19 +166,17 @@ class MemoryRoute(Defined):
             if problem.status == NOT_FOUND and policy == "wait":
                 raise
             if self.config["dead_letter_queue"] is None:
-                self._drop(problem.detail)
-            else:
-                self._dead_letter(targets, copy, problem)
-        else:
-            self.counts["delivered"] += 1
-            self.failure = ""
+                return self._drop(problem.detail)
+            return self._dead_letter(targets, copy, problem)
+        self.counts["delivered"] += 1
+        return ""
 
-    def _drop(self, failure: str) -> None:
+    def _drop(self, failure: str) -> str:
         self.counts["dropped"] += 1
-        self.failure = failure
+        return failure
 
     def _send(self, targets: Targets, copy: Copy) -> None:
-        target = copy.config["target"]
+        target = copy.target
         if target.get("queue") is not None:
             queue = targets.queue(target["queue"])
             queue.send([self._as_message(copy, queue.is_fifo)])
@@ -192,7 +229,7 @@ class MemoryRoute(Defined):
             "route": self.name,
         }
 
-    def _dead_letter(self, targets: Targets, copy: Copy, problem: Problem) -> None:
+    def _dead_letter(self, targets: Targets, copy: Copy, problem: Problem) -> str:
         queue = targets.queue(self.config["dead_letter_queue"])
         origin = {
             "source": f"route:{self.topic.name}/{self.name}",
@@ -208,7 +245,7 @@ class MemoryRoute(Defined):
         place = {"group": group, "dedup_id": copy.dedup_id} if queue.is_fifo else {}
         queue.send([{**self._origin(copy), "key": key, "dead_letter": origin, **place}])
         self.counts["dead_lettered"] += 1
-        self.failure = problem.detail
+        return problem.detail
 
 
 class RouteCatalog(Catalog[MemoryRoute]):
@@ -243,22 +280,34 @@ class RouteCatalog(Catalog[MemoryRoute]):
         given = {name: value for name, value in target.items() if value is not None}
         if "url" in given:
             raise unsupported("route to a URL")
-        for name in given:
-            if name not in TARGETS:
-                raise invalid(f"/target/{name}", "Only a URL has it", "not_supported")
-        if len(given) != 1:
-            detail = "Specify exactly one of queue, stream, topic and url"
+        for name in given.keys() - {*TARGETS, "spread", "by"}:
+            raise invalid(f"/target/{name}", "Only a URL has it", "not_supported")
+        if len(given.keys() - {"by"}) != 1:
+            detail = "Specify exactly one of queue, stream, topic, spread and url"
             raise invalid("/target", detail, "exclusive")
-        if str(given.get("stream", "")).startswith(PREFIX):
-            raise invalid("/target/stream", "A topic is written by publishing", "not_allowed")
-        if "topic" in given:
-            self._check_cycle(given["topic"])
+        if "spread" in given:
+            check_spread(given)
+            for number, member in enumerate(given["spread"]):
+                self._check_named(member, f"/target/spread/{number}")
+            return
+        if "by" in given:
+            raise invalid("/target/by", "Only a spread has it", "not_supported")
+        self._check_named(given, "/target")
+
+    def _check_named(self, target: dict[str, Any], pointer: str) -> None:
+        """Check the name of a queue, stream or topic. Raises Problem."""
+        if str(target.get("stream") or "").startswith(PREFIX):
+            raise invalid(f"{pointer}/stream", "A topic is written by publishing", "not_allowed")
+        if target.get("topic") is not None:
+            self._check_cycle(target["topic"])
 
     @staticmethod
     def _checked_config(config: dict[str, Any]) -> dict[str, Any]:
         """Complete the target, and check what depends on it."""
         target = {name: config["target"].get(name) for name in TARGETS}
-        if target["queue"] is None:
+        if config["target"].get("spread") is not None:
+            target = completed(config["target"])
+        if not any(one.get("queue") is not None for one in named_targets(target)):
             for name in ("delay_seconds", "ttl_seconds"):
                 if config[name]:
                     detail = "Only the messages of a queue or a URL have it"

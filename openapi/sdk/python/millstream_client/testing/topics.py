@@ -12,6 +12,7 @@ from millstream_client.testing.matches import matches
 from millstream_client.testing.problems import Problem, invalid, unsupported
 from millstream_client.testing.published import PublishedMessage, unstored
 from millstream_client.testing.queues import DEDUP_WINDOW_S
+from millstream_client.testing.spreads import named_targets
 from millstream_client.testing.streams import MemoryStream
 from millstream_client.testing.subjects import check_subject
 from millstream_client.testing.topic_routes import (
@@ -95,6 +96,7 @@ class MemoryTopic(Defined):
         names = {route.number: route.name for route in self.routes.objects.values()}
         routes = [
             {"route": names.get(copy.number), "number": copy.number, "state": copy.state}
+            | ({"member": copy.member} if copy.member and copy.state != "shadow" else {})
             for copy in sorted(message.copies, key=lambda copy: copy.number)
         ]
         at = moment(message.record.arrived_at)
@@ -286,8 +288,8 @@ def _topic_targets(targets: Targets, name: str) -> list[str]:
         routes = targets.topic(name).routes.objects.values()
     except Problem:
         return []
-    named = (route.config["target"]["topic"] for route in routes)
-    return [target for target in named if target is not None]
+    named = [one for route in routes for one in named_targets(route.config["target"])]
+    return [target["topic"] for target in named if target.get("topic") is not None]
 
 
 def _result(message: PublishedMessage) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 import { contentOf, shownContent } from './content.js';
 import { type Fields, moment } from './definitions.js';
 import { isObject } from './matches.js';
+import { type MemoryMember, type MemoryTarget, choose } from './spreads.js';
 import type { StoredRecord } from './streams.js';
 
 /** A message of a topic. `fields` are those of the publication, in the form of the REST API. */
@@ -92,6 +93,19 @@ export class Copy {
   get dedupId(): string {
     const own = this.message.fields.dedup_id;
     return [this.message.id, this.number, ...(own ? [own] : [])].join('.');
+  }
+
+  /** Queue, stream or topic that gets the copy. */
+  get target(): MemoryTarget {
+    return this.member ?? (this.config.target as MemoryTarget);
+  }
+
+  /** The member of a spread that gets the copy; undefined for another target. */
+  get member(): MemoryMember | undefined {
+    const { spread, by } = this.config.target as MemoryTarget;
+    if (spread === undefined) return undefined;
+    const value = by === 'key' ? this.key : by === 'subject' ? this.message.subject : '';
+    return choose(spread, value === '' ? this.message.id : value);
   }
 
   /** Key of the copy, by the route. */

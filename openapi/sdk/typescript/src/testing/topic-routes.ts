@@ -6,12 +6,12 @@ import { UNMATCHED, checkMatch } from './matches.js';
 import { MemoryProblem, invalid, unsupported } from './problems.js';
 import { Copy, type PublishedMessage } from './published.js';
 import type { MemoryQueue } from './queues.js';
+import { KINDS, type MemoryTarget, checkSpread, completedSpread, labelOf, namedTargets } from './spreads.js';
 import type { MemoryStream } from './streams.js';
 import type { MemoryTopic } from './topics.js';
 
 export const PREFIX = 'topic:';
 const HOPS_MAX = 8;
-const TARGETS = ['queue', 'stream', 'topic'] as const;
 const OF_REVISION = ['match', 'target', 'transform', 'format', 'key', 'mode'];
 /** Settings of routes that the in-memory service has only with this value. */
 const SIMPLE: Fields = { transform: null, format: 'body', start: 'latest', start_time: null };
@@ -27,7 +27,7 @@ export interface Targets {
 /** Configuration of a route, with the fields of the REST API. */
 export interface MemoryRouteConfig extends Fields {
   match: unknown;
-  target: Record<(typeof TARGETS)[number], string | null>;
+  target: MemoryTarget;
   on_failure: 'wait' | 'dead_letter' | 'drop';
   dead_letter_queue: string | null;
   delay_seconds: number;
@@ -42,7 +42,8 @@ export class MemoryRoute extends Defined<MemoryRouteConfig> {
   waiting: Copy[] = [];
   #number: number;
   #counts = { delivered: 0, dropped: 0, dead_lettered: 0, shadowed: 0 };
-  #failure = '';
+  /** Last failure of each target that has not succeeded since. */
+  readonly #failures = new Map<string, string>();
 
   constructor(name: string, config: MemoryRouteConfig, now: Clock, topic: MemoryTopic) {
     super(name, config, now);
@@ -97,7 +98,25 @@ export class MemoryRoute extends Defined<MemoryRouteConfig> {
       lag_messages: this.waiting.length,
       lag_seconds: (this.now() - oldest) / 1000,
       last_failure: this.#failure,
+      ...this.#members(),
     };
+  }
+
+  /** How far each member of a spread is behind. */
+  #members(): Fields {
+    const { spread } = this.config.target;
+    if (spread === undefined || !this.isLive) return {};
+    const members = spread.map((member) => {
+      const waiting = this.waiting.filter((copy) => labelOf(copy.target) === labelOf(member));
+      const oldest = waiting[0]?.message.record.arrivedAt ?? this.now();
+      return { member, lag_messages: waiting.length, lag_seconds: (this.now() - oldest) / 1000 };
+    });
+    return { members };
+  }
+
+  get #failure(): string {
+    const [failure = ''] = this.#failures.values();
+    return failure;
   }
 
   get #state(): string {
@@ -108,53 +127,61 @@ export class MemoryRoute extends Defined<MemoryRouteConfig> {
 
   // ── Delivery ──
 
-  /** Deliver what waits, in order, up to a target that is missing; return whether any was. */
+  /** Deliver what waits, in order, except to targets that are missing; return whether any was. */
   deliver(targets: Targets): boolean {
+    if (this.config.paused) return false;
     const before = this.waiting.length;
-    for (let copy = this.waiting[0]; copy !== undefined && !this.config.paused; copy = this.waiting[0]) {
-      try {
-        this.#finish(targets, copy);
-      } catch (error) {
-        if (!(error instanceof MemoryProblem)) throw error;
-        this.#failure = error.message;
-        break;
-      }
-      copy.state = 'finished';
-      this.waiting.shift();
+    const missing = new Set<string>();
+    for (const copy of [...this.waiting]) {
+      const label = labelOf(copy.target);
+      if (!missing.has(label) && !this.#try(targets, copy, label)) missing.add(label);
     }
+    this.waiting = this.waiting.filter(({ state }) => state === 'waiting');
     return this.waiting.length < before;
   }
 
-  /** Bring a copy to the target or the dead-letter queue, or drop it. Throws MemoryProblem. */
-  #finish(targets: Targets, copy: Copy): void {
-    if (copy.isExpired(this.now())) {
-      this.#drop('The time to live of the message was over.');
-      return;
+  /** Finish a copy; return false if its target is missing. */
+  #try(targets: Targets, copy: Copy, label: string): boolean {
+    let failure: string;
+    try {
+      failure = this.#finish(targets, copy);
+    } catch (error) {
+      if (!(error instanceof MemoryProblem)) throw error;
+      this.#failures.set(label, error.message);
+      return false;
     }
+    if (failure === '') this.#failures.delete(label);
+    else this.#failures.set(label, failure);
+    copy.state = 'finished';
+    return true;
+  }
+
+  /** Bring a copy to the target or the dead-letter queue, or drop it; return why. Throws MemoryProblem. */
+  #finish(targets: Targets, copy: Copy): string {
+    if (copy.isExpired(this.now())) return this.#drop('The time to live of the message was over.');
     try {
       this.#send(targets, copy);
     } catch (error) {
       if (!(error instanceof MemoryProblem)) throw error;
       if (error.status === NOT_FOUND && this.config.on_failure === 'wait') throw error;
-      if (this.config.dead_letter_queue === null) this.#drop(error.message);
-      else this.#deadLetter(targets.queue(this.config.dead_letter_queue), copy, error);
-      return;
+      if (this.config.dead_letter_queue === null) return this.#drop(error.message);
+      return this.#deadLetter(targets.queue(this.config.dead_letter_queue), copy, error);
     }
     this.#counts.delivered += 1;
-    this.#failure = '';
+    return '';
   }
 
-  #drop(failure: string): void {
+  #drop(failure: string): string {
     this.#counts.dropped += 1;
-    this.#failure = failure;
+    return failure;
   }
 
   #send(targets: Targets, copy: Copy): void {
-    const { queue, stream, topic } = copy.config.target as MemoryRouteConfig['target'];
-    if (queue !== null) {
+    const { queue, stream, topic } = copy.target;
+    if (typeof queue === 'string') {
       const target = targets.queue(queue);
       target.send([this.#message(copy, target.config.type === 'fifo')]);
-    } else if (stream !== null) {
+    } else if (typeof stream === 'string') {
       const { body, body_base64, ...record } = this.#origin(copy);
       const data = body_base64 === undefined ? { data: body } : { data_base64: body_base64 };
       targets.stream(stream).append([{ ...record, ...data, key: copy.key }]);
@@ -192,7 +219,7 @@ export class MemoryRoute extends Defined<MemoryRouteConfig> {
     return { body, body_base64, content_type, headers, subject, topic: this.#topic.name, route: this.name };
   }
 
-  #deadLetter(queue: MemoryQueue, copy: Copy, problem: MemoryProblem): void {
+  #deadLetter(queue: MemoryQueue, copy: Copy, problem: MemoryProblem): string {
     const { key, shard } = copy.message.record;
     const dead_letter = {
       source: `route:${this.#topic.name}/${this.name}`,
@@ -204,7 +231,7 @@ export class MemoryRoute extends Defined<MemoryRouteConfig> {
     const place = isFifo ? { group: key || `shard ${shard}`, dedup_id: copy.dedupId } : {};
     queue.send([{ ...this.#origin(copy), key, dead_letter, ...place }]);
     this.#counts.dead_lettered += 1;
-    this.#failure = problem.message;
+    return problem.message;
   }
 }
 
@@ -234,21 +261,35 @@ export class RouteCatalog extends Catalog<MemoryRouteConfig, MemoryRoute> {
 
   #checkTarget(target: Fields): void {
     const given = Object.entries(target).filter(([, value]) => value !== null && value !== undefined);
-    for (const [name, value] of given) {
+    for (const [name] of given) {
       if (name === 'url') throw unsupported('route to a URL');
-      if (!TARGETS.some((one) => one === name)) throw invalid(`/target/${name}`, 'Only a URL has it', 'not_supported');
-      if (name === 'stream' && String(value).startsWith(PREFIX))
-        throw invalid('/target/stream', 'A topic is written by publishing', 'not_allowed');
+      if (![...KINDS, 'spread', 'by'].includes(name)) throw invalid(`/target/${name}`, 'Only a URL has it', 'not_supported');
     }
-    if (given.length !== 1) throw invalid('/target', 'Specify exactly one of queue, stream, topic and url', 'exclusive');
+    if (given.filter(([name]) => name !== 'by').length !== 1)
+      throw invalid('/target', 'Specify exactly one of queue, stream, topic, spread and url', 'exclusive');
+    if (Array.isArray(target.spread)) {
+      checkSpread(target);
+      for (const [number, member] of (target.spread as Fields[]).entries()) this.#checkNamed(member, `/target/spread/${number}`);
+    } else {
+      if (given.length > 1) throw invalid('/target/by', 'Only a spread has it', 'not_supported');
+      this.#checkNamed(target, '/target');
+    }
+  }
+
+  #checkNamed(target: Fields, pointer: string): void {
+    if (typeof target.stream === 'string' && target.stream.startsWith(PREFIX))
+      throw invalid(`${pointer}/stream`, 'A topic is written by publishing', 'not_allowed');
     if (typeof target.topic === 'string') this.#checkCycle(target.topic);
   }
 
   protected override completed(config: Fields): Fields {
     const given = config.target as Fields;
-    const target = Object.fromEntries(TARGETS.map((name) => [name, given[name] ?? null]));
+    const target: MemoryTarget = Array.isArray(given.spread)
+      ? completedSpread(given)
+      : Object.fromEntries(KINDS.map((name) => [name, given[name] ?? null]));
+    const hasQueue = namedTargets(target).some(({ queue }) => typeof queue === 'string');
     for (const name of ['delay_seconds', 'ttl_seconds']) {
-      if (target.queue === null && config[name])
+      if (!hasQueue && config[name])
         throw invalid(`/${name}`, 'Only the messages of a queue or a URL have it', 'not_supported');
     }
     if (config.on_failure === 'dead_letter' && config.dead_letter_queue === null)

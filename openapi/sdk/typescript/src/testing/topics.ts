@@ -6,6 +6,7 @@ import { Catalog, type Clock, Defined, type Fields, moment } from './definitions
 import { matches } from './matches.js';
 import { MemoryProblem, invalid, unsupported } from './problems.js';
 import { PublishedMessage, documentOf } from './published.js';
+import { namedTargets } from './spreads.js';
 import { MemoryStream, type MemoryStreamConfig } from './streams.js';
 import { checkSubject } from './subjects.js';
 import { MemoryRoute, PREFIX, RouteCatalog, type Targets } from './topic-routes.js';
@@ -98,7 +99,10 @@ export class MemoryTopic extends Defined<MemoryTopicConfig> {
   messageRoutes(id: string): Fields {
     const { copies, record } = this.message(id);
     const names = new Map(this.routes.all().map(({ number, name }) => [number, name]));
-    const routes = copies.map(({ number, state }) => ({ route: names.get(number) ?? null, number, state }));
+    const routes = copies.map(({ number, state, member }) => ({
+      ...{ route: names.get(number) ?? null, number, state },
+      ...(member === undefined || state === 'shadow' ? {} : { member }),
+    }));
     return { id, published_at: moment(record.arrivedAt), routes: routes.sort((a, b) => a.number - b.number) };
   }
 
@@ -277,7 +281,8 @@ function refuseTopic(name: string): void {
 function topicTargets(targets: Targets, name: string): string[] {
   try {
     const routes = targets.topic(name).routes.all();
-    return routes.flatMap(({ config }) => (config.target.topic === null ? [] : [config.target.topic]));
+    const named = routes.flatMap(({ config }) => namedTargets(config.target));
+    return named.flatMap(({ topic: next }) => (typeof next === 'string' ? [next] : []));
   } catch {
     return [];
   }
