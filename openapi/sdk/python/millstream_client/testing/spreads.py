@@ -39,7 +39,7 @@ def _completed_member(member: Target) -> Target:
 
 
 def choose(members: Sequence[Target], text: str) -> Target:
-    """Return the member that a text belongs to, by the weighted rendezvous hash of the service."""
+    """Return the member of a text, by the weighted rendezvous hash of the service."""
     return min(members, key=lambda member: _variate(member, text))
 
 

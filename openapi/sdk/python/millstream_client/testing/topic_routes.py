@@ -128,7 +128,7 @@ class MemoryRoute(Defined):
     # ── Delivery ──
 
     def deliver(self, targets: Targets) -> bool:
-        """Deliver what waits, in order, except to targets that are missing; return whether any was."""
+        """Deliver in order, except to targets that are missing; return whether any was."""
         if self.config["paused"]:
             return False
         before, missing = len(self.waiting), set[str]()
