@@ -9,6 +9,7 @@ from api.cli.grammar.common_options import parsed_by
 from api.cli.grammar.parsers import EARLIEST, LATEST, parse_time
 from api.cli.io.credentials_file import CredentialsFile, read_credentials
 from api.cli.io.match_options import FilterText, Subjects, Where, match_of
+from api.cli.io.spread_members import parse_member, show_members
 from api.cli.manifests.edit_verb import edit_verb
 from api.cli.manifests.kinds import parts_of
 from api.cli.shell.clock import now
@@ -31,6 +32,7 @@ ROUTES = table(
     Column("target.queue", "queue"),
     Column("target.stream", "stream"),
     Column("target.topic", "topic"),
+    Column("target.spread", "spread", show_members),
     Column("target.url", "url"),
     "match",
     "cost",
@@ -66,6 +68,19 @@ def _configuration(
     queue: Annotated[str | None, option("--queue", "Queue that receives messages.")] = None,
     stream: Annotated[str | None, option("--stream", "Stream that receives messages.")] = None,
     topic: Annotated[str | None, option("--topic", "Topic that receives messages.")] = None,
+    spread: Annotated[
+        list[Any] | None,
+        typer.Option(
+            "--spread",
+            parser=parsed_by(parse_member),
+            metavar="KIND:NAME[=WEIGHT]",
+            help="Member of a spread, such as queue:worker-1=2; repeat for all.",
+        ),
+    ] = None,
+    by: Annotated[
+        str | None,
+        option("--by", "key, subject or random: what a member of a spread depends on.", "PART"),
+    ] = None,
     target_url: Annotated[
         str | None, option("--target-url", "URL that messages are posted to.", "URL")
     ] = None,
@@ -105,6 +120,8 @@ def _configuration(
         queue=queue,
         stream=stream,
         topic=topic,
+        spread=spread or None,
+        by=by,
         url=target_url,
         ordered=ordered or None,
         headers=dict(headers) if headers else None,
@@ -137,6 +154,7 @@ put_verbs(
     create=[
         "millstream route create orders/billing --queue billing --subject 'order.*'",
         'millstream route create orders/vip --queue crm --filter \'{"body":{"vip":[true]}}\'',
+        "millstream route create orders/work --spread queue:worker-1=2 --spread queue:worker-2",
         "millstream route create orders/crm --target-url https://crm.example/hooks --header x-team=crm",
         "millstream route create orders/rest --queue unrouted --unmatched --start 2h",
         "millstream route create queue:retries/all --queue orders",

@@ -9,6 +9,7 @@ from api.cli.descriptions.back_tests import describe_job, describe_result, start
 from api.cli.descriptions.sections import Section, describe, rows_if_allowed, settings_section
 from api.cli.errors import CliError, ExitCode
 from api.cli.io.match_options import FilterText, Subjects, Where, match_of
+from api.cli.io.spread_members import show_member, show_members
 from api.cli.manifests.edit_verb import edit_verb
 from api.cli.shell.definitions import Definition, change_verb, delete_verb, put_verbs
 from api.cli.shell.operations import JsonBody
@@ -34,12 +35,14 @@ ROUTES = table(
     Column("target.queue", "queue"),
     Column("target.stream", "stream"),
     Column("target.topic", "topic"),
+    Column("target.spread", "spread", show_members),
     "match",
     "paused",
 )
 PUBLISHED = table("id", "shard", "offset", "routes", "duplicate", "error")
-EXPLANATIONS = table("route", "matches", "failed")
-MESSAGE_ROUTES = table("route", "number", "state")
+MEMBER = Column("member", show=show_member)
+EXPLANATIONS = table("route", "matches", MEMBER, "failed")
+MESSAGE_ROUTES = table("route", "number", "state", MEMBER)
 
 Name = Annotated[str, typer.Argument(help="Topic.")]
 Names = Annotated[list[str], typer.Argument(help="Topics.")]

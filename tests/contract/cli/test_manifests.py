@@ -241,6 +241,39 @@ spec:
     assert "The secret is required" in elsewhere.err
 
 
+def test_route_to_spread_is_applied_and_exported(write, name, tmp_path):
+    write_route = """\
+kind: topic
+name: fleet-{n}
+spec: {{}}
+---
+kind: route
+name: fleet-{n}/work
+spec:
+  target:
+    spread:
+    - queue: worker-1
+      weight: 2
+    - queue: worker-2
+"""
+    file = write(write_route)
+
+    applied = millstream("apply", "-f", file)
+    again = millstream("apply", "-f", file)
+    exported = millstream("export", "routes", "--prefix", f"fleet-{name}/")
+    (tmp_path / "exported.yaml").write_text(exported.out)
+    same = millstream("diff", "-f", "exported.yaml")
+
+    assert applied.code == 0, applied.err
+    assert f"route fleet-{name}/work unchanged" in again.out
+    [document] = yaml.safe_load_all(exported.out)
+    assert document["spec"]["target"]["spread"] == [
+        {"queue": "worker-1", "weight": 2},
+        {"queue": "worker-2", "weight": 1},
+    ]
+    assert same == CommandResult(0, "", "")
+
+
 def test_failure_of_one_object_does_not_stop_others(write, name, client):
     file = write(
         """\
