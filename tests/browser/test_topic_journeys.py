@@ -10,6 +10,7 @@ from storage.bootstrap import Storage
 from storage.domain.access.oauth import OAuthClient, WebhookCredentials
 from storage.domain.access.permissions import Role
 from storage.domain.errors import RouteNotFound, TopicNotFound
+from storage.domain.filters.documents import Document
 from storage.domain.log.record_batch import Record
 from storage.domain.names import QueueName, RouteName, StreamName, TopicName
 from storage.domain.queues.message import NewMessage
@@ -19,6 +20,7 @@ from storage.domain.streams.topic_spec import TopicSpec, Unmatched
 from storage.domain.topics.copy_key import ConstantKey
 from storage.domain.topics.formats import CopyFormat
 from storage.domain.topics.route import RouteFailurePolicy, RouteSpec, RouteTarget, TopicRoute
+from storage.domain.topics.targets.spread import SpreadBy, SpreadMember
 from storage.domain.topics.topic import NewPublication, Published
 from storage.domain.topics.transform import HeaderTransform, Transform
 from tests.browser.conftest import Service, log_in, press
@@ -526,3 +528,77 @@ async def test_topic_dialog_is_accessible_in_both_themes(page, service: Service,
 
     assert [*faults, *await axe(page, LOOKS_ONLY)] == []
     assert not await is_too_wide(page)
+
+
+async def test_route_to_spread_is_created_and_edited(page: Page, service: Service):
+    storage = service.storage
+    await a_topic(storage, "fleet")
+    for queue in ("fleet-1", "fleet-2"):
+        await storage.catalog.put_queue(QueueName(queue), QueueSpec())
+    name = RouteName(TopicName("fleet"), "workers")
+
+    await page.goto("/ui/topics/fleet")
+    await press(page, "New route")
+    dialog = page.locator("dialog[open]")
+    await dialog.locator("[name=route]").fill("workers")
+    await dialog.locator("[name='target.spread']").fill("queue:fleet-1=3\nfleet-2")
+    await dialog.get_by_role("button", name="Create", exact=True).click()
+    await expect(dialog.locator(".trouble")).to_contain_text("“fleet-2” is not a member")
+    await dialog.locator("[name='target.spread']").fill("queue:fleet-1=3\nqueue:fleet-2")
+    await dialog.locator("[name='target.by']").select_option("subject")
+    await dialog.get_by_role("button", name="Create", exact=True).click()
+
+    await expect(page.locator("h1")).to_have_text("workers")
+    await expect(page.locator(".kv")).to_contain_text("Spread by subject")
+    await expect(page.locator(".kv")).to_contain_text("queue:fleet-1 75 %")
+    before = await storage.topic_routes.get(name)
+    members = (SpreadMember(queue="fleet-1", weight=3), SpreadMember(queue="fleet-2"))
+    assert before.spec.target == RouteTarget(spread=members, by=SpreadBy.SUBJECT)
+
+    await press(page, "Edit…")
+    await page.locator("dialog[open] [name=tags]").fill("team=shop")
+    await press(page, "Save")
+    await expect(page.locator(".badge", has_text="team")).to_be_visible()
+    assert (await storage.topic_routes.get(name)).number == before.number
+
+    await page.goto("/ui/topics/fleet")
+    await expect(page.locator(".map-target .map-node")).to_have_count(2)
+    await look(page, f"topic-fleet-light-{DESK}")
+    assert await axe(page) == []
+    await page.goto("/ui/topics/fleet/try")
+    await page.locator("form[data-explain] [name=subject]").fill("order.created")
+    await press(page, "Explain")
+    await expect(verdict(page, "workers")).to_contain_text("Member queue:fleet-")
+
+
+async def test_message_names_its_member(page: Page, service: Service):
+    storage = service.storage
+    await a_topic(storage, "spread")
+    await storage.catalog.put_queue(QueueName("spread-1"), QueueSpec())
+    members = (SpreadMember(queue="spread-1"), SpreadMember(queue="spread-lost"))
+    target = RouteTarget(spread=members, by=SpreadBy.SUBJECT)
+    route = await a_route(storage, "spread", "workers", None, target)
+    subjects: dict[str, str] = {}
+    for number in range(20):
+        document = Document(f"order.{number}", "", (), b"", {})
+        member = route.spec.member_for(document, "")
+        assert member is not None
+        subjects[member.name] = document.subject
+    async with RunningRouter(storage):
+        there = await publish(storage, "spread", subjects["spread-1"])
+        waiting = await publish(storage, "spread", subjects["spread-lost"])
+
+        async def states() -> list[str]:
+            return [
+                (await states_of(storage, "spread", one))["workers"] for one in (there, waiting)
+            ]
+
+        await eventually(states, ["finished", "waiting"])
+        await eventually(lambda: failure_of(storage, "spread", "workers"), True)
+
+    await page.goto(f"/ui/topics/spread/messages/{there.id}")
+    await expect(verdict(page, "workers")).to_contain_text("Queue spread-1 has it")
+    await page.goto(f"/ui/topics/spread/messages/{waiting.id}")
+    await expect(verdict(page, "workers")).to_contain_text("For queue:spread-lost")
+    await page.goto("/ui/topics/spread/routes/workers")
+    await expect(page.locator(".kv")).to_contain_text("Lag of queue:spread-lost")
