@@ -6,6 +6,7 @@ python -m tests.simulator.run --mutation commits_of_any_generation
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from functools import partial
+from itertools import count
 from typing import Any, NamedTuple
 from unittest import mock
 
@@ -24,6 +25,7 @@ from storage.domain.topics.read_match import StoredMatch, StoredMessage
 from storage.domain.topics.report import MessageRoute, MessageRouteState
 from storage.domain.topics.route import TopicRoute
 from storage.domain.topics.routing import TopicPositions
+from storage.domain.topics.targets.rendezvous import RendezvousHash
 from storage.log import store_epoch
 from storage.postgres import queries
 from storage.postgres.repositories.group_locks import LockedGroup
@@ -150,6 +152,26 @@ def _with_one_producer_for_two_routes() -> Iterator[None]:
 
     original: Any = TopicRoute.producer_id
     with mock.patch.object(TopicRoute, "producer_id", producer_id):
+        yield
+
+
+@contextmanager
+def _with_one_dead_producer_for_all_members() -> Iterator[None]:
+    def dead_producer_id(route: TopicRoute, shard: int, _: int | None = None) -> str:
+        return f"{route.producer_id(shard)}.dead"
+
+    with mock.patch.object(TopicRoute, "dead_producer_id", dead_producer_id):
+        yield
+
+
+@contextmanager
+def _with_members_by_turns() -> Iterator[None]:
+    turns = count()
+
+    def member(hashed: RendezvousHash, _: bytes) -> int:
+        return next(turns) % len(hashed._members)
+
+    with mock.patch.object(RendezvousHash, "member", member):
         yield
 
 
@@ -341,6 +363,14 @@ MUTATIONS = {
     ),
     "routes_share_producers": Mutation(
         TOPICS, "T5 each route brings one copy", _with_one_producer_for_two_routes
+    ),
+    "members_share_dead_producers": Mutation(
+        TOPICS,
+        "T1 a message reaches each of its routes once",
+        _with_one_dead_producer_for_all_members,
+    ),
+    "members_take_turns": Mutation(
+        TOPICS, "T1 a message is in its member of a spread", _with_members_by_turns
     ),
     "routes_taken_for_each_match": Mutation(
         TOPICS, "T5 each route brings one copy", _with_a_number_for_each_match

@@ -11,7 +11,16 @@ from unittest import mock
 from storage.bootstrap import Storage
 from storage.domain import limits
 from tests.chaos.checker import rejected_send_has_no_effect
-from tests.chaos.checking import groups, queues, requests, routing, sources, streams, topics
+from tests.chaos.checking import (
+    groups,
+    queues,
+    requests,
+    routing,
+    sources,
+    spreads,
+    streams,
+    topics,
+)
 from tests.chaos.checking.findings import Finding, Operations
 from tests.chaos.history import History
 from tests.chaos.stage import EVENTS
@@ -20,6 +29,7 @@ from tests.simulator import (
     queue_route_clients,
     request_clients,
     source_clients,
+    spread_clients,
     stream_clients,
     topic_clients,
 )
@@ -230,7 +240,8 @@ SOURCES = Profile(
     _FAULTS,
     (sources.event_is_in_its_target_once,),
 )
-_DEAD_LETTERS = {topic_clients.DEAD: topic_clients.STRICT}
+_OF_ROUTES = {topic_clients.DEAD: topic_clients.STRICT, **spread_clients.LOGS}
+"""Routes by the logs of their dead letters, and of the members of spreads."""
 _APART = (REPLACED, topic_clients.CHOSEN, *topic_clients.TWICE_ROUTES)
 """Routes whose targets have invariants of their own."""
 TOPICS = Profile(
@@ -241,8 +252,10 @@ TOPICS = Profile(
     _FAULTS,
     (
         topics.accepted_message_is_kept,
-        topics.message_reaches_each_route_once(_DEAD_LETTERS, topic_clients.LATE, *_APART),
-        routing.unacknowledged_message_is_whole(_DEAD_LETTERS, *_APART),
+        topics.message_reaches_each_route_once(_OF_ROUTES, topic_clients.LATE, *_APART),
+        routing.unacknowledged_message_is_whole(_OF_ROUTES, *_APART),
+        spreads.message_is_in_its_member(spread_clients.SPREAD, spread_clients.TARGETS),
+        topics.messages_of_key_keep_order(spread_clients.THIRD),
         routing.routes_bring_one_copy_each(topic_clients.TWICE, topic_clients.TWICE_ROUTES),
         routing.full_target_delays_no_other,
         routing.decision_is_final(topic_clients.LATE),

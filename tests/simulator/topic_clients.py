@@ -21,8 +21,10 @@ from tests.chaos.checking.routing import last_log
 from tests.chaos.checking.topics import ROUTE_COUNTS, SUBJECTS, subject_of
 from tests.chaos.history import Kind, Outcome, Seen
 from tests.chaos.stage import EVENTS, SHARDS, VISIBILITY_S, WORK
+from tests.simulator import spread_clients
 from tests.simulator.queue_clients import QueueClient, empty
 from tests.simulator.routing_clients import number_of, routing, run_routers, waiting_of
+from tests.simulator.spread_clients import SPREAD
 from tests.simulator.stream_protocol import set_shard_count
 from tests.simulator.target_clients import (
     FULL,
@@ -57,6 +59,7 @@ TWICE = "twice"
 
 TWICE_ROUTES = ("twice.first", "twice.second")
 _QUEUES = (WORK, EXTRA, STRICT, DEAD, LEDGER, TWICE, FULL)
+_STREAMS = (EVENTS, LATE, COPIED, CHOSEN)
 _TARGETS = {
     WORK: RouteTarget(queue=WORK),
     EVENTS: RouteTarget(stream=EVENTS),
@@ -100,10 +103,11 @@ async def create_topic(storage: Storage) -> None:
     for queue in _QUEUES:
         kind = QueueType.FIFO if queue == LEDGER else QueueType.STANDARD
         await storage.catalog.put_queue(QueueName(queue), replace(spec, type=kind))
-    for stream in (EVENTS, LATE, COPIED, CHOSEN):
+    for stream in _STREAMS:
         await storage.catalog.put_stream(StreamName(stream), StreamSpec(archive=False))
     await storage.topics.put(TOPIC, StreamSpec(shards=SHARDS, archive=False))
     await create_target(storage)
+    await spread_clients.create_spreads(storage)
     for route in (EVENTS, FULL, REPLACED):
         await storage.topic_routes.put(RouteName(TOPIC, route), RouteSpec(target=_TARGETS[route]))
     for route in TWICE_ROUTES:
@@ -360,19 +364,21 @@ async def drain(world: World) -> None:
     await client.insist(_finish_reshard)
     await client.insist(_resume)
     await client.insist(partial(_call_put, LATE, _LATE))
+    await client.insist(spread_clients.put_spread)
+    await client.insist(partial(spread_clients.limit_member, None))
     async with routing(world):
         await note_full_target(client, partial(_insist_on, client))
         while waiting := await client.insist(_waiting):
             world.waits_for = f"{waiting} buffers to reach the end"
             await client.pause(PAUSE_S)
-    for queue in (*_QUEUES, last_log(world.history.operations, REPLACED)):
+    for queue in (*_QUEUES, *spread_clients.QUEUES, last_log(world.history.operations, REPLACED)):
         await empty(client, queue)
     for topic, route, subjects in _LASTING:
         stored = await client.insist(partial(_get_route, RouteName(topic, route)))
-        numbers = number_of(stored)
+        numbers = (spread_clients.revision_of if route == SPREAD else number_of)(stored)
         client.note(Kind.ROUTE, topic.name, group=route, values=subjects, **numbers)
         client.note(Kind.ROUTE_STATS, topic.name, counts=_counts(stored), **numbers)
-    for stream in (EVENTS, LATE, COPIED, CHOSEN):
+    for stream in (*_STREAMS, spread_clients.THIRD):
         seen = tuple(await client.insist(partial(read_all, stream)))
         client.note(Kind.READ, stream, seen=seen)
     for topic in (TOPIC, PAYMENTS):
@@ -388,6 +394,8 @@ _LASTING = (
     (TOPIC, LATE, SUBJECTS),
     (TOPIC, FULL, SUBJECTS),
     (TOPIC, REPLACED, SUBJECTS),
+    (TOPIC, spread_clients.ABSENT, SUBJECTS),
+    (TOPIC, SPREAD, SUBJECTS),
     *((TOPIC, route, SUBJECTS[:2]) for route in TWICE_ROUTES),
     (PAYMENTS, EVENTS, SUBJECTS),
     (PAYMENTS, LEDGER, SUBJECTS),
@@ -452,6 +460,7 @@ CLIENTS = (
     reshard,
     replace_target,
     fill_target,
+    spread_clients.change_spread,
     read_decisions,
     run_routers,
     run_routers,

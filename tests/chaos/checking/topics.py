@@ -27,7 +27,7 @@ def message_reaches_each_route_once(
     """T1: an accepted message is in the target of each route that it names once, and in no other.
 
     A route and its target have the same name here; `dead_letters` are the routes by their dead-letter queues, where a message is
-    instead. `apart` are left out: the target of a route that takes messages from before it was created, and that of a URL. What a deleted route had not delivered is dropped. The number of a route whose change was not answered is unknown,
+    instead, and by the members of spreads. `apart` are left out: the target of a route that takes messages from before it was created, and that of a URL. What a deleted route had not delivered is dropped. The number of a route whose change was not answered is unknown,
     so its message may be in any target, once.
     """
 
