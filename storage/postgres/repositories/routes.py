@@ -129,7 +129,8 @@ class RouteRows(Repository):
             table = await _lock(session, "share_route_table", stream_id)
             if table is None:
                 return None
-            statement = _of(stream_id).where(col(RouteRow.table_version) > since)
+            changed = _of(stream_id).where(col(RouteRow.table_version) > since)
+            statement = changed.order_by(col(RouteRow.number))
             routes = _routes(topic, await session.execute(statement))
             return RouteChanges(table.routes_version, routes, await _count(session, stream_id))
 

@@ -25,8 +25,11 @@ class TopicPositionRows(Repository):
 
     async def read_all(self, stream_ids: Sequence[LogId]) -> dict[LogId, TopicPositions]:
         """Return the positions of several topics."""
-        shards = rows_of(TopicShardRow).where(col(TopicShardRow.stream_id).in_(stream_ids))
-        behind = rows_of(RouteLagRow).where(col(RouteLagRow.stream_id).in_(stream_ids))
+        of_topics = col(TopicShardRow.stream_id).in_(stream_ids)
+        shards = rows_of(TopicShardRow).where(of_topics).order_by(col(TopicShardRow.shard))
+        lag_key = (col(RouteLagRow.buffer), col(RouteLagRow.shard))
+        of_buffers = col(RouteLagRow.stream_id).in_(stream_ids)
+        behind = rows_of(RouteLagRow).where(of_buffers).order_by(*lag_key)
         stream_id = col(StreamRow.stream_id)
         expired = select(stream_id, col(StreamRow.expired_unrouted)).where(
             stream_id.in_(stream_ids)
