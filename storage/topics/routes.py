@@ -32,10 +32,11 @@ from storage.domain.errors import (
     InvalidCursor,
     RouteCycle,
     RouteNotFound,
+    StreamNotFound,
     TooManyRoutes,
     ValidationFailed,
 )
-from storage.domain.names import LogId, RouteName, TopicName
+from storage.domain.names import LogId, RouteName, StreamName, TopicName
 from storage.domain.streams.start_at import StartAt
 from storage.domain.streams.stream import Stream
 from storage.domain.topics.read_match import check_unmatched
@@ -216,11 +217,15 @@ class TopicRoutes:
 
         Two changes at the same time may still make a cycle; TOPIC_HOPS_MAX ends it.
         """
-        target_streams = spec.target.target_streams(topic.namespace)
+        target_streams = [
+            stream
+            for stream in spec.target.target_streams(topic.namespace)
+            if stream == topic.stream or await self._may_lead_on(stream)
+        ]
         if not target_streams:
             return
         targets: dict[str, set[str]] = {}
-        for source, target in await self._rows.stream_targets(topic.namespace):
+        for source, target in await self._rows.stream_targets(topic):
             targets.setdefault(source, set()).add(target)
         reached, pending = set[str](), [stream.name for stream in target_streams]
         while pending:
@@ -229,6 +234,16 @@ class TopicRoutes:
             if current not in reached:
                 reached.add(current)
                 pending += targets.get(current, ())
+
+    async def _may_lead_on(self, stream: StreamName) -> bool:
+        """Return whether a target can have routes itself; a queue has a topic of its own then."""
+        if stream.topic.queue is None:
+            return True
+        try:
+            await self._catalog.stream(stream)
+        except StreamNotFound:
+            return False
+        return True
 
     async def _replace(
         self,

@@ -190,9 +190,8 @@ class RouteTarget(
         return MemberSelector(self.spread, self.by or SpreadBy.KEY, key)
 
     def target_streams(self, namespace: str) -> list[StreamName]:
-        """Return the streams that get copies, which may be topics'."""
-        streams = (one.stream_of(namespace) for one in self.named)
-        return [stream for stream in streams if stream is not None]
+        """Return the streams that get copies, which may be those of topics."""
+        return [one.stream_of(namespace) for one in self.named]
 
     def faults(self) -> list[FieldFault]:
         """Return the faults of the target."""

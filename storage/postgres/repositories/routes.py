@@ -7,10 +7,11 @@ from typing import Any, NamedTuple
 import msgspec
 from sqlalchemy import ColumnElement, Row, delete, exists, func, insert, or_, select, update
 from sqlalchemy.ext.asyncio import AsyncSession
+from sqlalchemy.orm import aliased
 from sqlmodel import col
 
 from storage.domain.errors import StorageUnavailable
-from storage.domain.names import TOPIC_PREFIX, LogId, RouteName, StreamName, TopicName
+from storage.domain.names import QUEUE_PREFIX, TOPIC_PREFIX, LogId, RouteName, StreamName, TopicName
 from storage.domain.streams.start_at import StartAt
 from storage.domain.streams.stream import Stream
 from storage.domain.topics.report import RouteNumbers
@@ -183,15 +184,27 @@ class RouteRows(Repository):
             rows = await session.execute(statement)
             return {topic: RouteNumbers(routes, paused) for topic, routes, paused in rows}
 
-    async def stream_targets(self, namespace: str) -> list[tuple[str, str]]:
-        """Return the pairs of source and target stream of all routes of a namespace."""
-        target = col(RouteRow.spec)["target"]
-        has_streams = or_(*(target[kind].astext.is_not(None) for kind in _STREAM_FIELDS))
+    async def stream_targets(self, of: TopicName) -> list[tuple[str, str]]:
+        """Return the pairs of source and target stream of all routes of a topic's namespace.
+
+        That of a queue is the one of the topic that takes its messages, if there is one or it is this topic.
+        """
+        target, taking = col(RouteRow.spec)["target"], aliased(StreamRow)
+        queue_stream = f"{TOPIC_PREFIX}{QUEUE_PREFIX}" + target["queue"].astext
+        has_streams = or_(
+            *(target[kind].astext.is_not(None) for kind in _STREAM_FIELDS),
+            exists().where(
+                col(taking.namespace) == of.namespace,
+                col(taking.name) == queue_stream,
+                col(taking.deleted_at_ms).is_(None),
+            ),
+            queue_stream == of.stream.name,
+        )
         is_current = col(RouteRow.until_offsets).is_(None)
         pairs = (
             select(col(StreamRow.name), target)
             .join(RouteRow, col(RouteRow.stream_id) == col(StreamRow.stream_id))
-            .where(col(StreamRow.namespace) == namespace, is_current, has_streams)
+            .where(col(StreamRow.namespace) == of.namespace, is_current, has_streams)
             .distinct()
         )
         async with self._database.reading() as session:
@@ -199,7 +212,7 @@ class RouteRows(Repository):
         return [
             (source, stream.name)
             for source, stored in rows
-            for stream in msgspec.convert(stored, RouteTarget).target_streams(namespace)
+            for stream in msgspec.convert(stored, RouteTarget).target_streams(of.namespace)
         ]
 
     async def of_numbers(

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import pairwise
 from unittest import mock
 
 import pytest
@@ -12,12 +13,13 @@ from storage.bootstrap import Storage, open_storage
 from storage.domain import limits
 from storage.domain.errors import (
     QueueNotFound,
+    RouteCycle,
     StorageUnavailable,
     TopicNotFound,
     TopicReadOnly,
     ValidationFailed,
 )
-from storage.domain.names import QueueName, RouteName, TopicName
+from storage.domain.names import QueueName, RouteName, StreamName, TopicName
 from storage.domain.queues.message import NewMessage
 from storage.domain.queues.queue import DeadLetterTarget, QueueSpec, QueueType
 from storage.domain.streams.stream import StreamSpec
@@ -27,10 +29,12 @@ from storage.domain.topics.topic import NewPublication
 from storage.redis.queues.transfer import RedisTransferStore
 from storage.settings import StorageSettings
 from storage.streams.engine import Streams
+from storage.topics.routes import TopicRoutes
 from tests.integration.topics.routing import (
     AUDIT,
     BILLING,
     CRM,
+    ORDERS,
     RunningRouter,
     is_empty,
     read_all,
@@ -281,11 +285,33 @@ async def test_copy_has_options_of_the_message(jobs, put_route):
     assert late.body == b"late"
 
 
+@pytest.mark.parametrize("through", [(), (BILLING,), (ORDERS,), (BILLING, AUDIT, CRM)])
+async def test_route_that_leads_back_to_its_queue_is_refused(jobs, put_route, through):
+    path = [JOBS, *through, JOBS]
+    for nth, (source, target) in enumerate(pairwise(path)):
+        route = RouteName(topic_of(source), "next")
+        put = jobs.topic_routes.put(route, RouteSpec(target=target_of(target)))
+        if nth == len(through):
+            with pytest.raises(RouteCycle):
+                await put
+        else:
+            await put
+
+
+def topic_of(source: QueueName | StreamName | TopicName) -> TopicName:
+    """Return the topic that has the routes of a source."""
+    if isinstance(source, QueueName):
+        return TopicName.of_queue(source)
+    return source.topic if isinstance(source, StreamName) else source
+
+
 async def test_messages_pass_a_cycle_of_queues_a_few_times(jobs, put_route, router):
+    """Two changes at the same time can make a cycle."""
     back = TopicName.of_queue(BILLING)
     await put_route("there", BILLING, dead_letter_queue=CRM.name)
     spec = RouteSpec(target=target_of(JOBS), dead_letter_queue=CRM.name)
-    await jobs.topic_routes.put(RouteName(back, "back"), spec)
+    with mock.patch.object(TopicRoutes, "_check_cycle"):
+        await jobs.topic_routes.put(RouteName(back, "back"), spec)
 
     await send(jobs, 1)
 

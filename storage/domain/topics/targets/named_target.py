@@ -44,11 +44,15 @@ class NamedTarget(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
         """Return the name in a namespace. Raises ValidationFailed for an invalid one."""
         return TARGETS[self.kind](self.name, namespace)
 
-    def stream_of(self, namespace: str) -> StreamName | None:
-        """Return the stream that gets the copies, which may be a topic's; None of a queue."""
-        if self.topic is not None:
-            return TopicName(self.topic, namespace).stream
-        return None if self.stream is None else StreamName(self.stream, namespace)
+    def stream_of(self, namespace: str) -> StreamName:
+        """Return the stream that gets the copies, which may be a topic's.
+
+        That of a queue is the one of the topic that takes its messages, if there is one.
+        """
+        name = self.resolve(namespace)
+        if isinstance(name, QueueName):
+            return TopicName.of_queue(name).stream
+        return name.stream if isinstance(name, TopicName) else name
 
     def name_faults(self, pointer: str) -> list[FieldFault]:
         """Return the faults of the name, below a JSON Pointer."""
