@@ -128,15 +128,20 @@ async def test_records_of_stream_become_tasks(page: Page, service: Service):
 
 async def test_messages_of_a_queue_are_routed(page: Page, service: Service):
     storage = service.storage
-    uploads, images = QueueName("uploads"), QueueName("images")
-    for queue in (uploads, images):
+    uploads, images, chained = QueueName("uploads"), QueueName("images"), QueueName("chained")
+    for queue in (uploads, images, chained):
         await storage.catalog.put_queue(queue, QueueSpec())
+    for topic in (TopicName.of_queue(chained), TopicName("chained")):
+        await storage.topics.put(topic, StreamSpec())
 
     await page.goto("/ui/queues/uploads")
     await page.get_by_role("link", name="Routes", exact=True).click()
     await press(page, "New route")
     form = page.get_by_role("dialog")
     await form.locator("[name=route]").fill("images")
+    await form.locator("[name='target.topic']").focus()
+    await expect(form.locator("option[value='queue:chained']")).to_have_count(0)
+    await expect(form.locator("option[value='chained']")).to_have_count(1)
     await form.locator("[name='target.queue']").fill("images")
     await form.locator("[name='match.filter']").fill('{"body": {"type": ["image"]}}')
     await form.get_by_role("button", name="Create").click()

@@ -5,6 +5,9 @@ const NAMES_MAX = 20;
 const WAIT_MS = 150;
 let timer;
 
+// A queue or topic with a colon in its name belongs to a route or a source; nothing else is sent to it.
+const isChosen = (noun, name) => noun === "streams" || !name.includes(":");
+
 const listOf = (input) => {
   const id = `suggested-${input.name.replaceAll(".", "-")}`;
   let list = document.getElementById(id);
@@ -22,7 +25,8 @@ const suggest = async (input) => {
   try {
     const { told: page } = await callApi("GET", `/v1/${input.dataset.suggest}?limit=${NAMES_MAX}&prefix=${encodeURIComponent(prefix)}`);
     if (input.value !== prefix) return;
-    listOf(input).replaceChildren(...page.items.map(({ name }) => new Option(name, name)));
+    const names = page.items.map(({ name }) => name).filter((name) => isChosen(input.dataset.suggest, name));
+    listOf(input).replaceChildren(...names.map((name) => new Option(name, name)));
   } catch {
     // without names the field takes what is typed
   }
