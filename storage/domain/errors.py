@@ -511,7 +511,7 @@ class TopicNotFound(MillstreamError):
 
 
 class TopicReadOnly(MillstreamError):
-    """The source of the topic is a stream or a queue, which messages are sent to instead."""
+    """The source of the topic is a stream or a queue; append or send to that instead."""
 
     code = ErrorCode.TOPIC_READ_ONLY
 

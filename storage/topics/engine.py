@@ -40,6 +40,7 @@ from storage.topics.route_table import RouteTable, RouteTables
 TOPIC_OF_QUEUE = StreamSpec(
     record_bytes_max=limits.RECORD_BYTES_MAX,
     retention_ms=limits.TOPIC_RETENTION_MS_DEFAULT,
+    archive=False,
     topic=TopicSpec(),
 )
 """Configuration of the topic that takes the messages of a queue, which its first route creates."""

@@ -401,6 +401,8 @@ async def test_topic_of_a_queue_has_one_standard_shard(jobs, change):
 
 async def test_settings_can_be_changed(jobs, put_route):
     await put_route("work", BILLING)
+    created = (await jobs.topics.fresh(SOURCE)).spec
+    assert (created.archive, created.retention_ms) == (False, limits.TOPIC_RETENTION_MS_DEFAULT)
 
     stream = await jobs.topics.change(
         SOURCE, lambda spec: replace(spec, topic=TopicSpec(unmatched=Unmatched.DROP))
