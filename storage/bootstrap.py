@@ -33,6 +33,7 @@ from storage.domain.log.address import LogAddress
 from storage.domain.names import LogId, QueueName, TopicName
 from storage.domain.presence import LeaseStore
 from storage.domain.replication.replica_set import PrimaryChange
+from storage.domain.streams.idempotence import SequencedBatch
 from storage.domain.topics.topic import NewPublication
 from storage.groups.engine import Groups
 from storage.hot_store.wakeups import Wakeups
@@ -285,8 +286,10 @@ async def open_storage(
         trimmer = HotTrimmer(logs, stream_executor, rows if root else None, clock)
         hot_moves, move_rows = RedisTransferStore(pipeline, limits), MoveRows(database)
 
-        async def publish_dead_letters(topic: TopicName, letters: Sequence[NewPublication]) -> None:
-            await topics.take_dead_letters(topic, letters)  # they are made below
+        async def publish_dead_letters(
+            topic: TopicName, batch: SequencedBatch, letters: Sequence[NewPublication]
+        ) -> None:
+            await topics.take_dead_letters(topic, batch, letters)  # they are made below
 
         async def complete_routed(queue: QueueName) -> None:
             await queue_intake.complete(queue)

@@ -34,8 +34,9 @@ from storage.domain.queues.moves import (
 )
 from storage.domain.queues.partitions import divide, home_of
 from storage.domain.queues.queue import Queue, QueueType
+from storage.domain.streams.idempotence import SequencedBatch
 from storage.domain.topics.topic import DEAD_LETTER_PREFIX, NewPublication, PublicationOptions
-from storage.hot_store.queues.transfers import Arriving, Moving, TransferStore
+from storage.hot_store.queues.transfers import Arriving, Departures, Moving, TransferStore
 from storage.log.outbox import PendingEntries, transfer
 from storage.log.provisioner import LogProvisioner
 from storage.log.queue_executor import QueueExecutor, address_of
@@ -56,8 +57,10 @@ class TransferResult(msgspec.Struct):
     failure: str = ""
 
 
-PublishDeadLetters = Callable[[TopicName, Sequence[NewPublication]], Awaitable[None]]
-"""Publishes dead letters to a topic, each once by its deduplication id. Raises TopicNotFound."""
+PublishDeadLetters = Callable[
+    [TopicName, SequencedBatch, Sequence[NewPublication]], Awaitable[None]
+]
+"""Publishes dead letters to a topic, each once by its sequence. Raises TopicNotFound."""
 
 
 class MessageTransfer(NamedTuple):
@@ -89,25 +92,31 @@ class _QueueOutbox:
     def __init__(self, log: Queue, stores: MessageTransfer, result: TransferResult) -> None:
         self._source = log
         self._stores = stores
+        self._producer = ""
         self.result = result
 
     async def pending(self) -> PendingEntries[Moving, TransferTarget]:
-        source, moving = await self._on_source(self._moving)
-        self._source = source
+        source, moving, letters = await self._on_source(self._moving)
+        self._source, self._producer = source, letters.producer_id(source.log_id)
         moves: dict[str, Move | None] = {}
         grouped: dict[TransferTarget | None, list[Moving]] = {}
-        for message in moving:
+        for message in (*moving, *letters.messages):
             if message.move_id and message.move_id not in moves:
                 moves[message.move_id] = await self._stores.rows.find(message.move_id)
             target = _target_of(source, message, moves.get(message.move_id))
             grouped.setdefault(target, []).append(message)
-        return PendingEntries(grouped, len(moving) < limits.MOVE_BATCH_MESSAGES)
+        is_last = max(len(moving), len(letters.messages)) < limits.MOVE_BATCH_MESSAGES
+        return PendingEntries(grouped, is_last)
 
     async def _on_source(self, verb: Callable[[Queue], Awaitable[T]]) -> T:
         return await self._stores.executor.run(self._source.name, verb, self._source)
 
-    async def _moving(self, source: Queue) -> tuple[Queue, list[Moving]]:
-        return source, await self._stores.hot.moving(source, limits.MOVE_BATCH_MESSAGES)
+    async def _moving(self, source: Queue) -> tuple[Queue, list[Moving], Departures]:
+        hot, most = self._stores.hot, limits.MOVE_BATCH_MESSAGES
+        letters = Departures("", [])
+        if source.spec.dead_letters is not None:
+            letters = await hot.dead_letters(source, most)
+        return source, await hot.moving(source, most), letters
 
     async def deliver(self, target: TransferTarget, entries: Sequence[Moving]) -> bool:
         if isinstance(target, TopicName):
@@ -127,8 +136,9 @@ class _QueueOutbox:
 
     async def _publish(self, topic: TopicName, entries: Sequence[Moving]) -> bool:
         letters = [_publication(self._source, message) for message in entries]
+        batch = SequencedBatch.of(self._producer, [message.position for message in entries])
         try:
-            await self._stores.publish(topic, letters)
+            await self._stores.publish(topic, batch, letters)
         except TopicNotFound:
             return False
         return True
@@ -171,12 +181,15 @@ class _QueueOutbox:
 def _target_of(source: Queue, moving: Moving, move: Move | None) -> TransferTarget | None:
     """Return a message's target.
 
-    This is that of its queue's dead letters, a move's destination, or the queue that it was dead-lettered in.
+    This is that of its queue's dead letters, a move's destination, or the queue that it was dead-lettered in. A topic takes only what
+    departed for one, as it has no sequence otherwise: it departs again.
     """
     namespace = source.name.namespace
     if not moving.move_id:
         target = source.spec.dead_letters
-        return None if target is None else target.resolve(namespace)
+        own = None if target is None else target.resolve(namespace)
+        is_numbered = moving.position != moving.offset
+        return None if isinstance(own, TopicName) and not is_numbered else own
     if move is None:
         return None
     if move.destination is not None:

@@ -28,7 +28,7 @@ from storage.domain.errors import (
 from storage.domain.log.record_batch import headers_size_bytes
 from storage.domain.names import STREAM_PREFIX, TOPIC_PREFIX, LogId, StreamName, TopicName
 from storage.domain.streams.idempotence import SequencedBatch
-from storage.domain.streams.stream import Appended, Stream, StreamSpec, hash_key
+from storage.domain.streams.stream import Appended, Stream, StreamSpec
 from storage.domain.streams.topic_spec import TopicSpec
 from storage.domain.topics.message_id import TopicMessageId
 from storage.domain.topics.topic import DEAD_LETTER_PREFIX, NO_OPTIONS, NewPublication, Published
@@ -213,36 +213,26 @@ class Topics:
         busy = _routes_are_changing()
         return [busy if isinstance(one, FenceMismatch) else one for one in results]
 
-    async def take_dead_letters(self, name: TopicName, letters: Sequence[NewPublication]) -> None:
-        """Accept dead letters of a queue, each once within five minutes by its deduplication id.
+    async def take_dead_letters(
+        self, name: TopicName, batch: SequencedBatch, letters: Sequence[NewPublication]
+    ) -> None:
+        """Accept dead letters of a queue, each once however often it is sent.
 
-        What would be refused, since no route takes it, is accepted too. Raises what `publish` does for the first that fails.
+        What would be refused, since no route takes it, is accepted too. Raises what `Streams.append_idempotent_batch` does.
         """
         stream = await self.get(name)
-        topic = stream.spec.topic or TopicSpec()
         letters = [_fitting(letter, stream.spec.record_bytes_max) for letter in letters]
-        ids = [letter.options.dedup_id for letter in letters]
-        keys = [
-            topic.dedup_key(one.key, id_) if topic.is_fifo else id_
-            for one, id_ in zip(letters, ids, strict=True)
-        ]
 
         async def append(table: RouteTable) -> None:
             routes = [table.numbers_for(letter.document(name)) for letter in letters]
-            appended = await self._streams.append(
+            await self._streams.append_idempotent_batch(
                 name.stream,
-                [
-                    replace(letter.record(one), hash_key=None if letter.key else hash_key(id_))
-                    for letter, one, id_ in zip(letters, routes, ids, strict=True)
-                ],
+                batch,
+                [letter.record(one) for letter, one in zip(letters, routes, strict=True)],
                 publishes=True,
                 stream_id=stream.stream_id,
                 fence=table.fence,
-                dedup_keys=keys,
             )
-            for answer in appended:
-                if isinstance(answer, MillstreamError):
-                    raise answer
 
         await self.append_fenced(name, stream, append)
 

@@ -34,7 +34,7 @@ from storage.domain.streams.idempotence import SequencedBatch
 from storage.domain.streams.stream import Stream
 from storage.domain.topics.topic import NewPublication, PublicationOptions, hops_of
 from storage.hot_store.log_store import WatermarkStore
-from storage.hot_store.queues.transfers import Departure, Moving, RoutedMessages, TransferStore
+from storage.hot_store.queues.transfers import Departure, Departures, Moving, TransferStore
 from storage.hot_store.wakeups import Wakeups
 from storage.log.provisioner import LogProvisioner
 from storage.log.queue_executor import QueueExecutor
@@ -131,7 +131,7 @@ class QueueIntake:
         return len(routed.messages) == _BATCH
 
     async def _publish(
-        self, queue: Queue, log: Queue, routed: RoutedMessages, version: int | None
+        self, queue: Queue, log: Queue, routed: Departures, version: int | None
     ) -> None:
         """Transfer messages, which were read behind a version of the table, or None."""
         name = TopicName.of_queue(queue.name)
@@ -148,7 +148,7 @@ class QueueIntake:
         self,
         topic: Stream,
         log: Queue,
-        routed: RoutedMessages,
+        routed: Departures,
         version: int | None,
         table: RouteTable,
     ) -> None:
@@ -160,7 +160,7 @@ class QueueIntake:
         if table.version != version:
             routed = await self._routed(log)
         decided = self._decide(topic, table, routed.messages)
-        producer = f"queues.{log.log_id}.{routed.departures}"
+        producer = routed.producer_id(log.log_id)
         if any(one.refusal for one in decided):
             await self._return(topic, log, table, producer, decided)
         accepted = [one for one in decided if not one.refusal]
@@ -227,7 +227,7 @@ class QueueIntake:
             table = await self._tables.refresh(topic.name.topic, topic.stream_id)
         return table
 
-    async def _routed(self, log: Queue) -> RoutedMessages:
+    async def _routed(self, log: Queue) -> Departures:
         return await self._executor.run(log.name, lambda log: self._hot.routed(log, _BATCH), log)
 
     async def _put_back(self, log: Queue, messages: Sequence[Moving]) -> None:

@@ -256,7 +256,7 @@ MUTATIONS = {
     "departures_counted_anew": Mutation(
         QUEUE_ROUTES,
         "T1 an accepted message is in the topic once",
-        _in_lua("redis.call('HINCRBY', K.meta, 'departed', 1)", "departed"),
+        _in_lua("return base + number", "return base + number % 9"),
     ),
     "any_receipt_handle": Mutation(
         QUEUES,

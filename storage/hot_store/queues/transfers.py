@@ -7,13 +7,14 @@ import msgspec
 
 from storage.domain.clock import ScriptTime
 from storage.domain.log.record_batch import Record
+from storage.domain.names import LogId
 from storage.domain.queues.queue import Queue
 
 
 class Moving(msgspec.Struct, frozen=True, gc=False):
     """A message in transfer.
 
-    `position` identifies the transfer: the offset, or for one that routes take, a number above every offset that rises with each
+    `position` identifies the transfer: the offset, or on the way to a topic a number above every offset that rises with each
     departure. `move_id` is empty for one that was received too often, for `reason`. `expires_at_ms`: 0 without a time to live of its
     own.
     """
@@ -51,20 +52,24 @@ class Arriving(msgspec.Struct, frozen=True, gc=False):
     priority: int
 
 
-class RoutedMessages(NamedTuple):
-    """Messages in transfer to the topic of a queue's routes, in the order of their departures.
+class Departures(NamedTuple):
+    """Messages in transfer to a topic, in the order of their departures.
 
-    `departures` names the sequence of their positions: one for each life of the log's lease state. Empty before the first departure.
+    `name` is that of the sequence of their positions: one for each life of the log's lease state. Empty before the first departure.
     """
 
-    departures: str
+    name: str
     messages: list[Moving]
+
+    def producer_id(self, log_id: LogId) -> str:
+        """Return the id of the monotonic producer of a log, whose sequences are the positions."""
+        return f"queues.{log_id}.{self.name}"
 
 
 class Departure(NamedTuple):
     """Messages that departed, and when the next one may be ready: -1 without one that waits."""
 
-    routed: RoutedMessages
+    routed: Departures
     next_due_ms: int
     now_ms: int
 
@@ -73,14 +78,15 @@ class TransferStore(Protocol):
     """Operations of a transfer. Raises LogNotReady where the log needs repair first."""
 
     async def moving(self, source: Queue, messages_max: int) -> list[Moving]:
-        """Return messages in transfer from `source`, in the order they were sent.
-
-        Those that routes take are left out.
-        """
+        """Return messages in transfer from `source` to queues, in the order they were sent."""
         ...
 
-    async def routed(self, source: Queue, messages_max: int) -> RoutedMessages:
+    async def routed(self, source: Queue, messages_max: int) -> Departures:
         """Return messages in transfer from `source` to the topic of its routes."""
+        ...
+
+    async def dead_letters(self, source: Queue, messages_max: int) -> Departures:
+        """Return dead letters in transfer from `source` to a topic."""
         ...
 
     async def depart(self, source: Queue, messages_max: int, move_id: str, now: ScriptTime) -> int:

@@ -17,6 +17,7 @@ from storage.redis.queues.script_args import (
     attempts_of,
     encode_weights,
     fifo_arg,
+    letters_arg,
     parse_headers,
     queue_keys_of,
 )
@@ -70,6 +71,7 @@ class Receives(QueueCoalescingKey):
             limits.ATTEMPT_WINDOW_MS,
             encode_weights(spec.group_weights),
             limits.RECEIVE_BYTES_MAX,
+            letters_arg(self.queue),
             *arguments,
         )
 

@@ -58,6 +58,12 @@ def fifo_arg(queue: Queue) -> str:
     return "1" if queue.spec.type is QueueType.FIFO else "0"
 
 
+def letters_arg(queue: Queue) -> str:
+    """Return the script argument that says that dead letters go to a topic."""
+    target = queue.spec.dead_letters
+    return "1" if target is not None and target.topic is not None else "0"
+
+
 def attempts_of(queue: Queue) -> int:
     """Return the script argument for a queue's attempts.
 

@@ -6,7 +6,6 @@
 A step may be repeated: the target remembers for `ARRIVAL_WINDOW_MS` what arrived, and from where.
 """
 
-import secrets
 from collections.abc import Sequence
 
 import msgspec
@@ -18,8 +17,8 @@ from storage.domain.queues.queue import Queue
 from storage.hot_store.queues.transfers import (
     Arriving,
     Departure,
+    Departures,
     Moving,
-    RoutedMessages,
     TransferStore,
 )
 from storage.redis.queues.queue_scripts import QueueScripts
@@ -30,18 +29,24 @@ from storage.redis.transport.command import Argument
 _encoder = msgspec.msgpack.Encoder()
 _ARRIVED, _PUT_BACK = "", "1"  # what finish_transfer.lua does with messages that are not dead
 _BY_ROUTES = "routes"  # move id of what routes take
+_TO_QUEUES, _ROUTED, _DEAD_LETTERS = 1, 2, 3  # what list_transfers.lua shows
 
 
 class RedisTransferStore(QueueScripts, TransferStore):
     """Transfer verbs as one script each."""
 
     async def moving(self, source: Queue, messages_max: int) -> list[Moving]:
-        reply = await self._write("list_transfers", source, messages_max, "0")
-        return [_moving(row) for row in reply[2:]]
+        return (await self._list(source, messages_max, _TO_QUEUES)).messages
 
-    async def routed(self, source: Queue, messages_max: int) -> RoutedMessages:
-        reply = await self._write("list_transfers", source, messages_max, "1")
-        return _routed(reply[1:])
+    async def routed(self, source: Queue, messages_max: int) -> Departures:
+        return await self._list(source, messages_max, _ROUTED)
+
+    async def dead_letters(self, source: Queue, messages_max: int) -> Departures:
+        return await self._list(source, messages_max, _DEAD_LETTERS)
+
+    async def _list(self, source: Queue, messages_max: int, which: int) -> Departures:
+        reply = await self._write("list_transfers", source, messages_max, which)
+        return _departures(reply[1:])
 
     async def depart(self, source: Queue, messages_max: int, move_id: str, now: ScriptTime) -> int:
         return int((await self._start(source, messages_max, now, move_id, ""))[1])
@@ -49,9 +54,8 @@ class RedisTransferStore(QueueScripts, TransferStore):
     async def depart_routed(
         self, source: Queue, messages_max: int, bytes_max: int, now: ScriptTime
     ) -> Departure:
-        name = secrets.token_hex(8)
-        reply = await self._start(source, messages_max, now, _BY_ROUTES, name, bytes_max)
-        return Departure(_routed(reply[4:]), *reply[2:4])
+        reply = await self._start(source, messages_max, now, _BY_ROUTES, "1", bytes_max)
+        return Departure(_departures(reply[4:]), *reply[2:4])
 
     async def _start(
         self, source: Queue, messages_max: int, now: ScriptTime, *arguments: Argument
@@ -114,9 +118,9 @@ class RedisTransferStore(QueueScripts, TransferStore):
         return int(reply[1])
 
 
-def _routed(reply: Reply) -> RoutedMessages:
+def _departures(reply: Reply) -> Departures:
     name, *rows = reply
-    return RoutedMessages(name.decode(), [_moving(row) for row in rows])
+    return Departures(name.decode(), [_moving(row) for row in rows])
 
 
 def _moving(row: Reply) -> Moving:

@@ -1,6 +1,7 @@
 """Dead letters of queues that are published to a topic."""
 
 from collections.abc import Sequence
+from unittest import mock
 
 import pytest
 
@@ -86,8 +87,8 @@ async def test_dead_letter_is_published_with_its_reason(work, router):
 async def test_dead_letters_are_published_once_after_lost_answer(work, monkeypatch):
     publish = work.queues._transfer.publish
 
-    async def lose_answer(topic, letters):
-        await publish(topic, letters)
+    async def lose_answer(topic, batch, letters):
+        await publish(topic, batch, letters)
         raise StorageUnavailable
 
     lossy = work.queues._transfer._replace(publish=lose_answer)
@@ -99,6 +100,25 @@ async def test_dead_letters_are_published_once_after_lost_answer(work, monkeypat
     await work.queues.sweep(WORK)
 
     assert await bodies_of(work, DEAD) == [b"%d" % n for n in range(9)]
+    assert (await work.queues.stats(WORK)).moving == 0
+
+
+async def test_letter_for_a_queue_departs_again_when_target_is_a_topic(work):
+    to_queue = QueueSpec(dead_letters=DeadLetterTarget(BILLING.name, 1), attempts_max=None)
+    to_topic = (await work.catalog.queue(WORK)).spec
+    await work.catalog.put_queue(WORK, to_queue)
+    with mock.patch.object(
+        type(work.queues._transfer.hot), "accept", side_effect=StorageUnavailable
+    ):
+        await die(work, b"a", b"b")
+    assert (await work.queues.stats(WORK)).moving == 2
+
+    await work.catalog.put_queue(WORK, to_topic)
+    await work.queues.sweep(WORK)
+    assert (await work.queues.stats(WORK)).ready == 2
+    assert await work.queues.receive(WORK, messages_max=10) == []
+
+    assert await bodies_of(work, DEAD) == [b"a", b"b"]
     assert (await work.queues.stats(WORK)).moving == 0
 
 

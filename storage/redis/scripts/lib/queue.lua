@@ -20,7 +20,7 @@
 --   expiring      zset    offset by the end of its own time to live
 --   aged          zset    offset by when its retention begins, of messages whose age the log's order does not tell
 --   moving        zset    { offset, record, batch, move id or empty } by offset: on their way to another queue;
---                         those that routes take by ROUTED and the number of their departure
+--                         those on their way to a topic by ROUTED or LETTERS and the number of their departure
 --   arrived, arrived_old    hash    "<log id> <offset>" where a message came from -> its offset here
 --   parked        zset    by name: groups of which nothing is delivered until they are resumed
 --   parked_why    hash    group -> { parked ms, offset of the message that is to blame or -1, reason }
@@ -54,7 +54,8 @@ local fifo = false
 local RECEIVES, RECEIVED, ARRIVAL, SIZE, RENEWED, GROUP, BEFORE, FAILURES, CRASHES, FIRST, EXPIRES,
   PRIORITY, LAST_FAILURE, CONSUMER = 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14
 local LEVEL = 562949953421312  -- 2^49: offsets of one priority lie together, and nine levels are counted exactly
-local ROUTED = LEVEL  -- above every offset, so that no message that routes take is listed as one of a move
+-- Above every offset, so that what is on its way to a topic is not listed with moves: what routes take, and dead letters.
+local ROUTED, LETTERS = LEVEL, 2 * LEVEL
 
 local function new_record(arrival, group, size)
   return { 0, 0, arrival, size, 0, group, 0, 0, 0, 0, 0, 0 }
@@ -384,6 +385,16 @@ local function depart(offset, record, move_id, place)
   redis.call('ZADD', K.moving, place or offset, cmsgpack.pack({ offset, record, batch, move_id }))
   note(offset, 'departed', 0, 0, move_id ~= '' and move_id or departure_reason(record))
   return batch
+end
+
+-- The position of the next message on its way to a topic. The numbers of departures rise, in a sequence that has a name for
+-- each life of this state: `departures`.
+local function next_position(base, now)
+  local number = redis.call('HINCRBY', K.meta, 'departed', 1)
+  if number == 1 then
+    redis.call('HSET', K.meta, 'departures', word(now))
+  end
+  return base + number
 end
 
 -- Nothing of the group is delivered until it is resumed: neither what waits of it nor what comes. Gives whether it was

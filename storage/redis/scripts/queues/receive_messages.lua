@@ -6,7 +6,8 @@
 --          queue, 0 for no limit  8 in flight at most  9 how long an attempt is remembered, ms  10 of a standard
 --          queue: how many messages of a group are delivered in its turn, as MessagePack { { group, or the start of
 --          one and '*', messages }... } of which the first that fits counts, or empty for one message of each
---          11 bytes handed out after which no more callers are served; then seven for each caller: visibility
+--          11 bytes handed out after which no more callers are served  12 '1': what leaves goes to a topic
+--          then seven for each caller: visibility
 --          timeout ms, messages at most (0: only tell whether there are some), bytes at most (one message is always given), '1': ask for a wake-up when
 --          nothing is there, attempt id or empty, '1': refuse the id of an attempt whose messages were settled or
 --          extended before its visibility timeout passed, consumer (six bytes) or empty
@@ -26,7 +27,7 @@
 -- @include queue
 -- @include use
 local FULL, NOT_SERVED, REFUSED, HEAD, ATTEMPTS_KEPT = -2, -3, -4, 2, 100000
-local FIRST_CALLER, CALLER_ARGS = 12, 7
+local FIRST_CALLER, CALLER_ARGS = 13, 7
 
 local held = redis.call('HMGET', K.meta, 'next', 'cursor', 'last_ms', 'deleted', 'receives', 'history',
   'fence', 'used')
@@ -159,7 +160,7 @@ local function take(offset, record)
     lapsed = lapsed + 1
     return false
   elseif receives_max > 0 and record[RECEIVES] - record[BEFORE] >= receives_max then
-    depart(offset, record, '')
+    depart(offset, record, '', ARGV[12] == '1' and word(next_position(LETTERS, now)))
     count('dead_exhausted', 1)
     left = left + 1
     return false

@@ -3,8 +3,7 @@
 -- none departs before the former ones have arrived, so that they arrive in that sequence.
 -- KEYS     as lib/queue.lua names them
 -- ARGV     1 now_ms or empty  2 how many at most  3 attempts at most, as lib/queue.lua has it  4 retention ms
---          5 due moves at most  6 '1' for fifo  7 move id  8 for routes: a random name for their departures, if they
---          have none; else empty  9 for routes: bytes of messages after which no more depart
+--          5 due moves at most  6 '1' for fifo  7 move id  8 '1' for routes  9 for routes: bytes of messages after which no more depart
 -- Returns  { OK, messages that departed, next due ms or -1, now_ms, for routes: name of the sequence of departures and
 --          messages as lib/transfers.lua shows them..., or the former ones that are not cleared }, or what lib/status.lua says. Fewer than asked: no more are ready,
 --          or their bytes were reached. Whoever waits is woken when one becomes ready, if none was. Routes take nothing of
@@ -23,16 +22,15 @@ local now = now_at(ARGV[1], last_ms)
 local wanted, retention_ms = tonumber(ARGV[2]), tonumber(ARGV[4])
 local departed, lapsed = 0, 0
 local PAGE = 50
-local for_routes, bytes_left, rows = ARGV[8] ~= '', tonumber(ARGV[9]) or math.huge, {}
+local for_routes, bytes_left, rows = ARGV[8] == '1', tonumber(ARGV[9]) or math.huge, {}
 if for_routes then
   if redis.call('HEXISTS', K.meta, 'fence') == 1 then
     return { OK, 0, -1, now, '' }
   end
-  if redis.call('ZCOUNT', K.moving, word(ROUTED), '+inf') > 0 then
+  if redis.call('ZCOUNT', K.moving, word(ROUTED), '(' .. word(LETTERS)) > 0 then
     local answer = { OK, 0, -1, now, redis.call('HGET', K.meta, 'departures') }
-    return add_transfers(answer, word(ROUTED), '+inf', -1)
+    return add_transfers(answer, word(ROUTED), '(' .. word(LETTERS), -1)
   end
-  redis.call('HSETNX', K.meta, 'departures', ARGV[8])
   note_use(redis.call('HGET', K.meta, 'used'), now)
 end
 local moved = move_due(tonumber(ARGV[3]), now, tonumber(ARGV[5]))
@@ -43,7 +41,7 @@ local function leave(offset, record)
     note(offset, 'expired')
     lapsed = lapsed + 1
   else
-    local position = for_routes and ROUTED + redis.call('HINCRBY', K.meta, 'departed', 1)
+    local position = for_routes and next_position(ROUTED, now)
     local batch = depart(offset, record, ARGV[7], position and word(position))
     if for_routes then
       rows[#rows + 1] = transfer_row(position, offset, record, batch, ARGV[7])
@@ -114,7 +112,7 @@ if for_routes and departed == 0 then
 end
 local answer = { OK, departed, moved >= tonumber(ARGV[5]) and now or next_due(), now }
 if for_routes then
-  answer[5] = redis.call('HGET', K.meta, 'departures')
+  answer[5] = redis.call('HGET', K.meta, 'departures') or ''
   for _, row in ipairs(rows) do
     answer[#answer + 1] = row
   end
