@@ -80,8 +80,8 @@ local function show_one(offset)
   end
 end
 
--- The offset of the first message after `last` that is beside the log, or infinity. What routes take is left out: the
--- topic has it at once, or it is put back, which is a change of its own.
+-- The offset of the first message after `last` that is beside the log, or infinity. What is on its way to a topic
+-- is left out: the topic has it at once, or it is put back, which is a change of its own.
 local function next_beside()
   local offset = math.huge
   for _, key in ipairs({ K.kept, K.moving }) do
