@@ -1,5 +1,6 @@
 """HTTP client of the source and the sink; each process keeps one connection pool."""
 
+import atexit
 import os
 import ssl
 import time
@@ -22,20 +23,42 @@ ARROW = "application/vnd.apache.arrow.stream"
 _GONE = frozenset({410, 416})  # of a read: the requested records no longer exist
 _EXPIRED = " expired"
 _REPLY_S = 60.0
+_IDLE_S = 30.0  # the service closes idle connections after 120 s
+_CLIENTS = 8
 _TRIES = 6
 _WAIT_S = 0.5
 _AGAIN = frozenset({429, 502, 503, 504})
 
 
-@lru_cache(maxsize=8)
-def _http_client(_process_id: int, url: str, api_key: str | None) -> httpx.Client:
+class _HttpClient(httpx.Client):
+    """HTTP client that closes with its last reference, in the process that made it."""
+
+    def __init__(self, process_id: int, url: str, api_key: str | None) -> None:
+        self._process_id = process_id
+        super().__init__(
+            base_url=url,
+            headers={"authorization": f"Bearer {api_key}"} if api_key else {},
+            timeout=_REPLY_S,
+            limits=httpx.Limits(keepalive_expiry=_IDLE_S),
+            verify=url.startswith("https") or ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT),
+        )
+
+    def __del__(self) -> None:
+        if self._process_id == os.getpid():  # else the pool is locked by a thread of the parent
+            self.close()
+
+
+@lru_cache(maxsize=_CLIENTS)
+def _http_client(process_id: int, url: str, api_key: str | None) -> httpx.Client:
     """Return the HTTP client of this process for a service and a key.
 
     A forked process has its own. The certificate authorities, which take 40 ms of processor time to read, are for https.
+    Of two threads that both need the first client, one uses its own for that call.
     """
-    headers = {"authorization": f"Bearer {api_key}"} if api_key else {}
-    verify = url.startswith("https") or ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    return httpx.Client(base_url=url, headers=headers, timeout=_REPLY_S, verify=verify)
+    return _HttpClient(process_id, url, api_key)
+
+
+atexit.register(_http_client.cache_clear)
 
 
 @dataclass(frozen=True)

@@ -1,8 +1,10 @@
 """HTTP client of the Spark source, and its imports."""
 
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
 from typing import Any
@@ -10,11 +12,13 @@ from typing import Any
 import httpx
 import pyarrow as pa
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from pyspark_millstream import client as talking
 from pyspark_millstream.client import Client
 from pyspark_millstream.errors import DataLost, MillstreamError
-from pyspark_millstream.options import read_options
+from pyspark_millstream.options import Options, read_options
 from pyspark_millstream.ranges import Extents, Span
 from storage.parquet.record_schema import RECORD_SCHEMA
 
@@ -23,14 +27,21 @@ SHARDS = b'{"stream_id": "0c5ad1f7d2b94e63", "items": []}'
 
 
 class Service:
-    """Return the scripted answers, and record requests."""
+    """Return the scripted answers, and record requests and connections."""
 
     def __init__(self) -> None:
+        self.connections = 0
         self.answers: list[tuple[int, dict[str, str], bytes]] = []
         self.asked: list[tuple[str, str, dict[str, str]]] = []
         service = self
 
         class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def setup(self) -> None:
+                service.connections += 1
+                super().setup()
+
             def answer(self) -> None:
                 self.rfile.read(int(self.headers.get("content-length", 0)))
                 asked = {name.lower(): word for name, word in self.headers.items()}
@@ -168,30 +179,91 @@ def test_span_names_its_stream(service):
     assert service.asked[0][1].endswith(f"/table?offset=3&end=4&stream_id={STREAM_ID}")
 
 
-def test_process_keeps_one_http_client(service, monkeypatch):
+def http_client(url: str, api_key: str | None = None) -> httpx.Client:
+    return Client(Options(url=url, stream="clicks", api_key=api_key))._http
+
+
+def test_http_client_is_reused_and_keeps_its_connection(service):
     """Each call built a TLS context, which takes 40 ms of processor time."""
-    built: list[httpx.Client] = []
-    make = httpx.Client
-
-    def making(**options: Any) -> httpx.Client:
-        built.append(make(**options))
-        return built[-1]
-
-    monkeypatch.setattr(httpx, "Client", making)
     for _ in range(3):
         service.will_answer(200, SHARDS)
 
     for _ in range(3):
         client(service).extents()
 
-    assert len(built) == 1
+    assert client(service)._http is client(service)._http
+    assert service.connections == 1
+
+
+@given(st.lists(st.tuples(st.sampled_from("abc"), st.sampled_from([None, "x", "y"])), max_size=30))
+def test_http_client_is_one_per_url_and_key(uses):
+    talking._http_client.cache_clear()
+    clients = [(use, http_client(f"http://{use[0]}", use[1])) for use in uses]
+    last = dict(clients)
+
+    for (host, api_key), http in clients:
+        assert (http.base_url.host, http.headers.get("authorization")) == (
+            host,
+            f"Bearer {api_key}" if api_key else None,
+        )
+        if len(last) <= talking._CLIENTS:
+            assert http is last[host, api_key]
+    assert talking._http_client.cache_info().currsize <= talking._CLIENTS
+
+
+def test_http_client_is_closed_when_evicted_and_unused(service):
+    for _ in range(2):
+        service.will_answer(200, SHARDS)
+    reader = client(service)
+    reader.extents()
+    pool = talking_pool(reader)
+    for number in range(talking._CLIENTS):
+        http_client(f"http://other-{number}")
+
+    assert client(service)._http is not reader._http
+    assert reader.extents() == Extents(STREAM_ID, [])
+    assert len(pool.connections) == 1
+    del reader
+    assert pool.connections == []
+
+
+def talking_pool(client: Client) -> Any:
+    transport: Any = client._http._transport
+    return transport._pool
+
+
+def test_forked_process_uses_and_closes_its_own_http_client(service, monkeypatch):
+    service.will_answer(200, SHARDS)
+    client(service).extents()
+    process_id = os.getpid()
+    http = talking._HttpClient(process_id, service.url, None)
+
+    monkeypatch.setattr(os, "getpid", lambda: process_id + 1)
+    forked = client(service)._http
+    http.__del__()
+
+    monkeypatch.undo()
+    assert forked is not client(service)._http
+    assert not http.is_closed
+
+
+def test_threads_share_http_client(service):
+    for _ in range(40):
+        service.will_answer(200, SHARDS)
+    client(service)
+
+    with ThreadPoolExecutor(4) as threads:
+        answers = list(threads.map(lambda _: client(service).extents(), range(40)))
+
+    assert answers == [Extents(STREAM_ID, [])] * 40
+    assert service.connections <= 4
 
 
 @pytest.mark.parametrize(("url", "trusts"), [("http://one", False), ("https://two", True)])
 def test_certificate_authorities_are_read_for_https(url, trusts):
-    transport: Any = Client(read_options({"url": url, "stream": "clicks"}))._http._transport
+    pool = talking_pool(Client(read_options({"url": url, "stream": "clicks"})))
 
-    assert bool(transport._pool._ssl_context.cert_store_stats()["x509_ca"]) == trusts
+    assert bool(pool._ssl_context.cert_store_stats()["x509_ca"]) == trusts
 
 
 @pytest.mark.parametrize(
