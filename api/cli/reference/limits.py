@@ -39,6 +39,7 @@ from storage.domain.limits import (
     timeseries,
     topics,
     tracing,
+    views,
     webhooks,
     websocket,
 )
@@ -87,6 +88,7 @@ MODULES = (  # in the order of the page
     presence,
     processes,
     tracing,
+    views,
 )
 
 

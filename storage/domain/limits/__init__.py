@@ -37,6 +37,7 @@ from storage.domain.limits.streams import *
 from storage.domain.limits.timeseries import *
 from storage.domain.limits.topics import *
 from storage.domain.limits.tracing import *
+from storage.domain.limits.views import *
 from storage.domain.limits.webhooks import *
 from storage.domain.limits.websocket import *
 

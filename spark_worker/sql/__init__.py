@@ -1,0 +1,1 @@
+"""Fence around SQL that users write: parsed and checked, never executed here."""

@@ -1,0 +1,33 @@
+"""Refusal of a query, with the place in its text and the alternative."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Position:
+    """A place in a query's text; both numbers start at 1."""
+
+    line: int
+    column: int
+
+
+START = Position(1, 1)
+
+
+class SqlRefused(Exception):
+    """The query contains what users' SQL may not use, or does not parse."""
+
+    def __init__(self, problem: str, instead: str, position: Position = START) -> None:
+        super().__init__(f"Line {position.line}, column {position.column}: {problem}. {instead}")
+        self.problem = problem
+        self.instead = instead
+        self.position = position
+
+
+class NodeRefused(Exception):
+    """A check refuses a node; the fence adds the place in the text."""
+
+    def __init__(self, refused: str, instead: str) -> None:
+        super().__init__(refused)
+        self.refused = refused
+        self.instead = instead
