@@ -17,6 +17,7 @@ from spark_worker.sql.cost import (
     size_of_call,
     size_of_expression,
 )
+from spark_worker.sql.literals import check_literal
 from spark_worker.sql.refusal import NodeRefused
 from spark_worker.sql.tree import Node
 
@@ -29,11 +30,12 @@ _JOIN = f"{_PLANS}Join"
 class Checker:
     """Checker of one query; `refused_at` is the node in work when it raises NodeRefused.
 
-    `has_options` tells whether a relation has options, which are not in Spark's JSON.
+    `has_options` and `text_of` return what Spark's JSON leaves out: whether a relation has options, and the text of a node.
     """
 
-    def __init__(self, has_options: Callable[[Node], bool]) -> None:
+    def __init__(self, has_options: Callable[[Node], bool], text_of: Callable[[Node], str]) -> None:
         self._has_options = has_options
+        self._text_of = text_of
         self.relations: set[str] = set()
         self.functions: set[str] = set()
         self.refused_at: Node | None = None
@@ -121,6 +123,10 @@ class Checker:
             )
         return Cost(size=scope.columns.get(first_part(node.name()), 1))
 
+    def _check_literal(self, node: Node, scope: Scope) -> Cost:
+        check_literal(node, self._text_of)
+        return self._check_expression(node, scope)
+
     def _check_star(self, node: Node, scope: Scope) -> Cost:
         return Cost(size=scope.columns.get(STAR, 1))
 
@@ -132,6 +138,7 @@ class Checker:
         f"{_ANALYSIS}UnresolvedGenerator": _check_generator,
         f"{_ANALYSIS}UnresolvedAttribute": _check_attribute,
         f"{_ANALYSIS}UnresolvedStar": _check_star,
+        "catalyst.expressions.Literal": _check_literal,
     }
 
 

@@ -53,7 +53,7 @@ class SqlFence:
         assert all(RELATION_NAME.fullmatch(name) for name in relations)
         _check_text(text)
         plan = self._parse(text)
-        checker = Checker(partial(_has_options, plan))
+        checker = Checker(partial(_has_options, plan), partial(_text_of, plan, text))
         try:
             root = Decoder().decode(_json(plan))
             cost = checker.check(root, Scope(dict.fromkeys(relations, Cost(scans=1))))
@@ -116,6 +116,13 @@ def _has_options(plan: Any, relation: Node) -> bool:
     """Return whether a relation is followed by `with (…)`."""
     *_, value = _steps(plan, relation.path)
     return bool(value.options().size())
+
+
+def _text_of(plan: Any, text: str, node: Node) -> str:
+    """Return a node's text; empty if Spark does not know it."""
+    *_, value = _steps(plan, node.path)
+    first, last = value.origin().startIndex(), value.origin().stopIndex()
+    return text[first.get() : last.get() + 1] if first.isDefined() and last.isDefined() else ""
 
 
 def _position(plan: Any, path: tuple[Step, ...]) -> Position:

@@ -28,7 +28,9 @@ def relation(name: str = "[c]", **fields: Any) -> dict[str, Any]:
 
 
 def check(*rows: dict[str, Any]) -> Cost:
-    return Checker(lambda _: False).check(Decoder().decode([*rows]), Scope({"c": Cost(scans=1)}))
+    return Checker(lambda _: False, lambda _: "").check(
+        Decoder().decode([*rows]), Scope({"c": Cost(scans=1)})
+    )
 
 
 def literal(value: Any = "1", kind: str = "integer") -> dict[str, Any]:
@@ -61,6 +63,19 @@ def test_projection_of_declared_relation_passes():
 def test_unknown_part_of_plan_is_refused(rows):
     with pytest.raises(NodeRefused):
         check(*rows)
+
+
+@pytest.mark.parametrize(
+    "value", ["now", " Today ", "tomorrow UTC", "yesterday+01:00", "nowEurope/Berlin", "NOW"]
+)
+def test_text_that_can_be_current_time_is_refused(value):
+    with pytest.raises(NodeRefused, match="text"):
+        check(project(literal(value, "string")), relation())
+
+
+@pytest.mark.parametrize("value", ["nowhere", "todays", "know", "epoch", "2026-01-01"])
+def test_other_text_passes(value):
+    assert check(project(literal(value, "string")), relation()).scans == 1
 
 
 @given(st.integers(0, 3 * SQL_DEPTH_MAX))
