@@ -169,10 +169,10 @@ def test_host_that_does_not_recover_is_a_violation():
     assert works_again(periods).violations == ("kill api 1 (api)",)
 
 
-@pytest.fixture
-def repository(tmp_path, monkeypatch):
+@pytest.fixture(scope="module")
+def committed(tmp_path_factory):
     """A repository of this version, whose last commit adds the newest migration."""
-    root = tmp_path / "repository"
+    root = tmp_path_factory.mktemp("committed") / "repository"
     for package in (*PACKAGES, SDK):
         ignored = shutil.ignore_patterns("__pycache__")
         shutil.copytree(ROOT / package, root / package, ignore=ignored)
@@ -183,8 +183,14 @@ def repository(tmp_path, monkeypatch):
     commit(root, "the last release")
     newest.write_bytes(migration)
     commit(root, "the newest migration")
-    monkeypatch.setattr(releases, "ROOT", root)
     return root
+
+
+@pytest.fixture
+def repository(committed, monkeypatch):
+    """The repository, as that of this program."""
+    monkeypatch.setattr(releases, "ROOT", committed)
+    return committed
 
 
 def git(root, *words):
