@@ -29,6 +29,8 @@ from tests.integration.topics.routing import (
     until,
 )
 
+pytestmark = pytest.mark.one_store
+
 EARLY = [f"n.{nth}" for nth in range(150)]
 LATE = [f"n.{nth}" for nth in range(150, 200)]
 LATE_ROUTE = RouteName(ORDERS, "late")

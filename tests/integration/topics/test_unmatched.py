@@ -21,6 +21,8 @@ from tests.integration.topics.routing import (
     until,
 )
 
+pytestmark = pytest.mark.one_store
+
 SHADOW = {"mode": RouteMode.SHADOW}
 
 

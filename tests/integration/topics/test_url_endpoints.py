@@ -28,6 +28,8 @@ from tests.integration.topics.routing import (
     until,
 )
 
+pytestmark = pytest.mark.one_store
+
 CRM = RouteName(ORDERS, "crm")
 URL = "https://shop.example/hooks"
 
