@@ -331,6 +331,9 @@ async def test_all_partitions_are_taken(jobs, topics, router):
 
 async def test_paused_queue_keeps_its_messages(jobs, put_route, router):
     await put_route("work", BILLING)
+    await send(jobs, 0)
+    assert await receive_all(jobs, BILLING, 1) == [body(0)]  # the router waits for more
+
     await jobs.catalog.change_queue(JOBS, lambda spec: replace(spec, paused=True))
     await send(jobs, 1)
     await asyncio.sleep(0.5)
