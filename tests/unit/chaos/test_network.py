@@ -18,8 +18,9 @@ from tests.conditions import wait_until
 SOON_S = 10.0
 DROPPED_S = 0.3
 LEFT = """
-import sys, time
+import signal, time
 from tests.chaos.network import running_network
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell ignores it in the background
 with running_network(["store"]):
     print("runs", flush=True)
     time.sleep(600)
