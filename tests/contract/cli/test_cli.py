@@ -1,5 +1,6 @@
 """The command line against a service: input, output and exit codes."""
 
+import json
 import os
 import re
 import shlex
@@ -570,6 +571,8 @@ def folder(monkeypatch, tmp_path):
     monkeypatch.setenv("EDITOR", "true")
     (tmp_path / "github.secret").write_text("It's a Secret to Everybody\n")
     (tmp_path / "eu.key").write_text("ms_a-key-of-the-origin\n")
+    client = {"token_url": "https://id.example/token", "client_id": "shop", "client_secret": "s"}
+    (tmp_path / "oauth.json").write_text(json.dumps({"oauth": client}))
     if shutil.which("jq") is None:
         (tmp_path / "bin").mkdir()
         program = tmp_path / "bin" / "jq"
