@@ -19,7 +19,7 @@ from tests.simulator.world import World
 
 SCHEDULES = 4
 """Of each profile; `make simulate` runs thousands."""
-SCHEDULES_MAX = 25
+SCHEDULES_MAX = 50
 """Within which a mutation is found."""
 WITHOUT_WORKERS = QUEUES._replace(clients=(sweep,))
 
