@@ -96,27 +96,22 @@ class _QueueOutbox:
         self.result = result
 
     async def pending(self) -> PendingEntries[Moving, TransferTarget]:
-        source, moving, letters = await self._on_source(self._moving)
-        self._source, self._producer = source, letters.producer_id(source.log_id)
+        source, moving = await self._on_source(self._moving)
+        self._source, self._producer = source, moving.producer_id(source.log_id)
         moves: dict[str, Move | None] = {}
         grouped: dict[TransferTarget | None, list[Moving]] = {}
-        for message in (*moving, *letters.messages):
+        for message in moving.messages:
             if message.move_id and message.move_id not in moves:
                 moves[message.move_id] = await self._stores.rows.find(message.move_id)
             target = _target_of(source, message, moves.get(message.move_id))
             grouped.setdefault(target, []).append(message)
-        is_last = max(len(moving), len(letters.messages)) < limits.MOVE_BATCH_MESSAGES
-        return PendingEntries(grouped, is_last)
+        return PendingEntries(grouped, len(moving.messages) < limits.MOVE_BATCH_MESSAGES)
 
     async def _on_source(self, verb: Callable[[Queue], Awaitable[T]]) -> T:
         return await self._stores.executor.run(self._source.name, verb, self._source)
 
-    async def _moving(self, source: Queue) -> tuple[Queue, list[Moving], Departures]:
-        hot, most = self._stores.hot, limits.MOVE_BATCH_MESSAGES
-        letters = Departures("", [])
-        if source.spec.dead_letters is not None:
-            letters = await hot.dead_letters(source, most)
-        return source, await hot.moving(source, most), letters
+    async def _moving(self, source: Queue) -> tuple[Queue, Departures]:
+        return source, await self._stores.hot.moving(source, limits.MOVE_BATCH_MESSAGES)
 
     async def deliver(self, target: TransferTarget, entries: Sequence[Moving]) -> bool:
         if isinstance(target, TopicName):

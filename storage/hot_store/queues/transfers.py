@@ -77,16 +77,15 @@ class Departure(NamedTuple):
 class TransferStore(Protocol):
     """Operations of a transfer. Raises LogNotReady where the log needs repair first."""
 
-    async def moving(self, source: Queue, messages_max: int) -> list[Moving]:
-        """Return messages in transfer from `source` to queues, in the order they were sent."""
+    async def moving(self, source: Queue, messages_max: int) -> Departures:
+        """Return messages in transfer from `source`, except those that routes take.
+
+        Those to queues in the order they were sent, then dead letters for a topic; `messages_max` of each.
+        """
         ...
 
     async def routed(self, source: Queue, messages_max: int) -> Departures:
         """Return messages in transfer from `source` to the topic of its routes."""
-        ...
-
-    async def dead_letters(self, source: Queue, messages_max: int) -> Departures:
-        """Return dead letters in transfer from `source` to a topic."""
         ...
 
     async def depart(self, source: Queue, messages_max: int, move_id: str, now: ScriptTime) -> int:

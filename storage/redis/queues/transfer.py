@@ -29,23 +29,19 @@ from storage.redis.transport.command import Argument
 _encoder = msgspec.msgpack.Encoder()
 _ARRIVED, _PUT_BACK = "", "1"  # what finish_transfer.lua does with messages that are not dead
 _BY_ROUTES = "routes"  # move id of what routes take
-_TO_QUEUES, _ROUTED, _DEAD_LETTERS = 1, 2, 3  # what list_transfers.lua shows
 
 
 class RedisTransferStore(QueueScripts, TransferStore):
     """Transfer verbs as one script each."""
 
-    async def moving(self, source: Queue, messages_max: int) -> list[Moving]:
-        return (await self._list(source, messages_max, _TO_QUEUES)).messages
+    async def moving(self, source: Queue, messages_max: int) -> Departures:
+        return await self._list(source, messages_max, "0")
 
     async def routed(self, source: Queue, messages_max: int) -> Departures:
-        return await self._list(source, messages_max, _ROUTED)
+        return await self._list(source, messages_max, "1")
 
-    async def dead_letters(self, source: Queue, messages_max: int) -> Departures:
-        return await self._list(source, messages_max, _DEAD_LETTERS)
-
-    async def _list(self, source: Queue, messages_max: int, which: int) -> Departures:
-        reply = await self._write("list_transfers", source, messages_max, which)
+    async def _list(self, source: Queue, messages_max: int, by_routes: str) -> Departures:
+        reply = await self._write("list_transfers", source, messages_max, by_routes)
         return _departures(reply[1:])
 
     async def depart(self, source: Queue, messages_max: int, move_id: str, now: ScriptTime) -> int:

@@ -103,6 +103,21 @@ async def test_dead_letters_are_published_once_after_lost_answer(work, monkeypat
     assert (await work.queues.stats(WORK)).moving == 0
 
 
+@pytest.mark.parametrize("target", [None, DeadLetterTarget(BILLING.name, 1)])
+async def test_letter_for_a_topic_follows_a_change_of_target(work, monkeypatch, target):
+    away = work.queues._transfer._replace(publish=mock.AsyncMock(side_effect=StorageUnavailable))
+    monkeypatch.setattr(work.queues, "_transfer", away)
+    await die(work, b"a", b"b")
+    monkeypatch.undo()
+
+    await work.catalog.put_queue(WORK, QueueSpec(dead_letters=target, attempts_max=None))
+    await work.queues.sweep(WORK)
+
+    own, other = await work.queues.stats(WORK), await work.queues.stats(BILLING)
+    expected = (2, 0, 0) if target is None else (0, 0, 2)
+    assert (own.ready, own.moving, other.ready) == expected
+
+
 async def test_letter_for_a_queue_departs_again_when_target_is_a_topic(work):
     to_queue = QueueSpec(dead_letters=DeadLetterTarget(BILLING.name, 1), attempts_max=None)
     to_topic = (await work.catalog.queue(WORK)).spec

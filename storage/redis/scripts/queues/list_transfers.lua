@@ -1,7 +1,8 @@
 -- Show the messages that are on their way from this queue to another, in the order they were sent in, or to a topic, in
 -- the order of their departures.
 -- KEYS     as lib/queue.lua names them
--- ARGV     1 how many at most  2 1: to another queue; 2: those that routes take; 3: dead letters for a topic
+-- ARGV     1 how many at most  2 '1': those that routes take; else the others, as many of each: those
+--          to queues, and dead letters for a topic behind them
 -- Returns  { OK, name of the sequence of departures, message as lib/transfers.lua shows it... },
 --          or what lib/status.lua says
 -- @include numbers
@@ -10,8 +11,10 @@
 -- @include queue
 -- @include transfers
 -- @include existing_queue
-local RANGES = {
-  { '-inf', '(' .. word(ROUTED) }, { word(ROUTED), '(' .. word(LETTERS) }, { word(LETTERS), '+inf' }
-}
-local first, last = unpack(RANGES[tonumber(ARGV[2])])
-return add_transfers({ OK, redis.call('HGET', K.meta, 'departures') or '' }, first, last, tonumber(ARGV[1]))
+local wanted = tonumber(ARGV[1])
+local answer = { OK, redis.call('HGET', K.meta, 'departures') or '' }
+if ARGV[2] == '1' then
+  return add_transfers(answer, word(ROUTED), '(' .. word(LETTERS), wanted)
+end
+add_transfers(answer, '-inf', '(' .. word(ROUTED), wanted)
+return add_transfers(answer, word(LETTERS), '+inf', wanted)
