@@ -9,10 +9,14 @@ from storage.domain.requests.token import RequestToken
 
 
 class StoredReplies(NamedTuple):
-    """Replies to a request in the order of their acceptance, and the store's time."""
+    """Replies to a request in the order of their acceptance, and the store's time.
+
+    `is_closed`: no further one is accepted, whatever the deadline of its token.
+    """
 
     replies: Sequence[Reply]
     now_ms: int
+    is_closed: bool
 
 
 class ReplyStore(Protocol):
@@ -29,4 +33,8 @@ class ReplyStore(Protocol):
 
     async def get(self, namespace: str, token: RequestToken, now: ScriptTime) -> StoredReplies:
         """Return the replies so far."""
+        ...
+
+    async def close(self, namespace: str, token: RequestToken, now: ScriptTime) -> StoredReplies:
+        """Accept no further replies; return those that were accepted. Raises OutcomeUnknown."""
         ...

@@ -1,6 +1,8 @@
 """Replies to requests: one hash for each request, which expires by itself."""
 
 import hashlib
+from collections.abc import Sequence
+from typing import Any
 
 import msgspec
 
@@ -40,8 +42,17 @@ class RedisReplyStore(ScriptStore, ReplyStore):
 
     async def get(self, namespace: str, token: RequestToken, now: ScriptTime) -> StoredReplies:
         key = replies_key(namespace, token.address)
-        now_ms, *items = await self._pipeline.read("get_replies", [key], now)
-        return StoredReplies([_reply(item) for item in items], now_ms)
+        return _stored(await self._pipeline.read("get_replies", [key], now))
+
+    async def close(self, namespace: str, token: RequestToken, now: ScriptTime) -> StoredReplies:
+        key = replies_key(namespace, token.address)
+        until = token.stored_until_ms
+        return _stored(await self._pipeline.write("close_request", [key], now, until))
+
+
+def _stored(answer: Sequence[Any]) -> StoredReplies:
+    now_ms, closed, *items = answer
+    return StoredReplies([_reply(item) for item in items], now_ms, bool(closed))
 
 
 def _reply(item: bytes) -> Reply:

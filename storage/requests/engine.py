@@ -101,13 +101,21 @@ class Requests:
         return RequestToken.verify(request, await self._token_secret.get())
 
     async def _read(self, namespace: str, token: RequestToken) -> tuple[Replies, int]:
-        """Return the replies so far, and the time until the deadline. Raises RequestNotFound."""
-        stored = await self._hot.get(namespace, token, self._clock.script_time())
+        """Return the replies so far, and the time until the deadline. Raises RequestNotFound.
+
+        Whoever reads after the deadline closes the request first: another caller's call with the same idempotency key may have made
+        the message's token, with a later deadline.
+        """
+        now = self._clock.script_time()
+        stored = await self._hot.get(namespace, token, now)
         if stored.now_ms >= token.expires_ms:
             raise RequestNotFound("The replies to this request have expired.")
         left_ms = token.deadline_ms - stored.now_ms
+        is_overdue = stored.is_closed or left_ms <= 0
+        if is_overdue and not stored.is_closed and len(stored.replies) < token.replies_max:
+            stored = await self._hot.close(namespace, token, now)
         has_all = len(stored.replies) >= token.replies_max
-        return Replies(tuple(stored.replies), has_all or left_ms <= 0, left_ms <= 0), left_ms
+        return Replies(tuple(stored.replies), has_all or is_overdue, is_overdue), left_ms
 
 
 def _check(timeout_ms: int, replies_max: int, reply_ttl_ms: int) -> None:

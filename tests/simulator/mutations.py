@@ -323,6 +323,11 @@ MUTATIONS = {
             "if false then",
         ),
     ),
+    "replies_after_the_last_reading": Mutation(
+        REQUESTS,
+        "T13 a request has its accepted replies",
+        _in_lua(" or redis.call('HEXISTS', KEYS[1], 'closed') == 1 then", " then"),
+    ),
     "outbox_cleared_first": Mutation(
         SOURCES, "E5 an event is in its target once", _cleared_before_delivery
     ),

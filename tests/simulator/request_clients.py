@@ -1,5 +1,6 @@
 """Callers who ask a queue and wait for replies, workers who reply, and callers who ask again."""
 
+import asyncio
 from collections import deque
 from functools import partial
 from typing import Any
@@ -20,6 +21,12 @@ PAUSE_S = 0.1
 TIMEOUT_MS = 3_000
 WAIT_MS = 500
 ASKED_MAX = 50
+DELAY_S = 2.0
+"""Maximum time for which a process is held up before it sends a request."""
+SLOW_S = 3.0
+"""Maximum time that a worker takes."""
+REPEATED = 0.5
+"""Share of requests that are sent again before the first attempt ends."""
 _QUEUE = QueueName(QUOTES)
 
 
@@ -40,17 +47,18 @@ async def ask(world: World, name: str) -> None:
     while world.goes_on:
         number += 1
         value, replies_max = f"{name}:{number}", client.chance.randint(1, REPLIES_MAX)
-        request = await _ask(client, value, replies_max)
-        if request is not None:
-            asked.append((value, request))
+        requests = await _ask(client, value, replies_max)
+        if requests:
+            asked.extend((value, request) for request in requests)
+            request = client.chance.choice(requests)
             while not await _read(client, value, request) and world.goes_on:
                 await client.pause(PAUSE_S)
             await _read(client, *client.chance.choice(asked))
         await client.pause(PAUSE_S)
 
 
-async def _ask(client: SimulatedCaller, value: str, replies_max: int) -> RequestId | None:
-    """Send a request until it is accepted, or the run ends."""
+async def _ask(client: SimulatedCaller, value: str, replies_max: int) -> list[RequestId]:
+    """Send a request until it is accepted, or the run ends; return the ids that were answered."""
     requests: list[RequestId] = []
 
     def read(request: RequestId) -> dict[str, Any]:
@@ -58,16 +66,24 @@ async def _ask(client: SimulatedCaller, value: str, replies_max: int) -> Request
         return {}
 
     about = {"values": (value,), "counts": {"replies_max": replies_max}}
+
+    async def attempt(begins_s: float) -> None:
+        await asyncio.sleep(begins_s)
+        verb = partial(_send, value, replies_max, client.chance.uniform(-DELAY_S, DELAY_S))
+        await client.call(Kind.ASK, QUOTES, verb, read, **about)
+
     while client.world.goes_on:
-        verb = partial(_send, value, replies_max)
-        done = await client.call(Kind.ASK, QUOTES, verb, read, **about)
-        if done.outcome is Outcome.OK:
-            return requests[-1]
+        begin_s = [0.0]
+        if client.chance.random() < REPEATED:
+            begin_s.append(client.chance.uniform(0, DELAY_S))
+        await asyncio.gather(*(attempt(seconds) for seconds in begin_s))
+        if requests:
+            break
         await client.pause(PAUSE_S)
-    return None
+    return requests
 
 
-async def _send(value: str, replies_max: int, storage: Storage) -> RequestId:
+async def _send(value: str, replies_max: int, delay_s: float, storage: Storage) -> RequestId:
     request = await storage.requests.open(
         _QUEUE.namespace,
         resource=f"queues/{QUOTES}",
@@ -75,6 +91,7 @@ async def _send(value: str, replies_max: int, storage: Storage) -> RequestId:
         replies_max=replies_max,
         idempotency_key=value,
     )
+    await asyncio.sleep(delay_s)
     system = ((REPLY_TO, "", request.name.encode()),)
     message = NewMessage(value.encode(), system=system, ttl_ms=TIMEOUT_MS)
     await storage.queues.send(_QUEUE, [message], idempotency_key=value)
@@ -110,6 +127,7 @@ async def work(world: World, name: str) -> None:
     while world.goes_on:
         for message in await client.attempt(_receive) or ():
             number += 1
+            await asyncio.sleep(client.chance.uniform(-SLOW_S, SLOW_S))
             await _reply(client, message, f"{name}:{number}")
         await client.pause(PAUSE_S)
 

@@ -91,6 +91,36 @@ async def test_request_times_out_at_deadline(requests, clock):
     assert (await requests.replies(request)).is_timed_out
 
 
+async def test_reading_after_deadline_closes_request_for_later_ones(requests, clock):
+    """A call that was held up may send its message with a later deadline than the repeat that overtook it."""
+    terms = {"timeout_ms": 2_000, "replies_max": 3, "idempotency_key": "k"}
+    overtook = await open_request(requests, **terms)
+    clock.advance(1_000)
+    sent = await open_request(requests, **terms)
+    await requests.reply(sent, NewReply(b"one"), key="one")
+    clock.advance(1_000)
+
+    complete = await requests.replies(overtook)
+    await requests.reply(sent, NewReply(b"one"), key="one")  # a repeat
+    with pytest.raises(ReplyTooLate):
+        await requests.reply(sent, NewReply(b"two"))
+
+    assert complete.is_complete
+    assert await requests.replies(sent) == complete == await requests.replies(overtook)
+
+
+async def test_reading_at_deadline_is_final_when_clock_is_set_back(requests, clock):
+    request = await open_request(requests, timeout_ms=2_000)
+
+    clock.advance(2_000)
+    assert (await requests.replies(request)).is_timed_out
+    clock.advance(-1_000)
+    with pytest.raises(ReplyTooLate):
+        await requests.reply(request, NewReply(b"one"))
+
+    assert (await requests.replies(request)).is_timed_out
+
+
 async def test_reply_is_retained_for_repeat_of_request(requests, clock):
     """The message has the token of the first call; that of a repeat is valid for longer."""
     terms = {"timeout_ms": 2_000, "reply_ttl_ms": 5_000, "idempotency_key": "k"}
