@@ -47,7 +47,7 @@ class Feeds:
         self._formats = formats
         self._recent = BlockCache(bytes_max)
         self._feeds: dict[_Key, Feed] = {}
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._tasks: dict[asyncio.Task[None], None] = {}  # in order
         self._readers = 0
         self.draining = False
         """The process is about to end, and its readers with it."""
@@ -134,8 +134,8 @@ class Feeds:
         """Start a read."""
         task = asyncio.create_task(read.run(feed))
         read.task = task
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        self._tasks[task] = None
+        task.add_done_callback(self._tasks.pop)
 
 
 class Reader:

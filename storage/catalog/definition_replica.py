@@ -35,7 +35,7 @@ class DefinitionReplica(Generic[N, D]):
     _is_notified: Callable[[], bool]
     _clock: Clock
     _definitions: dict[N, D] | None = attrs.field(default=None, init=False)
-    _changed: set[N] = attrs.field(factory=set, init=False)
+    _changed: dict[N, None] = attrs.field(factory=dict, init=False)  # in order
     _read_at_ms: int | None = attrs.field(default=None, init=False)
     _refreshing: SingleFlight[None, None] = attrs.field(factory=SingleFlight, init=False)
 
@@ -48,7 +48,7 @@ class DefinitionReplica(Generic[N, D]):
         if name is None or len(self._changed) >= limits.DEFINITION_CHANGES_MAX:
             self._read_at_ms = None
         elif self._read_at_ms is not None:
-            self._changed.add(name)
+            self._changed[name] = None
 
     async def get(self) -> Mapping[N, D]:
         """Return all definitions, by name.
@@ -72,15 +72,16 @@ class DefinitionReplica(Generic[N, D]):
         if not is_young:
             await self._read_whole(now_ms)
         while self._changed and self._definitions is not None:
-            name = self._changed.pop()
+            name = next(iter(self._changed))
+            del self._changed[name]
             try:
                 await self._read_one(name, self._definitions)
             except MillstreamError:
-                self._changed.add(name)
+                self._changed[name] = None
                 raise
 
     async def _read_whole(self, now_ms: int) -> None:
-        self._read_at_ms, self._changed = (now_ms if self._is_notified() else None), set()
+        self._read_at_ms, self._changed = (now_ms if self._is_notified() else None), {}
         try:
             self._definitions = {
                 definition.name: definition async for definition in self._read_all()

@@ -14,6 +14,7 @@ How the cache is kept current:
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Hashable, Sequence
 from functools import partial
+from itertools import islice
 from typing import Generic, TypeVar
 
 from msgspec import Struct
@@ -76,7 +77,7 @@ class DefinitionCache(Generic[N, D]):
         self._age_ms_max = age_ms_max
         self._entries_max = entries_max
         self._is_vouched = is_vouched
-        self._unread: set[N] | None = None
+        self._unread: dict[N, None] | None = None  # in order
         self._wake = asyncio.Event()
         self._entries: BoundedCache[N, CachedValue[D]] = BoundedCache(
             entries_max, CachedValue.invalidate
@@ -161,7 +162,7 @@ class DefinitionCache(Generic[N, D]):
     def note_new(self, name: N) -> None:
         """Have a definition read in the background, if the cache is kept warm."""
         if self._unread is not None:
-            self._unread.add(name)
+            self._unread[name] = None
             self._wake.set()
 
     async def _warm(self, read_all: Callable[[], AsyncIterator[tuple[N, D]]]) -> None:
@@ -173,12 +174,14 @@ class DefinitionCache(Generic[N, D]):
             await asyncio.sleep(limits.CACHE_WARM_LINGER_MS / limits.SECOND_MS)
             if not self._unread:
                 return
-            count = min(len(self._unread), limits.DEFINITION_BATCH_NAMES_MAX)
-            await self._read_changed([self._unread.pop() for _ in range(count)])
+            names = [*islice(self._unread, limits.DEFINITION_BATCH_NAMES_MAX)]
+            for name in names:
+                del self._unread[name]
+            await self._read_changed(names)
 
     async def _read_all(self, read_all: Callable[[], AsyncIterator[tuple[N, D]]]) -> None:
         """Cache what is not cached; what changes meanwhile is read again after that."""
-        unread = self._unread = set()
+        unread = self._unread = {}
         read_at_ms, is_complete = self._clock.now_ms(), False
         try:
             async for name, definition in read_all():
@@ -199,7 +202,7 @@ class DefinitionCache(Generic[N, D]):
         for name, result in zip(names, results, strict=True):
             if isinstance(result, (StorageUnavailable, StorageBusy)):
                 if self._unread is not None:
-                    self._unread.add(name)
+                    self._unread[name] = None
                 raise result
 
     async def close(self) -> None:

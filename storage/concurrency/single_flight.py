@@ -24,7 +24,7 @@ class SingleFlight(Generic[K, V]):
 
     def __init__(self) -> None:
         self._flights: dict[K, asyncio.Task[V]] = {}
-        self._tasks: set[asyncio.Task[V]] = set()
+        self._tasks: dict[asyncio.Task[V], None] = {}  # in order
 
     def __len__(self) -> int:
         return len(self._flights)
@@ -48,7 +48,7 @@ class SingleFlight(Generic[K, V]):
         task = self._flights.get(key)
         if task is None:
             task = self._flights[key] = asyncio.create_task(_result_of(call))
-            self._tasks.add(task)
+            self._tasks[task] = None
             task.add_done_callback(lambda done: self._land(key, done))
         return task
 
@@ -73,7 +73,7 @@ class SingleFlight(Generic[K, V]):
         await end(*self._tasks)
 
     def _land(self, key: K, task: "asyncio.Task[V]") -> None:
-        self._tasks.discard(task)
+        del self._tasks[task]
         if self._flights.get(key) is task:
             del self._flights[key]
         if not task.cancelled():
