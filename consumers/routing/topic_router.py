@@ -185,12 +185,16 @@ class TopicRouter:
     async def _finish_shard(self, chunk: Chunk) -> None:
         """Wait until a closed shard's copies were sent: its children's come after them.
 
-        A buffer that takes long gets a reader of its own.
+        A buffer that takes long gets a reader of its own; one that rejoins meanwhile may have copies of the shard too.
         """
-        for key, buffer in list(self._buffers.items()):
-            if not await buffer.wait_until_sent(chunk.shard, _SLOW_S):
+        while key := self._first_with_copies_of(chunk.shard):
+            if not await self._buffers[key].wait_until_sent(chunk.shard, _SLOW_S):
                 self._detach(key, chunk.shard, chunk.next_offset)
         self.note_end(chunk.shard)
+
+    def _first_with_copies_of(self, shard: int) -> str:
+        """Return the key of a buffer that has unsent copies of a shard, or ""."""
+        return next((key for key, one in self._buffers.items() if shard in one.oldest()), "")
 
     def note_gap(self, gap: Gap | None) -> None:
         """Count the messages that expired before a reader had read them."""

@@ -1,9 +1,11 @@
 """Router: every accepted message reaches each of its routes once and in order, whoever fails meanwhile."""
 
 import asyncio
+from typing import Any
 
 import pytest
 
+from consumers.feeds.blocks import Block
 from consumers.feeds.feed import Feeds
 from consumers.routing.topic_router import RoutingContext, TopicRouter
 from storage.bootstrap import Storage, open_storage
@@ -14,7 +16,7 @@ from storage.domain.log.address import LogAddress
 from storage.domain.names import QueueName, RouteName
 from storage.domain.queues.policies import Overflow
 from storage.domain.queues.queue import QueueSpec, QueueType
-from storage.domain.streams.stream import RING_SIZE, StreamSpec
+from storage.domain.streams.stream import RING_SIZE, ShardRead, StreamSpec
 from storage.domain.topics.report import MessageRouteState, RouteState
 from storage.domain.topics.route import RouteFailurePolicy, RouteSpec
 from tests.integration.topics.routing import (
@@ -331,6 +333,35 @@ async def test_children_follow_their_parents(topics, put_route, router):
             await topics.streams.resharder.split(ORDERS.stream, shard.index, middle)
 
     assert await read_all(topics, AUDIT, 50) == [f"n.{nth}".encode() for nth in range(50)]
+
+
+class BufferStub:
+    """Buffer whose copies are sent when the router waits for it."""
+
+    def __init__(self, oldest: dict[int, int], when_waited_for=lambda: None) -> None:
+        self._oldest = oldest
+        self._when_waited_for = when_waited_for
+
+    def oldest(self) -> dict[int, int]:
+        return self._oldest
+
+    async def wait_until_sent(self, shard: int, wait_s: float) -> bool:
+        self._when_waited_for()
+        self._oldest.pop(shard, None)
+        return True
+
+
+async def test_shard_ends_after_copies_of_buffer_that_rejoins_meanwhile(topics):
+    stream = await topics.topics.get(ORDERS)
+    router = TopicRouter(RoutingContext(topics, Feeds(topics.record_reader, {})), stream, 1)
+    rejoined: Any = BufferStub({0: 7, 1: 3})
+    first: Any = BufferStub({0: 5}, lambda: router._buffers.setdefault("queue:crm", rejoined))
+    router._buffers["queue:billing"] = first
+    read = ShardRead(0, (), 9, 9, 9, 0, None)
+
+    await router._finish_shard(Block(9, read, {}).chunk(9, 9))
+
+    assert rejoined.oldest() == {1: 3}
 
 
 async def test_producers_of_routed_shards_are_retired(topics, put_route, router):
