@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from traceback import format_exception
 from typing import Any
 
@@ -43,11 +43,19 @@ class FailureRecorder(logging.Handler):
 @contextmanager
 def recorded_failures() -> Iterator[FailureRecorder]:
     """Record what the product logs, instead of passing it on."""
-    logger, recorder = logging.getLogger("storage"), FailureRecorder()
-    propagates, logger.propagate = logger.propagate, False
-    logger.addHandler(recorder)
-    try:
+    recorder = FailureRecorder()
+    with ExitStack() as loggers:
+        for name in ("storage", "consumers"):
+            loggers.enter_context(_redirected(logging.getLogger(name), recorder))
         yield recorder
+
+
+@contextmanager
+def _redirected(logger: logging.Logger, handler: logging.Handler) -> Iterator[None]:
+    propagates, logger.propagate = logger.propagate, False
+    logger.addHandler(handler)
+    try:
+        yield
     finally:
-        logger.removeHandler(recorder)
+        logger.removeHandler(handler)
         logger.propagate = propagates

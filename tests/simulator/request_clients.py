@@ -10,7 +10,7 @@ from storage.domain.names import QueueName
 from storage.domain.queues.message import NewMessage, ReceivedMessage, SettleAction, Settlement
 from storage.domain.queues.queue import QueueSpec
 from storage.domain.requests.reply import NewReply, Replies, ReplyingSettlement
-from storage.domain.requests.token import REPLY_TO, RequestId
+from storage.domain.requests.token import REPLY_TO, RequestId, deadline_of
 from storage.requests.settlements import settle
 from tests.chaos.history import Kind, Operation, Outcome, Seen
 from tests.chaos.request_clients import FORGED, REPLIES_MAX
@@ -18,14 +18,14 @@ from tests.chaos.stage import QUOTES, VISIBILITY_S
 from tests.simulator.world import SimulatedCaller, World
 
 PAUSE_S = 0.1
-TIMEOUT_MS = 3_000
+TIMEOUT_MS = 2_000
 WAIT_MS = 500
 ASKED_MAX = 50
-DELAY_S = 2.0
+DELAY_S = 1.5
 """Maximum time for which a process is held up before it sends a request."""
-SLOW_S = 3.0
+SLOW_S = 2.0
 """Maximum time that a worker takes."""
-REPEATED = 0.5
+REPEATED = 0.7
 """Share of requests that are sent again before the first attempt ends."""
 _QUEUE = QueueName(QUOTES)
 
@@ -50,15 +50,15 @@ async def ask(world: World, name: str) -> None:
         requests = await _ask(client, value, replies_max)
         if requests:
             asked.extend((value, request) for request in requests)
-            request = client.chance.choice(requests)
-            while not await _read(client, value, request) and world.goes_on:
-                await client.pause(PAUSE_S)
+            for request in requests:
+                while not await _read(client, value, request) and world.goes_on:
+                    await client.pause(PAUSE_S)
             await _read(client, *client.chance.choice(asked))
         await client.pause(PAUSE_S)
 
 
 async def _ask(client: SimulatedCaller, value: str, replies_max: int) -> list[RequestId]:
-    """Send a request until it is accepted, or the run ends; return the ids that were answered."""
+    """Send a request until it is accepted, or the run ends; return its ids by deadline."""
     requests: list[RequestId] = []
 
     def read(request: RequestId) -> dict[str, Any]:
@@ -80,7 +80,7 @@ async def _ask(client: SimulatedCaller, value: str, replies_max: int) -> list[Re
         if requests:
             break
         await client.pause(PAUSE_S)
-    return requests
+    return sorted(requests, key=lambda request: deadline_of(request.name))
 
 
 async def _send(value: str, replies_max: int, delay_s: float, storage: Storage) -> RequestId:

@@ -104,7 +104,7 @@ class Simulation:
             f"course {self._course.hexdigest()}",
         ]
         lines += [
-            f"  {profile:<8}{invariant:<58}{checked:>9}"
+            f"  {profile:<14}{invariant:<58}{checked:>9}"
             for (profile, invariant), checked in self._checked.items()
         ]
         lines += [f"NOTHING CHECKED: {invariant}" for invariant in self.unexercised()]

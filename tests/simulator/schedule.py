@@ -134,6 +134,14 @@ async def lose_replies(world: World, chance: Random) -> None:
     world.hot.replies_lost = 0.0
 
 
+async def fail_one_script(world: World, chance: Random) -> None:
+    """Break connections at each call of one script, so that what it follows is done and it is not."""
+    if scripts := [*world.hot.scripts_run]:
+        world.hot.failing_script = chance.choice(scripts)
+        await asyncio.sleep(chance.uniform(0.3, 2.0))
+        world.hot.failing_script = b""
+
+
 async def slow_down(world: World, chance: Random) -> None:
     """Let messages to and from the hot store take long."""
     world.hot.latency_max_s = chance.choice((0.05, 0.5, 3.0))
@@ -172,6 +180,8 @@ _FAULTS: tuple[Fault, ...] = (
     break_connections,
     lose_replies,
     lose_replies,
+    fail_one_script,
+    fail_one_script,
     slow_down,
     kill_process,
     stop_postgres,

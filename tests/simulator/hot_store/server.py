@@ -16,6 +16,8 @@ from tests.simulator.hot_store.keyspace import CommandError, Keyspace, Reply
 from tests.simulator.hot_store.scripts import interpreter
 
 LATENCY_S = 0.002
+BEFORE = 0.7
+"""Share of the calls of a failing script that do not reach the server."""
 
 
 class Client(Protocol):
@@ -38,6 +40,10 @@ class SimulatedServer:
         self.latency_max_s = LATENCY_S
         self.replies_lost = 0.0
         """Share of the commands after which the connection breaks, before the reply is sent."""
+        self.scripts_run = dict[bytes, None]()
+        """SHA-1 of the scripts that were run, in the order of their first calls."""
+        self.failing_script = b""
+        """SHA-1 of the script at which connections break, before it is run or before the reply is sent."""
         self.keyspace = Keyspace(now_ms)
         self.up = True
         self.starts = 1
@@ -101,6 +107,7 @@ class SimulatedServer:
         sha, count = arguments[0], int(arguments[1])
         if sha not in self._loaded:
             raise CommandError("NOSCRIPT No matching script. Please use EVAL.")
+        self.scripts_run[sha] = None
         keys, rest = arguments[2 : 2 + count], arguments[2 + count :]
         return interpreter().run(self.keyspace, sha, keys, rest)
 
@@ -165,7 +172,13 @@ class Session:
         if not (self._is_reachable and server.up and server.starts == self._start):
             return
         for command in commands:
+            fails = server.failing_script in command[1:2]
+            if fails and server.chance.random() < BEFORE:
+                self.end()
+                break
             reply = self._answer(command)
+            if fails and self.has_client:
+                self.lose_client()
             if self.has_client:
                 self.client.deliver(reply)
         server.publish()
