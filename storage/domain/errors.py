@@ -523,7 +523,7 @@ class RouteNotFound(MillstreamError):
 
 
 class TooManyRoutes(MillstreamError):
-    """The topic has the maximum number of routes."""
+    """The topic has the maximum number of routes, or reads its history for too many targets."""
 
     code = ErrorCode.ROUTES_LIMIT
 

@@ -93,7 +93,7 @@ class TopicRoutes:
             before = await routes.find(name.route)
             check_version(before, options.get("if_match"))
             if before is None:
-                await _check_count(routes, has_history=history is not None)
+                await _check_count(routes)
             elif not options.get("replace_pause", False):
                 spec = replace(spec, paused=before.spec.paused)
             is_kept = not dry_run and not (create_only and before is not None)
@@ -107,6 +107,8 @@ class TopicRoutes:
             if spec.is_unindexed and not (before and before.spec.is_unindexed):
                 await _check_unindexed(routes)
             after = self._revision(name, stream, routes, before, spec)
+            if before is None and history is not None:
+                await _check_history_readers(routes, after)
             if is_kept:
                 after = await self._store(routes, stream, before, after, history)
             return PutRoute(after, before is None, shown, endpoint.secret)
@@ -391,12 +393,18 @@ def _check_start(before: TopicRoute | None, spec: RouteSpec) -> None:
             raise ValidationFailed.at(pointer, detail, "immutable")
 
 
-async def _check_count(routes: LockedRoutes, *, has_history: bool) -> None:
+async def _check_count(routes: LockedRoutes) -> None:
     if await routes.count() >= limits.ROUTES_MAX:
         raise TooManyRoutes(f"A topic can have at most {limits.ROUTES_MAX} routes.")
-    if has_history and await routes.count_histories() >= limits.ROUTE_HISTORIES_MAX:
+
+
+async def _check_history_readers(routes: LockedRoutes, route: TopicRoute) -> None:
+    """Raise TooManyRoutes if a new route's history has too many targets, with others."""
+    others, own = await routes.count_history_readers(), len(route.branches)
+    if others + own > limits.ROUTE_HISTORY_READERS_MAX:
         raise TooManyRoutes(
-            f"{limits.ROUTE_HISTORIES_MAX} routes of the topic still read its history; try again when one has finished."
+            f"The topic's routes read its history for {others} of at most {limits.ROUTE_HISTORY_READERS_MAX} targets "
+            f"at a time, and this route has {own}; try again when another one has caught up."
         )
 
 

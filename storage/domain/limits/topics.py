@@ -58,7 +58,9 @@ ROUTER_SLOW_MS = (
 ROUTER_ISOLATED_MAX = (
     100  # routes of a topic that wait alone, or are paused, with readers of their own
 )
-ROUTE_HISTORIES_MAX = 20  # routes of a topic that read its history, with a reader for each target
+ROUTE_HISTORY_READERS_MAX = (
+    SPREAD_MEMBERS_MAX  # of a topic, one for each target of a route that reads its history
+)
 ROUTER_RETRY_MS_MIN = 100
 ROUTER_RETRY_MS_MAX = 30 * SECOND_MS
 ROUTER_READ_WAIT_MS = MINUTE_MS

@@ -12,7 +12,6 @@ from sqlmodel import col
 
 from storage.domain.errors import StorageUnavailable
 from storage.domain.names import QUEUE_PREFIX, TOPIC_PREFIX, LogId, RouteName, StreamName, TopicName
-from storage.domain.streams.start_at import StartAt
 from storage.domain.streams.stream import Stream
 from storage.domain.topics.report import RouteNumbers
 from storage.domain.topics.route import RouteHistory, RouteSpec, RouteTarget, TopicRoute
@@ -55,11 +54,12 @@ class LockedRoutes:
         """Return the number of routes."""
         return await _count(self.session, self._stream_id)
 
-    async def count_histories(self) -> int:
-        """Return the number of current routes that start in the past and have not read that yet."""
-        unread = col(RouteRow.history).is_not(None) & ~col(RouteRow.history_done)
-        in_past = col(RouteRow.spec)["start"].astext != StartAt.LATEST.value
-        return await _count(self.session, self._stream_id, unread, in_past)
+    async def count_history_readers(self) -> int:
+        """Return the number of targets for which revisions have not read their history to its end."""
+        unread = (col(RouteRow.history).is_not(None), ~col(RouteRow.history_done))
+        statement = _of(self._stream_id).where(*unread, ~col(RouteRow.removed))
+        routes = _routes(self._topic, await self.session.execute(statement))
+        return sum(len(route.branches) for route in routes if route.unread_history is not None)
 
     async def count_unindexed(self) -> int:
         """Return the number of routes with an SQL condition alone."""
@@ -283,11 +283,10 @@ async def _lock(session: AsyncSession, statement: str, stream_id: LogId) -> Row[
     return rows.one_or_none()
 
 
-async def _count(session: AsyncSession, stream_id: LogId, *conditions: ColumnElement[bool]) -> int:
+async def _count(session: AsyncSession, stream_id: LogId) -> int:
     is_current = col(RouteRow.until_offsets).is_(None)
     of_topic = col(RouteRow.stream_id) == stream_id
-    counted = select(func.count()).select_from(RouteRow)
-    statement = counted.where(of_topic, is_current, *conditions)
+    statement = select(func.count()).select_from(RouteRow).where(of_topic, is_current)
     return int(await session.scalar(statement) or 0)
 
 

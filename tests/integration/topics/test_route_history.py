@@ -14,7 +14,8 @@ from storage.domain.names import RouteName
 from storage.domain.streams.start_at import StartAt
 from storage.domain.streams.stream import RING_SIZE
 from storage.domain.topics.report import MessageRouteState, RouteState
-from storage.domain.topics.route import UNMATCHED, RouteMode
+from storage.domain.topics.route import UNMATCHED, RouteMode, RouteSpec, RouteTarget
+from storage.domain.topics.targets.spread import SpreadBy, SpreadMember
 from storage.domain.topics.topic import NewPublication
 from tests.integration.topics.routing import (
     AUDIT,
@@ -34,6 +35,7 @@ pytestmark = pytest.mark.one_store
 EARLY = [f"n.{nth}" for nth in range(150)]
 LATE = [f"n.{nth}" for nth in range(150, 200)]
 LATE_ROUTE = RouteName(ORDERS, "late")
+SPREAD = RouteName(ORDERS, "spread")
 
 
 def bodies(subjects: list[str]) -> list[bytes]:
@@ -247,8 +249,33 @@ async def test_start_is_immutable(topics, put_route, start):
 
 
 async def test_histories_of_topic_are_limited(topics, put_route):
-    for nth in range(limits.ROUTE_HISTORIES_MAX):
+    for nth in range(limits.ROUTE_HISTORY_READERS_MAX):
         await put_route(f"late-{nth}", BILLING, start=StartAt.EARLIEST)
+    await put_route("late-0", BILLING, {"subject": "a"}, start=StartAt.EARLIEST)
     with pytest.raises(TooManyRoutes):
         await put_route("late", BILLING, start=StartAt.EARLIEST)
     await put_route("late", BILLING)
+
+
+async def test_history_limit_counts_members_of_spread(topics, put_route):
+    members = [SpreadMember(queue=f"w{nth}") for nth in range(limits.SPREAD_MEMBERS_MAX)]
+    await put_route("late", BILLING, start=StartAt.EARLIEST)
+    with pytest.raises(TooManyRoutes, match="for 1 of at most 32 targets"):
+        await put_spread(topics, members, start=StartAt.EARLIEST)
+    await put_spread(topics, members[1:], start=StartAt.EARLIEST)
+    with pytest.raises(TooManyRoutes):
+        await put_route("late-2", BILLING, start=StartAt.EARLIEST)
+
+    await topics.topic_routes.delete(SPREAD)
+    await put_route("late-2", BILLING, start=StartAt.EARLIEST)
+
+
+async def test_shadow_spread_has_a_single_history_reader(topics, put_route):
+    members = [SpreadMember(queue=f"w{nth}") for nth in range(limits.SPREAD_MEMBERS_MAX)]
+    await put_spread(topics, members, start=StartAt.EARLIEST, mode=RouteMode.SHADOW)
+    await put_route("late", BILLING, start=StartAt.EARLIEST)
+
+
+async def put_spread(storage, members, **fields) -> None:
+    target = RouteTarget(spread=tuple(members), by=SpreadBy.KEY)
+    await storage.topic_routes.put(SPREAD, RouteSpec(target=target, **fields))
