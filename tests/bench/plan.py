@@ -327,6 +327,13 @@ FAN_OUT_STREAMS = Row(
     reference="R",
     bar=Bar(1),
 )
+FAN_OUT_SPREAD = Row(
+    name="fan-out-spread",
+    what="publish 500 messages of 256 B of 100 keys a call, until the ten queues of a spread have one copy of each together",
+    unit="copies/s",
+    reference="R",
+    bar=Bar(0.06),
+)
 FAN_OUT_RECORDS = Row(
     name="fan-out-records",
     what="append 500 records of 256 B a call to a stream, until ten queues have a copy of each",
@@ -521,6 +528,7 @@ ROWS = (
     FAN_OUT_QUEUES,
     FAN_OUT_FIFO,
     FAN_OUT_STREAMS,
+    FAN_OUT_SPREAD,
     FAN_OUT_RECORDS,
     FORWARD,
     FAN_OUT_SLOW,

@@ -16,6 +16,7 @@ from tests.bench.plan import (
     FAN_OUT_QUEUES,
     FAN_OUT_RECORDS,
     FAN_OUT_SLOW,
+    FAN_OUT_SPREAD,
     FAN_OUT_STREAMS,
     FORWARD,
     IDLE_TOPICS,
@@ -106,6 +107,7 @@ def measure_copies(house: House, plan: Plan, wanted: Collection[Row]) -> list[Me
         Contestant(FAN_OUT_QUEUES, copies.to_queues),
         Contestant(FAN_OUT_FIFO, copies.to_fifo_queues),
         Contestant(FAN_OUT_STREAMS, copies.to_streams),
+        Contestant(FAN_OUT_SPREAD, copies.to_spread),
         Contestant(FAN_OUT_RECORDS, copies.of_stream),
         Contestant(FORWARD, copies.of_queue),
         Contestant(FAN_OUT_SLOW, copies.beside_full_target),
@@ -184,6 +186,27 @@ class Copies:
         """Copies per second, from the first publication until the last stream has all."""
         return self._copy("stream")
 
+    def to_spread(self) -> float:
+        """Copies per second, as many as to queues, until those of a spread have one of each message."""
+        port, name = self._house.api.port, f"bench-copies-{next(self._numbers)}"
+        source, targets = _topic(name), [f"{name}-{nth}" for nth in range(TARGETS)]
+        call(port, "PUT", source.owner, {})
+        for target in targets:
+            call(port, "PUT", f"/v1/queues/{target}", {})
+        spread = {"spread": [{"queue": target} for target in targets], "by": "key"}
+        call(port, "PUT", f"{source.topic}/routes/all", {"target": spread})
+        messages = [{**source.item, "key": f"key-{nth % KEYS}"} for nth in range(BATCH)]
+        batch = msgspec.msgpack.encode({source.items: messages})
+        calls = self._plan.copied * TARGETS // BATCH
+
+        def has(count: int) -> bool:
+            return sum(map(self._in_queue, targets)) == count
+
+        self._time(source, [batch], lambda: has(BATCH))  # until a router has the topic
+        elapsed = self._time(source, [batch] * calls, lambda: has((calls + 1) * BATCH))
+        self._remove(source, "queue", targets)
+        return calls * BATCH / elapsed
+
     def of_stream(self) -> float:
         """Copies per second of the records of a stream, until the last queue has all."""
         return self._copy("queue", make=_stream)
@@ -212,12 +235,19 @@ class Copies:
         calls = range(published // BATCH)
         batch = msgspec.msgpack.encode({source.items: [source.item] * BATCH})
         batches = [self._keyed_batch(call_number) if fifo else batch for call_number in calls]
-        begun = monotonic()
-        post_all(self._house.api.port, [(source.posts, batch, MSGPACK) for batch in batches])
-        self._wait(lambda: all(has(target) > published for target in targets[full:]))
-        elapsed = monotonic() - begun
+        elapsed = self._time(
+            source, batches, lambda: all(has(target) > published for target in targets[full:])
+        )
         self._remove(source, kind, targets)
         return published * (count - full) / elapsed
+
+    def _time(
+        self, source: _Source, batches: Sequence[bytes], is_finished: Callable[[], bool]
+    ) -> float:
+        begun = monotonic()
+        post_all(self._house.api.port, [(source.posts, batch, MSGPACK) for batch in batches])
+        self._wait(is_finished)
+        return monotonic() - begun
 
     def _keyed_batch(self, call_number: int) -> bytes:
         """Return a batch for a FIFO topic, whose deduplication ids no other call has."""
