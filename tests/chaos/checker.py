@@ -7,7 +7,7 @@ A history ends with a drain: every queue is received and acknowledged until its 
 from its start, every group to its end; then counts, dead letters and committed offsets are recorded.
 """
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 import msgspec
 
@@ -20,6 +20,7 @@ from tests.chaos.checking import (
     requests,
     routing,
     sources,
+    spreads,
     streams,
     topics,
     webhooks,
@@ -57,6 +58,30 @@ REPLACED = "replaced"
 
 PAYMENTS = "payments"
 """FIFO topic."""
+
+BY_KEY, BY_SUBJECT = "by-key", "by-subject"
+BY_KEY_STREAM = "by-key.stream"
+SPREADS: Mapping[str, Sequence[spreads.SpreadTarget]] = {
+    BY_KEY: (
+        spreads.spread("key", {"queue:by-key.queue": 2, "stream:by-key.stream": 1}),
+        spreads.spread(
+            "key", {"queue:by-key.queue": 2, "stream:by-key.stream": 1, "stream:by-key.late": 1}
+        ),
+        spreads.spread("key", {"stream:by-key.stream": 3, "stream:by-key.late": 1}),
+    ),
+    BY_SUBJECT: (
+        spreads.spread("subject", {"queue:by-subject.queue": 2, "stream:by-subject.stream": 1}),
+        spreads.spread("subject", {"queue:by-subject.queue": 1, "stream:by-subject.stream": 4}),
+    ),
+}
+"""Routes of the first topic that receive every message, with the targets that they have in turn."""
+
+SPREAD_LOGS = {
+    label.partition(":")[2]: route
+    for route, targets in SPREADS.items()
+    for label in spreads.labels_of(targets)
+}
+"""Those routes by the logs of their members."""
 
 UNANSWERED = "outcome_unknown"
 """The code of a 500 with unknown outcome: AWS protocols have no other status for it."""
@@ -142,7 +167,9 @@ TARGET_INVARIANTS: tuple[Invariant, ...] = (
 """Invariants of topics whose evidence are faults of targets."""
 
 TOPIC_INVARIANTS: tuple[Invariant, ...] = (
-    topics.message_reaches_each_route_once({}, LATE, POSTS, REPLACED, *TWICE_ROUTES, CHOSEN),
+    topics.message_reaches_each_route_once(
+        SPREAD_LOGS, LATE, POSTS, REPLACED, *TWICE_ROUTES, CHOSEN
+    ),
     topics.url_receives_each_message(POSTS),
     topics.url_receives_keys_in_order(POSTS),
     topics.accepted_message_is_kept,
@@ -159,9 +186,12 @@ TOPIC_INVARIANTS: tuple[Invariant, ...] = (
     requests.reply_is_for_its_request,
     topics.dedup_id_adds_one_message(PAYMENTS),
     topics.first_messages_keep_order(PAYMENTS),
-    routing.unacknowledged_message_is_whole({}, POSTS, REPLACED, *TWICE_ROUTES, CHOSEN),
+    routing.unacknowledged_message_is_whole(SPREAD_LOGS, POSTS, REPLACED, *TWICE_ROUTES, CHOSEN),
     routing.routes_bring_one_copy_each(TWICE, TWICE_ROUTES),
     routing.decision_is_final(LATE),
+    spreads.message_is_in_its_member(BY_KEY, SPREADS[BY_KEY]),
+    spreads.message_is_in_its_member(BY_SUBJECT, SPREADS[BY_SUBJECT]),
+    topics.messages_of_key_keep_order(BY_KEY_STREAM),
     *TARGET_INVARIANTS,
 )
 """Invariants of topics and requests, without evidence in a run that begins with a release without them."""

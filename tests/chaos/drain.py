@@ -16,6 +16,7 @@ from tests.chaos.checker import (
     POSTS,
     REPLACED,
     SHIPPED,
+    SPREADS,
     TWICE,
     TWICE_ROUTES,
     VISIT_COPIES,
@@ -25,6 +26,7 @@ from tests.chaos.checking.queues import STAYING
 from tests.chaos.event_follower import Follower
 from tests.chaos.history import Kind, Outcome, Seen, name_of
 from tests.chaos.queue_protocols import Delivery, QueueProtocol, RestQueues
+from tests.chaos.spread_clients import members
 from tests.chaos.stage import (
     DOOMED,
     EVENTS,
@@ -122,11 +124,11 @@ async def drain_topics(stage: Stage, replaced: str) -> None:
             break
         await asyncio.sleep(LOOK_S)
     await _until_empty(stage, caller, f"route:{NOTICES}.{POSTS}")
-    for queue in (ROUTED, REMADE, LEDGER, TWICE, replaced):
+    for queue in (ROUTED, REMADE, LEDGER, TWICE, *members("queue"), replaced):
         await _empty(stage, caller, queues, queue)
-    for stream in (COPIES, LATE, VISIT_COPIES, CHOSEN, SHIPPED):
+    for stream in (COPIES, LATE, VISIT_COPIES, CHOSEN, SHIPPED, *members("stream")):
         await _ends(streams, stream, [*await streams.shards(stream)])
-    for route in (COPIES, LATE, ROUTED, POSTS, REPLACED, *TWICE_ROUTES):
+    for route in (COPIES, LATE, ROUTED, POSTS, REPLACED, *TWICE_ROUTES, *SPREADS):
         await Topics(caller).note_stats(stage, route)
     for topic in TOPICS:
         log = stream_of(topic)

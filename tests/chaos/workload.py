@@ -13,6 +13,7 @@
     posting     group      of `events`, whose records a webhook posts to the same receiver
     again-…     streams    replays of parts of `events`, where there is a Spark worker
     notices     topic      published to, while its routes change; see `tests.chaos.topic_clients`
+    by-…        both       members of spreads, which change; see `tests.chaos.spread_clients`
     quotes      queue      asked, with replies of its workers; see `tests.chaos.request_clients`
     crowded     topic      a target of which is full at times; see `tests.chaos.target_clients`
     payments    topic      FIFO, published to under repeated deduplication ids
@@ -41,6 +42,7 @@ from tests.chaos import (
     request_clients,
     socket_clients,
     source_clients,
+    spread_clients,
     stream_clients,
     target_clients,
     topic_clients,
@@ -57,6 +59,7 @@ from tests.chaos.replay_clients import replay
 from tests.chaos.request_clients import RequestClient
 from tests.chaos.socket_protocol import Member, Publisher, Reader, Worker
 from tests.chaos.source_clients import TARGET_STREAM, Sources
+from tests.chaos.spread_clients import Spreads
 from tests.chaos.stage import (
     EVENTS,
     INBOX,
@@ -146,6 +149,7 @@ class Workload:
         if self._topics:
             topics = Topics(await self.stage.caller("setup"))
             await topics.create()
+            await Spreads(await self.stage.caller("setup")).create()
             assert self._hooks is not None
             target, note_secret = self._hooks.target("of-route", POSTS)
             while (await topics.put_url(target, note_secret)).outcome is not Outcome.OK:
@@ -223,6 +227,7 @@ class Workload:
         await self._run("target-worker", lambda _: self._replaced, target_clients.work)
         await self._run("route-changer", Topics, topic_clients.change_route)
         await self._run("route-remaker", Topics, topic_clients.remake_route)
+        await self._run("spread-changer", Spreads, spread_clients.change)
         await self._run("late-router", Topics, topic_clients.start_in_past)
         for topic in (NOTICES, PAYMENTS, VISITS):
             reshard = partial(stream_clients.reshard, stream=stream_of(topic))

@@ -375,7 +375,7 @@ MUTATIONS = {
         _with_one_dead_producer_for_all_members,
     ),
     "members_take_turns": Mutation(
-        TOPICS, "T1 a message is in its member of a spread", _with_members_by_turns
+        TOPICS, "T1 a message is in its member of spread", _with_members_by_turns
     ),
     "routes_taken_for_each_match": Mutation(
         TOPICS, "T5 each route brings one copy", _with_a_number_for_each_match

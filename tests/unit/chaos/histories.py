@@ -42,6 +42,9 @@ def op(kind: Kind, at: float, *seen: Seen, **more: Any) -> Operation:
     WHOLE,
     ONE_COPY_EACH,
     FINAL,
+    IN_MEMBER_BY_KEY,
+    IN_MEMBER_BY_SUBJECT,
+    MEMBER_ORDERED,
     APART,
     RECREATED,
 ) = checker.TOPIC_INVARIANTS
@@ -281,23 +284,30 @@ def received_twice(value: str, copies: int = 2) -> Operation:
     return op(Kind.RECEIVE, 9, *seen, log=checker.TWICE)
 
 
+SPREAD_ROUTES = [
+    put_route(number, name, "s0", "s1", "s2")
+    for number, name in enumerate(checker.SPREADS, start=7)
+]
+
+
 PUBLISHED = [
     ROUTE,
     URL_ROUTE,
     *TWICE_ROUTES,
     REPLACED_ROUTE,
+    *SPREAD_ROUTES,
     op(Kind.TARGET_FULL, 5, Seen(value="f:1"), log="full", group="free"),
     late_route(1),
     payment(2, "y:1", 0),
     payment(3, "y:1", 0),
     payments_taken(9, "y:1"),
     publication(2, "p:1"),
-    decided(4, "p:1", 0, 1, 2, 4, 5, 6),
+    decided(4, "p:1", 0, 1, 2, 4, 5, 6, 7, 8),
     single_publication(2, "p:3", Outcome.UNKNOWN),
     single_publication(2, "p:4", Outcome.FAIL),
     target_deleted(3),
     publication(5, "p:7"),
-    taken(9, ("p:1", 0), ("p:7", 1), routes=(1, 2, 4, 5, 6)),
+    taken(9, ("p:1", 0), ("p:7", 1), routes=(1, 2, 4, 5, 6, 7, 8)),
     received_twice("p:1"),
     received_twice("p:7"),
     op(Kind.RECEIVE, 8, Seen(value="p:7", id="p:7"), log=f"{checker.REPLACED}#1"),
@@ -305,6 +315,14 @@ PUBLISHED = [
     posted_to_url(3, "p:1", "m1"),
     read(9, ("p:1", 0), ("p:7", 1), log=checker.COPIES),
     read(9, ("p:1", 0), ("p:7", 1), log=checker.LATE),
+    read(9, ("p:1", 0), ("p:7", 1), log=checker.BY_KEY_STREAM),
+    op(
+        Kind.RECEIVE,
+        8,
+        Seen(value="p:1", id="p:1"),
+        Seen(value="p:7", id="p:7"),
+        log="by-subject.queue",
+    ),
     route_stats(9, checker.COPIES, 1, delivered=2),
     route_stats(9, checker.LATE, 3, delivered=2),
 ]

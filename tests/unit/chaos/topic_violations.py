@@ -14,8 +14,11 @@ from tests.unit.chaos.histories import (
     FINAL,
     FIRST_ORDERED,
     FROM_EARLIEST,
+    IN_MEMBER_BY_KEY,
+    IN_MEMBER_BY_SUBJECT,
     KEPT,
     LATE_ORDERED,
+    MEMBER_ORDERED,
     ONE_COPY_EACH,
     ORDERED,
     POSTED,
@@ -27,6 +30,7 @@ from tests.unit.chaos.histories import (
     REPLIED,
     ROUTE,
     SHIPPED_ORDERED,
+    SPREAD_ROUTES,
     TWICE_ROUTES,
     UNKNOWN,
     URL_ROUTE,
@@ -80,7 +84,7 @@ TOPIC_VIOLATIONS: list[tuple[str, Invariant, list[Operation]]] = [
     (
         "route does not take what it matches",
         CUT,
-        [*PUBLISHED, publication(4, "p:2"), taken(9, ("p:2", 1), routes=(2, 6))],
+        [*PUBLISHED, publication(4, "p:2"), taken(9, ("p:2", 1), routes=(2, 6, 7, 8))],
     ),
     (
         "messages of a key change places",
@@ -170,6 +174,35 @@ TOPIC_VIOLATIONS: list[tuple[str, Invariant, list[Operation]]] = [
         "route takes a message for each match",
         ONE_COPY_EACH,
         [*TWICE_ROUTES, taken(9, ("p:1", 0), routes=(4, 4)), received_twice("p:1", 2)],
+    ),
+    (
+        "message of a key is in another member",
+        IN_MEMBER_BY_KEY,
+        [
+            *SPREAD_ROUTES,
+            taken(9, ("p:1", 0), routes=(7,)),
+            op(Kind.RECEIVE, 9, Seen(value="p:1", id="a"), log="by-key.queue"),
+        ],
+    ),
+    (
+        "message is in two members",
+        IN_MEMBER_BY_KEY,
+        [
+            *SPREAD_ROUTES,
+            taken(9, ("p:1", 0), routes=(7,)),
+            read(9, ("p:1", 0), log=checker.BY_KEY_STREAM),
+            read(9, ("p:1", 0), log="by-key.late"),
+        ],
+    ),
+    (
+        "message of a subject is in no member",
+        IN_MEMBER_BY_SUBJECT,
+        [*SPREAD_ROUTES, taken(9, ("p:1", 0), routes=(8,))],
+    ),
+    (
+        "messages of a key change places in a member",
+        MEMBER_ORDERED,
+        [read(9, ("p:2", 0), ("p:1", 1), log=checker.BY_KEY_STREAM)],
     ),
     (
         "other target receives nothing",
