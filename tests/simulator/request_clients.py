@@ -148,7 +148,8 @@ async def _reply(client: SimulatedCaller, message: ReceivedMessage, name: str) -
             ack = Settlement(message.receipt_handle, SettleAction.ACK)
             await client.attempt(lambda storage: storage.queues.settle(_QUEUE, [ack]))
         case 3:
-            await _put(client, value, token, reply)
+            for number in range(client.chance.randint(1, REPLIES_MAX + 1)):
+                await _put(client, value, token, f"{reply}.{number}")
         case _:
             forged = token[:-1] + ("A" if token[-1] != "A" else "Q")
             await _put(client, value, forged, f"{FORGED}/{name}")
