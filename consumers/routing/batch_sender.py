@@ -252,13 +252,17 @@ class BatchSender:
     def _set_apart(self, copies: Sequence[Copy]) -> Sequence[Copy]:
         """Leave the copies of blocked routes to other buffers, if they can; return the rest."""
         of_routes = {copy.route.number: copy for copy in copies}
-        apart = {number for number, copy in of_routes.items() if self.on_blocked(copy)}
-        if apart:
-            self._apart |= apart
-            self.unfinished = [*self._not_apart(self.unfinished)]
-            self.is_failing = False
-            self.on_progress()
+        for number, copy in of_routes.items():
+            if self.on_blocked(copy):
+                self.leave(number)
         return self._not_apart(copies)
+
+    def leave(self, number: int) -> None:
+        """Leave the copies of a route to another buffer; those on their way may arrive."""
+        self._apart.add(number)
+        self.unfinished = [*self._not_apart(self.unfinished)]
+        self.is_failing = False
+        self.on_progress()
 
     def _not_apart(self, copies: Sequence[Copy]) -> Sequence[Copy]:
         if not self._apart:
@@ -281,7 +285,7 @@ class BatchSender:
     def _finish(self, copies: Sequence[Copy]) -> Sequence[Copy]:
         """Take copies that were counted off the unfinished ones: counts and positions agree."""
         self.is_failing = False
-        if len(copies) == len(self.unfinished):
+        if not self._apart and len(copies) == len(self.unfinished):
             self.unfinished = []
         else:
             finished = {id(copy) for copy in copies}

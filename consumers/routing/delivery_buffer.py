@@ -86,6 +86,11 @@ class DeliveryBuffer:
             self._outbox_bytes -= sum(copy.size_bytes for copy in removed)
         return removed
 
+    def leave(self, number: int) -> None:
+        """Leave a route's copies, also those that are sent again, to another buffer."""
+        self.remove(number)
+        self._sender.leave(number)
+
     async def wait_for_capacity(self, wait_s: float | None) -> bool:
         """Wait until the buffer is not full; return False after `wait_s`."""
         return await self._wait_until(lambda: not self.is_full, wait_s)

@@ -345,7 +345,7 @@ class TopicRouter:
         if buffer is not None:
             for shard, offset in buffer.oldest(branch.number).items():
                 positions[shard] = min(positions[shard], offset)
-            buffer.remove(branch.number)
+            buffer.leave(branch.number)
         return self._lagging_reader(branch.own_key, positions, apart)
 
     def _all_buffers(self) -> Iterable[DeliveryBuffer]:

@@ -157,6 +157,32 @@ async def test_paused_route_receives_all_after_resume(topics, put_route, router)
     assert await receive_all(topics, BILLING, 1) == [b"z"]
 
 
+async def test_paused_route_stops_batch_that_is_retried(topics, put_route, router):
+    name, target = RouteName(ORDERS, "lost"), QueueName("lost")
+    await put_route("lost", target)
+    await put_route("same", target, {"subject": "n.7"})
+    await publish(topics, *NUMBERS)
+    stream = await topics.topics.get(ORDERS)
+
+    async def is_retried() -> bool:
+        return bool((await topics.topic_routes.get(name)).failure)
+
+    await until(is_retried)
+    await topics.topic_routes.pause(name, paused=True)
+
+    async def is_held() -> bool:
+        read = await topics.topic_routing.positions.read(stream.stream_id)
+        return any("#" in key for key in read.lags)
+
+    await until(is_held)
+    await topics.catalog.put_queue(target, QueueSpec())
+    assert await receive_all(topics, target, 1) == [b"n.7"]
+    assert await is_empty(topics, target)
+
+    await topics.topic_routes.pause(name, paused=False)
+    assert await receive_all(topics, target, 200) == BODIES
+
+
 async def test_missing_target_holds_back_no_other_route(topics, put_route, router, monkeypatch):
     monkeypatch.setattr(limits, "ROUTER_OUTBOX_RECORDS", 10)
     await put_route("lost", QueueName("lost"))
