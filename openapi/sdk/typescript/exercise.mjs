@@ -205,6 +205,11 @@ const fifo = client.topic(`${name}-fifo`);
 await fifo.create({ type: 'fifo' });
 const repeated = await fifo.publishMany([1, 2].map((body) => new NewPublication(body, { key: 'c7', dedupId: 'd' })));
 await fifo.delete();
+const backtest = await topic.backtest({ match: { subject: 'fax' }, compare_with: 'orders' });
+const job = await topic.startBacktest({ match: { subject: 'fax' } });
+const started = await topic.backtestJob(job.id).status();
+await job.cancel();
+const [cancelled] = await all(job.watch());
 await topic.change({ unmatched: 'refuse' });
 const unroutable = await caught(topic.publish('x', { subject: 'fax' }));
 tell('topic', {
@@ -219,6 +224,8 @@ tell('topic', {
   state: (await route.stats()).state,
   messages: (await topic.stats()).messages,
   duplicates: repeated.map((one) => one.duplicate),
+  tested: [backtest.evaluated, backtest.gained, backtest.lost, backtest.complete],
+  job: [started.state, started.messages, cancelled.state, (await caught(job.retry())).code],
 });
 await route.delete();
 await topic.delete();

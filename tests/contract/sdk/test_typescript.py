@@ -111,6 +111,8 @@ def test_topic_is_published_to_and_explained(steps):
         "state": "active",
         "messages": 3,
         "duplicates": [False, True],
+        "tested": [3, 2, 1, True],
+        "job": ["queued", 3, "cancelled", "job_refused"],
     }
 
 

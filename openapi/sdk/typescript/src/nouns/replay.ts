@@ -11,20 +11,11 @@ import {
 } from '../generated/sdk.gen.js';
 import type { JobState, PlanOut, ReplayConfig, ReplayDetail, ReplayOut } from '../generated/types.gen.js';
 import { randomKey } from '../transport/effects.js';
-import { sleep } from '../transport/retries.js';
 import type { Transport } from '../transport/transport.js';
 import { allPages } from './pages.js';
+import { type WatchOptions, watch } from './watch.js';
 
-const ENDED = new Set(['done', 'failed', 'cancelled']);
-const WATCH_S = 0.5;
 const ID_CHARACTERS = 16;
-
-export interface WatchOptions {
-  /** Default: 0.5. */
-  everySeconds?: number;
-  /** Ends the iteration. */
-  signal?: AbortSignal;
-}
 
 /** A replay, whether it exists or not. Throws MillstreamError. */
 export class Replay {
@@ -46,13 +37,8 @@ export class Replay {
   }
 
   /** Yield the progress repeatedly until the replay has ended. */
-  async *watch({ everySeconds = WATCH_S, signal }: WatchOptions = {}): AsyncGenerator<ReplayDetail, void, void> {
-    while (!signal?.aborted) {
-      const status = await this.status();
-      yield status;
-      if (ENDED.has(status.state)) return;
-      await sleep(everySeconds, signal).catch(() => undefined);
-    }
+  watch(options: WatchOptions = {}): AsyncGenerator<ReplayDetail, void, void> {
+    return watch(() => this.status(), options);
   }
 
   /** Pause the replay. */

@@ -3,6 +3,7 @@
 import { encodedBody, encodedSize } from '../bodies.js';
 import { ItemRefused, PartlyRefused } from '../errors.js';
 import {
+  backtestMatch,
   changeTopic,
   deleteTopic,
   explainMessage,
@@ -14,8 +15,12 @@ import {
   publishMessages,
   publishRequest,
   putTopic,
+  startBacktestJob,
 } from '../generated/sdk.gen.js';
 import type {
+  BackTestConfig,
+  BackTestJobConfig,
+  BackTestOut,
   ExplainRequest,
   Explanation,
   MessageRoutes,
@@ -33,6 +38,7 @@ import type {
 import { randomKey } from '../transport/effects.js';
 import type { CallOptions } from '../transport/settings.js';
 import type { Transport } from '../transport/transport.js';
+import { BackTestJob } from './backtest.js';
 import { batches, sendBatch } from './batches.js';
 import { type ApplyOptions, CREATE, type CreateOptions, created } from './definitions.js';
 import { PAGE, allPages } from './pages.js';
@@ -215,6 +221,32 @@ export class Topic {
   /** Return which routes take a message, and for the others the conditions that fail. It is not published. */
   async explain(request: ExplainRequest): Promise<Explanation> {
     return (await explainMessage({ ...this.#at, body: request })).data;
+  }
+
+  // ── Back-tests ──
+
+  /**
+   * Evaluate a match on the messages that the topic has, beside that of a route. Nothing is delivered.
+   *
+   * If there are more than 200,000 messages, `complete` is false: see `startBacktest`.
+   */
+  async backtest(config: BackTestConfig = {}): Promise<BackTestOut> {
+    return (await backtestMatch({ ...this.#at, body: config })).data;
+  }
+
+  /**
+   * Start a job that evaluates a match on all messages of the topic, also archived ones.
+   *
+   * If the same back-test runs already, return that job.
+   */
+  async startBacktest(config: BackTestJobConfig = {}): Promise<BackTestJob> {
+    const { data } = await startBacktestJob({ ...this.#at, body: config });
+    return this.backtestJob(data.id);
+  }
+
+  /** Return a back-test that runs as a job, whether it exists or not. */
+  backtestJob(id: string): BackTestJob {
+    return new BackTestJob(this.#transport, this.name, id);
   }
 
   // ── Routes ──
