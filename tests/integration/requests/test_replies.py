@@ -153,6 +153,21 @@ async def test_store_keeps_replies_until_last_repeat_expires(requests, redis_url
     assert stored_ms - 5_000 < left_ms <= stored_ms
 
 
+async def test_shorter_terms_of_repeat_keep_replies_no_shorter(requests, clock, redis_url):
+    """Whichever call's token replies, or closes the request, last."""
+    long = await open_request(requests, reply_ttl_ms=limits.REPLY_TTL_MS_MAX, idempotency_key="k")
+    short = await open_request(requests, timeout_ms=1_000, replies_max=2, idempotency_key="k")
+    await requests.reply(long, NewReply(b"one"))
+    await requests.reply(short, NewReply(b"two"))
+    clock.advance(1_000)
+    await requests.replies(short)
+
+    with Redis.from_url(redis_url) as client:
+        left_ms = client.pttl(replies_key(NAMESPACE, LogId(long.nonce.hex())))
+
+    assert left_ms > limits.REPLY_TTL_MS_MAX
+
+
 async def test_reply_is_retained_until_ttl_after_deadline(requests, clock):
     request = await open_request(requests, timeout_ms=2_000, reply_ttl_ms=5_000)
     await requests.reply(request, NewReply(b"one"))

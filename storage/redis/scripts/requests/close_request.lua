@@ -9,5 +9,5 @@
 -- @include replies
 local now = now_at(ARGV[1])
 redis.call('HSET', KEYS[1], 'closed', '1')
-redis.call('PEXPIRE', KEYS[1], word(math.max(1, tonumber(ARGV[2]) - now)))
+keep_until(KEYS[1], tonumber(ARGV[2]), now)
 return read_replies(KEYS[1], now)

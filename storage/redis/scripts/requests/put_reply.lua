@@ -1,12 +1,13 @@
 -- Append a reply to those of a request, if it accepts one, and wake its caller when it has all.
--- KEYS     1 reply: a hash of the number of replies, `count`, the replies by number, their numbers by `key:<key>`, and `closed`
---            once they were reported as complete
+-- KEYS     1 reply: a hash of the number of replies, `count`, the replies by number, their numbers by `key:<key>`, `closed`
+--            once they were reported as complete, and `until`, when the hash expires, ms
 -- ARGV     1 now_ms or empty  2 deadline, ms  3 replies at most  4 when the replies expire, ms
 --          5 key that identifies the reply in a retry, or empty  6 content of the reply
 -- Returns  { 0 accepted, now or before; 1 too late; 2 all replies are there }
 -- Keeps    T13: at most so many replies, each once, until the deadline; an accepted one stays until it expires
 -- @include time
 -- @include numbers
+-- @include replies
 local ACCEPTED, TOO_LATE, TAKEN = 0, 1, 2
 local now = now_at(ARGV[1])
 local identity = 'key:' .. ARGV[5]
@@ -24,7 +25,7 @@ redis.call('HSET', KEYS[1], 'count', word(count), word(count), word(now) .. ' ' 
 if ARGV[5] ~= '' then
   redis.call('HSET', KEYS[1], identity, word(count))
 end
-redis.call('PEXPIRE', KEYS[1], word(tonumber(ARGV[4]) - now))
+keep_until(KEYS[1], tonumber(ARGV[4]), now)
 if count == most then
   redis.call('PUBLISH', 'ms:wake', string.match(KEYS[1], '{(.-)}'))
 end
