@@ -111,10 +111,10 @@ class Requests:
         if stored.now_ms >= token.expires_ms:
             raise RequestNotFound("The replies to this request have expired.")
         left_ms = token.deadline_ms - stored.now_ms
-        is_overdue = stored.is_closed or left_ms <= 0
-        if is_overdue and not stored.is_closed and len(stored.replies) < token.replies_max:
+        if left_ms <= 0 and not stored.is_closed and len(stored.replies) < token.replies_max:
             stored = await self._hot.close(namespace, token, now)
         has_all = len(stored.replies) >= token.replies_max
+        is_overdue = left_ms <= 0 or stored.is_closed
         return Replies(tuple(stored.replies), has_all or is_overdue, is_overdue), left_ms
 
 

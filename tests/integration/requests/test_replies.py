@@ -109,6 +109,23 @@ async def test_reading_after_deadline_closes_request_for_later_ones(requests, cl
     assert await requests.replies(sent) == complete == await requests.replies(overtook)
 
 
+async def test_closing_wakes_callers_with_later_deadlines(requests, clock):
+    """Only the wake-up can end the wait in time: the periodic check comes later."""
+    early = await open_request(requests, timeout_ms=1_000, idempotency_key="k")
+    late = await open_request(requests, timeout_ms=60_000, idempotency_key="k")
+
+    async def waiting() -> int:
+        return requests._wakeups.count
+
+    wait = asyncio.create_task(requests.replies(late, wait_ms=limits.WAIT_MS_MAX))
+    await eventually(waiting, 1)
+    clock.advance(1_000)
+    await requests.replies(early)
+
+    async with asyncio.timeout(limits.WAITER_RECHECK_MS / limits.SECOND_MS):
+        assert (await wait).is_timed_out
+
+
 async def test_reading_at_deadline_is_final_when_clock_is_set_back(requests, clock):
     request = await open_request(requests, timeout_ms=2_000)
 

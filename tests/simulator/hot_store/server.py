@@ -16,7 +16,7 @@ from tests.simulator.hot_store.keyspace import CommandError, Keyspace, Reply
 from tests.simulator.hot_store.scripts import interpreter
 
 LATENCY_S = 0.002
-BEFORE = 0.7
+NOT_RUN = 0.7
 """Share of the calls of a failing script that do not reach the server."""
 
 
@@ -173,7 +173,7 @@ class Session:
             return
         for command in commands:
             fails = server.failing_script in command[1:2]
-            if fails and server.chance.random() < BEFORE:
+            if fails and server.chance.random() < NOT_RUN:
                 self.end()
                 break
             reply = self._answer(command)

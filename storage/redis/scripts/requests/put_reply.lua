@@ -27,6 +27,6 @@ if ARGV[5] ~= '' then
 end
 keep_until(KEYS[1], tonumber(ARGV[4]), now)
 if count == most then
-  redis.call('PUBLISH', 'ms:wake', string.match(KEYS[1], '{(.-)}'))
+  wake_callers(KEYS[1])
 end
 return { ACCEPTED }
