@@ -101,7 +101,7 @@ async def test_failures_are_logged_by_kind_and_end_nothing(work, pauses, caplog)
     await work.next_run()
     await end(task)
 
-    events = [(record.message, record.work) for record in caplog.records]
+    events = [(record.getMessage(), record.work) for record in caplog.records]
     assert events[:2] == [("periodic_work_deferred", "sample"), ("periodic_work_failed", "sample")]
 
 
