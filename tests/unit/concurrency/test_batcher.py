@@ -190,7 +190,7 @@ async def test_failed_flush_of_added_items_is_logged(server, caplog):
     await together.add(1)
     await together.finish()
 
-    assert [record.message for record in caplog.records] == ["batch_failed"]
+    assert caplog.messages == ["batch_failed"]
 
 
 async def test_linger_collects_items_until_finish(server):

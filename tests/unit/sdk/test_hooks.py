@@ -122,7 +122,7 @@ def test_attempts_are_logged_without_secrets(caplog, recorder):
 
     Millstream(URL, "secret", retries=QUICK, http=http).queue("orders").purge()
 
-    lines = [line.message for line in caplog.records if line.levelno == logging.DEBUG]
+    lines = [line.getMessage() for line in caplog.records if line.levelno == logging.DEBUG]
     ours = [line for line in lines if line.startswith("POST /v1/queues/orders/purges")]
     assert [line.split(" in ")[0].split()[-1] for line in ours] == ["429", "200"]
     assert ours[1].endswith("attempt 2, request id r2")
