@@ -137,9 +137,9 @@ class BatchSender:
 
     async def _skip_finished(self, copies: Sequence[Copy]) -> Sequence[Copy]:
         """Leave out what an earlier router dead-lettered, or delivered before a dead letter."""
-        parts = self._by_dead_letter_queue(copies)
-        if len(parts) == 1 and None in parts:
+        if not any(self._present(route).dead_letter_queue for route in _routes_of(copies)):
             return copies
+        parts = self._by_dead_letter_queue(copies)
         await self._recall(parts)
         finished: list[Copy] = []
         for queue, part in parts.items():
@@ -154,8 +154,8 @@ class BatchSender:
         Those before it count as delivered: some of them may have been dead-lettered too.
         """
         lasts = [(copy, self._dead_letters.last(queue, copy)) for copy in copies]
-        delivered = [copy for copy, last in lasts if copy.offset < last]
-        dead = [copy for copy, last in lasts if copy.offset == last]
+        delivered = [copy for copy, last in lasts if copy.source.offset < last]
+        dead = [copy for copy, last in lasts if copy.source.offset == last]
         self._counts.add_delivered(delivered)
         self._counts.add_dead_lettered(dead, None)
         finished = [*delivered, *dead]
@@ -237,14 +237,13 @@ class BatchSender:
             return [*left, *copies[middle:]]
         return await self._dead_letter(queue, copies[middle:], failure)
 
-    def _by_dead_letter_queue(self, copies: Iterable[Copy]) -> dict[QueueName | None, list[Copy]]:
-        queues: dict[int, QueueName | None] = {}
+    def _by_dead_letter_queue(self, copies: Sequence[Copy]) -> dict[QueueName | None, list[Copy]]:
+        queues = {
+            route.number: self._present(route).dead_letter_queue for route in _routes_of(copies)
+        }
         parts: dict[QueueName | None, list[Copy]] = {}
         for copy in copies:
-            number = copy.route.number
-            if number not in queues:
-                queues[number] = self._present(copy.route).dead_letter_queue
-            parts.setdefault(queues[number], []).append(copy)
+            parts.setdefault(queues[copy.route.number], []).append(copy)
         return parts
 
     # Blocked routes
@@ -303,6 +302,11 @@ class BatchSender:
         facts = {"target": str(self._target.target)}
         logger.error("route_failed", exc_info=error, extra=facts)
         return self._failed(copies, repr(error))
+
+
+def _routes_of(copies: Iterable[Copy]) -> Iterable[TopicRoute]:
+    """Return each revision of a route that has copies among these."""
+    return {copy.route.number: copy.route for copy in copies}.values()
 
 
 class _RetryPause:

@@ -42,7 +42,7 @@ class DeadLetterSender:
         """Add the messages of copies to a queue, all or none. Raises what a send does."""
         queue_type = (await self._storage.catalog.queue(queue)).spec.type
         batch = SequencedBatch(
-            [copy.dead_producer_id for copy in copies], [copy.offset for copy in copies]
+            [copy.dead_producer_id for copy in copies], [copy.source.offset for copy in copies]
         )
         messages = [copy.as_dead_letter(queue_type, self._origin(copy, failure)) for copy in copies]
         await self._storage.queues.send_idempotent_batch(queue, batch, messages)

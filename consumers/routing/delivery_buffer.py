@@ -10,7 +10,8 @@ and route between two offsets: the other two.
 
 import asyncio
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import chain, islice
 
 from consumers.routing.batch_sender import BatchSender, never_apart
 from consumers.routing.copies import Copy
@@ -50,16 +51,19 @@ class DeliveryBuffer:
             or self._outbox_bytes >= limits.ROUTER_OUTBOX_BYTES
         )
 
-    def add(self, copy: Copy) -> None:
-        """Append a copy, unless it was added already."""
-        shard, offset, route = copy.shard, copy.offset, copy.route.number
-        if self._skips and offset < max(
-            self._skips.get((shard, None), 0), self._skips.get((shard, route), 0)
-        ):
-            return
-        self._outbox.append(copy)
-        self._outbox_bytes += copy.size_bytes
-        self._has_copies.set()
+    def add(self, copies: Sequence[Copy]) -> None:
+        """Append copies, except those that were added already."""
+        if self._skips:
+            copies = [copy for copy in copies if not self._is_skipped(copy)]
+        if copies:
+            self._outbox += copies
+            self._outbox_bytes += _size_bytes(copies)
+            self._has_copies.set()
+
+    def _is_skipped(self, copy: Copy) -> bool:
+        shard, skips = copy.source.shard, self._skips
+        before = max(skips.get((shard, None), 0), skips.get((shard, copy.route.number), 0))
+        return copy.source.offset < before
 
     def pending(self) -> Iterable[Copy]:
         """Yield the copies that the target may not have, in order."""
@@ -72,18 +76,18 @@ class DeliveryBuffer:
 
     def oldest(self, number: int | None = None) -> dict[int, int]:
         """Return the lowest unsent offset of each shard, of one route or all."""
-        offsets: dict[int, int] = {}
-        for copy in self.pending():
-            if number is None or copy.route.number == number:
-                offsets.setdefault(copy.shard, copy.offset)
-        return offsets
+        return {
+            copy.source.shard: copy.source.offset
+            for copy in chain(reversed(self._outbox), reversed(self._sender.unfinished))
+            if number is None or copy.route.number == number
+        }
 
     def remove(self, number: int) -> list[Copy]:
         """Remove a route's copies, except those on their way; return them in order."""
         removed = [copy for copy in self._outbox if copy.route.number == number]
         if removed:
             self._outbox = deque(copy for copy in self._outbox if copy.route.number != number)
-            self._outbox_bytes -= sum(copy.size_bytes for copy in removed)
+            self._outbox_bytes -= _size_bytes(removed)
         return removed
 
     def leave(self, number: int) -> None:
@@ -131,12 +135,16 @@ class DeliveryBuffer:
             self._has_progress.set()
 
     def _next_batch(self) -> list[Copy]:
-        batch: list[Copy] = []
-        size = 0
-        while self._outbox and len(batch) < limits.ROUTER_BATCH_RECORDS:
-            size += self._outbox[0].size_bytes
-            if batch and size > limits.ROUTER_BATCH_BYTES:
-                break
-            batch.append(self._outbox.popleft())
-        self._outbox_bytes -= sum(copy.size_bytes for copy in batch)
-        return batch
+        copies = [*islice(self._outbox, limits.ROUTER_BATCH_RECORDS)]
+        size = _size_bytes(copies)
+        while len(copies) > 1 and size > limits.ROUTER_BATCH_BYTES:
+            copies = copies[: len(copies) // 2]
+            size = _size_bytes(copies)
+        for _ in copies:
+            self._outbox.popleft()
+        self._outbox_bytes -= size
+        return copies
+
+
+def _size_bytes(copies: Iterable[Copy]) -> int:
+    return sum([copy.source.size_bytes for copy in copies])

@@ -5,7 +5,7 @@ then a copy can finish again, since a lagging reader that was stopped begins at 
 """
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 
 from consumers.routing.copies import Copy
@@ -69,12 +69,15 @@ class DeliveryCounts:
 
         That of a route is empty once all of its branches succeed.
         """
-        for key, branch in {copy.branch.own_key: copy.branch for copy in copies}.items():
-            self._attempted.add(branch.number)
-            if reason:
-                self._failures[branch.number][key] = reason
-            else:
-                self._failures[branch.number].pop(key, None)
+        for branch, *_ in _runs(copies):
+            self._set_failure(branch, reason)
+
+    def _set_failure(self, branch: RouteBranch, reason: str) -> None:
+        self._attempted.add(branch.number)
+        if reason:
+            self._failures[branch.number][branch.own_key] = reason
+        else:
+            self._failures[branch.number].pop(branch.own_key, None)
 
     def drain(
         self, positions_of: Callable[[RouteBranch], Mapping[int, int]]
@@ -109,12 +112,29 @@ class DeliveryCounts:
             self._counted[number] = counts
 
     def _add(self, copies: Sequence[Copy], outcome: CopyOutcome, failure: str | None) -> None:
-        for copy in copies:
-            branch = copy.branch
+        for branch, shard, offsets in _runs(copies):
             self._branches[branch.own_key] = branch
-            self._finished[branch.own_key, copy.shard].setdefault(copy.offset, outcome)
-        if copies and failure is not None:
-            self.set_failure(copies, failure)
+            finished = self._finished[branch.own_key, shard]
+            if not finished.keys().isdisjoint(offsets):
+                offsets = [offset for offset in offsets if offset not in finished]
+            finished.update(dict.fromkeys(offsets, outcome))
+            if failure is not None:
+                self._set_failure(branch, failure)
+
+
+def _runs(copies: Iterable[Copy]) -> Iterator[tuple[RouteBranch, int, list[int]]]:
+    """Yield the offsets of copies that follow one another and have the same branch and shard."""
+    branch: RouteBranch | None = None
+    shard, offsets = 0, list[int]()
+    for copy in copies:
+        source = copy.source
+        if copy.branch is not branch or source.shard != shard:
+            if branch is not None:
+                yield branch, shard, offsets
+            branch, shard, offsets = copy.branch, source.shard, []
+        offsets.append(source.offset)
+    if branch is not None:
+        yield branch, shard, offsets
 
 
 def _split(outcomes: _Outcomes, position: int) -> tuple[_Outcomes, _Outcomes]:

@@ -10,7 +10,7 @@ from typing import Protocol
 
 from consumers.feeds.blocks import Chunk
 from consumers.feeds.stream_tail import Tail
-from consumers.routing.copies import Copy, copies_of
+from consumers.routing.copies import Copy, blocks_of
 from consumers.routing.delivery_buffer import DeliveryBuffer
 from storage.concurrency.tasks import end
 from storage.domain import limits
@@ -27,17 +27,17 @@ _RETRY_S = limits.ROUTER_RETRY_MS_MAX / limits.SECOND_MS / 10
 class ReaderOwner(Protocol):
     """Router of the topic."""
 
-    async def confirm_routes(self) -> None:
-        """Learn of all changes of a stream's routes up to now, for records that were read before."""
+    async def confirm_routes(self, chunk: Chunk) -> None:
+        """Learn of all routes that take records, which were read before."""
 
-    async def routes_of(self, shard: int, entry: LogRecord) -> list[TopicRoute]:
-        """Return the routes that take a record."""
+    def routes_of(self, shard: int, entry: LogRecord) -> Sequence[TopicRoute]:
+        """Return the routes that take a record, after `confirm_routes`."""
 
     def key_of(self, branch: RouteBranch) -> str:
         """Return the key of the buffer that a branch's copies go to."""
 
-    def add_to(self, buffer: DeliveryBuffer, key: str, copy: Copy) -> None:
-        """Add a copy to the buffer of a key, unless its route was paused or deleted meanwhile."""
+    def add_to(self, buffer: DeliveryBuffer, key: str, copies: Sequence[Copy]) -> None:
+        """Add copies of a key's branches, unless their routes were paused or deleted meanwhile."""
 
     def note_gap(self, gap: Gap | None) -> None:
         """Count the messages that expired before a reader had read them."""
@@ -140,20 +140,17 @@ class LaggingReader:
                 self._positions, self._tail = dict(self._tail.positions), None
 
     async def _dispatch(self, chunk: Chunk, buffer: DeliveryBuffer) -> None:
-        if chunk.records:
-            await self._owner.confirm_routes()
-        for entry in chunk.records:
-            routes = await self._routes_of(chunk.shard, entry)
-            for copy in copies_of(chunk.shard, entry, routes):
-                if self._owner.key_of(copy.branch) == self.key:
-                    await buffer.wait_for_capacity(None)
-                    self._owner.add_to(buffer, self.key, copy)
+        await self._owner.confirm_routes(chunk)
+        for block in blocks_of(chunk, self._routes_of):
+            if copies := [copy for copy in block if self._owner.key_of(copy.branch) == self.key]:
+                await buffer.wait_for_capacity(None)
+                self._owner.add_to(buffer, self.key, copies)
         if chunk.ended:
             await buffer.wait_until_sent(chunk.shard, None)
             self._owner.note_end(chunk.shard)
 
-    async def _routes_of(self, shard: int, entry: LogRecord) -> Sequence[TopicRoute]:
+    def _routes_of(self, shard: int, entry: LogRecord) -> Sequence[TopicRoute]:
         history = self._history
         if history is None or not history.covers(shard, entry.offset):
-            return await self._owner.routes_of(shard, entry)
+            return self._owner.routes_of(shard, entry)
         return [history.route] if history.takes(entry.record) else []

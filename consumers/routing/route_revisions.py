@@ -6,11 +6,14 @@ import attrs
 from msgspec.structs import replace
 
 from storage.bootstrap import Storage
+from storage.concurrency.bounded_cache import BoundedCache
+from storage.domain import limits
 from storage.domain.errors import StreamNotFound
-from storage.domain.streams.stream import Stream
+from storage.domain.streams.stream import LogRecord, Stream
 from storage.domain.topics.read_match import StreamRoutes
 from storage.domain.topics.route import TopicRoute
 from storage.domain.topics.targets.branch import RouteBranch
+from storage.domain.topics.topic import packed_routes_of, unpack_routes
 
 
 @attrs.define(eq=False)
@@ -25,6 +28,9 @@ class RouteRevisions:
     version: int = attrs.field(default=0, init=False)
     by_number: dict[int, TopicRoute] = attrs.field(factory=dict, init=False)
     of_stream: StreamRoutes | None = attrs.field(init=False)
+    _of_packed: BoundedCache[bytes, Sequence[TopicRoute]] = attrs.field(
+        factory=lambda: BoundedCache(limits.ROUTER_ROUTE_SETS_CACHED_MAX), init=False
+    )
 
     def __attrs_post_init__(self) -> None:
         name = self._stream.name
@@ -37,15 +43,38 @@ class RouteRevisions:
         if changes is None:
             raise StreamNotFound
         self.version = changes.version
+        self._of_packed.clear()
         self.by_number |= {route.number: route for route in changes.routes}
         if self.of_stream is not None:
             self.of_stream.update(changes.routes)
         return [*changes.routes]
 
-    def of(self, numbers: Sequence[int]) -> list[TopicRoute]:
-        """Return the revisions with these numbers, except those that were deleted."""
-        routes = (self.by_number.get(number) for number in numbers)
-        return [route for route in routes if route is not None]
+    def has_routes_of(self, records: Sequence[LogRecord]) -> bool:
+        """Return whether no record can have a route of a later version: never so of a stream."""
+        if self.of_stream is not None:
+            return not records
+        return all(self._has_routes_in(packed_routes_of(one.record.headers)) for one in records)
+
+    def _has_routes_in(self, packed: bytes | None) -> bool:
+        return (
+            packed is None
+            or packed in self._of_packed
+            or max(unpack_routes(packed), default=0) <= self.version
+        )
+
+    def of(self, shard: int, entry: LogRecord) -> Sequence[TopicRoute]:
+        """Return the revisions that take a record, except those that were deleted."""
+        if self.of_stream is not None:
+            return self.of_stream.of(shard, entry)
+        packed = packed_routes_of(entry.record.headers)
+        if packed is None:
+            return ()
+        routes = self._of_packed.get(packed)
+        if routes is None:
+            numbers = unpack_routes(packed)
+            routes = [self.by_number[number] for number in numbers if number in self.by_number]
+            self._of_packed[packed] = routes
+        return routes
 
     def present(self, route: TopicRoute) -> TopicRoute:
         """Return the revision with its present settings."""
@@ -93,9 +122,11 @@ class RouteRevisions:
     def note_history_done(self, route: TopicRoute) -> None:
         """Note that the history of a revision is read to its end."""
         self.by_number[route.number] = replace(self.present(route), history_done=True)
+        self._of_packed.clear()
 
     def discard(self, number: int) -> None:
         """Leave out a revision that has received everything."""
         del self.by_number[number]
+        self._of_packed.clear()
         if self.of_stream is not None:
             self.of_stream.discard(number)

@@ -5,12 +5,13 @@ from typing import TypeVar
 
 import attrs
 
-from consumers.routing.copies import COPY_HEADERS, Copy
+from consumers.routing.copies import Copy
 from storage.bootstrap import Storage
 from storage.domain.clock import Clock, SystemClock
 from storage.domain.errors import QueueNotFound, ValidationFailed
 from storage.domain.names import QueueName, TopicName
 from storage.domain.queues.queue import QueueType
+from storage.domain.streams.columnar_batch import Columns
 from storage.domain.streams.idempotence import NO_WATERMARK, SequencedBatch
 from storage.domain.streams.topic_spec import TopicSpec
 from storage.domain.topics.route import TopicRoute
@@ -43,7 +44,10 @@ class TargetSender:
 
         Raises UnfitCopy, and what the target's append does.
         """
-        batch = SequencedBatch([one.producer_id for one in copies], [one.offset for one in copies])
+        batch = SequencedBatch(
+            [copy.route.producer_ids[copy.source.shard] for copy in copies],
+            [copy.source.offset for copy in copies],
+        )
         if isinstance(self.target, QueueName):
             queue_type = (await self._storage.catalog.queue(self.target)).spec.type
             now_ms = self._clock.now_ms()
@@ -56,8 +60,11 @@ class TargetSender:
             await self._storage.topics.publish_idempotent(self.target, batch, publications)
         else:
             records = _rendered(copies, Copy.as_record)
-            await self._storage.streams.append_idempotent_batch(
-                self.target, batch, records, own=COPY_HEADERS
+            await self._storage.streams.append_idempotent_columns(
+                self.target,
+                batch,
+                Columns.of([record for record, _ in records]),
+                origin=[headers for _, headers in records],
             )
 
     def expired(self, copies: Sequence[Copy]) -> Sequence[Copy]:
@@ -65,7 +72,7 @@ class TargetSender:
         if not isinstance(self.target, QueueName):
             return ()
         now_ms = self._clock.now_ms()
-        return [copy for copy in copies if copy.has_expired(now_ms)]
+        return [copy for copy in copies if copy.source.has_expired(now_ms)]
 
     async def delivered(self, copies: Sequence[Copy]) -> Sequence[Copy]:
         """Return the copies that a queue has already, or had; none of a queue that is missing."""
@@ -73,7 +80,9 @@ class TargetSender:
             return ()
         producer_ids = [*dict.fromkeys(copy.producer_id for copy in copies)]
         lasts = await last_sequences(self._storage, self.target, producer_ids)
-        return [one for one in copies if one.offset <= lasts.get(one.producer_id, NO_WATERMARK)]
+        return [
+            one for one in copies if one.source.offset <= lasts.get(one.producer_id, NO_WATERMARK)
+        ]
 
     async def retire(self, producer_ids: Sequence[str]) -> None:
         """Retire producers that have sent everything; does nothing without the target."""

@@ -11,7 +11,7 @@ the targets leave out those that they have; so does one that outlived its lease 
 
 import asyncio
 import logging
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import NamedTuple, Never
 
@@ -19,7 +19,7 @@ from consumers.feeds.blocks import Chunk
 from consumers.feeds.feed import Feeds
 from consumers.feeds.stream_tail import Tail
 from consumers.routing.batch_sender import BatchSender
-from consumers.routing.copies import Copy, copies_of
+from consumers.routing.copies import Copy, blocks_of, by_target
 from consumers.routing.dead_letters import DeadLetterSender
 from consumers.routing.delivery_buffer import DeliveryBuffer
 from consumers.routing.delivery_counts import ROUTE_DELETED
@@ -40,7 +40,6 @@ from storage.domain.topics.read_match import HistoryMatch
 from storage.domain.topics.route import TopicRoute
 from storage.domain.topics.routing import RouteCounts, TopicPositions
 from storage.domain.topics.targets.branch import RouteBranch
-from storage.domain.topics.topic import routes_of
 
 logger = logging.getLogger(__name__)
 
@@ -138,49 +137,44 @@ class TopicRouter:
         )
 
     async def _dispatch(self, chunk: Chunk) -> None:
-        if chunk.records:
-            await self.confirm_routes()
-        for entry in chunk.records:
-            self._dispatched = {chunk.shard: entry.offset + 1}
-            routes = await self.routes_of(chunk.shard, entry)
-            for copy in copies_of(chunk.shard, entry, routes):
-                await self._add(copy)
+        await self.confirm_routes(chunk)
+        for block in blocks_of(chunk, self.routes_of):
+            self._dispatched = {chunk.shard: block[-1].source.offset + 1}
+            for copies in by_target(block):
+                await self._add(copies)
         if chunk.ended:
             await self._finish_shard(chunk)
 
-    async def confirm_routes(self) -> None:
-        """Learn of all changes of a stream's routes up to now, for records that were read before.
+    async def confirm_routes(self, chunk: Chunk) -> None:
+        """Learn of all routes that take records, which were read before.
 
-        A change that is in progress is waited for, so no later one has a cut among these records.
+        Of a stream, of all changes up to now: one that is in progress is waited for, so no later one has a cut among these
+        records.
         """
-        if self._revisions.of_stream is not None:
+        if not self._revisions.has_routes_of(chunk.records):
             await self._refresh()
 
-    async def routes_of(self, shard: int, entry: LogRecord) -> list[TopicRoute]:
-        """Return the routes that take a record, as was decided when it was accepted.
+    def routes_of(self, shard: int, entry: LogRecord) -> Sequence[TopicRoute]:
+        """Return the routes that take a record, after `confirm_routes`.
 
-        For a record of a stream that is decided here, after `confirm_routes`.
+        Of a topic, as was decided when it was accepted.
         """
-        if self._revisions.of_stream is not None:
-            return self._revisions.of_stream.of(shard, entry)
-        numbers = routes_of(entry.record.headers)
-        if numbers and max(numbers) > self._revisions.version:
-            await self._refresh()
-        return self._revisions.of(numbers)
+        return self._revisions.of(shard, entry)
 
-    async def _add(self, copy: Copy) -> None:
-        key = self.key_of(copy.branch)
-        if key in self._lagging:
+    async def _add(self, copies: Sequence[Copy]) -> None:
+        """Add copies for one target, except those that a lagging reader reads."""
+        key = copies[0].branch.target_key
+        if self._lagging:
+            copies = [copy for copy in copies if self.key_of(copy.branch) == key]
+        if not copies or key in self._lagging:
             return
-        buffer = self._buffers.get(key)
+        first, buffer = copies[0], self._buffers.get(key)
         if buffer is None:
-            buffer = self._buffers[key] = self._new_buffer(copy.branch)
-        if not (buffer.is_full or copy.route.removed):
-            buffer.add(copy)  # nothing has changed since its routes were read
-        elif buffer.is_full and (buffer.is_failing or not await buffer.wait_for_capacity(_SLOW_S)):
-            self._detach(key, copy.shard, copy.offset)
+            buffer = self._buffers[key] = self._new_buffer(first.branch)
+        if buffer.is_full and (buffer.is_failing or not await buffer.wait_for_capacity(_SLOW_S)):
+            self._detach(key, first.source.shard, first.source.offset)
         else:
-            self.add_to(buffer, key, copy)
+            self.add_to(buffer, key, copies)
 
     async def _finish_shard(self, chunk: Chunk) -> None:
         """Wait until a closed shard's copies were sent: its children's come after them.
@@ -212,12 +206,20 @@ class TopicRouter:
         own = branch.own_key
         return own if own in self._lagging else branch.target_key
 
-    def add_to(self, buffer: DeliveryBuffer, key: str, copy: Copy) -> None:
-        """Add a copy to the buffer of a key, unless its route was paused or deleted meanwhile."""
-        if self._revisions.is_removed(copy.route):
-            self._counts.add_dropped([copy], ROUTE_DELETED)
-        elif self.key_of(copy.branch) == key:
-            buffer.add(copy)
+    def add_to(self, buffer: DeliveryBuffer, key: str, copies: Sequence[Copy]) -> None:
+        """Add copies of a key's branches, unless their routes were paused or deleted meanwhile.
+
+        The route of a branch with a buffer of its own is paused, or behind.
+        """
+        of_routes = {copy.route.number: copy for copy in copies}.values()
+        removed = {one.route.number for one in of_routes if self._revisions.is_removed(one.route)}
+        elsewhere = {one.route.number for one in of_routes if self.key_of(one.branch) != key}
+        if removed:
+            dropped = [copy for copy in copies if copy.route.number in removed]
+            self._counts.add_dropped(dropped, ROUTE_DELETED)
+        if removed or elsewhere:
+            copies = [copy for copy in copies if copy.route.number not in removed | elsewhere]
+        buffer.add(copies)
 
     def _new_buffer(self, branch: RouteBranch) -> DeliveryBuffer:
         target = TargetSender(self._storage, branch.target)

@@ -3,7 +3,7 @@
 python -m tests.simulator.run --mutation commits_of_any_generation
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from itertools import count
@@ -188,11 +188,11 @@ def _with_a_number_for_each_match() -> Iterator[None]:
 
 @contextmanager
 def _waiting_for_full_buffers() -> Iterator[None]:
-    async def add(router: TopicRouter, copy: Copy) -> None:
-        key = router.key_of(copy.branch)
+    async def add(router: TopicRouter, copies: Sequence[Copy]) -> None:
+        key = copies[0].branch.target_key
         if (buffer := router._buffers.get(key)) is not None and key not in router._lagging:
             await buffer.wait_for_capacity(None)
-        await original(router, copy)
+        await original(router, copies)
 
     original: Any = TopicRouter._add
     with mock.patch.object(TopicRouter, "_add", add):
@@ -214,9 +214,9 @@ def _with_reports_of_present_routes() -> Iterator[None]:
 
 @contextmanager
 def _routed_by_present_routes() -> Iterator[None]:
-    async def routes_of(router: TopicRouter, shard: int, entry: Any) -> Any:
+    def routes_of(router: TopicRouter, shard: int, entry: Any) -> Any:
         if router._revisions.of_stream is not None:
-            return await original(router, shard, entry)
+            return original(router, shard, entry)
         message = StoredMessage(router._stream.name.topic, entry.record)
         current = [one for one in router._revisions.by_number.values() if one.until is None]
         return [one for one in current if StoredMatch(one.spec.match).takes(message)]

@@ -43,6 +43,8 @@ FAULTS_S = 4.0
 """Duration of the clients' work beside faults."""
 BUFFERED_MAX = 5
 """Copies for one target that a router buffers: few, so that targets lag behind it often."""
+BLOCK_COPIES = 3
+"""Copies that a router sorts by target at once: few, so that much happens in the middle of a chunk."""
 SCHEDULE_S_MAX = 400.0
 """Virtual time by which clients and drain have come to their ends."""
 
@@ -76,6 +78,7 @@ def run_schedule(postgres: Postgres, seed: int, profile: Profile) -> tuple[list[
         _seeded_secrets(seed),
         recorded_failures() as recorder,
         mock.patch.object(limits, "ROUTER_OUTBOX_RECORDS", BUFFERED_MAX),
+        mock.patch.object(limits, "ROUTER_BLOCK_COPIES", BLOCK_COPIES),
         asyncio.Runner(loop_factory=VirtualLoop) as runner,
     ):
         runner.get_loop().set_exception_handler(recorder.handle_loop_context)

@@ -103,6 +103,17 @@ class Columns(msgspec.Struct, frozen=True, gc=False):
         )
 
     @classmethod
+    def of(cls, records: Sequence[Record]) -> "Columns":
+        """Return records as columns; hash keys are not among them."""
+        columns: list[list[Any]] = [
+            [record.key for record in records],
+            [record.headers for record in records],
+            [record.event_time_ms for record in records],
+        ]
+        data = [record.data for record in records]
+        return cls(data, *(column if any(column) else () for column in columns))
+
+    @classmethod
     def joined(cls, parts: Sequence["Columns"]) -> "Columns":
         """Return the records of all parts, in order."""
         if len(parts) == 1:

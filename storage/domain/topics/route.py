@@ -26,7 +26,7 @@ from storage.domain.definitions import check_seconds, tag_faults
 from storage.domain.errors import FieldFault, ValidationFailed
 from storage.domain.filters.documents import Document, document_of, meta_of
 from storage.domain.filters.matches import CompiledMatch, Cost, parse_matches
-from storage.domain.log.record_batch import Record
+from storage.domain.log.record_batch import Header, Headers, Record
 from storage.domain.names import LogId, QueueName, RouteName, StreamName
 from storage.domain.queues.queue import QueueSpec, QueueType
 from storage.domain.streams.lineage import have_passed
@@ -43,6 +43,7 @@ from storage.domain.topics.targets.spread import (
     SpreadMember,
     spread_faults,
 )
+from storage.domain.topics.topic import ROUTE, TOPIC
 from storage.domain.topics.transform import Transform
 from storage.domain.topics.transform_check import transform_faults
 from storage.domain.webhooks import Source, SourceKind, WebhookSpec
@@ -456,14 +457,23 @@ class TopicRoute(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         return self.name.topic.is_published_to
 
     @cached_property
-    def topic_value(self) -> bytes:
-        """Name of the topic, as the header of a copy has it."""
-        return self.name.topic.name.encode()
+    def keeps_content(self) -> bool:
+        """True if copies have the body, the headers and the key of the message."""
+        spec = self.spec
+        return spec.transform is None and spec.key is None and spec.format is CopyFormat.BODY
 
     @cached_property
-    def route_value(self) -> bytes:
-        """Name of the route, as the header of a copy has it."""
-        return self.name.route.encode()
+    def copies_are_unchanged(self) -> bool:
+        """True if copies for streams differ from what was published by `origin_headers` alone."""
+        return self.keeps_content and self.is_of_publications
+
+    @cached_property
+    def origin_headers(self) -> Headers:
+        """Headers of a copy with the names of the route and of the topic, if that is its source."""
+        route: Header = (ROUTE, "", self.name.route.encode())
+        if self.is_of_stream:
+            return (route,)
+        return ((TOPIC, "", self.name.topic.name.encode()), route)
 
     @property
     def dead_letter_queue(self) -> QueueName | None:
@@ -471,11 +481,29 @@ class TopicRoute(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         queue = self.spec.dead_letter_queue
         return None if queue is None else QueueName(queue, self.name.topic.namespace)
 
+    @cached_property
+    def producer_ids(self) -> Mapping[int, str]:
+        """Ids of the monotonic producers that copy messages to the target, by shard."""
+        return _ProducerIds(self.stream_id, self.number)
+
     def producer_id(self, shard: int) -> str:
         """Return the id of the monotonic producer that copies a shard's messages to the target."""
-        return f"routes.{self.stream_id}.{shard}.{self.number}"
+        return self.producer_ids[shard]
 
     def dead_producer_id(self, shard: int, member: int | None = None) -> str:
         """Return the id of the monotonic producer of a shard's dead letters, of one branch."""
         producer = self.producer_id(shard)
         return f"{producer}.dead" if member is None else f"{producer}.{member}.dead"
+
+
+class _ProducerIds(dict[int, str]):
+    """Ids by shard, made when they are first read: each copy needs one."""
+
+    def __init__(self, stream_id: LogId, number: int) -> None:
+        super().__init__()
+        self._stream_id, self._number = stream_id, number
+
+    def __missing__(self, shard: int) -> str:
+        producer_id = f"routes.{self._stream_id}.{shard}.{self._number}"
+        self[shard] = producer_id
+        return producer_id

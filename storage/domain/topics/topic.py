@@ -227,8 +227,21 @@ def hops_of(headers: Headers) -> int:
 
 def routes_of(headers: Headers) -> tuple[int, ...]:
     """Return the numbers of the routes that take a record."""
-    packed = next((value for name, _, value in headers if name == ROUTES), None)
-    return () if packed is None else _numbers_decoder.decode(packed)
+    packed = packed_routes_of(headers)
+    return () if packed is None else unpack_routes(packed)
+
+
+def packed_routes_of(headers: Headers) -> bytes | None:
+    """Return the value of the header with the routes that take a record; None without one."""
+    for name, _, value in headers:
+        if name == ROUTES:
+            return value
+    return None
+
+
+def unpack_routes(packed: bytes) -> tuple[int, ...]:
+    """Return the numbers in the value of a header with routes."""
+    return _numbers_decoder.decode(packed)
 
 
 def fence_of(version: int) -> str:

@@ -59,7 +59,9 @@ def port():
 def warnings(caplog):
     """The messages of the SDK's logger."""
     caplog.set_level(logging.WARNING, "millstream_client")
-    return lambda: [line.getMessage() for line in caplog.records if line.name == "millstream_client"]
+    return lambda: [
+        line.getMessage() for line in caplog.records if line.name == "millstream_client"
+    ]
 
 
 def served_late(port: int) -> threading.Timer:

@@ -5,13 +5,13 @@ from collections import Counter
 from hypothesis import given
 from hypothesis import strategies as st
 
-from consumers.routing.copies import Copy
+from consumers.routing.copies import Copy, SourceRecord
 from consumers.routing.delivery_counts import DeliveryCounts
 from storage.domain.log.record_batch import Record
 from storage.domain.names import RouteName, TopicName
 from storage.domain.streams.lineage import FULLY_READ
+from storage.domain.streams.stream import LogRecord
 from storage.domain.topics.route import RouteSpec, RouteTarget, TopicRoute
-from storage.domain.topics.routed_message import content_of
 from storage.domain.topics.routing import RouteCounts, TopicPositions
 from storage.domain.topics.targets.branch import RouteBranch
 from storage.domain.topics.targets.spread import SpreadMember
@@ -43,7 +43,7 @@ BRANCHES = [(route, branch) for route in ROUTES for branch in route.branches]
 
 def a_copy(route: TopicRoute, offset: int, shard: int = 0) -> Copy:
     branch = route.branches[offset % len(route.branches)]
-    return Copy(shard, offset, RECORD, route, branch, 0, content_of(RECORD), 1)
+    return Copy(SourceRecord.of(shard, LogRecord(offset, 0, RECORD)), route, branch)
 
 
 class _Router:

@@ -153,7 +153,7 @@ def test_copy_in_fifo_queue_has_no_priority():
 def test_copy_expires_with_own_time_to_live(ttl_ms, later_ms, expired):
     copy = copy_of(PublicationOptions(ttl_ms=ttl_ms))
 
-    assert copy.has_expired(NOW_MS + later_ms) is expired
+    assert copy.source.has_expired(NOW_MS + later_ms) is expired
 
 
 @pytest.mark.parametrize("dedup_id", ["", "d", "d" * limits.GROUP_CHARACTERS_MAX])
