@@ -243,7 +243,8 @@ class BatchSender:
         }
         parts: dict[QueueName | None, list[Copy]] = {}
         for copy in copies:
-            parts.setdefault(queues[copy.route.number], []).append(copy)
+            queue = None if copy.has_no_dead_letter else queues[copy.route.number]
+            parts.setdefault(queue, []).append(copy)
         return parts
 
     # Blocked routes

@@ -149,8 +149,16 @@ class Copy(msgspec.Struct, frozen=True, gc=False):
             content.body, content.subject, key, content.typed_headers, hops, reply_to, options
         )
 
+    @property
+    def has_no_dead_letter(self) -> bool:
+        """True if the message is itself a dead letter of one that had passed too many topics."""
+        return self.source.hops > limits.TOPIC_HOPS_MAX
+
     def as_dead_letter(self, queue_type: QueueType, origin: DeadLetterOrigin) -> NewMessage:
-        """Return the message as it was published, for a dead-letter queue."""
+        """Return the message as it was published, for a dead-letter queue.
+
+        It has passed one more topic: the routes of that queue may bring it back.
+        """
         content, key = self.source.content, self.source.record.key
         is_fifo = queue_type is QueueType.FIFO
         source = () if self.route.is_of_stream else self._source_headers
@@ -163,6 +171,7 @@ class Copy(msgspec.Struct, frozen=True, gc=False):
             system=(
                 *self._origin(content.subject, key),
                 *source,
+                (HOPS, "", b"%d" % (self.source.hops + 1)),
                 origin.to_header(),
             ),
         )
@@ -214,7 +223,8 @@ class Copy(msgspec.Struct, frozen=True, gc=False):
     @property
     def _source_headers(self) -> Headers:
         """Headers with the place of the record, as replays add them."""
-        source, stream = self.source, self.route.name.topic.stream.name
+        source = self.source
+        stream = self.route.name.topic.stream.name
         return source_headers(stream, source.shard, source.offset, source.arrival_ms)
 
     def _origin(self, subject: str, key: str = "") -> Headers:

@@ -128,7 +128,7 @@ def producers_of(
         if route.spec.is_shadow:
             continue
         for branch in route.branches:
-            ids.setdefault(branch.target, []).extend(map(route.producer_id, shards))
+            ids.setdefault(branch.target, []).extend(route.producer_ids[shard] for shard in shards)
             if (queue := route.dead_letter_queue) is not None:
                 dead = [route.dead_producer_id(shard, branch.member) for shard in shards]
                 ids.setdefault(queue, []).extend(dead)

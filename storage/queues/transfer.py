@@ -35,7 +35,12 @@ from storage.domain.queues.moves import (
 from storage.domain.queues.partitions import divide, home_of
 from storage.domain.queues.queue import Queue, QueueType
 from storage.domain.streams.idempotence import SequencedBatch
-from storage.domain.topics.topic import DEAD_LETTER_PREFIX, NewPublication, PublicationOptions
+from storage.domain.topics.topic import (
+    DEAD_LETTER_PREFIX,
+    HOPS,
+    NewPublication,
+    PublicationOptions,
+)
 from storage.hot_store.queues.transfers import Arriving, Departures, Moving, TransferStore
 from storage.log.outbox import PendingEntries, transfer
 from storage.log.provisioner import LogProvisioner
@@ -258,7 +263,8 @@ def _with_origin_headers(
 ) -> Record:
     """Return the record with its id, and a dead letter's source and reason.
 
-    The id is kept; a dead letter's deduplication id becomes its id. `died_at_ms`: None for a message that is not dead-lettered.
+    The id is kept; a dead letter's deduplication id becomes its id. `died_at_ms`: None for a message that a move brings, which has
+    passed no topics from here on.
     """
     record = moving.record
     own = {name: value for name, _, value in record.headers}
@@ -270,6 +276,8 @@ def _with_origin_headers(
         if fifo:
             headers.append((DEDUP_ID, "", id_))
     replaced = _ORIGIN_HEADERS | {name for name, _, _ in headers}
+    if died_at_ms is None:
+        replaced |= {HOPS}
     others = [header for header in record.headers if header[0] not in replaced]
     return msgspec.structs.replace(record, headers=(*others, *headers))
 

@@ -380,7 +380,11 @@ def _with_closed(stream: Stream, cut: Mapping[int, int]) -> dict[int, int]:
 
 
 def _check_source(topic: TopicName, spec: RouteSpec) -> None:
-    """Raise ValidationFailed for what a stream's route cannot have."""
+    """Raise ValidationFailed for what a route of this source cannot have."""
+    source, dead = topic.queue, spec.dead_letter_queue
+    if source is not None and source.name == dead:
+        detail = "The queue whose messages the route takes cannot be its dead-letter queue"
+        raise ValidationFailed.at("/dead_letter_queue", detail, "not_allowed")
     if spec.start is not StartAt.LATEST:
         check_unmatched(topic, spec.match, "/start")
 

@@ -23,7 +23,7 @@ from storage.domain.names import QueueName, StreamName, TopicName
 from storage.domain.streams.idempotence import NO_WATERMARK
 from storage.domain.topics.read_match import StoredMatch, StoredMessage
 from storage.domain.topics.report import MessageRoute, MessageRouteState
-from storage.domain.topics.route import TopicRoute
+from storage.domain.topics.route import ProducerIds, TopicRoute
 from storage.domain.topics.routing import TopicPositions
 from storage.domain.topics.targets.rendezvous import RendezvousHash
 from storage.log import store_epoch
@@ -146,19 +146,18 @@ def _with_a_target_written_first() -> Iterator[None]:
 
 @contextmanager
 def _with_one_producer_for_two_routes() -> Iterator[None]:
-    def producer_id(route: TopicRoute, shard: int) -> str:
+    def producer_ids(route: TopicRoute) -> Mapping[int, str]:
         is_one_of_two = route.name.route in TWICE_ROUTES
-        return f"routes.{shard}" if is_one_of_two else str(original(route, shard))
+        return ProducerIds("", 0) if is_one_of_two else ProducerIds(route.stream_id, route.number)
 
-    original: Any = TopicRoute.producer_id
-    with mock.patch.object(TopicRoute, "producer_id", producer_id):
+    with mock.patch.object(TopicRoute, "producer_ids", property(producer_ids)):
         yield
 
 
 @contextmanager
 def _with_one_dead_producer_for_all_members() -> Iterator[None]:
     def dead_producer_id(route: TopicRoute, shard: int, _: int | None = None) -> str:
-        return f"{route.producer_id(shard)}.dead"
+        return f"{route.producer_ids[shard]}.dead"
 
     with mock.patch.object(TopicRoute, "dead_producer_id", dead_producer_id):
         yield

@@ -484,20 +484,16 @@ class TopicRoute(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     @cached_property
     def producer_ids(self) -> Mapping[int, str]:
         """Ids of the monotonic producers that copy messages to the target, by shard."""
-        return _ProducerIds(self.stream_id, self.number)
-
-    def producer_id(self, shard: int) -> str:
-        """Return the id of the monotonic producer that copies a shard's messages to the target."""
-        return self.producer_ids[shard]
+        return ProducerIds(self.stream_id, self.number)
 
     def dead_producer_id(self, shard: int, member: int | None = None) -> str:
         """Return the id of the monotonic producer of a shard's dead letters, of one branch."""
-        producer = self.producer_id(shard)
+        producer = self.producer_ids[shard]
         return f"{producer}.dead" if member is None else f"{producer}.{member}.dead"
 
 
-class _ProducerIds(dict[int, str]):
-    """Ids by shard, made when they are first read: each copy needs one."""
+class ProducerIds(dict[int, str]):
+    """Ids of a route's monotonic producers by shard, made when they are first read."""
 
     def __init__(self, stream_id: LogId, number: int) -> None:
         super().__init__()

@@ -293,7 +293,7 @@ async def test_changed_spread_moves_only_keys_of_new_member(topics):
         return not await topics.topic_routing.routes.ended(ORDERS, former.stream_id)
 
     await until(is_forgotten)
-    producer = former.producer_id(0)
+    producer = former.producer_ids[0]
     assert await topics.queues.last_sequences(BILLING, [producer]) == {}
     assert await topics.queues.last_sequences(CRM, [producer]) == {}
 
