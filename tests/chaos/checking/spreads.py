@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from millstream_client.testing.spreads import choose, label_of
+from millstream_client.testing.topics.spreads import choose, label_of
 from tests.chaos.checking.findings import Finding, Operations, answers
 from tests.chaos.checking.topics import places_of, subject_of
 from tests.chaos.history import Kind, Seen

@@ -151,6 +151,16 @@ def test_group_of_fifo_queue_is_delivered_in_order(fifo):
     assert counts(fifo) == {"delayed": 1, "ready": 1, "acknowledged": 1}
 
 
+def test_duplicate_has_id_and_offset_of_the_first(millstream, name):
+    fifo = millstream.queue(name)
+    fifo.create(type="fifo")
+    fifo.send("before", group="a", dedup_id="1")
+
+    first, again = (fifo.send("hello", group="a", dedup_id="2") for _ in range(2))
+
+    assert (again.id, again.offset, again.duplicate) == (first.id, first.offset, True)
+
+
 def test_receive_of_fifo_queue_returns_messages_of_a_group_in_order(fifo):
     fifo.send_many([NewMessage(str(n), group="a", dedup_id=str(n)) for n in range(3)])
 

@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from millstream_client.testing.matches import check_match, matches
 from millstream_client.testing.problems import Problem
-from millstream_client.testing.subjects import check_pattern, check_subject, matches_subject
+from millstream_client.testing.topics.matches import check_match, failed_paths, matches
+from millstream_client.testing.topics.subjects import check_pattern, check_subject, matches_subject
 from storage.domain.errors import MatchInvalid, ValidationFailed
 from storage.domain.filters import subjects
 from storage.domain.filters.documents import Document
@@ -47,6 +47,12 @@ PATTERNS = st.recursive(
 ).filter(lambda pattern: isinstance(pattern, dict))
 
 
+ALTERNATIVES = st.fixed_dictionaries(
+    {"subject": st.sampled_from(["a.*", "#", "b", "*.b.>"])},
+    optional={"filter": PATTERNS.map(lambda pattern: {"body": pattern})},
+)
+
+
 def is_valid(check, *arguments):
     try:
         check(*arguments)
@@ -75,8 +81,18 @@ def test_filters_match_as_in_the_service(pattern, body):
 
     check_match(match)
 
-    expected = CompiledMatch(parse_matches(match)).matches(server)
-    assert matches(match, document) == expected
+    compiled = CompiledMatch(parse_matches(match))
+    assert matches(match, document) == compiled.matches(server)
+
+
+@given(st.lists(ALTERNATIVES, min_size=1, max_size=3), TEXTS, VALUES)
+def test_failed_paths_are_those_of_the_service(match, subject, body):
+    server = Document(subject, "", (), msgspec.json.encode(body), {})
+    document = {"subject": subject, "headers": {}, "body": body}
+
+    expected = CompiledMatch(parse_matches(match)).explain(server)
+
+    assert failed_paths(match, document) == {condition.path for condition in expected}
 
 
 @pytest.mark.parametrize(

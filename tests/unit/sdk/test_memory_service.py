@@ -105,6 +105,57 @@ def test_messages_of_topic_expire_on_their_way(service, client):
     assert service.topic("shop").messages == []
 
 
+def test_source_routes_are_inspected(service, client, orders):
+    client.stream("clicks").create()
+    client.topic("stream:clicks").route("tasks").create(queue="orders")
+    client.topic("queue:orders").route("later").create({"filter": {"key": ["ann"]}}, queue="later")
+    client.stream("clicks").put_many(["a", "b"], key="ann")
+    orders.send("c")
+
+    records = service.topic("stream:clicks").messages
+    assert [(one.text, [copy.state for copy in one.copies]) for one in records] == [
+        ("a", ["finished"]),
+        ("b", ["finished"]),
+    ]
+    assert service.topic("queue:orders").messages == []
+    assert [letter.text for letter in service.queue("orders").dead_letters] == ["a", "b", "c"]
+
+
+def test_paused_route_holds_messages_of_queue(service, client, orders):
+    client.queue("work").create()
+    route = client.topic("queue:orders").route("all")
+    route.create(queue="work")
+    route.pause()
+    orders.send("hello")
+
+    before = (service.queue("orders").messages, service.queue("work").messages)
+    lag = route.stats().lag_messages
+    route.resume()
+
+    assert (before, lag) == (([], []), 1)
+    assert [message.text for message in service.queue("work").messages] == ["hello"]
+
+
+def test_messages_depart_when_clock_is_advanced(service, client, orders):
+    client.queue("later").create()
+    client.topic("queue:orders").route("all").create(queue="later")
+    orders.send("hello", delay_seconds=60)
+
+    service.advance(60)
+
+    assert [message.text for message in service.queue("later").messages] == ["hello"]
+
+
+def test_dead_letters_of_a_route_to_its_source_end(service, client, orders):
+    client.queue("small").create(message_bytes_max=1024)
+    route = client.topic("queue:orders").route("all")
+    route.create(queue="small", dead_letter_queue="orders")
+
+    orders.send("x" * 2000)
+
+    assert route.stats().dead_lettered > 1
+
+
 def test_clock_is_advanced_by_days(service, client, orders):
     clicks = client.stream("clicks")
     clicks.create(retention_seconds=86_400)
@@ -202,7 +253,7 @@ def new_topic(client: Millstream) -> Topic:
         lambda client: new_topic(client).route("r").create(url="https://shop.example"),
         lambda client: new_topic(client).route("r").create(queue="orders", format="envelope"),
         lambda client: new_topic(client).explain("x"),
-        lambda client: client.topic("stream:clicks").route("r").create(queue="orders"),
+        lambda client: list(client.jobs()),
         lambda client: client.queue("x").create(dead_letters={"topic": "t", "receives_max": 1}),
     ],
     ids=[
@@ -217,7 +268,7 @@ def new_topic(client: Millstream) -> Topic:
         "route to URL",
         "transform",
         "explanation",
-        "route of stream",
+        "list of jobs",
         "dead letters to topic",
     ],
 )

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from millstream_client.testing.spreads import choose
+from millstream_client.testing.topics.spreads import choose
 from storage.domain.topics.targets.rendezvous import RendezvousHash
 
 members = st.dictionaries(

@@ -83,9 +83,8 @@ class Catalog(Generic[T]):
     ) -> tuple[int, dict[str, Any]]:
         """Create or replace an object; return the status and the stored object."""
         existing = self.objects.get(name)
-        config = self._complete(
-            _with_partitions(fields, existing) if self.kind == "queue" else fields
-        )
+        given = _with_partitions(fields, existing) if self.kind == "queue" else fields
+        config = self._complete(name, given)
         if existing is None:
             made = self.make(name, config)
             if not dry_run:
@@ -113,7 +112,7 @@ class Catalog(Generic[T]):
             for field, value in fields.items()
             if (field, value) != ("partitions", None)
         }
-        config = self._checked_config({**existing.config, **changed})
+        config = self._checked_config(name, {**existing.config, **changed})
         self._check_immutable(existing, _changes(existing.config, config))
         existing.configure(config)
         return existing.shown()
@@ -135,12 +134,11 @@ class Catalog(Generic[T]):
         items = [{**self.objects[name].shown(), "measurement": None} for name in names]
         return {"items": items, "next_cursor": None}
 
-    def _complete(self, fields: dict[str, Any]) -> dict[str, Any]:
+    def _complete(self, name: str, fields: dict[str, Any]) -> dict[str, Any]:
         self._check(fields)
-        return self._checked_config({**DEFAULTS[self.schema], **fields, "paused": False})
+        return self._checked_config(name, {**DEFAULTS[self.schema], **fields, "paused": False})
 
-    @staticmethod
-    def _checked_config(config: dict[str, Any]) -> dict[str, Any]:
+    def _checked_config(self, name: str, config: dict[str, Any]) -> dict[str, Any]:
         """Complete a backoff policy, and check what depends on the type of a queue."""
         if config.get("backoff"):
             config["backoff"] = {**DEFAULTS["BackoffConfig"], **config["backoff"]}

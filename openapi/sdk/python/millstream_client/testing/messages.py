@@ -42,6 +42,7 @@ class StoredMessage:
     route: str = ""
     key: str = ""
     reply_to: str = ""
+    hops: int = 0
     dead_letter: dict[str, Any] | None = field(default=None, repr=False)
 
     @property

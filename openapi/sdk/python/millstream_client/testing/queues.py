@@ -5,20 +5,25 @@ from __future__ import annotations
 import hashlib
 import random
 import uuid
-from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from millstream_client.testing.definitions import Clock, Defined, moment
+from millstream_client.testing.deduplication import Deduplication
+from millstream_client.testing.definitions import Clock, moment
+from millstream_client.testing.message_store import (
+    DEAD,
+    DELAYED,
+    IN_FLIGHT,
+    READY,
+    MessageStore,
+)
 from millstream_client.testing.messages import RESERVED, StoredMessage
-from millstream_client.testing.problems import Problem, invalid, unsupported
+from millstream_client.testing.problems import Problem, invalid
 
-DEDUP_WINDOW_S = 300.0
-READY, DELAYED, IN_FLIGHT, DEAD = "ready", "delayed", "in_flight", "dead_lettered"
 WITH_CAUSE = ("nack", "reject")
 
 
-class MemoryQueue(Defined):
+class MemoryQueue(MessageStore):
     """A queue. Its configuration has the fields of the REST API."""
 
     def __init__(
@@ -30,31 +35,14 @@ class MemoryQueue(Defined):
     ) -> None:
         super().__init__(name, config, now)
         self._queue_of = queue_of
-        self._messages: dict[int, StoredMessage] = {}
-        self._dedup: dict[str, tuple[int, float]] = {}
-        self._ids: dict[int, str] = {}
+        self._sent: Deduplication[dict[str, Any]] = Deduplication(now)
         self._attempts: dict[str, list[str]] = {}
-        self._next_offset = 0
         self._last_due_at = 0.0
-        self._counts: Counter[str] = Counter()
 
     @property
     def is_fifo(self) -> bool:
         """Return whether messages of a group are delivered in order."""
         return bool(self.config["type"] == "fifo")
-
-    @property
-    def messages(self) -> list[StoredMessage]:
-        """Messages in all states but dead letters, by offset."""
-        self._settle_time()
-        return [message for message in self._messages.values() if message.state != DEAD]
-
-    @property
-    def dead_letters(self) -> list[StoredMessage]:
-        """Dead letters, oldest first."""
-        self._settle_time()
-        dead = [message for message in self._messages.values() if message.state == DEAD]
-        return sorted(dead, key=lambda message: (message.died_at, message.offset))
 
     # ── Sending ──
 
@@ -77,17 +65,15 @@ class MemoryQueue(Defined):
             raise invalid("/delay_seconds", detail, "not_supported")
 
     def _send(self, fields: dict[str, Any]) -> dict[str, Any]:
-        now = self.now()
         dedup_id = self._dedup_id(fields)
-        offset, sent_at = self._dedup.get(dedup_id, (0, now - DEDUP_WINDOW_S))
-        if dedup_id and now - sent_at < DEDUP_WINDOW_S:
+        if earlier := self._sent.find(dedup_id):
             self._counts["deduplicated"] += 1
-            return {"id": self._ids[offset], "offset": offset, "duplicate": True}
-        message = self._stored(fields, now)
-        if dedup_id:
-            self._dedup[dedup_id] = (message.offset, now)
+            return {**earlier, "duplicate": True}
+        message = self._stored(fields, self.now())
         self._add(message)
-        return {"id": message.id, "offset": message.offset, "duplicate": False}
+        sent = {"id": message.id, "offset": message.offset}
+        self._sent.add(dedup_id, sent)
+        return {**sent, "duplicate": False}
 
     def _dedup_id(self, fields: dict[str, Any]) -> str:
         dedup_id = str(fields.get("dedup_id", ""))
@@ -112,18 +98,13 @@ class MemoryQueue(Defined):
             dedup_id=fields.get("dedup_id", ""),
             **{name: fields.get(name, "") for name in RESERVED},
             dead_letter=fields.get("dead_letter"),
+            hops=fields.get("hops", 0),
             priority=fields.get("priority", 0),
             sent_at=now,
             due_at=due_at,
             expires_at=due_at + ttl if ttl else 0.0,
             state=DELAYED if due_at > now else READY,
         )
-
-    def _add(self, message: StoredMessage) -> None:
-        message.offset = self._next_offset
-        self._next_offset += 1
-        self._messages[message.offset] = message
-        self._ids[message.offset] = message.id
 
     # ── Receiving ──
 
@@ -269,120 +250,26 @@ class MemoryQueue(Defined):
             return 0.0
         return backoff(self.config["backoff"], message.failures) if delay is None else delay
 
-    def _return(self, message: StoredMessage, due_at: float) -> None:
-        message.receipt_handle = ""
-        message.due_at = due_at
-        message.state = DELAYED if due_at > self.now() else READY
-
-    def _is_exhausted(self, message: StoredMessage) -> bool:
-        most = self.config["attempts_max"]
-        return most is not None and message.failures + message.crash_count >= most
-
-    def _die(self, message: StoredMessage, reason: str) -> None:
-        message.receipt_handle = ""
-        message.state, message.reason, message.died_at = DEAD, reason, self.now()
-
-    # ── Time ──
-
-    def _settle_time(self) -> None:
-        """Apply the passing of time."""
-        now = self.now()
-        for message in list(self._messages.values()):
-            if message.state == IN_FLIGHT and message.due_at <= now:
-                message.crash_count += 1
-                if self._is_exhausted(message):
-                    self._die(message, f"visibility timeout passed {message.crash_count} times")
-                else:
-                    self._return(message, now)
-            elif message.state == DELAYED and message.due_at <= now:
-                message.state = READY
-            if self._is_expired(message, now):
-                del self._messages[message.offset]
-                self._counts["expired"] += 1
-
-    def _is_expired(self, message: StoredMessage, now: float) -> bool:
-        if message.state == DEAD:
-            return message.died_at + float(self.config["dead_letter_retention_seconds"]) <= now
-        is_waiting = message.state in {READY, DELAYED}
-        is_outlived = is_waiting and 0 < message.expires_at <= now
-        return is_outlived or message.sent_at + float(self.config["retention_seconds"]) <= now
-
-    # ── Operations ──
-
-    def stats(self) -> dict[str, Any]:
-        """Return the counts by state and of deleted messages."""
-        states = Counter(message.state for message in [*self.messages, *self.dead_letters])
-        ready_at = [message.sent_at for message in self.messages if message.state == READY]
-        zeros = dict.fromkeys(("moving", "parked", "dropped", "bytes_sent"), 0)
-        counted = ("acknowledged", "expired", "purged", "deduplicated", "receive_count")
-        return {
-            **zeros,
-            **{state: states[state] for state in (READY, DELAYED, IN_FLIGHT, DEAD)},
-            **{name: self._counts[name] for name in (*counted, "moved_in", "moved_out")},
-            "sent": self._next_offset,
-            "bytes_held": sum(len(message.body) for message in self._messages.values()),
-            "oldest_ready_at": moment(min(ready_at)) if ready_at else None,
-            "fenced": False,
-            "durability": "memory",
-            "replication_factor": 1,
-            "min_insync_replicas": 1,
-        }
-
-    def find(self, identity: str) -> StoredMessage:
-        """Return a message or dead letter by id or offset. Raises Problem."""
-        self._settle_time()
-        for message in self._messages.values():
-            if identity in {message.id, str(message.offset)}:
-                return message
-        raise Problem("message_not_found", "The message is no longer in the queue.")
-
-    def delete_message(self, identity: str) -> None:
-        """Delete one message in any state. Raises Problem."""
-        del self._messages[self.find(identity).offset]
-        self._counts["purged"] += 1
-
     def purge(self) -> int:
-        """Delete everything but dead letters; return the number."""
-        messages = self.messages
-        for message in messages:
-            del self._messages[message.offset]
-        self._dedup.clear()
-        self._counts["purged"] += len(messages)
-        return len(messages)
+        """Delete everything but dead letters, and the deduplication ids; return the number."""
+        self._sent.clear()
+        return super().purge()
 
-    def redrive(self, which: Mapping[str, Any]) -> int:
-        """Make dead letters ready again; return their number."""
-        if which.get("per_second"):
-            raise unsupported("redrive with per_second")
-        chosen = [message for message in self.dead_letters if _matches(message, which)]
-        for message in chosen[: which.get("messages_max")]:
-            message.reset()
-            message.state, message.sent_at, message.expires_at = READY, self.now(), 0.0
-        return len(chosen[: which.get("messages_max")])
+    # ── Routes ──
 
-    def reasons(self) -> list[dict[str, Any]]:
-        """Return the dead letters counted by reason."""
-        times: dict[str, list[float]] = {}
-        for message in self.dead_letters:
-            times.setdefault(message.reason, []).append(message.died_at)
-        return [
-            {
-                "reason": reason,
-                "count": len(died),
-                "first_died_at": moment(min(died)),
-                "last_died_at": moment(max(died)),
-            }
-            for reason, died in times.items()
-        ]
+    def transferable(self) -> list[StoredMessage]:
+        """Return the ready messages in order, for its routes; none while it is paused."""
+        self._settle_time()
+        return [] if self.config["paused"] else self._receivable()
 
+    def clear(self, message: StoredMessage) -> None:
+        """Remove a message that the topic of its routes has."""
+        del self._messages[message.offset]
+        self._counts["moved_out"] += 1
 
-def _matches(message: StoredMessage, which: Mapping[str, Any]) -> bool:
-    chosen = which.get("messages")
-    return (
-        which.get("reason", "") in {"", message.reason}
-        and which.get("group", "") in {"", message.group}
-        and (chosen is None or message.id in chosen or str(message.offset) in chosen)
-    )
+    def reject(self, message: StoredMessage, reason: str) -> None:
+        """Make a message that no route takes a dead letter."""
+        self._die(message, reason)
 
 
 def backoff(policy: Mapping[str, Any] | None, failures: int) -> float:

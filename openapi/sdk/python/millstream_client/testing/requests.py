@@ -8,7 +8,7 @@ from typing import Any
 from millstream_client.testing.definitions import Clock, moment
 from millstream_client.testing.problems import Problem
 from millstream_client.testing.queues import MemoryQueue
-from millstream_client.testing.topics import MemoryTopic
+from millstream_client.testing.topics.routed_log import RoutedLog
 
 FINAL = frozenset({"reply_taken", "reply_too_late"})
 """Refusals after which a message is acknowledged nevertheless."""
@@ -36,7 +36,7 @@ class MemoryRequests:
         queue.send([message])
         return self._open(message["reply_to"], fields)
 
-    def publish(self, topic: MemoryTopic, fields: Mapping[str, Any]) -> str:
+    def publish(self, topic: RoutedLog, fields: Mapping[str, Any]) -> str:
         """Publish a request to a topic; return its token. Raises Problem."""
         message = _message(fields, is_fifo=topic.is_fifo)
         topic.accept([message])

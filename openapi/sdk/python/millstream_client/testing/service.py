@@ -11,21 +11,19 @@ import httpx
 
 from millstream_client.aio.client import AsyncMillstream
 from millstream_client.sync.client import Millstream
-from millstream_client.testing import topic_calls as topic_calls  # registers its operations
+from millstream_client.testing.calls.registry import dispatch
 from millstream_client.testing.codec import Request, Result, encode, read_request
 from millstream_client.testing.definitions import Catalog
 from millstream_client.testing.groups import MemoryGroup
 from millstream_client.testing.problems import Problem, injected, invalid
 from millstream_client.testing.queues import MemoryQueue
 from millstream_client.testing.requests import MemoryRequests
-from millstream_client.testing.routes import route
 from millstream_client.testing.streams import MemoryStream
-from millstream_client.testing.topics import (
-    MemoryTopic,
-    StreamCatalog,
-    TopicCatalog,
-    deliver_all,
-)
+from millstream_client.testing.topics.catalogs import StreamCatalog, TopicCatalog, deliver_all
+from millstream_client.testing.topics.routed_log import RoutedLog
+from millstream_client.testing.topics.sources import QueueTopic, StreamTopic
+from millstream_client.testing.topics.targets import OF_QUEUE
+from millstream_client.testing.topics.topic import MemoryTopic
 
 URL = "http://millstream.test"
 LONG_POLL_S = 0.05
@@ -41,7 +39,7 @@ class MemoryService:
 
     def __init__(self, *, long_poll_seconds: float = LONG_POLL_S) -> None:
         self.queues: Catalog[MemoryQueue] = Catalog("queue", self._make_queue)
-        self.topics = TopicCatalog(self._make_topic)
+        self.topics = TopicCatalog(self._make_topic, self._make_stream_topic)
         self.streams = StreamCatalog(self._make_stream, self.topics.get)
         self.groups: Catalog[MemoryGroup] = Catalog("group", self._make_group)
         self.requests = MemoryRequests(self.now)
@@ -70,7 +68,9 @@ class MemoryService:
 
     def advance(self, seconds: float) -> None:
         """Move the clock: delays, visibility timeouts and retentions pass."""
-        self._ahead_s += seconds
+        with self._lock:
+            self._ahead_s += seconds
+            deliver_all(self.topics, self)
 
     def fail_next(self, status: int = 503, *, times: int = 1) -> None:
         """Reject the next attempts with a status; they have no effect."""
@@ -94,8 +94,11 @@ class MemoryService:
         """Return a group, with its `positions`. Raises Problem."""
         return self.groups.get(name)
 
-    def topic(self, name: str) -> MemoryTopic:
-        """Return a topic, with its `messages` and `routes`. Raises Problem."""
+    def topic(self, name: str) -> RoutedLog:
+        """Return a topic, with its `messages` and `routes`. Raises Problem.
+
+        `stream:<name>` is that stream, and `queue:<name>` the topic of the queue's routes.
+        """
         return self.topics.get(name)
 
     # ── Calls ──
@@ -104,7 +107,8 @@ class MemoryService:
         """Return the result of a request."""
         with self._lock:
             try:
-                result = route(self, request)
+                deliver_all(self.topics, self)  # what became due since the last call
+                result = dispatch(self, request)
                 deliver_all(self.topics, self)
                 return result
             except Problem as problem:
@@ -132,8 +136,14 @@ class MemoryService:
     def _make_stream(self, name: str, config: dict[str, Any]) -> MemoryStream:
         return MemoryStream(name, config, self.now)
 
-    def _make_topic(self, name: str, config: dict[str, Any]) -> MemoryTopic:
-        return MemoryTopic(name, config, self.now, self)
+    def _make_topic(self, name: str, config: dict[str, Any]) -> RoutedLog:
+        if not name.startswith(OF_QUEUE):
+            return MemoryTopic(name, config, self.now, self)
+        queue = self.queue(name.removeprefix(OF_QUEUE))
+        return QueueTopic(name, config, self.now, self, queue)
+
+    def _make_stream_topic(self, stream: str) -> RoutedLog:
+        return StreamTopic(self.streams.get(stream), self.now, self)
 
     def _make_group(self, name: str, config: dict[str, Any]) -> MemoryGroup:
         return MemoryGroup(name, config, self.now, self.streams.get)

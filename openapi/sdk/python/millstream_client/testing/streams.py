@@ -29,6 +29,7 @@ class StoredRecord:
     event_time: str | None
     sequence: int
     subject: str = ""
+    hops: int = 0
 
     @property
     def text(self) -> str:
@@ -168,6 +169,7 @@ class MemoryStream(Defined):
             event_time=fields.get("event_time"),
             sequence=next(self._sequence),
             subject=fields.get("subject", ""),
+            hops=fields.get("hops", 0),
         )
         shard.records.append(record)
         return {"shard": shard.index, "offset": record.offset, "duplicate": False}

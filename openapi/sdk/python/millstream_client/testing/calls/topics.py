@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from millstream_client.testing.calls.registry import on, once
 from millstream_client.testing.codec import Request, Result
-from millstream_client.testing.routes import on, once, replies
 
 if TYPE_CHECKING:
     from millstream_client.testing.service import MemoryService
@@ -20,19 +20,6 @@ def _publish(service: MemoryService, request: Request, name: str) -> Result:
         return {"messages": results, "failed": sum("error" in result for result in results)}
 
     return once(service, request, answer)
-
-
-@on("POST", "topics/{topic}/requests")
-def _publish_request(service: MemoryService, request: Request, name: str) -> Result:
-    topic = service.topic(name)
-
-    def answer() -> dict[str, Any]:
-        return {"request": service.requests.publish(topic, request.body)}
-
-    published = once(service, request, answer)
-    assert published.body is not None
-    wait = request.body.get("wait_seconds", 20) if request.headers.get("idempotency-key") else 0
-    return replies(service, published.body["request"], wait)
 
 
 @on("GET", "topics/{topic}/stats")
@@ -62,8 +49,9 @@ def _list(service: MemoryService, request: Request, name: str) -> Result:
 def _put(service: MemoryService, request: Request, name: str, route: str) -> Result:
     only_new = request.headers.get("if-none-match") == "*"
     dry_run = request.query.get("dry_run") == "true"
-    routes = service.topic(name).routes
-    status, stored = routes.put(route, request.body, only_new=only_new, dry_run=dry_run)
+    status, stored = service.topics.put_route(
+        name, route, request.body, only_new=only_new, dry_run=dry_run
+    )
     return Result(stored, status)
 
 

@@ -1,10 +1,10 @@
 """Matches of routes: subjects completely, and operators that compare one value."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from millstream_client.testing.problems import unsupported
-from millstream_client.testing.subjects import check_pattern, match_invalid, matches_subject
+from millstream_client.testing.topics.subjects import check_pattern, match_invalid, matches_subject
 
 UNMATCHED = "unmatched"
 MATCHES_MAX = 100
@@ -42,7 +42,13 @@ def check_match(match: Any) -> None:
 def matches(match: Any, document: Document) -> bool:
     """Return whether a match, which is not UNMATCHED, takes a message."""
     items = _items(match)
-    return not items or any(_holds(item, document) for _, item in items)
+    return not items or any(next(_failed(item, document), None) is None for _, item in items)
+
+
+def failed_paths(match: Any, document: Document) -> set[str]:
+    """Return the paths of conditions that a message does not meet; empty if it is taken."""
+    failed = [set(_failed(item, document)) for _, item in _items(match)]
+    return set().union(*failed) if all(failed) else set()
 
 
 def _items(match: Any) -> list[tuple[str, Any]]:
@@ -62,13 +68,13 @@ def _patterns(item: Mapping[str, Any]) -> list[Any]:
     return subject if isinstance(subject, list) else [subject]
 
 
-def _holds(item: Mapping[str, Any], document: Document) -> bool:
+def _failed(item: Mapping[str, Any], document: Document) -> Iterator[str]:
+    """Yield the paths of conditions of one match that a message does not meet."""
     patterns = _patterns(item)
-    has_subject = not patterns or any(
-        matches_subject(pattern, document["subject"]) for pattern in patterns
-    )
-    filter_ = item.get("filter")
-    return has_subject and (filter_ is None or _meets(filter_, document))
+    if patterns and not any(matches_subject(one, document["subject"]) for one in patterns):
+        yield "subject"
+    if item.get("filter") is not None:
+        yield from _failed_fields(item["filter"], document, "")
 
 
 # ── Filters ──
@@ -93,17 +99,21 @@ def _check_filter(pattern: Any, pointer: str) -> None:
                 _test_of(term, f"{pointer}/{name}/{nth}")
 
 
-def _meets(pattern: Mapping[str, Any], value: Any) -> bool:
-    """Return whether all fields of a pattern hold for an object."""
+def _failed_fields(pattern: Mapping[str, Any], value: Any, parent: str) -> Iterator[str]:
+    """Yield the paths of a pattern's fields that do not hold for an object."""
     below = value if isinstance(value, Mapping) else {}
-    return all(_field_holds(term, below.get(name, _NOTHING)) for name, term in pattern.items())
+    for name, terms in pattern.items():
+        path, field = f"{parent}{name}", below.get(name, _NOTHING)
+        if isinstance(terms, dict):
+            if _has_object_in_array(field):
+                raise unsupported("filter on the objects of an array")
+            yield from _failed_fields(terms, field, f"{path}.")
+        elif not _holds(terms, field):
+            yield path
 
 
-def _field_holds(terms: Any, value: Any) -> bool:
-    if isinstance(terms, dict):
-        if _has_object_in_array(value):
-            raise unsupported("filter on the objects of an array")
-        return _meets(terms, value)
+def _holds(terms: list[Any], value: Any) -> bool:
+    """Return whether any of some terms holds for a value."""
     leaves = _leaves(value)
     if not leaves:
         return {"exists": False} in terms

@@ -1,0 +1,1 @@
+"""Topics of the in-memory service: their messages, routes and matches."""
