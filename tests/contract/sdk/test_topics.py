@@ -4,7 +4,6 @@ import pytest
 
 from millstream_client import (
     AlreadyExists,
-    Conflict,
     ItemRefused,
     Millstream,
     NewPublication,
@@ -88,23 +87,6 @@ def test_explanation_has_the_conditions_that_fail(topic):
 
     assert explained.matches == []
     assert explained.routes[0].failed[0].actual == ["fax"]
-
-    tested = topic.backtest({"subject": "fax"}, compare_with=explained.routes[0].route)
-    assert (tested.matched, tested.complete) == (0, True)
-
-
-def test_back_test_runs_as_a_job(topic):
-    topic.publish("x", subject="fax")
-
-    job = topic.start_backtest({"subject": "fax"}, compare_with="orders")
-    status = topic.backtest_job(job.id).status()
-    job.cancel()
-    last = list(job.watch())[-1]
-
-    assert (status.state, status.messages, status.result.evaluated) == ("queued", 1, 0)
-    assert (last.state, last.result.complete) == ("cancelled", False)
-    with pytest.raises(Conflict):
-        job.retry()
 
 
 @BOTH

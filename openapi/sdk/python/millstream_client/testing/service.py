@@ -11,6 +11,7 @@ import httpx
 
 from millstream_client.aio.client import AsyncMillstream
 from millstream_client.sync.client import Millstream
+from millstream_client.testing.back_test_jobs import BackTestJobs
 from millstream_client.testing.calls.registry import dispatch
 from millstream_client.testing.codec import Request, Result, encode, read_request
 from millstream_client.testing.definitions import Catalog
@@ -43,6 +44,7 @@ class MemoryService:
         self.streams = StreamCatalog(self._make_stream, self.topics.get)
         self.groups: Catalog[MemoryGroup] = Catalog("group", self._make_group)
         self.requests = MemoryRequests(self.now)
+        self.back_tests = BackTestJobs(self.now, self.topics.get)
         self.long_poll_seconds = long_poll_seconds
         self.answers: dict[tuple[str, str], tuple[bytes, Result]] = {}
         self._lock = threading.RLock()

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from millstream_client.testing.calls.registry import on, once
 from millstream_client.testing.codec import Request, Result
+from millstream_client.testing.topics.back_tests import run
 
 if TYPE_CHECKING:
     from millstream_client.testing.service import MemoryService
@@ -35,6 +36,25 @@ def _message(service: MemoryService, request: Request, name: str, message: str) 
 @on("GET", "topics/{topic}/messages/{message}/routes")
 def _message_routes(service: MemoryService, request: Request, name: str, message: str) -> Result:
     return Result(service.topic(name).message_routes(message))
+
+
+# ── Back-tests ──
+
+
+@on("POST", "topics/{topic}/backtests")
+def _backtest(service: MemoryService, request: Request, name: str) -> Result:
+    return Result(run(service.topic(name), request.body))
+
+
+@on("POST", "topics/{topic}/backtests/jobs")
+def _start_backtest(service: MemoryService, request: Request, name: str) -> Result:
+    job = service.back_tests.start(service.topic(name), request.body)
+    return Result(job.shown(), 202)
+
+
+@on("GET", "topics/{topic}/backtests/jobs/{job}")
+def _get_backtest(service: MemoryService, request: Request, name: str, job: str) -> Result:
+    return Result(service.back_tests.of_topic(name, job).shown())
 
 
 # ── Routes ──
