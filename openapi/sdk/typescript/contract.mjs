@@ -474,6 +474,86 @@ const until = async (fact) => {
   });
 }
 
+{
+  const [stream, target, rest] = [await newStream({ shards: 1 }), await newQueue(), await newQueue()];
+  const topic = client.topic(`stream:${stream.name}`);
+  await stream.append({ even: true, n: 0 }, { key: 'k' });
+  const route = topic.route('even');
+  const made = await route.create({ match: { filter: { body: { even: [true] } } }, target: { queue: target.name } });
+  await topic.route('rest').create({ match: 'unmatched', target: { queue: rest.name } });
+  for (const n of [1, 2]) await stream.append({ even: n % 2 === 0, n }, { key: 'k' });
+  const [message] = await take(target);
+  const [other] = await take(rest);
+  const origin = ['stream', 'shard', 'offset'].map((name) => message.headers[`:source_${name}`]);
+  const shown = await topic.config();
+  const back = await code(topic.route('back').create({ target: { stream: stream.name } }));
+  const readOnly = [];
+  for (const call of ['create', 'change', 'delete', 'publish']) readOnly.push(await code(topic[call]({ unmatched: 'refuse' })));
+  const names = (await all(client.topics({ prefix: topic.name }))).map(({ name }) => name);
+  const pointers = [];
+  for (const named of [{ topic: 'stream:a' }, { topic: 'queue:a' }, { queue: 'route:a.b' }, { stream: 'topic:a' }])
+    pointers.push((await code(topic.route('x').create({ target: named }))).at(-1));
+  const isDelivered = await until(async () => (await route.stats()).delivered === 1);
+  await stream.delete();
+  tell('streamRoutes', {
+    made: [made.topic === topic.name, made.number],
+    copy: [message.json(), message.key, message.topic, message.route, message.subject],
+    origin: [origin[0] === stream.name, ...origin.slice(1)],
+    rest: [other.json(), other.route],
+    shown: [shown.name === topic.name, shown.stream === stream.name, shown.type, shown.unmatched, shown.message_bytes_max],
+    back: [back].flat()[0],
+    readOnly,
+    names: names.length === 1 && names[0] === topic.name,
+    pointers,
+    delivered: isDelivered,
+    gone: [await code(route.config()), await code(topic.route('x').create({ target: { queue: 'a' } }))],
+  });
+}
+
+{
+  const [queue, target, end] = [await newQueue(), await newQueue(), await newQueue({ type: 'fifo' })];
+  const topic = client.topic(`queue:${queue.name}`);
+  await queue.sendMany([1, 2].map((n) => new NewMessage({ even: n % 2 === 0, n }, { group: 'g' })));
+  const route = topic.route('even');
+  const planned = await route.apply({ target: { queue: target.name } }, { dryRun: true });
+  const missing = [await code(topic.config()), await code(client.topic(`queue:${prefix}-none`).create())];
+  const made = await route.create({ match: { filter: { body: { even: [true] } } }, target: { queue: target.name } });
+  const [message] = await take(target);
+  const isLetter = await until(async () => (await queue.stats()).dead_lettered === 1);
+  const [letter] = await all(queue.deadLetters());
+  await topic.route('end').create({ match: 'unmatched', target: { queue: end.name } });
+  await queue.send({ even: false, n: 3 }, { group: 'g', delaySeconds: SHORT });
+  await advance(PAST);
+  const [last] = await take(end);
+  await route.pause();
+  await queue.send({ even: true, n: 4 });
+  const isTaken = await until(async () => (await queue.stats()).moved_out === 3);
+  await route.resume();
+  const [resumed] = await take(target);
+  const shown = await topic.config();
+  const changed = [(await topic.change({ unmatched: 'drop' })).unmatched, (await topic.change({ unmatched: null })).unmatched];
+  const back = client.topic(`queue:${target.name}`).route('back');
+  const refused = [await code(topic.publish('x')), await code(topic.apply({ shards: 2 })), await code(topic.apply({ type: 'fifo' }))];
+  const cycles = [];
+  for (const other of [back, topic.route('self')]) cycles.push([await code(other.create({ target: { queue: queue.name } }))].flat()[0]);
+  const { ready, moved_out, dead_lettered, sent } = await queue.stats();
+  await queue.delete();
+  tell('queueRoutes', {
+    planned: [planned.created, planned.number, planned.in_force],
+    missing,
+    made: [made.topic === topic.name, made.number],
+    copy: [message.json(), message.key, message.topic === topic.name, message.route],
+    letter: [isLetter, letter.body, letter.reason],
+    last: [last.json(), last.group],
+    paused: [isTaken, resumed.json()],
+    shown: [shown.stream === `topic:${topic.name}`, shown.unmatched, shown.message_bytes_max, ...changed],
+    refused,
+    cycles,
+    counts: { ready, moved_out, dead_lettered, sent },
+    gone: await code(route.config()),
+  });
+}
+
 // ── Fields of answers, by schema ──
 
 {

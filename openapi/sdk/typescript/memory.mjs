@@ -89,10 +89,22 @@ await orders.create();
       await named(topic.route('x').create(url)),
       await named(topic.route('x').create({ match: { where: 'a > 1' }, target: { queue: 'orders' } })),
       await named(topic.explain({ message: {} })),
-      await named(client.topic('stream:clicks').route('x').create({ target: { queue: 'orders' } })),
+      await named(client.replay('x').status()),
     ],
     socket: (await named((async () => client.socket())()))[0],
   });
+}
+
+{
+  const topic = client.topic('stream:clicks');
+  await topic.route('tasks').create({ target: { queue: 'orders' } });
+  await client.topic('queue:orders').route('later').create({ match: { filter: { key: ['ann'] } }, target: { queue: 'nowhere' } });
+  await client.stream('clicks').append('a', { key: 'bea' });
+  await orders.send('b', { delaySeconds: 60 });
+  service.advance(60);
+  const records = service.topic('stream:clicks').messages.map(({ text, copies }) => [text, copies.map(({ state }) => state)]);
+  const letters = service.queue('orders').deadLetters.slice(-2).map(({ text, reason }) => [text, reason]);
+  tell('sources', { records, letters });
 }
 
 tell('limits', {

@@ -234,6 +234,43 @@ def test_fifo_topics_and_requests_of_topics(steps):
     }
 
 
+def test_records_of_streams_are_routed(steps):
+    assert steps["streamRoutes"] == {
+        "made": [True, 1],
+        "copy": [{"even": True, "n": 2}, "k", "", "even", ""],
+        "origin": [True, "0", "2"],
+        "rest": [{"even": False, "n": 1}, "rest"],
+        "shown": [True, True, "standard", "drop", 1_048_576],
+        "back": "route_cycle",
+        "readOnly": ["topic_read_only"] * 4,
+        "names": True,
+        "pointers": ["/target/topic", "/target/topic", "/target/queue", "/target/stream"],
+        "delivered": True,
+        "gone": ["topic_not_found"] * 2,
+    }
+
+
+def test_messages_of_queues_are_routed(steps):
+    assert steps["queueRoutes"] == {
+        "planned": [True, 1, False],
+        "missing": ["topic_not_found", "queue_not_found"],
+        "made": [True, 1],
+        "copy": [{"even": True, "n": 2}, "g", True, "even"],
+        "letter": [True, {"even": False, "n": 1}, "unroutable"],
+        "last": [{"even": False, "n": 3}, "g"],
+        "paused": [True, {"even": True, "n": 4}],
+        "shown": [True, "refuse", 10 * 1024 * 1024, "drop", "refuse"],
+        "refused": [
+            "topic_read_only",
+            [VALIDATION, "not_supported", "/shards"],
+            [VALIDATION, "not_supported", "/type"],
+        ],
+        "cycles": ["route_cycle"] * 2,
+        "counts": {"ready": 0, "moved_out": 3, "dead_lettered": 1, "sent": 4},
+        "gone": "topic_not_found",
+    }
+
+
 def test_answers_have_the_fields_of_their_schemas(steps):
     schemas = json.loads((SDK.parents[1] / "openapi.json").read_text())["components"]["schemas"]
     answers = {name: set(fields) for name, fields in steps["fields"].items() if name != "step"}
@@ -263,6 +300,13 @@ def test_messages_of_topics_are_inspected(own):
         "dropped": 1,
         "limits": [not_in_memory] * 4,
         "socket": "TypeError",
+    }
+
+
+def test_routes_of_sources_and_jobs_are_inspected(own):
+    assert own["sources"] == {
+        "records": [["a", ["finished"]]],
+        "letters": [["a", "unroutable"], ["b", "unroutable"]],
     }
 
 

@@ -68,33 +68,35 @@ export class Defined<Config extends Fields> {
 /** All objects of a kind, by name. */
 export class Catalog<Config extends Fields, T extends Defined<Config>> {
   readonly #kind: string;
+  readonly #title: string;
   readonly #defaults: Fields;
   readonly #make: (name: string, config: Config) => T;
-  readonly #objects = new Map<string, T>();
+  protected readonly objects = new Map<string, T>();
 
   constructor(kind: 'Queue' | 'Stream' | 'Group' | 'Topic' | 'Route', make: (name: string, config: Config) => T) {
     this.#kind = kind.toLowerCase();
+    this.#title = kind;
     this.#defaults = DEFAULTS[`${kind}Config`] ?? {};
     this.#make = make;
   }
 
   /** Return an object. Throws MemoryProblem. */
   get(name: string): T {
-    const existing = this.#objects.get(name);
+    const existing = this.objects.get(name);
     if (existing === undefined)
-      throw new MemoryProblem(`${this.#kind}_not_found`, `The ${this.#kind} '${name}' does not exist.`);
+      throw new MemoryProblem(`${this.#kind}_not_found`, `${this.#title} '${name}' does not exist.`);
     return existing;
   }
 
   /** Create or replace an object; return the status and the stored object. */
   put(name: string, fields: Fields, { onlyNew, dryRun }: { onlyNew: boolean; dryRun: boolean }): [number, Fields] {
     this.check(fields);
-    const existing = this.#objects.get(name);
+    const existing = this.objects.get(name);
     const partitions = this.#kind === 'queue' ? { partitions: fields.partitions ?? existing?.config.partitions ?? 1 } : {};
-    const config = this.completed({ ...this.#defaults, ...fields, ...partitions, paused: false }) as Config;
+    const config = this.#configOf(name, { ...fields, ...partitions });
     if (existing === undefined) {
       const made = this.#make(name, config);
-      if (!dryRun) this.#objects.set(name, made);
+      if (!dryRun) this.objects.set(name, made);
       return [201, { ...made.shown(), created: true, dry_run: dryRun, changes: [] }];
     }
     if (onlyNew) throw this.#exists(existing, Object.fromEntries(Object.keys(fields).map((key) => [key, config[key]])));
@@ -107,6 +109,15 @@ export class Catalog<Config extends Fields, T extends Defined<Config>> {
     return [200, { ...shown, created: false, dry_run: dryRun, changes }];
   }
 
+  /** Return a new object, which is not stored. Throws MemoryProblem. */
+  protected made(name: string, fields: Fields): T {
+    return this.#make(name, this.#configOf(name, fields));
+  }
+
+  #configOf(name: string, fields: Fields): Config {
+    return this.completed({ ...this.#defaults, ...fields, paused: false }, name) as Config;
+  }
+
   /** Change fields; null resets one to its default. */
   patch(name: string, fields: Fields): Fields {
     const existing = this.get(name);
@@ -115,7 +126,7 @@ export class Catalog<Config extends Fields, T extends Defined<Config>> {
     const changed = given.map(([key, value]) => {
       return [key, value === null && !NULLABLE.has(key) ? this.#defaults[key] : value];
     });
-    const config = this.completed({ ...existing.config, ...Object.fromEntries(changed) }) as Config;
+    const config = this.completed({ ...existing.config, ...Object.fromEntries(changed) }, name) as Config;
     this.#checkImmutable(existing.config, changesOf(existing.config, config));
     existing.configure(config);
     return existing.shown();
@@ -131,17 +142,17 @@ export class Catalog<Config extends Fields, T extends Defined<Config>> {
   /** Delete an object. Throws MemoryProblem. */
   delete(name: string): void {
     this.get(name);
-    this.#objects.delete(name);
+    this.objects.delete(name);
   }
 
   /** Return all objects. */
   all(): T[] {
-    return [...this.#objects.values()];
+    return [...this.objects.values()];
   }
 
   /** Return the objects whose names have a prefix. */
   page(prefix: string): Fields {
-    const names = [...this.#objects.keys()].filter((name) => name.startsWith(prefix)).sort();
+    const names = [...this.objects.keys()].filter((name) => name.startsWith(prefix)).sort();
     const measured = MEASURED.has(this.#kind) ? { measurement: null } : {};
     return { items: names.map((name) => ({ ...this.get(name).shown(), ...measured })), next_cursor: null };
   }
@@ -155,8 +166,8 @@ export class Catalog<Config extends Fields, T extends Defined<Config>> {
     }
   }
 
-  /** Complete a configuration, and check what depends on its type. */
-  protected completed(config: Fields): Fields {
+  /** Complete a configuration, and check what depends on its type and name. */
+  protected completed(config: Fields, _name: string): Fields {
     return completed(config);
   }
 

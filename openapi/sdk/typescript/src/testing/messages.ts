@@ -28,6 +28,7 @@ export class StoredMessage {
   readonly subject: string;
   readonly route: string;
   readonly key: string;
+  readonly hops: number;
   offset = 0;
   sentAt: number;
   dueAt: number;
@@ -56,6 +57,7 @@ export class StoredMessage {
     this.subject = (fields.subject as string | undefined) ?? '';
     this.route = (fields.route as string | undefined) ?? '';
     this.key = (fields.key as string | undefined) ?? '';
+    this.hops = (fields.hops as number | undefined) ?? 0;
     this.deadLetter = fields.dead_letter as Fields | undefined;
     this.sentAt = sentAt;
     this.dueAt = dueAt;

@@ -5,6 +5,8 @@ const STATUSES: Record<string, number> = {
   group_not_found: 404,
   idempotency_key_reused: 422,
   invalid_cursor: 400,
+  job_not_found: 404,
+  job_refused: 409,
   member_unknown: 404,
   match_invalid: 422,
   message_not_found: 404,
@@ -27,6 +29,7 @@ const STATUSES: Record<string, number> = {
   stream_read_only: 409,
   stream_recreated: 410,
   topic_not_found: 404,
+  topic_read_only: 409,
   unroutable: 422,
   validation_failed: 422,
 };

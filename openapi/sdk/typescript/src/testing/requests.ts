@@ -6,7 +6,7 @@ import { contentOf, given, shownContent } from './content.js';
 import { type Clock, type Fields, moment } from './definitions.js';
 import { MemoryProblem } from './problems.js';
 import type { MemoryQueue } from './queues.js';
-import type { MemoryTopic } from './topics.js';
+import type { RoutedLog } from './topics/routed-log.js';
 
 /** Refusals after which a message is acknowledged nevertheless. */
 const FINAL = new Set(['reply_taken', 'reply_too_late']);
@@ -36,11 +36,11 @@ export class MemoryRequests {
 
   /** Send a request to a queue; return its token. */
   send(queue: MemoryQueue, fields: Fields): string {
-    return this.#ask(fields, queue.config.type === 'fifo', (message) => queue.send([message]));
+    return this.#ask(fields, queue.isFifo, (message) => queue.send([message]));
   }
 
   /** Publish a request to a topic; return its token. */
-  publish(topic: MemoryTopic, fields: Fields): string {
+  publish(topic: RoutedLog, fields: Fields): string {
     return this.#ask(fields, topic.isFifo, (message) => topic.accept([message]));
   }
 

@@ -4,14 +4,19 @@ import { Millstream } from '../millstream.js';
 import { randomKey } from '../transport/effects.js';
 import { sleep } from '../transport/retries.js';
 import type { Options } from '../transport/settings.js';
+import { dispatch } from './calls/index.js';
+import type { Answers, MemoryRequest, MemoryResult } from './calls/operations.js';
 import { Catalog } from './definitions.js';
 import { MemoryGroup, type MemoryGroupConfig } from './groups.js';
 import { MemoryProblem, injected, invalid } from './problems.js';
 import { MemoryQueue, type MemoryQueueConfig } from './queues.js';
 import { MemoryRequests } from './requests.js';
-import { type Answers, type MemoryRequest, type MemoryResult, routed } from './routes.js';
 import { MemoryStream } from './streams.js';
-import { MemoryTopic, StreamCatalog, TopicCatalog, deliverAll } from './topics.js';
+import { StreamCatalog, TopicCatalog, deliverAll } from './topics/catalogs.js';
+import type { RoutedLog } from './topics/routed-log.js';
+import { QueueTopic, StreamTopic } from './topics/sources.js';
+import { OF_QUEUE } from './topics/targets.js';
+import { MemoryTopic } from './topics/topic.js';
 
 const URL_OF_TESTS = 'http://millstream.test';
 const LONG_POLL_S = 0.05;
@@ -43,7 +48,14 @@ export class MemoryService {
     this.#longPollSeconds = longPollSeconds;
     this.requests = new MemoryRequests(now);
     this.queues = new Catalog('Queue', (name, config) => new MemoryQueue(name, config, now, (other) => this.queue(other)));
-    this.topics = new TopicCatalog((name, config) => new MemoryTopic(name, config, now, this));
+    const topics = (): TopicCatalog => this.topics;
+    this.topics = new TopicCatalog(
+      (name, config) => {
+        if (!name.startsWith(OF_QUEUE)) return new MemoryTopic(name, config, now, topics);
+        return new QueueTopic(name, config, now, topics, this.queue(name.slice(OF_QUEUE.length)));
+      },
+      (stream) => new StreamTopic(this.stream(stream), now, topics),
+    );
     this.streams = new StreamCatalog((name, config) => new MemoryStream(name, config, now), this.topics);
     this.groups = new Catalog(
       'Group',
@@ -66,6 +78,7 @@ export class MemoryService {
   /** Move the clock: delays, visibility timeouts and retentions pass. */
   advance(seconds: number): void {
     this.#aheadMs += seconds * 1000;
+    deliverAll(this.topics, this);
   }
 
   /** Reject the next attempts with a status; they have no effect. */
@@ -95,8 +108,8 @@ export class MemoryService {
     return this.groups.get(name);
   }
 
-  /** Return a topic, with its `messages` and `routes`. */
-  topic(name: string): MemoryTopic {
+  /** Return a topic, with its `messages` and `routes`: `stream:<name>` is that stream, `queue:<name>` that of a queue's routes. */
+  topic(name: string): RoutedLog {
     return this.topics.get(name);
   }
 
@@ -126,7 +139,8 @@ export class MemoryService {
 
   #answer(request: MemoryRequest): MemoryResult {
     try {
-      const result = routed(this, request);
+      deliverAll(this.topics, this); // what became due since the last call
+      const result = dispatch(this, request);
       deliverAll(this.topics, this);
       return result;
     } catch (error) {

@@ -31,6 +31,8 @@ export interface StoredRecord {
   readonly sequence: number;
   /** Of a message that was published to a topic. */
   readonly subject: string;
+  /** Number of routes that it has passed. */
+  readonly hops: number;
 }
 
 /** Position in each shard. */
@@ -151,6 +153,7 @@ export class MemoryStream extends Defined<MemoryStreamConfig> {
       headers: (fields.headers as Record<string, string> | undefined) ?? {},
       key: (fields.key as string | undefined) ?? '',
       subject: (fields.subject as string | undefined) ?? '',
+      hops: (fields.hops as number | undefined) ?? 0,
       arrivedAt: this.now(),
       eventTime: (fields.event_time as string | null | undefined) ?? undefined,
       sequence: this.#sequence++,

@@ -1,7 +1,7 @@
 /** Matches of routes: subjects completely, and the operators of filters that compare one value. */
 
-import type { Fields } from './definitions.js';
-import { unsupported } from './problems.js';
+import type { Fields } from '../definitions.js';
+import { unsupported } from '../problems.js';
 import { checkPattern, matchInvalid, matchesSubject } from './subjects.js';
 
 export const UNMATCHED = 'unmatched';
@@ -30,7 +30,13 @@ export function checkMatch(match: unknown): void {
 /** Return whether a match, which is not UNMATCHED, takes a message: its document. */
 export function matches(match: unknown, document: Fields): boolean {
   const items = itemsOf(match);
-  return items.length === 0 || items.some(([, item]) => holds(item as Fields, document));
+  return items.length === 0 || items.some(([, item]) => failed(item as Fields, document).next().done === true);
+}
+
+/** Return the paths of conditions that a message does not meet; empty if it is taken. */
+export function failedPaths(match: unknown, document: Fields): Set<string> {
+  const paths = itemsOf(match).map(([, item]) => [...failed(item as Fields, document)]);
+  return new Set(paths.every(({ length }) => length > 0) ? paths.flat() : []);
 }
 
 function itemsOf(match: unknown): [string, unknown][] {
@@ -46,10 +52,12 @@ function patternsOf({ subject }: Fields): unknown[] {
   return Array.isArray(subject) ? subject : [subject];
 }
 
-function holds(item: Fields, document: Fields): boolean {
+/** Yield the paths of conditions of one match that a message does not meet. */
+function* failed(item: Fields, document: Fields): Generator<string, void, void> {
   const patterns = patternsOf(item) as string[];
   const hasSubject = patterns.length === 0 || patterns.some((one) => matchesSubject(one, document.subject as string));
-  return hasSubject && (!item.filter || meets(item.filter as Fields, document));
+  if (!hasSubject) yield 'subject';
+  if (item.filter) yield* failedFields(item.filter as Fields, document, '');
 }
 
 // ── Filters ──
@@ -67,20 +75,23 @@ function checkFilter(pattern: unknown, pointer: string): void {
   }
 }
 
-/** Return whether all fields of a pattern hold for an object. */
-function meets(pattern: Fields, value: unknown): boolean {
+/** Yield the paths of a pattern's fields that do not hold for an object. */
+function* failedFields(pattern: Fields, value: unknown, parent: string): Generator<string, void, void> {
   const below = isObject(value) ? value : {};
-  return Object.entries(pattern).every(([name, terms]) => fieldHolds(terms, below[name]));
+  for (const [name, terms] of Object.entries(pattern)) {
+    const field = below[name];
+    if (isObject(terms)) {
+      if (hasObjectInArray(field)) throw unsupported('filter on the objects of an array');
+      yield* failedFields(terms, field, `${parent}${name}.`);
+    } else if (!holds(terms as unknown[], field)) yield `${parent}${name}`;
+  }
 }
 
-function fieldHolds(terms: unknown, value: unknown): boolean {
-  if (isObject(terms)) {
-    if (hasObjectInArray(value)) throw unsupported('filter on the objects of an array');
-    return meets(terms, value);
-  }
+/** Return whether any of some terms holds for a value. */
+function holds(terms: unknown[], value: unknown): boolean {
   const leaves = leavesOf(value);
-  if (leaves.length === 0) return (terms as unknown[]).some((term) => isObject(term) && term.exists === false);
-  return (terms as unknown[]).some((term) => leaves.some(testOf(term, '')));
+  if (leaves.length === 0) return terms.some((term) => isObject(term) && term.exists === false);
+  return terms.some((term) => leaves.some(testOf(term, '')));
 }
 
 function hasObjectInArray(value: unknown): boolean {

@@ -1,6 +1,6 @@
 /** Subjects of messages and their patterns: words with dots between, and the wildcards `*`, `#` and `>`. */
 
-import { MemoryProblem, invalid } from './problems.js';
+import { MemoryProblem, invalid } from '../problems.js';
 
 const BYTES_MAX = 255;
 const WORDS_MAX = 32;

@@ -1,8 +1,8 @@
 /** Spreads of in-memory routes: members of a target, of which each message goes to one. */
 
-import { type Fields } from './definitions.js';
+import { type Fields } from '../definitions.js';
 import { isObject } from './matches.js';
-import { invalid } from './problems.js';
+import { invalid } from '../problems.js';
 
 export const KINDS = ['queue', 'stream', 'topic'] as const;
 const MEMBERS_MIN = 2;
