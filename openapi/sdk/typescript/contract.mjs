@@ -554,6 +554,63 @@ const until = async (fact) => {
   });
 }
 
+// ── Back-tests ──
+
+{
+  const topic = await newTopic({ shards: 2 });
+  await topic.route('orders').create({ match: { subject: 'order.*' }, target: { queue: 'nowhere' } });
+  const paid = { filter: { body: { total: [{ numeric: ['>', 10] }] } } };
+  await topic.publishMany([
+    new NewPublication({ total: 5 }, { subject: 'order.created', key: 'a' }),
+    new NewPublication({ total: 15, tags: ['x'] }, { subject: 'order.created', key: 'a' }),
+    new NewPublication({ total: 25, customer: { id: 'c7' } }, { subject: 'order.paid', headers: { tenant: 't7' } }),
+    new NewPublication({ customer: { id: 'c7', vip: true } }, { subject: 'refund' }),
+    new NewPublication('hello', { subject: 'fax', key: 'b' }),
+  ]);
+  const matches = [
+    null,
+    paid,
+    { subject: ['order.*', 'fax'] },
+    { subject: 'order.*', ...paid },
+    [{ subject: 'fax' }, paid],
+    [{ subject: 'fax' }, { subject: 'r', filter: { key: ['a'] } }],
+    { filter: { body: { customer: { vip: [{ exists: false }] } } } },
+    { filter: { key: ['a'], body: { tags: ['x'] } } },
+    { filter: { headers: { tenant: ['t7'] }, meta: { topic: ['other'] } } },
+    { filter: { size: [{ numeric: ['<', 14] }] } },
+    'unmatched',
+  ];
+  const results = [];
+  for (const match of matches) {
+    const { evaluated, matched, gained, failed_by_path: failed, complete } = await topic.backtest({ match });
+    results.push([evaluated, matched, gained, failed, complete]);
+  }
+  const compared = await topic.backtest({ match: paid, compare_with: 'orders', samples_max: 1 });
+  const few = await topic.backtest({ messages_max: 2 });
+  const late = await topic.backtest({ start_time: '2100-01-01T00:00:00Z' });
+  const refused = [];
+  for (const config of [{ match: { subjects: 'a' } }, { messages_max: -1 }, { samples_max: 101 }, { compare_with: 'none' }])
+    refused.push([await code(topic.backtest(config))].flat());
+  const job = await topic.startBacktest({ match: paid });
+  await topic.publish('later');
+  const again = await topic.startBacktest({ match: paid });
+  const other = await code(topic.startBacktest());
+  const cancelled = await job.cancel();
+  const [last] = await all(job.watch());
+  tell('backTests', {
+    results,
+    compared: [compared.gained, compared.lost, compared.samples.matched.length, compared.samples.lost.length],
+    few: [few.evaluated, few.complete],
+    late: [late.evaluated, late.complete],
+    refused,
+    same: job.id === again.id,
+    other,
+    cancelled: [cancelled.state, cancelled.kind, cancelled.subject === topic.name, last.state, last.messages, last.result.evaluated, last.result.complete],
+    retried: await code(job.retry()),
+    unknown: [await code(topic.backtestJob('none').status()), await code(client.topic('other').backtestJob(job.id).status())],
+  });
+}
+
 // ── Fields of answers, by schema ──
 
 {
@@ -574,10 +631,15 @@ const until = async (fact) => {
   const route = topic.route('all');
   const storedRoute = await route.create({ target: { queue: queue.name } });
   const { id } = await topic.publish('x');
+  const job = await topic.startBacktest();
+  const cancelled = await job.cancel();
   const answers = {
     TopicStored: await topic.apply({}),
     TopicOut: await topic.config(),
     TopicStats: await topic.stats(),
+    BackTestOut: await topic.backtest(),
+    BackTestJobOut: await job.status(),
+    JobOut: cancelled,
     TopicMessageOut: await topic.message(id),
     MessageRoutes: await topic.messageRoutes(id),
     RouteStored: storedRoute,

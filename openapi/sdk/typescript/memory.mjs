@@ -104,7 +104,17 @@ await orders.create();
   service.advance(60);
   const records = service.topic('stream:clicks').messages.map(({ text, copies }) => [text, copies.map(({ state }) => state)]);
   const letters = service.queue('orders').deadLetters.slice(-2).map(({ text, reason }) => [text, reason]);
-  tell('sources', { records, letters });
+  const shop = client.topic('shop');
+  const job = await shop.startBacktest({ match: { subject: 'order.*' }, compare_with: 'later' });
+  const states = [];
+  for await (const { state, attempt, result } of job.watch()) states.push([state, attempt, result.matched, result.gained, result.complete]);
+  const done = [await named(job.cancel()), await named(job.retry())];
+  await topic.route('tasks').delete();
+  const lost = await shop.startBacktest();
+  await shop.delete();
+  const failed = await lost.status();
+  const retried = await lost.retry();
+  tell('sources', { records, letters, states, done, failed: [failed.state, failed.failure, retried.state, retried.failure] });
 }
 
 tell('limits', {

@@ -271,11 +271,46 @@ def test_messages_of_queues_are_routed(steps):
     }
 
 
+def test_back_tests_evaluate_matches(steps):
+    assert steps["backTests"] == {
+        "results": [
+            [5, matched, None, failed, True]
+            for matched, failed in (
+                (5, {}),
+                (2, {"body.total": 3}),
+                (4, {"subject": 1}),
+                (2, {"body.total": 3, "subject": 2}),
+                (3, {"body.total": 2, "subject": 2}),
+                (1, {"subject": 4, "key": 2}),
+                (4, {"body.customer.vip": 1}),
+                (1, {"body.tags": 4, "key": 3}),
+                (0, {"meta.topic": 5, "headers.tenant": 4}),
+                (2, {"size": 3}),
+                (2, {"routes": 3}),
+            )
+        ],
+        "compared": [0, 1, 1, 1],
+        "few": [2, False],
+        "late": [0, True],
+        "refused": [
+            ["match_invalid", "unknown_field", "/match/subjects"],
+            [VALIDATION, "out_of_range", "/messages_max"],
+            [VALIDATION, "out_of_range", "/samples_max"],
+            ["route_not_found"],
+        ],
+        "same": True,
+        "other": "job_refused",
+        "cancelled": ["cancelled", "backtest", True, "cancelled", 5, 0, False],
+        "retried": "job_refused",
+        "unknown": ["job_not_found"] * 2,
+    }
+
+
 def test_answers_have_the_fields_of_their_schemas(steps):
     schemas = json.loads((SDK.parents[1] / "openapi.json").read_text())["components"]["schemas"]
     answers = {name: set(fields) for name, fields in steps["fields"].items() if name != "step"}
 
-    assert len(answers) == 25
+    assert len(answers) == 28
     for name, fields in answers.items():
         assert set(schemas[name]["required"]) <= fields <= schemas[name]["properties"].keys(), name
 
@@ -304,9 +339,13 @@ def test_messages_of_topics_are_inspected(own):
 
 
 def test_routes_of_sources_and_jobs_are_inspected(own):
+    refused = ["Conflict", 409, "job_refused"]
     assert own["sources"] == {
         "records": [["a", ["finished"]]],
         "letters": [["a", "unroutable"], ["b", "unroutable"]],
+        "states": [["done", 1, 1, 0, True]],
+        "done": [refused] * 2,
+        "failed": ["failed", "Topic 'shop' does not exist.", "queued", ""],
     }
 
 

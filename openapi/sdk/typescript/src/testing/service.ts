@@ -4,6 +4,7 @@ import { Millstream } from '../millstream.js';
 import { randomKey } from '../transport/effects.js';
 import { sleep } from '../transport/retries.js';
 import type { Options } from '../transport/settings.js';
+import { BackTestJobs } from './back-test-jobs.js';
 import { dispatch } from './calls/index.js';
 import type { Answers, MemoryRequest, MemoryResult } from './calls/operations.js';
 import { Catalog } from './definitions.js';
@@ -37,6 +38,7 @@ export class MemoryService {
   readonly streams: StreamCatalog;
   readonly groups: Catalog<MemoryGroupConfig, MemoryGroup>;
   readonly requests: MemoryRequests;
+  readonly backTests: BackTestJobs;
   readonly answers: Answers = new Map();
   readonly #longPollSeconds: number;
   readonly #failures: number[] = [];
@@ -47,6 +49,7 @@ export class MemoryService {
     const now = (): number => this.now();
     this.#longPollSeconds = longPollSeconds;
     this.requests = new MemoryRequests(now);
+    this.backTests = new BackTestJobs(now, (topic) => this.topic(topic));
     this.queues = new Catalog('Queue', (name, config) => new MemoryQueue(name, config, now, (other) => this.queue(other)));
     const topics = (): TopicCatalog => this.topics;
     this.topics = new TopicCatalog(

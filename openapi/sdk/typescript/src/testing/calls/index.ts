@@ -5,6 +5,7 @@ import { unsupported } from '../problems.js';
 import type { MemoryService } from '../service.js';
 import { DEFINITION_CALLS } from './definitions.js';
 import { GROUP_CALLS } from './groups.js';
+import { JOB_CALLS } from './jobs.js';
 import type { MemoryRequest, MemoryResult, Operations } from './operations.js';
 import { QUEUE_CALLS } from './queues.js';
 import { REQUEST_CALLS } from './requests.js';
@@ -18,6 +19,7 @@ const OPERATIONS: Operations = [
   ...STREAM_CALLS,
   ...TOPIC_CALLS,
   ...GROUP_CALLS,
+  ...JOB_CALLS,
   ...DEFINITION_CALLS,
 ];
 

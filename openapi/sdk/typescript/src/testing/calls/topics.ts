@@ -1,6 +1,7 @@
 /** Operations of topics, their routes, and back-tests. */
 
 import type { Fields } from '../definitions.js';
+import { backTest } from '../topics/back-tests.js';
 import { type Operations, bodyOf, once, putOptions } from './operations.js';
 
 export const TOPIC_CALLS: Operations = [
@@ -17,6 +18,12 @@ export const TOPIC_CALLS: Operations = [
   ['GET topics/*/stats', (service, _, name = '') => service.topic(name).stats()],
   ['GET topics/*/messages/*', (service, _, name = '', id = '') => service.topic(name).message(id).shown()],
   ['GET topics/*/messages/*/routes', (service, _, name = '', id = '') => service.topic(name).messageRoutes(id)],
+  ['POST topics/*/backtests', (service, request, name = '') => backTest(service.topic(name), bodyOf(request))],
+  [
+    'POST topics/*/backtests/jobs',
+    (service, request, name = '') => ({ status: 202, body: service.backTests.start(service.topic(name), bodyOf(request)) }),
+  ],
+  ['GET topics/*/backtests/jobs/*', (service, _, name = '', id = '') => service.backTests.ofTopic(name, id)],
   ['GET topics/*/routes', (service, { query }, name = '') => service.topic(name).routes.page(query.get('prefix') ?? '')],
   [
     'PUT topics/*/routes/*',
