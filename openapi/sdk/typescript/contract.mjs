@@ -349,6 +349,18 @@ const until = async (fact) => {
 }
 
 {
+  const topic = await newTopic();
+  const route = topic.route('waits');
+  await route.create({ target: { queue: `${prefix}-none` } });
+  const { id } = await topic.publish('x');
+  await route.apply({ match: { subject: 'a' }, target: { queue: `${prefix}-none` } });
+  const [former] = (await topic.messageRoutes(id)).routes;
+  await route.delete();
+  const [deleted] = (await topic.messageRoutes(id)).routes;
+  tell('revisions', { former: [former.route, former.number, former.state], deleted: [deleted.number, deleted.state] });
+}
+
+{
   const order = { total: 250, vip: true, tags: ['a', 'b'], customer: { id: 'c7' }, note: null };
   const bodies = [
     { total: [250] },

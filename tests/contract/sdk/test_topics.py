@@ -126,6 +126,21 @@ def test_route_to_url_has_secret_once(topic):
 
 
 @BOTH
+def test_message_waits_for_former_revision_of_route(topic):
+    published = topic.publish("x", subject="order.a")
+    route = topic.route("orders")
+    applied = route.apply({"subject": "order.#"}, queue=f"{topic.name}-orders")
+
+    [former] = topic.message_routes(published.id).routes
+    route.delete()
+    [deleted] = topic.message_routes(published.id).routes
+
+    assert (former.route, former.state) == ("orders", "waiting")
+    assert former.number < applied.number
+    assert (deleted.number, deleted.state) == (former.number, "removed")
+
+
+@BOTH
 async def test_topic_is_used_asynchronously(asynchronous, topic):
     published = await asynchronous.topic(topic.name).publish("x", subject="order.a")
     routes = [route.name async for route in asynchronous.topic(topic.name).routes()]

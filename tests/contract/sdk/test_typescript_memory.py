@@ -181,6 +181,10 @@ def test_topics_route_messages_to_queues(steps):
     }
 
 
+def test_message_waits_for_former_revision_of_route(steps):
+    assert steps["revisions"] == {"former": ["waits", 1, "waiting"], "deleted": [1, "removed"]}
+
+
 def test_spread_delivers_each_message_to_one_member(steps):
     assert steps["spread"] == {
         "made": [True, False, "key", [2, 1]],

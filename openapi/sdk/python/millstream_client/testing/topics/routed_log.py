@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from millstream_client.testing.definitions import Clock, Defined, moment
 from millstream_client.testing.problems import Problem
 from millstream_client.testing.streams import MemoryStream, StoredRecord
+from millstream_client.testing.topics.copies import Copy
 from millstream_client.testing.topics.matches import matches
 from millstream_client.testing.topics.published import PublishedMessage
 from millstream_client.testing.topics.route import MemoryRoute
@@ -91,14 +92,20 @@ class RoutedLog(Defined):
     def message_routes(self, message_id: str) -> dict[str, Any]:
         """Return the routes that take a message, and the state of each."""
         message = self.message(message_id)
-        names = {route.number: route.name for route in self.routes.objects.values()}
-        routes = [
-            {"route": names.get(copy.number), "number": copy.number, "state": copy.state}
-            | ({"member": copy.member} if copy.member and copy.state != "shadow" else {})
-            for copy in sorted(message.copies, key=lambda copy: copy.number)
-        ]
+        copies = sorted(message.copies, key=lambda copy: copy.number)
         at = moment(message.record.arrived_at)
+        routes = [self._shown_copy(copy) for copy in copies]
         return {"id": message.id, "published_at": at, "routes": routes}
+
+    def _shown_copy(self, copy: Copy) -> dict[str, Any]:
+        """Return the state of a copy; that of a deleted route, or former revision, is removed."""
+        route = copy.route
+        is_present = copy.number == route.number or copy.state == "waiting"
+        if self.routes.objects.get(route.name) is not route or not is_present:
+            return {"route": None, "number": copy.number, "state": "removed"}
+        member = copy.member if copy.state != "shadow" else None
+        shown = {"route": route.name, "number": copy.number, "state": copy.state}
+        return shown | ({"member": member} if member else {})
 
     # ── Acceptance ──
 

@@ -14,14 +14,14 @@ const HOPS_MAX = 8;
 export class Copy {
   readonly message: PublishedMessage;
   readonly number: number;
-  readonly #route: MemoryRoute;
+  readonly route: MemoryRoute;
   readonly #config: MemoryRouteConfig;
   state: 'waiting' | 'finished' | 'shadow' = 'waiting';
 
   constructor(message: PublishedMessage, route: MemoryRoute) {
     this.message = message;
     this.number = route.number;
-    this.#route = route;
+    this.route = route;
     this.#config = route.config;
   }
 
@@ -51,7 +51,7 @@ export class Copy {
     if (isObject(source)) return source.constant as string;
     if (source === null || source === undefined || source === 'key') return record.key;
     if (source === 'subject') return record.subject;
-    return textAt(documentOf(record, this.#route.topic.meta), source as string);
+    return textAt(documentOf(record, this.route.topic.meta), source as string);
   }
 
   // ── For targets ──
@@ -59,7 +59,7 @@ export class Copy {
   /** Return the copy for a queue. Throws MemoryProblem. */
   asMessage(now: number, isFifo: boolean): Fields {
     const { delay_seconds: delay, priority, reply_to } = this.message.fields;
-    const { config } = this.#route;
+    const { config } = this.route;
     const message = {
       ...this.#content(),
       delay_seconds: delay ?? (config.delay_seconds || null),
@@ -91,7 +91,7 @@ export class Copy {
   asDeadLetter(problem: MemoryProblem, now: number, isFifo: boolean): Fields {
     const { headers, key, shard } = this.message.record;
     const dead_letter = {
-      source: `route:${this.#route.topic.name}/${this.#route.name}`,
+      source: `route:${this.route.topic.name}/${this.route.name}`,
       reason: problem.code,
       died_at: moment(now),
       ...{ failures: 1, crash_count: 0, last_failure_reason: '', details: problem.message },
@@ -116,24 +116,24 @@ export class Copy {
   /** Return the number of routes that the copy has passed; what was published to this topic itself has none. */
   #hops(): number {
     const { hops } = this.message.record;
-    return hops > 0 || !this.#route.topic.isPublishedTo ? oneMore(hops) : 0;
+    return hops > 0 || !this.route.topic.isPublishedTo ? oneMore(hops) : 0;
   }
 
   /** Return the content with its origin: the topic, or the place in a stream, and the route. */
   #content(): Fields {
     const { content, headers, subject } = this.message.record;
-    const { name, isOfStream } = this.#route.topic;
+    const { name, isOfStream } = this.route.topic;
     return {
       ...shownContent('body', content),
       headers: { ...publicHeaders(headers), ...(isOfStream ? this.#sourceHeaders : {}) },
-      ...{ subject, topic: isOfStream ? '' : name, route: this.#route.name },
+      ...{ subject, topic: isOfStream ? '' : name, route: this.route.name },
     };
   }
 
   get #sourceHeaders(): Record<string, string> {
     const { shard, offset, arrivedAt } = this.message.record;
     return {
-      ':source_stream': this.#route.topic.log.name,
+      ':source_stream': this.route.topic.log.name,
       ':source_shard': String(shard),
       ':source_offset': String(offset),
       ':source_time': String(Math.trunc(arrivedAt)),

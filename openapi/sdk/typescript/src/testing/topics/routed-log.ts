@@ -4,6 +4,7 @@ import { type Clock, Defined, type Fields, moment } from '../definitions.js';
 import { MemoryProblem } from '../problems.js';
 import type { MemoryStream, StoredRecord } from '../streams.js';
 import type { TopicCatalog } from './catalogs.js';
+import type { Copy } from './copies.js';
 import { matches } from './matches.js';
 import { PublishedMessage, documentOf } from './published.js';
 import { MemoryRoute } from './route.js';
@@ -96,12 +97,15 @@ export abstract class RoutedLog extends Defined<MemoryTopicConfig> {
   /** Return the routes that take a message, and the state of each. */
   messageRoutes(id: string): Fields {
     const { copies, record } = this.message(id);
-    const names = new Map(this.routes.all().map(({ number, name }) => [number, name]));
-    const routes = copies.map(({ number, state, member }) => ({
-      ...{ route: names.get(number) ?? null, number, state },
-      ...(member === undefined || state === 'shadow' ? {} : { member }),
-    }));
-    return { id, published_at: moment(record.arrivedAt), routes: routes.sort((a, b) => a.number - b.number) };
+    const routes = [...copies].sort((a, b) => a.number - b.number).map((copy) => this.#shownCopy(copy));
+    return { id, published_at: moment(record.arrivedAt), routes };
+  }
+
+  /** Return the state of a copy; that of a deleted route, or former revision, is removed. */
+  #shownCopy({ route, number, state, member }: Copy): Fields {
+    const isPresent = number === route.number || state === 'waiting';
+    if (!this.routes.all().includes(route) || !isPresent) return { route: null, number, state: 'removed' };
+    return { route: route.name, number, state, ...(member === undefined || state === 'shadow' ? {} : { member }) };
   }
 
   // ── Acceptance ──
