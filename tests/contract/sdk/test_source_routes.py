@@ -449,6 +449,29 @@ async def test_route_back_to_its_source_is_refused(asynchronous, name, kinds):
             await put
 
 
+async def test_queue_cannot_have_dead_letters_of_its_routes(asynchronous, queue, jobs, target):
+    put = jobs.route("work").create(queue=target.name, dead_letter_queue=queue.name)
+
+    refusal = await refusal_of(put, BadRequest)
+    assert refusal == ("validation_failed", ("/dead_letter_queue", "not_allowed"))
+
+
+async def test_dead_letters_routed_back_come_to_an_end(asynchronous, queue, jobs, name):
+    small, dead = (asynchronous.queue(f"{name}-{kind}") for kind in ("small", "dead"))
+    await small.create(message_bytes_max=1_024)
+    await dead.create()
+    there, back = jobs.route("work"), asynchronous.topic(f"queue:{dead.name}").route("back")
+    await there.create(queue=small.name, dead_letter_queue=dead.name)
+    await back.create(queue=queue.name)
+
+    await queue.send("x" * 2_000)
+
+    async def counts():
+        return [await stats_of(route, "dead_lettered", "dropped") for route in (there, back)]
+
+    await eventually(counts, [[5, 0], [0, 1]])
+
+
 @pytest.mark.parametrize(
     ("target", "pointer"),
     [

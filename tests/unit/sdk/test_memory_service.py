@@ -146,16 +146,6 @@ def test_messages_depart_when_clock_is_advanced(service, client, orders):
     assert [message.text for message in service.queue("later").messages] == ["hello"]
 
 
-def test_dead_letters_of_a_route_to_its_source_end(service, client, orders):
-    client.queue("small").create(message_bytes_max=1024)
-    route = client.topic("queue:orders").route("all")
-    route.create(queue="small", dead_letter_queue="orders")
-
-    orders.send("x" * 2000)
-
-    assert route.stats().dead_lettered > 1
-
-
 def test_clock_is_advanced_by_days(service, client, orders):
     clicks = client.stream("clicks")
     clicks.create(retention_seconds=86_400)

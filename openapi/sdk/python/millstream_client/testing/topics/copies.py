@@ -97,6 +97,11 @@ class Copy:
             "hops": _one_more(self.message.record.hops),
         }
 
+    @property
+    def has_no_dead_letter(self) -> bool:
+        """True if the message is itself a dead letter of one that had passed too many topics."""
+        return self.message.record.hops > HOPS_MAX
+
     def as_dead_letter(self, problem: Problem, now: float, *, is_fifo: bool) -> dict[str, Any]:
         """Return the message as it was published, for a dead-letter queue."""
         record = self.message.record
@@ -112,7 +117,12 @@ class Copy:
         group = record.key or f"shard {record.shard}"
         place = {"group": group, "dedup_id": self.dedup_id} if is_fifo else {}
         headers = {**self.message.headers, **self._source_headers}
-        own = {"headers": headers, "key": record.key, "dead_letter": origin}
+        own = {
+            "headers": headers,
+            "key": record.key,
+            "hops": record.hops + 1,
+            "dead_letter": origin,
+        }
         return {**self._content(), **own, **place}
 
     @property

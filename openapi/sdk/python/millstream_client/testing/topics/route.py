@@ -153,7 +153,7 @@ class MemoryRoute(Defined):
             policy = self.config["on_failure"]
             if problem.status == NOT_FOUND and policy == "wait":
                 raise
-            if self.config["dead_letter_queue"] is None:
+            if self.config["dead_letter_queue"] is None or copy.has_no_dead_letter:
                 return self._drop(problem.detail)
             return self._dead_letter(targets, copy, problem)
         self.counts["delivered"] += 1

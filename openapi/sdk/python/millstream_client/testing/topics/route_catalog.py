@@ -10,7 +10,7 @@ from millstream_client.testing.definitions import Catalog
 from millstream_client.testing.problems import invalid, unsupported
 from millstream_client.testing.topics.matches import check_match
 from millstream_client.testing.topics.route import MemoryRoute
-from millstream_client.testing.topics.spreads import KINDS, Target, completed, named_targets
+from millstream_client.testing.topics.spreads import KINDS, completed, named_targets
 from millstream_client.testing.topics.targets import check_target
 
 SIMPLE = {"transform": None, "format": "body", "start": "latest", "start_time": None}
@@ -23,10 +23,10 @@ class RouteCatalog(Catalog[MemoryRoute]):
     def __init__(
         self,
         make: Callable[[str, dict[str, Any]], MemoryRoute],
-        check_cycle: Callable[[Target], None],
+        check_source: Callable[[dict[str, Any]], None],
     ) -> None:
         super().__init__("route", make)
-        self._check_cycle = check_cycle
+        self._check_source = check_source
 
     def put(self, name: str, fields: dict[str, Any], **conditions: Any) -> tuple[int, Any]:
         """Create or replace a route; return the status and the stored route."""
@@ -43,7 +43,7 @@ class RouteCatalog(Catalog[MemoryRoute]):
                 raise unsupported(f"{name} of routes other than {SIMPLE[name]!r}")
         if "target" in fields:
             check_target(fields["target"])
-            self._check_cycle(fields["target"])
+        self._check_source(fields)
         check_match(fields.get("match"))
 
     def _checked_config(self, name: str, config: dict[str, Any]) -> dict[str, Any]:

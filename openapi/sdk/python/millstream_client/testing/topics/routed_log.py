@@ -6,18 +6,20 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from millstream_client.testing.definitions import Clock, Defined, moment
-from millstream_client.testing.problems import Problem
+from millstream_client.testing.problems import Problem, invalid
 from millstream_client.testing.streams import MemoryStream, StoredRecord
 from millstream_client.testing.topics.copies import Copy
 from millstream_client.testing.topics.matches import matches
 from millstream_client.testing.topics.published import PublishedMessage
 from millstream_client.testing.topics.route import MemoryRoute
 from millstream_client.testing.topics.route_catalog import RouteCatalog
-from millstream_client.testing.topics.spreads import Target
-from millstream_client.testing.topics.targets import check_cycle, read_only
+from millstream_client.testing.topics.targets import OF_QUEUE, check_cycle, read_only
 
 if TYPE_CHECKING:
     from millstream_client.testing.service import MemoryService
+
+
+OWN_DEAD_LETTERS = "The queue whose messages the route takes cannot be its dead-letter queue"
 
 
 class RoutedLog(Defined):
@@ -38,7 +40,7 @@ class RoutedLog(Defined):
         super().__init__(name, config, now)
         self.log = log
         self.service = service
-        self.routes = RouteCatalog(self._make_route, self._check_cycle)
+        self.routes = RouteCatalog(self._make_route, self._check_source)
         self._numbers = 0
         self._messages: dict[str, PublishedMessage] = {}
 
@@ -151,8 +153,12 @@ class RoutedLog(Defined):
     def _make_route(self, name: str, config: dict[str, Any]) -> MemoryRoute:
         return MemoryRoute(name, config, self.now, self)
 
-    def _check_cycle(self, target: Target) -> None:
-        check_cycle(self.name, self.described, target, self.service.topics.targets_of)
+    def _check_source(self, fields: dict[str, Any]) -> None:
+        """Raise Problem for a route of this source that would bring it its own messages."""
+        if "target" in fields:
+            check_cycle(self.name, self.described, fields["target"], self.service.topics.targets_of)
+        if f"{OF_QUEUE}{fields.get('dead_letter_queue')}" == self.name:
+            raise invalid("/dead_letter_queue", OWN_DEAD_LETTERS, "not_allowed")
 
 
 def _takes(route: MemoryRoute, document: dict[str, Any]) -> bool:

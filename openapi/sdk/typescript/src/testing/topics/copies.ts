@@ -87,9 +87,14 @@ export class Copy {
     };
   }
 
+  /** Whether the message is itself a dead letter of one that had passed too many topics. */
+  get hasNoDeadLetter(): boolean {
+    return this.message.record.hops > HOPS_MAX;
+  }
+
   /** Return the message as it was published, for a dead-letter queue. */
   asDeadLetter(problem: MemoryProblem, now: number, isFifo: boolean): Fields {
-    const { headers, key, shard } = this.message.record;
+    const { headers, hops, key, shard } = this.message.record;
     const dead_letter = {
       source: `route:${this.route.topic.name}/${this.route.name}`,
       reason: problem.code,
@@ -97,7 +102,7 @@ export class Copy {
       ...{ failures: 1, crash_count: 0, last_failure_reason: '', details: problem.message },
     };
     const place = isFifo ? { group: key || `shard ${shard}`, dedup_id: this.#dedupId } : {};
-    const own = { headers: { ...publicHeaders(headers), ...this.#sourceHeaders }, key, dead_letter };
+    const own = { headers: { ...publicHeaders(headers), ...this.#sourceHeaders }, key, hops: hops + 1, dead_letter };
     return { ...this.#content(), ...own, ...place };
   }
 

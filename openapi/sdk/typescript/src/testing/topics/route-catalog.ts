@@ -13,11 +13,11 @@ const SIMPLE: Fields = { transform: null, format: 'body', start: 'latest', start
 
 /** Routes of a topic by name. */
 export class RouteCatalog extends Catalog<MemoryRouteConfig, MemoryRoute> {
-  readonly #checkCycle: (target: MemoryTarget) => void;
+  readonly #checkSource: (fields: Fields) => void;
 
-  constructor(make: (name: string, config: MemoryRouteConfig) => MemoryRoute, checkCycle: (target: MemoryTarget) => void) {
+  constructor(make: (name: string, config: MemoryRouteConfig) => MemoryRoute, checkSource: (fields: Fields) => void) {
     super('Route', make);
-    this.#checkCycle = checkCycle;
+    this.#checkSource = checkSource;
   }
 
   override put(name: string, fields: Fields, options: { onlyNew: boolean; dryRun: boolean }): [number, Fields] {
@@ -31,10 +31,8 @@ export class RouteCatalog extends Catalog<MemoryRouteConfig, MemoryRoute> {
       if (!(field in (DEFAULTS.RouteConfig ?? {}))) throw invalid(`/${field}`, `Unknown field '${field}'`, 'unknown_field');
       if (field in SIMPLE && !isEqual(value, SIMPLE[field])) throw unsupported(`${field} of this kind`);
     }
-    if ('target' in fields) {
-      checkTarget(fields.target as Fields);
-      this.#checkCycle(fields.target as MemoryTarget);
-    }
+    if ('target' in fields) checkTarget(fields.target as Fields);
+    this.#checkSource(fields);
     checkMatch(fields.match);
   }
 

@@ -160,7 +160,7 @@ export class MemoryRoute extends Defined<MemoryRouteConfig> {
     } catch (error) {
       if (!(error instanceof MemoryProblem)) throw error;
       if (error.status === NOT_FOUND && this.config.on_failure === 'wait') throw error;
-      if (this.config.dead_letter_queue === null) return this.#drop(error.message);
+      if (this.config.dead_letter_queue === null || copy.hasNoDeadLetter) return this.#drop(error.message);
       return this.#deadLetter(targets.queue(this.config.dead_letter_queue), copy, error);
     }
     this.#counts.delivered += 1;

@@ -1,7 +1,7 @@
 /** Logs of messages with routes, which decide what takes each message. */
 
 import { type Clock, Defined, type Fields, moment } from '../definitions.js';
-import { MemoryProblem } from '../problems.js';
+import { MemoryProblem, invalid } from '../problems.js';
 import type { MemoryStream, StoredRecord } from '../streams.js';
 import type { TopicCatalog } from './catalogs.js';
 import type { Copy } from './copies.js';
@@ -9,7 +9,10 @@ import { matches } from './matches.js';
 import { PublishedMessage, documentOf } from './published.js';
 import { MemoryRoute } from './route.js';
 import { RouteCatalog } from './route-catalog.js';
-import { checkCycle, readOnly } from './targets.js';
+import type { MemoryTarget } from './spreads.js';
+import { OF_QUEUE, checkCycle, readOnly } from './targets.js';
+
+const OWN_DEAD_LETTERS = 'The queue whose messages the route takes cannot be its dead-letter queue';
 
 /** Configuration of a topic, with the fields of the REST API. */
 export interface MemoryTopicConfig extends Fields {
@@ -37,8 +40,12 @@ export abstract class RoutedLog extends Defined<MemoryTopicConfig> {
     this.log = log;
     this.routes = new RouteCatalog(
       (route, routeConfig) => new MemoryRoute(route, routeConfig, now, this),
-      (target) => {
-        checkCycle(name, this.described, target, (source) => topics().targetsOf(source));
+      (fields) => {
+        if ('target' in fields) {
+          checkCycle(name, this.described, fields.target as MemoryTarget, (source) => topics().targetsOf(source));
+        }
+        if (`${OF_QUEUE}${String(fields.dead_letter_queue)}` === name)
+          throw invalid('/dead_letter_queue', OWN_DEAD_LETTERS, 'not_allowed');
       },
     );
   }
