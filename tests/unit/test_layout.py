@@ -13,7 +13,6 @@ MODULES_MAX = 14
 CATALOGUES = {  # any number of modules of one shape, none of which imports another
     "actions",
     "commands",
-    "limits",
     "pages",
     "repositories",
     "routes",

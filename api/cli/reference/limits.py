@@ -7,42 +7,22 @@ from types import ModuleType
 from typing import Any, NamedTuple
 
 from api.cli.reference.markdown import code, page, table
-from storage.domain.limits import (
-    alerts,
-    archive,
-    audit,
-    backups,
-    catalog,
-    credentials,
-    feeds,
+from storage.domain.limits.access import audit, credentials, quotas
+from storage.domain.limits.integrations import mirrors, sources, webhooks
+from storage.domain.limits.jobs import jobs, replays, sql
+from storage.domain.limits.messaging import (
     filters,
     groups,
-    hot_store,
-    http,
     idempotency,
-    jobs,
-    logs,
-    maintenance,
     messages,
-    mirrors,
-    names,
-    postgres,
-    presence,
-    processes,
     queues,
-    quotas,
-    replays,
-    replication,
     requests,
-    sources,
     streams,
-    timeseries,
     topics,
-    tracing,
-    views,
-    webhooks,
-    websocket,
 )
+from storage.domain.limits.operations import backups, maintenance, observability, processes
+from storage.domain.limits.protocols import feeds, http, websocket
+from storage.domain.limits.stores import archive, catalog, hot_store, logs, postgres, replication
 
 INTRO = """\
 The limits you are most likely to meet: 1 MiB per message; 1 MiB per record (10 MiB if its stream allows it); 1,000 messages or records and 16 MiB per call; 80 characters per name. A receive returns up to 1,000 messages and waits up to 20 seconds; a visibility timeout is up to
@@ -55,40 +35,36 @@ DURATIONS = ((86_400_000, "d"), (3_600_000, "h"), (60_000, "min"), (1_000, "s"),
 SIZES = ((1 << 40, "TiB"), (1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"), (1, "B"))
 RING = 1 << 128  # of hash keys
 MODULES = (  # in the order of the page
-    names,
     messages,
     queues,
     streams,
     groups,
     idempotency,
     filters,
-    archive,
-    replays,
-    jobs,
+    topics,
+    requests,
+    http,
     websocket,
     feeds,
     webhooks,
     sources,
     mirrors,
-    topics,
-    requests,
-    http,
+    jobs,
+    replays,
+    sql,
     credentials,
-    audit,
     quotas,
-    timeseries,
-    alerts,
+    audit,
     logs,
+    archive,
     catalog,
     hot_store,
     replication,
     postgres,
     maintenance,
     backups,
-    presence,
     processes,
-    tracing,
-    views,
+    observability,
 )
 
 

@@ -4,7 +4,7 @@
     responses of one turn of the loop ─▶ h2 ─▶ one write
 
 Malformed frames get the error that the RFC names, by h2, and the connection ends. What is well-formed and harmful is limited
-here; `storage/domain/limits/http2.py` has the numbers:
+here; `storage/domain/limits/protocols/http.py` has the numbers:
 
     too many streams                      reset REFUSED_STREAM: nothing happened
     unfinished requests reset, refused    GOAWAY ENHANCE_YOUR_CALM, above a rate

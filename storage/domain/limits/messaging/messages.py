@@ -1,6 +1,17 @@
-"""Limits of a message or record, and of one call."""
+"""Limits of names, of a message or record, and of one call."""
 
 from storage.domain.limits._shared import MIB, SECOND_MS
+
+# Names
+NAME_CHARACTERS_MAX = 80  # every SQS queue name fits
+KEY_CHARACTERS_MAX = 256  # a Kinesis partition key
+GROUP_CHARACTERS_MAX = 128  # an SQS MessageGroupId
+IDEMPOTENCY_KEY_CHARACTERS_MAX = 255  # draft-ietf-httpapi-idempotency-key-header
+PRODUCER_ID_CHARACTERS_MAX = 128
+FENCE_CHARACTERS_MAX = 36
+TAGS_MAX = 50  # as SQS and Kinesis
+TAG_KEY_CHARACTERS_MAX = 128
+TAG_VALUE_CHARACTERS_MAX = 256
 
 # Messages and records
 MESSAGE_BYTES_MAX = 1 * MIB  # body and headers together, as SQS since 2025

@@ -1,4 +1,4 @@
-"""Limits of time series."""
+"""Limits of time series, alerts and traces."""
 
 from storage.domain.limits._shared import DAY_MS, HOUR_MS, MINUTE_MS, SECOND_MS
 
@@ -30,4 +30,17 @@ SERIES_ROWS_PER_PAGE = 5_000  # names and ids only, per statement
 SERIES_PAGE_MAX = 100  # charts that are read together
 OBJECT_METRICS_MAX = (
     1_000  # queues, streams or groups listed by name per scrape: about ten lines each
+)
+
+# Alerts
+GROWTH_WINDOW_MS = 5 * MINUTE_MS  # over which the growth of what waits is measured
+ALERT_MUTES_MAX = 1_000  # of a namespace
+ALERT_MUTE_MS_MIN = MINUTE_MS
+ALERT_MUTE_MS_MAX = 30 * DAY_MS  # a mute without an end would be forgotten
+ALERT_OBJECT_CHARACTERS_MAX = 256
+
+# Traces
+TRACE_LINKS_MAX = 128  # per span, as in the OpenTelemetry SDK
+TRACE_LONG_POLL_MS = (
+    SECOND_MS  # a receive that took longer has waited: its span covers only the work after the wait
 )

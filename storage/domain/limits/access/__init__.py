@@ -1,0 +1,1 @@
+"""Limits of credentials, quotas and the audit log."""

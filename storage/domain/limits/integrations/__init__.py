@@ -1,0 +1,1 @@
+"""Limits of webhooks, sources and mirrors."""

@@ -1,0 +1,1 @@
+"""Limits of jobs, replays and users' SQL."""

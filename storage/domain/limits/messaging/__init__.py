@@ -1,0 +1,1 @@
+"""Limits of messages, and of the nouns that store, route and read them."""

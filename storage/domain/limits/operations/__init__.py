@@ -1,0 +1,1 @@
+"""Limits of processes, their maintenance, and what they measure."""

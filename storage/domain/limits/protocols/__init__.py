@@ -1,0 +1,1 @@
+"""Limits of HTTP, WebSocket and server-sent events."""

@@ -1,0 +1,1 @@
+"""Limits of the hot store, Postgres and the archive."""
