@@ -46,7 +46,7 @@ ENUMERATIONS = {
     "storage/audit/snapshots.py": "engines with definitions, in the layer of the engines",
     "storage/domain/access/permissions.py": "the actions, which grants name",
     "storage/domain/alerts/kinds.py": "the kinds of alerts, which mutes name",
-    "storage/domain/errors.py": "the codes of errors",
+    "storage/domain/errors/codes.py": "the codes of errors",
 }
 """Files that name four nouns or more at once, each with the reason."""
 

@@ -163,4 +163,4 @@ def test_every_error_has_its_own_code_and_a_sentence():
 
 def _leaves(kind: type[MillstreamError]) -> list[type[MillstreamError]]:
     found = [leaf for child in kind.__subclasses__() for leaf in [child, *_leaves(child)]]
-    return [leaf for leaf in found if leaf.__module__ == "storage.domain.errors"]
+    return [leaf for leaf in found if leaf.__module__.startswith("storage.domain.errors.")]
