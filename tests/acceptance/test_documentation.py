@@ -50,7 +50,7 @@ ELSEWHERE = {
     "docs/how-to/replicate.md": "acceptance/test_kill_store.py",
     "docs/how-to/spark.md": "spark/source/test_examples.py",
     "docs/how-to/test-programs.md": "unit/sdk/test_memory_service_page.py",
-    "docs/reference/cli.md": "contract/cli/test_cli.py",
+    "docs/reference/cli.md": "contract/cli/test_examples.py",
     "docs/reference/push.md": "contract/websocket/test_reference_page.py",
 }
 WORKING = {name_of(page) for page in DOCS.glob("*.md")}

@@ -10,7 +10,7 @@ from api.cli.reference.markdown import code, page, table
 INTRO = """\
 Every command with its arguments and options, as in `--help`. [The command line](cli.md) explains how they fit together. Commands with a noun and a verb, such as `millstream queue ls`, call a running service, and also have these options, before or after the noun and the verb:
 """
-NOT_RUN = "<!-- not run: tests/contract/cli/test_cli.py runs the examples of every help -->"
+NOT_RUN = "<!-- not run: tests/contract/cli/test_examples.py runs the examples of every help -->"
 HEAD = ("", "description")
 
 

@@ -1,20 +1,15 @@
 """Back-tests of topics on the command line: in a call, and in a job."""
 
 import threading
-from pathlib import Path
 
 import httpx
 import pytest
 
 from tests.cli_commands import millstream
 
+pytestmark = pytest.mark.usefixtures("at_the_service")
+
 DEADLINE_S = 30.0
-
-
-@pytest.fixture(autouse=True)
-def at_the_service(service_url: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("MILLSTREAM_URL", service_url)
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
 
 
 @pytest.fixture

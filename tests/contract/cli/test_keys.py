@@ -9,13 +9,9 @@ import pytest
 from tests.cli_commands import millstream
 from tests.documentation import blocks
 
+pytestmark = pytest.mark.usefixtures("at_the_service")
+
 PAGE = Path(__file__).parents[3] / "docs" / "how-to" / "keys.md"
-
-
-@pytest.fixture(autouse=True)
-def at_the_service(service_url: str, monkeypatch: pytest.MonkeyPatch, tmp_path) -> None:
-    monkeypatch.setenv("MILLSTREAM_URL", service_url)
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
 
 
 def test_secret_is_shown_once_and_rights_always(name):

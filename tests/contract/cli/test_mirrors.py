@@ -6,14 +6,10 @@ import pytest
 
 from tests.cli_commands import millstream
 
+pytestmark = pytest.mark.usefixtures("at_the_service")
+
 KEY = "ms_8fKQ2rGq"
 URL = "https://eu.example.com"
-
-
-@pytest.fixture(autouse=True)
-def at_the_service(service_url: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("MILLSTREAM_URL", service_url)
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
 
 
 @pytest.fixture

@@ -9,13 +9,9 @@ import pytest
 
 from tests.cli_commands import CommandResult, millstream
 
+pytestmark = pytest.mark.usefixtures("at_the_service")
+
 SECRET, NEW_SECRET = "It's a Secret to Everybody", "of the next month"
-
-
-@pytest.fixture(autouse=True)
-def at_the_service(service_url: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("MILLSTREAM_URL", service_url)
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
 
 
 @pytest.fixture

@@ -1,16 +1,10 @@
 """`millstream store` at a service with one store."""
 
-from pathlib import Path
-
 import pytest
 
 from tests.cli_commands import millstream
 
-
-@pytest.fixture(autouse=True)
-def at_the_service(service_url: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("MILLSTREAM_URL", service_url)
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+pytestmark = pytest.mark.usefixtures("at_the_service")
 
 
 def test_status_shows_the_store():

@@ -6,7 +6,6 @@ import select
 import subprocess
 import sys
 import time
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,14 +13,10 @@ import pytest
 from api.cli.commands.top import ActivityOrder, in_order, queue_row, stream_row
 from tests.cli_commands import millstream
 
+pytestmark = pytest.mark.usefixtures("at_the_service")
+
 END_S = 30.0
 EARLY, LATE = "2026-01-31T11:00:00.000Z", "2026-01-31T12:00:00.000Z"
-
-
-@pytest.fixture(autouse=True)
-def at_the_service(service_url: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setenv("MILLSTREAM_URL", service_url)
-    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
 
 
 def row(name: str, **values: Any) -> dict[str, Any]:
