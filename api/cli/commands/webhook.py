@@ -238,7 +238,7 @@ def _attempt(cli: Terminal, name: str, attempt: Row) -> None:
     cli.out.done(f"Delivered webhook {name}: {attempt['status']}.", attempt)
 
 
-@delete_verb(WEBHOOK, Names, "millstream webhook rm billing ledger --yes")
+@delete_verb(WEBHOOK, Names, "millstream webhook rm billing ledger crm --yes")
 def remove(cli: Terminal, name: str) -> str:
     """Delete webhooks and their logs. Messages in the source are kept."""
     return f"Webhook {name} of {_get(cli, name)['source']} will be deleted."

@@ -23,7 +23,7 @@ from tests.contract.cli.shells import bash
 pytestmark = pytest.mark.usefixtures("at_the_service")
 
 WORDS = tuple(noun.name for noun in NOUNS if noun.commands)
-NAMES = ("orders", "mails", "retries", "clicks", "copies", "billing", "ledger", "again")
+NAMES = ("orders", "mails", "retries", "clicks", "copies", "billing", "ledger", "crm", "again")
 NAMES_OF_PAGE = ("errands", "steps", "copies", "walkers")
 PAGE = Path(__file__).parents[3] / "docs" / "reference" / "cli.md"
 JQ = Path(__file__).parents[2] / "jq.py"
