@@ -10,7 +10,7 @@ from storage.domain.topics.route import UNMATCHED, RouteMode, RouteSpec, RouteTa
 from tests.back_test_worker import back_test_worker
 from tests.browser.conftest import Service, press
 from tests.browser.observations import DESK, LOOKS_ONLY, PHONE, axe, is_too_wide, look
-from tests.browser.test_topic_journeys import LARGE, a_topic, publish
+from tests.browser.topics import LARGE, a_topic, publish
 
 pytestmark = pytest.mark.one_store
 
