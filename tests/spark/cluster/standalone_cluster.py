@@ -22,6 +22,8 @@ START_S = 60.0
 _MASTER = "org.apache.spark.deploy.master.Master"
 _WORKER = "org.apache.spark.deploy.worker.Worker"
 _EXECUTOR = b"CoarseGrainedExecutorBackend"
+JVM_OPTIONS = ("-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC")
+"""Of a JVM that is too short-lived for the second compiler and a parallel collector to pay off."""
 
 
 class StandaloneCluster:
@@ -112,7 +114,7 @@ class StandaloneCluster:
             "SPARK_SCALA_VERSION": "2.13",
             "JAVA_HOME": str(java.home),
         }
-        command: list[str | Path] = [*self._launcher(name), java.binary, "-Xmx128m"]
+        command: list[str | Path] = [*self._launcher(name), java.binary, "-Xmx128m", *JVM_OPTIONS]
         command += ["-cp", f"{SPARK_HOME}/jars/*", program, "--host", self._address(name)]
         command += ["--webui-port", str(free_ports(1)[0]), *words]
         with self.log(name).open("wb") as log:

@@ -22,6 +22,7 @@ from tests.conditions import eventually
 from tests.replay_steps import SOURCE, TARGET, everything, replay_request
 from tests.replica_sets import free_ports
 from tests.spark.cluster.standalone_cluster import (
+    JVM_OPTIONS,
     StandaloneCluster,
     conf_of_executors,
     standalone_cluster,
@@ -33,6 +34,7 @@ pytestmark = pytest.mark.parametrize("redis_url", ["plain"], indirect=True)
 
 RECORDS, MILLION = 12_000, 1_000_000
 INTERPRETER = os.path.realpath(sys.executable)
+QUICK_START = {"spark.executor.extraJavaOptions": " ".join(JVM_OPTIONS)}
 
 
 @pytest.fixture(scope="module")
@@ -79,16 +81,20 @@ def settings_on(
         storage=stores,
         spark_master=cluster.master_url,
         spark_memory_mb=512,
-        spark_conf={**conf_of_executors(), **conf},
+        spark_conf={**QUICK_START, **conf_of_executors(), **conf},
         scratch=folder / "scratch",
         log=folder / "driver.log",
     )
 
 
-async def test_jobs_run_on_executors_and_show_no_secret(
+async def test_jobs_wait_for_executors_then_run_and_show_no_secret(
     storage, stores, cluster, records, ended, tmp_path
 ):
-    """The page of the environment, the event log, logs and processes were read for the stores' addresses."""
+    """A Python that is not there was a job that ran for ever; now it waits, and says so.
+
+    Of the worker that then runs the jobs the page of the environment, the event log, logs and processes were read for the
+    stores' addresses.
+    """
     [ui], events = free_ports(1), tmp_path / "events"
     events.mkdir()
     shown = {
@@ -97,9 +103,14 @@ async def test_jobs_run_on_executors_and_show_no_secret(
         "spark.eventLog.enabled": "true",
         "spark.eventLog.dir": events.as_uri(),
     }
-    replay = await storage.replays.submit("default", replay_request(order=Order.NONE))
     flushed = await storage.archive_admin.flush(SOURCE)
+    unable = settings_on(
+        cluster, stores, tmp_path, **{"spark.pyspark.python": "/nonexistent/python"}
+    )
 
+    with worker_process(unable, tmp_path / "log", "real", ON_SPARK):
+        waiting = await _waiting(storage, flushed.job_id)
+    replay = await storage.replays.submit("default", replay_request(order=Order.NONE))
     with worker_process(
         settings_on(cluster, stores, tmp_path, **shown), tmp_path / "log", "real", ON_SPARK
     ):
@@ -107,7 +118,9 @@ async def test_jobs_run_on_executors_and_show_no_secret(
         pages = await _pages(ui)
         environments = _of_executors(cluster, "environ") + _of_executors(cluster, "cmdline")
 
-    assert [job.state for job in jobs] == [JobState.DONE, JobState.DONE], jobs
+    assert "/nonexistent/python" in waiting.failure
+    assert waiting.failures == 0
+    assert [(job.state, job.failure) for job in jobs] == [(JobState.DONE, "")] * 2, jobs
     assert sorted(one.record.data for one in await everything(storage)) == sorted(records)
     assert sorted(await archived_bodies(storage, stores, SOURCE)) == sorted(records)
     assert "spark.app.id" in pages
@@ -201,25 +214,6 @@ async def test_replay_of_a_million_records_is_exact(storage, stores, cluster, en
     for key in {record.key for record in target}:
         numbers = [int(record.data) for record in target if record.key == key]
         assert numbers == sorted(numbers), key
-
-
-async def test_jobs_wait_with_the_reason_until_executors_can_run_them(
-    storage, stores, cluster, records, ended, tmp_path
-):
-    """A Python that is not there was a job that ran for ever; now it waits, and says so."""
-    flushed = await storage.archive_admin.flush(SOURCE)
-    settings = settings_on(
-        cluster, stores, tmp_path, **{"spark.pyspark.python": "/nonexistent/python"}
-    )
-
-    with worker_process(settings, tmp_path / "log", "real", ON_SPARK):
-        waiting = await _waiting(storage, flushed.job_id)
-    with worker_process(settings_on(cluster, stores, tmp_path), tmp_path / "log", "real", ON_SPARK):
-        over = await ended(flushed.job_id)
-
-    assert "/nonexistent/python" in waiting.failure
-    assert waiting.failures == 0
-    assert (over.state, over.failure) == (JobState.DONE, "")
 
 
 @pytest.mark.chaos
