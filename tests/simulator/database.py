@@ -17,7 +17,7 @@ from contextlib import (
 from random import Random
 from typing import Any
 
-from sqlalchemy import Engine, TextClause, create_engine, event, text
+from sqlalchemy import ClauseElement, Engine, TextClause, create_engine, event, text
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.asyncio import AsyncSession
 from sqlalchemy.orm import Session
@@ -42,12 +42,18 @@ _CLOCK = """
 _SET_CLOCK = text("SELECT set_config('simulated.now_s', :now_s, false)")
 
 
+_words: dict[object, str] = {}
+"""Texts of statements by their cache keys: compiling a statement takes longer than running it."""
+
+
 class Postgres:
     """The database of all simulated processes, and the announcements on their way."""
 
     def __init__(self, url: str) -> None:
         self.url = url
-        self.engine: Engine = create_engine(driver_url(url), pool_size=20, max_overflow=50)
+        self.engine: Engine = create_engine(
+            driver_url(url), pool_size=20, max_overflow=50, pool_use_lifo=True
+        )
         event.listen(self.engine, "connect", _limit_lock_waits)
         self.up = True
         self.transactions = 0
@@ -215,7 +221,14 @@ class _Session:
 
 def _words_of(statement: Any = "", *_: Any) -> str:
     """Return the text of a statement; empty for a flush."""
-    return statement.text if isinstance(statement, TextClause) else str(statement)
+    if isinstance(statement, TextClause):
+        return statement.text
+    cache_key = statement._generate_cache_key() if isinstance(statement, ClauseElement) else None
+    if cache_key is None:
+        return str(statement)
+    if cache_key.key not in _words:
+        _words[cache_key.key] = str(statement)
+    return _words[cache_key.key]
 
 
 class SimulatedListener(Listener):
