@@ -55,6 +55,8 @@ class Mutation(NamedTuple):
     profile: Profile
     invariant: str
     applied: Callable[[], AbstractContextManager[None]]
+    likely_seed: int = 0
+    """Seed to try first: one that violated the invariant when it was noted. Any other may, too."""
 
 
 def _in_lua(before: str, after: str) -> Callable[[], AbstractContextManager[None]]:
@@ -277,6 +279,7 @@ MUTATIONS = {
         QUEUES,
         "Q9 a dead-letter queue receives each message once",
         _in_lua("if not recall(K.arrived, K.arrived_old, ARGV[index]) then", "if true then"),
+        likely_seed=4,
     ),
     "idempotency_keys_forgotten": Mutation(
         STREAMS,
@@ -295,6 +298,7 @@ MUTATIONS = {
             "return member ~= '' and owner == member and given and given >= lease and given <= generation",
             "return true",
         ),
+        likely_seed=2,
     ),
     "offsets_not_adopted": Mutation(
         STREAMS, "G3 committed offsets never move back", _without_adoption
@@ -303,6 +307,7 @@ MUTATIONS = {
         STREAMS,
         "G2 a stale generation cannot commit",
         partial(_in_sql, "hold_group", "for update of g", ""),
+        likely_seed=3,
     ),
     "event_ids_forgotten": Mutation(
         SOURCES,
@@ -363,7 +368,10 @@ MUTATIONS = {
         _in_lua("write_watermarks(rising)\n  if", "if"),
     ),
     "target_written_first": Mutation(
-        TOPICS, "T2 an unacknowledged message is whole", _with_a_target_written_first
+        TOPICS,
+        "T2 an unacknowledged message is whole",
+        _with_a_target_written_first,
+        likely_seed=1,
     ),
     "routes_share_producers": Mutation(
         TOPICS, "T5 each route brings one copy", _with_one_producer_for_two_routes
@@ -372,6 +380,7 @@ MUTATIONS = {
         TOPICS,
         "T1 a message reaches each of its routes once",
         _with_one_dead_producer_for_all_members,
+        likely_seed=1,
     ),
     "members_take_turns": Mutation(
         TOPICS, "T1 a message is in its member of spread", _with_members_by_turns
@@ -380,7 +389,10 @@ MUTATIONS = {
         TOPICS, "T5 each route brings one copy", _with_a_number_for_each_match
     ),
     "full_buffers_waited_for": Mutation(
-        TOPICS, "T6 a full target delays no other route", _waiting_for_full_buffers
+        TOPICS,
+        "T6 a full target delays no other route",
+        _waiting_for_full_buffers,
+        likely_seed=1,
     ),
     "reports_match_again": Mutation(
         TOPICS, "T7 what takes a message is final", _with_reports_of_present_routes
@@ -389,7 +401,10 @@ MUTATIONS = {
         TOPICS, "T1 a message reaches each of its routes once", _routed_by_present_routes
     ),
     "missing_targets_passed": Mutation(
-        TOPICS, "T1 a recreated target misses only earlier messages", _without_waiting_for_targets
+        TOPICS,
+        "T1 a recreated target misses only earlier messages",
+        _without_waiting_for_targets,
+        likely_seed=3,
     ),
     "epoch_kept_after_loss": Mutation(LOSSES, "S1 an offset has one value", _without_new_epochs),
 }

@@ -27,10 +27,18 @@ from tests.chaos.history import History
 from tests.folders import quick_folder
 from tests.simulator.database import Postgres
 from tests.simulator.mutations import MUTATIONS, Mutation
-from tests.simulator.schedule import EXERCISED_WITHIN, PROFILES, Profile, run_schedule
+from tests.simulator.schedule import (
+    EXERCISED_WITHIN,
+    PROFILES,
+    SCHEDULE_S_MAX,
+    Profile,
+    run_schedule,
+)
 
 _ENDLESS = 1_000_000
 _COMMAND = "python -m tests.simulator.run"
+MUTATED_S_MAX = 100.0
+"""Virtual time of a schedule with a mutation, with which some never end; others end within 25 s, and a fault lasts up to 60 s."""
 
 
 class Violation(NamedTuple):
@@ -68,9 +76,9 @@ class Simulation:
         """Return whether nothing was violated, and everything exercised."""
         return self.violation is None and not self.unexercised()
 
-    def run(self, profile: Profile, seed: int) -> bool:
+    def run(self, profile: Profile, seed: int, seconds_max: float = SCHEDULE_S_MAX) -> bool:
         """Run one schedule; return whether its invariants hold."""
-        findings, history = run_schedule(self._postgres, seed, profile)
+        findings, history = run_schedule(self._postgres, seed, profile, seconds_max)
         self.schedules[profile.name] += 1
         self.operations += len(history.operations)
         self._course.update(msgspec.json.encode(history.operations))
@@ -83,7 +91,7 @@ class Simulation:
     def finds(self, mutation: Mutation, seed: int) -> bool:
         """Run one schedule with a mutation; return whether it violates the mutation's invariant."""
         with mutation.applied():
-            self.run(mutation.profile, seed)
+            self.run(mutation.profile, seed, MUTATED_S_MAX)
         return self.violation is not None and any(
             finding.name == mutation.invariant for finding in self.violation.findings
         )

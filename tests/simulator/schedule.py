@@ -71,8 +71,13 @@ class Profile(NamedTuple):
     invariants: tuple[Invariant, ...]
 
 
-def run_schedule(postgres: Postgres, seed: int, profile: Profile) -> tuple[list[Finding], History]:
-    """Run the schedule of a seed; return what the invariants found, and the history."""
+def run_schedule(
+    postgres: Postgres, seed: int, profile: Profile, seconds_max: float = SCHEDULE_S_MAX
+) -> tuple[list[Finding], History]:
+    """Run the schedule of a seed; return what the invariants found, and the history.
+
+    One that has not ended after `seconds_max` of virtual time is cut off.
+    """
     world = World(postgres, seed)
     with (
         _seeded_secrets(seed),
@@ -83,11 +88,9 @@ def run_schedule(postgres: Postgres, seed: int, profile: Profile) -> tuple[list[
     ):
         runner.get_loop().set_exception_handler(recorder.handle_loop_context)
         try:
-            runner.run(_run(world, profile))
+            runner.run(_run(world, profile, seconds_max))
         except TimeoutError:
-            recorder.failures.append(
-                f"after {SCHEDULE_S_MAX} s still waiting for {world.waits_for}"
-            )
+            recorder.failures.append(f"after {seconds_max} s still waiting for {world.waits_for}")
         except Exception as error:
             recorder.record(error)
     operations = world.history.operations
@@ -95,10 +98,10 @@ def run_schedule(postgres: Postgres, seed: int, profile: Profile) -> tuple[list[
     return [ends, *(invariant(operations) for invariant in profile.invariants)], world.history
 
 
-async def _run(world: World, profile: Profile) -> None:
+async def _run(world: World, profile: Profile, seconds_max: float) -> None:
     async with world:
         await (await world.process()).call(profile.create)
-        async with asyncio.timeout(SCHEDULE_S_MAX):
+        async with asyncio.timeout(seconds_max):
             async with asyncio.TaskGroup() as clients:
                 for nth, client in enumerate(profile.clients):
                     clients.create_task(client(world, f"{client.__name__}-{nth}"))
