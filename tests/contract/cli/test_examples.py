@@ -17,6 +17,7 @@ import pytest
 from api.cli.command_tree import NounGroup
 from api.cli.main import app
 from api.nouns import NOUNS
+from spark_worker import environment
 from tests.cli_commands import millstream
 from tests.contract.cli.shells import bash
 
@@ -66,6 +67,7 @@ def folder(monkeypatch, tmp_path):
     """A working directory with a secret, and an editor; where jq is missing, with a replacement."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("EDITOR", "true")
+    monkeypatch.setattr(environment, "COMPRESS_LEVEL", 1)  # 6 takes half of the examples' time
     (tmp_path / "github.secret").write_text("It's a Secret to Everybody\n")
     (tmp_path / "eu.key").write_text("ms_a-key-of-the-origin\n")
     client = {"token_url": "https://id.example/token", "client_id": "shop", "client_secret": "s"}
