@@ -19,9 +19,14 @@ from tests.browser.conftest import Service, press
 from tests.browser.observations import DESK, axe, look
 from tests.browser.topics import LARGE, a_topic, verdict
 from tests.conditions import eventually
-from tests.integration.topics.routing import RunningRouter
+from tests.integration.topics.routing import RunningRouter, shorten_periods
 
 pytestmark = pytest.mark.one_store
+
+
+@pytest.fixture(autouse=True)
+def _short_periods(monkeypatch: pytest.MonkeyPatch) -> None:
+    shorten_periods(monkeypatch)
 
 
 async def test_records_of_stream_become_tasks(page: Page, service: Service):

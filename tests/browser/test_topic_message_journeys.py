@@ -12,9 +12,14 @@ from tests.browser.conftest import Service, press
 from tests.browser.observations import DESK, axe, look
 from tests.browser.topics import LARGE, a_route, a_topic, failure_of, publish, states_of, verdict
 from tests.conditions import eventually
-from tests.integration.topics.routing import RunningRouter
+from tests.integration.topics.routing import RunningRouter, shorten_periods
 
 pytestmark = pytest.mark.one_store
+
+
+@pytest.fixture(autouse=True)
+def _short_periods(monkeypatch: pytest.MonkeyPatch) -> None:
+    shorten_periods(monkeypatch)
 
 
 async def test_message_that_did_not_arrive_is_explained(page: Page, service: Service):

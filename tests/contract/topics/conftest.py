@@ -10,6 +10,12 @@ from consumers.routing.router import Router
 from storage.bootstrap import open_storage
 from storage.concurrency.tasks import end
 from storage.settings import StorageSettings
+from tests.integration.topics.routing import shorten_periods
+
+
+@pytest.fixture(autouse=True)
+def _short_periods(monkeypatch: pytest.MonkeyPatch) -> None:
+    shorten_periods(monkeypatch)
 
 
 @pytest.fixture

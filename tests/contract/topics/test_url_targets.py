@@ -486,7 +486,8 @@ async def test_failed_message_is_dead_lettered_and_redriven(api, topic, name, re
 
 
 @pytest.mark.usefixtures("deliverer")
-async def test_breaker_spares_receiver_that_is_down(api, topic, name, receiver):
+async def test_breaker_spares_receiver_that_is_down(api, topic, name, receiver, monkeypatch):
+    monkeypatch.setattr(limits, "WEBHOOK_BREAKER_MS_MIN", 3 * limits.SECOND_MS)
     receiver.default_behaviour = reset
     settings = {"retry_seconds": [0] * 50, "in_flight_max": 2}
     await put(api, topic, receiver.url, settings=settings)

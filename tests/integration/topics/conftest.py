@@ -4,7 +4,6 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from consumers.routing import router as routing
 from storage.bootstrap import Storage
 from storage.domain.names import RouteName
 from storage.domain.queues.queue import QueueSpec
@@ -16,17 +15,16 @@ from tests.integration.topics.routing import (
     CRM,
     ORDERS,
     RunningRouter,
+    shorten_periods,
     target_of,
 )
 
 PutRoute = Callable[..., Awaitable[TopicRoute]]
-RELOAD_S = 0.05
 
 
 @pytest.fixture(autouse=True)
-def _short_reload_period(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Have routers read the topics often: many tests would wait for nothing else."""
-    monkeypatch.setattr(routing, "_RELOAD_S", RELOAD_S)
+def _short_periods(monkeypatch: pytest.MonkeyPatch) -> None:
+    shorten_periods(monkeypatch)
 
 
 @pytest.fixture

@@ -3,6 +3,10 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 
+import pytest
+
+from consumers.routing import router as routing
+from consumers.routing import topic_router
 from consumers.routing.router import Router
 from storage.bootstrap import Storage
 from storage.concurrency.tasks import end
@@ -17,6 +21,14 @@ ORDERS = TopicName("orders")
 BILLING, CRM = QueueName("billing"), QueueName("crm")
 AUDIT = StreamName("audit")
 DEADLINE_S = 20
+RELOAD_S = 0.05
+SAVE_S = 0.2  # longer than a takeover takes, which then meets what was not saved
+
+
+def shorten_periods(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have routers read the topics and report often: many tests would wait for nothing else."""
+    monkeypatch.setattr(routing, "_RELOAD_S", RELOAD_S)
+    monkeypatch.setattr(topic_router, "_SAVE_S", SAVE_S)
 
 
 class RunningRouter:
