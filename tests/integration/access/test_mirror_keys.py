@@ -11,6 +11,8 @@ from storage.domain.mirrors.mirror import MIRROR_FENCE, MirrorSpec
 from storage.domain.names import QueueName, StreamName
 from storage.domain.queues.queue import QueueSpec
 
+pytestmark = pytest.mark.one_store
+
 READER = Rights(grants=(Grant(Effect.ALLOW, ("stream:list", "stream:read"), ("cl*",)),))
 WRITER = Rights(
     grants=(

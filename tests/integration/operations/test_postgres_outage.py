@@ -31,6 +31,8 @@ from tests.conditions import eventually
 from tests.databases import cut_off, nobody_connects
 from tests.folders import quick_folder
 
+pytestmark = pytest.mark.one_store
+
 ORDERS = QueueName("orders")
 VIEWED = QueueName("viewed")
 UNUSED = QueueName("unused")

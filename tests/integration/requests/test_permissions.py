@@ -6,6 +6,8 @@ from storage.domain.access.credentials import Rights
 from storage.domain.access.permissions import Effect, Grant, Role
 from tests.secured_service import running_secured_service
 
+pytestmark = pytest.mark.one_store
+
 ASK = "/v1/queues/orders/requests"
 
 

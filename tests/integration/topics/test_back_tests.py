@@ -23,6 +23,8 @@ from storage.domain.topics.back_test import BackTest, BackTestResult
 from storage.domain.topics.route import UNMATCHED
 from tests.integration.topics.routing import AUDIT, BILLING, CRM, ORDERS, publish
 
+pytestmark = pytest.mark.one_store
+
 A, B = {"subject": "a.*"}, {"subject": ["a.1", "b.*"]}
 
 

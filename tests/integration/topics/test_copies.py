@@ -1,6 +1,7 @@
 """Copies of routes with a transform, a format, a key, a delay or a time to live."""
 
 import msgspec
+import pytest
 
 from storage.bootstrap import Storage
 from storage.domain.log.record_batch import SUBJECT
@@ -24,6 +25,8 @@ from tests.integration.topics.routing import (
     receive_first,
     until,
 )
+
+pytestmark = pytest.mark.one_store
 
 BODY = b'{"order": {"id": 7}, "customer": "ada"}'
 FIFO = QueueName("fifo")

@@ -25,6 +25,8 @@ from tests.integration.topics.routing import (
     until,
 )
 
+pytestmark = pytest.mark.one_store
+
 LINE, DEAD = QueueName("line"), QueueName("dead")
 NEXT = TopicName("next")
 FIFO = TopicSpec(type=TopicType.FIFO)

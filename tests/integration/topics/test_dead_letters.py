@@ -24,6 +24,8 @@ from tests.integration.topics.routing import (
     until,
 )
 
+pytestmark = pytest.mark.one_store
+
 DEAD, LOST, SMALL, FIFO = (QueueName(one) for one in ("dead", "lost", "small", "fifo"))
 BIG = b"x" * 2_000
 STRICT = Transform(paths={"id": "/body/id"}, template="<id>", strict=True)

@@ -24,6 +24,8 @@ from tests.integration.topics.routing import (
     until,
 )
 
+pytestmark = pytest.mark.one_store
+
 
 @pytest.fixture(autouse=True)
 def idle_at_once(monkeypatch):

@@ -16,6 +16,8 @@ from storage.domain.streams.topic_spec import TopicSpec, TopicType, Unmatched
 from storage.domain.topics.route import RouteSpec
 from tests.integration.topics.routing import BILLING, CRM, ORDERS, receive_first, target_of
 
+pytestmark = pytest.mark.one_store
+
 WORK = QueueName("work.eu")
 DEAD = TopicName("dead")
 

@@ -33,6 +33,8 @@ from tests.integration.topics.routing import (
     until,
 )
 
+pytestmark = pytest.mark.one_store
+
 NUMBERS = [f"n.{nth}" for nth in range(200)]
 BODIES = [one.encode() for one in NUMBERS]
 

@@ -34,6 +34,8 @@ from tests.integration.topics.routing import (
     until,
 )
 
+pytestmark = pytest.mark.one_store
+
 SPREAD = RouteName(ORDERS, "spread")
 LOST, DEAD = QueueName("lost"), QueueName("dead")
 PARTNER = TopicName("partner")

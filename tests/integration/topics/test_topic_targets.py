@@ -14,6 +14,8 @@ from storage.domain.topics.route import RouteSpec, RouteTarget
 from tests.conditions import eventually
 from tests.integration.topics.routing import BILLING, ORDERS, publish, receive_all
 
+pytestmark = pytest.mark.one_store
+
 ALL = TopicName("all")
 
 
