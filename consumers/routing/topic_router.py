@@ -12,7 +12,7 @@ the targets leave out those that they have; so does one that outlived its lease 
 import asyncio
 import logging
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import AsyncExitStack, suppress
 from typing import NamedTuple, Never
 
 from consumers.feeds.blocks import Chunk
@@ -100,16 +100,19 @@ class TopicRouter:
                 self._lagging[key] = self._lagging_reader(key, positions)
         reports = asyncio.create_task(self._report_until_idle())
         reader = asyncio.create_task(self._read(saved.shards))
-        try:
+        async with AsyncExitStack() as stack:  # all is closed, also when this is cancelled again
+            stack.push_async_callback(self._close_buffers)
+            stack.push_async_callback(self._close_lagging)
+            stack.push_async_callback(self._refreshes.close)
+            stack.push_async_callback(end, reader, reports)
             await asyncio.wait([reader, reports], return_when=asyncio.FIRST_COMPLETED)
-            return await (reports if reports.done() else reader)
-        finally:
-            await end(reader, reports)
-            await self._refreshes.close()
-            await self._close()
+            idle = await (reports if reports.done() else reader)
+        return idle
 
-    async def _close(self) -> None:
+    async def _close_lagging(self) -> None:
         await asyncio.gather(*(lagging.close() for lagging in self._lagging.values()))
+
+    async def _close_buffers(self) -> None:
         await asyncio.gather(*(buffer.close() for buffer in self._buffers.values()))
 
     # Reading

@@ -60,6 +60,24 @@ async def test_router_ends_when_everything_is_stored(topics, put_route):
     assert (positions.shards, route.delivered) == ({0: 2}, 2)
 
 
+async def test_router_closes_its_buffers_when_cancelled_again(topics, put_route, monkeypatch):
+    await put_route("billing", BILLING)
+    await publish(topics, "a")
+    router, is_closing = await new_router(topics), asyncio.Event()
+
+    async def hang() -> None:
+        is_closing.set()
+        await asyncio.Event().wait()
+
+    monkeypatch.setattr(router._refreshes, "close", hang)
+    running = asyncio.create_task(router.run())
+    await is_closing.wait()
+    await end(running)
+
+    [buffer] = router._buffers.values()
+    assert buffer._task.done()
+
+
 @pytest.mark.parametrize("is_paused", [False, True])
 async def test_router_goes_on_while_messages_wait(topics, put_route, is_paused):
     await put_route("billing", BILLING, paused=is_paused)
