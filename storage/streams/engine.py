@@ -125,7 +125,7 @@ class Streams:
         """
         batch = SequencedBatch.of(producer_id, sequences)
         return await self._idempotent_appender.append(
-            name, batch, records, own, stream_id, fence=fence
+            name, batch, records, stream_id, own=own, fence=fence
         )
 
     async def append_idempotent_batch(
@@ -134,7 +134,6 @@ class Streams:
         batch: SequencedBatch,
         records: Sequence[Record],
         *,
-        own: frozenset[str] = OWN_HEADERS,
         publishes: bool = False,
         stream_id: LogId | None = None,
         fence: str = "",
@@ -144,7 +143,7 @@ class Streams:
         Otherwise like `append_idempotent`; `publishes` as for `append`.
         """
         return await self._idempotent_appender.append(
-            name, batch, records, own, stream_id, fence=fence, publishes=publishes
+            name, batch, records, stream_id, fence=fence, publishes=publishes
         )
 
     async def append_idempotent_columns(

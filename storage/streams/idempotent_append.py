@@ -166,9 +166,9 @@ class IdempotentAppender:
         name: StreamName,
         sequenced: SequencedBatch,
         records: Sequence[Record],
-        own: frozenset[str] = OWN_HEADERS,
         stream_id: LogId | None = None,
         *,
+        own: frozenset[str] = OWN_HEADERS,
         fence: str = "",
         publishes: bool = False,
     ) -> AppendCounts:
