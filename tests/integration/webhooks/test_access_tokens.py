@@ -154,6 +154,16 @@ async def test_token_without_validity_is_used_once(bench, storage, receiver, end
 # ── Refused tokens ──
 
 
+def refuse_after(receiver, requests: int) -> Behaviour:
+    """Answer 401 when so many requests have come, so that none of them has a newer token."""
+
+    async def refuse(writer: asyncio.StreamWriter) -> None:
+        await receiver.until(requests)
+        await respond_with(401)(writer)
+
+    return refuse
+
+
 async def test_refused_token_is_fetched_anew_once(bench, storage, receiver, endpoint):
     receiver.behaviours = [respond_with(401)]
     await bench.queue_hook(credentials=credentials(endpoint))
@@ -169,7 +179,7 @@ async def test_refused_token_is_fetched_anew_once(bench, storage, receiver, endp
 
 async def test_concurrent_refusals_fetch_one_token(bench, storage, receiver, endpoint):
     """Ten deliveries whose token was revoked must not fetch ten tokens."""
-    receiver.behaviours = [respond_with(401)] * 10
+    receiver.behaviours = [refuse_after(receiver, 10)] * 10
     await bench.queue_hook(credentials=credentials(endpoint), in_flight_max=10)
     await send(storage, 10)
 
@@ -181,12 +191,7 @@ async def test_concurrent_refusals_fetch_one_token(bench, storage, receiver, end
 
 async def test_late_refusal_keeps_newer_token(bench, storage, receiver, endpoint):
     """A refusal of the former token must not end the one in use."""
-
-    async def refuse_late(writer: asyncio.StreamWriter) -> None:
-        await receiver.until(3)
-        await respond_with(401)(writer)
-
-    receiver.behaviours = [respond_with(401), refuse_late]
+    receiver.behaviours = [refuse_after(receiver, 2), refuse_after(receiver, 3)]
     await bench.queue_hook(credentials=credentials(endpoint), in_flight_max=2)
     await send(storage, 2)
 
