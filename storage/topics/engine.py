@@ -271,10 +271,11 @@ class Topics:
         table = self._tables.cached(stream.stream_id)
         table = table or await self._tables.refresh(name, stream.stream_id)
         for _ in range(limits.STALE_ROUTES_RETRIES_MAX):
+            version = table.version
             try:
                 await append(table)
             except FenceMismatch:
-                table = await self._tables.repair(name, stream.stream_id, refused=table.version)
+                table = await self._tables.repair(name, stream.stream_id, refused=version)
             else:
                 return
         raise _routes_are_changing()

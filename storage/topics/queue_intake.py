@@ -50,6 +50,9 @@ UNROUTABLE = "unroutable"
 FAN_OUT_TOO_LARGE = "fan_out_too_large"
 """Reason of a dead letter that too many routes took, for its size."""
 
+NO_LIVE_ROUTE = "no_live_route"
+"""Reason why a message is ready in its queue again."""
+
 
 class _Decided(NamedTuple):
     """Message in transfer, and the numbers of the routes that take it, or why it is refused."""
@@ -160,9 +163,10 @@ class QueueIntake:
         if table.version != version:
             routed = await self._routed(log)
         decided = self._decide(topic, table, routed.messages)
+        fence, decided_by = table.fence, table.version
         producer = routed.producer_id(log.log_id)
         if any(one.refusal for one in decided):
-            await self._return(topic, log, table, producer, decided)
+            await self._return(topic, log, producer, decided, decided_by)
         accepted = [one for one in decided if not one.refusal]
         if accepted:
             await self._streams.append_idempotent_batch(
@@ -171,7 +175,7 @@ class QueueIntake:
                 [one.publication.record(one.numbers) for one in accepted],
                 publishes=True,
                 stream_id=topic.stream_id,
-                fence=table.fence,
+                fence=fence,
             )
         await self._clear(log, routed.messages, put_back=False)
 
@@ -185,7 +189,9 @@ class QueueIntake:
             publication = _publication(moving, now_ms)
             numbers = table.numbers_for(publication.document(name))
             live, refusal = len(table.live(numbers)), ""
-            if not live and (refuses or not table.has_live_routes):
+            if not table.has_live_routes:
+                refusal = NO_LIVE_ROUTE
+            elif not live and refuses:
                 refusal = UNROUTABLE
             elif live * len(publication.body) > limits.FAN_OUT_BYTES_MAX:
                 refusal = FAN_OUT_TOO_LARGE
@@ -196,24 +202,27 @@ class QueueIntake:
         self,
         topic: Stream,
         log: Queue,
-        table: RouteTable,
         producer: str,
         decided: Sequence[_Decided],
+        version: int,
     ) -> None:
-        """Return refused messages that the topic does not have; its routes are locked meanwhile."""
+        """Return refused messages that the topic does not have; its routes are locked meanwhile.
+
+        Raises FenceMismatch if they have another version than the one that decided.
+        """
         async with self._rows.repairing(topic.name.topic, topic.stream_id) as routes:
             if routes is None:
                 raise TopicNotFound
-            if routes.version != table.version:
+            if routes.version != version:
                 raise FenceMismatch
             last = await self._last(topic, producer)
             refused = [one for one in decided if one.refusal and one.moving.position > last]
-            if not table.has_live_routes:
-                await self._put_back(log, [one.moving for one in refused])
-                return
-            for reason in dict.fromkeys(one.refusal for one in refused):
+            returning = [one.moving for one in refused if one.refusal == NO_LIVE_ROUTE]
+            await self._put_back(log, returning)
+            for reason in (UNROUTABLE, FAN_OUT_TOO_LARGE):
                 positions = [one.moving.position for one in refused if one.refusal == reason]
-                await self._reject(log, positions, reason)
+                if positions:
+                    await self._reject(log, positions, reason)
 
     async def _last(self, topic: Stream, producer: str) -> int:
         """Return the last number of a queue's message that the topic has."""

@@ -27,7 +27,10 @@ from storage.topics.of_topic import no_topic
 
 
 class RouteTable:
-    """Matches of the current routes of one topic, by their numbers."""
+    """Matches of the current routes of one topic, by their numbers.
+
+    It is brought to later versions in place: what it decides, and the fence of that, are taken together, without an await between.
+    """
 
     def __init__(self) -> None:
         self.version = 0

@@ -253,6 +253,7 @@ MUTATIONS = {
         QUEUE_ROUTES,
         "T1 an accepted message is in the topic once",
         _returned_without_a_look_at_the_log,
+        likely_seed=65,
     ),
     "departures_counted_anew": Mutation(
         QUEUE_ROUTES,

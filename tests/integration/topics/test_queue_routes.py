@@ -22,13 +22,14 @@ from storage.domain.errors import (
 from storage.domain.names import QueueName, RouteName, StreamName, TopicName
 from storage.domain.queues.message import NewMessage
 from storage.domain.queues.queue import DeadLetterTarget, QueueSpec, QueueType
-from storage.domain.streams.stream import StreamSpec
+from storage.domain.streams.stream import ReadFrom, StreamSpec
 from storage.domain.streams.topic_spec import TopicSpec, TopicType, Unmatched
 from storage.domain.topics.route import UNMATCHED, RouteMode, RouteSpec
 from storage.domain.topics.topic import NewPublication
 from storage.redis.queues.transfer import RedisTransferStore
 from storage.settings import StorageSettings
 from storage.streams.engine import Streams
+from storage.topics.queue_intake import QueueIntake
 from storage.topics.routes import TopicRoutes
 from tests.integration.topics.routing import (
     AUDIT,
@@ -221,6 +222,40 @@ async def test_repeat_decides_by_the_present_routes(jobs, put_route):
     await jobs.queues.sweep(JOBS)
 
     assert sorted(await dead(jobs)) == [(body(1), "unroutable"), (body(0), "unroutable")]
+
+
+@pytest.mark.parametrize("after", [ODD, None])
+async def test_routes_that_change_while_messages_are_returned_decide_again(jobs, put_route, after):
+    """The table is brought to its next version in place, beside the transfer that has decided by the former one."""
+    await put_route("work", BILLING, EVEN)
+    await send(jobs, 1, 2)
+    intake, topic = jobs.queue_intake, await jobs.topics.fresh(SOURCE)
+    return_refused, changes = QueueIntake._return, [after]
+
+    async def return_later(*arguments) -> None:
+        for change in changes:
+            if change is not None:
+                await put_route("work", BILLING, change)
+            else:
+                await jobs.topic_routes.delete(RouteName(SOURCE, "work"))
+            await intake._tables.refresh(SOURCE, topic.stream_id)
+        changes.clear()
+        await return_refused(intake, *arguments)
+
+    with mock.patch.object(QueueIntake, "_return", side_effect=return_later):
+        await intake.take(topic, 0)
+
+    in_topic = [
+        one.record.data
+        for one in (
+            await jobs.record_reader.read_shard(SOURCE.stream, 0, ReadFrom(offset=0))
+        ).records
+    ]
+    ready = (await jobs.queues.stats(JOBS)).ready
+    if after is None:
+        assert (in_topic, await dead(jobs), ready) == ([], [], 2)
+    else:
+        assert (in_topic, await dead(jobs)) == ([body(1)], [(body(2), "unroutable")])
 
 
 async def test_each_message_is_taken_once_by_several_processes(
