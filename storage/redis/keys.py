@@ -75,13 +75,15 @@ def queue_keys(namespace: str, log_id: LogId) -> tuple[bytes, ...]:
     return _encode_keys(namespace, log_id, _QUEUE_PARTS)
 
 
-@lru_cache(_REMEMBERED_MAX)
-def view_keys(namespace: str, log_id: LogId) -> tuple[bytes, ...]:
-    """Return the keys of a queue's stream view.
+def reader_keys(
+    namespace: str, log_id: LogId, *, is_view: bool = False, count: int = 2
+) -> tuple[bytes, ...]:
+    """Return the first keys of a stream's scripts, those that a script which reads expects.
 
-    In the order in which a stream's scripts expect those of a log.
+    With `is_view` they are those of a queue's stream view. They are not cached: most logs are read rarely, in several processes,
+    and their keys would take a kilobyte in each.
     """
-    return _encode_keys(namespace, log_id, _VIEW_PARTS)
+    return _encode_keys(namespace, log_id, (_VIEW_PARTS if is_view else _LOG_PARTS)[:count])
 
 
 def consumer_keys(namespace: str, log_id: LogId) -> tuple[bytes, ...]:

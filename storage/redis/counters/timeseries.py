@@ -25,7 +25,14 @@ from storage.hot_store.time_series import (
     QueueCounts,
     TimeSeriesStore,
 )
-from storage.redis.keys import chunk_key, consumer_keys, latest_key, log_keys, queue_keys, tick_key
+from storage.redis.keys import (
+    chunk_key,
+    consumer_keys,
+    latest_key,
+    queue_keys,
+    reader_keys,
+    tick_key,
+)
 from storage.redis.script_store import ScriptStore
 from storage.redis.transport.script_status import checked
 
@@ -60,7 +67,7 @@ class RedisTimeSeriesStore(ScriptStore, TimeSeriesStore):
         )
 
     async def sample_shard(self, log: LogAddress, positions: Sequence[int]) -> HotShard | None:
-        keys = log_keys(log.namespace, log.log_id)[:2]
+        keys = reader_keys(log.namespace, log.log_id)
         try:
             reply = checked(await self._pipeline.read("sample_log", keys, *positions))
         except LogNotReady:

@@ -31,7 +31,7 @@ from storage.hot_store.log_store import (
     ProducerState,
     ReadRequest,
 )
-from storage.redis.keys import every_key, key, log_keys, queue_keys, view_keys
+from storage.redis.keys import every_key, key, log_keys, queue_keys, reader_keys
 from storage.redis.queues.script_args import as_stream_record
 from storage.redis.streams.append import Appends
 from storage.redis.transport.client import Reply
@@ -108,7 +108,7 @@ class RedisLogStore(LogStore):
     async def read(
         self, log: LogAddress, request: ReadRequest, now: ScriptTime = SERVER_TIME
     ) -> HotRead:
-        keys = _readable(log)[:2]
+        keys = _reader_keys(log)
         wake = "1" if request.register_waiter else "0"
         run = self._pipeline.write if request.register_waiter else self._pipeline.read
         how, number, most = request.how, request.number, request.records_max
@@ -122,23 +122,23 @@ class RedisLogStore(LogStore):
         return HotRead(reply[1], reply[2], reply[3], reply[4], records, children)
 
     async def extent(self, log: LogAddress) -> Extent:
-        keys = _readable(log)[:4]
+        keys = _reader_keys(log, 4)
         reply = checked(await self._pipeline.read("measure_log", keys))
         return Extent(reply[1], reply[2], reply[3], bool(reply[4]), bool(reply[5]), reply[6])
 
     async def weigh(self, log: LogAddress) -> int:
-        return int(await self._pipeline.read("measure_log_bytes", _readable(log)[:2]))
+        return int(await self._pipeline.read("measure_log_bytes", _reader_keys(log)))
 
     async def trim(
         self, log: LogAddress, bounds: LogBounds, entries_max: int, now: ScriptTime
     ) -> int:
-        keys = _readable(log)[:2]
+        keys = _reader_keys(log)
         arguments = ["" if bound is None else bound for bound in bounds]
         reply = checked(await self._pipeline.write("trim_log", keys, now, entries_max, *arguments))
         return int(reply[2])
 
     async def backlog(self, log: LogAddress, archived: int, now: ScriptTime) -> HotBacklog:
-        keys = _readable(log)[:2]
+        keys = _reader_keys(log)
         reply = checked(await self._pipeline.read("measure_backlog", keys, now, archived))
         return HotBacklog(reply[1], reply[2], bool(reply[3]), reply[4], reply[5])
 
@@ -177,9 +177,8 @@ class RedisLogStore(LogStore):
         return int(start)
 
 
-def _readable(log: LogAddress) -> tuple[bytes, ...]:
-    keys = view_keys if log.is_view else log_keys
-    return keys(log.namespace, log.log_id)
+def _reader_keys(log: LogAddress, count: int = 2) -> tuple[bytes, ...]:
+    return reader_keys(log.namespace, log.log_id, is_view=log.is_view, count=count)
 
 
 def _records_from(offset: int, entries: Sequence[Reply], records_max: int) -> list[LogRecord]:

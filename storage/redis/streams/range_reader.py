@@ -12,7 +12,7 @@ from storage.domain.log.record_batch import decode_one, encode_batch
 from storage.domain.names import LogId
 from storage.domain.streams.stream import LogRecord
 from storage.hot_store.log_store import EntryRange, LogRangeReader
-from storage.redis.keys import log_keys, view_keys
+from storage.redis.keys import reader_keys
 from storage.redis.queues.script_args import as_stream_record
 from storage.redis.script_store import ScriptStore
 from storage.redis.transport.client import Reply
@@ -25,7 +25,7 @@ class RedisRangeReader(ScriptStore, LogRangeReader):
     async def read(
         self, log: LogAddress, first: int, end: int, bytes_max: int = limits.RANGE_BYTES_MAX
     ) -> EntryRange:
-        keys = (view_keys if log.is_view else log_keys)(log.namespace, log.log_id)[:2]
+        keys = reader_keys(log.namespace, log.log_id, is_view=log.is_view)
         count = min(limits.RANGE_RECORDS_MAX, max(1, end - first))
         reply = checked(
             await self._pipeline.read(
