@@ -63,6 +63,11 @@ class CachedDefinitions(Generic[N, D]):
         """Keep every definition cached, until cancelled."""
         await self._cache.keep_warm(self._read_all)
 
+    async def every(self) -> AsyncIterator[D]:
+        """Yield every definition as Postgres has it, as the cached object where that is equal."""
+        async for definition in self._table.every():
+            yield self._cache.shared(definition.name, definition)
+
     async def _read_all(self) -> AsyncIterator[tuple[N, D]]:
         async for definition in self._table.every():
             yield definition.name, definition

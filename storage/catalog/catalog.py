@@ -116,10 +116,10 @@ class Catalog:
             on_change=self._stream_reader.invalidate,
         )
         self._queue_replica = DefinitionReplica[QueueName, Queue](
-            self._queue_rows.every, self._queue_reader.get, lambda: listener.listening, clock
+            self._queue_reader.every, self._queue_reader.get, lambda: listener.listening, clock
         )
         self._stream_replica = DefinitionReplica[StreamName, Stream](
-            self._stream_rows.every, self._stream_reader.get, lambda: listener.listening, clock
+            self._stream_reader.every, self._stream_reader.get, lambda: listener.listening, clock
         )
         self._queue_reader.on_invalidate.append(self._queue_replica.note_change)
         self._stream_reader.on_invalidate.append(self._stream_replica.note_change)

@@ -92,6 +92,7 @@ class DefinitionReplica(Generic[N, D]):
 
     async def _read_one(self, name: N, definitions: dict[N, D]) -> None:
         try:
-            definitions[name] = await self._read(name)
+            definition = await self._read(name)
+            definitions[definition.name] = definition  # its own name, not one of an announcement
         except (QueueNotFound, StreamNotFound):
             definitions.pop(name, None)

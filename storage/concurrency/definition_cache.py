@@ -98,6 +98,11 @@ class DefinitionCache(Generic[N, D]):
         """Return the cache entry, which has its own expiry."""
         return self._entries.get(name)
 
+    def shared(self, name: N, definition: D) -> D:
+        """Return the cached definition if this one is equal: its holders have one object then."""
+        entry = self._entries.get(name)
+        return entry.value if entry is not None and entry.value == definition else definition
+
     async def get(self, name: N) -> D:
         """Return the definition, from the cache if it is young enough.
 
@@ -212,7 +217,7 @@ class DefinitionCache(Generic[N, D]):
     async def _load(self, name: N) -> D:
         hears_changes = self._may_keep()
         read_at_ms = self._clock.now_ms()
-        definition = await self._read(name)
+        definition = self.shared(name, await self._read(name))
         if hears_changes and self._reads.is_current(name):
             self._evict(name)
             self._entries[name] = CachedValue(definition, read_at_ms, read_at_ms + self._age_ms_max)

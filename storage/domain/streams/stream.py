@@ -208,6 +208,9 @@ class Stream(msgspec.Struct, frozen=True, kw_only=True, dict=True):
 
     def shard(self, index: int) -> Shard:
         """Return the shard of that index, also one that is opening. Raises ShardNotFound."""
+        shards = self.shards
+        if 0 <= index < len(shards) and shards[index].index == index:  # none has expired
+            return shards[index]
         match = self._by_index.get(index)
         if match is not None:
             return match

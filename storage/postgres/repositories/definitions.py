@@ -2,7 +2,9 @@
 
 from abc import abstractmethod
 from collections.abc import AsyncIterator, Iterable, Sequence
-from typing import Any, Generic, TypeVar
+from functools import lru_cache
+from sys import intern
+from typing import Any, Generic, TypeVar, cast
 
 import msgspec
 from sqlalchemy import Row, Select, delete, func, insert, select
@@ -24,6 +26,9 @@ from storage.postgres.tables import LogRow, QueuePartitionRow, QueueRow, ShardRo
 
 N = TypeVar("N", bound=QueueName | StreamName)
 D = TypeVar("D", bound=Queue | Stream)
+S = TypeVar("S", bound=msgspec.Struct)
+
+_SPECS_CACHED_MAX = 1_000  # most definitions of a deployment have one of a few specifications
 
 
 class LockedLogs(LockedDefinition[D]):
@@ -127,7 +132,7 @@ class QueueRows(LogDefinitions[QueueName, Queue]):
         return self.every(col(QueueRow.spec)["archive"].as_boolean().is_(True))
 
     def definition_of(self, row: Row[Any]) -> Queue:
-        name, spec = QueueName(row.name, row.namespace), msgspec.convert(row.spec, QueueSpec)
+        name, spec = QueueName(row.name, intern(row.namespace)), _spec_of(QueueSpec, row.spec)
         sets = msgspec.convert(row.partition_sets or (), tuple[PartitionSet, ...])
         queue = struct_of(
             Queue, row, name=name, spec=spec, partitions=(), partition=0, partition_sets=sets
@@ -213,7 +218,7 @@ class StreamRows(LogDefinitions[StreamName, Stream]):
 
     def definition_of(self, row: Row[Any]) -> Stream:
         shards, opening = _apart(row.shards)
-        name, spec = StreamName(row.name, row.namespace), msgspec.convert(row.spec, StreamSpec)
+        name, spec = StreamName(row.name, intern(row.namespace)), _spec_of(StreamSpec, row.spec)
         return struct_of(
             Stream, row, name=name, spec=spec, shards=shards, opening=opening, is_view=False
         )
@@ -233,6 +238,16 @@ def _partition_values(queue: Queue, partitions: Sequence[Queue]) -> list[dict[st
         }
         for one in partitions
     ]
+
+
+def _spec_of(kind: type[S], stored: Any) -> S:
+    """Return a stored specification, as one object for all definitions that have it."""
+    return cast("S", _decode_spec(kind, msgspec.json.encode(stored)))
+
+
+@lru_cache(_SPECS_CACHED_MAX)
+def _decode_spec(kind: type[msgspec.Struct], encoded: bytes) -> msgspec.Struct:
+    return msgspec.json.decode(encoded, type=kind)
 
 
 def _apart(rows: Sequence[Any]) -> tuple[tuple[Shard, ...], tuple[Shard, ...]]:

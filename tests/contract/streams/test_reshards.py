@@ -70,10 +70,12 @@ def test_reshard_of_unknown_shard_is_not_found(client, stream, name):
         reshard(client, stream, split={"shard": 9}),
         reshard(client, stream, merge=[0, 9]),
         client.put(f"{stream}/shards/9/fence", json={"token": "x"}),
+        client.put(f"{stream}/shards/-9/fence", json={"token": "x"}),
+        client.post(f"{stream}/shards/-9/truncate", json={"before": 0}),
         client.post(f"{stream}/shards/9/truncate", json={"before": 0}),
     ]
 
-    assert [answer.json()["code"] for answer in missing] == ["shard_not_found"] * 4
+    assert [answer.json()["code"] for answer in missing] == ["shard_not_found"] * 6
     answer = reshard(client, f"/v1/streams/no-{name}", shards=2)
     assert answer.json()["code"] == "stream_not_found"
 

@@ -7,8 +7,8 @@ import pytest
 
 from storage.catalog.catalog import Catalog, open_catalog
 from storage.domain.errors import StorageUnavailable, StreamNotFound
-from storage.domain.limits import DEFINITION_AGE_MS_MAX
-from storage.domain.names import QueueName
+from storage.domain.limits import DEFINITION_AGE_MS_MAX, DEFINITION_REPLICA_AGE_MS_MAX
+from storage.domain.names import QueueName, StreamName
 from storage.domain.queues.queue import QueueSpec
 from storage.domain.streams.stream import StreamSpec
 from storage.postgres.database import open_database
@@ -46,6 +46,30 @@ async def test_definition_is_cached(catalog, database_url):
 
     assert await catalog.queue(ORDERS) == created
     assert (await catalog.fresh_queue(ORDERS)).version == 99
+
+
+async def test_definition_and_its_replica_are_one_object(catalog, clock):
+    """A replica that is read before the cache becomes one with it when it is read again."""
+    await catalog.put_stream(CLICKS, StreamSpec())
+    await catalog.all_streams()
+
+    async def is_one_object() -> bool:
+        clock.advance(ms=DEFINITION_REPLICA_AGE_MS_MAX)
+        replica = (await catalog.all_streams())[CLICKS]
+        return replica is await catalog.fresh_stream(CLICKS)
+
+    await eventually(is_one_object, True)  # its announcement may still come
+
+
+async def test_equal_specifications_are_one_object(catalog):
+    spec = StreamSpec(tags={"team": "web"})
+    for name in ("views", "sales"):
+        await catalog.put_stream(StreamName(name), spec)
+
+    views, sales = [await catalog.stream(StreamName(name)) for name in ("views", "sales")]
+
+    assert views.spec == spec
+    assert views.spec is sales.spec
 
 
 async def test_missed_change_is_seen_after_one_minute(catalog, clock, database_url):

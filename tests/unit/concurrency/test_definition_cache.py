@@ -107,6 +107,15 @@ async def test_expired_definition_is_read_again(cache, clock):
     assert (await cache.get(ORDERS)).version == 2
 
 
+async def test_unchanged_definition_stays_the_same_object(cache, source, clock):
+    cached = await cache.get(ORDERS)
+    clock.advance(ms=DEFINITION_AGE_MS_MAX)
+    source.reads = 0
+
+    assert await cache.get(ORDERS) is cached
+    assert (await cache.fresh(ORDERS)).version == 2
+
+
 async def test_clock_set_back_expires_definitions(cache, clock):
     await cache.get(ORDERS)
 
