@@ -52,11 +52,11 @@ from storage.postgres.tables.mirrors import (
 )
 from storage.postgres.tables.namespaces import AccountSettingsRow, AlertMuteRow, NamespaceRow
 from storage.postgres.tables.queues import MoveRow, QueuePartitionRow, QueueRow
-from storage.postgres.tables.sources import SourceRow
 from storage.postgres.tables.streams import RegisteredConsumerRow, ShardRow, StreamRow, WriteRow
 from storage.postgres.tables.topics import RouteLagRow, RouteRow, TopicShardRow
 from storage.postgres.tables.webhooks import (
     DelivererRow,
+    SourceRow,
     WebhookDeliveryRow,
     WebhookRow,
     WebhookSecretRow,

@@ -1,4 +1,4 @@
-"""Tables of webhooks, their secrets and deliveries, and the deliverers."""
+"""Tables of webhooks, their deliveries and their deliverers; table of sources."""
 
 from typing import Any
 
@@ -87,3 +87,16 @@ class DelivererRow(SQLModel, table=True):
 
     deliverer: str = Field(primary_key=True, sa_type=NAME)
     seen_ms: int = Field(sa_type=BigInteger)
+
+
+class SourceRow(DefinitionColumns, table=True):
+    """A `storage.domain.sources.source.InboundSource`.
+
+    Its secrets and tokens are in `sealed`, encrypted.
+    """
+
+    __tablename__ = "sources"
+    __table_args__ = (Index("sources_name", "namespace", "name", unique=True),)
+
+    source_id: str = Field(primary_key=True, sa_type=NAME)
+    sealed: bytes
