@@ -8,6 +8,8 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
 
+from msgspec.structs import replace
+
 from consumers.routing.copies import Copy
 from storage.domain.streams.lineage import FULLY_READ
 from storage.domain.topics.routing import RouteCounts
@@ -108,8 +110,14 @@ class DeliveryCounts:
     def restore(self, earlier: Mapping[int, RouteCounts]) -> None:
         """Add counts that were drained and could not be stored."""
         for number, counts in earlier.items():
-            counts.add(self._counted.get(number, RouteCounts()))
-            self._counted[number] = counts
+            restored = replace(counts)
+            restored.add(self._counted.get(number, RouteCounts()))
+            self._counted[number] = restored
+
+    def subtract(self, stored: Mapping[int, RouteCounts]) -> None:
+        """Subtract counts that were restored, and have been stored after all."""
+        for number, counts in stored.items():
+            self._counted[number].subtract(counts)
 
     def _add(self, copies: Sequence[Copy], outcome: CopyOutcome, failure: str | None) -> None:
         for branch, shard, offsets in _runs(copies):

@@ -12,14 +12,14 @@ import socket
 from collections.abc import Callable
 
 from consumers.feeds.feed import Feeds
-from consumers.routing.idle_topic import IdleTopic, wait_for_messages
+from consumers.routing.idle_topics import IdleTopics
 from consumers.routing.topic_router import RoutingContext, TopicRouter, ignore_counts
 from storage.bootstrap import Storage
 from storage.concurrency.periodic import periodic
 from storage.concurrency.tasks import end
 from storage.domain import limits
 from storage.domain.errors import MillstreamError
-from storage.domain.names import LogId, StreamName
+from storage.domain.names import LogId
 from storage.domain.streams.stream import Stream
 from storage.domain.topics.routing import RouteCounts
 
@@ -35,9 +35,10 @@ class Router:
         self, storage: Storage, note_finished: Callable[[RouteCounts], None] = ignore_counts
     ) -> None:
         self._storage = storage
-        self._context = RoutingContext(storage, Feeds(storage.record_reader, {}), note_finished)
+        starts = asyncio.Semaphore(limits.ROUTER_STARTS_MAX)
+        feeds = Feeds(storage.record_reader, {})
+        self._context = RoutingContext(storage, feeds, note_finished, starts)
         self._holder = f"{socket.gethostname()}:{os.getpid()}:{secrets.token_hex(4)}"
-        self._topics: dict[int, list[Stream]] = {}
         self._shares: dict[int, _Share] = {}
 
     async def run(self) -> None:
@@ -69,7 +70,7 @@ class _Share:
         self._streams: dict[LogId, Stream] = {}
         self._routers: dict[LogId, asyncio.Task[None]] = {}
         self._intakes: dict[LogId, asyncio.Task[None]] = {}
-        self._idle: dict[LogId, int] = {}  # versions of the routes of topics without messages
+        self.idle = IdleTopics(context.storage.record_reader, self._start)
         self._fence: int | None = None
         self.task = asyncio.create_task(self._stand())
 
@@ -92,14 +93,15 @@ class _Share:
 
     async def _lead(self, fence: int) -> None:
         self._fence = fence
-        try:
-            self._start_and_stop()
-            await asyncio.get_running_loop().create_future()
-        finally:
-            self._fence = None
-            routers, self._routers = self._routers, {}
-            intakes, self._intakes = self._intakes, {}
-            await end(*routers.values(), *intakes.values())
+        async with self.idle:
+            try:
+                self._start_and_stop()
+                await asyncio.get_running_loop().create_future()
+            finally:
+                self._fence = None
+                routers, self._routers = self._routers, {}
+                intakes, self._intakes = self._intakes, {}
+                await end(*routers.values(), *intakes.values())
 
     def _start_and_stop(self) -> None:
         if self._fence is None:
@@ -107,34 +109,37 @@ class _Share:
         for tasks in (self._routers, self._intakes):
             for stream_id in [one for one in tasks if one not in self._streams]:
                 tasks.pop(stream_id).cancel()
+        self.idle.retain(self._streams)
         for stream_id, stream in self._streams.items():
-            router = self._routers.get(stream_id)
-            if router is not None and self._has_new_routes(stream):
-                router.cancel()
-            elif router is not None and not router.done():
-                continue
-            self._routers[stream_id] = asyncio.create_task(self._route(stream_id, self._fence))
+            if not self.idle.is_idle(stream):
+                self.idle.discard(stream_id)
+                self._start(stream_id)
         for stream_id, stream in self._streams.items():
             if stream.name.topic.queue is not None and stream_id not in self._intakes:
                 self._intakes[stream_id] = asyncio.create_task(self._take(stream_id))
 
-    def _has_new_routes(self, stream: Stream) -> bool:
-        """Return whether the routes of an idle topic have changed."""
-        version = self._idle.get(stream.stream_id)
-        return version is not None and version < stream.routes_version
+    def _start(self, stream_id: LogId) -> None:
+        """Route a topic, unless that is done already."""
+        if self._fence is not None and stream_id not in self._routers:
+            router = asyncio.create_task(self._route(stream_id, self._fence))
+            self._routers[stream_id] = router
 
     async def _route(self, stream_id: LogId, fence: int) -> None:
-        """Route a topic until it fails; then it begins again at the next reload."""
+        """Route a topic until it is idle, or fails; then it begins again at the next reload."""
         name = self._streams[stream_id].name
+        is_idle = False
         try:
-            while True:
-                idle = await TopicRouter(self._context, self._streams[stream_id], fence).run()
-                await self._wait(name, stream_id, idle)
+            while not is_idle:
+                router = TopicRouter(self._context, self._streams[stream_id], fence)
+                is_idle = await self.idle.add(await router.run())
         except MillstreamError as error:
             facts = {"topic": str(name), "reason": error.detail}
             logger.info("topic_deferred", extra=facts)
         except Exception:  # one topic's failure never affects another's
             logger.exception("topic_failed", extra={"topic": str(name)})
+        finally:
+            if self._routers.get(stream_id) is asyncio.current_task():
+                del self._routers[stream_id]
 
     async def _take(self, stream_id: LogId) -> None:
         """Transfer the messages of the queue whose routes a topic has, whatever fails."""
@@ -152,11 +157,3 @@ class _Share:
             except Exception:  # one queue's failure never affects another's
                 logger.exception("queue_intake_failed", extra={"queue": str(queue)})
             await asyncio.sleep(_RELOAD_S)
-
-    async def _wait(self, name: StreamName, stream_id: LogId, idle: IdleTopic) -> None:
-        reader = self._context.storage.record_reader
-        self._idle[stream_id] = idle.routes_version
-        try:
-            await wait_for_messages(reader, name, stream_id, idle.positions)
-        finally:
-            self._idle.pop(stream_id, None)

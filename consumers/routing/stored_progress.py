@@ -1,5 +1,6 @@
 """Stored progress of a topic's router: positions, and counts of what lies before them."""
 
+import secrets
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
@@ -9,8 +10,11 @@ from storage.domain.names import LogId
 from storage.domain.topics.routing import RouteCounts, TopicPositions
 from storage.topics.routing import TopicRouting
 
+_ID_BITS = 62
+
 
 class _ProgressReport(NamedTuple):
+    report_id: int
     positions: TopicPositions
     counts: Mapping[int, RouteCounts]
 
@@ -18,6 +22,7 @@ class _ProgressReport(NamedTuple):
 class StoredProgress:
     """Progress of a router under a lease with the fencing number `fence`.
 
+    A report whose answer was lost may be stored at any later time, so each one replaces a certain earlier one, or fails.
     `note_finished` is called with stored counts.
     """
 
@@ -32,46 +37,75 @@ class StoredProgress:
         self._stream_id = stream_id
         self._fence = fence
         self._note_finished = note_finished
-        self._saved = TopicPositions({})
+        self.saved = TopicPositions({})
+        self._reports: frozenset[int] = frozenset()
         self._unconfirmed: _ProgressReport | None = None
+        self._restored: dict[int, _ProgressReport] = {}
         self.counts = DeliveryCounts()
 
     async def read(self) -> TopicPositions:
         """Return the positions that an earlier router has stored."""
-        self._saved = await self._rows.read(self._stream_id)
-        return self._saved
+        self._reports = await self._rows.reports(self._stream_id)
+        self.saved = await self._rows.read(self._stream_id)
+        return self.saved
 
     def is_saved(self, positions: TopicPositions) -> bool:
         """Return whether these positions are stored, and no count is missing."""
-        return positions == self._saved and self._unconfirmed is None and self.counts.is_empty
+        return positions == self.saved and self._unconfirmed is None and self.counts.is_empty
 
     async def save(self, positions: TopicPositions) -> None:
         """Store positions, with the counts of what lies before them, if anything has changed.
 
-        Raises StaleGeneration once another router has the lease.
+        Raises StaleGeneration once another router has the lease, or has stored positions after this one read them.
         """
         await self._confirm()
-        report = _ProgressReport(positions, self.counts.drain(positions.of))
-        if positions == self._saved and not report.counts:
+        counts = self.counts.drain(positions.of)
+        if positions == self.saved and not counts:
             return
+        report = _ProgressReport(secrets.randbits(_ID_BITS), positions, counts)
         self._unconfirmed = report
-        if not await self._rows.save(self._stream_id, positions, report.counts, self._fence):
-            raise StaleGeneration("Another router has the lease of this topic.")
-        self._note_saved(report)
+        is_stored = await self._rows.save(
+            self._stream_id,
+            positions,
+            counts,
+            fence=self._fence,
+            report=report.report_id,
+            expected=self._reports,
+        )
+        if is_stored:
+            self._note_saved(report)
+        else:
+            await self._confirm()
+            if self._restored:
+                raise StaleGeneration("Another router has the lease of this topic.")
 
     async def _confirm(self) -> None:
-        """Find out whether a report was stored whose answer was lost; count it later if not."""
+        """Find out whether a report was stored whose answer was lost; count it later if not.
+
+        Raises StaleGeneration if another router has stored one.
+        """
         report = self._unconfirmed
         if report is None:
             return
-        if await self._rows.read(self._stream_id) == report.positions:
+        stored = await self._rows.reports(self._stream_id)
+        if report.report_id in stored:
             self._note_saved(report)
+            return
+        self._unconfirmed = None
+        self.counts.restore(report.counts)
+        late = next((self._restored[one] for one in stored if one in self._restored), None)
+        if late is not None:
+            self.counts.subtract(late.counts)
+            self._note_saved(late)
+        elif stored == self._reports:
+            self._restored[report.report_id] = report
         else:
-            self._unconfirmed = None
-            self.counts.restore(report.counts)
+            raise StaleGeneration("Another router has the lease of this topic.")
 
     def _note_saved(self, report: _ProgressReport) -> None:
         self._unconfirmed = None
-        self._saved = report.positions
+        self._restored.clear()
+        self._reports = frozenset({report.report_id})
+        self.saved = report.positions
         for each in report.counts.values():
             self._note_finished(each)

@@ -12,7 +12,7 @@ the targets leave out those that they have; so does one that outlived its lease 
 import asyncio
 import logging
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from contextlib import AsyncExitStack, suppress
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, nullcontext, suppress
 from typing import NamedTuple, Never
 
 from consumers.feeds.blocks import Chunk
@@ -23,7 +23,7 @@ from consumers.routing.copies import Copy, blocks_of, by_target
 from consumers.routing.dead_letters import DeadLetterSender
 from consumers.routing.delivery_buffer import DeliveryBuffer
 from consumers.routing.delivery_counts import ROUTE_DELETED
-from consumers.routing.idle_topic import IdleTopic
+from consumers.routing.idle_topics import IdleTopic
 from consumers.routing.lagging_reader import LaggingReader
 from consumers.routing.route_revisions import RouteRevisions
 from consumers.routing.stored_progress import StoredProgress
@@ -53,18 +53,22 @@ def ignore_counts(_: RouteCounts) -> None:
 
 
 class RoutingContext(NamedTuple):
-    """Resources of a process that routes. `note_finished` is called with stored counts."""
+    """Resources of a process that routes. `note_finished` is called with stored counts.
+
+    `starts`: bounds the routers that read what is stored at once.
+    """
 
     storage: Storage
     feeds: Feeds
     note_finished: Callable[[RouteCounts], None] = ignore_counts
+    starts: AbstractAsyncContextManager[object] = nullcontext()
 
 
 class TopicRouter:
     """Router of a topic under a lease with the fencing number `fence`."""
 
     def __init__(self, context: RoutingContext, stream: Stream, fence: int) -> None:
-        self._storage, self._feeds, note_finished = context
+        self._storage, self._feeds, note_finished, self._starts = context
         self._stream = stream
         self._progress = StoredProgress(
             self._storage.topic_routing, stream.stream_id, fence, note_finished
@@ -90,9 +94,12 @@ class TopicRouter:
 
         Raises StreamNotFound or StreamRecreated once the topic was deleted, StaleGeneration once another router has its lease.
         """
-        saved = await self._progress.read()
-        self._expired = saved.expired
-        await self._revisions.refresh()
+        async with self._starts:
+            saved = await self._progress.read()
+            self._expired = saved.expired
+            await self._revisions.refresh()
+        if await self._begins_idle(saved):
+            return self._as_idle(saved)
         branches = self._revisions.branches()
         keys = {key for one in branches for key in (one.target_key, one.own_key)}
         for key, positions in saved.lags.items():
@@ -368,7 +375,7 @@ class TopicRouter:
                     await self._refresh()
                 await self.report()
                 if self._is_idle():
-                    return IdleTopic(self.sent(), self._revisions.version)
+                    return self._as_idle(self._progress.saved)
             except StaleGeneration:
                 raise
             except MillstreamError as error:
@@ -380,8 +387,25 @@ class TopicRouter:
         if self._tail is None or asyncio.get_running_loop().time() < self._read_at_s + _IDLE_S:
             return False
         read = TopicPositions(dict(self._tail.positions), {}, self._expired)
-        is_open = FULLY_READ not in read.shards.values() and not self._ended_shards
-        return is_open and self._progress.is_saved(read) and not any(self._revisions.ended())
+        is_finished = not self._ended_shards and self._progress.is_saved(read)
+        return is_finished and self._is_settled(read)
+
+    async def _begins_idle(self, saved: TopicPositions) -> bool:
+        """Return whether nothing came since an earlier router stored its positions."""
+        if not self._is_settled(saved):
+            return False
+        reader, name = self._storage.record_reader, self._stream.name
+        return not await reader.has_news(name, saved.shards, self.stream_id)
+
+    def _is_settled(self, positions: TopicPositions) -> bool:
+        """Return whether all routes take messages at these positions, in open shards, from now on."""
+        shards, revisions = positions.shards, self._revisions
+        is_open = bool(shards) and FULLY_READ not in shards.values()
+        is_behind = positions.lags or revisions.paused() or revisions.with_unread_history()
+        return is_open and not is_behind and not any(revisions.ended())
+
+    def _as_idle(self, positions: TopicPositions) -> IdleTopic:
+        return IdleTopic.of(self._stream, positions.shards, self._revisions.version)
 
     def sent(self) -> Mapping[int, int]:
         """Return the position of each shard before which copies were sent, or lag."""

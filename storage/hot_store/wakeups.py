@@ -4,15 +4,17 @@ A read that finds nothing sets a flag in the log; the next append, release or du
 clears it. One subscription per process receives all of them:
 
     publish ──▶ Wakeups ──▶ queue: its longest waiting caller; one that found something passes the wake-up on
-                       └──▶ stream: every caller that reads its end
+                       ├──▶ stream: every caller that reads its end
+                       └──▶ its watcher, which is called and has no coroutine
 
-After a lost subscription, and periodically anyway, every log with waiting callers is read again: a missed publish
-costs time, never a message.
+After a lost subscription, and periodically anyway, every log with waiting callers is read again, and watchers are told to
+read theirs: a missed publish costs time, never a message.
 """
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterable
 from math import inf
+from typing import Protocol
 
 from storage.concurrency.tasks import end
 from storage.domain.errors import StorageBusy, StorageUnavailable
@@ -26,6 +28,17 @@ Subscribe = Callable[[], AsyncIterator[LogId | None]]
 
 Each iteration is a subscription of its own, which ends by StorageUnavailable.
 """
+
+
+class LogWatcher(Protocol):
+    """Object that is called when one of its logs changes; a log has at most one in a process."""
+
+    @property
+    def log_ids(self) -> tuple[LogId, ...]: ...
+
+    def wake(self) -> None:
+        """Read the logs soon: one was published."""
+        ...
 
 
 class Waiter:
@@ -123,6 +136,9 @@ class Wakeups:
             LogId, LogId
         ] = {}  # of the queue of a partition, while one waits for it
         self._timers: dict[LogId, tuple[float, asyncio.Handle]] = {}  # by loop time
+        self._watchers: dict[LogId, LogWatcher] = {}
+        self.on_missed: list[Callable[[], object]] = []
+        """Called when wake-ups of any log may have been missed, and periodically."""
         self._count = 0
         self._tasks = [asyncio.create_task(self._listen()), asyncio.create_task(self._recheck())]
 
@@ -175,6 +191,16 @@ class Wakeups:
             elif waiter.passes_on(log_id):
                 self.wake(log_id)
 
+    def watch(self, watcher: LogWatcher) -> None:
+        """Call the watcher for published wake-ups of its logs, until `unwatch`."""
+        self._watchers.update(dict.fromkeys(watcher.log_ids, watcher))
+
+    def unwatch(self, watcher: LogWatcher) -> None:
+        """Stop calling the watcher."""
+        for log_id in watcher.log_ids:
+            if self._watchers.get(log_id) is watcher:
+                del self._watchers[log_id]
+
     def wake(self, log_id: LogId) -> None:
         """Wake the next caller, or all that share."""
         self._wake(log_id, log_id)
@@ -196,9 +222,11 @@ class Wakeups:
             about_to_read.note(log_id)
 
     def wake_all(self) -> None:
-        """Wake a reader of every log."""
+        """Wake a reader of every log, and tell those with watchers."""
         for log_id in (*self._waiters, *self._first_logs):
             self.wake(log_id)
+        for notify in self.on_missed:
+            notify()
 
     def wake_after(self, log_id: LogId, delay_ms: int) -> None:
         """Schedule a wake-up for when something is due; the earliest time given counts."""
@@ -223,9 +251,14 @@ class Wakeups:
                     if log_id is None:
                         self.wake_all()
                     else:
-                        self.wake(log_id)
+                        self._publish(log_id)
             except StorageUnavailable:
                 await asyncio.sleep(_RESUBSCRIBE_S)
+
+    def _publish(self, log_id: LogId) -> None:
+        self.wake(log_id)
+        if watcher := self._watchers.get(log_id):
+            watcher.wake()
 
     async def _recheck(self) -> None:
         while True:

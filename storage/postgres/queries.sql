@@ -1071,6 +1071,47 @@ update routes r
          cast(:numbers as bigint[]), cast(:delivered as bigint[]), cast(:dropped as bigint[]),
          cast(:dead_lettered as bigint[]), cast(:shadowed as bigint[]), cast(:failures as text[])
        ) as c (number, delivered, dropped, dead_lettered, shadowed, failure)
+-- name: topic_positions
+-- One statement, so that a report between two of them is not half read. Rows without a buffer are the router's own.
+select stream_id, null as buffer, shard, position
+  from topic_shards
+ where stream_id = any(cast(:stream_ids as text[]))
+union all
+select stream_id, buffer, shard, position
+  from route_lags
+ where stream_id = any(cast(:stream_ids as text[]))
+union all
+select stream_id, null, null, expired_unrouted
+  from streams
+ where stream_id = any(cast(:stream_ids as text[]))
+ order by buffer nulls first, shard;
+
+
+-- name: topic_reports
+-- Read before the positions: a report that comes in between makes the next save of the reader fail.
+select distinct report
+  from topic_shards
+ where stream_id = :stream_id;
+
+
+-- name: save_topic_positions
+-- Each row is checked under its lock: fewer rows than positions come back if another report, or a later router, has stored any.
+insert into topic_shards as s (stream_id, shard, position, fence, report)
+select :stream_id, p.shard, p.position, :fence, :report
+  from unnest(cast(:shards as integer[]), cast(:positions as bigint[])) as p (shard, position)
+    on conflict (stream_id, shard) do update
+   set position = excluded.position, fence = excluded.fence, report = excluded.report
+ where s.fence <= excluded.fence and s.report = any(cast(:expected as bigint[]))
+returning s.shard;
+
+
+-- name: delete_former_topic_positions
+-- After `save_topic_positions` in its transaction, whose rows are locked: no other router has stored these.
+with lags as (delete from route_lags where stream_id = :stream_id)
+delete from topic_shards
+ where stream_id = :stream_id and shard <> all(cast(:shards as integer[]));
+
+
  where r.stream_id = :stream_id and r.number = c.number;
 
 

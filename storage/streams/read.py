@@ -78,7 +78,7 @@ class RecordReader:
     _hot: LogStore
     _executor: StreamExecutor
     _resharder: Resharder
-    _wakeups: Wakeups
+    wakeups: Wakeups
     _clock: Clock
     _archive: TieredReader | None
     _gap_reasons: GapReasons
@@ -114,7 +114,7 @@ class RecordReader:
             return await self._executor.run(stream, read, stream_id)
         stream = await self._executor.refresh_for_shard(stream, shard, stream_id)
         channel = _address(stream, stream.shard(shard)).channel
-        with self._wakeups.waiting([channel], alone=False) as waiter:
+        with self.wakeups.waiting([channel], alone=False) as waiter:
             until = _seconds_from_now(wait_ms)
             while True:
                 waiter.reset()
@@ -204,7 +204,7 @@ class RecordReader:
         while True:
             shards = [stream.shard(index) for index in _to_read(stream, positions)]
             channels = [_address(stream, shard).channel for shard in shards]
-            with self._wakeups.waiting(channels, alone=False) as waiter:
+            with self.wakeups.waiting(channels, alone=False) as waiter:
                 waiter.reset()
                 read = partial(self._read_all, positions, size)
                 stream_read = await self._executor.run(stream, read, stream_id)
@@ -305,7 +305,7 @@ class RecordReader:
         read = partial(self._read_existing, positions, size)
         until = _seconds_from_now(wait_ms)
         channels = [_address(stream, shard).channel for shard in _among(stream, positions)]
-        with self._wakeups.waiting(channels, alone=False) as waiter:
+        with self.wakeups.waiting(channels, alone=False) as waiter:
             while True:
                 waiter.reset()
                 reads = await self._executor.run(stream, read, stream_id)
@@ -313,6 +313,21 @@ class RecordReader:
                 if left <= 0 or any(_has_news(one) or one.ended for one in reads):
                     return reads
                 await waiter.wait(left)
+
+    async def has_news(
+        self, name: StreamName, positions: Mapping[int, int], stream_id: LogId
+    ) -> bool:
+        """Return whether a shard has a record, a gap or an end behind its position.
+
+        So has one that expired. If none has, the next change of each is published. Raises OffsetOutOfRange, StreamRecreated.
+        """
+        stream = await self._executor.stream(name, stream_id)
+        if needs_refresh(stream, positions):
+            stream = await self._executor.current(name, stream_id)
+        size = _ReadSize(1, limits.READ_BYTES_MAX, waits=True)
+        read = partial(self._read_existing, positions, size)
+        reads = await self._executor.run(stream, read, stream_id)
+        return len(reads) < len(positions) or any(_has_news(one) or one.ended for one in reads)
 
     async def _read_existing(
         self, positions: Mapping[int, int | None], size: "_ReadSize", stream: Stream

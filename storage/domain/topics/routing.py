@@ -38,6 +38,13 @@ class RouteCounts(msgspec.Struct):
     shadowed: int = 0
     failure: str | None = None
 
+    def subtract(self, other: "RouteCounts") -> None:
+        """Subtract what is counted already."""
+        self.delivered -= other.delivered
+        self.dropped -= other.dropped
+        self.dead_lettered -= other.dead_lettered
+        self.shadowed -= other.shadowed
+
     def add(self, later: "RouteCounts") -> None:
         """Add what was counted later."""
         self.delivered += later.delivered

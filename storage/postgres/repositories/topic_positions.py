@@ -1,9 +1,9 @@
 """Repository of the positions of routers in the shards of topics, and of their counts."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import ColumnElement, Update, delete, select, update
+from sqlalchemy import ColumnElement, Update, update
 from sqlalchemy.dialects.postgresql import insert
 from sqlmodel import col
 
@@ -12,8 +12,7 @@ from storage.domain.names import LogId
 from storage.domain.topics.routing import RouteCounts, TopicPositions
 from storage.postgres.queries import query
 from storage.postgres.repository import Repository
-from storage.postgres.rows import rows_of
-from storage.postgres.tables import RouteLagRow, StreamRow, TopicShardRow
+from storage.postgres.tables import RouteLagRow, StreamRow
 
 
 class TopicPositionRows(Repository):
@@ -25,48 +24,60 @@ class TopicPositionRows(Repository):
 
     async def read_all(self, stream_ids: Sequence[LogId]) -> dict[LogId, TopicPositions]:
         """Return the positions of several topics."""
-        of_topics = col(TopicShardRow.stream_id).in_(stream_ids)
-        shards = rows_of(TopicShardRow).where(of_topics).order_by(col(TopicShardRow.shard))
-        lag_key = (col(RouteLagRow.buffer), col(RouteLagRow.shard))
-        of_buffers = col(RouteLagRow.stream_id).in_(stream_ids)
-        behind = rows_of(RouteLagRow).where(of_buffers).order_by(*lag_key)
-        stream_id = col(StreamRow.stream_id)
-        expired = select(stream_id, col(StreamRow.expired_unrouted)).where(
-            stream_id.in_(stream_ids)
-        )
         positions: dict[LogId, dict[int, int]] = {one: {} for one in stream_ids}
         lags: dict[LogId, dict[str, dict[int, int]]] = {one: {} for one in stream_ids}
+        expired: dict[LogId, int] = {}
+        parameters = {"stream_ids": list(stream_ids)}
         async with self._database.reading() as session:
-            for row in await session.execute(shards):
-                positions[row.stream_id][row.shard] = row.position
-            for row in await session.execute(behind):
-                lags[row.stream_id].setdefault(row.buffer, {})[row.shard] = row.position
-            expired_of = {row[0]: row[1] for row in await session.execute(expired)}
+            for row in await session.execute(query("topic_positions"), parameters):
+                if row.shard is None:
+                    expired[row.stream_id] = row.position
+                elif row.buffer is None:
+                    positions[row.stream_id][row.shard] = row.position
+                else:
+                    lags[row.stream_id].setdefault(row.buffer, {})[row.shard] = row.position
         return {
-            one: TopicPositions(positions[one], lags[one], expired_of.get(one, 0))
+            one: TopicPositions(positions[one], lags[one], expired.get(one, 0))
             for one in stream_ids
         }
+
+    async def reports(self, stream_id: LogId) -> frozenset[int]:
+        """Return the reports that stored the positions of a topic: one, or none."""
+        async with self._database.reading() as session:
+            rows = await session.execute(query("topic_reports"), {"stream_id": stream_id})
+            return frozenset(row.report for row in rows)
 
     async def save(
         self,
         stream_id: LogId,
         positions: TopicPositions,
         counts: Mapping[int, RouteCounts],
+        *,
         fence: int,
+        report: int,
+        expected: Collection[int],
     ) -> bool:
-        """Store all positions, and add the counts of routes by number.
+        """Store all positions as `report`, and add the counts of routes by number.
 
-        Stores nothing, and returns False, if a later router has stored any.
+        Stores nothing, and returns False, if the present positions are not of an `expected` report, or of a later router: a
+        transaction whose answer was lost may end after another one has begun.
         """
-        of_topic = col(TopicShardRow.stream_id) == stream_id
-        gone = col(TopicShardRow.shard).not_in(list(positions.shards))
-        lags = delete(RouteLagRow).where(col(RouteLagRow.stream_id) == stream_id)
+        shards = list(positions.shards)
+        values = {
+            "stream_id": stream_id,
+            "shards": shards,
+            "positions": list(positions.shards.values()),
+            "fence": fence,
+            "report": report,
+            "expected": list(expected),
+        }
         async with self._database.writing(unknown=StorageUnavailable) as session:
-            if not await _save_shards(session, stream_id, positions.shards, fence):
+            saved = await session.execute(query("save_topic_positions"), values)
+            if len(saved.all()) != len(shards):
                 await session.rollback()
                 return False
-            await session.execute(delete(TopicShardRow).where(of_topic, gone))
-            await session.execute(lags)
+            former = {"stream_id": stream_id, "shards": shards}
+            await session.execute(query("delete_former_topic_positions"), former)
             if rows := _lag_values(stream_id, positions.lags):
                 await session.execute(insert(RouteLagRow), rows)
             if counts:
@@ -95,25 +106,6 @@ def _count_values(stream_id: LogId, counts: Mapping[int, RouteCounts]) -> dict[s
         "shadowed": [one.shadowed for one in counts.values()],
         "failures": [one.failure for one in counts.values()],
     }
-
-
-async def _save_shards(
-    session: Any, stream_id: LogId, positions: Mapping[int, int], fence: int
-) -> bool:
-    values = [
-        {"stream_id": stream_id, "shard": shard, "position": position, "fence": fence}
-        for shard, position in positions.items()
-    ]
-    statement = insert(TopicShardRow).values(values)
-    changed = {"position": statement.excluded.position, "fence": statement.excluded.fence}
-    saved = await session.execute(
-        statement.on_conflict_do_update(
-            index_elements=["stream_id", "shard"],
-            set_=changed,
-            where=col(TopicShardRow.fence) <= statement.excluded.fence,
-        ).returning(col(TopicShardRow.shard))
-    )
-    return len(saved.all()) == len(values)
 
 
 def _lag_values(

@@ -59,7 +59,7 @@ class TopicShardRow(SQLModel, table=True):
 
     Everything before it was copied to each route without a `RouteLagRow`.
 
-    `fence`: fencing number of the router's lease.
+    `fence`: fencing number of the router's lease. `report`: identity of the transaction that stored it.
     """
 
     __tablename__ = "topic_shards"
@@ -70,6 +70,9 @@ class TopicShardRow(SQLModel, table=True):
     shard: int = Field(primary_key=True, sa_type=Integer)
     position: int = Field(sa_type=BigInteger)
     fence: int = Field(sa_type=BigInteger)
+    report: int = Field(
+        default=0, sa_type=BigInteger, sa_column_kwargs={"server_default": text("0")}
+    )
 
 
 class RouteLagRow(SQLModel, table=True):
