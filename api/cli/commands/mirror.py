@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from api.cli.errors import CliError
-from api.cli.io.stdin import read_secret_file
+from api.cli.io.stdin import read_text_file
 from api.cli.manifests.edit_verb import edit_verb
 from api.cli.shell.definitions import Definition, delete_verb, pause_verbs, put_verbs
 from api.cli.shell.operations import JsonBody
@@ -40,7 +40,7 @@ Names = Annotated[list[str], typer.Argument(help="Mirrors.")]
 
 def _key(path: Path | None) -> str | None:
     """Read the key of a file; `-` is standard input."""
-    return None if path is None else read_secret_file(path, "key").strip()
+    return None if path is None else read_text_file(path, "key").strip()
 
 
 def _configuration(

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from api.cli.io.stdin import read_secret_file
+from api.cli.io.stdin import read_text_file
 from api.cli.shell.definitions import Definition, delete_verb, pause_verbs, put_verbs
 from api.cli.shell.operations import JsonBody
 from api.cli.shell.options import Prefix, Settings, duration, fields, option
@@ -40,7 +40,7 @@ def _secrets(path: Path | None) -> list[str] | None:
     """Read the secrets of a file, one a line; `-` is standard input."""
     if path is None:
         return None
-    lines = read_secret_file(path, "secrets").splitlines()
+    lines = read_text_file(path, "secrets").splitlines()
     return [line.strip() for line in lines if line.strip()]
 
 

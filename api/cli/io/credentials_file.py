@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from api.cli.errors import CliError, ExitCode
-from api.cli.io.stdin import read_secret_file
+from api.cli.io.stdin import read_text_file
 from api.cli.shell.options import option
 
 CredentialsFile = Annotated[
@@ -23,6 +23,6 @@ def read_credentials(path: Path | None) -> Any:
     if path is None:
         return None
     try:
-        return json.loads(read_secret_file(path, "credentials"))
+        return json.loads(read_text_file(path, "credentials"))
     except ValueError:
         raise CliError(f"{path} is not JSON", ExitCode.USAGE) from None

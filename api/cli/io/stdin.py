@@ -18,7 +18,7 @@ def stdin() -> BinaryIO:
     return sys.stdin.buffer
 
 
-def read_secret_file(path: Path, what: str) -> str:
+def read_text_file(path: Path, what: str) -> str:
     """Return the text of a file, or of standard input for `-`. Raises CliError, naming `what`."""
     try:
         return stdin().read().decode() if str(path) == "-" else path.read_text()
