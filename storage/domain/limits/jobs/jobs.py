@@ -3,8 +3,8 @@
 from storage.domain.limits._shared import DAY_MS, MINUTE_MS, SECOND_MS
 
 # Jobs
-JOB_LEASE_MS = 60 * SECOND_MS
-JOB_HEARTBEAT_MS = 15 * SECOND_MS
+JOB_LEASE_MS = 20 * SECOND_MS  # after which another worker does what a killed one had
+JOB_HEARTBEAT_MS = 5 * SECOND_MS  # a worker also learns then that its job is to be cancelled
 JOB_POLL_MS = SECOND_MS  # an idle worker polls again after this
 JOB_ATTEMPTS_MAX_DEFAULT = 10
 JOB_FAILURE_CHARACTERS_MAX = 2_000
